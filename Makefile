@@ -1,0 +1,39 @@
+# Every target sets up what it needs in .venv on a fresh clone, and costs little the second time.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
+
+.PHONY: demo test bench lint clean
+.DEFAULT_GOAL := demo
+
+demo: $(VENV)/built
+	$(BIN)/python examples/demo.py
+
+test: $(VENV)/test
+	$(BIN)/python -m pytest --cov --cov-report=term
+
+bench: $(VENV)/bench
+	$(BIN)/python -m benchmarks
+
+lint: $(VENV)/lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+clean:
+	rm -rf $(VENV) build
+
+# The package is installed in place: Python sources need no rebuild, kernels rebuild when they change.
+$(VENV)/built: $(SOURCES)
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) install --upgrade "pip>=25.1"
+	$(PIP) install "scikit-build-core>=0.11" "nanobind>=2.9" "cmake>=3.18" ninja
+	$(PIP) install --no-build-isolation --editable .
+	touch $@
+
+$(VENV)/test $(VENV)/lint $(VENV)/bench: $(VENV)/%: $(VENV)/built
+	$(PIP) install --group $*
+	touch $@

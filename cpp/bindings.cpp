@@ -1,0 +1,229 @@
+// The Python side of the kernels: a table of contents with types. The only file that knows nanobind.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
+
+#include <optional>
+#include <stdexcept>
+
+#include "kernels.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace suffice {
+namespace {
+
+template <class T>
+using Dense = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;
+template <class T>
+using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Out = nb::ndarray<T, nb::c_contig, nb::device::cpu>;
+using Table = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Codes = Vector<std::int32_t>;
+using Weights = std::optional<Vector<double>>;
+using Threshold = std::optional<double>;
+
+void require(bool ok, const char* what) {
+    if (!ok) throw std::invalid_argument(what);
+}
+
+template <class T>
+Matrix<T> matrix(const Dense<T>& x) {
+    Matrix<T> m{x.data(), Index(x.shape(0)), Index(x.shape(1)), x.stride(0), x.stride(1)};
+    // A single row or column may carry any stride.
+    if (m.cols <= 1) m.col_stride = 1;
+    if (m.rows <= 1 && m.col_stride != 1) m.row_stride = 1;
+    require(m.col_stride == 1 || m.row_stride == 1, "matrix must be contiguous along rows or columns");
+    return m;
+}
+
+template <class T, class I>
+Sparse<T, I> sparse(const Vector<T>& data, const Vector<I>& indices, const Vector<I>& indptr, Index cols) {
+    require(indptr.size() > 0 && indices.size() == data.size(), "malformed sparse matrix");
+    const Index rows = Index(indptr.size()) - 1;
+    Index before = 0;
+    for (Index i = 0; i <= rows; ++i) {
+        require(indptr(i) >= before, "malformed sparse matrix: row pointers must increase");
+        before = indptr(i);
+    }
+    require(before <= Index(data.size()), "malformed sparse matrix: row pointers beyond the data");
+    return {data.data(), indices.data(), indptr.data(), rows, cols};
+}
+
+Rows rows(const Codes& codes, const Weights& weight, Index classes, Index n) {
+    require(Index(codes.size()) == n, "one class code per row");
+    require(!weight || Index(weight->size()) == n, "one weight per row");
+    return {codes.data(), weight ? weight->data() : nullptr, classes};
+}
+
+Reading reading(Threshold threshold) { return {threshold.has_value(), threshold.value_or(0.0)}; }
+
+void require_size(const Out<double>& out, Index size) { require(Index(out.size()) == size, "output size"); }
+
+template <class T>
+void bind_dense(nb::module_& m) {
+    m.def(
+        "moments",
+        [](Dense<T> x, Codes codes, Index classes, Weights weight, Out<double> w, Out<double> mean, Out<double> squares) {
+            Matrix<T> mx = matrix(x);
+            for (const auto& out : {w, mean, squares}) require_size(out, classes * mx.cols);
+            Rows r = rows(codes, weight, classes, mx.rows);
+            nb::gil_scoped_release release;
+            return moments(mx, r, w.data(), mean.data(), squares.data());
+        },
+        "x"_a.noconvert(), "codes"_a.noconvert(), "classes"_a, "weight"_a.noconvert().none(), "out_weight"_a.noconvert(),
+        "out_mean"_a.noconvert(), "out_squares"_a.noconvert());
+    m.def(
+        "totals",
+        [](Dense<T> x, Codes codes, Index classes, Weights weight, Threshold threshold, Out<double> total,
+           Out<double> missing) {
+            Matrix<T> mx = matrix(x);
+            for (const auto& out : {total, missing}) require_size(out, classes * mx.cols);
+            Rows r = rows(codes, weight, classes, mx.rows);
+            nb::gil_scoped_release release;
+            return totals(mx, r, reading(threshold), total.data(), missing.data());
+        },
+        "x"_a.noconvert(), "codes"_a.noconvert(), "classes"_a, "weight"_a.noconvert().none(), "threshold"_a.none(),
+        "out_total"_a.noconvert(), "out_missing"_a.noconvert());
+    m.def(
+        "gaussian_log_density",
+        [](Dense<T> x, Table mean, Table precision, Out<double> out) {
+            Matrix<T> mx = matrix(x);
+            const Index classes = Index(mean.shape(0));
+            require(Index(mean.shape(1)) == mx.cols && precision.size() == mean.size(), "parameter shapes");
+            require_size(out, mx.rows * classes);
+            nb::gil_scoped_release release;
+            return gaussian_log_density(mx, mean.data(), precision.data(), classes, out.data());
+        },
+        "x"_a.noconvert(), "mean"_a.noconvert(), "precision"_a.noconvert(), "out"_a.noconvert());
+    m.def(
+        "gaussian_leave_one_out",
+        [](Dense<T> x, Codes codes, Weights weight, double smoothing, double floor, Table w, Table mean, Table squares,
+           Out<double> out) {
+            Matrix<T> mx = matrix(x);
+            const Index classes = Index(mean.shape(0));
+            for (const auto& table : {w, mean, squares})
+                require(Index(table.size()) == classes * mx.cols, "statistic shapes");
+            require_size(out, mx.rows * classes);
+            Rows r = rows(codes, weight, classes, mx.rows);
+            nb::gil_scoped_release release;
+            return gaussian_leave_one_out(mx, r, smoothing, floor, w.data(), mean.data(), squares.data(), out.data());
+        },
+        "x"_a.noconvert(), "codes"_a.noconvert(), "weight"_a.noconvert().none(), "smoothing"_a, "floor"_a,
+        "stat_weight"_a.noconvert(), "stat_mean"_a.noconvert(), "stat_squares"_a.noconvert(), "out"_a.noconvert());
+}
+
+template <class T, class I>
+void bind_sparse(nb::module_& m) {
+    m.def(
+        "sparse_totals",
+        [](Vector<T> data, Vector<I> indices, Vector<I> indptr, Index cols, Codes codes, Index classes, Weights weight,
+           Threshold threshold, Out<double> total) {
+            Sparse<T, I> x = sparse(data, indices, indptr, cols);
+            require_size(total, classes * cols);
+            Rows r = rows(codes, weight, classes, x.rows);
+            SparseFindings found;
+            Index refused;
+            {
+                nb::gil_scoped_release release;
+                refused = sparse_totals(x, r, reading(threshold), total.data(), &found);
+            }
+            if (found.malformed) refused = malformed;
+            return std::tuple(refused, found.missing, found.duplicate);
+        },
+        "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "cols"_a, "codes"_a.noconvert(),
+        "classes"_a, "weight"_a.noconvert().none(), "threshold"_a.none(), "out_total"_a.noconvert());
+    m.def(
+        "sparse_scores",
+        [](Vector<T> data, Vector<I> indices, Vector<I> indptr, Threshold threshold, Table coef,
+           std::optional<Table> absent, Vector<double> intercept, Out<double> out) {
+            Sparse<T, I> x = sparse(data, indices, indptr, Index(coef.shape(0)));
+            const Index stride = Index(coef.shape(1)), classes = Index(intercept.size());
+            require(stride % 8 == 0 && classes <= stride, "weights must be padded to multiples of 8");
+            require(!absent || absent->size() == coef.size(), "weight shapes");
+            require_size(out, x.rows * classes);
+            nb::gil_scoped_release release;
+            return sparse_scores(x, reading(threshold), coef.data(), absent ? absent->data() : nullptr, stride,
+                                 intercept.data(), classes, out.data());
+        },
+        "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "threshold"_a.none(),
+        "coef"_a.noconvert(), "absent"_a.noconvert().none(), "intercept"_a.noconvert(), "out"_a.noconvert());
+}
+
+template <class T>
+void bind_categories(nb::module_& m) {
+    m.def(
+        "category_range",
+        [](Dense<T> x, Out<Index> lowest, Out<Index> highest) {
+            Matrix<T> mx = matrix(x);
+            require(Index(lowest.size()) == mx.cols && Index(highest.size()) == mx.cols, "output size");
+            nb::gil_scoped_release release;
+            return category_range(mx, lowest.data(), highest.data());
+        },
+        "x"_a.noconvert(), "lowest"_a.noconvert(), "highest"_a.noconvert());
+    m.def(
+        "category_counts",
+        [](Dense<T> x, Codes codes, Index classes, Weights weight, Vector<Index> offsets, Out<double> table) {
+            Matrix<T> mx = matrix(x);
+            require(Index(offsets.size()) == mx.cols + 1, "one offset per column and one past the end");
+            require_size(table, classes * offsets(mx.cols));
+            Rows r = rows(codes, weight, classes, mx.rows);
+            nb::gil_scoped_release release;
+            category_counts(mx, r, offsets.data(), table.data());
+        },
+        "x"_a.noconvert(), "codes"_a.noconvert(), "classes"_a, "weight"_a.noconvert().none(), "offsets"_a.noconvert(),
+        "table"_a.noconvert());
+    m.def(
+        "category_scores",
+        [](Dense<T> x, Vector<Index> offsets, Table scores, Index classes, Out<double> out) {
+            Matrix<T> mx = matrix(x);
+            require(Index(offsets.size()) == mx.cols + 1, "one offset per column and one past the end");
+            require(Index(scores.shape(0)) == offsets(mx.cols), "one row of scores per category");
+            require(scores.shape(1) % 8 == 0 && classes <= Index(scores.shape(1)),
+                    "scores must be padded to multiples of 8");
+            require_size(out, mx.rows * classes);
+            nb::gil_scoped_release release;
+            return category_scores(mx, offsets.data(), scores.data(), Index(scores.shape(1)), classes, out.data());
+        },
+        "x"_a.noconvert(), "offsets"_a.noconvert(), "scores"_a.noconvert(), "classes"_a, "out"_a.noconvert());
+}
+
+}  // namespace
+
+NB_MODULE(_core, m) {
+    m.doc() = "The kernels of suffice: private, see cpp/kernels.hpp.";
+    m.def("max_threads", &max_threads);
+    bind_dense<double>(m);
+    bind_dense<float>(m);
+    bind_sparse<double, std::int32_t>(m);
+    bind_sparse<double, std::int64_t>(m);
+    bind_sparse<float, std::int32_t>(m);
+    bind_sparse<float, std::int64_t>(m);
+    bind_categories<double>(m);
+    bind_categories<float>(m);
+    bind_categories<std::int32_t>(m);
+    bind_categories<std::int64_t>(m);
+    m.def(
+        "posterior",
+        [](Out<double> joint, Vector<double> fallback, bool as_log) {
+            const Index classes = Index(fallback.size()), rows = classes ? Index(joint.size()) / classes : 0;
+            require_size(joint, rows * classes);
+            nb::gil_scoped_release release;
+            return posterior(joint.data(), rows, classes, fallback.data(), as_log);
+        },
+        "joint"_a.noconvert(), "fallback"_a.noconvert(), "as_log"_a);
+    m.def(
+        "most_probable",
+        [](Table joint, Index fallback, Out<Index> out) {
+            require(Index(out.size()) == Index(joint.shape(0)) && joint.shape(1) > 0, "output size");
+            nb::gil_scoped_release release;
+            most_probable(joint.data(), Index(joint.shape(0)), Index(joint.shape(1)), fallback, out.data());
+        },
+        "joint"_a.noconvert(), "fallback"_a, "out"_a.noconvert());
+}
+
+}  // namespace suffice

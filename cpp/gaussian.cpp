@@ -1,0 +1,137 @@
+// Gaussian log-densities of every row under every class.
+//
+// A tile of rows is packed column by column, so that one instruction works on many rows whatever the
+// order of the matrix in memory; the classes then go over the tile while it is in cache.
+#include <cmath>
+
+#include "transpose.hpp"
+#include "vector_math.hpp"
+
+namespace suffice {
+namespace {
+
+constexpr Index tile_rows = 64, tile_cols = 32;
+constexpr double log_2pi = 1.8378770664093453;
+
+// Copy rows i0.., columns j0.. to tile[column][row]; true if every value is finite.
+template <class T>
+SUFFICE_INLINE bool pack(const Matrix<T>& x, Index i0, Index rows, Index j0, Index cols, double* __restrict tile) {
+    if (x.col_stride == 1) {
+        transpose(x.data + i0 * x.row_stride + j0, x.row_stride, cols, rows, tile, tile_rows);
+    } else {
+        for (Index j = 0; j < cols; ++j) {
+            const T* column = x.data + (j0 + j) * x.col_stride + i0;
+            for (Index i = 0; i < rows; ++i) tile[j * tile_rows + i] = column[i];
+            // Each column is a stream of its own, more than the hardware follows.
+            for (Index i = 0; i < tile_rows; i += 64 / sizeof(T)) __builtin_prefetch(column + tile_rows + i);
+        }
+    }
+    if (rows < tile_rows)
+        for (Index j = 0; j < cols; ++j) std::fill_n(tile + j * tile_rows + rows, tile_rows - rows, 0.0);
+    double probe = 0;
+#pragma omp simd reduction(+ : probe)
+    for (Index k = 0; k < cols * tile_rows; ++k) probe += tile[k] * 0.0;
+    return probe == 0;
+}
+
+constexpr Index lanes = tile_rows / 8;
+
+// distance[r] += Σ_j ((x_rj - mean_j) * precision_j)²
+SUFFICE_INLINE void add_distance(const double* tile, Index cols, const double* mean, const double* precision,
+                                 double* distance) {
+    Lanes sum[lanes];
+    __builtin_memcpy(sum, distance, sizeof sum);
+    for (Index j = 0; j < cols; ++j) {
+        const Lanes* x = reinterpret_cast<const Lanes*>(tile + j * tile_rows);
+        const double m = mean[j], p = precision[j];
+#pragma GCC unroll 8
+        for (Index l = 0; l < lanes; ++l) {
+            Lanes z = (x[l] - m) * p;
+            sum[l] += z * z;
+        }
+    }
+    __builtin_memcpy(distance, sum, sizeof sum);
+}
+
+// The same with -2 log precision, entry by entry, skipping what is missing.
+SUFFICE_INLINE void add_distance_with_gaps(const double* __restrict tile, Index cols, const double* mean,
+                                           const double* precision, const double* log_variance,
+                                           double* __restrict distance) {
+    for (Index j = 0; j < cols; ++j) {
+        const double m = mean[j], p = precision[j], v = log_variance[j];
+#pragma omp simd
+        for (Index i = 0; i < tile_rows; ++i) {
+            double x = tile[j * tile_rows + i], z = (x - m) * p;
+            distance[i] += x == x ? z * z + v : 0.0;
+        }
+    }
+}
+
+template <class T>
+SUFFICE_INLINE Index density_tile(const Matrix<T>& x, Index i0, const double* mean, const double* precision,
+                                  const double* log_variance, const double* chunk_log_variance, Index classes,
+                                  double* distance, double* out) {
+    alignas(64) double tile[tile_cols * tile_rows];
+    const Index rows = std::min(tile_rows, x.rows - i0), d = x.cols;
+    Index infinite = -1;
+    std::fill_n(distance, classes * tile_rows, 0.0);
+    for (Index j0 = 0, chunk = 0; j0 < d; j0 += tile_cols, ++chunk) {
+        const Index cols = std::min(tile_cols, d - j0);
+        if (pack(x, i0, rows, j0, cols, tile)) {
+            for (Index c = 0; c < classes; ++c) {
+                double* to = distance + c * tile_rows;
+                const double log_variances = chunk_log_variance[chunk * classes + c];
+                add_distance(tile, cols, mean + c * d + j0, precision + c * d + j0, to);
+                for (Index i = 0; i < tile_rows; ++i) to[i] += log_variances;
+            }
+            continue;
+        }
+        for (Index i = rows - 1; i >= 0; --i)
+            for (Index j = cols - 1; j >= 0; --j)
+                if (std::isinf(tile[j * tile_rows + i])) infinite = (i0 + i) * d + j0 + j;
+        for (Index c = 0; c < classes; ++c)
+            add_distance_with_gaps(tile, cols, mean + c * d + j0, precision + c * d + j0,
+                                   log_variance + c * d + j0, distance + c * tile_rows);
+    }
+    for (Index i = 0; i < rows; ++i)
+        for (Index c = 0; c < classes; ++c) out[(i0 + i) * classes + c] = -0.5 * distance[c * tile_rows + i];
+    return infinite;
+}
+
+}  // namespace
+
+#define SUFFICE_DENSITY(T)                                                                                    \
+    SUFFICE_CLONES Index gaussian_tile(const Matrix<T>& x, Index i0, const double* mean, const double* precision, \
+                                       const double* log_variance, const double* chunk_log_variance,           \
+                                       Index classes, double* distance, double* out) {                         \
+        return density_tile(x, i0, mean, precision, log_variance, chunk_log_variance, classes, distance, out); \
+    }
+SUFFICE_DENSITY(double)
+SUFFICE_DENSITY(float)
+
+template <class T>
+Index gaussian_log_density(Matrix<T> x, const double* mean, const double* precision, Index classes, double* out) {
+    const Index d = x.cols, chunks = (d + tile_cols - 1) / tile_cols, tiles = (x.rows + tile_rows - 1) / tile_rows;
+    std::vector<double> log_variance(classes * d), chunk_log_variance(chunks * classes);
+    for (Index c = 0; c < classes; ++c)
+        for (Index j = 0; j < d; ++j) {
+            log_variance[c * d + j] = log_2pi - 2 * std::log(precision[c * d + j]);
+            chunk_log_variance[j / tile_cols * classes + c] += log_variance[c * d + j];
+        }
+    constexpr Index together = 16;
+    const Index blocks = (tiles + together - 1) / together;
+    const int threads = threads_for(x.rows * d * classes / 4, blocks);
+    std::vector<std::vector<double>> distance(threads, std::vector<double>(classes * tile_rows));
+    FirstPosition infinite;
+    for_blocks(blocks, threads, [&](Index b, int slot) {
+        for (Index t = b * together; t < std::min(tiles, (b + 1) * together); ++t)
+            infinite.report(gaussian_tile(x, t * tile_rows, mean, precision, log_variance.data(),
+                                          chunk_log_variance.data(), classes, distance[slot].data(), out));
+    });
+    return infinite.get();
+}
+
+template Index gaussian_log_density(Matrix<double>, const double*, const double*, Index, double*);
+template Index gaussian_log_density(Matrix<float>, const double*, const double*, Index, double*);
+
+}  // namespace suffice

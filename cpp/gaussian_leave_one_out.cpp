@@ -1,0 +1,108 @@
+// Gaussian log-densities of every row, each with that row taken out of the statistics.
+#include <cmath>
+
+#include "vector_math.hpp"
+
+namespace suffice {
+namespace {
+
+constexpr double log_2pi = 1.8378770664093453;
+
+// Mean and centred squares per weight of a column once an entry of weight w at x is taken out.
+struct Without {
+    double mean, variance;
+};
+SUFFICE_INLINE Without without(double x, double w, double weight, double mean, double squares) {
+    const double left = weight - w, off = x - mean;
+    const bool any = left > 1e-12 * weight;
+    const double safe = any ? left : 1.0;
+    double rest = (squares - w * off * off * (weight / safe)) / safe;
+    rest = rest > 0 ? rest : 0.0;
+    return {any ? mean - off * (w / safe) : 0.0, any ? rest : 0.0};
+}
+
+// Σ_j log N(x_j; mean_j, variance_j + extra), missing entries left out.
+SUFFICE_INLINE double log_density(const double* __restrict x, const double* __restrict mean,
+                                  const double* __restrict variance, double extra, double floor, Index d) {
+    double sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (Index j = 0; j < d; ++j) {
+        double v = variance[j] + extra;
+        v = v > floor ? v : floor;
+        double off = x[j] - mean[j], term = off * off / v + vector_log(v) + log_2pi;
+        sum += x[j] == x[j] ? term : 0.0;
+    }
+    return -0.5 * sum;
+}
+
+}  // namespace
+
+struct LeaveOneOutInput {
+    double smoothing, floor;
+    Index classes, cols;
+    const double *weight, *mean, *squares;           // (classes, cols)
+    std::vector<double> variance;                    // (classes, cols)
+    std::vector<double> pooled_weight, pooled_mean, pooled_squares;  // (cols,)
+};
+
+// One row; x, own_mean and own_variance are scratch of d entries, x holding the row.
+SUFFICE_CLONES void leave_out(const LeaveOneOutInput& in, Index cls, double w, const double* x, double* own_mean,
+                              double* own_variance, double* out) {
+    const Index d = in.cols, own = cls * d;
+    double largest = 0;
+#pragma omp simd reduction(max : largest)
+    for (Index j = 0; j < d; ++j) {
+        const bool seen = x[j] == x[j];
+        const double wj = seen ? w : 0.0, xj = seen ? x[j] : 0.0;
+        Without here = without(xj, wj, in.weight[own + j], in.mean[own + j], in.squares[own + j]);
+        Without all = without(xj, wj, in.pooled_weight[j], in.pooled_mean[j], in.pooled_squares[j]);
+        own_mean[j] = here.mean;
+        own_variance[j] = here.variance;
+        largest = largest > all.variance ? largest : all.variance;
+    }
+    const double extra = in.smoothing * largest;
+    for (Index c = 0; c < in.classes; ++c)
+        out[c] = c == cls ? log_density(x, own_mean, own_variance, extra, in.floor, d)
+                          : log_density(x, in.mean + c * d, in.variance.data() + c * d, extra, in.floor, d);
+}
+
+template <class T>
+Index gaussian_leave_one_out(Matrix<T> x, Rows rows, double smoothing, double floor, const double* weight,
+                             const double* mean, const double* squares, double* out) {
+    const Index d = x.cols, k = rows.classes, cells = k * d;
+    LeaveOneOutInput in{smoothing, floor, k, d, weight, mean, squares, {}, {}, {}, {}};
+    in.variance.resize(cells);
+    in.pooled_weight.resize(d), in.pooled_mean.resize(d), in.pooled_squares.resize(d);
+    for (Index c = 0; c < k; ++c)
+        for (Index j = 0; j < d; ++j) {
+            const Index at = c * d + j;
+            in.variance[at] = weight[at] > 0 ? squares[at] / weight[at] : 0.0;
+            const double sum = in.pooled_weight[j] + weight[at], share = sum > 0 ? weight[at] / sum : 0.0;
+            const double step = mean[at] - in.pooled_mean[j];
+            in.pooled_squares[j] += squares[at] + step * step * in.pooled_weight[j] * share;
+            in.pooled_mean[j] += step * share;
+            in.pooled_weight[j] = sum;
+        }
+    const Index size = 256, blocks = (x.rows + size - 1) / size;
+    const int threads = threads_for(x.rows * cells, blocks);
+    std::vector<std::vector<double>> scratch(threads, std::vector<double>(3 * d));
+    FirstPosition infinite;
+    for_blocks(blocks, threads, [&](Index b, int slot) {
+        double* row = scratch[slot].data();
+        for (Index i = b * size; i < std::min(x.rows, (b + 1) * size); ++i) {
+            for (Index j = 0; j < d; ++j) {
+                row[j] = x.data[i * x.row_stride + j * x.col_stride];
+                if (std::isinf(row[j])) infinite.report(i * d + j);
+            }
+            leave_out(in, rows.code[i], rows.weight ? rows.weight[i] : 1.0, row, row + d, row + 2 * d, out + i * k);
+        }
+    });
+    return infinite.get();
+}
+
+template Index gaussian_leave_one_out(Matrix<double>, Rows, double, double, const double*, const double*,
+                                      const double*, double*);
+template Index gaussian_leave_one_out(Matrix<float>, Rows, double, double, const double*, const double*,
+                                      const double*, double*);
+
+}  // namespace suffice

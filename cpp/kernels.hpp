@@ -1,0 +1,103 @@
+// Every kernel's declaration: the table of contents of this folder.
+//
+// Conventions. Kernels see raw pointers and sizes, never Python. The caller allocates every output.
+// Accumulating kernels add to what the output holds, so a fresh output must be zeroed. NaN means
+// missing. Where an input may hold a value that is refused, the kernel returns the position
+// row * cols + col of one such value (the first of its block), or -1; outputs are then unspecified.
+#pragma once
+
+#include <cstdint>
+
+namespace suffice {
+
+using Index = std::int64_t;
+
+// A dense matrix: element (i, j) is data[i * row_stride + j * col_stride], and one stride is 1.
+template <class T>
+struct Matrix {
+    const T* data;
+    Index rows, cols, row_stride, col_stride;
+};
+
+// A compressed sparse row matrix: what is not stored is zero.
+template <class T, class I>
+struct Sparse {
+    const T* data;
+    const I* indices;
+    const I* indptr;
+    Index rows, cols;
+};
+
+// The class of each row, 0 .. classes-1, and its weight (null: 1 each). Rows of weight 0 are absent.
+struct Rows {
+    const std::int32_t* code;
+    const double* weight;
+    Index classes;
+};
+
+// What a kernel returns for a sparse matrix with a column index outside it.
+constexpr Index malformed = -2;
+
+// How an entry is read as a count: as it is, or as x > threshold.
+struct Reading {
+    bool binarize;
+    double threshold;
+};
+
+// The threads a large call may use: SUFFICE_NUM_THREADS, else the CPUs this process may run on.
+int max_threads();
+
+// moments.cpp: weight, mean and centred squares (classes, cols) of every class and column.
+template <class T>
+Index moments(Matrix<T> x, Rows rows, double* weight, double* mean, double* squares);
+
+// totals.cpp: Σ w·x, and the weight of missing entries, (classes, cols). Refuses infinite values,
+// and negative ones unless they are binarized.
+template <class T>
+Index totals(Matrix<T> x, Rows rows, Reading reading, double* total, double* missing);
+
+// sparse_totals.cpp: Σ w·x (classes, cols). `found` reports what the caller must attend to.
+struct SparseFindings {
+    bool missing;    // a stored entry is NaN; it was skipped
+    bool duplicate;  // a row's indices do not increase: the matrix may store an entry twice
+    bool malformed;  // a column index lies outside the matrix
+};
+template <class T, class I>
+Index sparse_totals(Sparse<T, I> x, Rows rows, Reading reading, double* total, SparseFindings* found);
+
+// categories.cpp: codes 0 .. m-1 in each column, negative or NaN = missing.
+// The smallest and largest code of every column (empty: lowest > highest). Refuses infinite values.
+template <class T>
+Index category_range(Matrix<T> x, Index* lowest, Index* highest);
+// Weight of every class and category: table (classes, offsets[cols]), column j starting at offsets[j].
+template <class T>
+void category_counts(Matrix<T> x, Rows rows, const Index* offsets, double* table);
+// out[i, c] += Σ_j scores[offsets[j] + x_ij, c]; the last slot of a column is for codes beyond the known.
+// Reports a negative code: the caller knows whether it means missing.
+template <class T>
+Index category_scores(Matrix<T> x, const Index* offsets, const double* scores, Index stride, Index classes,
+                     double* out);
+
+// gaussian.cpp, gaussian_leave_one_out.cpp: out[i, c] = Σ_j log N(x_ij; mean_cj, 1/precision_cj²), missing entries left out.
+template <class T>
+Index gaussian_log_density(Matrix<T> x, const double* mean, const double* precision, Index classes,
+                           double* out);
+// The same with row i taken out of its own class code[i] and out of the pooled variance that is
+// smoothed with: var_cj = squares / weight + smoothing * max_j pooled variance, but at least floor.
+template <class T>
+Index gaussian_leave_one_out(Matrix<T> x, Rows rows, double smoothing, double floor, const double* weight,
+                             const double* mean, const double* squares, double* out);
+
+// sparse_scores.cpp: out[i, c] = intercept[c] + Σ_j x_ij coef[j, c], a missing entry adding
+// -absent[j, c] (its share of the intercept). coef and absent are (cols, stride), absent may be null.
+template <class T, class I>
+Index sparse_scores(Sparse<T, I> x, Reading reading, const double* coef, const double* absent, Index stride,
+                    const double* intercept, Index classes, double* out);
+
+// posterior.cpp: turn each row of log p(x, y) into log p(y | x), or p(y | x), in place. A row in which
+// every class is impossible becomes `fallback` (classes,). Returns how many such rows there were.
+Index posterior(double* joint, Index rows, Index classes, const double* fallback, bool as_log);
+// The class of each row's largest entry, the first of equals; `fallback` where every class is impossible.
+void most_probable(const double* joint, Index rows, Index classes, Index fallback, Index* out);
+
+}  // namespace suffice

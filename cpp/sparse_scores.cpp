@@ -1,0 +1,122 @@
+// A sparse matrix times the packed weights of every class.
+//
+// The weights of one column lie side by side for all classes, padded to whole cache lines, and are
+// fetched ahead: what bounds this kernel is the latency of memory, not arithmetic.
+#include <cmath>
+
+#include "threads.hpp"
+
+namespace suffice {
+namespace {
+
+typedef double Lanes __attribute__((vector_size(64), aligned(8)));
+
+template <class T, class I, int vectors, bool binarize>
+SUFFICE_INLINE Index add_rows(const Sparse<T, I>& x, double threshold, const double* coef, const double* absent,
+                              Index stride, const double* intercept, Index c0, Index classes, Index lo, Index hi,
+                              double* out) {
+    constexpr Index ahead = 12;
+    const Index last = x.indptr[x.rows];
+    const Index width = std::min<Index>(8 * vectors, classes - c0);
+    Index infinite = -1;
+    for (Index i = lo; i < hi; ++i) {
+        Lanes sum[vectors] = {};
+        for (Index e = x.indptr[i]; e < x.indptr[i + 1]; ++e) {
+            if (e + ahead < last) {
+                const double* next = coef + Index(x.indices[e + ahead]) * stride + c0;  // a hint: never read
+#pragma GCC unroll 4
+                for (int v = 0; v < vectors; ++v) __builtin_prefetch(next + 8 * v);
+            }
+            const Index j = x.indices[e];
+            double value = x.data[e];
+            if (std::uint64_t(j) >= std::uint64_t(x.cols)) [[unlikely]] return malformed;
+            if (value != value) [[unlikely]] {
+                if (absent)
+#pragma GCC unroll 4
+                    for (int v = 0; v < vectors; ++v)
+                        sum[v] -= *reinterpret_cast<const Lanes*>(absent + j * stride + c0 + 8 * v);
+                continue;
+            }
+            if (std::isinf(value)) [[unlikely]]
+                infinite = infinite < 0 ? i * x.cols + j : infinite;
+            if constexpr (binarize) value = value > threshold ? 1.0 : 0.0;
+            const Lanes* weights = reinterpret_cast<const Lanes*>(coef + j * stride + c0);
+#pragma GCC unroll 4
+            for (int v = 0; v < vectors; ++v) sum[v] += value * weights[v];
+        }
+        double flat[8 * vectors];
+        __builtin_memcpy(flat, sum, sizeof flat);
+        for (Index c = 0; c < width; ++c) out[i * classes + c0 + c] = intercept[c0 + c] + flat[c];
+    }
+    return infinite;
+}
+
+template <class T, class I, bool binarize>
+SUFFICE_INLINE Index any_width(const Sparse<T, I>& x, double threshold, const double* coef, const double* absent,
+                               Index stride, const double* intercept, Index classes, Index lo, Index hi,
+                               double* out) {
+    Index infinite = -1;
+    for (Index c0 = 0; c0 < stride; c0 += 32) {
+        Index found = -1;
+#define SUFFICE_WIDTH(v)                                                                                         \
+    found = add_rows<T, I, v, binarize>(x, threshold, coef, absent, stride, intercept, c0, classes, lo, hi, out)
+        switch (std::min<Index>(4, (stride - c0) / 8)) {
+            case 1: SUFFICE_WIDTH(1); break;
+            case 2: SUFFICE_WIDTH(2); break;
+            case 3: SUFFICE_WIDTH(3); break;
+            default: SUFFICE_WIDTH(4);
+        }
+#undef SUFFICE_WIDTH
+        if (found == malformed) return malformed;
+        infinite = infinite < 0 ? found : infinite;
+    }
+    return infinite;
+}
+
+template <class T, class I>
+SUFFICE_INLINE Index any_reading(const Sparse<T, I>& x, Reading reading, const double* coef, const double* absent,
+                                 Index stride, const double* intercept, Index classes, Index lo, Index hi,
+                                 double* out) {
+    return reading.binarize
+               ? any_width<T, I, true>(x, reading.threshold, coef, absent, stride, intercept, classes, lo, hi, out)
+               : any_width<T, I, false>(x, reading.threshold, coef, absent, stride, intercept, classes, lo, hi, out);
+}
+
+}  // namespace
+
+#define SUFFICE_BLOCK(T, I)                                                                                     \
+    SUFFICE_CLONES Index sparse_scores_block(const Sparse<T, I>& x, Reading reading, const double* coef,         \
+                                             const double* absent, Index stride, const double* intercept,        \
+                                             Index classes, Index lo, Index hi, double* out) {                   \
+        return any_reading(x, reading, coef, absent, stride, intercept, classes, lo, hi, out);                   \
+    }
+SUFFICE_BLOCK(double, std::int32_t)
+SUFFICE_BLOCK(double, std::int64_t)
+SUFFICE_BLOCK(float, std::int32_t)
+SUFFICE_BLOCK(float, std::int64_t)
+
+template <class T, class I>
+Index sparse_scores(Sparse<T, I> x, Reading reading, const double* coef, const double* absent, Index stride,
+                    const double* intercept, Index classes, double* out) {
+    const Index size = 256, blocks = (x.rows + size - 1) / size;
+    const Index stored = x.rows ? Index(x.indptr[x.rows]) : 0;
+    FirstPosition infinite;
+    std::atomic<bool> broken{false};
+    for_blocks(blocks, threads_for(stored * (stride / 8), blocks), [&](Index b, int) {
+        const Index lo = b * size, hi = std::min(x.rows, lo + size);
+        const Index found = sparse_scores_block(x, reading, coef, absent, stride, intercept, classes, lo, hi, out);
+        if (found == malformed) broken = true;
+        infinite.report(found);
+    });
+    return broken ? malformed : infinite.get();
+}
+
+#define SUFFICE_INSTANTIATE(T, I)                                                                          \
+    template Index sparse_scores(Sparse<T, I>, Reading, const double*, const double*, Index, const double*, \
+                                 Index, double*);
+SUFFICE_INSTANTIATE(double, std::int32_t)
+SUFFICE_INSTANTIATE(double, std::int64_t)
+SUFFICE_INSTANTIATE(float, std::int32_t)
+SUFFICE_INSTANTIATE(float, std::int64_t)
+
+}  // namespace suffice

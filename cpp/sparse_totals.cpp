@@ -1,0 +1,137 @@
+// Σ w·x of every class and column of a sparse matrix.
+//
+// Rows are visited class by class, so that the sums of one class stay in cache while they are
+// written. A class is cut into pieces only where it alone would keep one thread busy.
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "threads.hpp"
+
+namespace suffice {
+namespace {
+
+constexpr std::uint64_t infinity_bits = 0x7FF0000000000000;
+
+struct Piece {
+    Index cls, first, last;  // rows order.row[first .. last)
+    bool whole;              // the class's only piece: it may write to the output itself
+};
+
+template <class T, class I>
+class Adder {
+public:
+    Adder(const Sparse<T, I>& x, const Rows& rows, Reading reading, const ByClassOrder& order)
+        : x_(x), rows_(rows), reading_(reading), order_(order) {}
+
+    void add(const Piece& piece, double* __restrict sum) {
+        for (Index k = piece.first; k < piece.last; ++k) {
+            const Index i = order_.row[k];
+            if (k + 2 < piece.last) {  // rows of a class lie apart: tell the memory where the next ones are
+                const Index ahead = x_.indptr[order_.row[k + 2]];
+                for (Index line = 0; line < 4; ++line) {
+                    __builtin_prefetch(x_.indices + ahead + line * (64 / sizeof(I)));
+                    __builtin_prefetch(x_.data + ahead + line * (64 / sizeof(T)));
+                }
+            }
+            const double w = rows_.weight ? rows_.weight[i] : 1.0;
+            reading_.binarize ? add_row<true>(i, w, sum) : add_row<false>(i, w, sum);
+        }
+    }
+    Index refused = -1;
+    SparseFindings found{};
+
+private:
+    template <bool binarize>
+    void add_row(Index i, double w, double* __restrict sum) {
+        I before = -1;
+        bool increases = true;
+        for (Index e = x_.indptr[i]; e < x_.indptr[i + 1]; ++e) {
+            const I j = x_.indices[e];
+            double v = x_.data[e];
+            if (std::uint64_t(j) >= std::uint64_t(x_.cols)) [[unlikely]] {
+                found.malformed = true;
+                continue;
+            }
+            increases &= j > before;
+            before = j;
+            // One comparison for the usual value, which is finite and not negative.
+            if (std::bit_cast<std::uint64_t>(v) >= infinity_bits) [[unlikely]]
+                v = unusual(i, j, v);
+            if constexpr (binarize)
+                sum[j] += v > reading_.threshold ? w : 0.0;
+            else
+                sum[j] += w * v;
+        }
+        found.duplicate |= !increases;
+    }
+    double unusual(Index i, Index j, double v) {
+        if (v != v) {
+            found.missing = true;
+            return 0;
+        }
+        if (std::isinf(v) || (v < 0 && !reading_.binarize)) refused = refused < 0 ? i * x_.cols + j : refused;
+        return v;
+    }
+
+    const Sparse<T, I>& x_;
+    const Rows& rows_;
+    Reading reading_;
+    const ByClassOrder& order_;
+};
+
+}  // namespace
+
+template <class T, class I>
+Index sparse_totals(Sparse<T, I> x, Rows rows, Reading reading, double* total, SparseFindings* found) {
+    ByClassOrder order;
+    order.sort(rows, 0, x.rows);
+
+    // A piece must be long beside the sums it has to be merged into.
+    const Index stored = x.rows ? x.indptr[x.rows] : 0;
+    const Index piece_size = std::max<Index>({Index(1) << 20, 8 * x.cols, stored / 64});
+    std::vector<Piece> pieces;
+    for (Index c = 0; c < rows.classes; ++c) {
+        Index first = order.start[c], last = order.start[c + 1], size = 0, begun = first;
+        for (Index k = first; k < last; ++k) {
+            size += x.indptr[order.row[k] + 1] - x.indptr[order.row[k]];
+            if (size >= piece_size || k + 1 == last) {
+                pieces.push_back({c, begun, k + 1, begun == first && k + 1 == last});
+                begun = k + 1, size = 0;
+            }
+        }
+    }
+    const int threads = threads_for(stored, Index(pieces.size()));
+    std::vector<Adder<T, I>> adders(threads, Adder<T, I>(x, rows, reading, order));
+    std::vector<std::vector<double>> sums(threads);
+
+    auto work = [&](Index b, int slot) {
+        const Piece& piece = pieces[b];
+        if (piece.whole) return adders[slot].add(piece, total + piece.cls * x.cols);
+        sums[slot].assign(x.cols, 0.0);
+        adders[slot].add(piece, sums[slot].data());
+    };
+    auto merge = [&](Index b, int slot) {
+        if (pieces[b].whole) return;
+        double* out = total + pieces[b].cls * x.cols;
+        for (Index j = 0; j < x.cols; ++j) out[j] += sums[slot][j];
+    };
+    for_blocks(Index(pieces.size()), threads, work, merge);
+
+    FirstPosition refused;
+    *found = {};
+    for (const auto& adder : adders) {
+        refused.report(adder.refused);
+        found->missing |= adder.found.missing;
+        found->duplicate |= adder.found.duplicate;
+        found->malformed |= adder.found.malformed;
+    }
+    return refused.get();
+}
+
+template Index sparse_totals(Sparse<double, std::int32_t>, Rows, Reading, double*, SparseFindings*);
+template Index sparse_totals(Sparse<double, std::int64_t>, Rows, Reading, double*, SparseFindings*);
+template Index sparse_totals(Sparse<float, std::int32_t>, Rows, Reading, double*, SparseFindings*);
+template Index sparse_totals(Sparse<float, std::int64_t>, Rows, Reading, double*, SparseFindings*);
+
+}  // namespace suffice

@@ -1,0 +1,123 @@
+// Work in fixed blocks, so that any number of threads gives the same bits.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "kernels.hpp"
+
+// One source, several instruction sets, chosen at load time.
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#define SUFFICE_CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
+#else
+#define SUFFICE_CLONES
+#endif
+#define SUFFICE_INLINE [[gnu::always_inline]] inline
+#define SUFFICE_INLINE_LAMBDA __attribute__((always_inline))
+
+namespace suffice {
+
+// Threads worth starting for `work` elementary steps: a thread costs some 20 µs to start.
+inline int threads_for(Index work, Index blocks) {
+    constexpr Index worth_a_thread = Index(1) << 18;
+    return int(std::max<Index>(1, std::min<Index>({max_threads(), blocks, work / worth_a_thread})));
+}
+
+// Call work(block, slot) for every block, slot < threads naming the thread's scratch space; then
+// merge(block, slot) strictly in the order of the blocks. Memory stays at one scratch per thread.
+template <class Work, class Merge>
+void for_blocks(Index blocks, int threads, Work work, Merge merge) {
+    if (threads <= 1) {
+        for (Index b = 0; b < blocks; ++b) {
+            work(b, 0);
+            merge(b, 0);
+        }
+        return;
+    }
+    std::atomic<Index> next{0};
+    std::mutex lock;
+    std::condition_variable turn;
+    Index merged = 0;
+    std::exception_ptr failure;
+    auto run = [&](int slot) {
+        for (Index b; (b = next.fetch_add(1)) < blocks;) {
+            try {
+                work(b, slot);
+                std::unique_lock hold(lock);
+                turn.wait(hold, [&] { return merged == b || failure; });
+                if (failure) return;
+                hold.unlock();
+                merge(b, slot);
+                hold.lock();
+                ++merged;
+                hold.unlock();
+                turn.notify_all();
+            } catch (...) {
+                std::lock_guard hold(lock);
+                failure = std::current_exception();
+                turn.notify_all();
+                return;
+            }
+        }
+    };
+    std::vector<std::thread> pool;
+    for (int t = 1; t < threads; ++t) pool.emplace_back(run, t);
+    run(0);
+    for (auto& t : pool) t.join();
+    if (failure) std::rethrow_exception(failure);
+}
+
+// The same where blocks write to places of their own and nothing needs merging.
+template <class Work>
+void for_blocks(Index blocks, int threads, Work work) {
+    std::atomic<Index> next{0};
+    auto run = [&](int slot) {
+        for (Index b; (b = next.fetch_add(1)) < blocks;) work(b, slot);
+    };
+    std::vector<std::thread> pool;
+    for (int t = 1; t < threads; ++t) pool.emplace_back(run, t);
+    run(0);
+    for (auto& t : pool) t.join();
+}
+
+// The smallest position any thread reported, or -1.
+class FirstPosition {
+public:
+    void report(Index position) {
+        if (position < 0) return;
+        Index seen = position_.load();
+        while ((seen < 0 || position < seen) && !position_.compare_exchange_weak(seen, position)) {}
+    }
+    Index get() const { return position_.load(); }
+
+private:
+    std::atomic<Index> position_{-1};
+};
+
+// The rows lo .. hi-1 of nonzero weight, sorted by class and otherwise in order; start[c] is where c begins.
+struct ByClassOrder {
+    std::vector<std::int32_t> row;
+    std::vector<Index> start;
+
+    void sort(const Rows& rows, Index lo, Index hi) {
+        start.assign(rows.classes + 1, 0);
+        auto counts = [&](Index i) { return !rows.weight || rows.weight[i] != 0; };
+        for (Index i = lo; i < hi; ++i)
+            if (counts(i)) ++start[rows.code[i] + 1];
+        for (Index c = 0; c < rows.classes; ++c) start[c + 1] += start[c];
+        row.resize(start[rows.classes]);
+        fill_.assign(start.begin(), start.end() - 1);
+        for (Index i = lo; i < hi; ++i)
+            if (counts(i)) row[fill_[rows.code[i]]++] = std::int32_t(i - lo);
+    }
+
+private:
+    std::vector<Index> fill_;
+};
+
+}  // namespace suffice

@@ -1,0 +1,73 @@
+// Copy a tile of a matrix into doubles, rows and columns exchanged.
+#pragma once
+
+#include "threads.hpp"
+
+namespace suffice {
+
+typedef double Lanes __attribute__((vector_size(64), aligned(8)));
+typedef std::int64_t LaneIndex __attribute__((vector_size(64)));
+
+// Eight times eight: to[r * to_stride + c] = from[c * from_stride + r]. Three rounds exchange
+// neighbours, pairs and halves.
+template <class T>
+SUFFICE_INLINE void transpose_8x8(const T* from, Index from_stride, double* to, Index to_stride) {
+    Lanes a[8], b[8];
+    for (int c = 0; c < 8; ++c) {
+        typedef T Narrow __attribute__((vector_size(8 * sizeof(T)), aligned(sizeof(T))));
+        // Kept in a register: folded into the shuffles below, every vector would be loaded twice.
+        a[c] = __builtin_convertvector(*reinterpret_cast<const Narrow*>(from + c * from_stride), Lanes);
+    }
+    constexpr LaneIndex even = {0, 8, 2, 10, 4, 12, 6, 14}, odd = {1, 9, 3, 11, 5, 13, 7, 15};
+    for (int c = 0; c < 8; c += 2) {
+        b[c] = __builtin_shuffle(a[c], a[c + 1], even);
+        b[c + 1] = __builtin_shuffle(a[c], a[c + 1], odd);
+    }
+    constexpr LaneIndex low = {0, 1, 8, 9, 4, 5, 12, 13}, high = {2, 3, 10, 11, 6, 7, 14, 15};
+    for (int c = 0; c < 8; c += 4)
+        for (int k = 0; k < 2; ++k) {
+            a[c + k] = __builtin_shuffle(b[c + k], b[c + k + 2], low);
+            a[c + k + 2] = __builtin_shuffle(b[c + k], b[c + k + 2], high);
+        }
+    constexpr LaneIndex first = {0, 1, 2, 3, 8, 9, 10, 11}, second = {4, 5, 6, 7, 12, 13, 14, 15};
+    for (int k = 0; k < 4; ++k) {
+        *reinterpret_cast<Lanes*>(to + k * to_stride) = __builtin_shuffle(a[k], a[k + 4], first);
+        *reinterpret_cast<Lanes*>(to + (k + 4) * to_stride) = __builtin_shuffle(a[k], a[k + 4], second);
+    }
+}
+
+// to[r * to_stride + c] = from[c * from_stride + r] for r < rows, c < cols.
+template <class T>
+SUFFICE_INLINE void transpose(const T* from, Index from_stride, Index rows, Index cols, double* to, Index to_stride) {
+    const Index whole_rows = rows / 8 * 8, whole_cols = cols / 8 * 8;
+    for (Index c = 0; c < whole_cols; c += 8)
+        for (Index r = 0; r < whole_rows; r += 8)
+            transpose_8x8(from + c * from_stride + r, from_stride, to + r * to_stride + c, to_stride);
+    for (Index c = 0; c < cols; ++c)
+        for (Index r = c < whole_cols ? whole_rows : 0; r < rows; ++r)
+            to[r * to_stride + c] = from[c * from_stride + r];
+}
+
+// Visit the entries of rows lo .. hi-1 as stretches of rows: use(row, row_stride, first_row, rows,
+// first_col, cols), `row` pointing to the first entry and the entries of a row lying side by side. A
+// row-major matrix is one stretch; of a column-major one, panels of eight columns are turned, eight
+// rows at a time, so that no more streams are read at once than the hardware follows.
+constexpr Index panel = 8;
+template <class T, class Use>
+SUFFICE_INLINE void for_stretches(const Matrix<T>& x, Index lo, Index hi, Use use) {
+    if (x.col_stride == 1) {
+        use(x.data + lo * x.row_stride, x.row_stride, lo, hi - lo, Index(0), x.cols);
+        return;
+    }
+    alignas(64) double tile[panel * panel];
+    for (Index j = 0; j < x.cols; j += panel) {
+        const Index cols = std::min(panel, x.cols - j);
+        for (Index i = lo; i < hi; i += panel) {
+            const Index rows = std::min(panel, hi - i);
+            transpose(x.data + j * x.col_stride + i, x.col_stride, rows, cols, tile, panel);
+            use(static_cast<const double*>(tile), panel, i, rows, j, cols);
+        }
+    }
+}
+
+}  // namespace suffice

@@ -1,0 +1,59 @@
+"""suffice: generative classification by sufficient statistics that add and subtract.
+
+Names load when they are first used, so that `import suffice` stays light.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "suffice.statistics": ["ByClass", "Counts", "Moments", "Statistic", "Totals"],
+    "suffice.priors": ["Beta", "ClassPrior", "Dirichlet", "Gamma", "NormalInverseGamma"],
+    "suffice.families": [
+        "Bernoulli",
+        "Categorical",
+        "Complement",
+        "Distribution",
+        "Family",
+        "Gaussian",
+        "LinearForm",
+        "Multinomial",
+        "Poisson",
+        "Table",
+    ],
+    "suffice.model": ["Model"],
+    "suffice.errors": [
+        "ImpossibleRowWarning",
+        "InvalidDataError",
+        "InvalidOptionError",
+        "MismatchError",
+        "NegativeValueError",
+        "NoDistributionError",
+        "NoLinearFormError",
+        "NotPartError",
+        "SufficeError",
+    ],
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+_MODULES = ("errors", "families", "model", "naive_bayes", "priors", "statistics")
+
+__all__ = sorted(_HOME_OF)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME_OF:
+        value = getattr(import_module(_HOME_OF[name]), name)
+    elif name in _MODULES:
+        value = import_module(f"suffice.{name}")
+    else:
+        raise AttributeError(f"module 'suffice' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOME_OF, *_MODULES])

@@ -1,0 +1,47 @@
+"""The kernels, described in cpp/kernels.hpp."""
+
+from typing import Any
+
+def max_threads() -> int: ...
+def moments(x: Any, codes: Any, classes: int, weight: Any, out_weight: Any, out_mean: Any, out_squares: Any) -> int: ...
+def totals(
+    x: Any, codes: Any, classes: int, weight: Any, threshold: float | None, out_total: Any, out_missing: Any
+) -> int: ...
+def sparse_totals(
+    data: Any,
+    indices: Any,
+    indptr: Any,
+    cols: int,
+    codes: Any,
+    classes: int,
+    weight: Any,
+    threshold: float | None,
+    out_total: Any,
+) -> tuple[int, bool, bool]: ...
+def category_range(x: Any, lowest: Any, highest: Any) -> int: ...
+def category_counts(x: Any, codes: Any, classes: int, weight: Any, offsets: Any, table: Any) -> None: ...
+def category_scores(x: Any, offsets: Any, scores: Any, classes: int, out: Any) -> int: ...
+def gaussian_log_density(x: Any, mean: Any, precision: Any, out: Any) -> int: ...
+def gaussian_leave_one_out(
+    x: Any,
+    codes: Any,
+    weight: Any,
+    smoothing: float,
+    floor: float,
+    stat_weight: Any,
+    stat_mean: Any,
+    stat_squares: Any,
+    out: Any,
+) -> int: ...
+def sparse_scores(
+    data: Any,
+    indices: Any,
+    indptr: Any,
+    threshold: float | None,
+    coef: Any,
+    absent: Any,
+    intercept: Any,
+    out: Any,
+) -> int: ...
+def posterior(joint: Any, fallback: Any, as_log: bool) -> int: ...
+def most_probable(joint: Any, fallback: int, out: Any) -> None: ...

@@ -1,0 +1,441 @@
+"""The scikit-learn side of a generative model, written once for all estimators."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils.multiclass import check_classification_targets, unique_labels
+from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted, validate_data
+
+from suffice.errors import InvalidDataError, MismatchError, NegativeValueError
+from suffice.families import Family, LinearForm, Table
+from suffice.model import Model, leave_one_out
+from suffice.priors import ClassPrior
+from suffice.statistics import ByClass
+from suffice.statistics.by_class import union_labels
+from suffice.tables import Array, Labels, Values, as_matrix, encode_labels
+
+_FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
+
+
+@dataclass(frozen=True)
+class _Learned:
+    """All that an estimator has learned: statistics, and the options they are to be read with."""
+
+    seen: ByClass[Any]
+    family: Family[Any]
+    prior: ClassPrior
+    declared: Values | None  # classes named in advance, of which no row need have been seen
+    dtype: np.dtype[Any]
+
+    @cached_property
+    def statistics(self) -> ByClass[Any]:
+        """The statistics over all classes, those only declared being empty."""
+        if self.declared is None:
+            return self.seen
+        return self.seen.over(union_labels(self.declared, self.seen.labels))
+
+    @cached_property
+    def model(self) -> Model:
+        return Model.of(self.statistics, self.family, self.prior)
+
+
+class GenerativeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type hints
+    """A scikit-learn classifier made of statistics: rows are summarized, summaries added, models made of them.
+
+    An estimator says which family and which class prior its parameters mean; everything else is here.
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]]
+
+    # ---- what an estimator has to say of itself
+
+    @abstractmethod
+    def _family(self) -> Family[Any]:
+        """Build the family that the parameters describe, refusing what makes no sense."""
+
+    @abstractmethod
+    def _class_prior(self) -> ClassPrior:
+        """Build the class prior that the parameters describe."""
+
+    # ---- learning
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Learn from rows, forgetting whatever was learned before.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training rows; NaN means missing.
+        y : array-like of shape (n_samples,)
+            Labels: numbers or strings.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, 1 each by default. A row of weight 0 is as good as absent.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        with self._unchanged_on_error():
+            self._validate_params()
+            rows, labels = self._check_X_y(X, y, reset=True)
+            found = self._summarize(rows, labels, sample_weight)
+            self._learn(found, None, self._dtype_of(rows))
+        return self
+
+    def partial_fit(
+        self, X: Any, y: Any, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Learn from more rows. Any cutting of the data into pieces gives what `fit` gives on the whole.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            More training rows; NaN means missing.
+        y : array-like of shape (n_samples,)
+            Labels; new classes may appear at any time.
+        classes : array-like of shape (n_classes,), default=None
+            Classes to have in the model even before a row of theirs has come. Not needed.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, 1 each by default.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        before: _Learned | None = self.__dict__.get("_learned")
+        with self._unchanged_on_error():
+            if before is None:
+                self._validate_params()
+            declared = self._declare(before, classes)
+            rows, labels = self._check_X_y(X, y, reset=before is None)
+            found = self._summarize(rows, labels, sample_weight)
+            dtype = self._dtype_of(rows)
+            if before is not None:
+                found, dtype = before.seen + found, np.promote_types(before.dtype, dtype)
+            self._learn(found, declared, dtype)
+        return self
+
+    def forget(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+        """Undo the learning of rows, by subtraction.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows that were learned.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            The weights they were learned with.
+
+        Returns
+        -------
+        self : object
+            The estimator as if it had never seen the rows; not fitted, if nothing else was learned.
+        """
+        before = self._get_learned()
+        with self._unchanged_on_error():
+            rows, labels = self._check_X_y(X, y, reset=False)
+            rest = before.seen - self._summarize(rows, labels, sample_weight)
+            if len(rest.labels) or before.declared is not None:
+                self._learn(rest, before.declared, before.dtype)
+            else:
+                for name in ("_learned", "n_features_in_", "feature_names_in_"):
+                    self.__dict__.pop(name, None)
+        return self
+
+    def drop_class(self, label: Any) -> Self:
+        """Forget a class: the estimator becomes what fitting without its rows would have given."""
+        before = self._get_learned()
+        with self._unchanged_on_error():
+            rest = before.statistics.drop(label)
+            declared = None if before.declared is None else before.declared[before.declared != label]
+            self._learn(rest.take(np.flatnonzero(rest.weight > 0)), declared, before.dtype)
+        return self
+
+    def __add__(self, other: Any) -> Self:
+        """Merge two fitted estimators into one that has seen the rows of both."""
+        if isinstance(other, int) and other == 0:  # sum() starts from 0
+            return self
+        if type(other) is not type(self):
+            return NotImplemented
+        mine, theirs = self._get_learned(), other._get_learned()
+        for name, value in self.get_params().items():
+            if not _same(value, other.get_params()[name]):
+                raise MismatchError(f"Cannot merge: {name} is {value!r} here and {other.get_params()[name]!r} there")
+        if self.n_features_in_ != other.n_features_in_:
+            raise MismatchError(f"Cannot merge models of {self.n_features_in_} and {other.n_features_in_} columns")
+        names = [getattr(e, "feature_names_in_", None) for e in (self, other)]
+        if names[0] is not None and names[1] is not None and (names[0] != names[1]).any():
+            at = int(np.argmax(names[0] != names[1]))
+            raise MismatchError(f"Cannot merge: column {at} is {names[0][at]!r} here and {names[1][at]!r} there")
+        merged = clone(self)
+        merged.n_features_in_ = self.n_features_in_
+        known = names[0] if names[0] is not None else names[1]
+        if known is not None:
+            merged.feature_names_in_ = known
+        declared = [d for d in (mine.declared, theirs.declared) if d is not None]
+        both = union_labels(declared[0], declared[-1]) if declared else None
+        merged._learn(mine.seen + theirs.seen, both, np.promote_types(mine.dtype, theirs.dtype))
+        return merged
+
+    __radd__ = __add__
+
+    def _learn(self, seen: ByClass[Any], declared: Values | None, dtype: np.dtype[Any]) -> None:
+        learned = _Learned(seen, self._family(), self._class_prior(), declared, dtype)
+        if not len(learned.statistics.labels) or (not learned.statistics.weight.any() and declared is None):
+            raise InvalidDataError("The total weight of all rows is zero: there is nothing to learn from")
+        learned.prior.check(len(learned.statistics.labels))
+        self._learned = learned
+
+    def _summarize(self, rows: Any, labels: Labels, weight: Any) -> ByClass[Any]:
+        try:
+            return self._family().summarize(rows, labels, weight)
+        except NegativeValueError as error:
+            raise self._negative(error) from None
+
+    def _negative(self, error: NegativeValueError) -> NegativeValueError:
+        """The same in scikit-learn's words."""
+        found = str(error).partition("Found")
+        return NegativeValueError(f"Negative values in data passed to {type(self).__name__} (input X). Found{found[2]}")
+
+    @contextmanager
+    def _unchanged_on_error(self) -> Iterator[None]:
+        before = self.__dict__.copy()
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    @staticmethod
+    def _declare(before: _Learned | None, classes: ArrayLike | None) -> Values | None:
+        known = None if before is None else before.declared
+        if classes is None:
+            return known
+        named: Values = unique_labels(classes)
+        if known is not None and not np.array_equal(known, named):
+            raise ValueError(f"`classes={classes!r}` is not the same as on last call to partial_fit, was: {known!r}")
+        return named
+
+    # ---- reading input
+
+    def _check_X_y(self, X: Any, y: Any, reset: bool) -> tuple[Any, Labels]:
+        if y is None:
+            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
+        rows = self._check_X(X, reset=reset)
+        plain = isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "iubU"
+        if not plain and not isinstance(y, Labels):
+            y = _check_y(y, multi_output=False, y_numeric=False, estimator=self)
+        check_consistent_length(rows, y) if rows.shape[0] != len(y) else None
+        labels = encode_labels(y)
+        if labels.values.dtype.kind in "fO":
+            check_classification_targets(labels.values)
+        return rows, labels
+
+    def _check_X(self, X: Any, reset: bool = False) -> Any:
+        """Read X; what needs no care passes at once, for scikit-learn's own checks take most of a millisecond."""
+        plain = type(X) is np.ndarray and X.ndim == 2 and X.dtype in _FLOATS and X.shape[0] > 0
+        if plain and not reset and X.shape[1] == self.n_features_in_ and "feature_names_in_" not in self.__dict__:
+            return as_matrix(X)
+        if isinstance(X, np.ma.MaskedArray):
+            X = as_matrix(X)
+        return as_matrix(
+            validate_data(self, X, reset=reset, accept_sparse=self._accept_sparse, ensure_all_finite=False)
+        )
+
+    _accept_sparse: ClassVar[Any] = "csr"
+
+    @staticmethod
+    def _dtype_of(rows: Any) -> np.dtype[Any]:  # noqa: ARG004  # GaussianNB looks at the rows
+        return np.dtype(np.float64)
+
+    # ---- what was learned
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_learned" in self.__dict__
+
+    def _get_learned(self) -> _Learned:
+        learned: _Learned | None = self.__dict__.get("_learned")
+        if learned is None:
+            check_is_fitted(self)
+            raise AssertionError("check_is_fitted raises")
+        return learned
+
+    @property
+    def classes_(self) -> Values:
+        """Class labels known to the classifier, sorted."""
+        return self._get_learned().statistics.labels
+
+    @property
+    def class_count_(self) -> Array:
+        """Weight of the rows of each class."""
+        return self._get_learned().statistics.weight
+
+    @property
+    def n_parameters_(self) -> int:
+        """How many free parameters were estimated, those of the class prior included."""
+        return self._get_learned().model.n_parameters
+
+    @property
+    def statistics_(self) -> ByClass[Any]:
+        """Everything that was learned from the data."""
+        return self._get_learned().statistics
+
+    def tables(self) -> list[Table]:
+        """Return the class prior and every parameter as tables for people; print them to read them."""
+        return self._get_learned().model.tables(getattr(self, "feature_names_in_", None))
+
+    # ---- answering
+
+    def predict_joint_log_proba(self, X: Any) -> Array:
+        """Return log p(x, y) for each row and class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; missing entries are left out of account.
+
+        Returns
+        -------
+        C : ndarray of shape (n_samples, n_classes)
+            Joint log-probabilities, classes in the order of `classes_`.
+        """
+        return self._joint(X)[0]
+
+    def predict(self, X: Any) -> Values:
+        """Return the most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; missing entries are left out of account.
+
+        Returns
+        -------
+        C : ndarray of shape (n_samples,)
+            Labels.
+        """
+        joint, model = self._joint(X, keep=False)
+        return model.most_probable(joint)
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Return log p(y | x) for each row and class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; missing entries are left out of account.
+
+        Returns
+        -------
+        C : ndarray of shape (n_samples, n_classes)
+            Log-probabilities, classes in the order of `classes_`.
+        """
+        joint, model = self._joint(X, keep=False)
+        return model.normalize(joint, as_log=True).astype(self._result_type(X), copy=False)
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return p(y | x) for each row and class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; missing entries are left out of account.
+
+        Returns
+        -------
+        C : ndarray of shape (n_samples, n_classes)
+            Probabilities, classes in the order of `classes_`.
+        """
+        joint, model = self._joint(X, keep=False)
+        return model.normalize(joint, as_log=False).astype(self._result_type(X), copy=False)
+
+    def _joint(self, X: Any, keep: bool = True) -> tuple[Array, Model]:
+        learned = self._get_learned()
+        rows = self._check_X(X)
+        try:
+            joint = learned.model.log_joint(rows)
+        except NegativeValueError as error:
+            raise self._negative(error) from None
+        return joint.astype(self._result_type(X), copy=False) if keep else joint, learned.model
+
+    def _result_type(self, X: Any) -> np.dtype[Any]:
+        """float32 stays float32 where both the training rows and these are."""
+        single = self._get_learned().dtype == np.float32 and getattr(X, "dtype", None) == np.float32
+        return np.dtype(np.float32 if single else np.float64)
+
+    def leave_one_out(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Array:
+        """Return log p(y | x_i) of each training row under the model of all other rows, exactly.
+
+        No model is refitted: each row is subtracted from the statistics. What depends on which values
+        exist at all (classes, categories) stays as the whole data have it.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows that were learned.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            The weights they were learned with.
+
+        Returns
+        -------
+        C : ndarray of shape (n_samples, n_classes)
+            Leave-one-out log-probabilities, classes in the order of `classes_`.
+        """
+        learned = self._get_learned()
+        rows, labels = self._check_X_y(X, y, reset=False)
+        joint = leave_one_out(learned.statistics, learned.family, learned.prior, rows, labels, sample_weight)
+        return learned.model.normalize(joint, as_log=True)
+
+    def linear_form(self) -> LinearForm:
+        """Return `coef` and `intercept` of the log-odds; an error says why where they are not linear in x.
+
+        For two classes the log-odds of the second are coef·x + intercept, as in logistic regression; for
+        more, the posterior is the softmax of coef·x + intercept.
+        """
+        return self._get_learned().model.linear()
+
+    def sample(self, n: int = 1, label: Any = None, random_state: Any = None) -> tuple[Any, Values]:
+        """Draw rows from the model.
+
+        Parameters
+        ----------
+        n : int, default=1
+            How many.
+        label : label, default=None
+            Draw from p(x | label); by default the labels are drawn as well.
+        random_state : int or numpy.random.Generator, default=None
+            Makes the draws repeatable.
+
+        Returns
+        -------
+        X : ndarray of shape (n, n_features)
+            Rows.
+        y : ndarray of shape (n,)
+            Their labels.
+        """
+        return self._get_learned().model.sample(n, label, random_state)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = bool(self._accept_sparse)
+        return tags
+
+
+def _same(a: Any, b: Any) -> bool:
+    return a is b or (np.shape(a) == np.shape(b) and bool(np.all(np.asarray(a) == np.asarray(b))))

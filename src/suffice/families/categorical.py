@@ -1,0 +1,187 @@
+"""One of several categories: one table of probabilities per column."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice import _core
+from suffice.errors import MismatchError, NoLinearFormError
+from suffice.families.family import Distribution, Family, Table, pack
+from suffice.families.linear import log
+from suffice.priors import Dirichlet
+from suffice.statistics import Counts
+from suffice.tables import Array, Categories, Codes, Values, as_categories, refuse_at
+
+
+@dataclass(frozen=True, repr=False)
+class Categorical(Family[Counts]):
+    """One of m categories, a table of probabilities per class and column:  p(x = k | y) = θ_yk.
+
+    Columns hold strings or other values, or numbers 0, 1, 2, … which stand for categories. Of numbered
+    columns, `min_categories` says how many there are at least. A category never met in training has the
+    probability it would have had if it had been listed and never seen: α / (n + α (m + 1)), and 0
+    without a prior. A bare `Categorical()` has the prior Dirichlet(1): Laplace smoothing.
+
+    >>> family = Categorical(prior=Dirichlet(1))
+    >>> family.estimate(family.summarize([["a"], ["a"], ["b"]], [0, 0, 0]).statistic).probability
+    array([[0.6, 0.4]])
+    """
+
+    min_categories: int | NDArray[Any] | None = None
+
+    kind: ClassVar = Counts
+    weak_prior: ClassVar = Dirichlet(1.0)
+
+    def read(self, x: Any) -> Categories:
+        """Number the categories of each column."""
+        return as_categories(x)
+
+    def domain(self, counts: Counts) -> Counts:
+        """The counts over every category there is, also those that `min_categories` adds."""
+        if self.min_categories is None or counts.keys is not None:
+            return counts
+        return counts.resized(np.broadcast_to(np.asarray(self.min_categories, np.int64), counts.sizes.shape))
+
+    def estimate(self, counts: Counts) -> Distribution:
+        """θ_k = n_k / n, (n_k + α − 1) / Σ(n + α − 1) or (n_k + α) / Σ(n + α)."""
+        counts = self.domain(counts)
+        prior = self.prior or Dirichlet(0.0)
+
+        def total(table: Array) -> Array:
+            return np.repeat(_sum_columns(counts, table), counts.sizes, axis=-1)
+
+        theta = prior.mode(counts.weight, total) if self.learn == "map" else prior.mean(counts.weight, total)
+        observed = _sum_columns(counts, counts.weight)
+        alpha = float(np.mean(prior.alpha))
+        mass = alpha if self.learn != "map" else max(alpha - 1.0, 0.0)
+        norm = observed + mass * (counts.sizes + 1.0)
+        unseen = np.divide(mass, norm, out=np.zeros_like(norm), where=norm > 0)
+        return CategoricalDistribution(counts, theta, unseen)
+
+    def leave_one_out(self, counts: Counts, x: Any, codes: Codes, weight: Array | None) -> Array:
+        """Only the row's own class changes. The categories stay those of all rows."""
+        x, out = x.codes, self.estimate(counts).log_density(x)
+        counts = self.domain(counts)
+        alpha = 0.0 if self.prior is None else float(np.mean(self.prior.alpha))
+        alpha = max(alpha - 1.0, 0.0) if self.learn == "map" else alpha
+        observed = _sum_columns(counts, counts.weight)
+        weight = np.ones(len(codes)) if weight is None else weight
+        for lo in range(0, len(codes), 1 << 15):
+            part = slice(lo, lo + (1 << 15))
+            with np.errstate(invalid="ignore"):
+                k = np.where(np.isnan(x[part]), -1, x[part]).astype(np.int64)
+            own, w, gaps = codes[part], weight[part, None], k < 0
+            n_k = counts.weight[own[:, None], counts.offsets[:-1] + np.maximum(k, 0)]
+            left = np.maximum(n_k - w, 0.0) + alpha
+            norm = np.maximum(observed[own] - w, 0.0) + alpha * counts.sizes
+            share = np.divide(left, norm, out=np.zeros_like(left), where=norm > 0)
+            out[np.arange(lo, lo + len(own)), own] = np.where(gaps, 0.0, log(share)).sum(axis=1)
+        return out
+
+
+def _sum_columns(counts: Counts, table: Array) -> Array:
+    """Σ over each column's categories, (…, columns)."""
+    if not table.shape[-1]:
+        return np.zeros((*table.shape[:-1], len(counts.sizes)))
+    filled = counts.sizes > 0  # reduceat cannot sum nothing
+    out = np.zeros((*table.shape[:-1], len(counts.sizes)))
+    out[..., filled] = np.add.reduceat(table, counts.offsets[:-1][filled], axis=-1)
+    return out
+
+
+@dataclass(frozen=True)
+class CategoricalDistribution(Distribution):
+    """Probabilities (classes, Σ sizes) laid out as `counts`, and of an unseen category (classes, columns)."""
+
+    counts: Counts
+    probability: Array
+    unseen: Array
+
+    @cached_property
+    def _kernel_tables(self) -> tuple[NDArray[np.int64], Array, Array]:
+        """Offsets and scores with a slot for the unseen at each column's end; which scores are impossible."""
+        sizes = self.counts.sizes
+        offsets = np.concatenate([[0], np.cumsum(sizes + 1)]).astype(np.int64)
+        known = np.arange(int(sizes.sum())) + np.repeat(np.arange(len(sizes)), sizes)
+        table = np.empty((len(self.probability), offsets[-1]))
+        table[:, known] = self.probability
+        table[:, offsets[1:] - 1] = self.unseen
+        impossible = table <= 0
+        return offsets, pack(np.where(impossible, 0.0, log(table))), pack(impossible.astype(np.float64))
+
+    def log_density(self, x: Any) -> Array:
+        """Log p(x | y) of every row under every class, (rows, classes)."""
+        codes = self._numbered(as_categories(x))
+        offsets, scores, impossible = self._kernel_tables
+        classes = len(self.probability)
+        out = np.zeros((codes.shape[0], classes))
+        negative = _core.category_scores(codes, offsets, scores, classes, out)
+        if self.counts.keys is None:  # where categories have names, −1 is a missing one
+            refuse_at(negative, codes)
+        if impossible.any():
+            vetoes = np.zeros_like(out)
+            _core.category_scores(codes, offsets, impossible, classes, vetoes)
+            out[vetoes > 0] = -np.inf
+        return out
+
+    def _numbered(self, x: Categories) -> NDArray[Any]:
+        """The codes of `x` as this model numbers its categories; unknown ones beyond the last."""
+        known = self.counts.keys
+        if x.keys is None and known is None:
+            if x.codes.dtype.kind == "f":
+                infinite = np.isinf(x.codes)
+                if infinite.any():
+                    refuse_at(int(np.argmax(infinite)), x.codes)
+            return x.codes
+        if known is None or x.keys is None:
+            before, now = ("numbers", "strings") if known is None else ("strings", "numbers")
+            raise MismatchError(f"The categories were {before} in training and are {now} here")
+        out = np.full(x.codes.shape, -1, dtype=np.int32)
+        for j, (mine, theirs) in enumerate(zip(known, x.keys, strict=True)):
+            number = {key: i for i, key in enumerate(mine.tolist())}
+            translate = np.array([number.get(key, len(mine)) for key in theirs.tolist()] + [-1], dtype=np.int32)
+            out[:, j] = translate[x.codes[:, j]]
+        return out
+
+    def linear(self) -> Any:
+        """Refuse: categories are names, not amounts."""
+        raise NoLinearFormError(
+            "The log-odds are a sum over categories, linear in their indicators but not in their numbers: "
+            "tables() holds the terms of the sum"
+        )
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns the block has."""
+        return len(self.counts.sizes)
+
+    @property
+    def n_parameters(self) -> int:
+        """One less than its categories for each class and column."""
+        return int(len(self.probability) * np.maximum(self.counts.sizes - 1, 0).sum())
+
+    def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:
+        """A conditional probability table for each column: a row for each category, a column for each class."""
+        keys = self.counts.keys or tuple(np.arange(size) for size in self.counts.sizes)
+        heads = [str(label) for label in labels]
+        parts = self.counts.columns(self.probability)
+        return [
+            Table(str(name), [str(k) for k in own], heads, part.T)
+            for name, own, part in zip(names, keys, parts, strict=True)
+        ]
+
+    def sample(self, codes: Codes, rng: np.random.Generator) -> NDArray[Any]:
+        """Draw rows of categories: numbers, or objects where the categories have names."""
+        named = self.counts.keys is not None
+        out = np.empty((len(codes), len(self.counts.sizes)), dtype=object if named else np.int64)
+        for j, p in enumerate(self.counts.columns(self.probability)):
+            reached = np.cumsum(p, axis=1)[codes]
+            drawn = (rng.random((len(codes), 1)) * reached[:, -1:] >= reached[:, :-1]).sum(axis=1)
+            out[:, j] = self.counts.keys[j][drawn] if self.counts.keys is not None else drawn
+        return out

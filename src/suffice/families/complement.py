@@ -1,0 +1,93 @@
+"""Scores from the words of all other classes (Rennie, Shih, Teevan and Karger, 2003)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from suffice.families.family import Distribution, Family
+from suffice.families.linear import LinearDistribution, add_up, gather
+from suffice.priors import Dirichlet
+from suffice.statistics import Totals
+from suffice.tables import Array, Codes
+
+
+@dataclass(frozen=True, repr=False)
+class Complement(Family[Totals]):
+    """Score a class by how badly the words of the other classes fit:  w_yj = −log θ_(not y)j.
+
+    Not a distribution of x: it has no p(x | y) to draw from. With `norm` the weights of a class are
+    divided by their sum. The prior smooths the complement's counts as it does the multinomial's.
+    """
+
+    norm: bool = False
+
+    kind: ClassVar = Totals
+    weak_prior: ClassVar = Dirichlet(1.0)
+    separable: ClassVar = False
+
+    def estimate(self, totals: Totals) -> Distribution:
+        """−log of the complement's smoothed share of each word, (classes, columns)."""
+        alpha = 0.0 if self.prior is None else self.prior.alpha
+        everything = totals.total.sum(axis=0)
+        rest = np.maximum(everything + alpha - totals.total, 0.0)
+        logged = _log_share(rest, rest.sum(axis=1, keepdims=True))
+        if self.norm:
+            total = logged.sum(axis=1, keepdims=True)
+            weights = np.divide(logged, total, out=np.zeros_like(logged), where=total != 0)
+        else:
+            weights = -logged
+        return ComplementScores(weights)
+
+    def leave_one_out(self, totals: Totals, x: Any, codes: Codes, weight: Array | None) -> Array:
+        """A row is part of every other class's complement: the words of the row change in all of them."""
+        if self.norm:
+            return super().leave_one_out(totals, x, codes, weight)
+        classes, n = len(totals.total), x.shape[0]
+        alpha = 0.0 if self.prior is None else self.prior.alpha
+        rest = np.maximum(totals.total.sum(axis=0) + alpha - totals.total, 0.0)
+        norm = rest.sum(axis=1)
+        weight = np.ones(n) if weight is None else weight
+        out = np.empty((n, classes))
+        for c in range(classes):
+            counts, values, rows = gather(rest[c : c + 1], x, np.zeros(n, np.int32))
+            removed = np.where(codes == c, 0.0, weight)
+            length = add_up(values, rows, n)
+            left = np.maximum(counts - removed[rows] * values, 0.0)
+            score = _log_share(left, np.maximum(norm[c] - removed * length, 0.0)[rows])
+            out[:, c] = -add_up(values * score, rows, n)
+        return out
+
+
+# What a word that no other class has counts for, where nothing smooths it: more than any other word can.
+UNHEARD = -1e6
+
+
+def _log_share(count: Array, total: Array) -> Array:
+    share = np.divide(count, total, out=np.zeros_like(count), where=total > 0)
+    return np.log(share, out=np.full_like(share, UNHEARD), where=share > 0)
+
+
+@dataclass(frozen=True)
+class ComplementScores(LinearDistribution):
+    """Weights (classes, columns)."""
+
+    weight: Array
+    title = "weight"
+
+    @property
+    def present(self) -> Array:
+        """The weights."""
+        return self.weight
+
+    @property
+    def parameter(self) -> Array:
+        """The weights."""
+        return self.weight
+
+    @property
+    def n_parameters(self) -> int:
+        """One for each class and column."""
+        return self.weight.size

@@ -1,0 +1,183 @@
+"""The contract of a family and of the distributions it gives."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeVar, get_args
+
+import numpy as np
+
+from suffice.errors import InvalidOptionError, NoDistributionError, NoLinearFormError
+from suffice.priors import Learn
+from suffice.statistics import ByClass, Statistic
+from suffice.tables import Array, Codes, Values, as_matrix, chunks
+
+S = TypeVar("S", bound=Statistic)
+
+
+class Default:
+    """Marks a prior that was not given."""
+
+    def __repr__(self) -> str:
+        return "default"
+
+
+DEFAULT: Final = Default()
+
+
+class LinearForm(NamedTuple):
+    """Scores coef·x + intercept whose differences between classes are log-odds.
+
+    For two classes, `coef` is (1, columns) and the score is the log-odds of the second against the
+    first; for more it is (classes, columns) and the posterior is the softmax of the scores.
+    """
+
+    coef: Array
+    intercept: Array
+
+
+@dataclass(frozen=True)
+class Table:
+    """Numbers for people: rows by columns, with a title."""
+
+    title: str
+    rows: Sequence[str]
+    columns: Sequence[str]
+    values: Array
+
+    def __str__(self) -> str:
+        cells = [[f"{v:.6g}" for v in row] for row in np.atleast_2d(self.values)]
+        heads = [str(c) for c in self.columns]
+        first = max([len(self.title), *(len(str(r)) for r in self.rows)])
+        widths = [max(len(h), *(len(row[j]) for row in cells)) for j, h in enumerate(heads)]
+        line = [self.title.ljust(first), *(h.rjust(w) for h, w in zip(heads, widths, strict=True))]
+        lines = ["  ".join(line)]
+        for name, row in zip(self.rows, cells, strict=True):
+            lines.append("  ".join([str(name).ljust(first), *(c.rjust(w) for c, w in zip(row, widths, strict=True))]))
+        return "\n".join(lines)
+
+
+class Distribution(ABC):
+    """A fitted p(x | y) over a block of columns, for every class at once."""
+
+    @abstractmethod
+    def log_density(self, x: Any) -> Array:
+        """Log p(x | y) of every row under every class, (rows, classes); missing entries are left out."""
+
+    @property
+    @abstractmethod
+    def n_columns(self) -> int:
+        """How many columns the block has."""
+
+    @property
+    @abstractmethod
+    def n_parameters(self) -> int:
+        """How many free parameters were estimated."""
+
+    @abstractmethod
+    def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:
+        """The parameters as tables for people."""
+
+    def linear(self) -> tuple[Array, Array]:
+        """Coef (classes, columns) and intercept (classes,) such that coef·x + intercept is log p(x | y)
+        up to a term that is the same for all classes."""  # noqa: D209
+        raise NoLinearFormError(f"{type(self).__name__} has no linear form")
+
+    def sample(self, codes: Codes, rng: np.random.Generator) -> Any:  # noqa: ARG002  # the contract
+        """Draw one row for each class number in `codes`."""
+        raise NoDistributionError(
+            f"{type(self).__name__} only scores classes: there is no p(x | y) to draw rows from. "
+            "A multinomial model of the same counts has one."
+        )
+
+
+@dataclass(frozen=True)
+class Family(ABC, Generic[S]):
+    """Frozen options of a kind of distribution. Two pure steps: rows → statistic → distribution.
+
+    `prior` is the conjugate prior, `None` for none; `learn` is what is made of it: `"mle"`, the mode
+    (`"map"`), the posterior `"mean"`, or `"predictive"`, the posterior integrated out. A prior given
+    without `learn` means the posterior mean, `prior=None` maximum likelihood.
+    """
+
+    prior: Any = DEFAULT
+    learn: Learn | None = None
+
+    kind: ClassVar[type[Statistic]]
+    weak_prior: ClassVar[Any]  # what a bare family uses
+    separable: ClassVar[bool] = True  # one class's parameters depend on its own rows only
+
+    def __post_init__(self) -> None:
+        name = type(self).__name__
+        if self.learn is not None and self.learn not in get_args(Learn):
+            raise InvalidOptionError(f"{name}: learn must be one of {get_args(Learn)}, found {self.learn!r}")
+        prior = self.prior
+        if prior is DEFAULT:
+            prior = None if self.learn == "mle" else self.weak_prior
+        elif prior is not None and self.learn == "mle":
+            raise InvalidOptionError(f"{name}: maximum likelihood takes no prior; leave out prior= or learn='mle'")
+        elif prior is None and self.learn not in (None, "mle"):
+            raise InvalidOptionError(f"{name}: learn={self.learn!r} needs a prior")
+        if prior is not None and not isinstance(prior, type(self.weak_prior)):
+            wanted = type(self.weak_prior).__name__
+            raise InvalidOptionError(f"{name}: the prior must be a {wanted}, found {type(prior).__name__}")
+        object.__setattr__(self, "prior", prior)
+        object.__setattr__(self, "learn", self.learn or ("mle" if prior is None else "mean"))
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{f.name}={getattr(self, f.name)!r}" for f in fields(self))
+        return f"{type(self).__name__}({shown})"
+
+    def read(self, x: Any) -> Any:
+        """Bring columns into the form the family's kernels read."""
+        return as_matrix(x)
+
+    def summarize(self, x: Any, y: Any, weight: Any = None) -> ByClass[S]:
+        """Summarize rows by their labels in one pass."""
+        return ByClass.of(self.kind, self.read(x), y, weight)  # type: ignore[arg-type]  # kind makes S
+
+    @abstractmethod
+    def estimate(self, statistic: S) -> Distribution:
+        """Estimate p(x | y) of every class the statistic has."""
+
+    def leave_one_out(self, statistic: S, x: Any, codes: Codes, weight: Array | None) -> Array:
+        """Log p(x_i | y) of each row under the statistic without that row, (rows, classes).
+
+        Exact for every family: the row is subtracted and the rest estimated. Families override it where
+        a closed form is faster.
+        """
+        out = np.empty((x.shape[0], _classes(statistic)))
+        for i in range(x.shape[0]):
+            row = x[i : i + 1]
+            own = self.kind.of(row, np.zeros(1, np.int32), 1, None if weight is None else weight[i : i + 1])
+            rest = statistic - own.spread(codes[i : i + 1], len(out[0]))  # type: ignore[operator]  # both are S
+            out[i] = self.estimate(rest).log_density(row)[0]
+        return out
+
+    def _with_own_class(self, statistic: S, x: Any, codes: Codes, weight: Array | None) -> Array:
+        """Leave-one-out where only the row's own class changes: `own_log_density` says by how much."""
+        out = self.estimate(statistic).log_density(x)
+        start = 0
+        for piece, c, w in chunks(x, codes, weight, cells=1 << 20):
+            rows = np.arange(start, start + len(c))
+            out[rows, c] = self.own_log_density(statistic, piece, c, np.ones(len(c)) if w is None else w)
+            start += len(c)
+        return out
+
+    def own_log_density(self, statistic: S, x: Any, codes: Codes, weight: Array) -> Array:
+        """Log p(x_i | y_i) of each row under its own class without that row, (rows,)."""
+        raise NotImplementedError
+
+
+def _classes(statistic: Any) -> int:
+    return len(statistic.weight)
+
+
+def pack(table: Array) -> Array:
+    """Lay a (classes, columns) table out as kernels like it: by column, classes padded to 64 bytes."""
+    classes, columns = table.shape
+    packed = np.zeros((columns, -(-classes // 8) * 8))
+    packed[:, :classes] = table.T
+    return packed

@@ -1,0 +1,224 @@
+"""Real numbers around a mean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice import _core
+from suffice.errors import InvalidOptionError, NoLinearFormError
+from suffice.families.family import Distribution, Family, Table
+from suffice.families.linear import refuse_infinite
+from suffice.priors import NormalInverseGamma
+from suffice.statistics import Moments
+from suffice.tables import Array, Codes, Values, refuse_at
+
+
+@dataclass(frozen=True, repr=False)
+class Gaussian(Family[Moments]):
+    """A real number with one mean and variance per class:  p(x | y) = N(x; μ_y, σ_y²).
+
+    `variance` is `"class"` (each class its own), `"shared"` (one over all classes), or given: a number or
+    one for each column. To every learned variance `var_smoothing` times the largest variance of any column,
+    over all classes, is added. A variance of 0 counts as the resolution of floating point: a point mass.
+
+    A bare `Gaussian()` has the weak prior `NormalInverseGamma()`, centred on all classes together. With
+    `learn="predictive"` mean and variance are integrated out, which gives Student's t.
+
+    >>> family = Gaussian(prior=None)
+    >>> family.estimate(family.summarize([[1.0], [3.0]], [0, 0]).statistic).variance
+    array([[1.]])
+    """
+
+    variance: Literal["class", "shared"] | float | NDArray[Any] = "class"
+    var_smoothing: float = 0.0
+
+    kind: ClassVar = Moments
+    weak_prior: ClassVar = NormalInverseGamma()
+    separable: ClassVar = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.variance, str):
+            if self.variance not in ("class", "shared"):
+                raise InvalidOptionError(f"variance must be 'class', 'shared' or given, found {self.variance!r}")
+        elif not np.all(np.asarray(self.variance) > 0):
+            raise InvalidOptionError(f"A given variance must be above 0, found {self.variance}")
+        if not self.var_smoothing >= 0:
+            raise InvalidOptionError(f"var_smoothing must be ≥ 0, found {self.var_smoothing}")
+
+    def epsilon(self, moments: Moments) -> float:
+        """What is added to every variance: var_smoothing · the largest variance over all classes."""
+        largest = moments.pooled().variance.max(initial=0.0) if self.var_smoothing else 0.0
+        return float(self.var_smoothing * largest)
+
+    def estimate(self, moments: Moments) -> Distribution:
+        """Means and variances by maximum likelihood, or those of the normal-inverse-gamma posterior."""
+        shared, given = self.variance == "shared", not isinstance(self.variance, str)
+        if self.prior is None:
+            mean, variance = moments.mean, self._likeliest_variance(moments)
+        else:
+            posterior = self.prior.update(moments, shared)
+            mean, strength = np.asarray(posterior.mean), np.asarray(posterior.strength)
+            if self.learn == "predictive":
+                known = np.asarray(self.variance) if given else posterior.scale / posterior.shape
+                spread = known * (1.0 + np.divide(1.0, strength, out=np.zeros_like(strength), where=strength > 0))
+                spread = self._positive(spread + self.epsilon(moments), moments)
+                if given:
+                    return GaussianDistribution(mean, spread, 0)
+                freedom = np.broadcast_to(2.0 * np.asarray(posterior.shape), mean.shape)
+                return StudentDistribution(mean, spread, freedom, shared)
+            if given:
+                variance = np.asarray(self.variance, dtype=np.float64)
+            else:
+                variance = posterior.variance_mode() if self.learn == "map" else posterior.variance_mean()
+        if not given:
+            variance = variance + self.epsilon(moments)
+        columns = moments.mean.shape[-1]
+        free = {"class": mean.size, "shared": columns}.get(str(self.variance), 0)
+        return GaussianDistribution(mean, self._positive(variance, moments), free)
+
+    def _likeliest_variance(self, moments: Moments) -> Array:
+        if not isinstance(self.variance, str):
+            return np.asarray(self.variance, dtype=np.float64)
+        if self.variance == "class":
+            return moments.variance
+        weight = moments.weight.sum(axis=0, keepdims=True)
+        within = moments.squares.sum(axis=0, keepdims=True)
+        return np.divide(within, weight, out=np.zeros_like(within), where=weight > 0)
+
+    def _positive(self, variance: Array, moments: Moments) -> Array:
+        variance = np.broadcast_to(variance, moments.mean.shape)
+        return np.maximum(variance, self.floor(moments))
+
+    def floor(self, moments: Moments) -> float:
+        """The square of the smallest difference that numbers of this size can show."""
+        size = np.abs(moments.mean).max(initial=0.0) * np.finfo(np.float64).eps
+        return float(max(size * size, 1e-200))
+
+    def leave_one_out(self, moments: Moments, x: Any, codes: Codes, weight: Array | None) -> Array:
+        """By one native pass for maximum likelihood with a variance for each class."""
+        if self.prior is not None or self.variance != "class":
+            return super().leave_one_out(moments, x, codes, weight)
+        out = np.empty((x.shape[0], len(moments.mean)))
+        weights, mean, squares = (np.ascontiguousarray(a) for a in (moments.weight, moments.mean, moments.squares))
+        infinite = _core.gaussian_leave_one_out(
+            x, codes, weight, self.var_smoothing, self.floor(moments), weights, mean, squares, out
+        )
+        refuse_at(infinite, x)
+        return out
+
+
+@dataclass(frozen=True)
+class GaussianDistribution(Distribution):
+    """Means and variances, (classes, columns), and how many variances were learned."""
+
+    mean: Array
+    variance: Array
+    free_variances: int
+
+    @cached_property
+    def _kernel_tables(self) -> tuple[Array, Array]:
+        return np.ascontiguousarray(self.mean), np.ascontiguousarray(1.0 / np.sqrt(self.variance))
+
+    def log_density(self, x: Any) -> Array:
+        """Log p(x | y) of every row under every class, (rows, classes)."""
+        out = np.empty((x.shape[0], len(self.mean)))
+        mean, precision = self._kernel_tables
+        refuse_at(_core.gaussian_log_density(x, mean, precision, out), x)
+        return out
+
+    def linear(self) -> tuple[Array, Array]:
+        """Coef = μ/σ², intercept = −Σ μ²/2σ²; only where the classes share their variances."""
+        if not (self.variance == self.variance[:1]).all():
+            raise NoLinearFormError(
+                "Each class has variances of its own, so the log-odds are quadratic in x: use variance='shared' "
+                "or give the variance"
+            )
+        return self.mean / self.variance, -0.5 * (self.mean**2 / self.variance).sum(axis=1)
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns the block has."""
+        return self.mean.shape[1]
+
+    @property
+    def n_parameters(self) -> int:
+        """The means and the variances that were learned."""
+        return self.mean.size + self.free_variances
+
+    def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:
+        """Mean and standard deviation of each class, one table for each column."""
+        heads = [str(label) for label in labels]
+        return [
+            Table(
+                str(name),
+                ["mean", "deviation"],
+                heads,
+                np.stack([self.mean[:, j], np.sqrt(self.variance[:, j])]),
+            )
+            for j, name in enumerate(names)
+        ]
+
+    def sample(self, codes: Codes, rng: np.random.Generator) -> Array:
+        """Draw rows of real numbers."""
+        return rng.normal(self.mean[codes], np.sqrt(self.variance)[codes])
+
+
+@dataclass(frozen=True)
+class StudentDistribution(Distribution):
+    """Student's t with location, squared scale and degrees of freedom, (classes, columns) each."""
+
+    mean: Array
+    spread: Array
+    freedom: Array
+    shared: bool
+
+    def log_density(self, x: Any) -> Array:
+        """Log p(x | y) of every row under every class, (rows, classes)."""
+        from scipy.special import gammaln
+
+        refuse_infinite(x)
+        gaps = np.isnan(x)
+        out = np.empty((x.shape[0], len(self.mean)))
+        for c, (mean, spread, nu) in enumerate(zip(self.mean, self.spread, self.freedom, strict=True)):
+            norm = gammaln((nu + 1) / 2) - gammaln(nu / 2) - 0.5 * np.log(np.pi * nu * spread)
+            terms = norm - 0.5 * (nu + 1) * np.log1p((x - mean) ** 2 / (nu * spread))
+            out[:, c] = np.where(gaps, 0.0, terms).sum(axis=1)
+        return out
+
+    def linear(self) -> Any:
+        """Refuse: the logarithm of Student's t bends."""
+        raise NoLinearFormError("Student's t is not linear in x; learn='mean' with variance='shared' is")
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns the block has."""
+        return self.mean.shape[1]
+
+    @property
+    def n_parameters(self) -> int:
+        """The means and the variances integrated out."""
+        return self.mean.size + (self.mean.shape[1] if self.shared else self.mean.size)
+
+    def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:
+        """Location, scale and degrees of freedom of each class, one table for each column."""
+        heads, rows = [str(label) for label in labels], ["location", "scale", "freedom"]
+        return [
+            Table(
+                str(name),
+                rows,
+                heads,
+                np.stack([self.mean[:, j], np.sqrt(self.spread[:, j]), self.freedom[:, j]]),
+            )
+            for j, name in enumerate(names)
+        ]
+
+    def sample(self, codes: Codes, rng: np.random.Generator) -> Array:
+        """Draw rows of real numbers."""
+        return self.mean[codes] + np.sqrt(self.spread)[codes] * rng.standard_t(self.freedom[codes])

@@ -1,0 +1,160 @@
+"""Counts with no upper bound: one rate per class and column."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from suffice.errors import NoLinearFormError
+from suffice.families.family import Distribution, Family, Table
+from suffice.families.linear import LinearDistribution, add_up, gather, log, refuse_infinite
+from suffice.priors import Gamma
+from suffice.statistics import Totals
+from suffice.tables import Array, Codes, Values, is_sparse
+
+
+@dataclass(frozen=True, repr=False)
+class Poisson(Family[Totals]):
+    """A count with one rate per class:  p(x | y) = λ_y^x e^(−λ_y) / x!
+
+    A bare `Poisson()` has the prior Gamma(1, 1): as if one row holding one event had been seen in each
+    class. With `learn="predictive"` the rate is integrated out, which gives the negative binomial.
+
+    >>> family = Poisson(prior=None)
+    >>> family.estimate(family.summarize([[2], [4]], [0, 0]).statistic).rate
+    array([[3.]])
+    """
+
+    kind: ClassVar = Totals
+    weak_prior: ClassVar = Gamma(1.0, 1.0)
+
+    def estimate(self, totals: Totals) -> Distribution:
+        """λ = Σx/n, (Σx + shape − 1)/(n + rate) or (Σx + shape)/(n + rate)."""
+        posterior = (self.prior or Gamma(0.0, 0.0)).update(totals)
+        if self.learn == "predictive":
+            rate = np.broadcast_to(np.asarray(posterior.rate), np.shape(posterior.shape))
+            return NegativeBinomialCounts(np.asarray(posterior.shape), rate)
+        return PoissonRates(posterior.mode() if self.learn == "map" else posterior.mean())
+
+    def leave_one_out(self, totals: Totals, x: Any, codes: Codes, weight: Array | None) -> Array:
+        """Only the row's own class changes."""
+        if self.learn in ("map", "predictive"):
+            return super().leave_one_out(totals, x, codes, weight)
+        return self._with_own_class(totals, x, codes, weight)
+
+    def own_log_density(self, totals: Totals, x: Any, codes: Codes, weight: Array) -> Array:
+        """Σ_j x_j log λ_j − λ_j with λ_j = (Σx − w x_j + shape) / (n − w + rate)."""
+        prior = self.prior or Gamma(0.0, 0.0)
+        if totals.weight.shape[1] > 1 or not is_sparse(x):
+            x = x.toarray() if is_sparse(x) else x
+            gaps = np.isnan(x)
+            seen = np.where(gaps, 0.0, x)
+            w = weight[:, None] * ~gaps
+            rest = Totals(np.maximum(totals.weight[codes] - w, 0.0), np.maximum(totals.total[codes] - w * seen, 0.0))
+            rate = prior.update(rest).mean()
+            with np.errstate(invalid="ignore"):  # 0 · log 0 is 0
+                score = np.where(gaps, 0.0, np.where(seen > 0, seen * log(rate), 0.0) - rate).sum(axis=1)
+        else:
+            table = np.asarray(totals.total + prior.shape)
+            shape, values, rows = gather(table, x, codes)
+            exposure = totals.weight[codes, 0] - weight + prior.rate
+            left = np.maximum(shape - weight[rows] * values, 0.0)
+            rate = np.divide(left, exposure[rows], out=np.zeros_like(left), where=exposure[rows] > 0)
+            score = add_up(values * log(rate), rows, len(codes))
+            events = table.sum(axis=1)[codes] - weight * add_up(values, rows, len(codes))
+            score -= np.divide(events, exposure, out=np.zeros_like(events), where=exposure > 0)
+        return np.asarray(score + np.ravel(_minus_log_factorials(x)))
+
+
+def _minus_log_factorials(x: Any) -> Array:
+    """−Σ_j log x_j! of each row, (rows, 1)."""
+    from scipy.special import gammaln
+
+    if is_sparse(x):
+        rows = np.repeat(np.arange(x.shape[0]), np.diff(x.indptr))
+        logs = np.where(np.isnan(x.data), 0.0, gammaln(x.data + 1.0))
+        return -add_up(logs[: len(rows)], rows, x.shape[0])[:, None]
+    refuse_infinite(x)
+    return -np.nansum(gammaln(np.asarray(x, dtype=np.float64) + 1.0), axis=1, keepdims=True)
+
+
+@dataclass(frozen=True)
+class PoissonRates(LinearDistribution):
+    """Rates λ, (classes, columns)."""
+
+    rate: Array
+    title = "rate"
+
+    @cached_property
+    def present(self) -> Array:
+        """Log λ − λ."""
+        return log(self.rate) - self.rate
+
+    @cached_property
+    def absent(self) -> Array:
+        """−λ."""
+        return -self.rate
+
+    def _shared(self, x: Any) -> Array | float:
+        return _minus_log_factorials(x)
+
+    @property
+    def parameter(self) -> Array:
+        """λ."""
+        return self.rate
+
+    @property
+    def n_parameters(self) -> int:
+        """One for each class and column."""
+        return self.rate.size
+
+    def sample(self, codes: Codes, rng: np.random.Generator) -> Array:
+        """Draw rows of counts."""
+        return rng.poisson(self.rate[codes]).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class NegativeBinomialCounts(Distribution):
+    """Gamma-Poisson with posterior shape r and rate b:  p(x) = Γ(r + x)/(Γ(r) x!) (b/(b+1))^r (1/(b+1))^x."""
+
+    shape: Array
+    rate: Array
+
+    def log_density(self, x: Any) -> Array:
+        """Log p(x | y) of every row under every class, (rows, classes)."""
+        from scipy.special import gammaln
+
+        x = x.toarray() if is_sparse(x) else x
+        refuse_infinite(x)
+        out = np.empty((x.shape[0], len(self.shape)))
+        for c, (r, b) in enumerate(zip(self.shape, self.rate, strict=True)):
+            log_stay, log_go = np.log(b) - np.log1p(b), -np.log1p(b)
+            terms = gammaln(r + x) - gammaln(r) - gammaln(x + 1.0) + r * log_stay + x * log_go
+            out[:, c] = np.nansum(terms, axis=1)
+        return out
+
+    def linear(self) -> Any:
+        """Refuse: the log of the gamma function bends."""
+        raise NoLinearFormError("The negative binomial is not linear in x; learn='mean' is")
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns the block has."""
+        return self.shape.shape[1]
+
+    @property
+    def n_parameters(self) -> int:
+        """One rate for each class and column."""
+        return self.shape.size
+
+    def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:
+        """The expected count of each class and column."""
+        return [Table("expected", list(names), [str(label) for label in labels], (self.shape / self.rate).T)]
+
+    def sample(self, codes: Codes, rng: np.random.Generator) -> Array:
+        """Draw a rate for each entry, then the count."""
+        return rng.poisson(rng.standard_gamma(self.shape[codes]) / self.rate[codes]).astype(np.float64)

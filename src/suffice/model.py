@@ -1,0 +1,183 @@
+"""The joint distribution p(x, y) and the questions asked of it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from suffice import _core
+from suffice.errors import ImpossibleRowWarning, InvalidDataError, MismatchError
+from suffice.families import Distribution, Family, LinearForm, Table
+from suffice.priors import ClassPrior
+from suffice.statistics import ByClass
+from suffice.tables import Array, Categories, Values, as_matrix, as_weight, encode_labels
+
+
+@dataclass(frozen=True)
+class Model:
+    """log p(x, y) = log p(y) + Σ_block log p(x_block | y), over disjoint blocks of columns.
+
+    `columns[b]` are the positions of block b's columns in x, or None where one block holds them all.
+
+    >>> from suffice.families import Gaussian
+    >>> model = Model.fit([[0.0], [1.0], [4.0], [5.0]], ["a", "a", "b", "b"], Gaussian(variance="shared"))
+    >>> model.predict(np.array([[0.4], [4.6]]))
+    array(['a', 'b'], dtype='<U1')
+    """
+
+    labels: Values
+    log_prior: Array
+    distributions: tuple[Distribution, ...]
+    columns: tuple[Any, ...] = (None,)
+    n_prior_parameters: int = 0
+
+    @classmethod
+    def fit(cls, x: Any, y: Any, family: Family[Any], prior: ClassPrior | None = None, weight: Any = None) -> Model:
+        """Summarize rows, then estimate: all columns from one family."""
+        return cls.of(family.summarize(x, y, weight), family, prior)
+
+    @classmethod
+    def of(cls, statistics: ByClass[Any], family: Family[Any], prior: ClassPrior | None = None) -> Model:
+        """Estimate a model from statistics alone."""
+        if not len(statistics.labels):
+            raise InvalidDataError("There is nothing to learn from: the total weight of all rows is zero")
+        prior = prior or ClassPrior()
+        return cls(
+            statistics.labels,
+            prior.log(statistics.weight),
+            (family.estimate(statistics.statistic),),
+            n_prior_parameters=prior.n_parameters(len(statistics.labels)),
+        )
+
+    def log_joint(self, x: Any) -> Array:
+        """Log p(x, y) of every row and class, (rows, classes); missing entries are summed out."""
+        out: Array | None = None
+        for columns, distribution in zip(self.columns, self.distributions, strict=True):
+            block = distribution.log_density(_read(x) if columns is None else _read(x[:, columns]))
+            out = block if out is None else out + block
+        assert out is not None, "a model has at least one block"
+        out += self.log_prior
+        return out
+
+    def log_posterior(self, x: Any) -> Array:
+        """Log p(y | x), by log-sum-exp. A row impossible under every class gets the prior, with a warning."""
+        return self.normalize(self.log_joint(x), as_log=True)
+
+    def posterior(self, x: Any) -> Array:
+        """p(y | x)."""
+        return self.normalize(self.log_joint(x), as_log=False)
+
+    def normalize(self, joint: Array, as_log: bool) -> Array:
+        """Turn log p(x, y) into p(y | x) or its log, in place."""
+        lost = _core.posterior(joint, self._fallback, as_log)
+        if lost:
+            warnings.warn(
+                f"{lost} of {len(joint)} rows have probability zero under every class; they get the class prior. "
+                "Smoothing (a prior, alpha > 0) avoids this.",
+                ImpossibleRowWarning,
+                stacklevel=3,
+            )
+        return joint
+
+    @cached_property
+    def _fallback(self) -> Array:
+        """The prior; uniform where a model has none to speak of."""
+        known = np.isfinite(self.log_prior).any()
+        return np.ascontiguousarray(self.log_prior if known else np.zeros(len(self.labels)))
+
+    def predict(self, x: Any) -> Values:
+        """The most probable label of each row; of equals, the first."""
+        return self.most_probable(self.log_joint(x))
+
+    def most_probable(self, joint: Array) -> Values:
+        """The label of each row's largest entry; where every class is impossible, the one likeliest a priori."""
+        out = np.empty(len(joint), dtype=np.int64)
+        _core.most_probable(joint, int(np.argmax(self._fallback)), out)
+        return self.labels[out]
+
+    def log_density(self, x: Any) -> Array:
+        """Log p(x) = log Σ_y p(x, y), (rows,)."""
+        joint = self.log_joint(x)
+        top = joint.max(axis=1, keepdims=True)
+        safe = np.where(np.isfinite(top), top, 0.0)
+        with np.errstate(divide="ignore"):
+            return np.asarray(safe[:, 0] + np.log(np.exp(joint - safe).sum(axis=1)))
+
+    def linear(self) -> LinearForm:
+        """Coefficients and intercepts of the log-odds, where they are linear in x."""
+        coef = np.concatenate([d.linear()[0] for d in self.distributions], axis=1)
+        if self.columns != (None,):
+            order = np.argsort(np.concatenate([np.atleast_1d(c) for c in self.columns]))
+            coef = coef[:, order]
+        intercept = self.log_prior + sum(d.linear()[1] for d in self.distributions)
+        if len(self.labels) == 2:
+            return LinearForm(coef[1:] - coef[:1], intercept[1:] - intercept[:1])
+        return LinearForm(coef, intercept)
+
+    @property
+    def n_parameters(self) -> int:
+        """How many free parameters were estimated, those of the class prior included."""
+        return self.n_prior_parameters + sum(d.n_parameters for d in self.distributions)
+
+    def sample(self, n: int, label: Any = None, random_state: Any = None) -> tuple[Any, Values]:
+        """Draw n rows (x, y) ~ p(x, y), or x ~ p(x | y) where a label is given."""
+        rng = np.random.default_rng(random_state)
+        if label is None:
+            p = np.exp(self._fallback - self._fallback.max())
+            codes = rng.choice(len(self.labels), size=n, p=p / p.sum()).astype(np.int32)
+        else:
+            known = np.flatnonzero(self.labels == label)
+            if not len(known):
+                classes = ", ".join(map(repr, self.labels.tolist()))
+                raise MismatchError(f"No class {label!r}: the classes are {classes}")
+            codes = np.full(n, known[0], dtype=np.int32)
+        parts = [d.sample(codes, rng) for d in self.distributions]
+        if self.columns == (None,):
+            return parts[0], self.labels[codes]
+        order = np.argsort(np.concatenate([np.atleast_1d(c) for c in self.columns]))
+        return np.concatenate(parts, axis=1)[:, order], self.labels[codes]
+
+    def tables(self, names: Sequence[str] | None = None) -> list[Table]:
+        """The class prior and every parameter, as tables for people."""
+        heads = [str(label) for label in self.labels]
+        out = [Table("prior", ["p(y)"], heads, np.exp(self.log_prior)[None])]
+        for columns, distribution in zip(self.columns, self.distributions, strict=True):
+            at = range(distribution.n_columns) if columns is None else np.atleast_1d(columns)
+            out += distribution.tables(self.labels, [f"x{j}" if names is None else str(names[j]) for j in at])
+        return out
+
+
+def _read(x: Any) -> Any:
+    return x if isinstance(x, (np.ndarray, Categories)) or hasattr(x, "tocsr") else as_matrix(x)
+
+
+def leave_one_out(
+    statistics: ByClass[Any], family: Family[Any], prior: ClassPrior, x: Any, y: Any, weight: Any = None
+) -> Array:
+    """Log p(x_i, y) of each row under the model of all the other rows, (rows, classes), exactly.
+
+    The row's own part is subtracted from the statistics; nothing is fitted again. The rows must have
+    been part of the statistics, with the same weights.
+    """
+    x = family.read(x)
+    labels = encode_labels(y)
+    own = np.searchsorted(statistics.labels, labels.values)
+    if (own >= len(statistics.labels)).any() or (statistics.labels[own] != labels.values).any():
+        strange = np.setdiff1d(labels.values, statistics.labels)
+        raise MismatchError(f"Label {strange[0]!r} was not in the training data")
+    codes = own.astype(np.int32)[labels.codes]
+    w = as_weight(weight, len(codes))
+    if x.shape[0] != len(codes):
+        raise InvalidDataError(
+            f"Found input variables with inconsistent numbers of samples: [{x.shape[0]}, {len(codes)}]"
+        )
+    rest = np.repeat(statistics.weight[None], len(codes), axis=0)
+    rest[np.arange(len(codes)), codes] -= 1.0 if w is None else w
+    rest[rest < 1e-12 * statistics.weight] = 0.0
+    out = family.leave_one_out(statistics.statistic, x, codes, w)
+    return np.asarray(out + prior.log(rest))

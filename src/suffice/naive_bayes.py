@@ -1,0 +1,613 @@
+"""Naive Bayes estimators: drop-in replacements for `sklearn.naive_bayes`, and more.
+
+Change the import, keep the code: parameters, fitted attributes, errors and answers are scikit-learn's.
+Beyond them every estimator takes NaN as missing, learns new classes at any time, adds (`a + b`), forgets
+(`forget`), drops classes, and leaves one out exactly without refitting.
+"""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import _check_feature_names, _check_n_features, validate_data
+
+from suffice.estimator import GenerativeClassifier
+from suffice.families import Bernoulli, Categorical, Complement, Family, Gaussian, Multinomial, Poisson
+from suffice.families.linear import LinearDistribution
+from suffice.priors import Beta, ClassPrior, Dirichlet, Gamma
+from suffice.tables import Array, Categories, Values, as_categories, is_table
+
+__all__ = ["BernoulliNB", "CategoricalNB", "ComplementNB", "GaussianNB", "MultinomialNB", "PoissonNB"]
+
+
+class GaussianNB(GenerativeClassifier):
+    """Gaussian naive Bayes:  p(x | y) = Π_j N(x_j; μ_yj, σ²_yj).
+
+    Parameters
+    ----------
+    priors : array-like of shape (n_classes,), default=None
+        Prior probabilities of the classes, instead of those of the data.
+    var_smoothing : float, default=1e-9
+        Portion of the largest variance of any column that is added to every variance. It is reckoned
+        from the rows' weights and from all rows seen so far, so that pieces give what the whole gives.
+
+    Attributes
+    ----------
+    class_count_ : ndarray of shape (n_classes,)
+        Weight of the rows of each class.
+    class_prior_ : ndarray of shape (n_classes,)
+        Probability of each class.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    epsilon_ : float
+        What is added to every variance.
+    var_ : ndarray of shape (n_classes, n_features)
+        Variance of each column in each class, `epsilon_` included.
+    theta_ : ndarray of shape (n_classes, n_features)
+        Mean of each column in each class.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where they have names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from suffice.naive_bayes import GaussianNB
+    >>> X = np.array([[-1, -1], [-2, -1], [-3, -2], [1, 1], [2, 1], [3, 2]])
+    >>> clf = GaussianNB().fit(X, ["low", "low", "low", "high", "high", "high"])
+    >>> clf.predict([[-0.8, -1], [np.nan, 1.5]])
+    array(['low', 'high'], dtype='<U4')
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "priors": ["array-like", None],
+        "var_smoothing": [Interval(Real, 0, None, closed="left")],
+    }
+    _accept_sparse: ClassVar[Any] = False
+
+    def __init__(self, *, priors: ArrayLike | None = None, var_smoothing: float = 1e-9):
+        self.priors = priors
+        self.var_smoothing = var_smoothing
+
+    def _family(self) -> Gaussian:
+        return Gaussian(prior=None, var_smoothing=self.var_smoothing)
+
+    def _class_prior(self) -> ClassPrior:
+        return ClassPrior() if self.priors is None else ClassPrior(np.asarray(self.priors))
+
+    @staticmethod
+    def _dtype_of(rows: Any) -> np.dtype[Any]:
+        return rows.dtype  # a matrix of floats
+
+    def _as_learned(self, values: Array) -> Array:
+        return values.astype(self._get_learned().dtype, copy=False)
+
+    @property
+    def class_count_(self) -> Array:
+        """Weight of the rows of each class."""
+        return self._as_learned(super().class_count_)
+
+    @property
+    def class_prior_(self) -> Array:
+        """Probability of each class."""
+        return self._as_learned(np.exp(self._get_learned().model.log_prior))
+
+    @property
+    def epsilon_(self) -> float:
+        """What is added to every variance."""
+        learned = self._get_learned()
+        return learned.family.epsilon(learned.statistics.statistic)  # type: ignore[attr-defined]
+
+    @property
+    def theta_(self) -> Array:
+        """Mean of each column in each class."""
+        return self._as_learned(self._get_learned().statistics.statistic.mean)
+
+    @property
+    def var_(self) -> Array:
+        """Variance of each column in each class."""
+        return self._as_learned(self._get_learned().model.distributions[0].variance)  # type: ignore[attr-defined]
+
+
+class _DiscreteNB(GenerativeClassifier):
+    """What the estimators of counts and categories share: `alpha` and its kin."""
+
+    alpha: float | ArrayLike
+    force_alpha: bool
+    fit_prior: bool
+    class_prior: ArrayLike | None
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "alpha": [Interval(Real, 0, None, closed="left"), "array-like"],
+        "fit_prior": ["boolean"],
+        "class_prior": ["array-like", None],
+        "force_alpha": ["boolean"],
+    }
+
+    def _class_prior(self) -> ClassPrior:
+        if self.class_prior is not None:
+            return ClassPrior(np.asarray(self.class_prior))
+        return ClassPrior("mle" if self.fit_prior else "uniform")
+
+    def _check_alpha(self) -> float | Array:
+        alpha = self.alpha if isinstance(self.alpha, Real) else np.asarray(self.alpha, dtype=np.float64)
+        if isinstance(alpha, np.ndarray):
+            if alpha.shape[0] != self.n_features_in_:
+                raise ValueError(
+                    "When alpha is an array, it should contains `n_features`. "
+                    f"Got {alpha.shape[0]} elements instead of {self.n_features_in_}."
+                )
+            if alpha.min() < 0:
+                raise ValueError("All values in alpha must be greater than 0.")
+        if np.min(alpha) < 1e-10 and not self.force_alpha:
+            warnings.warn(
+                "alpha too small will result in numeric errors, setting alpha = 1.0e-10. Use `force_alpha=True` "
+                "to keep alpha unchanged.",
+                stacklevel=4,
+            )
+            return np.maximum(alpha, 1e-10)
+        return alpha  # type: ignore[return-value]  # a Real is a float here
+
+    @property
+    def class_log_prior_(self) -> Array:
+        """Log-probability of each class."""
+        return self._get_learned().model.log_prior
+
+    @property
+    def feature_count_(self) -> Array:
+        """Weighted total of each column in each class."""
+        return self._get_learned().statistics.statistic.total
+
+    @property
+    def feature_log_prob_(self) -> Any:
+        """Log-probability of each column in each class."""
+        distribution = self._get_learned().model.distributions[0]
+        assert isinstance(distribution, LinearDistribution)
+        return distribution.present
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True
+        return tags
+
+
+class _CountsNB(_DiscreteNB):
+    """What the estimators that refuse negative numbers share."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = True
+        return tags
+
+
+class MultinomialNB(_CountsNB):
+    """Multinomial naive Bayes, for counts:  p(x | y) ∝ Π_j θ_yj^(x_j),  θ_yj = (n_yj + α) / Σ_j (n_yj + α).
+
+    Parameters
+    ----------
+    alpha : float or array-like of shape (n_features,), default=1.0
+        Added to every count; 0 for none.
+    force_alpha : bool, default=True
+        If False, an alpha below 1e-10 is raised to it. With True, alpha=0 makes words that a class has
+        not shown impossible there.
+    fit_prior : bool, default=True
+        Learn the class prior; if False it is uniform.
+    class_prior : array-like of shape (n_classes,), default=None
+        Prior probabilities of the classes, instead of those of the data.
+
+    Attributes
+    ----------
+    class_count_ : ndarray of shape (n_classes,)
+        Weight of the rows of each class.
+    class_log_prior_ : ndarray of shape (n_classes,)
+        Log-probability of each class.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    feature_count_ : ndarray of shape (n_classes, n_features)
+        Weighted total of each column in each class.
+    feature_log_prob_ : ndarray of shape (n_classes, n_features)
+        log θ.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where they have names.
+
+    Examples
+    --------
+    >>> from suffice.naive_bayes import MultinomialNB
+    >>> clf = MultinomialNB().fit([[2, 1, 0], [3, 0, 0], [0, 1, 4]], ["ham", "ham", "spam"])
+    >>> clf.predict([[0, 0, 1]])
+    array(['spam'], dtype='<U4')
+    """
+
+    def __init__(
+        self,
+        *,
+        alpha: float | ArrayLike = 1.0,
+        force_alpha: bool = True,
+        fit_prior: bool = True,
+        class_prior: ArrayLike | None = None,
+    ):
+        self.alpha = alpha
+        self.force_alpha = force_alpha
+        self.fit_prior = fit_prior
+        self.class_prior = class_prior
+
+    def _family(self) -> Family[Any]:
+        return Multinomial(prior=Dirichlet(self._check_alpha()))
+
+
+class ComplementNB(_CountsNB):
+    """Complement naive Bayes (Rennie et al., 2003): a class is scored by the words of all the others.
+
+    Parameters
+    ----------
+    alpha : float or array-like of shape (n_features,), default=1.0
+        Added to every count; 0 for none.
+    force_alpha : bool, default=True
+        If False, an alpha below 1e-10 is raised to it.
+    fit_prior : bool, default=True
+        Learn `class_log_prior_`; the scores do not use it.
+    class_prior : array-like of shape (n_classes,), default=None
+        Prior probabilities of the classes; the scores do not use them.
+    norm : bool, default=False
+        Divide the weights of each class by their sum.
+
+    Attributes
+    ----------
+    class_count_ : ndarray of shape (n_classes,)
+        Weight of the rows of each class.
+    class_log_prior_ : ndarray of shape (n_classes,)
+        Log-probability of each class.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    feature_all_ : ndarray of shape (n_features,)
+        Weighted total of each column.
+    feature_count_ : ndarray of shape (n_classes, n_features)
+        Weighted total of each column in each class.
+    feature_log_prob_ : ndarray of shape (n_classes, n_features)
+        The weights.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where they have names.
+
+    Examples
+    --------
+    >>> from suffice.naive_bayes import ComplementNB
+    >>> clf = ComplementNB().fit([[2, 1, 0], [3, 0, 0], [0, 1, 4]], ["ham", "ham", "spam"])
+    >>> clf.predict([[0, 0, 1]])
+    array(['spam'], dtype='<U4')
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **_DiscreteNB._parameter_constraints,
+        "norm": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        *,
+        alpha: float | ArrayLike = 1.0,
+        force_alpha: bool = True,
+        fit_prior: bool = True,
+        class_prior: ArrayLike | None = None,
+        norm: bool = False,
+    ):
+        self.alpha = alpha
+        self.force_alpha = force_alpha
+        self.fit_prior = fit_prior
+        self.class_prior = class_prior
+        self.norm = norm
+
+    def _family(self) -> Family[Any]:
+        return Complement(prior=Dirichlet(self._check_alpha()), norm=self.norm)
+
+    def _class_prior(self) -> ClassPrior:
+        super()._class_prior()  # refuses what makes no sense
+        return ClassPrior("none")
+
+    @property
+    def class_log_prior_(self) -> Array:
+        """Log-probability of each class."""
+        learned = self._get_learned()
+        return super()._class_prior().log(learned.statistics.weight)
+
+    @property
+    def feature_all_(self) -> Array:
+        """Weighted total of each column."""
+        return self.feature_count_.sum(axis=0)
+
+
+class BernoulliNB(_DiscreteNB):
+    """Bernoulli naive Bayes, for truths:  p(x | y) = Π_j θ_yj^(x_j) (1 − θ_yj)^(1 − x_j).
+
+    Parameters
+    ----------
+    alpha : float or array-like of shape (n_features,), default=1.0
+        θ_yj = (n_yj + α) / (n_y + 2α); 0 for no smoothing.
+    force_alpha : bool, default=True
+        If False, an alpha below 1e-10 is raised to it.
+    binarize : float or None, default=0.0
+        x_j counts as true where it is above this. With None, x must lie between 0 and 1.
+    fit_prior : bool, default=True
+        Learn the class prior; if False it is uniform.
+    class_prior : array-like of shape (n_classes,), default=None
+        Prior probabilities of the classes, instead of those of the data.
+
+    Attributes
+    ----------
+    class_count_ : ndarray of shape (n_classes,)
+        Weight of the rows of each class.
+    class_log_prior_ : ndarray of shape (n_classes,)
+        Log-probability of each class.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    feature_count_ : ndarray of shape (n_classes, n_features)
+        Weight of the rows in which each column is true, in each class.
+    feature_log_prob_ : ndarray of shape (n_classes, n_features)
+        log θ.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where they have names.
+
+    Examples
+    --------
+    >>> from suffice.naive_bayes import BernoulliNB
+    >>> clf = BernoulliNB().fit([[1, 0], [1, 1], [0, 1]], [True, True, False])
+    >>> clf.predict([[0, 1]])
+    array([False])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **_DiscreteNB._parameter_constraints,
+        "binarize": [None, Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        *,
+        alpha: float | ArrayLike = 1.0,
+        force_alpha: bool = True,
+        binarize: float | None = 0.0,
+        fit_prior: bool = True,
+        class_prior: ArrayLike | None = None,
+    ):
+        self.alpha = alpha
+        self.force_alpha = force_alpha
+        self.binarize = binarize
+        self.fit_prior = fit_prior
+        self.class_prior = class_prior
+
+    def _family(self) -> Family[Any]:
+        alpha = self._check_alpha()
+        return Bernoulli(prior=Beta(alpha, alpha), threshold=self.binarize)
+
+
+class PoissonNB(_CountsNB):
+    """Poisson naive Bayes, for counts without an upper bound:  p(x | y) = Π_j λ_yj^(x_j) e^(−λ_yj) / x_j!
+
+    Parameters
+    ----------
+    alpha : float or array-like of shape (n_features,), default=1.0
+        Events imagined to have been seen in each class: λ_yj = (Σ x_j + α) / (n_y + β).
+    beta : float, default=1.0
+        Rows imagined to have held them. alpha=0 and beta=0 give maximum likelihood.
+    force_alpha : bool, default=True
+        If False, an alpha below 1e-10 is raised to it.
+    fit_prior : bool, default=True
+        Learn the class prior; if False it is uniform.
+    class_prior : array-like of shape (n_classes,), default=None
+        Prior probabilities of the classes, instead of those of the data.
+
+    Attributes
+    ----------
+    class_count_ : ndarray of shape (n_classes,)
+        Weight of the rows of each class.
+    class_log_prior_ : ndarray of shape (n_classes,)
+        Log-probability of each class.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    feature_count_ : ndarray of shape (n_classes, n_features)
+        Weighted total of each column in each class.
+    rate_ : ndarray of shape (n_classes, n_features)
+        λ.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where they have names.
+
+    Examples
+    --------
+    >>> from suffice.naive_bayes import PoissonNB
+    >>> clf = PoissonNB().fit([[0], [1], [7], [9]], ["calm", "calm", "busy", "busy"])
+    >>> clf.predict([[2], [6]])
+    array(['calm', 'busy'], dtype='<U4')
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **_DiscreteNB._parameter_constraints,
+        "beta": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        *,
+        alpha: float | ArrayLike = 1.0,
+        beta: float = 1.0,
+        force_alpha: bool = True,
+        fit_prior: bool = True,
+        class_prior: ArrayLike | None = None,
+    ):
+        self.alpha = alpha
+        self.beta = beta
+        self.force_alpha = force_alpha
+        self.fit_prior = fit_prior
+        self.class_prior = class_prior
+
+    def _family(self) -> Family[Any]:
+        return Poisson(prior=Gamma(self._check_alpha(), self.beta))
+
+    @property
+    def rate_(self) -> Array:
+        """λ, the expected count of each column in each class."""
+        return self._get_learned().model.distributions[0].rate  # type: ignore[attr-defined]
+
+    @property
+    def feature_log_prob_(self) -> Array:
+        """Log λ."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.rate_)
+
+
+class CategoricalNB(_CountsNB):
+    """Categorical naive Bayes:  p(x_j = k | y) = (n_yjk + α) / (n_yj + α m_j).
+
+    Columns hold numbers 0, 1, 2, … that stand for categories, as scikit-learn wants them, or strings, or
+    anything else that sorts; pandas' categoricals too. A category never met in training has its smoothed
+    probability, α / (n_yj + α (m_j + 1)).
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        Added to every count; 0 for none.
+    force_alpha : bool, default=True
+        If False, an alpha below 1e-10 is raised to it.
+    fit_prior : bool, default=True
+        Learn the class prior; if False it is uniform.
+    class_prior : array-like of shape (n_classes,), default=None
+        Prior probabilities of the classes, instead of those of the data.
+    min_categories : int or array-like of shape (n_features,), default=None
+        How many categories a column of numbers has at least.
+
+    Attributes
+    ----------
+    category_count_ : list of ndarray of shape (n_classes, n_categories)
+        Weight of each category in each class, column by column.
+    categories_ : list of ndarray of shape (n_categories,)
+        The categories of each column, in the order of the counts.
+    class_count_ : ndarray of shape (n_classes,)
+        Weight of the rows of each class.
+    class_log_prior_ : ndarray of shape (n_classes,)
+        Log-probability of each class.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    feature_log_prob_ : list of ndarray of shape (n_classes, n_categories)
+        Log-probability of each category in each class, column by column.
+    n_categories_ : ndarray of shape (n_features,)
+        Number of categories of each column.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where they have names.
+
+    Examples
+    --------
+    >>> from suffice.naive_bayes import CategoricalNB
+    >>> clf = CategoricalNB().fit([["sunny", "hot"], ["rain", "cool"], ["rain", "mild"]], ["no", "yes", "yes"])
+    >>> clf.predict([["rain", "hot"], ["snow", None]])
+    array(['yes', 'yes'], dtype='<U3')
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **_DiscreteNB._parameter_constraints,
+        "min_categories": [None, "array-like", Interval(Integral, 1, None, closed="left")],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+    }
+    _accept_sparse: ClassVar[Any] = False
+
+    def __init__(
+        self,
+        *,
+        alpha: float = 1.0,
+        force_alpha: bool = True,
+        fit_prior: bool = True,
+        class_prior: ArrayLike | None = None,
+        min_categories: int | ArrayLike | None = None,
+    ):
+        self.alpha = alpha
+        self.force_alpha = force_alpha
+        self.fit_prior = fit_prior
+        self.class_prior = class_prior
+        self.min_categories = min_categories
+
+    def _family(self) -> Family[Any]:
+        least = self.min_categories
+        if least is not None:
+            least = np.asarray(least)
+            if not np.issubdtype(least.dtype, np.signedinteger):
+                raise ValueError(f"'min_categories' should have integral type. Got {least.dtype} instead.")
+            if least.ndim and least.shape != (self.n_features_in_,):
+                raise ValueError(
+                    f"'min_categories' should have shape ({self.n_features_in_},) when an array-like is provided. "
+                    f"Got {least.shape} instead."
+                )
+        return Categorical(prior=Dirichlet(self._check_alpha()), min_categories=least)
+
+    def _check_X(self, X: Any, reset: bool = False) -> Categories:
+        if isinstance(X, Categories):
+            return X
+        if isinstance(X, np.ma.MaskedArray):
+            return self._check_X(np.where(np.ma.getmaskarray(X), np.nan, X.filled(0)), reset)
+        if is_table(X):
+            _check_feature_names(self, X, reset=reset)
+            rows = as_categories(X)
+            if not rows.shape[0]:
+                validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)  # raises
+            _check_n_features(self, rows.codes, reset=reset)
+            return rows
+        if not isinstance(X, np.ndarray) and not hasattr(X, "__array__") and isinstance(X, (list, tuple)):
+            X = _object_rows(X)
+        numbers = "numeric" if getattr(X, "dtype", None) is not None and X.dtype.kind in "biufc" else None
+        return as_categories(validate_data(self, X, reset=reset, dtype=numbers, ensure_all_finite=False))
+
+    @property
+    def category_count_(self) -> list[Array]:
+        """Weight of each category in each class, column by column."""
+        counts = self._counts()
+        return counts.columns(counts.weight)
+
+    @property
+    def categories_(self) -> list[Values]:
+        """The categories of each column, in the order of the counts."""
+        counts = self._counts()
+        return list(counts.keys or [np.arange(size) for size in counts.sizes])
+
+    @property
+    def n_categories_(self) -> NDArray[np.int64]:
+        """Number of categories of each column."""
+        return self._counts().sizes
+
+    @property
+    def feature_log_prob_(self) -> list[Array]:
+        """Log-probability of each category in each class, column by column."""
+        counts, model = self._counts(), self._get_learned().model
+        with np.errstate(divide="ignore"):
+            return counts.columns(np.log(model.distributions[0].probability))  # type: ignore[attr-defined]
+
+    @property
+    def feature_count_(self) -> Array:
+        """Absent: the counts are by category."""
+        raise AttributeError("CategoricalNB has category_count_, not feature_count_")
+
+    def _counts(self) -> Any:
+        return self._get_learned().model.distributions[0].counts  # type: ignore[attr-defined]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+
+def _object_rows(X: Any) -> Any:
+    """A list of rows as an array, keeping strings, numbers and None what they are."""
+    array = np.asarray(X)
+    return np.asarray(X, dtype=object) if array.dtype.kind in "UO" else array

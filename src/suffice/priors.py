@@ -1,0 +1,249 @@
+"""Conjugate priors: what is believed of a parameter before and after the data.
+
+Each prior is updated by a statistic into a posterior of the same kind, whose mean and mode are the
+point estimates. Parameters may be numbers, or arrays that broadcast against (classes, columns).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.errors import InvalidOptionError
+from suffice.statistics import Moments, Totals
+from suffice.tables import Array
+
+Learn: TypeAlias = Literal["mle", "map", "mean", "predictive"]
+Number: TypeAlias = float | Array
+
+
+def _require(ok: Any, message: str) -> None:
+    if not np.all(ok):
+        raise InvalidOptionError(message)
+
+
+@dataclass(frozen=True)
+class Beta:
+    """Prior of a probability θ:  p(θ) ∝ θ^(a−1) (1−θ)^(b−1). Beta(1, 1) is flat; its mean is Laplace's rule.
+
+    >>> Beta(1, 1).update(Totals(np.array([[3.0]]), np.array([[2.0]]))).mean()
+    array([[0.6]])
+    """
+
+    a: Number = 1.0
+    b: Number = 1.0
+
+    def __post_init__(self) -> None:
+        _require(np.asarray(self.a) >= 0, f"Beta needs a ≥ 0, found {self.a}")
+        _require(np.asarray(self.b) >= 0, f"Beta needs b ≥ 0, found {self.b}")
+
+    def update(self, totals: Totals) -> Beta:
+        """Count successes Σ x and failures Σ (1 − x) in."""
+        failures = np.maximum(totals.weight - totals.total, 0.0)  # rounding may leave −1e-16
+        return Beta(self.a + totals.total, self.b + failures)
+
+    def mean(self) -> Array:
+        """A / (a + b), or ½ where nothing is known at all."""
+        return _ratio(self.a, self.a + self.b, 0.5)
+
+    def mode(self) -> Array:
+        """(a − 1) / (a + b − 2), kept inside [0, 1]; the mean where the density has no single peak."""
+        peak = _ratio(np.maximum(self.a - 1.0, 0.0), self.a + self.b - 2.0, 0.0)
+        return np.where(np.asarray(self.a + self.b) > 2.0, np.clip(peak, 0.0, 1.0), self.mean())
+
+
+def sum_outcomes(counts: Array) -> Array:
+    """Σ over the last axis, ready to divide by."""
+    return counts.sum(axis=-1, keepdims=True)
+
+
+@dataclass(frozen=True)
+class Dirichlet:
+    """Prior of probabilities that sum to one:  p(θ) ∝ Π θ_j^(α_j − 1). One α for all, or one for each.
+
+    >>> Dirichlet(1).mean(np.array([2.0, 0.0]))
+    array([0.75, 0.25])
+    """
+
+    alpha: Number = 1.0
+
+    def __post_init__(self) -> None:
+        _require(np.asarray(self.alpha) >= 0, f"Dirichlet needs alpha ≥ 0, found {self.alpha}")
+
+    def mean(self, counts: Array, total: Callable[[Array], Array] = sum_outcomes) -> Array:
+        """(n_j + α_j) / Σ (n + α), `total` summing over the outcomes that exclude each other."""
+        updated = counts + self.alpha
+        return _ratio(updated, total(updated), 0.0)
+
+    def mode(self, counts: Array, total: Callable[[Array], Array] = sum_outcomes) -> Array:
+        """(n_j + α_j − 1) / Σ (n + α − 1); an outcome with n_j + α_j < 1 gets 0, and where all do, the mean."""
+        peak = np.maximum(counts + self.alpha - 1.0, 0.0)
+        norm = np.broadcast_to(total(peak), peak.shape)
+        return np.where(norm > 0, _ratio(peak, norm, 0.0), self.mean(counts, total))
+
+
+@dataclass(frozen=True)
+class Gamma:
+    """Prior of a rate λ:  p(λ) ∝ λ^(shape−1) e^(−rate·λ): `shape` events seen in `rate` rows.
+
+    >>> Gamma(1, 1).update(Totals(np.array([[3.0]]), np.array([[7.0]]))).mean()
+    array([[2.]])
+    """
+
+    shape: Number = 1.0
+    rate: Number = 1.0
+
+    def __post_init__(self) -> None:
+        _require(np.asarray(self.shape) >= 0, f"Gamma needs shape ≥ 0, found {self.shape}")
+        _require(np.asarray(self.rate) >= 0, f"Gamma needs rate ≥ 0, found {self.rate}")
+
+    def update(self, totals: Totals) -> Gamma:
+        """Add events Σ x to the shape and rows to the rate."""
+        return Gamma(self.shape + totals.total, self.rate + totals.weight)
+
+    def mean(self) -> Array:
+        """Shape / rate; 0 where nothing is known at all."""
+        return _ratio(self.shape, self.rate, 0.0)
+
+    def mode(self) -> Array:
+        """(shape − 1) / rate, or 0 where shape ≤ 1."""
+        return _ratio(np.maximum(self.shape - 1.0, 0.0), self.rate, 0.0)
+
+
+@dataclass(frozen=True)
+class NormalInverseGamma:
+    """Prior of a mean and a variance:  σ² ~ InverseGamma(shape, scale),  μ | σ² ~ N(mean, σ²/strength).
+
+    `mean` and `scale` may be left out; they are then taken from all classes together: the pooled mean, and
+    half the variance within classes, which with shape 3/2 makes the expected variance that one. The
+    default weighs little: its mean counts as a hundredth of a row, its variance as one row.
+    """
+
+    mean: Number | None = None
+    strength: Number = 0.01
+    shape: Number = 1.5
+    scale: Number | None = None
+
+    def __post_init__(self) -> None:
+        _require(np.asarray(self.strength) >= 0, f"NormalInverseGamma needs strength ≥ 0, found {self.strength}")
+        _require(np.asarray(self.shape) >= 0, f"NormalInverseGamma needs shape ≥ 0, found {self.shape}")
+        if self.scale is not None:
+            _require(np.asarray(self.scale) >= 0, f"NormalInverseGamma needs scale ≥ 0, found {self.scale}")
+
+    def centred(self, moments: Moments) -> NormalInverseGamma:
+        """Fill in what was left out from all classes together."""
+        if self.mean is not None and self.scale is not None:
+            return self
+        pooled = moments.pooled()
+        within = moments.squares.sum(axis=-2, keepdims=True)
+        spread = np.where(within > 0, within, pooled.squares)
+        scale = 0.5 * _ratio(spread, pooled.weight, 0.0)
+        return NormalInverseGamma(
+            pooled.mean if self.mean is None else self.mean,
+            self.strength,
+            self.shape,
+            np.where(scale > 0, scale, 0.5) if self.scale is None else self.scale,
+        )
+
+    def update(self, moments: Moments, shared: bool = False) -> NormalInverseGamma:
+        """Count rows in; with `shared`, all classes tell of one variance but each of its own mean."""
+        prior = self.centred(moments)
+        mean, scale = _known(prior.mean), _known(prior.scale)
+        strength = np.asarray(prior.strength + moments.weight)
+        pull = _ratio(moments.weight, strength, 0.0)
+        off = moments.mean - mean
+        grown = 0.5 * (moments.squares + prior.strength * pull * off * off)
+        weight = moments.weight
+        if shared:
+            grown = grown.sum(axis=-2, keepdims=True)
+            weight = weight.sum(axis=-2, keepdims=True)
+        return NormalInverseGamma(mean + pull * off, strength, prior.shape + 0.5 * weight, scale + grown)
+
+    def variance_mean(self) -> Array:
+        """E σ² = scale / (shape − 1)."""
+        if np.any(np.asarray(self.shape) <= 1.0):
+            raise InvalidOptionError(
+                "The posterior mean of the variance does not exist where 2·shape + rows ≤ 2: give the prior a "
+                "shape above 1, or learn the mode ('map') or the 'predictive'"
+            )
+        return np.asarray(_known(self.scale) / (self.shape - 1.0))
+
+    def variance_mode(self) -> Array:
+        """The variance at the joint mode, scale / (shape + 3/2)."""
+        return np.asarray(_known(self.scale) / (self.shape + 1.5))
+
+
+def _known(value: Number | None) -> Array:
+    assert value is not None, "filled in by centred()"
+    return np.asarray(value)
+
+
+def _ratio(numerator: Number, denominator: Number, otherwise: Number) -> Array:
+    """Divide, giving `otherwise` where the denominator is 0."""
+    top, bottom, other = np.broadcast_arrays(
+        np.asarray(numerator, dtype=np.float64),
+        np.asarray(denominator, np.float64),
+        np.asarray(otherwise, np.float64),
+    )
+    return np.divide(top, bottom, out=other.copy(), where=bottom != 0)
+
+
+@dataclass(frozen=True)
+class ClassPrior:
+    """How p(y) follows from the weight of each class's rows.
+
+    `"mle"` is the share of each class; a `Dirichlet` its posterior mean; `"uniform"` the same for all;
+    an array of probabilities is taken as given, in the sorted order of the labels. `"none"` leaves p(y) out,
+    for scores that are not probabilities.
+    """
+
+    rule: Literal["mle", "uniform", "none"] | Dirichlet | NDArray[Any] = "mle"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.rule, str):
+            if self.rule not in ("mle", "uniform", "none"):
+                raise InvalidOptionError(
+                    f"A class prior is 'mle', 'uniform', a Dirichlet or probabilities; found {self.rule!r}"
+                )
+        elif not isinstance(self.rule, Dirichlet):
+            given = np.asarray(self.rule, dtype=np.float64)
+            if given.ndim != 1:
+                raise InvalidOptionError(f"Priors must be one number for each class, found shape {given.shape}")
+            if not np.isclose(given.sum(), 1.0):
+                raise InvalidOptionError("The sum of the priors should be 1.")
+            if (given < 0).any():
+                raise InvalidOptionError("Priors must be non-negative.")
+            object.__setattr__(self, "rule", given)
+
+    def check(self, classes: int) -> None:
+        """Refuse given probabilities of another number of classes."""
+        if isinstance(self.rule, np.ndarray) and len(self.rule) != classes:
+            raise InvalidOptionError("Number of priors must match number of classes.")
+
+    def log(self, weight: Array) -> Array:
+        """Log p(y) of class weights (…, classes); −inf where it is 0."""
+        classes = weight.shape[-1]
+        self.check(classes)
+        if isinstance(self.rule, Dirichlet):
+            share = self.rule.mean(weight)
+        elif isinstance(self.rule, np.ndarray):
+            share = np.broadcast_to(self.rule, weight.shape)
+        elif self.rule == "none":
+            return np.zeros(weight.shape)
+        elif self.rule == "uniform":
+            return np.full(weight.shape, -np.log(classes))
+        else:
+            with np.errstate(divide="ignore"):
+                total = np.log(weight.sum(axis=-1, keepdims=True))
+                return np.where(weight > 0, np.log(weight) - total, -np.inf)
+        with np.errstate(divide="ignore"):
+            return np.log(share)
+
+    def n_parameters(self, classes: int) -> int:
+        """Free parameters learned: classes − 1, or none where p(y) is given."""
+        learned = isinstance(self.rule, Dirichlet) or (isinstance(self.rule, str) and self.rule == "mle")
+        return classes - 1 if learned else 0

@@ -1,0 +1,9 @@
+"""The algebra: summaries of data that add, subtract and scale. Nothing here knows of probability."""
+
+from suffice.statistics.by_class import ByClass
+from suffice.statistics.counts import Counts
+from suffice.statistics.moments import Moments
+from suffice.statistics.statistic import Statistic
+from suffice.statistics.totals import Totals
+
+__all__ = ["ByClass", "Counts", "Moments", "Statistic", "Totals"]

@@ -1,0 +1,131 @@
+"""A statistic for each label, merged by the union of labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.errors import InvalidDataError, MismatchError, NotPartError
+from suffice.statistics.statistic import Statistic, spread_rows, subtract_weights
+from suffice.tables import Array, Values, as_weight, class_weight, encode_labels
+
+S = TypeVar("S", bound=Statistic)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ByClass(Generic[S]):
+    """label → (weight of its rows, statistic of its rows). Nobody has to say which labels there are.
+
+    `labels` are sorted, `weight` is (classes,), and the statistic's first axis runs over the labels. A
+    label whose rows weigh nothing is as good as absent.
+
+    >>> from suffice.statistics import Moments
+    >>> a = ByClass.of(Moments, np.array([[1.0], [2.0]]), ["x", "y"])
+    >>> b = ByClass.of(Moments, np.array([[5.0]]), ["z"])
+    >>> (a + b).labels
+    array(['x', 'y', 'z'], dtype='<U1')
+    """
+
+    labels: Values
+    weight: Array
+    statistic: S
+
+    @classmethod
+    def empty(cls, kind: type[S], columns: int) -> ByClass[S]:
+        """Summarize no rows: no label is known yet."""
+        return ByClass(np.empty(0, dtype=object), np.zeros(0), kind.empty(0, columns))
+
+    @classmethod
+    def of(cls, kind: type[S], x: Any, y: Any, weight: Any = None, **reading: Any) -> ByClass[S]:
+        """Summarize the rows of `x` by their labels `y`, each counting `weight` times."""
+        labels = encode_labels(y)
+        n, classes = x.shape[0], len(labels.values)
+        if len(labels) != n:
+            raise InvalidDataError(f"Found input variables with inconsistent numbers of samples: [{n}, {len(labels)}]")
+        weight = as_weight(weight, n)
+        rows = class_weight(labels.codes, classes, weight)
+        found = ByClass(labels.values, rows, kind.of(x, labels.codes, classes, weight, **reading))
+        return found if (rows > 0).all() else found.take(np.flatnonzero(rows > 0))
+
+    def __add__(self, other: ByClass[S]) -> ByClass[S]:
+        if isinstance(other, int) and other == 0:  # sum() starts from 0
+            return self
+        a, b = self._aligned(other)
+        return ByClass(a.labels, a.weight + b.weight, a.statistic + b.statistic)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: ByClass[S]) -> ByClass[S]:
+        a, b = self._aligned(other)
+        if len(a.labels) > len(self.labels):
+            strange = np.setdiff1d(other.labels, self.labels)
+            raise NotPartError(f"Cannot take away rows of {strange[0]!r}: no row with that label was learned")
+        rest = ByClass(a.labels, subtract_weights(a.weight, b.weight), a.statistic - b.statistic)
+        return rest.take(np.flatnonzero(rest.weight > 0))
+
+    def scale(self, factor: float) -> ByClass[S]:
+        """Make every row `factor` times as heavy."""
+        if factor < 0:
+            raise InvalidDataError(f"Rows cannot weigh {factor:g} times what they did")
+        return ByClass(self.labels, self.weight * factor, self.statistic.scale(factor))
+
+    def take(self, classes: NDArray[Any]) -> ByClass[S]:
+        """Keep the classes at the given positions."""
+        return ByClass(self.labels[classes], self.weight[classes], self.statistic.take(classes))
+
+    def drop(self, label: Any) -> ByClass[S]:
+        """Forget every row of one label."""
+        keep = self.labels != label
+        if keep.all():
+            raise NotPartError(f"No class {label!r}: the classes are {', '.join(map(repr, self.labels.tolist()))}")
+        return self.take(np.flatnonzero(keep))
+
+    def over(self, labels: Values) -> ByClass[S]:
+        """Become a summary over more labels (sorted, containing these), the new ones empty."""
+        if len(labels) == len(self.labels):
+            return self
+        places = np.searchsorted(labels, self.labels)
+        weight = spread_rows(self.weight, places, len(labels))
+        return ByClass(labels, weight, self.statistic.spread(places, len(labels)))
+
+    def _aligned(self, other: ByClass[S]) -> tuple[ByClass[S], ByClass[S]]:
+        labels = union_labels(self.labels, other.labels)
+        return self.over(labels), other.over(labels)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ByClass):
+            return NotImplemented
+        a, b = self._aligned(other)
+        return np.array_equal(a.weight, b.weight) and a.statistic == b.statistic
+
+    __hash__ = None  # type: ignore[assignment]  # equality looks into arrays
+
+    def __repr__(self) -> str:
+        return f"ByClass({len(self.labels)} classes, weight {self.weight.sum():g}, {self.statistic!r})"
+
+
+def union_labels(a: Values, b: Values) -> Values:
+    """All labels of both, sorted."""
+    if a is b or not len(b):
+        return a
+    if not len(a):
+        return b
+    if len(a) == len(b) and np.array_equal(a, b):
+        return a
+    if len(b) == 1 and len(a) < 1000 and b[0] in a.tolist():  # one new row: nothing to sort
+        return a
+    if (a.dtype.kind in "US") != (b.dtype.kind in "US") and "O" not in (a.dtype.kind, b.dtype.kind):
+        raise _other_labels(a, b)
+    try:
+        return np.union1d(a, b)
+    except TypeError:
+        raise _other_labels(a, b) from None
+
+
+def _other_labels(a: Values, b: Values) -> MismatchError:
+    return MismatchError(
+        f"The labels so far are like {a[0]!r} and these are like {b[0]!r}: they cannot be classes of one model"
+    )

@@ -1,0 +1,168 @@
+"""Weighted counts of categories, column by column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice import _core
+from suffice.errors import InvalidDataError, MismatchError, NotPartError
+from suffice.statistics.statistic import Statistic, spread_rows, subtract_weights
+from suffice.tables import Array, Categories, Codes, Values, as_categories, refuse_at
+
+MOST_CELLS = 1 << 28  # a table of 2 GiB; more is a mistake in the coding
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Counts(Statistic):
+    """The weight of every category of every column, by class.
+
+    `weight` is (classes, Σ sizes): column j's categories lie side by side from `offsets[j]` on. A
+    category is known by its value `keys[j][i]`, or, where `keys` is None, by its number i; summaries are
+    merged by value, so each may have met other categories in another order.
+
+    >>> counts = Counts.of(np.array([["a"], ["b"], ["a"]]), np.zeros(3, np.int32), 1)
+    >>> counts.keys, counts.weight
+    ((array(['a', 'b'], dtype='<U1'),), array([[2., 1.]]))
+    """
+
+    sizes: NDArray[np.int64]
+    keys: tuple[Values, ...] | None
+    weight: Array
+
+    @classmethod
+    def empty(cls, classes: int, columns: int) -> Self:
+        """Summarize no rows."""
+        return cls(np.zeros(columns, dtype=np.int64), None, np.zeros((classes, 0)))
+
+    @classmethod
+    def of(cls, x: Any, codes: Codes, classes: int, weight: Array | None = None) -> Self:
+        """Summarize columns of categories; see `tables.as_categories` for what they may be."""
+        x = as_categories(x)
+        sizes = category_sizes(x)
+        if classes * int(sizes.sum()) > MOST_CELLS:
+            column = int(np.argmax(sizes))
+            raise InvalidDataError(
+                f"Column {column} holds the category number {sizes[column] - 1}, which would need a table of "
+                f"{sizes[column]} categories: number them 0, 1, 2, … (OrdinalEncoder does) or pass strings"
+            )
+        out = cls(sizes, x.keys, np.zeros((classes, int(sizes.sum()))))
+        _core.category_counts(x.codes, codes, classes, weight, out.offsets, out.weight)
+        return out
+
+    @cached_property
+    def offsets(self) -> NDArray[np.int64]:
+        """Where each column's categories begin, and the end of the last."""
+        return np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
+
+    def columns(self, table: Any) -> list[Any]:
+        """Cut an array (…, Σ sizes) into one per column."""
+        return np.split(table, self.offsets[1:-1], axis=-1)
+
+    def __add__(self, other: Self) -> Self:
+        a, b = self._aligned(other)
+        return type(self)(a.sizes, a.keys, a.weight + b.weight)
+
+    def __sub__(self, other: Self) -> Self:
+        a, b = self._aligned(other)
+        if (a.sizes > self.sizes).any():
+            raise NotPartError("Cannot take away categories that were never added")
+        return type(self)(a.sizes, a.keys, subtract_weights(a.weight, b.weight))._trimmed()
+
+    def scale(self, factor: float) -> Self:
+        """Make every row `factor` times as heavy."""
+        return type(self)(self.sizes, self.keys, self.weight * factor)
+
+    def take(self, classes: NDArray[Any]) -> Self:
+        """Keep the given classes, in that order."""
+        return type(self)(self.sizes, self.keys, self.weight[classes])
+
+    def spread(self, positions: NDArray[Any], classes: int) -> Self:
+        """Move class i to `positions[i]` of `classes`; the others are empty."""
+        return type(self)(self.sizes, self.keys, spread_rows(self.weight, positions, classes))
+
+    def resized(self, sizes: NDArray[np.int64]) -> Self:
+        """Make room for at least this many numbered categories in each column."""
+        sizes = np.maximum(self.sizes, sizes)
+        if np.array_equal(sizes, self.sizes):
+            return self
+        out = type(self)(sizes, self.keys, np.zeros((len(self.weight), int(sizes.sum()))))
+        moved = np.arange(self.weight.shape[1]) + np.repeat(out.offsets[:-1] - self.offsets[:-1], self.sizes)
+        out.weight[:, moved] = self.weight
+        return out
+
+    def _aligned(self, other: Self) -> tuple[Self, Self]:
+        """Both over the union of their categories."""
+        if len(self.sizes) != len(other.sizes):
+            raise MismatchError(f"Cannot merge counts of {len(self.sizes)} and of {len(other.sizes)} columns")
+        if self.keys is None and other.keys is None:
+            return self.resized(other.sizes), other.resized(self.sizes)
+        if not other.weight.size:
+            return self, type(self)(self.sizes, self.keys, np.zeros((len(other.weight), self.weight.shape[1])))
+        if not self.weight.size:
+            return type(self)(other.sizes, other.keys, np.zeros((len(self.weight), other.weight.shape[1]))), other
+        mine, theirs = self._named(), other._named()
+        keys = tuple(_union(j, a, b) for j, (a, b) in enumerate(zip(mine, theirs, strict=True)))
+        return self._over(keys, mine), other._over(keys, theirs)
+
+    def _named(self) -> tuple[Values, ...]:
+        return self.keys if self.keys is not None else tuple(np.arange(size) for size in self.sizes)
+
+    def _over(self, keys: tuple[Values, ...], own: tuple[Values, ...]) -> Self:
+        sizes = np.array([len(k) for k in keys], dtype=np.int64)
+        out = type(self)(sizes, keys, np.zeros((len(self.weight), int(sizes.sum()))))
+        places = [start + np.searchsorted(k, o) for start, k, o in zip(out.offsets, keys, own, strict=False)]
+        out.weight[:, np.concatenate(places).astype(np.int64)] = self.weight
+        return out
+
+    def _trimmed(self) -> Self:
+        """Without the categories that nothing is left of (of numbered ones, those at the end)."""
+        used = (self.weight > 0).any(axis=0)
+        if used.all():
+            return self
+        if self.keys is None:
+            last = [int(np.flatnonzero(u)[-1]) + 1 if u.any() else 0 for u in self.columns(used)]
+            sizes = np.array(last, dtype=np.int64)
+            keep = np.concatenate([np.arange(size) < end for size, end in zip(self.sizes, last, strict=True)])
+            return type(self)(sizes, None, self.weight[:, keep])
+        parts = self.columns(used)
+        keys = tuple(k[u] for k, u in zip(self.keys, parts, strict=True))
+        sizes = np.array([u.sum() for u in parts], dtype=np.int64)
+        return type(self)(sizes, keys, self.weight[:, used])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Counts):
+            return NotImplemented
+        if len(self.sizes) != len(other.sizes) or len(self.weight) != len(other.weight):
+            return False
+        a, b = self._aligned(other)
+        return np.array_equal(a.weight, b.weight)
+
+    def __repr__(self) -> str:
+        classes, columns = len(self.weight), len(self.sizes)
+        return f"Counts({classes} classes × {columns} columns, {int(self.sizes.sum())} categories)"
+
+
+def category_sizes(x: Categories) -> NDArray[np.int64]:
+    """How many categories each column has: the keys, or one more than the largest number."""
+    if x.keys is not None:
+        return np.array([len(k) for k in x.keys], dtype=np.int64)
+    low, high = np.empty((2, x.shape[1]), dtype=np.int64)
+    refuse_at(_core.category_range(x.codes, low, high), x.codes)
+    if (low < 0).any():
+        refuse_at(int(np.argmax(x.codes <= -1)), x.codes)
+    return high + 1
+
+
+def _union(column: int, a: Values, b: Values) -> Values:
+    try:
+        return a if np.array_equal(a, b) else np.union1d(a, b)
+    except TypeError:
+        raise MismatchError(
+            f"Column {column} held {type(a[0]).__name__} categories before and now holds {type(b[0]).__name__}: "
+            "they cannot be one column's categories"
+        ) from None

@@ -1,0 +1,76 @@
+"""What every statistic can do."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.errors import NotPartError
+from suffice.tables import Array, Codes
+
+
+class Statistic(ABC):
+    """A frozen summary of weighted rows, one for each of several classes along the first axis.
+
+    The laws: `+` is associative and commutative with `empty` as identity; the summary of two lots of
+    rows together is the sum of their summaries; `(a + b) - b == a`; `scale(c)` multiplies every row's
+    weight by c. They hold up to rounding, and exactly for counts.
+    """
+
+    @classmethod
+    @abstractmethod
+    def empty(cls, classes: int, columns: int) -> Self:
+        """Summarize no rows."""
+
+    @classmethod
+    @abstractmethod
+    def of(cls, x: Any, codes: Codes, classes: int, weight: Array | None) -> Self:
+        """Summarize the rows of `x`, row i belonging to class `codes[i]`."""
+
+    @abstractmethod
+    def __add__(self, other: Self) -> Self: ...
+
+    @abstractmethod
+    def __sub__(self, other: Self) -> Self: ...
+
+    @abstractmethod
+    def scale(self, factor: float) -> Self:
+        """Summarize the same rows, each `factor` times as heavy."""
+
+    @abstractmethod
+    def take(self, classes: NDArray[Any]) -> Self:
+        """Keep the given classes, in that order."""
+
+    @abstractmethod
+    def spread(self, positions: NDArray[Any], classes: int) -> Self:
+        """Become a summary of more classes: class i moves to `positions[i]`, the others are empty."""
+
+    @abstractmethod
+    def __eq__(self, other: object) -> bool: ...
+
+    __hash__ = None  # type: ignore[assignment]  # equality looks into arrays
+
+
+def spread_rows(array: Array, positions: NDArray[Any], rows: int) -> Array:
+    """Put row i of `array` at `positions[i]` of an array of zeros."""
+    out = np.zeros((rows, *array.shape[1:]))
+    out[positions] = array
+    return out
+
+
+def subtract_weights(whole: Array, part: Array) -> Array:
+    """Subtract weights, refusing what was not there and clearing what rounding leaves behind."""
+    rest = np.asarray(whole - part)
+    slack = 1e-9 * np.abs(whole)
+    if (rest < -slack).any():
+        worst = np.unravel_index(np.argmin(rest), rest.shape)
+        raise NotPartError(
+            "Cannot take away more than was added: "
+            f"{np.broadcast_to(part, rest.shape)[worst]:g} from {np.broadcast_to(whole, rest.shape)[worst]:g}"
+            f" at {tuple(int(i) for i in worst)}. Only rows that were learned can be forgotten."
+        )
+    rest[rest < 1e-3 * slack] = 0.0
+    return rest

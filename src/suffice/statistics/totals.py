@@ -1,0 +1,112 @@
+"""Weighted totals: all that counts, rates and proportions need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice import _core
+from suffice.errors import InvalidDataError
+from suffice.statistics.statistic import Statistic, spread_rows, subtract_weights
+from suffice.tables import Array, Codes, class_weight, is_sparse, refuse_at
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Totals(Statistic):
+    """Observed weight Σ w and total Σ w·x of each class and column.
+
+    `total` is (classes, columns). `weight` is too, or (classes, 1) where no entry is missing, so that
+    a large vocabulary carries one table and not two.
+
+    >>> Totals.of(np.array([[1.0, 0.0], [2.0, np.nan]]), np.zeros(2, np.int32), 1).total
+    array([[3., 0.]])
+    """
+
+    weight: Array
+    total: Array
+
+    @classmethod
+    def empty(cls, classes: int, columns: int) -> Self:
+        """Summarize no rows."""
+        return cls(np.zeros((classes, 1)), np.zeros((classes, columns)))
+
+    @classmethod
+    def of(
+        cls, x: Any, codes: Codes, classes: int, weight: Array | None = None, threshold: float | None = None
+    ) -> Self:
+        """Summarize rows of counts ≥ 0, or with a `threshold`, of truths x > threshold."""
+        rows = class_weight(codes, classes, weight)[:, None]
+        total = np.zeros((classes, x.shape[1]))
+        if is_sparse(x):
+            return cls._of_sparse(x, codes, weight, threshold, rows, total)
+        missing = np.zeros_like(total)
+        refused = _core.totals(x, codes, classes, weight, threshold, total, missing)
+        refuse_at(refused, x)
+        _refuse_overflow(total)
+        return cls(subtract_weights(rows, missing) if missing.any() else rows, total)
+
+    @classmethod
+    def _of_sparse(
+        cls, x: Any, codes: Codes, weight: Array | None, threshold: float | None, rows: Array, total: Array
+    ) -> Self:
+        classes = len(rows)
+
+        def sums(data: NDArray[Any], threshold: float | None, out: Array) -> tuple[bool, bool]:
+            refused, missing, duplicate = _core.sparse_totals(
+                data, x.indices, x.indptr, x.shape[1], codes, classes, weight, threshold, out
+            )
+            refuse_at(refused, x)
+            return missing, duplicate
+
+        missing, duplicate = sums(x.data, threshold, total)
+        if duplicate and threshold is not None and not x.has_canonical_format:
+            # An entry stored in parts: only its sum can be compared with the threshold.
+            x = x.copy()
+            x.sum_duplicates()
+            total[:] = 0.0
+            missing, _ = sums(x.data, threshold, total)
+        _refuse_overflow(total)
+        if missing:
+            gaps = np.zeros_like(total)
+            sums(np.isnan(x.data).astype(np.float64), None, gaps)
+            rows = subtract_weights(rows, gaps)
+        return cls(rows, total)
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(self.weight + other.weight, self.total + other.total)
+
+    def __sub__(self, other: Self) -> Self:
+        weight = subtract_weights(self.weight, other.weight)
+        return type(self)(weight, subtract_weights(self.total, other.total))
+
+    def scale(self, factor: float) -> Self:
+        """Make every row `factor` times as heavy."""
+        return type(self)(self.weight * factor, self.total * factor)
+
+    def take(self, classes: NDArray[Any]) -> Self:
+        """Keep the given classes, in that order."""
+        return type(self)(self.weight[classes], self.total[classes])
+
+    def spread(self, positions: NDArray[Any], classes: int) -> Self:
+        """Move class i to `positions[i]` of `classes`; the others are empty."""
+        weight = spread_rows(self.weight, positions, classes)
+        return type(self)(weight, spread_rows(self.total, positions, classes))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Totals) or self.total.shape != other.total.shape:
+            return NotImplemented if not isinstance(other, Totals) else False
+        same_weight = bool((self.weight == other.weight).all())  # of any two broadcastable shapes
+        return same_weight and bool((self.total == other.total).all())
+
+    def __repr__(self) -> str:
+        classes, columns = self.total.shape
+        return f"Totals({classes} classes × {columns} columns, total {self.total.sum():g})"
+
+
+def _refuse_overflow(total: Array) -> None:
+    if not np.isfinite(total).all():
+        column = int(np.argwhere(~np.isfinite(total))[0, 1])
+        raise InvalidDataError(f"Column {column} holds values so large that their sum overflows")

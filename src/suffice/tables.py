@@ -1,0 +1,377 @@
+"""Turn what people pass in into what kernels read: matrices, category codes, labels, weights.
+
+Nothing here knows what the numbers mean. Missing entries become NaN in matrices and −1 in codes.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.errors import InvalidDataError, NegativeValueError
+
+Array: TypeAlias = NDArray[np.float64]
+Codes: TypeAlias = NDArray[np.int32]
+Values: TypeAlias = NDArray[Any]  # labels or categories: of any type that sorts
+
+
+# ------------------------------------------------------------------------------------------- matrices
+
+
+def is_sparse(x: Any) -> bool:
+    """Tell whether `x` is a SciPy sparse matrix or array, without importing SciPy."""
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and bool(sparse.issparse(x))
+
+
+def is_table(x: Any) -> bool:
+    """Tell whether `x` has named columns of their own types, as data frames have."""
+    return hasattr(x, "dtypes") and hasattr(x, "columns")
+
+
+def as_matrix(x: Any) -> Any:
+    """Return `x` as a dense matrix of float32 or float64, or as a CSR matrix of the same.
+
+    Dense matrices keep their memory order where rows or columns are contiguous; masked entries and
+    nulls become NaN. Nothing is copied that need not be.
+    """
+    if is_sparse(x):
+        return _as_csr(x)
+    if isinstance(x, np.ma.MaskedArray):
+        x = np.ma.filled(x.astype(_float_type(x.dtype)), np.nan)
+    if not isinstance(x, np.ndarray):
+        x = _table_to_array(x) if is_table(x) else np.asarray(x)
+    if x.ndim != 2:
+        raise InvalidDataError(f"Expected a table of rows and columns, found an array of shape {x.shape}")
+    if x.dtype != np.float64 and x.dtype != np.float32:
+        x = _to_float(x)
+    if x.strides[1] != x.itemsize and x.strides[0] != x.itemsize:
+        x = np.ascontiguousarray(x)
+    if not x.dtype.isnative or not x.flags.aligned:
+        x = x.astype(x.dtype.newbyteorder("="))
+    return x
+
+
+def _float_type(dtype: np.dtype[Any]) -> Any:
+    return np.float32 if dtype == np.float32 else np.float64
+
+
+def _table_to_array(x: Any) -> NDArray[Any]:
+    """Read a data frame; nullable columns give NaN where they are null."""
+    if any(str(dtype) in {"object", "category", "str", "string"} for dtype in x.dtypes):
+        return np.asarray(x)
+    if hasattr(x, "to_numpy"):
+        try:
+            return np.asarray(x.to_numpy(dtype=np.float64, na_value=np.nan))  # pandas
+        except TypeError:
+            return np.asarray(x.to_numpy())  # Polars
+    return np.asarray(x)
+
+
+def _to_float(x: NDArray[Any]) -> Array:
+    if x.dtype.kind == "c":
+        raise InvalidDataError("Complex data not supported: the columns must be real numbers")
+    try:
+        return np.asarray(x, dtype=np.float64, order="K")
+    except (TypeError, ValueError):
+        row, column, value = _first_unreadable(x)
+        raise InvalidDataError(
+            f"could not convert {value!r} in row {row}, column {column} to a number: "
+            "encode it, or use a categorical model"
+        ) from None
+
+
+def _first_unreadable(x: NDArray[Any]) -> tuple[int, int, Any]:
+    for (row, column), value in np.ndenumerate(x):
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            return row, column, value
+    return 0, 0, x
+
+
+def _as_csr(x: Any) -> Any:
+    x = x.tocsr()
+    if x.dtype != np.float64 and x.dtype != np.float32:
+        if x.dtype.kind == "c":
+            raise InvalidDataError("Complex data not supported: the columns must be real numbers")
+        x = x.astype(np.float64)
+    if x.indptr.dtype != x.indices.dtype:
+        import scipy.sparse
+
+        wide = (x.indices.astype(np.int64), x.indptr.astype(np.int64))
+        x = scipy.sparse.csr_matrix((x.data, *wide), shape=x.shape, copy=False)
+    return x
+
+
+def chunks(x: Any, codes: Codes, weight: Array | None, cells: int = 1 << 23) -> Iterator[tuple[Any, Codes, Any]]:
+    """Cut rows into pieces of about `cells` entries, so that working copies stay small."""
+    rows = max(1, cells // max(1, x.shape[1]))
+    for lo in range(0, max(1, x.shape[0]), rows):
+        piece = slice(lo, lo + rows)
+        yield x[piece], codes[piece], None if weight is None else weight[piece]
+
+
+def refuse_at(position: int, x: Any) -> None:
+    """Raise if a kernel reported a refused value, infinite or negative, at row * columns + column."""
+    if position == -1:
+        return
+    if position < 0:
+        raise InvalidDataError("The sparse matrix is malformed: it stores a column index outside its shape")
+    row, column = divmod(position, x.shape[1])
+    found = x[row, column]
+    where = f"Found {found} in row {row}, column {column}."
+    if np.isinf(found):
+        raise InvalidDataError(
+            f"Input X contains infinity or a value too large for {x.dtype!r}. {where} NaN is accepted as missing."
+        )
+    raise NegativeValueError(f"Negative values in data passed as counts or category numbers. {where}")
+
+
+# ---------------------------------------------------------------------------------- labels and weights
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The class of each row: `values[codes[i]]`, the values sorted and each present."""
+
+    codes: Codes
+    values: Values
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+def encode_labels(y: Any) -> Labels:
+    """Number the distinct labels of `y` in sorted order.
+
+    >>> encode_labels(["ham", "spam", "ham"])
+    Labels(codes=array([0, 1, 0], dtype=int32), values=array(['ham', 'spam'], dtype='<U4'))
+    """
+    if isinstance(y, Labels):
+        return y
+    y = _as_vector(y)
+    codes, values = encode(y)
+    if len(codes) and codes.min() < 0:
+        row = int(np.argmin(codes))
+        raise InvalidDataError(f"Input y contains NaN or null: the label of row {row} is missing")
+    return Labels(codes, values)
+
+
+def _as_vector(y: Any) -> Values:
+    array = y if isinstance(y, np.ndarray) else _column_to_array(y)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise InvalidDataError(f"y should be a 1d array, got an array of shape {array.shape} instead.")
+    return array
+
+
+def _column_to_array(values: Any) -> Values:
+    """Read a sequence, Series or Arrow array; a list of strings and numbers stays what it is."""
+    array = np.asarray(values)
+    mixed = array.dtype.kind == "U" and isinstance(values, (list, tuple))
+    if mixed and not all(isinstance(value, str) for value in values):
+        array = np.empty(len(values), dtype=object)
+        array[:] = values
+    return array
+
+
+def encode(values: Values) -> tuple[Codes, Values]:
+    """Number distinct values in sorted order; missing ones get −1."""
+    kind = values.dtype.kind
+    if kind == "b":
+        values = values.astype(np.int8)
+        codes, found = _encode_small_integers(values)
+        return codes, found.astype(bool)
+    if kind in "iu" and values.size:
+        low, high = int(values.min()), int(values.max())
+        if high - low < max(1024, values.size):
+            return _encode_small_integers(values)
+    if kind == "O":
+        return _encode_objects(values)
+    if kind == "f":
+        missing = np.isnan(values)
+        if missing.any():
+            codes, found = encode(values[~missing])
+            spread = np.full(len(values), -1, dtype=np.int32)
+            spread[~missing] = codes
+            return spread, found
+    if kind == "U" and values.size > 10_000:
+        return _encode_by_hashing(values)
+    found, inverse = np.unique(values, return_inverse=True)
+    return inverse.astype(np.int32), found
+
+
+def _encode_small_integers(values: Values) -> tuple[Codes, Values]:
+    """Number integers of a small range by a table of which of them occur: no sorting."""
+    low, high = (int(values.min()), int(values.max())) if values.size else (0, -1)
+    shifted = values - low if low else values
+    seen = np.zeros(high - low + 1, dtype=bool)
+    seen[shifted] = True
+    present = np.flatnonzero(seen)
+    found = (present + low).astype(values.dtype)
+    if len(present) == len(seen):
+        return shifted.astype(np.int32), found
+    number = np.zeros(len(seen), dtype=np.int32)
+    number[present] = np.arange(len(present), dtype=np.int32)
+    return number[shifted], found
+
+
+def _encode_by_hashing(values: Values) -> tuple[Codes, Values]:
+    import pyarrow as pa
+
+    encoded = pa.array(values).dictionary_encode()
+    found = np.asarray(encoded.dictionary).astype(values.dtype)
+    order = np.argsort(found)
+    rank = np.empty(len(order), dtype=np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    return rank[np.asarray(encoded.indices)], found[order]
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or type(value).__name__ in {"NAType", "NaTType"} or value != value
+
+
+def _encode_objects(values: Values) -> tuple[Codes, Values]:
+    missing = np.fromiter((_is_missing(v) for v in values), dtype=bool, count=len(values))
+    present = values[~missing]
+    types = {type(v) for v in present}
+    if types <= {str}:
+        present = present.astype(str) if len(present) else np.empty(0, dtype="<U1")
+    elif any(issubclass(t, str) for t in types):
+        names = ", ".join(sorted(t.__name__ for t in types))
+        raise InvalidDataError(
+            f"Cannot order a mix of {names}: labels and categories must all be strings or all be numbers"
+        )
+    try:
+        if types <= {str}:
+            codes, found = encode(present)
+        else:
+            found, inverse = np.unique(present, return_inverse=True)
+            codes = inverse.astype(np.int32)
+    except TypeError:
+        names = ", ".join(sorted(t.__name__ for t in types))
+        raise InvalidDataError(f"Cannot order values of type {names}: pass strings or numbers") from None
+    spread = np.full(len(values), -1, dtype=np.int32)
+    spread[~missing] = codes
+    return spread, found.astype(object)
+
+
+def as_weight(weight: Any, n: int) -> Array | None:
+    """Check weights: one finite number ≥ 0 for each of `n` rows, or one for all."""
+    if weight is None:
+        return None
+    array = np.ascontiguousarray(weight, dtype=np.float64)
+    if array.ndim == 0:
+        array = np.full(n, array)
+    if array.ndim != 1:
+        raise InvalidDataError(
+            f"Sample weights must be 1D array or scalar, got {array.ndim}D array. "
+            "Expected either a scalar value or a 1D array of length "
+            f"{n}."
+        )
+    if array.shape != (n,):
+        raise InvalidDataError(f"sample_weight.shape == {array.shape}, expected {(n,)}!")
+    if not (array >= 0).all() or np.isinf(array).any():
+        row = int(np.argmax(~(array >= 0) | np.isinf(array)))
+        what = "Negative values in data passed to" if array[row] < 0 else "NaN or infinity in"
+        raise InvalidDataError(f"{what} `sample_weight`: row {row} has weight {array[row]}")
+    return array
+
+
+def class_weight(codes: Codes, classes: int, weight: Array | None) -> Array:
+    """Sum the weights of each class's rows."""
+    return np.bincount(codes, weights=weight, minlength=classes).astype(np.float64)
+
+
+# ------------------------------------------------------------------------------------------ categories
+
+
+@dataclass(frozen=True)
+class Categories:
+    """Columns of category codes. Column j's code c stands for `keys[j][c]`, or for c where keys is None.
+
+    `codes` is a matrix of integers, or of floats whose whole parts are the codes and whose NaNs are
+    missing. Negative codes are missing.
+    """
+
+    codes: NDArray[Any]
+    keys: tuple[Values, ...] | None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.codes.shape
+
+
+def as_categories(x: Any) -> Categories:
+    """Read columns of categories from a matrix or a data frame.
+
+    Numeric matrices hold codes 0, 1, 2, … as scikit-learn's `CategoricalNB` expects them. Anything else
+    (strings, objects, data frames with such columns) is numbered column by column by its sorted values.
+    """
+    if isinstance(x, Categories):
+        return x
+    if isinstance(x, np.ma.MaskedArray):
+        x = np.where(np.ma.getmaskarray(x), np.nan, x.filled(0)) if x.dtype.kind in "fiub" else x.filled(None)
+    if is_table(x):
+        columns = [x[name] for name in x.columns]
+        kinds = [str(getattr(column, "dtype", "")) for column in columns]
+        if any(not _is_numeric(kind) for kind in kinds):
+            encoded = [encode(_category_column(column)) for column in columns]
+            codes = np.stack([codes for codes, _ in encoded], axis=1)
+            return Categories(codes, tuple(keys for _, keys in encoded))
+        x = _table_to_array(x)
+    array = x if isinstance(x, np.ndarray) else _column_to_array_2d(x)
+    if array.ndim != 2:
+        raise InvalidDataError(f"Expected a table of rows and columns, found an array of shape {array.shape}")
+    if array.dtype.kind in "OU" or array.dtype.kind == "S":
+        as_numbers = _as_numbers(array)
+        if as_numbers is None:
+            encoded = [encode(array[:, j]) for j in range(array.shape[1])]
+            codes = np.stack([codes for codes, _ in encoded], axis=1)
+            return Categories(codes, tuple(keys for _, keys in encoded))
+        array = as_numbers
+    return Categories(_as_code_matrix(array), None)
+
+
+def _is_numeric(kind: str) -> bool:
+    return kind.lower().startswith(("int", "uint", "float", "bool", "double"))
+
+
+def _category_column(column: Any) -> Values:
+    """One column of a data frame as an array of objects, nulls as None."""
+    return np.asarray(column.astype(object) if hasattr(column, "cat") else column, dtype=object)
+
+
+def _column_to_array_2d(x: Any) -> NDArray[Any]:
+    array = np.asarray(x)
+    if array.dtype.kind == "U":
+        array = np.asarray(x, dtype=object)  # a list of lists may mix strings, numbers and None
+    return array
+
+
+def _as_numbers(array: NDArray[Any]) -> NDArray[Any] | None:
+    """Numbers held as objects are codes, unless some of them are strings."""
+    if array.dtype.kind != "O" or any(isinstance(v, str) for v in array.flat):
+        return None
+    try:
+        return np.asarray(array, dtype=np.float64)
+    except (TypeError, ValueError):
+        return None
+
+
+def _as_code_matrix(array: NDArray[Any]) -> NDArray[Any]:
+    if array.dtype.kind == "c":
+        raise InvalidDataError("Complex data not supported: category codes must be whole numbers")
+    if array.dtype not in (np.float64, np.float32, np.int64, np.int32):
+        array = array.astype(np.int32 if array.dtype.itemsize < 4 or array.dtype.kind == "b" else np.int64)
+    if array.strides[1] != array.itemsize and array.strides[0] != array.itemsize:
+        array = np.ascontiguousarray(array)
+    return array
