@@ -23,8 +23,6 @@ from suffice.statistics import ByClass
 from suffice.statistics.by_class import union_labels
 from suffice.tables import Array, Labels, Values, as_matrix, encode_labels
 
-_FLOATS = (np.dtype(np.float64), np.dtype(np.float32))
-
 
 @dataclass(frozen=True)
 class _Learned:
@@ -88,8 +86,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         with self._unchanged_on_error():
             self._validate_params()
             rows, labels = self._check_X_y(X, y, reset=True)
-            found = self._summarize(rows, labels, sample_weight)
-            self._learn(found, None, self._dtype_of(rows))
+            family = self._family()
+            self._learn(self._summarize(family, rows, labels, sample_weight), family, None, self._dtype_of(rows))
         return self
 
     def partial_fit(
@@ -119,11 +117,10 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
                 self._validate_params()
             declared = self._declare(before, classes)
             rows, labels = self._check_X_y(X, y, reset=before is None)
-            found = self._summarize(rows, labels, sample_weight)
-            dtype = self._dtype_of(rows)
+            family, dtype, onto = self._family(), self._dtype_of(rows), None
             if before is not None:
-                found, dtype = before.seen + found, np.promote_types(before.dtype, dtype)
-            self._learn(found, declared, dtype)
+                onto, dtype = before.seen, np.promote_types(before.dtype, dtype)
+            self._learn(self._summarize(family, rows, labels, sample_weight, onto), family, declared, dtype)
         return self
 
     def forget(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
@@ -146,9 +143,9 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         before = self._get_learned()
         with self._unchanged_on_error():
             rows, labels = self._check_X_y(X, y, reset=False)
-            rest = before.seen - self._summarize(rows, labels, sample_weight)
+            rest = before.seen - self._summarize(before.family, rows, labels, sample_weight)
             if len(rest.labels) or before.declared is not None:
-                self._learn(rest, before.declared, before.dtype)
+                self._learn(rest, before.family, before.declared, before.dtype)
             else:
                 for name in ("_learned", "n_features_in_", "feature_names_in_"):
                     self.__dict__.pop(name, None)
@@ -160,7 +157,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         with self._unchanged_on_error():
             rest = before.statistics.drop(label)
             declared = None if before.declared is None else before.declared[before.declared != label]
-            self._learn(rest.take(np.flatnonzero(rest.weight > 0)), declared, before.dtype)
+            self._learn(rest.take(np.flatnonzero(rest.weight > 0)), before.family, declared, before.dtype)
         return self
 
     def __add__(self, other: Any) -> Self:
@@ -186,21 +183,24 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             merged.feature_names_in_ = known
         declared = [d for d in (mine.declared, theirs.declared) if d is not None]
         both = union_labels(declared[0], declared[-1]) if declared else None
-        merged._learn(mine.seen + theirs.seen, both, np.promote_types(mine.dtype, theirs.dtype))
+        merged._learn(mine.seen + theirs.seen, mine.family, both, np.promote_types(mine.dtype, theirs.dtype))
         return merged
 
     __radd__ = __add__
 
-    def _learn(self, seen: ByClass[Any], declared: Values | None, dtype: np.dtype[Any]) -> None:
-        learned = _Learned(seen, self._family(), self._class_prior(), declared, dtype)
-        if not len(learned.statistics.labels) or (not learned.statistics.weight.any() and declared is None):
+    def _learn(self, seen: ByClass[Any], family: Family[Any], declared: Values | None, dtype: np.dtype[Any]) -> None:
+        learned = _Learned(seen, family, self._class_prior(), declared, dtype)
+        classes = len(learned.statistics.labels)
+        if not classes:
             raise InvalidDataError("The total weight of all rows is zero: there is nothing to learn from")
-        learned.prior.check(len(learned.statistics.labels))
+        learned.prior.check(classes)
         self._learned = learned
 
-    def _summarize(self, rows: Any, labels: Labels, weight: Any) -> ByClass[Any]:
+    def _summarize(
+        self, family: Family[Any], rows: Any, labels: Labels, weight: Any, onto: ByClass[Any] | None = None
+    ) -> ByClass[Any]:
         try:
-            return self._family().summarize(rows, labels, weight)
+            return family.summarize(rows, labels, weight, onto)
         except NegativeValueError as error:
             raise self._negative(error) from None
 
@@ -246,13 +246,24 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     def _check_X(self, X: Any, reset: bool = False) -> Any:
         """Read X; what needs no care passes at once, for scikit-learn's own checks take most of a millisecond."""
-        plain = type(X) is np.ndarray and X.ndim == 2 and X.dtype in _FLOATS and X.shape[0] > 0
-        if plain and not reset and X.shape[1] == self.n_features_in_ and "feature_names_in_" not in self.__dict__:
+        if self._is_plain(X, "f", reset):
             return as_matrix(X)
         if isinstance(X, np.ma.MaskedArray):
             X = as_matrix(X)
         return as_matrix(
             validate_data(self, X, reset=reset, accept_sparse=self._accept_sparse, ensure_all_finite=False)
+        )
+
+    def _is_plain(self, X: Any, kinds: str, reset: bool) -> bool:
+        """Tell whether X is an array like the training rows, so that nothing about it needs checking."""
+        return (
+            not reset
+            and type(X) is np.ndarray
+            and X.ndim == 2
+            and X.dtype.kind in kinds
+            and X.shape[1] == self.n_features_in_
+            and X.shape[0] > 0
+            and "feature_names_in_" not in self.__dict__
         )
 
     _accept_sparse: ClassVar[Any] = "csr"

@@ -554,6 +554,8 @@ class CategoricalNB(_CountsNB):
     def _check_X(self, X: Any, reset: bool = False) -> Categories:
         if isinstance(X, Categories):
             return X
+        if self._is_plain(X, "iuf", reset):
+            return as_categories(X)
         if isinstance(X, np.ma.MaskedArray):
             return self._check_X(np.where(np.ma.getmaskarray(X), np.nan, X.filled(0)), reset)
         if is_table(X):

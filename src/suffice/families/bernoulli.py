@@ -34,9 +34,9 @@ class Bernoulli(Family[Totals]):
     kind: ClassVar = Totals
     weak_prior: ClassVar = Beta(1.0, 1.0)
 
-    def summarize(self, x: Any, y: Any, weight: Any = None) -> ByClass[Totals]:
+    def summarize(self, x: Any, y: Any, weight: Any = None, onto: ByClass[Totals] | None = None) -> ByClass[Totals]:
         """Count the true rows of every class and column."""
-        return ByClass.of(Totals, self.read(x), y, weight, threshold=self.threshold)
+        return ByClass.of(Totals, self.read(x), y, weight, onto, threshold=self.threshold)
 
     def read(self, x: Any) -> Any:
         """Bring columns into a matrix; without a threshold its entries must lie in [0, 1]."""

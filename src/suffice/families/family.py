@@ -134,9 +134,9 @@ class Family(ABC, Generic[S]):
         """Bring columns into the form the family's kernels read."""
         return as_matrix(x)
 
-    def summarize(self, x: Any, y: Any, weight: Any = None) -> ByClass[S]:
-        """Summarize rows by their labels in one pass."""
-        return ByClass.of(self.kind, self.read(x), y, weight)  # type: ignore[arg-type]  # kind makes S
+    def summarize(self, x: Any, y: Any, weight: Any = None, onto: ByClass[S] | None = None) -> ByClass[S]:
+        """Summarize rows by their labels in one pass, and add that to what is already there, `onto`."""
+        return ByClass.of(self.kind, self.read(x), y, weight, onto)  # type: ignore[arg-type]  # kind makes S
 
     @abstractmethod
     def estimate(self, statistic: S) -> Distribution:

@@ -159,4 +159,4 @@ def gather(table: Array, x: Any, codes: Any) -> tuple[Array, Array, NDArray[np.i
 
 def add_up(values: Array, rows: Any, n: int) -> Array:
     """Sum values by row."""
-    return np.bincount(rows, weights=values, minlength=n)
+    return np.bincount(rows, weights=values, minlength=n).astype(np.float64, copy=False)

@@ -39,13 +39,23 @@ class ByClass(Generic[S]):
         return ByClass(np.empty(0, dtype=object), np.zeros(0), kind.empty(0, columns))
 
     @classmethod
-    def of(cls, kind: type[S], x: Any, y: Any, weight: Any = None, **reading: Any) -> ByClass[S]:
-        """Summarize the rows of `x` by their labels `y`, each counting `weight` times."""
+    def of(
+        cls, kind: type[S], x: Any, y: Any, weight: Any = None, onto: ByClass[S] | None = None, **reading: Any
+    ) -> ByClass[S]:
+        """Summarize the rows of `x` by their labels `y`, each counting `weight` times, and add that to `onto`."""
         labels = encode_labels(y)
         n, classes = x.shape[0], len(labels.values)
         if len(labels) != n:
             raise InvalidDataError(f"Found input variables with inconsistent numbers of samples: [{n}, {len(labels)}]")
         weight = as_weight(weight, n)
+        if onto is not None:
+            places = find(labels.values, onto.labels)
+            if places is None:
+                return onto + ByClass.of(kind, x, labels, weight, **reading)
+            codes = labels.codes if places is EVERYWHERE else places[labels.codes]
+            classes = len(onto.labels)
+            rows = onto.weight + class_weight(codes, classes, weight)
+            return ByClass(onto.labels, rows, kind.of(x, codes, classes, weight, onto.statistic, **reading))
         rows = class_weight(labels.codes, classes, weight)
         found = ByClass(labels.values, rows, kind.of(x, labels.codes, classes, weight, **reading))
         return found if (rows > 0).all() else found.take(np.flatnonzero(rows > 0))
@@ -107,6 +117,21 @@ class ByClass(Generic[S]):
         return f"ByClass({len(self.labels)} classes, weight {self.weight.sum():g}, {self.statistic!r})"
 
 
+EVERYWHERE = np.empty(0, dtype=np.int32)
+
+
+def find(some: Values, labels: Values) -> NDArray[np.int32] | None:
+    """The positions of `some` labels among sorted `labels`, EVERYWHERE if they are the same; None if one is new."""
+    if some.dtype.kind != labels.dtype.kind:
+        return None
+    if len(some) == len(labels) and (some is labels or np.array_equal(some, labels)):
+        return EVERYWHERE
+    places = labels.searchsorted(some)
+    if places[-1] >= len(labels) or (labels[places] != some).any():
+        return None
+    return places.astype(np.int32)
+
+
 def union_labels(a: Values, b: Values) -> Values:
     """All labels of both, sorted."""
     if a is b or not len(b):
@@ -114,8 +139,6 @@ def union_labels(a: Values, b: Values) -> Values:
     if not len(a):
         return b
     if len(a) == len(b) and np.array_equal(a, b):
-        return a
-    if len(b) == 1 and len(a) < 1000 and b[0] in a.tolist():  # one new row: nothing to sort
         return a
     if (a.dtype.kind in "US") != (b.dtype.kind in "US") and "O" not in (a.dtype.kind, b.dtype.kind):
         raise _other_labels(a, b)

@@ -40,9 +40,11 @@ class Counts(Statistic):
         return cls(np.zeros(columns, dtype=np.int64), None, np.zeros((classes, 0)))
 
     @classmethod
-    def of(cls, x: Any, codes: Codes, classes: int, weight: Array | None = None) -> Self:
+    def of(cls, x: Any, codes: Codes, classes: int, weight: Array | None = None, onto: Self | None = None) -> Self:
         """Summarize columns of categories; see `tables.as_categories` for what they may be."""
         x = as_categories(x)
+        if onto is not None and (onto.keys is not None or x.keys is not None):
+            return onto + cls.of(x, codes, classes, weight)  # categories are matched by name
         sizes = category_sizes(x)
         if classes * int(sizes.sum()) > MOST_CELLS:
             column = int(np.argmax(sizes))
@@ -50,7 +52,11 @@ class Counts(Statistic):
                 f"Column {column} holds the category number {sizes[column] - 1}, which would need a table of "
                 f"{sizes[column]} categories: number them 0, 1, 2, … (OrdinalEncoder does) or pass strings"
             )
-        out = cls(sizes, x.keys, np.zeros((classes, int(sizes.sum()))))
+        if onto is None:
+            out = cls(sizes, x.keys, np.zeros((classes, int(sizes.sum()))))
+        else:
+            roomy = onto.resized(sizes)
+            out = roomy if roomy is not onto else cls(onto.sizes, None, onto.weight.copy())
         _core.category_counts(x.codes, codes, classes, weight, out.offsets, out.weight)
         return out
 

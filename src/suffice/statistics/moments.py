@@ -35,9 +35,12 @@ class Moments(Statistic):
         return cls(*np.zeros((3, classes, columns)))
 
     @classmethod
-    def of(cls, x: Any, codes: Codes, classes: int, weight: Array | None = None) -> Self:
+    def of(cls, x: Any, codes: Codes, classes: int, weight: Array | None = None, onto: Self | None = None) -> Self:
         """Summarize rows of real numbers in one pass; NaN is missing."""
-        out = cls.empty(classes, x.shape[1])
+        if onto is None:
+            out = cls.empty(classes, x.shape[1])
+        else:
+            out = cls(onto.weight.copy(), onto.mean.copy(), onto.squares.copy())
         infinite = _core.moments(x, codes, classes, weight, out.weight, out.mean, out.squares)
         refuse_at(infinite, x)
         if not np.isfinite(out.squares).all():

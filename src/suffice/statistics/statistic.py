@@ -27,8 +27,8 @@ class Statistic(ABC):
 
     @classmethod
     @abstractmethod
-    def of(cls, x: Any, codes: Codes, classes: int, weight: Array | None) -> Self:
-        """Summarize the rows of `x`, row i belonging to class `codes[i]`."""
+    def of(cls, x: Any, codes: Codes, classes: int, weight: Array | None = None, onto: Self | None = None) -> Self:
+        """Summarize the rows of `x`, row i belonging to class `codes[i]`, and add that to `onto`."""
 
     @abstractmethod
     def __add__(self, other: Self) -> Self: ...

@@ -35,11 +35,19 @@ class Totals(Statistic):
 
     @classmethod
     def of(
-        cls, x: Any, codes: Codes, classes: int, weight: Array | None = None, threshold: float | None = None
+        cls,
+        x: Any,
+        codes: Codes,
+        classes: int,
+        weight: Array | None = None,
+        onto: Self | None = None,
+        threshold: float | None = None,
     ) -> Self:
         """Summarize rows of counts ≥ 0, or with a `threshold`, of truths x > threshold."""
         rows = class_weight(codes, classes, weight)[:, None]
         total = np.zeros((classes, x.shape[1]))
+        if onto is not None:
+            rows, total = rows + onto.weight, onto.total.copy()
         if is_sparse(x):
             return cls._of_sparse(x, codes, weight, threshold, rows, total)
         missing = np.zeros_like(total)
@@ -61,12 +69,13 @@ class Totals(Statistic):
             refuse_at(refused, x)
             return missing, duplicate
 
+        before = total.copy() if threshold is not None else total
         missing, duplicate = sums(x.data, threshold, total)
         if duplicate and threshold is not None and not x.has_canonical_format:
             # An entry stored in parts: only its sum can be compared with the threshold.
             x = x.copy()
             x.sum_duplicates()
-            total[:] = 0.0
+            total = before
             missing, _ = sums(x.data, threshold, total)
         _refuse_overflow(total)
         if missing:
