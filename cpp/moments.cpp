@@ -29,17 +29,18 @@ struct MomentSums {
 
 namespace {
 
-double* aligned(double* p) { return static_cast<double*>(__builtin_assume_aligned(p, 64)); }
+SUFFICE_INLINE double* aligned(double* p) { return static_cast<double*>(__builtin_assume_aligned(p, 64)); }
 
-// One row into its class, no value missing: the class's weight is kept in the stretch's first column.
+// Where the sums of a class are, from one column on.
+struct Place {
+    double *weight, *pivot, *first, *second;
+};
+
+// One row into its class, no value missing: the class's weight and pivots are known beforehand.
 template <bool weighted, class T>
-SUFFICE_INLINE void add_row(const T* __restrict x, Index cols, double w, double* weight, double* pivot_,
-                            double* first_, double* second_) {
-    double *__restrict pivot = aligned(pivot_), *__restrict first = aligned(first_),
-                       *__restrict second = aligned(second_);
-    if (weight[0] == 0)
-        for (Index j = 0; j < cols; ++j) pivot[j] = x[j];
-    weight[0] += weighted ? w : 1.0;
+SUFFICE_INLINE void add_row(const T* __restrict x, Index cols, double w, Place to) {
+    const double* __restrict pivot = aligned(to.pivot);
+    double *__restrict first = aligned(to.first), *__restrict second = aligned(to.second);
 #pragma omp simd
     for (Index j = 0; j < cols; ++j) {
         const double d = x[j] - pivot[j], wd = weighted ? w * d : d;
@@ -48,12 +49,11 @@ SUFFICE_INLINE void add_row(const T* __restrict x, Index cols, double w, double*
     }
 }
 
-// The same where some values may be missing: every column has its own pivot and weight.
+// The same where some values may be missing: every column has its own weight, and its first value as pivot.
 template <class T>
-SUFFICE_INLINE bool add_row_with_gaps(const T* __restrict x, Index cols, double w, double* weight_,
-                                      double* pivot_, double* first_, double* second_) {
-    double *__restrict weight = aligned(weight_), *__restrict pivot = aligned(pivot_),
-                       *__restrict first = aligned(first_), *__restrict second = aligned(second_);
+SUFFICE_INLINE bool add_row_with_gaps(const T* __restrict x, Index cols, double w, Place to) {
+    double *__restrict weight = aligned(to.weight), *__restrict pivot = aligned(to.pivot),
+                       *__restrict first = aligned(to.first), *__restrict second = aligned(to.second);
     double largest = 0;
 #pragma omp simd reduction(max : largest)
     for (Index j = 0; j < cols; ++j) {
@@ -70,31 +70,49 @@ SUFFICE_INLINE bool add_row_with_gaps(const T* __restrict x, Index cols, double 
     return largest == std::numeric_limits<double>::infinity();
 }
 
+// Without gaps the weight of a class is the same in every column, and its first row holds its pivots.
 template <class T>
-SUFFICE_INLINE bool block(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, bool gaps, MomentSums& sums) {
+SUFFICE_INLINE void start_classes(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, MomentSums& sums) {
+    for (Index i = lo; i < hi; ++i) {
+        const double w = rows.weight ? rows.weight[i] : 1.0;
+        double& weight = sums.weight[rows.code[i] * sums.stride];
+        if (weight == 0 && w != 0)
+            for (Index j = 0; j < x.cols; ++j)
+                sums.pivot[rows.code[i] * sums.stride + j] = x.data[i * x.row_stride + j * x.col_stride];
+        weight += w;
+    }
+    for (Index c = 0; c < rows.classes; ++c)
+        std::fill_n(sums.weight + c * sums.stride, x.cols, sums.weight[c * sums.stride]);
+}
+
+template <bool weighted, bool gaps, class T>
+SUFFICE_INLINE bool add_block(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, MomentSums& sums) {
+    if (!gaps) start_classes(x, rows, lo, hi, sums);
+    const Index stride = sums.stride;
+    const Place all{sums.weight.data(), sums.pivot.data(), sums.first.data(), sums.second.data()};
+    const std::int32_t* code = rows.code;
     bool infinite = false;
-    for_stretches(x, lo, hi, [&](auto* row, Index row_stride, Index first_row, Index n, Index first_col, Index cols) {
-        for (Index i = first_row; i < first_row + n; ++i, row += row_stride) {
-            const double w = rows.weight ? rows.weight[i] : 1.0;
-            if (w == 0) continue;
-            const Index at = rows.code[i] * sums.stride + first_col;
-            double *weight = sums.weight + at, *pivot = sums.pivot + at, *first = sums.first + at,
-                   *second = sums.second + at;
-            auto add = [&](Index width) SUFFICE_INLINE_LAMBDA {
-                if (gaps)
-                    infinite |= add_row_with_gaps(row, width, w, weight, pivot, first, second);
-                else if (rows.weight)
-                    add_row<true>(row, width, w, weight, pivot, first, second);
-                else
-                    add_row<false>(row, width, w, weight, pivot, first, second);
-            };
-            cols == panel ? add(panel) : add(cols);  // a known width needs no loop
+    for_stretches(x, lo, hi, [&](auto* row, Index row_stride, Index from, Index n, Index col, Index cols)
+                                 SUFFICE_INLINE_LAMBDA {
+        for (Index i = from; i < from + n; ++i, row += row_stride) {
+            const double w = weighted ? rows.weight[i] : 1.0;
+            if (weighted && w == 0) continue;
+            const Index at = code[i] * stride + col;
+            const Place to{all.weight + at, all.pivot + at, all.first + at, all.second + at};
+            if (gaps)
+                infinite |= add_row_with_gaps(row, cols, w, to);
+            else
+                add_row<weighted>(row, cols, w, to);
         }
     });
-    if (!gaps)
-        for (Index c = 0; c < rows.classes; ++c)
-            std::fill_n(sums.weight + c * sums.stride, x.cols, sums.weight[c * sums.stride]);
     return infinite;
+}
+
+template <class T>
+SUFFICE_INLINE bool block(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, bool gaps, MomentSums& sums) {
+    if (rows.weight)
+        return gaps ? add_block<true, true>(x, rows, lo, hi, sums) : add_block<true, false>(x, rows, lo, hi, sums);
+    return gaps ? add_block<false, true>(x, rows, lo, hi, sums) : add_block<false, false>(x, rows, lo, hi, sums);
 }
 
 }  // namespace

@@ -28,11 +28,9 @@ public:
         for (Index k = piece.first; k < piece.last; ++k) {
             const Index i = order_.row[k];
             if (k + 2 < piece.last) {  // rows of a class lie apart: tell the memory where the next ones are
-                const Index ahead = x_.indptr[order_.row[k + 2]];
-                for (Index line = 0; line < 4; ++line) {
-                    __builtin_prefetch(x_.indices + ahead + line * (64 / sizeof(I)));
-                    __builtin_prefetch(x_.data + ahead + line * (64 / sizeof(T)));
-                }
+                const Index first = x_.indptr[order_.row[k + 2]], last = x_.indptr[order_.row[k + 2] + 1];
+                for (Index e = first; e < last; e += 64 / sizeof(I)) __builtin_prefetch(x_.indices + e);
+                for (Index e = first; e < last; e += 64 / sizeof(T)) __builtin_prefetch(x_.data + e);
             }
             const double w = rows_.weight ? rows_.weight[i] : 1.0;
             reading_.binarize ? add_row<true>(i, w, sum) : add_row<false>(i, w, sum);

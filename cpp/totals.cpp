@@ -37,7 +37,8 @@ template <bool binarize, class T>
 SUFFICE_INLINE Extremes block(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, double threshold,
                               double* total, double* missing) {
     Extremes e;
-    for_stretches(x, lo, hi, [&](auto* row, Index row_stride, Index first_row, Index n, Index first_col, Index cols) {
+    for_stretches(x, lo, hi, [&](auto* row, Index row_stride, Index first_row, Index n, Index first_col,
+                                Index cols) SUFFICE_INLINE_LAMBDA {
         for (Index i = first_row; i < first_row + n; ++i, row += row_stride) {
             const double w = rows.weight ? rows.weight[i] : 1.0;
             if (w == 0) continue;

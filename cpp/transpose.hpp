@@ -15,7 +15,6 @@ SUFFICE_INLINE void transpose_8x8(const T* from, Index from_stride, double* to, 
     Lanes a[8], b[8];
     for (int c = 0; c < 8; ++c) {
         typedef T Narrow __attribute__((vector_size(8 * sizeof(T)), aligned(sizeof(T))));
-        // Kept in a register: folded into the shuffles below, every vector would be loaded twice.
         a[c] = __builtin_convertvector(*reinterpret_cast<const Narrow*>(from + c * from_stride), Lanes);
     }
     constexpr LaneIndex even = {0, 8, 2, 10, 4, 12, 6, 14}, odd = {1, 9, 3, 11, 5, 13, 7, 15};
@@ -60,12 +59,25 @@ SUFFICE_INLINE void for_stretches(const Matrix<T>& x, Index lo, Index hi, Use us
         return;
     }
     alignas(64) double tile[panel * panel];
+    const double* turned = tile;
     for (Index j = 0; j < x.cols; j += panel) {
         const Index cols = std::min(panel, x.cols - j);
-        for (Index i = lo; i < hi; i += panel) {
+        // A last narrow panel is turned together with columns before it, where there are enough.
+        const Index back = x.cols >= panel ? panel - cols : 0;
+        const T* from = x.data + (j - back) * x.col_stride;
+        Index i = lo;
+        if (cols + back == panel)
+            for (; i + panel <= hi; i += panel) {
+                transpose_8x8(from + i, x.col_stride, tile, panel);
+                if (back == 0)
+                    use(turned, panel, i, panel, j, panel);  // of known width
+                else
+                    use(turned + back, panel, i, panel, j, cols);
+            }
+        for (; i < hi; i += panel) {
             const Index rows = std::min(panel, hi - i);
-            transpose(x.data + j * x.col_stride + i, x.col_stride, rows, cols, tile, panel);
-            use(static_cast<const double*>(tile), panel, i, rows, j, cols);
+            transpose(from + i, x.col_stride, rows, cols + back, tile, panel);
+            use(turned + back, panel, i, rows, j, cols);
         }
     }
 }

@@ -168,8 +168,8 @@ def leave_one_out(
     labels = encode_labels(y)
     own = np.searchsorted(statistics.labels, labels.values)
     if (own >= len(statistics.labels)).any() or (statistics.labels[own] != labels.values).any():
-        strange = np.setdiff1d(labels.values, statistics.labels)
-        raise MismatchError(f"Label {strange[0]!r} was not in the training data")
+        strange = np.setdiff1d(labels.values, statistics.labels).tolist()[0]
+        raise MismatchError(f"Label {strange!r} was not in the training data")
     codes = own.astype(np.int32)[labels.codes]
     w = as_weight(weight, len(codes))
     if x.shape[0] != len(codes):

@@ -8,6 +8,7 @@ Beyond them every estimator takes NaN as missing, learns new classes at any time
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -310,14 +311,13 @@ class ComplementNB(_CountsNB):
         return Complement(prior=Dirichlet(self._check_alpha()), norm=self.norm)
 
     def _class_prior(self) -> ClassPrior:
-        super()._class_prior()  # refuses what makes no sense
-        return ClassPrior("none")
+        return replace(super()._class_prior(), ignored=True)
 
     @property
     def class_log_prior_(self) -> Array:
         """Log-probability of each class."""
         learned = self._get_learned()
-        return super()._class_prior().log(learned.statistics.weight)
+        return replace(learned.prior, ignored=False).log(learned.statistics.weight)
 
     @property
     def feature_all_(self) -> Array:

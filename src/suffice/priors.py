@@ -197,15 +197,16 @@ class ClassPrior:
     """How p(y) follows from the weight of each class's rows.
 
     `"mle"` is the share of each class; a `Dirichlet` its posterior mean; `"uniform"` the same for all;
-    an array of probabilities is taken as given, in the sorted order of the labels. `"none"` leaves p(y) out,
-    for scores that are not probabilities.
+    an array of probabilities is taken as given, in the sorted order of the labels. Where it is
+    `ignored`, p(y) is left out: for scores that are not probabilities.
     """
 
-    rule: Literal["mle", "uniform", "none"] | Dirichlet | NDArray[Any] = "mle"
+    rule: Literal["mle", "uniform"] | Dirichlet | NDArray[Any] = "mle"
+    ignored: bool = False
 
     def __post_init__(self) -> None:
         if isinstance(self.rule, str):
-            if self.rule not in ("mle", "uniform", "none"):
+            if self.rule not in ("mle", "uniform"):
                 raise InvalidOptionError(
                     f"A class prior is 'mle', 'uniform', a Dirichlet or probabilities; found {self.rule!r}"
                 )
@@ -228,12 +229,12 @@ class ClassPrior:
         """Log p(y) of class weights (…, classes); −inf where it is 0."""
         classes = weight.shape[-1]
         self.check(classes)
+        if self.ignored:
+            return np.zeros(weight.shape)
         if isinstance(self.rule, Dirichlet):
             share = self.rule.mean(weight)
         elif isinstance(self.rule, np.ndarray):
             share = np.broadcast_to(self.rule, weight.shape)
-        elif self.rule == "none":
-            return np.zeros(weight.shape)
         elif self.rule == "uniform":
             return np.full(weight.shape, -np.log(classes))
         else:
@@ -246,4 +247,4 @@ class ClassPrior:
     def n_parameters(self, classes: int) -> int:
         """Free parameters learned: classes − 1, or none where p(y) is given."""
         learned = isinstance(self.rule, Dirichlet) or (isinstance(self.rule, str) and self.rule == "mle")
-        return classes - 1 if learned else 0
+        return classes - 1 if learned and not self.ignored else 0

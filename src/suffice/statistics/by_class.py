@@ -52,8 +52,7 @@ class ByClass(Generic[S]):
             places = find(labels.values, onto.labels)
             if places is None:
                 return onto + ByClass.of(kind, x, labels, weight, **reading)
-            codes = labels.codes if places is EVERYWHERE else places[labels.codes]
-            classes = len(onto.labels)
+            codes, classes = places[labels.codes], len(onto.labels)
             rows = onto.weight + class_weight(codes, classes, weight)
             return ByClass(onto.labels, rows, kind.of(x, codes, classes, weight, onto.statistic, **reading))
         rows = class_weight(labels.codes, classes, weight)
@@ -71,8 +70,8 @@ class ByClass(Generic[S]):
     def __sub__(self, other: ByClass[S]) -> ByClass[S]:
         a, b = self._aligned(other)
         if len(a.labels) > len(self.labels):
-            strange = np.setdiff1d(other.labels, self.labels)
-            raise NotPartError(f"Cannot take away rows of {strange[0]!r}: no row with that label was learned")
+            strange = np.setdiff1d(other.labels, self.labels).tolist()[0]
+            raise NotPartError(f"Cannot take away rows of {strange!r}: no row with that label was learned")
         rest = ByClass(a.labels, subtract_weights(a.weight, b.weight), a.statistic - b.statistic)
         return rest.take(np.flatnonzero(rest.weight > 0))
 
@@ -117,15 +116,10 @@ class ByClass(Generic[S]):
         return f"ByClass({len(self.labels)} classes, weight {self.weight.sum():g}, {self.statistic!r})"
 
 
-EVERYWHERE = np.empty(0, dtype=np.int32)
-
-
 def find(some: Values, labels: Values) -> NDArray[np.int32] | None:
-    """The positions of `some` labels among sorted `labels`, EVERYWHERE if they are the same; None if one is new."""
-    if some.dtype.kind != labels.dtype.kind:
+    """The positions of `some` labels among sorted `labels`; None if one of them is new."""
+    if not len(some) or some.dtype.kind != labels.dtype.kind:
         return None
-    if len(some) == len(labels) and (some is labels or np.array_equal(some, labels)):
-        return EVERYWHERE
     places = labels.searchsorted(some)
     if places[-1] >= len(labels) or (labels[places] != some).any():
         return None
@@ -150,5 +144,5 @@ def union_labels(a: Values, b: Values) -> Values:
 
 def _other_labels(a: Values, b: Values) -> MismatchError:
     return MismatchError(
-        f"The labels so far are like {a[0]!r} and these are like {b[0]!r}: they cannot be classes of one model"
+        f"The labels so far are like {a.tolist()[0]!r} and these are like {b.tolist()[0]!r}: they cannot be classes of one model"
     )

@@ -44,45 +44,45 @@ class Totals(Statistic):
         threshold: float | None = None,
     ) -> Self:
         """Summarize rows of counts ≥ 0, or with a `threshold`, of truths x > threshold."""
-        rows = class_weight(codes, classes, weight)[:, None]
-        total = np.zeros((classes, x.shape[1]))
-        if onto is not None:
-            rows, total = rows + onto.weight, onto.total.copy()
+        start = cls.empty(classes, x.shape[1]) if onto is None else onto
+        rows = start.weight + class_weight(codes, classes, weight)[:, None]
         if is_sparse(x):
-            return cls._of_sparse(x, codes, weight, threshold, rows, total)
-        missing = np.zeros_like(total)
-        refused = _core.totals(x, codes, classes, weight, threshold, total, missing)
-        refuse_at(refused, x)
-        _refuse_overflow(total)
-        return cls(subtract_weights(rows, missing) if missing.any() else rows, total)
+            total, gaps = cls._sum_sparse(x, codes, weight, threshold, start.total)
+        else:
+            total, gaps = start.total.copy(), np.zeros(start.total.shape)
+            refuse_at(_core.totals(x, codes, classes, weight, threshold, total, gaps), x)
+        if not np.isfinite(total).all():
+            column = int(np.argwhere(~np.isfinite(total))[0, 1])
+            raise InvalidDataError(f"Column {column} holds values so large that their sum overflows")
+        return cls(subtract_weights(rows, gaps) if gaps.any() else rows, total)
 
-    @classmethod
-    def _of_sparse(
-        cls, x: Any, codes: Codes, weight: Array | None, threshold: float | None, rows: Array, total: Array
-    ) -> Self:
-        classes = len(rows)
+    @staticmethod
+    def _sum_sparse(
+        x: Any, codes: Codes, weight: Array | None, threshold: float | None, start: Array
+    ) -> tuple[Array, Array]:
+        """Start + Σ w·x, and the weight of the entries stored as NaN."""
+        classes, columns = start.shape
 
         def sums(data: NDArray[Any], threshold: float | None, out: Array) -> tuple[bool, bool]:
             refused, missing, duplicate = _core.sparse_totals(
-                data, x.indices, x.indptr, x.shape[1], codes, classes, weight, threshold, out
+                data, x.indices, x.indptr, columns, codes, classes, weight, threshold, out
             )
             refuse_at(refused, x)
             return missing, duplicate
 
-        before = total.copy() if threshold is not None else total
+        total = start.copy()
         missing, duplicate = sums(x.data, threshold, total)
         if duplicate and threshold is not None and not x.has_canonical_format:
             # An entry stored in parts: only its sum can be compared with the threshold.
             x = x.copy()
             x.sum_duplicates()
-            total = before
+            total = start.copy()
             missing, _ = sums(x.data, threshold, total)
-        _refuse_overflow(total)
+        gaps = np.zeros((1, 1))
         if missing:
-            gaps = np.zeros_like(total)
+            gaps = np.zeros(start.shape)
             sums(np.isnan(x.data).astype(np.float64), None, gaps)
-            rows = subtract_weights(rows, gaps)
-        return cls(rows, total)
+        return total, gaps
 
     def __add__(self, other: Self) -> Self:
         return type(self)(self.weight + other.weight, self.total + other.total)
@@ -113,9 +113,3 @@ class Totals(Statistic):
     def __repr__(self) -> str:
         classes, columns = self.total.shape
         return f"Totals({classes} classes × {columns} columns, total {self.total.sum():g})"
-
-
-def _refuse_overflow(total: Array) -> None:
-    if not np.isfinite(total).all():
-        column = int(np.argwhere(~np.isfinite(total))[0, 1])
-        raise InvalidDataError(f"Column {column} holds values so large that their sum overflows")

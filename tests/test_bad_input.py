@@ -1,0 +1,210 @@
+"""A table of bad input: for every estimator a named error, or the answer that is documented."""
+
+import numpy as np
+import pytest
+import scipy.sparse
+from sklearn.exceptions import NotFittedError
+
+import suffice.naive_bayes as ours
+from suffice import InvalidDataError, NegativeValueError, SufficeError
+
+ALL = ["GaussianNB", "BernoulliNB", "MultinomialNB", "ComplementNB", "CategoricalNB", "PoissonNB"]
+COUNTS = ["MultinomialNB", "ComplementNB", "PoissonNB"]
+
+X = np.array([[0.0, 1.0], [1.0, 2.0], [2.0, 0.0], [1.0, 1.0]])
+Y = np.array(["a", "a", "b", "b"])
+
+
+def with_entry(value, row=2, column=1):
+    x = X.copy()
+    x[row, column] = value
+    return x
+
+
+# what is bad, X, y, weight, the error, what it says
+FIT = [
+    ("empty X", np.empty((0, 2)), np.empty(0), None, ValueError, "Found array with 0 sample"),
+    ("no features", np.empty((4, 0)), Y, None, ValueError, r"0 feature\(s\)"),
+    ("one dimension", X[:, 0], Y, None, ValueError, "Expected 2D array, got 1D array"),
+    ("three dimensions", X[None], Y, None, ValueError, "dim 3"),
+    ("infinite", with_entry(np.inf), Y, None, InvalidDataError, "infinity .* Found inf in row 2, column 1"),
+    ("minus infinite", with_entry(-np.inf), Y, None, InvalidDataError, "infinity .* Found -inf in row 2, column 1"),
+    ("too few labels", X, Y[:3], None, ValueError, r"inconsistent numbers of samples: \[4, 3\]"),
+    ("too many labels", X, np.append(Y, "a"), None, ValueError, r"inconsistent numbers of samples: \[4, 5\]"),
+    ("no labels", X, None, None, ValueError, "requires y to be passed, but the target y is None"),
+    (
+        "mixed labels",
+        X,
+        np.array(["a", 1, "b", 2], object),
+        None,
+        ValueError,
+        "(?i)mix of|unknown label type|Cannot order",
+    ),
+    ("missing label", X, np.array(["a", None, "b", "b"], object), None, ValueError, "row 1 is missing|contains NaN"),
+    ("NaN label", X, np.array([0.0, 1.0, np.nan, 1.0]), None, ValueError, "Input y contains NaN"),
+    ("continuous labels", X, np.array([0.1, 0.2, 0.3, 0.4]), None, ValueError, "Unknown label type"),
+    ("two-dimensional labels", X, np.ones((4, 2)), None, ValueError, "1d array"),
+    ("zero total weight", X, Y, np.zeros(4), InvalidDataError, "total weight of all rows is zero"),
+    (
+        "negative weight",
+        X,
+        Y,
+        [1, 1, -1, 1],
+        InvalidDataError,
+        "Negative values .* `sample_weight`: row 2",
+    ),
+    ("NaN weight", X, Y, [1, np.nan, 1, 1], InvalidDataError, "row 1 has weight nan"),
+    ("infinite weight", X, Y, [1, np.inf, 1, 1], InvalidDataError, "row 1 has weight inf"),
+    ("too few weights", X, Y, [1, 1, 1], InvalidDataError, r"sample_weight.shape == \(3,\), expected \(4,\)"),
+    ("weights of two dimensions", X, Y, np.ones((4, 1)), InvalidDataError, "must be 1D"),
+    ("complex", X.astype(complex), Y, None, ValueError, "Complex data not supported"),
+]
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+@pytest.mark.parametrize(("what", "x", "y", "weight", "error", "message"), FIT, ids=[case[0] for case in FIT])
+def test_bad_training_data_is_refused_and_nothing_is_lost(name, method, what, x, y, weight, error, message):
+    fresh = getattr(ours, name)()
+    with pytest.raises(error, match=message):
+        getattr(fresh, method)(x, y, sample_weight=weight)
+    assert vars(fresh) == vars(getattr(ours, name)()), "a failed first fit leaves no trace"
+
+    model = getattr(ours, name)().fit(X, Y)
+    before, attributes = model.predict_log_proba(X), dict(vars(model))
+    if method == "partial_fit" and what == "zero total weight":
+        model.partial_fit(x, y, sample_weight=weight)  # to a fitted model such rows are merely absent
+    else:
+        with pytest.raises(error, match=message):
+            getattr(model, method)(x, y, sample_weight=weight)
+        assert vars(model) == attributes
+    np.testing.assert_array_equal(model.predict_log_proba(X), before)
+
+
+PREDICT = [
+    ("empty X", np.empty((0, 2)), ValueError, "Found array with 0 sample"),
+    ("too few columns", X[:, :1], ValueError, "X has 1 features, but .* is expecting 2 features as input"),
+    ("too many columns", np.ones((2, 3)), ValueError, "X has 3 features, but .* is expecting 2 features as input"),
+    ("one dimension", X[0], ValueError, "Expected 2D array, got 1D array"),
+    ("infinite", with_entry(np.inf), InvalidDataError, "infinity .* Found inf in row 2, column 1"),
+]
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize(("x", "error", "message"), [c[1:] for c in PREDICT], ids=[c[0] for c in PREDICT])
+def test_bad_rows_to_predict_are_refused(name, x, error, message):
+    model = getattr(ours, name)().fit(X, Y)
+    for method in ("predict", "predict_proba", "predict_log_proba", "predict_joint_log_proba"):
+        with pytest.raises(error, match=message):
+            getattr(model, method)(x)
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "forget", "drop_class", "sample", "leave_one_out"])
+def test_asking_before_fitting_is_refused(name, method):
+    arguments = {"forget": (X, Y), "leave_one_out": (X, Y), "drop_class": ("a",), "sample": (1,)}.get(method, (X,))
+    with pytest.raises(NotFittedError, match=f"This {name} instance is not fitted yet"):
+        getattr(getattr(ours, name)(), method)(*arguments)
+    assert not hasattr(getattr(ours, name)(), "classes_")
+
+
+@pytest.mark.parametrize("name", [*COUNTS, "CategoricalNB"])
+def test_negative_counts_are_refused_where_they_stand(name):
+    message = rf"Negative values in data passed to {name} \(input X\)\. Found -1\.0 in row 2, column 1"
+    with pytest.raises(NegativeValueError, match=message):
+        getattr(ours, name)().fit(with_entry(-1.0), Y)
+    if name == "CategoricalNB":
+        with pytest.raises(NegativeValueError, match=message):
+            ours.CategoricalNB().fit(X, Y).predict(with_entry(-1.0))
+    else:
+        with pytest.raises(NegativeValueError, match=message):
+            getattr(ours, name)().fit(scipy.sparse.csr_matrix(with_entry(-1.0)), Y)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_one_row_is_enough(name):
+    model = getattr(ours, name)().fit(X[:1], Y[:1])
+    assert model.predict(X).tolist() == ["a"] * 4
+    np.testing.assert_array_equal(model.predict_proba(X), np.ones((4, 1)))
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_class_of_one_row_is_a_class(name):
+    model = getattr(ours, name)().fit(X[:3], Y[:3])
+    assert np.isfinite(model.predict_joint_log_proba(X[:3])).all()
+    assert model.predict_proba(X).sum() == pytest.approx(4.0)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_column_of_nothing_but_gaps_says_nothing(name):
+    empty = X.copy()
+    empty[:, 1] = np.nan
+    alone, beside = getattr(ours, name)().fit(X[:, :1], Y), getattr(ours, name)().fit(empty, Y)
+    if name in ("MultinomialNB", "ComplementNB"):  # a word never seen still has a share of the bag
+        alone.fit(np.c_[X[:, 0], np.zeros(4)], Y)
+        np.testing.assert_allclose(
+            beside.predict_proba(empty), alone.predict_proba(np.c_[X[:, 0], np.full(4, np.nan)]), rtol=1e-12
+        )
+    else:
+        np.testing.assert_allclose(beside.predict_proba(empty), alone.predict_proba(X[:, :1]), rtol=1e-9)
+    assert np.isfinite(beside.predict_log_proba(X)).all(), "a value where none was ever seen is no surprise"
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_class_all_of_whose_entries_are_missing_keeps_its_prior(name):
+    x = X.copy()
+    x[2:] = np.nan
+    model = getattr(ours, name)().fit(x, Y)
+    posterior = model.predict_proba(np.full((1, 2), np.nan))
+    np.testing.assert_allclose(posterior, [[0.5, 0.5]])
+    assert np.isfinite(model.predict_log_proba(X)).all()
+
+
+@pytest.mark.parametrize("name", ["GaussianNB", "BernoulliNB", *COUNTS])
+def test_objects_that_are_not_numbers_are_named(name):
+    with pytest.raises((ValueError, TypeError), match=r"many|could not convert"):
+        getattr(ours, name)().fit(np.array([[1, 2], [3, "many"]], object), ["a", "b"])
+
+
+def test_sparse_rows_are_refused_where_every_entry_counts():
+    for name in ("GaussianNB", "CategoricalNB"):
+        with pytest.raises(TypeError, match=r"(?i)sparse data was passed"):
+            getattr(ours, name)().fit(scipy.sparse.csr_matrix(X), Y)
+
+
+def test_infinite_values_in_sparse_rows_are_refused_where_they_stand():
+    bad = scipy.sparse.csr_matrix(with_entry(np.inf))
+    for name in ("BernoulliNB", *COUNTS):
+        with pytest.raises(InvalidDataError, match="Found inf in row 2, column 1"):
+            getattr(ours, name)().fit(bad, Y)
+        with pytest.raises(InvalidDataError, match="Found inf in row 2, column 1"):
+            getattr(ours, name)().fit(X, Y).predict(bad)
+
+
+def test_values_whose_squares_overflow_are_refused():
+    with pytest.raises(InvalidDataError, match="Column 1 holds a value too large"):
+        ours.GaussianNB().fit(with_entry(1e200), Y)
+
+
+def test_truths_outside_zero_and_one_are_refused_without_a_threshold():
+    with pytest.raises(InvalidDataError, match="Expected truths between 0 and 1, found 2"):
+        ours.BernoulliNB(binarize=None).fit(X, Y)
+
+
+def test_category_numbers_beyond_reason_are_refused():
+    with pytest.raises(InvalidDataError, match="Column 1 holds the category number 3000000000"):
+        ours.CategoricalNB().fit([[0, 3_000_000_000], [1, 2]], ["a", "b"])
+
+
+def test_a_feature_constant_within_each_class_gives_certainty_and_no_nan():
+    x = np.array([[1.0], [1.0], [2.0], [2.0]])
+    for smoothing in (0.0, 1e-9):
+        model = ours.GaussianNB(var_smoothing=smoothing).fit(x, Y)
+        np.testing.assert_allclose(model.predict_proba(x), [[1, 0], [1, 0], [0, 1], [0, 1]], atol=1e-12)
+    model = ours.GaussianNB().fit(np.ones((4, 1)), Y)
+    np.testing.assert_allclose(model.predict_proba([[1.0], [5.0]]), 0.5)
+
+
+def test_labels_other_than_those_learned_cannot_be_left_out():
+    with pytest.raises(SufficeError, match="'z' was not in the training data"):
+        ours.GaussianNB().fit(X, Y).leave_one_out(X, ["z", "a", "b", "b"])

@@ -1,0 +1,196 @@
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
+
+import laws
+from suffice import ByClass, Counts, InvalidDataError, MismatchError, Moments, NotPartError, Totals
+
+same_kind = st.integers(0, 12)
+
+
+@given(laws.rows())
+def test_an_empty_statistic_changes_nothing(r):
+    laws.addition_has_an_identity(r)
+
+
+@given(laws.rows(), same_kind)
+def test_addition_commutes(r, at):
+    laws.addition_commutes(*laws.cut(r, at))
+
+
+@given(laws.rows(), same_kind, same_kind)
+def test_addition_associates(r, one, two):
+    first, rest = laws.cut(r, one)
+    laws.addition_associates(first, *laws.cut(rest, two))
+
+
+@given(laws.rows(), same_kind)
+def test_merging_two_parts_equals_summarizing_the_whole(r, at):
+    laws.merging_parts_equals_summarizing_the_whole(r, at)
+
+
+@given(laws.rows(), same_kind)
+def test_subtracting_what_was_added_gives_back_the_rest(r, at):
+    laws.subtraction_undoes_addition(r, at)
+
+
+@given(laws.rows(), st.data())
+def test_an_integer_weight_equals_repeating_the_row(r, data):
+    times = data.draw(st.lists(st.integers(0, 3), min_size=len(r.y), max_size=len(r.y)))
+    laws.integer_weight_equals_repeated_rows(r, np.array(times, dtype=np.int64))
+
+
+@given(laws.rows(), st.data())
+def test_a_row_of_weight_zero_is_absent(r, data):
+    present = data.draw(st.lists(st.booleans(), min_size=len(r.y), max_size=len(r.y)))
+    laws.zero_weight_equals_absence(r, np.array(present, dtype=bool))
+
+
+@given(laws.rows(), st.sampled_from([0.5, 1.0, 2.0, 10.0]))
+def test_scaling_equals_heavier_rows(r, factor):
+    laws.scaling_equals_heavier_rows(r, factor)
+
+
+@given(laws.rows())
+def test_a_statistic_equals_itself_and_says_what_it_holds_in_one_line(r):
+    a = r.summary()
+    assert a == r.summary()
+    assert "\n" not in repr(a)
+    assert type(a.statistic).__name__ in repr(a)
+
+
+@given(laws.rows(min_rows=1))
+def test_one_more_row_makes_another_statistic(r):
+    a = r.summary()
+    more = a + r.take([0]).summary() if r.weight is None or r.weight[0] else a
+    assert (more == a) == bool(r.weight is not None and not r.weight[0])
+
+
+def test_moments_keep_every_digit_of_the_variance_at_a_large_offset():
+    x = 1e9 + np.array([4.0, 7.0, 13.0, 16.0])[:, None]
+    moments = Moments.of(x, np.zeros(4, np.int32), 1)
+    assert moments.squares[0, 0] == pytest.approx(90.0, rel=1e-6)
+    halves = Moments.of(x[:2], np.zeros(2, np.int32), 1) + Moments.of(x[2:], np.zeros(2, np.int32), 1)
+    assert halves.squares[0, 0] == pytest.approx(90.0, rel=1e-6)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("missing", [0.0, 0.1])
+@pytest.mark.parametrize("columns", [1, 3, 8, 13, 50])
+def test_moments_of_many_rows_equal_numpys_in_every_layout(order, dtype, missing, columns):
+    rng = np.random.default_rng(columns)
+    x = rng.normal(5, 3, (9001, columns)).astype(dtype)
+    x[rng.random(x.shape) < missing] = np.nan
+    x = np.asarray(x, order=order)
+    codes, weight = rng.integers(0, 4, len(x)).astype(np.int32), rng.integers(0, 3, len(x)).astype(float)
+    moments = Moments.of(x, codes, 4, weight)
+    for c in range(4):
+        rows = np.repeat(x[codes == c].astype(np.float64), weight[codes == c].astype(int), axis=0)
+        np.testing.assert_array_equal(moments.weight[c], (~np.isnan(rows)).sum(axis=0))
+        np.testing.assert_allclose(moments.mean[c], np.nanmean(rows, axis=0), rtol=1e-12)
+        np.testing.assert_allclose(moments.variance[c], np.nanvar(rows, axis=0), rtol=1e-11)
+
+
+def test_pooling_the_classes_equals_summarizing_without_labels():
+    rng = np.random.default_rng(0)
+    x, codes = 1e6 + rng.normal(size=(100, 3)), rng.integers(0, 4, 100).astype(np.int32)
+    pooled, whole = Moments.of(x, codes, 4).pooled(), Moments.of(x, np.zeros(100, np.int32), 1)
+    np.testing.assert_allclose(pooled.mean, whole.mean, rtol=1e-15)
+    np.testing.assert_allclose(pooled.squares, whole.squares, rtol=1e-9)
+
+
+@pytest.mark.parametrize("threshold", [None, 1.5])
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_sparse_totals_equal_dense_totals(threshold, index, dtype):
+    rng = np.random.default_rng(0)
+    dense = (rng.poisson(0.3, (500, 40)) * 1.0).astype(dtype)
+    dense[rng.random(dense.shape) < 0.02] = np.nan
+    sparse = scipy.sparse.csr_matrix(dense)
+    sparse.indices, sparse.indptr = sparse.indices.astype(index), sparse.indptr.astype(index)
+    codes, weight = rng.integers(0, 5, 500).astype(np.int32), rng.random(500)
+    a = Totals.of(dense, codes, 5, weight, threshold=threshold)
+    b = Totals.of(sparse, codes, 5, weight, threshold=threshold)
+    np.testing.assert_allclose(a.total, b.total, rtol=1e-12)
+    np.testing.assert_allclose(a.weight, b.weight, rtol=1e-12)
+
+
+def test_an_entry_stored_in_two_parts_is_compared_with_the_threshold_as_a_whole():
+    x = scipy.sparse.csr_matrix((np.array([1.0, 1.0]), np.array([0, 0]), np.array([0, 2])), shape=(1, 2))
+    assert Totals.of(x, np.zeros(1, np.int32), 1, threshold=1.5).total.tolist() == [[1.0, 0.0]]
+    assert x.nnz == 2, "the user's matrix is left as it was"
+
+
+def test_a_malformed_sparse_matrix_is_refused():
+    x = scipy.sparse.csr_matrix((3, 4))
+    x.data, x.indices, x.indptr = np.ones(1), np.array([9], np.int32), np.array([0, 0, 1, 1], np.int32)
+    with pytest.raises(InvalidDataError, match="malformed"):
+        Totals.of(x, np.zeros(3, np.int32), 1)
+
+
+def test_counts_are_merged_by_value_and_not_by_number():
+    a = ByClass.of(Counts, np.array([["b"], ["c"]], object), [0, 0])
+    b = ByClass.of(Counts, np.array([["a"], ["c"]], object), [0, 1])
+    both = a + b
+    assert both.statistic.keys[0].tolist() == ["a", "b", "c"]
+    assert both.statistic.weight.tolist() == [[1, 1, 1], [0, 0, 1]]
+
+
+def test_categories_of_other_types_cannot_be_one_column():
+    a = ByClass.of(Counts, np.array([["b"]], object), [0])
+    b = ByClass.of(Counts, np.array([[1]]), [0])
+    with pytest.raises(MismatchError, match="Column 0"):
+        a + b
+
+
+def test_what_was_never_added_cannot_be_taken_away():
+    a = ByClass.of(Moments, np.ones((3, 2)), ["x", "x", "y"])
+    with pytest.raises(NotPartError, match="more than was added"):
+        a - ByClass.of(Moments, np.ones((3, 2)), ["x", "y", "y"])
+    with pytest.raises(NotPartError, match="'z'"):
+        a - ByClass.of(Moments, np.ones((1, 2)), ["z"])
+    c = ByClass.of(Counts, np.array([["b"]], object), [0])
+    with pytest.raises(NotPartError, match="categories"):
+        c - ByClass.of(Counts, np.array([["q"]], object), [0])
+
+
+def test_labels_of_strings_and_numbers_cannot_be_classes_of_one_model():
+    with pytest.raises(MismatchError, match="cannot be classes of one model"):
+        ByClass.of(Moments, np.ones((1, 1)), ["x"]) + ByClass.of(Moments, np.ones((1, 1)), [1])
+
+
+def test_summaries_can_be_summed():
+    parts = [ByClass.of(Moments, np.full((1, 1), float(i)), ["x"]) for i in range(4)]
+    assert sum(parts).statistic.mean.tolist() == [[1.5]]
+
+
+THREADS = """
+import sys, numpy as np, scipy.sparse, suffice as sf
+rng = np.random.default_rng(0)
+n = 120_000
+x = rng.normal(size=(n, 12)); x[rng.random(x.shape) < 0.01] = np.nan
+y, w = rng.integers(0, 5, n).astype(np.int32), rng.random(n)
+m = sf.Moments.of(x, y, 5, w)
+t = sf.Totals.of(np.abs(x), y, 5, w)
+s = sf.Totals.of(scipy.sparse.random(n, 300, 0.05, "csr", random_state=0), np.zeros(n, np.int32), 1, w)
+c = sf.Counts.of(rng.integers(0, 9, (n, 12)), y, 5, w)
+for a in (m.weight, m.mean, m.squares, t.weight, t.total, s.total, c.weight):
+    sys.stdout.write(a.tobytes().hex())
+"""
+
+
+def test_any_number_of_threads_gives_the_same_bits():
+    def run(threads: int) -> str:
+        env = {**os.environ, "SUFFICE_NUM_THREADS": str(threads)}
+        return subprocess.run(
+            [sys.executable, "-c", THREADS], env=env, capture_output=True, text=True, check=True
+        ).stdout
+
+    assert run(1) == run(2) == run(3)
