@@ -144,5 +144,6 @@ def union_labels(a: Values, b: Values) -> Values:
 
 def _other_labels(a: Values, b: Values) -> MismatchError:
     return MismatchError(
-        f"The labels so far are like {a.tolist()[0]!r} and these are like {b.tolist()[0]!r}: they cannot be classes of one model"
+        f"The labels so far are like {a.tolist()[0]!r} and these are like {b.tolist()[0]!r}: "
+        "they cannot be classes of one model"
     )

@@ -1,0 +1,131 @@
+"""Naive Bayes of every basic kind, on small data embedded here: train, look, predict, merge, forget.
+
+Run it with `make demo`.
+"""
+
+import time
+
+import numpy as np
+import sklearn.naive_bayes
+from sklearn.datasets import load_iris
+
+import suffice as sf
+from suffice.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB, PoissonNB
+
+TENNIS = """
+sunny hot high weak no; sunny hot high strong no; overcast hot high weak yes; rain mild high weak yes;
+rain cool normal weak yes; rain cool normal strong no; overcast cool normal strong yes; sunny mild high weak no;
+sunny cool normal weak yes; rain mild normal weak yes; sunny mild normal strong yes; overcast mild high strong yes;
+overcast hot normal weak yes; rain mild high strong no
+"""
+SENTIMENT = {
+    "this book is awesome": "positive",
+    "harry potter books suck": "negative",
+    "these pretzles are making me thirsty": "negative",
+    "they choppin my fingers off ira": "negative",
+    "supreme beings of leisure rock": "positive",
+    "cheeto jesus is a tyrant": "negative",
+}
+PEOPLE = {
+    "male": [(6.00, 180, 12), (5.92, 190, 11), (5.58, 170, 12), (5.92, 165, 10)],
+    "female": [(5.00, 100, 6), (5.50, 150, 8), (5.42, 130, 7), (5.75, 150, 9)],
+}
+
+
+def show(title: str) -> None:
+    """Print a heading."""
+    print(f"\n{title}\n{'─' * len(title)}")
+
+
+def posterior(model: object, row: object) -> str:
+    """Write p(y | x) of one row as text."""
+    shares = model.predict_proba(row)[0]
+    return ", ".join(f"p({label} | x) = {p:.4f}" for label, p in zip(model.classes_, shares, strict=True))
+
+
+def categories() -> None:
+    """Should you play tennis? Strings go in as they are, and a gap is no obstacle."""
+    show("Categorical: should you play tennis?")
+    rows = [line.split() for line in TENNIS.replace("\n", " ").split(";")]
+    x, y = [r[:4] for r in rows], [r[4] for r in rows]
+    model = CategoricalNB().fit(x, y)
+    outlook = model.tables()[1]
+    print(outlook)
+    print("overcast, hot, high, strong: ", posterior(model, [["overcast", "hot", "high", "strong"]]))
+    print("the same, wind unknown:      ", posterior(model, [["overcast", "hot", "high", None]]))
+
+
+def words() -> None:
+    """Is it praise? Word counts for the multinomial, their presence for the Bernoulli model."""
+    show("Multinomial and Bernoulli: is it praise?")
+    vocabulary = sorted({word for text in SENTIMENT for word in text.split() if len(word) > 1})
+
+    def counts(text: str) -> list[int]:
+        return [text.split().count(word) for word in vocabulary]
+
+    x, y = [counts(text) for text in SENTIMENT], list(SENTIMENT.values())
+    text = "just had my first cheeto ever it was awesome"
+    print(f"“{text}”")
+    for model in (MultinomialNB(), BernoulliNB()):
+        print(f"  {type(model).__name__:14}", posterior(model.fit(x, y), [counts(text)]))
+
+
+def measures() -> None:
+    """Real numbers and counts."""
+    show("Gaussian: height, weight, foot size")
+    x = np.array([row for rows in PEOPLE.values() for row in rows], dtype=float)
+    y = [label for label, rows in PEOPLE.items() for _ in rows]
+    model = GaussianNB().fit(x, y)
+    print("6.00 ft, 130 lb, size 8:     ", posterior(model, [[6.0, 130, 8]]))
+    print("height not measured:         ", posterior(model, [[np.nan, 130, 8]]))
+    wide = sf.Model.fit(x, y, sf.Gaussian(learn="predictive"))
+    p = dict(zip(wide.labels.tolist(), wide.posterior(np.array([[6.0, 130, 8]]))[0], strict=True))
+    print(f"parameters integrated out:    p(female | x) = {p['female']:.4f}: four rows a class are not much")
+    show("Poisson: calls in an hour")
+    model = PoissonNB().fit([[2], [3], [1], [9], [12], [8]], ["calm"] * 3 + ["busy"] * 3)
+    print("5 calls:                     ", posterior(model, [[5]]))
+
+
+def algebra() -> None:
+    """One pass trains; everything else is adding and subtracting."""
+    show("Statistics add and subtract (Iris)")
+    x, y = load_iris(return_X_y=True)
+    theirs = sklearn.naive_bayes.GaussianNB().fit(x, y)
+    ours = GaussianNB().fit(x, y)
+    gap = np.abs(ours.predict_proba(x) - theirs.predict_proba(x)).max()
+    print(f"change one import:            largest difference from scikit-learn {gap:.0e}")
+    merged = GaussianNB().fit(x[::2], y[::2]) + GaussianNB().fit(x[1::2], y[1::2])
+    print(f"merge two halves:             {merged.score(x, y):.4f} accuracy, whole {ours.score(x, y):.4f}")
+    out = ours.leave_one_out(x, y)
+    print(f"leave each flower out, exact: {np.mean(out.argmax(axis=1) == y):.4f} accuracy, nothing refitted")
+    ours.forget(x[:10], y[:10])
+    print(f"forget ten flowers:           class counts {ours.class_count_.astype(int).tolist()}")
+    ours.drop_class(2)
+    print(f"drop a class:                 classes {ours.classes_.tolist()}")
+    print(f"what it keeps:                {ours.statistics_!r}")
+
+
+def speed() -> None:
+    """Time one fit and one predict beside scikit-learn."""
+    show("Speed: 200 000 rows × 50 columns, 10 classes")
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(200_000, 50)), rng.integers(0, 10, 200_000)
+    for what, arguments in (("fit", (x, y)), ("predict_log_proba", (x,))):
+        times = []
+        for model in (sklearn.naive_bayes.GaussianNB(), GaussianNB()):
+            model.fit(x, y)
+            begun = time.perf_counter()
+            getattr(model, what)(*arguments)
+            times.append(time.perf_counter() - begun)
+        ratio = f"{times[0] / times[1]:3.0f} times as fast"
+        print(f"{what:18} scikit-learn {1e3 * times[0]:5.0f} ms   suffice {1e3 * times[1]:5.1f} ms   {ratio}")
+
+
+if __name__ == "__main__":
+    print("suffice", sf.__version__, "· one pass suffices")
+    categories()
+    words()
+    measures()
+    algebra()
+    speed()
+    print("\nNext: README.md, and docs/ for the mathematics of each family.")

@@ -1,0 +1,75 @@
+"""What a newcomer meets first: the import, the README, the examples in docstrings."""
+
+import doctest
+import importlib
+import pkgutil
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import suffice
+
+ROOT = Path(__file__).parent.parent
+MODULES = [m.name for m in pkgutil.walk_packages(suffice.__path__, "suffice.") if not m.name.endswith("_core")]
+
+
+def test_importing_suffice_loads_no_heavy_package():
+    code = "import sys, suffice; dir(suffice); print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"sklearn", "pandas", "matplotlib", "scipy", "pyarrow"} & set(loaded)
+
+
+def test_the_algebra_works_without_scikit_learn_or_pandas():
+    code = (
+        "import sys, suffice as sf\n"
+        "m = sf.Model.fit([[0.0], [1.0], [5.0]], ['a', 'a', 'b'], sf.Gaussian())\n"
+        "m.posterior([[0.5]])\n"
+        "print(*sys.modules)"
+    )
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"sklearn", "pandas", "matplotlib"} & set(loaded)
+
+
+def test_every_public_name_exists_and_is_described():
+    for name in suffice.__all__:
+        assert getattr(suffice, name).__doc__, name
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        suffice.nothing  # noqa: B018
+
+
+def test_every_public_name_is_mentioned_in_the_docs():
+    text = (ROOT / "README.md").read_text() + "".join(p.read_text() for p in (ROOT / "docs").glob("*.md"))
+    text += (ROOT / "CHANGELOG.md").read_text()
+    internal = {"Distribution", "Family", "LinearForm", "Statistic", "Table"}  # contracts, described in the code
+    errors = {name for name in suffice.__all__ if name.endswith("Error")}
+    for name in set(suffice.__all__) - internal - errors:
+        assert name in text, name
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_in_docstrings_are_true(name):
+    module = importlib.import_module(name)
+    failures, _ = doctest.testmod(module, extraglobs={"np": np}, optionflags=doctest.ELLIPSIS)
+    assert failures == 0
+
+
+def test_the_readmes_code_runs(capsys):
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert len(blocks) >= 3
+    scope: dict[str, object] = {}
+    for block in blocks:
+        exec(compile(block, "README.md", "exec"), scope)
+    shown = capsys.readouterr().out
+    assert "ByClass(3 classes, weight 150, Moments(3 classes × 4 columns" in shown
+    assert "deviation" in shown
+
+
+def test_the_demo_runs():
+    out = subprocess.run([sys.executable, ROOT / "examples" / "demo.py"], capture_output=True, text=True, check=True)
+    for expected in ("p(yes | x) = 0.5644", "p(yes | x) = 0.6707", "p(negative | x) = 0.6469", "0.9533 accuracy"):
+        assert expected in out.stdout
+    assert not out.stderr
