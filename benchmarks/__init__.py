@@ -1,0 +1,1 @@
+"""Benchmarks against scikit-learn, measured side by side in one run: `python -m benchmarks`."""

@@ -1,0 +1,38 @@
+"""The estimators of both sides, and what it means to fit one.
+
+A fit counts until the parameters have been read, on both sides, for ours are reckoned when first asked for.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sklearn.naive_bayes
+
+import suffice.naive_bayes
+
+
+def ours(estimator: str) -> Any:
+    """Make one of our estimators."""
+    return getattr(suffice.naive_bayes, estimator)()
+
+
+def theirs(estimator: str) -> Any:
+    """Make one of scikit-learn's estimators."""
+    return getattr(sklearn.naive_bayes, estimator)()
+
+
+SIDES = {"ours": ours, "theirs": theirs}
+
+
+def fit(model: Any, X: Any, y: Any) -> list[Any]:
+    """Fit and read the parameters."""
+    return parameters(model.fit(X, y))
+
+
+def parameters(model: Any) -> list[Any]:
+    """Read all that a model has estimated."""
+    if type(model).__name__ == "GaussianNB":
+        return [model.class_prior_, model.theta_, model.var_]
+    logs = model.feature_log_prob_
+    return [model.class_log_prior_, *(logs if isinstance(logs, list) else [logs])]

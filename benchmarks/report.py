@@ -1,0 +1,112 @@
+"""Write outcomes as a table for people and as JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from benchmarks.harness import Outcome, Quantity, Settings
+
+RESULTS = Path(__file__).resolve().parent / "results" / "latest.json"
+HEADS = ("case", "ours (ms)", "scikit-learn (ms)", "ratio", "target", "reached")
+
+
+def text_table(outcomes: Sequence[Outcome]) -> str:
+    """Write a table in columns of even width, numbers to the right."""
+    rows = [HEADS, *(_cells(o) for o in outcomes)]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(HEADS))]
+    lines = ["  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in _columns(row, widths)) for row in rows]
+    return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:]])
+
+
+def markdown_table(outcomes: Sequence[Outcome]) -> str:
+    """Write the same table in Markdown."""
+    lines = ["| " + " | ".join(row) + " |" for row in [HEADS, *(_cells(o) for o in outcomes)]]
+    return "\n".join([lines[0], "|:--|" + "--:|" * (len(HEADS) - 1), *lines[1:]])
+
+
+def setting_lines(environment: dict[str, Any]) -> list[str]:
+    """Say on what machine, with what versions and when the run was made."""
+    machine, versions = environment["machine"], environment["versions"]
+    computer = f"{machine['cpu']}, {machine['cores']} cores, {machine['memory_gb']} GB, {machine['system']}"
+    return [
+        f"{computer}; load before the run {machine['load_before']}",
+        ", ".join(f"{name} {number}" for name, number in versions.items()),
+        environment["date"],
+        "Answers were equal to 1e-8 + 1e-9 |answer| before any time counted; to 1e-8 + 1e-7 |answer| for "
+        "one-row calls, to 1e-4 + 1e-5 |answer| for float32.",
+    ]
+
+
+def describe_environment() -> dict[str, Any]:
+    """Collect the machine, the versions and the date."""
+    packages = ("numpy", "scipy", "scikit-learn", "suffice")
+    return {
+        "machine": {
+            "cpu": _cpu_name(),
+            "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+            "memory_gb": round(psutil.virtual_memory().total / 1e9),
+            "load_before": round(psutil.getloadavg()[0], 2),
+            "system": f"{platform.system()} {platform.machine()}",
+        },
+        "versions": {"python": platform.python_version(), **{name: version(name) for name in packages}},
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def write_json(outcomes: Sequence[Outcome], environment: dict[str, Any], settings: Settings) -> Path:
+    """Write everything that was measured, single times included."""
+    RESULTS.parent.mkdir(parents=True, exist_ok=True)
+    content = {
+        **environment,
+        "settings": {"quick": settings.quick, "repeats": settings.repeats},
+        "cases": [_record(o) for o in outcomes],
+    }
+    RESULTS.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return RESULTS
+
+
+def _columns(row: Sequence[str], widths: Sequence[int]) -> Any:
+    return enumerate(zip(row, widths, strict=True))
+
+
+def _cells(outcome: Outcome) -> tuple[str, ...]:
+    case, found = outcome.case, outcome.measurement
+    target = "–" if case.target is None else str(case.target)
+    if found is None:
+        return (case.name, "–", "–", "answers differ", target, "no")
+    reached = {None: "–", True: "yes", False: "no"}[outcome.reached]
+    return (case.name, _text(found.ours), _text(found.theirs), _text(found.ratio), target, reached)
+
+
+def _text(quantity: Quantity | None) -> str:
+    return "–" if quantity is None else str(quantity)
+
+
+def _record(outcome: Outcome) -> dict[str, Any]:
+    case, found = outcome.case, outcome.measurement
+    record: dict[str, Any] = {"case": case.name, "target": case.target and str(case.target), "reached": outcome.reached}
+    if found is None:
+        return {**record, "failure": outcome.failure}
+    for name in ("ours", "theirs", "ratio"):
+        quantity = getattr(found, name)
+        record[name] = quantity and quantity.value
+        record[f"{name}_unit"] = quantity and (quantity.unit.strip() or ("" if name == "ratio" else "ms"))
+    return {**record, "judged": found.judged, "details": found.details}
+
+
+def _cpu_name() -> str:
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        for line in info.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
