@@ -15,10 +15,12 @@ namespace suffice {
 struct MomentSums {
     Index stride;
     Buffer weight, pivot, first, second;
+    Buffer tile;         // eight columns of a column-major matrix, their rows brought together
+    ByClassOrder order;  // the rows of a tile by class
 
-    MomentSums(Index classes, Index cols)
+    MomentSums(Index classes, Index cols, Index tile_rows)
         : stride(padded(cols)), weight(classes * stride), pivot(classes * stride), first(classes * stride),
-          second(classes * stride) {}
+          second(classes * stride), tile(8 * tile_rows) {}
     void clear() {
         weight.fill(0);
         pivot.fill(std::numeric_limits<double>::quiet_NaN());
@@ -29,18 +31,17 @@ struct MomentSums {
 
 namespace {
 
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+// ---- Row-major: rows are read in order, each added to the sums of its class.
+
 SUFFICE_INLINE double* aligned(double* p) { return static_cast<double*>(__builtin_assume_aligned(p, 64)); }
 
-// Where the sums of a class are, from one column on.
-struct Place {
-    double *weight, *pivot, *first, *second;
-};
-
-// One row into its class, no value missing: the class's weight and pivots are known beforehand.
+// One row into its class, no value missing: the class's pivots are known beforehand.
 template <bool weighted, class T>
-SUFFICE_INLINE void add_row(const T* __restrict x, Index cols, double w, Place to) {
-    const double* __restrict pivot = aligned(to.pivot);
-    double *__restrict first = aligned(to.first), *__restrict second = aligned(to.second);
+SUFFICE_INLINE void add_row(const T* __restrict x, Index cols, double w, Index at, MomentSums& sums) {
+    const double* __restrict pivot = aligned(sums.pivot + at);
+    double *__restrict first = aligned(sums.first + at), *__restrict second = aligned(sums.second + at);
 #pragma omp simd
     for (Index j = 0; j < cols; ++j) {
         const double d = x[j] - pivot[j], wd = weighted ? w * d : d;
@@ -49,11 +50,12 @@ SUFFICE_INLINE void add_row(const T* __restrict x, Index cols, double w, Place t
     }
 }
 
-// The same where some values may be missing: every column has its own weight, and its first value as pivot.
+// The same where some values may be missing: every column has its own weight, and its first value as
+// pivot. Says whether one is infinite.
 template <class T>
-SUFFICE_INLINE bool add_row_with_gaps(const T* __restrict x, Index cols, double w, Place to) {
-    double *__restrict weight = aligned(to.weight), *__restrict pivot = aligned(to.pivot),
-                       *__restrict first = aligned(to.first), *__restrict second = aligned(to.second);
+SUFFICE_INLINE bool add_row_with_gaps(const T* __restrict x, Index cols, double w, Index at, MomentSums& sums) {
+    double *__restrict weight = aligned(sums.weight + at), *__restrict pivot = aligned(sums.pivot + at),
+                       *__restrict first = aligned(sums.first + at), *__restrict second = aligned(sums.second + at);
     double largest = 0;
 #pragma omp simd reduction(max : largest)
     for (Index j = 0; j < cols; ++j) {
@@ -67,8 +69,101 @@ SUFFICE_INLINE bool add_row_with_gaps(const T* __restrict x, Index cols, double 
         second[j] += wd * d;
         largest = largest > size ? largest : size;
     }
-    return largest == std::numeric_limits<double>::infinity();
+    return largest == infinity;
 }
+
+template <bool weighted, bool gaps, class T>
+SUFFICE_INLINE bool add_rows(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, MomentSums& sums) {
+    bool infinite = false;
+    for (Index i = lo; i < hi; ++i) {
+        const double w = weighted ? rows.weight[i] : 1.0;
+        if (weighted && w == 0) continue;
+        const T* row = x.data + i * x.row_stride;
+        const Index at = rows.code[i] * sums.stride;
+        if (gaps)
+            infinite |= add_row_with_gaps(row, x.cols, w, at, sums);
+        else
+            add_row<weighted>(row, x.cols, w, at, sums);
+    }
+    return infinite;
+}
+
+// ---- Column-major: eight columns of a tile of rows are turned, and its rows visited class by class, so
+// that a class's sums stay in registers.
+
+// Columns to be fetched into cache, line by line, before they are needed.
+class Ahead {
+public:
+    template <class T>
+    Ahead(const T* from, Index stride, Index rows, Index cols)
+        : at_(reinterpret_cast<const char*>(from)), stride_(stride * Index(sizeof(T))), bytes_(rows * Index(sizeof(T))),
+          cols_(rows > 0 ? cols : 0) {}
+    SUFFICE_INLINE void fetch_line() {
+        if (cols_ == 0) return;
+        __builtin_prefetch(at_ + done_, 0, 2);
+        done_ += 64;
+        if (done_ >= bytes_) done_ = 0, at_ += stride_, --cols_;
+    }
+
+private:
+    const char* at_;
+    Index stride_, bytes_, cols_, done_ = 0;
+};
+
+SUFFICE_INLINE Lanes& lanes(Buffer& sums, Index at) { return *reinterpret_cast<Lanes*>(sums + at); }
+
+// Rows row[0 .. n) of the tile, all of one class, into the sums at `at`.
+template <bool weighted, bool gaps>
+SUFFICE_INLINE bool add_run(const double* tile, const std::int32_t* row, Index n, const double* row_weight, Index at,
+                            Ahead& ahead, MomentSums& sums) {
+    Lanes p = lanes(sums.pivot, at), s = lanes(sums.first, at), q = lanes(sums.second, at);
+    Lanes w = lanes(sums.weight, at), largest{};
+    for (Index k = 0; k < n; ++k) {
+        const Lanes v = *reinterpret_cast<const Lanes*>(tile + 8 * row[k]);
+        const double wk = weighted ? row_weight[row[k]] : 1.0;
+        ahead.fetch_line();
+        Lanes d = v - p;
+        if (gaps) {
+            p = p == p ? p : v;
+            d = v == v ? v - p : Lanes{};
+            w += v == v ? wk + Lanes{} : Lanes{};
+            const Lanes size = v < 0 ? -v : v;
+            largest = size > largest ? size : largest;
+        }
+        const Lanes wd = weighted ? wk * d : d;
+        s += wd;
+        q += wd * d;
+    }
+    lanes(sums.first, at) = s, lanes(sums.second, at) = q;
+    bool infinite = false;
+    if (gaps) {
+        lanes(sums.pivot, at) = p, lanes(sums.weight, at) = w;
+        for (int l = 0; l < 8; ++l) infinite |= largest[l] == infinity;
+    }
+    return infinite;
+}
+
+template <bool weighted, bool gaps, class T>
+SUFFICE_INLINE bool add_columns(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, Index end, MomentSums& sums) {
+    bool infinite = false;
+    double* tile = sums.tile.data();
+    const std::vector<Index>& start = sums.order.start;
+    for (Index j = 0; j < x.cols; j += 8) {
+        const Index cols = std::min<Index>(8, x.cols - j), next = j + 8 < x.cols ? j + 8 : 0;
+        if (cols < 8) std::fill_n(tile, 8 * (hi - lo), 0.0);
+        transpose(x.data + lo + j * x.col_stride, x.col_stride, hi - lo, cols, tile, 8);
+        Ahead ahead(x.data + (next ? lo : hi) + next * x.col_stride, x.col_stride,
+                    next ? hi - lo : std::min(end - hi, hi - lo), std::min<Index>(8, x.cols - next));
+        for (Index c = 0; c < rows.classes; ++c)
+            if (start[c + 1] > start[c])
+                infinite |= add_run<weighted, gaps>(tile, sums.order.row.data() + start[c], start[c + 1] - start[c],
+                                                    weighted ? rows.weight + lo : nullptr, c * sums.stride + j, ahead,
+                                                    sums);
+    }
+    return infinite;
+}
+
+// ---- Both.
 
 // Without gaps the weight of a class is the same in every column, and its first row holds its pivots.
 template <class T>
@@ -86,44 +181,38 @@ SUFFICE_INLINE void start_classes(const Matrix<T>& x, const Rows& rows, Index lo
 }
 
 template <bool weighted, bool gaps, class T>
-SUFFICE_INLINE bool add_block(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, MomentSums& sums) {
+SUFFICE_INLINE bool add_block(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, Index tile, MomentSums& sums) {
     if (!gaps) start_classes(x, rows, lo, hi, sums);
-    const Index stride = sums.stride;
-    const Place all{sums.weight.data(), sums.pivot.data(), sums.first.data(), sums.second.data()};
-    const std::int32_t* code = rows.code;
+    if (x.col_stride == 1) return add_rows<weighted, gaps>(x, rows, lo, hi, sums);
     bool infinite = false;
-    for_stretches(x, lo, hi, [&](auto* row, Index row_stride, Index from, Index n, Index col, Index cols)
-                                 SUFFICE_INLINE_LAMBDA {
-        for (Index i = from; i < from + n; ++i, row += row_stride) {
-            const double w = weighted ? rows.weight[i] : 1.0;
-            if (weighted && w == 0) continue;
-            const Index at = code[i] * stride + col;
-            const Place to{all.weight + at, all.pivot + at, all.first + at, all.second + at};
-            if (gaps)
-                infinite |= add_row_with_gaps(row, cols, w, to);
-            else
-                add_row<weighted>(row, cols, w, to);
-        }
-    });
+    for (Index i = lo; i < hi; i += tile) {
+        const Index end = std::min(hi, i + tile);
+        sums.order.sort(rows, i, end);
+        infinite |= add_columns<weighted, gaps>(x, rows, i, end, hi, sums);
+    }
     return infinite;
 }
 
 template <class T>
-SUFFICE_INLINE bool block(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, bool gaps, MomentSums& sums) {
+SUFFICE_INLINE bool block(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, Index tile, bool gaps,
+                          MomentSums& sums) {
+    sums.clear();
     if (rows.weight)
-        return gaps ? add_block<true, true>(x, rows, lo, hi, sums) : add_block<true, false>(x, rows, lo, hi, sums);
-    return gaps ? add_block<false, true>(x, rows, lo, hi, sums) : add_block<false, false>(x, rows, lo, hi, sums);
+        return gaps ? add_block<true, true>(x, rows, lo, hi, tile, sums)
+                    : add_block<true, false>(x, rows, lo, hi, tile, sums);
+    return gaps ? add_block<false, true>(x, rows, lo, hi, tile, sums)
+                : add_block<false, false>(x, rows, lo, hi, tile, sums);
 }
 
 }  // namespace
 
-SUFFICE_CLONES bool moments_block(const Matrix<double>& x, const Rows& rows, Index lo, Index hi, bool gaps,
+SUFFICE_CLONES bool moments_block(const Matrix<double>& x, const Rows& rows, Index lo, Index hi, Index tile, bool gaps,
                                   MomentSums& sums) {
-    return block(x, rows, lo, hi, gaps, sums);
+    return block(x, rows, lo, hi, tile, gaps, sums);
 }
-SUFFICE_CLONES bool moments_block(const Matrix<float>& x, const Rows& rows, Index lo, Index hi, bool gaps,
+SUFFICE_CLONES bool moments_block(const Matrix<float>& x, const Rows& rows, Index lo, Index hi, Index tile, bool gaps,
                                   MomentSums& sums) {
-    return block(x, rows, lo, hi, gaps, sums);
+    return block(x, rows, lo, hi, tile, gaps, sums);
 }
 
 // Add a class's block sums to its moments: means by the weighted step, squares with the step's own part.
@@ -151,29 +240,28 @@ SUFFICE_CLONES void merge_moments(Index cols, const double* __restrict w, const 
 template <class T>
 Index moments(Matrix<T> x, Rows rows, double* weight, double* mean, double* squares) {
     const Index d = x.cols, k = rows.classes;
-    // Large enough that merging k classes costs little beside reading the block.
+    // Blocks large enough that merging k classes costs little; tiles that stay in cache, yet hold several
+    // rows of a class.
     const Index size = std::clamp<Index>(16 * k, 4096, 1 << 16), blocks = (x.rows + size - 1) / size;
+    const Index tile = std::clamp<Index>(16 * k, 1024, 4096);
     const int threads = threads_for(x.rows * d, blocks);
     std::vector<MomentSums> sums;
-    for (int t = 0; t < threads; ++t) sums.emplace_back(k, d);
+    for (int t = 0; t < threads; ++t) sums.emplace_back(k, d, std::min(tile, x.rows));
     std::atomic<bool> expect_gaps{false};
     FirstPosition infinite;
 
     auto work = [&](Index b, int slot) {
         const Index lo = b * size, hi = std::min(x.rows, lo + size);
         MomentSums& s = sums[slot];
-        auto pass = [&](bool gaps) {
-            s.clear();
-            return moments_block(x, rows, lo, hi, gaps, s);
-        };
         // Without gaps is faster; a NaN then shows in the sums, and both ways give the same bits.
-        bool gaps = expect_gaps.load(std::memory_order_relaxed), found = pass(gaps);
+        bool gaps = expect_gaps.load(std::memory_order_relaxed);
+        bool found = moments_block(x, rows, lo, hi, tile, gaps, s);
         if (!gaps) {
             double probe = 0;
             for (Index at = 0; at < s.second.size(); ++at) probe += s.second[at] * 0;
             if (probe != probe) {
                 expect_gaps.store(true, std::memory_order_relaxed);
-                found = pass(true);
+                found = moments_block(x, rows, lo, hi, tile, true, s);
             }
         }
         if (found)

@@ -1,0 +1,66 @@
+"""Missing features: prediction from what is observed, and training on gaps."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import suffice as sf
+from lectures import data
+from suffice.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB, PoissonNB
+
+YES = 1
+
+
+@pytest.mark.parametrize("gap", [None, np.nan], ids=str)
+def test_tennis_with_the_wind_unknown(gap):
+    x, y = data.tennis()
+    question = np.array([["Overcast", "Hot", "High", gap]], dtype=object)
+    clf = CategoricalNB(alpha=1).fit(x, y)
+    assert_allclose(clf.predict_proba(question)[0, YES], 0.6706586826347305, rtol=1e-13)
+    assert_allclose(clf.predict_proba(question.tolist())[0, YES], 0.6706586826347305, rtol=1e-13)
+    model = sf.Model.fit(x, y, sf.Categorical(prior=sf.Dirichlet(1)))
+    assert_allclose(model.posterior(question)[0, YES], 0.6706586826347305, rtol=1e-13)
+
+
+def test_the_product_runs_over_observed_features_only():
+    x, y = data.tennis()
+    joint = sf.Model.fit(x, y, sf.Categorical(prior=None)).log_joint(np.array([[None, "Hot", None, "Weak"]]))
+    no, yes = Fraction(5, 14) * Fraction(2, 5) * Fraction(2, 5), Fraction(9, 14) * Fraction(2, 9) * Fraction(6, 9)
+    assert_allclose(np.exp(joint)[0], [float(no), float(yes)], rtol=1e-13)
+
+
+def test_with_nothing_observed_the_prior_remains():
+    x, y = data.tennis()
+    posterior = CategoricalNB().fit(x, y).predict_proba(np.array([[None] * 4], dtype=object))
+    assert_allclose(posterior, [[5 / 14, 9 / 14]], rtol=1e-14)
+
+
+def test_training_skips_a_gap_in_its_column_alone():
+    x, y = data.tennis()
+    x = x.copy()
+    x[0, 3] = None  # a weak wind on a day without tennis
+    tables = CategoricalNB(alpha=0).fit(x, y).tables()
+    assert_allclose(tables[4].values[:, 0], [3 / 4, 1 / 4], rtol=1e-14)  # Strong, Weak among four days
+    assert_allclose(tables[1].values[:, 0], [0, 2 / 5, 3 / 5], rtol=1e-14)  # Outlook is still of five
+    assert_allclose(tables[0].values, [[5 / 14, 9 / 14]], rtol=1e-14)
+
+
+def test_missing_numbers_truths_and_counts_are_left_out_of_sums():
+    x = np.array([[1.0, 2.0], [0.0, np.nan], [np.nan, 5.0], [1.0, 1.0]])
+    y = ["a", "a", "a", "b"]
+    gaussian = sf.Model.fit(x, y, sf.Gaussian(prior=None)).distributions[0]
+    assert_allclose(gaussian.mean[0], [1 / 2, 7 / 2], rtol=1e-15)
+    assert_allclose(gaussian.variance[0], [1 / 4, 9 / 4], rtol=1e-15)
+    assert_allclose(np.exp(BernoulliNB(alpha=1).fit(x, y).feature_log_prob_[0]), [2 / 4, 3 / 4], rtol=1e-14)
+    assert_allclose(PoissonNB(alpha=0, beta=0).fit(x, y).rate_[0], [1 / 2, 7 / 2], rtol=1e-15)
+    assert_allclose(np.exp(MultinomialNB(alpha=1).fit(x, y).feature_log_prob_[0]), [2 / 10, 8 / 10], rtol=1e-14)
+
+
+def test_someone_of_unknown_height_is_judged_by_weight_and_feet():
+    x, y = data.gender()
+    question = np.array([[np.nan, 130.0, 8.0]])
+    found = GaussianNB(var_smoothing=0.0).fit(x, y).predict_joint_log_proba(question)
+    alone = GaussianNB(var_smoothing=0.0).fit(x[:, 1:], y).predict_joint_log_proba(question[:, 1:])
+    assert_allclose(found, alone, rtol=1e-13)
