@@ -173,7 +173,7 @@ void bind_categories(nb::module_& m) {
             require_size(table, classes * offsets(mx.cols));
             Rows r = rows(codes, weight, classes, mx.rows);
             nb::gil_scoped_release release;
-            category_counts(mx, r, offsets.data(), table.data());
+            return category_counts(mx, r, offsets.data(), table.data());
         },
         "x"_a.noconvert(), "codes"_a.noconvert(), "classes"_a, "weight"_a.noconvert().none(), "offsets"_a.noconvert(),
         "table"_a.noconvert());
@@ -208,22 +208,33 @@ NB_MODULE(_core, m) {
     bind_categories<std::int32_t>(m);
     bind_categories<std::int64_t>(m);
     m.def(
-        "posterior",
-        [](Out<double> joint, Vector<double> fallback, bool as_log) {
-            const Index classes = Index(fallback.size()), rows = classes ? Index(joint.size()) / classes : 0;
-            require_size(joint, rows * classes);
+        "class_weights",
+        [](Codes codes, Index classes, Weights weight, Out<double> out) {
+            require_size(out, classes);
+            Rows r = rows(codes, weight, classes, Index(codes.size()));
             nb::gil_scoped_release release;
-            return posterior(joint.data(), rows, classes, fallback.data(), as_log);
+            class_weights(r, Index(codes.size()), out.data());
         },
-        "joint"_a.noconvert(), "fallback"_a.noconvert(), "as_log"_a);
+        "codes"_a.noconvert(), "classes"_a, "weight"_a.noconvert().none(), "out"_a.noconvert());
+    m.def(
+        "posterior",
+        [](Out<double> scores, Vector<double> added, Vector<double> fallback, bool as_log) {
+            const Index classes = Index(fallback.size()), rows = classes ? Index(scores.size()) / classes : 0;
+            require_size(scores, rows * classes);
+            require(added.size() == fallback.size(), "one number for each class");
+            nb::gil_scoped_release release;
+            return posterior(scores.data(), rows, classes, added.data(), fallback.data(), as_log);
+        },
+        "scores"_a.noconvert(), "added"_a.noconvert(), "fallback"_a.noconvert(), "as_log"_a);
     m.def(
         "most_probable",
-        [](Table joint, Index fallback, Out<Index> out) {
-            require(Index(out.size()) == Index(joint.shape(0)) && joint.shape(1) > 0, "output size");
+        [](Table scores, Vector<double> added, Index fallback, Out<Index> out) {
+            const Index rows = Index(scores.shape(0)), classes = Index(scores.shape(1));
+            require(Index(out.size()) == rows && Index(added.size()) == classes, "output size");
             nb::gil_scoped_release release;
-            most_probable(joint.data(), Index(joint.shape(0)), Index(joint.shape(1)), fallback, out.data());
+            most_probable(scores.data(), rows, classes, added.data(), fallback, out.data());
         },
-        "joint"_a.noconvert(), "fallback"_a, "out"_a.noconvert());
+        "scores"_a.noconvert(), "added"_a.noconvert(), "fallback"_a, "out"_a.noconvert());
 }
 
 }  // namespace suffice

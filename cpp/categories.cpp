@@ -74,18 +74,22 @@ Index category_range(Matrix<T> x, Index* lowest, Index* highest) {
 }
 
 template <class T>
-void category_counts(Matrix<T> x, Rows rows, const Index* offsets, double* table) {
+Index category_counts(Matrix<T> x, Rows rows, const Index* offsets, double* table) {
     const Index m = offsets[x.cols], cells = rows.classes * m;
     const Index size = std::max(block_rows, std::min<Index>(cells, 1 << 20)), blocks = (x.rows + size - 1) / size;
     const int threads = threads_for(x.rows * x.cols, blocks);
     std::vector<std::vector<double>> partial(threads, std::vector<double>(cells));
+    FirstPosition outside;
     auto work = [&](Index b, int slot) {
         const Index lo = b * size, hi = std::min(x.rows, lo + size);
         std::fill(partial[slot].begin(), partial[slot].end(), 0.0);
         double* __restrict count = partial[slot].data();
         for_entries(x, lo, hi, [&](Index i, Index j, T v) {
             const Index code = code_of(v);
-            if (code < 0) return;
+            if (std::uint64_t(code) >= std::uint64_t(offsets[j + 1] - offsets[j])) [[unlikely]] {
+                if (v == v) outside.report(i * x.cols + j);
+                return;
+            }
             count[rows.code[i] * m + offsets[j] + code] += rows.weight ? rows.weight[i] : 1.0;
         });
     };
@@ -93,6 +97,7 @@ void category_counts(Matrix<T> x, Rows rows, const Index* offsets, double* table
         for (Index at = 0; at < cells; ++at) table[at] += partial[slot][at];
     };
     for_blocks(blocks, threads, work, merge);
+    return outside.get();
 }
 
 template <class T>
@@ -145,7 +150,7 @@ Index category_scores(Matrix<T> x, const Index* offsets, const double* scores, I
 
 #define SUFFICE_INSTANTIATE(T)                                                \
     template Index category_range(Matrix<T>, Index*, Index*);                 \
-    template void category_counts(Matrix<T>, Rows, const Index*, double*);    \
+    template Index category_counts(Matrix<T>, Rows, const Index*, double*);   \
     template Index category_scores(Matrix<T>, const Index*, const double*, Index, Index, double*);
 SUFFICE_INSTANTIATE(double)
 SUFFICE_INSTANTIATE(float)

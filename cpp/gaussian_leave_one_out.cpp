@@ -17,7 +17,7 @@ SUFFICE_INLINE Without without(double x, double w, double weight, double mean, d
     const bool any = left > 1e-12 * weight;
     const double safe = any ? left : 1.0;
     double rest = (squares - w * off * off * (weight / safe)) / safe;
-    rest = rest > 0 ? rest : 0.0;
+    rest = rest > 1e-12 * squares ? rest : 0.0;  // what rounding leaves is nothing
     return {any ? mean - off * (w / safe) : 0.0, any ? rest : 0.0};
 }
 

@@ -47,6 +47,9 @@ struct Reading {
 // The threads a large call may use: SUFFICE_NUM_THREADS, else the CPUs this process may run on.
 int max_threads();
 
+// class_weights.cpp: the weight of each class's rows (classes,).
+void class_weights(Rows rows, Index n, double* out);
+
 // moments.cpp: weight, mean and centred squares (classes, cols) of every class and column.
 template <class T>
 Index moments(Matrix<T> x, Rows rows, double* weight, double* mean, double* squares);
@@ -70,8 +73,9 @@ Index sparse_totals(Sparse<T, I> x, Rows rows, Reading reading, double* total, S
 template <class T>
 Index category_range(Matrix<T> x, Index* lowest, Index* highest);
 // Weight of every class and category: table (classes, offsets[cols]), column j starting at offsets[j].
+// Reports a code outside its column's part of the table, or negative: it was not counted.
 template <class T>
-void category_counts(Matrix<T> x, Rows rows, const Index* offsets, double* table);
+Index category_counts(Matrix<T> x, Rows rows, const Index* offsets, double* table);
 // out[i, c] += Σ_j scores[offsets[j] + x_ij, c]; the last slot of a column is for codes beyond the known.
 // Reports a negative code: the caller knows whether it means missing.
 template <class T>
@@ -94,10 +98,10 @@ template <class T, class I>
 Index sparse_scores(Sparse<T, I> x, Reading reading, const double* coef, const double* absent, Index stride,
                     const double* intercept, Index classes, double* out);
 
-// posterior.cpp: turn each row of log p(x, y) into log p(y | x), or p(y | x), in place. A row in which
-// every class is impossible becomes `fallback` (classes,). Returns how many such rows there were.
-Index posterior(double* joint, Index rows, Index classes, const double* fallback, bool as_log);
-// The class of each row's largest entry, the first of equals; `fallback` where every class is impossible.
-void most_probable(const double* joint, Index rows, Index classes, Index fallback, Index* out);
+// posterior.cpp: turn each row of log p(x, y) = scores + added (classes,) into log p(y | x), or p(y | x), in
+// place. A row in which every class is impossible becomes `fallback` (classes,). Returns how many there were.
+Index posterior(double* scores, Index rows, Index classes, const double* added, const double* fallback, bool as_log);
+// The class of each row's largest scores + added, the first of equals; `fallback` where all are impossible.
+void most_probable(const double* scores, Index rows, Index classes, const double* added, Index fallback, Index* out);
 
 }  // namespace suffice

@@ -7,14 +7,18 @@
 namespace suffice {
 
 // Rows of one tile; `scratch` holds rows * classes values.
-SUFFICE_CLONES Index posterior_tile(double* __restrict joint, Index rows, Index classes, const double* fallback,
-                                    bool as_log, double* __restrict scratch) {
+SUFFICE_CLONES Index posterior_tile(double* __restrict scores, Index rows, Index classes,
+                                    const double* __restrict added, const double* fallback, bool as_log,
+                                    double* __restrict scratch) {
     constexpr double impossible = -std::numeric_limits<double>::infinity();
     Index lost = 0;
     for (Index i = 0; i < rows; ++i) {
-        double* row = joint + i * classes;
+        double* row = scores + i * classes;
         double top = impossible;
-        for (Index c = 0; c < classes; ++c) top = row[c] > top ? row[c] : top;
+        for (Index c = 0; c < classes; ++c) {
+            row[c] += added[c];
+            top = row[c] > top ? row[c] : top;
+        }
         if (top == impossible) {
             std::copy_n(fallback, classes, row);
             ++lost;
@@ -24,9 +28,9 @@ SUFFICE_CLONES Index posterior_tile(double* __restrict joint, Index rows, Index 
         for (Index c = 0; c < classes; ++c) row[c] -= top;
     }
 #pragma omp simd
-    for (Index k = 0; k < rows * classes; ++k) scratch[k] = vector_exp(joint[k]);
+    for (Index k = 0; k < rows * classes; ++k) scratch[k] = vector_exp(scores[k]);
     for (Index i = 0; i < rows; ++i) {
-        double* row = joint + i * classes;
+        double* row = scores + i * classes;
         const double* power = scratch + i * classes;
         double sum = 0;
         for (Index c = 0; c < classes; ++c) sum += power[c];
@@ -41,25 +45,28 @@ SUFFICE_CLONES Index posterior_tile(double* __restrict joint, Index rows, Index 
     return lost;
 }
 
-Index posterior(double* joint, Index rows, Index classes, const double* fallback, bool as_log) {
+Index posterior(double* scores, Index rows, Index classes, const double* added, const double* fallback, bool as_log) {
     const Index size = std::max<Index>(1, 2048 / std::max<Index>(1, classes)), tiles = (rows + size - 1) / size;
     const int threads = threads_for(rows * classes * 4, tiles);
     std::vector<std::vector<double>> scratch(threads, std::vector<double>(size * classes));
     std::atomic<Index> lost{0};
     for_blocks(tiles, threads, [&](Index b, int slot) {
         const Index lo = b * size, n = std::min(rows, lo + size) - lo;
-        lost += posterior_tile(joint + lo * classes, n, classes, fallback, as_log, scratch[slot].data());
+        lost += posterior_tile(scores + lo * classes, n, classes, added, fallback, as_log, scratch[slot].data());
     });
     return lost;
 }
 
-void most_probable(const double* joint, Index rows, Index classes, Index fallback, Index* out) {
+void most_probable(const double* scores, Index rows, Index classes, const double* added, Index fallback, Index* out) {
     const Index size = 4096, tiles = (rows + size - 1) / size;
     for_blocks(tiles, threads_for(rows * classes, tiles), [&](Index b, int) {
         for (Index i = b * size; i < std::min(rows, (b + 1) * size); ++i) {
-            const double* row = joint + i * classes;
-            const double* top = std::max_element(row, row + classes);
-            out[i] = *top == -std::numeric_limits<double>::infinity() ? fallback : top - row;
+            const double* row = scores + i * classes;
+            double top = -std::numeric_limits<double>::infinity();
+            Index best = fallback;
+            for (Index c = 0; c < classes; ++c)
+                if (row[c] + added[c] > top) top = row[c] + added[c], best = c;
+            out[i] = best;
         }
     });
 }

@@ -263,13 +263,13 @@ def gaussian(x, y, weight, labels, learn="mean", prior=None, variance="class", v
         strength = n + prior.strength
         grown = squares / 2 + prior.strength * n / strength * (mean - m) ** 2 / 2
         mean = (prior.strength * m + n * mean) / strength
-        if variance == "shared":
+        if not given and variance == "shared":
             a = prior.shape + n.sum(axis=0) / 2 + np.zeros(n.shape)
             b = scale + grown.sum(axis=0) + np.zeros(n.shape)
         else:
             a, b = prior.shape + n / 2, scale + grown
         # The joint mode: each mean that hangs on a variance contributes another σ to the density.
-        hanging = classes if variance == "shared" else 1
+        hanging = classes if not given and variance == "shared" else 1
         if given:
             spread = (np.zeros(n.shape) + variance) * (1 + 1 / strength if learn == "predictive" else 1)
         elif learn == "predictive":

@@ -28,6 +28,7 @@ _HOMES = {
     "suffice.model": ["Model"],
     "suffice.errors": [
         "ImpossibleRowWarning",
+        "InfiniteValueError",
         "InvalidDataError",
         "InvalidOptionError",
         "MismatchError",
@@ -35,6 +36,7 @@ _HOMES = {
         "NoDistributionError",
         "NoLinearFormError",
         "NotPartError",
+        "RefusedValueError",
         "SufficeError",
     ],
 }

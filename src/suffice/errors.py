@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 
 class SufficeError(Exception):
     """Anything that suffice itself refuses."""
@@ -11,8 +13,36 @@ class InvalidDataError(SufficeError, ValueError):
     """Rows, labels or weights that cannot be learned from."""
 
 
-class NegativeValueError(InvalidDataError):
+class RefusedValueError(InvalidDataError):
+    """A value that cannot be learned from, and where it stands."""
+
+    def __init__(self, what: str, value: object, row: int, column: int, advice: str = ""):
+        super().__init__(f"{what} Found {value} in row {row}, column {column}.{advice}")
+        self.what, self.value, self.row, self.column, self.advice = what, value, row, column, advice
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), (self.what, self.value, self.row, self.column, self.advice)
+
+    def further_down(self, rows: int) -> Self:
+        """The same of a table of which this one was a part, beginning `rows` rows down."""
+        return type(self)(self.what, self.value, self.row + rows, self.column, self.advice)
+
+    def of(self, whom: str) -> Self:  # noqa: ARG002  # only some errors name whom
+        """The same, saying to whom the data were passed."""
+        return self
+
+
+class InfiniteValueError(RefusedValueError):
+    """An infinite number."""
+
+
+class NegativeValueError(RefusedValueError):
     """A negative number where counts or category numbers are expected."""
+
+    def of(self, whom: str) -> Self:
+        """The same, saying to whom the data were passed."""
+        what = f"Negative values in data passed to {whom} (input X)."
+        return type(self)(what, self.value, self.row, self.column, self.advice)
 
 
 class InvalidOptionError(SufficeError, ValueError):

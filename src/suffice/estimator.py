@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,13 +15,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted, validate_data
 
-from suffice.errors import InvalidDataError, MismatchError, NegativeValueError
+from suffice.errors import InvalidDataError, MismatchError, RefusedValueError
 from suffice.families import Family, LinearForm, Table
 from suffice.model import Model, leave_one_out
 from suffice.priors import ClassPrior
 from suffice.statistics import ByClass
 from suffice.statistics.by_class import union_labels
-from suffice.tables import Array, Labels, Values, as_matrix, encode_labels
+from suffice.tables import Array, Values, as_matrix, encode_labels
 
 
 @dataclass(frozen=True)
@@ -197,17 +197,18 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         self._learned = learned
 
     def _summarize(
-        self, family: Family[Any], rows: Any, labels: Labels, weight: Any, onto: ByClass[Any] | None = None
+        self, family: Family[Any], rows: Any, labels: Values, weight: Any, onto: ByClass[Any] | None = None
     ) -> ByClass[Any]:
-        try:
+        with self._naming_itself():
             return family.summarize(rows, labels, weight, onto)
-        except NegativeValueError as error:
-            raise self._negative(error) from None
 
-    def _negative(self, error: NegativeValueError) -> NegativeValueError:
-        """The same in scikit-learn's words."""
-        found = str(error).partition("Found")
-        return NegativeValueError(f"Negative values in data passed to {type(self).__name__} (input X). Found{found[2]}")
+    @contextmanager
+    def _naming_itself(self) -> Iterator[None]:
+        """Let errors about values say, in scikit-learn's words, who was given them."""
+        try:
+            yield
+        except RefusedValueError as error:
+            raise error.of(type(self).__name__) from None
 
     @contextmanager
     def _unchanged_on_error(self) -> Iterator[None]:
@@ -231,18 +232,18 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
 
     # ---- reading input
 
-    def _check_X_y(self, X: Any, y: Any, reset: bool) -> tuple[Any, Labels]:
+    def _check_X_y(self, X: Any, y: Any, reset: bool) -> tuple[Any, Values]:
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
         rows = self._check_X(X, reset=reset)
         plain = isinstance(y, np.ndarray) and y.ndim == 1 and y.dtype.kind in "iubU"
-        if not plain and not isinstance(y, Labels):
+        if not plain:
             y = _check_y(y, multi_output=False, y_numeric=False, estimator=self)
-        check_consistent_length(rows, y) if rows.shape[0] != len(y) else None
-        labels = encode_labels(y)
-        if labels.values.dtype.kind in "fO":
-            check_classification_targets(labels.values)
-        return rows, labels
+            if y.dtype.kind in "fO":  # objects must sort before scikit-learn can judge them
+                check_classification_targets(y if y.dtype.kind == "f" else encode_labels(y).values)
+        if rows.shape[0] != len(y):
+            check_consistent_length(rows, y)
+        return rows, y
 
     def _check_X(self, X: Any, reset: bool = False) -> Any:
         """Read X; what needs no care passes at once, for scikit-learn's own checks take most of a millisecond."""
@@ -323,7 +324,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         C : ndarray of shape (n_samples, n_classes)
             Joint log-probabilities, classes in the order of `classes_`.
         """
-        return self._joint(X)[0]
+        return self._ask(Model.log_joint, X)
 
     def predict(self, X: Any) -> Values:
         """Return the most probable class of each row.
@@ -338,8 +339,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         C : ndarray of shape (n_samples,)
             Labels.
         """
-        joint, model = self._joint(X, keep=False)
-        return model.most_probable(joint)
+        return self._ask(Model.predict, X)
 
     def predict_log_proba(self, X: Any) -> Array:
         """Return log p(y | x) for each row and class.
@@ -354,8 +354,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         C : ndarray of shape (n_samples, n_classes)
             Log-probabilities, classes in the order of `classes_`.
         """
-        joint, model = self._joint(X, keep=False)
-        return model.normalize(joint, as_log=True).astype(self._result_type(X), copy=False)
+        return self._ask(Model.log_posterior, X)
 
     def predict_proba(self, X: Any) -> Array:
         """Return p(y | x) for each row and class.
@@ -370,22 +369,17 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         C : ndarray of shape (n_samples, n_classes)
             Probabilities, classes in the order of `classes_`.
         """
-        joint, model = self._joint(X, keep=False)
-        return model.normalize(joint, as_log=False).astype(self._result_type(X), copy=False)
+        return self._ask(Model.posterior, X)
 
-    def _joint(self, X: Any, keep: bool = True) -> tuple[Array, Model]:
+    def _ask(self, question: Callable[[Model, Any], Any], X: Any) -> Any:
+        """Ask the model about rows. Numbers stay float32 where both the training rows and these are."""
         learned = self._get_learned()
         rows = self._check_X(X)
-        try:
-            joint = learned.model.log_joint(rows)
-        except NegativeValueError as error:
-            raise self._negative(error) from None
-        return joint.astype(self._result_type(X), copy=False) if keep else joint, learned.model
-
-    def _result_type(self, X: Any) -> np.dtype[Any]:
-        """float32 stays float32 where both the training rows and these are."""
-        single = self._get_learned().dtype == np.float32 and getattr(X, "dtype", None) == np.float32
-        return np.dtype(np.float32 if single else np.float64)
+        with self._naming_itself():
+            answer = question(learned.model, rows)
+        if learned.dtype == np.float32 and answer.dtype == np.float64 and getattr(X, "dtype", None) == np.float32:
+            return answer.astype(np.float32)
+        return answer
 
     def leave_one_out(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Array:
         """Return log p(y | x_i) of each training row under the model of all other rows, exactly.
@@ -410,7 +404,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         learned = self._get_learned()
         rows, labels = self._check_X_y(X, y, reset=False)
         joint = leave_one_out(learned.statistics, learned.family, learned.prior, rows, labels, sample_weight)
-        return learned.model.normalize(joint, as_log=True)
+        return learned.model.normalize(joint, np.zeros(joint.shape[1]), as_log=True)
 
     def linear_form(self) -> LinearForm:
         """Return `coef` and `intercept` of the log-odds; an error says why where they are not linear in x.

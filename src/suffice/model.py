@@ -15,7 +15,7 @@ from suffice.errors import ImpossibleRowWarning, InvalidDataError, MismatchError
 from suffice.families import Distribution, Family, LinearForm, Table
 from suffice.priors import ClassPrior
 from suffice.statistics import ByClass
-from suffice.tables import Array, Categories, Values, as_matrix, as_weight, encode_labels
+from suffice.tables import Array, Values, as_weight, clear_residue, encode_labels, select
 
 
 @dataclass(frozen=True)
@@ -56,33 +56,36 @@ class Model:
 
     def log_joint(self, x: Any) -> Array:
         """Log p(x, y) of every row and class, (rows, classes); missing entries are summed out."""
+        return np.asarray(self.log_conditional(x) + self.log_prior)
+
+    def log_conditional(self, x: Any) -> Array:
+        """Log p(x | y) of every row and class, (rows, classes)."""
         out: Array | None = None
         for columns, distribution in zip(self.columns, self.distributions, strict=True):
-            block = distribution.log_density(_read(x) if columns is None else _read(x[:, columns]))
+            block = distribution.log_density(distribution.read(x if columns is None else select(x, columns)))
             out = block if out is None else out + block
         assert out is not None, "a model has at least one block"
-        out += self.log_prior
         return out
 
     def log_posterior(self, x: Any) -> Array:
         """Log p(y | x), by log-sum-exp. A row impossible under every class gets the prior, with a warning."""
-        return self.normalize(self.log_joint(x), as_log=True)
+        return self.normalize(self.log_conditional(x), self.log_prior, as_log=True)
 
     def posterior(self, x: Any) -> Array:
         """p(y | x)."""
-        return self.normalize(self.log_joint(x), as_log=False)
+        return self.normalize(self.log_conditional(x), self.log_prior, as_log=False)
 
-    def normalize(self, joint: Array, as_log: bool) -> Array:
-        """Turn log p(x, y) into p(y | x) or its log, in place."""
-        lost = _core.posterior(joint, self._fallback, as_log)
+    def normalize(self, scores: Array, added: Array, as_log: bool) -> Array:
+        """Turn log p(x, y) = scores + added (classes,) into p(y | x) or its log, in place."""
+        lost = _core.posterior(scores, added, self._fallback, as_log)
         if lost:
             warnings.warn(
-                f"{lost} of {len(joint)} rows have probability zero under every class; they get the class prior. "
+                f"{lost} of {len(scores)} rows have probability zero under every class; they get the class prior. "
                 "Smoothing (a prior, alpha > 0) avoids this.",
                 ImpossibleRowWarning,
                 stacklevel=3,
             )
-        return joint
+        return scores
 
     @cached_property
     def _fallback(self) -> Array:
@@ -91,13 +94,10 @@ class Model:
         return np.ascontiguousarray(self.log_prior if known else np.zeros(len(self.labels)))
 
     def predict(self, x: Any) -> Values:
-        """The most probable label of each row; of equals, the first."""
-        return self.most_probable(self.log_joint(x))
-
-    def most_probable(self, joint: Array) -> Values:
-        """The label of each row's largest entry; where every class is impossible, the one likeliest a priori."""
-        out = np.empty(len(joint), dtype=np.int64)
-        _core.most_probable(joint, int(np.argmax(self._fallback)), out)
+        """The most probable label of each row: of equals the first; of impossible ones the likeliest a priori."""
+        scores = self.log_conditional(x)
+        out = np.empty(len(scores), dtype=np.int64)
+        _core.most_probable(scores, self.log_prior, int(np.argmax(self._fallback)), out)
         return self.labels[out]
 
     def log_density(self, x: Any) -> Array:
@@ -111,7 +111,7 @@ class Model:
     def linear(self) -> LinearForm:
         """Coefficients and intercepts of the log-odds, where they are linear in x."""
         coef = np.concatenate([d.linear()[0] for d in self.distributions], axis=1)
-        if self.columns != (None,):
+        if self.columns[0] is not None:
             order = np.argsort(np.concatenate([np.atleast_1d(c) for c in self.columns]))
             coef = coef[:, order]
         intercept = self.log_prior + sum(d.linear()[1] for d in self.distributions)
@@ -137,7 +137,7 @@ class Model:
                 raise MismatchError(f"No class {label!r}: the classes are {classes}")
             codes = np.full(n, known[0], dtype=np.int32)
         parts = [d.sample(codes, rng) for d in self.distributions]
-        if self.columns == (None,):
+        if self.columns[0] is None:
             return parts[0], self.labels[codes]
         order = np.argsort(np.concatenate([np.atleast_1d(c) for c in self.columns]))
         return np.concatenate(parts, axis=1)[:, order], self.labels[codes]
@@ -150,10 +150,6 @@ class Model:
             at = range(distribution.n_columns) if columns is None else np.atleast_1d(columns)
             out += distribution.tables(self.labels, [f"x{j}" if names is None else str(names[j]) for j in at])
         return out
-
-
-def _read(x: Any) -> Any:
-    return x if isinstance(x, (np.ndarray, Categories)) or hasattr(x, "tocsr") else as_matrix(x)
 
 
 def leave_one_out(
@@ -178,6 +174,6 @@ def leave_one_out(
         )
     rest = np.repeat(statistics.weight[None], len(codes), axis=0)
     rest[np.arange(len(codes)), codes] -= 1.0 if w is None else w
-    rest[rest < 1e-12 * statistics.weight] = 0.0
+    clear_residue(rest, statistics.weight)
     out = family.leave_one_out(statistics.statistic, x, codes, w)
     return np.asarray(out + prior.log(rest))

@@ -19,7 +19,7 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features, va
 
 from suffice.estimator import GenerativeClassifier
 from suffice.families import Bernoulli, Categorical, Complement, Family, Gaussian, Multinomial, Poisson
-from suffice.families.linear import LinearDistribution
+from suffice.families.linear import log
 from suffice.priors import Beta, ClassPrior, Dirichlet, Gamma
 from suffice.tables import Array, Categories, Values, as_categories, is_table
 
@@ -169,8 +169,7 @@ class _DiscreteNB(GenerativeClassifier):
     def feature_log_prob_(self) -> Any:
         """Log-probability of each column in each class."""
         distribution = self._get_learned().model.distributions[0]
-        assert isinstance(distribution, LinearDistribution)
-        return distribution.present
+        return log(distribution.probability)  # type: ignore[attr-defined]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -318,6 +317,11 @@ class ComplementNB(_CountsNB):
         """Log-probability of each class."""
         learned = self._get_learned()
         return replace(learned.prior, ignored=False).log(learned.statistics.weight)
+
+    @property
+    def feature_log_prob_(self) -> Array:
+        """The weights."""
+        return self._get_learned().model.distributions[0].weight  # type: ignore[attr-defined]
 
     @property
     def feature_all_(self) -> Array:

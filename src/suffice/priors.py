@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from suffice.errors import InvalidOptionError
 from suffice.statistics import Moments, Totals
-from suffice.tables import Array
+from suffice.tables import Array, clear_residue
 
 Learn: TypeAlias = Literal["mle", "map", "mean", "predictive"]
 Number: TypeAlias = float | Array
@@ -43,17 +43,21 @@ class Beta:
 
     def update(self, totals: Totals) -> Beta:
         """Count successes Σ x and failures Σ (1 − x) in."""
-        failures = np.maximum(totals.weight - totals.total, 0.0)  # rounding may leave −1e-16
+        failures = clear_residue(np.asarray(totals.weight - totals.total), totals.weight)
         return Beta(self.a + totals.total, self.b + failures)
+
+    def flipped(self) -> Beta:
+        """The same of 1 − θ, to all its digits where θ is near 1."""
+        return Beta(self.b, self.a)
 
     def mean(self) -> Array:
         """A / (a + b), or ½ where nothing is known at all."""
         return _ratio(self.a, self.a + self.b, 0.5)
 
     def mode(self) -> Array:
-        """(a − 1) / (a + b − 2), kept inside [0, 1]; the mean where the density has no single peak."""
-        peak = _ratio(np.maximum(self.a - 1.0, 0.0), self.a + self.b - 2.0, 0.0)
-        return np.where(np.asarray(self.a + self.b) > 2.0, np.clip(peak, 0.0, 1.0), self.mean())
+        """(a − 1) / (a + b − 2), an end where only there is a peak; the mean where there is no single one."""
+        up, down = np.maximum(np.asarray(self.a) - 1.0, 0.0), np.maximum(np.asarray(self.b) - 1.0, 0.0)
+        return _ratio(up, up + down, self.mean())
 
 
 def sum_outcomes(counts: Array) -> Array:
@@ -172,9 +176,9 @@ class NormalInverseGamma:
             )
         return np.asarray(_known(self.scale) / (self.shape - 1.0))
 
-    def variance_mode(self) -> Array:
-        """The variance at the joint mode, scale / (shape + 3/2)."""
-        return np.asarray(_known(self.scale) / (self.shape + 1.5))
+    def variance_mode(self, means: int = 1) -> Array:
+        """The variance at the joint mode with this many means: scale / (shape + 1 + means/2)."""
+        return np.asarray(_known(self.scale) / (self.shape + 1.0 + 0.5 * means))
 
 
 def _known(value: Number | None) -> Array:
@@ -238,7 +242,7 @@ class ClassPrior:
         elif self.rule == "uniform":
             return np.full(weight.shape, -np.log(classes))
         else:
-            with np.errstate(divide="ignore"):
+            with np.errstate(divide="ignore", invalid="ignore"):
                 total = np.log(weight.sum(axis=-1, keepdims=True))
                 return np.where(weight > 0, np.log(weight) - total, -np.inf)
         with np.errstate(divide="ignore"):

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.errors import InvalidDataError, NegativeValueError
+from suffice.errors import InfiniteValueError, InvalidDataError, NegativeValueError
 
 Array: TypeAlias = NDArray[np.float64]
 Codes: TypeAlias = NDArray[np.int32]
@@ -109,9 +109,19 @@ def _as_csr(x: Any) -> Any:
     return x
 
 
+def select(x: Any, columns: Any) -> Any:
+    """Some columns of a table, by position."""
+    if hasattr(x, "iloc"):
+        return x.iloc[:, columns]
+    if not hasattr(x, "shape"):
+        x = np.asarray(x, dtype=object)
+    return x[:, columns]
+
+
 def chunks(x: Any, codes: Codes, weight: Array | None, cells: int = 1 << 23) -> Iterator[tuple[Any, Codes, Any]]:
     """Cut rows into pieces of about `cells` entries, so that working copies stay small."""
-    rows = max(1, cells // max(1, x.shape[1]))
+    entries = x.nnz / max(1, x.shape[0]) if is_sparse(x) else x.shape[1]
+    rows = max(1, int(cells / max(1, entries)))
     for lo in range(0, max(1, x.shape[0]), rows):
         piece = slice(lo, lo + rows)
         yield x[piece], codes[piece], None if weight is None else weight[piece]
@@ -125,12 +135,10 @@ def refuse_at(position: int, x: Any) -> None:
         raise InvalidDataError("The sparse matrix is malformed: it stores a column index outside its shape")
     row, column = divmod(position, x.shape[1])
     found = x[row, column]
-    where = f"Found {found} in row {row}, column {column}."
     if np.isinf(found):
-        raise InvalidDataError(
-            f"Input X contains infinity or a value too large for {x.dtype!r}. {where} NaN is accepted as missing."
-        )
-    raise NegativeValueError(f"Negative values in data passed as counts or category numbers. {where}")
+        what = f"Input X contains infinity or a value too large for {x.dtype!r}."
+        raise InfiniteValueError(what, found, row, column, " NaN is accepted as missing.")
+    raise NegativeValueError("Negative values in data passed as counts or category numbers.", found, row, column)
 
 
 # ---------------------------------------------------------------------------------- labels and weights
@@ -287,9 +295,10 @@ def as_weight(weight: Any, n: int) -> Array | None:
     return array
 
 
-def class_weight(codes: Codes, classes: int, weight: Array | None) -> Array:
-    """Sum the weights of each class's rows."""
-    return np.bincount(codes, weights=weight, minlength=classes).astype(np.float64)
+def clear_residue(rest: Array, whole: Array) -> Array:
+    """What is left of `whole`, with what only rounding left of it set to 0, in place."""
+    rest[rest < 1e-12 * np.abs(whole)] = 0.0
+    return rest
 
 
 # ------------------------------------------------------------------------------------------ categories
@@ -305,6 +314,9 @@ class Categories:
 
     codes: NDArray[Any]
     keys: tuple[Values, ...] | None
+
+    def __getitem__(self, rows: Any) -> Categories:
+        return Categories(self.codes[rows], self.keys)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -10,10 +10,10 @@ import numpy as np
 
 from suffice.errors import InvalidDataError
 from suffice.families.family import Distribution, Family
-from suffice.families.linear import LinearDistribution, log, refuse_infinite
+from suffice.families.linear import LinearDistribution, LinearScores, finite, log, refuse_infinite
 from suffice.priors import Beta
 from suffice.statistics import ByClass, Totals
-from suffice.tables import Array, Codes, is_sparse
+from suffice.tables import Array, Codes, clear_residue, is_sparse
 
 
 @dataclass(frozen=True, repr=False)
@@ -54,16 +54,24 @@ class Bernoulli(Family[Totals]):
 
     def estimate(self, totals: Totals) -> Distribution:
         """θ = Σx/n, (Σx + a − 1)/(n + a + b − 2) or (Σx + a)/(n + a + b)."""
-        p = self._probability(totals)
-        return BernoulliDistribution(p, 1.0 - p, self.threshold)
+        return BernoulliDistribution(*self._probabilities(totals), self.threshold)
 
-    def _probability(self, totals: Totals) -> Array:
+    def _probabilities(self, totals: Totals) -> tuple[Array, Array]:
+        """θ and 1 − θ."""
         posterior = (self.prior or Beta(0.0, 0.0)).update(totals)
-        return posterior.mode() if self.learn == "map" else posterior.mean()
+        if self.learn == "map":
+            return posterior.mode(), posterior.flipped().mode()
+        return posterior.mean(), posterior.flipped().mean()
 
     def leave_one_out(self, totals: Totals, x: Any, codes: Codes, weight: Array | None) -> Array:
         """Only the row's own class changes; rows of one class and weight share most of the work."""
-        return self._with_own_class(totals, x, codes, weight)
+        values = x.data if is_sparse(x) else x
+        if self.threshold is None and ((values > 0) & (values < 1)).any():
+            return super().leave_one_out(totals, x, codes, weight)
+        out = self.estimate(totals).log_density(x)
+        own = self.own_log_density(totals, x, codes, np.ones(len(codes)) if weight is None else weight)
+        out[np.arange(len(codes)), codes] = own
+        return out
 
     def own_log_density(self, totals: Totals, x: Any, codes: Codes, weight: Array) -> Array:
         """Estimate each (class, weight) twice, without a true and without a false entry; then choose."""
@@ -74,11 +82,10 @@ class Bernoulli(Family[Totals]):
             own = totals.take(np.array([int(c)]))
             seen = np.broadcast_to(own.weight, own.total.shape)
             # Where no true (or false) row was counted, no row asks for the estimate without it.
-            without_true = Totals(np.maximum(seen - w, 0.0), np.maximum(own.total - w, 0.0))
-            failures = np.maximum(seen - own.total - w, 0.0)
-            without_false = Totals(failures + own.total, own.total)
-            true, false = self._probability(without_true), self._probability(without_false)
-            out[rows] = BernoulliDistribution(true, 1.0 - false, self.threshold).log_density(x[rows])[:, 0]
+            without_true = Totals(clear_residue(seen - w, seen), clear_residue(own.total - w, seen))
+            without_false = Totals(clear_residue(seen - own.total - w, seen) + own.total, own.total)
+            true, false = self._probabilities(without_true)[0], self._probabilities(without_false)[1]
+            out[rows] = BernoulliDistribution(true, false, self.threshold).log_density(x[rows])[:, 0]
         return out
 
 
@@ -92,14 +99,15 @@ class BernoulliDistribution(LinearDistribution):
     title = "p(x = 1 | y)"
 
     @cached_property
-    def present(self) -> Array:
-        """Log θ."""
-        return log(self.probability)
+    def scores(self) -> LinearScores:
+        """Coef = log θ − log (1 − θ), absent = log (1 − θ)."""
+        absent = finite(log(self.complement))
+        return LinearScores(finite(log(self.probability)) - absent, absent)
 
     @cached_property
-    def absent(self) -> Array:
-        """Log (1 − θ)."""
-        return log(self.complement)
+    def vetoes(self) -> LinearScores | None:
+        """A true entry where θ is 0, a false one where it is 1."""
+        return LinearScores.vetoing(self.probability <= 0, self.complement <= 0)
 
     @property
     def parameter(self) -> Array:

@@ -16,7 +16,7 @@ from suffice.families.family import Distribution, Family, Table, pack
 from suffice.families.linear import log
 from suffice.priors import Dirichlet
 from suffice.statistics import Counts
-from suffice.tables import Array, Categories, Codes, Values, as_categories, refuse_at
+from suffice.tables import Array, Categories, Codes, Values, as_categories, clear_residue, refuse_at
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,7 +48,7 @@ class Categorical(Family[Counts]):
             return counts
         return counts.resized(np.broadcast_to(np.asarray(self.min_categories, np.int64), counts.sizes.shape))
 
-    def estimate(self, counts: Counts) -> Distribution:
+    def estimate(self, counts: Counts) -> CategoricalDistribution:
         """θ_k = n_k / n, (n_k + α − 1) / Σ(n + α − 1) or (n_k + α) / Σ(n + α)."""
         counts = self.domain(counts)
         prior = self.prior or Dirichlet(0.0)
@@ -65,24 +65,38 @@ class Categorical(Family[Counts]):
         return CategoricalDistribution(counts, theta, unseen)
 
     def leave_one_out(self, counts: Counts, x: Any, codes: Codes, weight: Array | None) -> Array:
-        """Only the row's own class changes. The categories stay those of all rows."""
-        x, out = x.codes, self.estimate(counts).log_density(x)
-        counts = self.domain(counts)
-        alpha = 0.0 if self.prior is None else float(np.mean(self.prior.alpha))
-        alpha = max(alpha - 1.0, 0.0) if self.learn == "map" else alpha
-        observed = _sum_columns(counts, counts.weight)
+        """Only the row's own class changes, and there one category. Which categories exist does not change."""
+        distribution = self.estimate(counts)
+        out = distribution.log_density(x)
+        numbers = distribution.numbered(x)
+        counts = distribution.counts
+        updated = counts.weight + (0.0 if self.prior is None else self.prior.alpha)
+        if not updated.size:
+            return out
         weight = np.ones(len(codes)) if weight is None else weight
-        for lo in range(0, len(codes), 1 << 15):
-            part = slice(lo, lo + (1 << 15))
+        for lo in range(0, len(codes), 1 << 14):
+            part = slice(lo, lo + (1 << 14))
             with np.errstate(invalid="ignore"):
-                k = np.where(np.isnan(x[part]), -1, x[part]).astype(np.int64)
-            own, w, gaps = codes[part], weight[part, None], k < 0
-            n_k = counts.weight[own[:, None], counts.offsets[:-1] + np.maximum(k, 0)]
-            left = np.maximum(n_k - w, 0.0) + alpha
-            norm = np.maximum(observed[own] - w, 0.0) + alpha * counts.sizes
-            share = np.divide(left, norm, out=np.zeros_like(left), where=norm > 0)
-            out[np.arange(lo, lo + len(own)), own] = np.where(gaps, 0.0, log(share)).sum(axis=1)
+                k = np.where(np.isnan(numbers[part]), -1, numbers[part]).astype(np.int64)
+            own, w = codes[part], weight[part, None]
+            at = np.minimum(counts.offsets[:-1] + np.maximum(k, 0), updated.shape[1] - 1)
+            share = _share_without(counts, updated, own, at, w)
+            if self.learn == "map":
+                peaks = np.maximum(updated - 1.0, 0.0)
+                change = peaks[own[:, None], at] - np.maximum(updated[own[:, None], at] - w - 1.0, 0.0)
+                peak_share = _share_without(counts, peaks, own, at, change)
+                share = np.where(np.isnan(peak_share), share, peak_share)
+            terms = np.where(k < 0, 0.0, log(np.where(np.isnan(share), 0.0, share)))
+            out[np.arange(lo, lo + len(own)), own] = terms.sum(axis=1)
         return out
+
+
+def _share_without(counts: Counts, table: Array, own: Codes, at: NDArray[Any], removed: Array) -> Array:
+    """(t_k − removed) / (Σ t − removed) for each row's class and categories; NaN where nothing is left."""
+    entry, total = table[own[:, None], at], _sum_columns(counts, table)[own]
+    left = clear_residue(np.asarray(entry - removed), entry)
+    norm = clear_residue(np.asarray(total - removed), total)
+    return np.divide(left, norm, out=np.full(left.shape, np.nan), where=norm > 0)
 
 
 def _sum_columns(counts: Counts, table: Array) -> Array:
@@ -115,9 +129,13 @@ class CategoricalDistribution(Distribution):
         impossible = table <= 0
         return offsets, pack(np.where(impossible, 0.0, log(table))), pack(impossible.astype(np.float64))
 
+    def read(self, x: Any) -> Categories:
+        """Number the categories of each column."""
+        return as_categories(x)
+
     def log_density(self, x: Any) -> Array:
         """Log p(x | y) of every row under every class, (rows, classes)."""
-        codes = self._numbered(as_categories(x))
+        codes = self.numbered(as_categories(x))
         offsets, scores, impossible = self._kernel_tables
         classes = len(self.probability)
         out = np.zeros((codes.shape[0], classes))
@@ -130,7 +148,7 @@ class CategoricalDistribution(Distribution):
             out[vetoes > 0] = -np.inf
         return out
 
-    def _numbered(self, x: Categories) -> NDArray[Any]:
+    def numbered(self, x: Categories) -> NDArray[Any]:
         """The codes of `x` as this model numbers its categories; unknown ones beyond the last."""
         known = self.counts.keys
         if x.keys is None and known is None:
@@ -139,6 +157,8 @@ class CategoricalDistribution(Distribution):
                 if infinite.any():
                     refuse_at(int(np.argmax(infinite)), x.codes)
             return x.codes
+        if x.keys is None and not (x.codes >= 0).any():  # nothing but missing entries
+            return np.full(x.codes.shape, -1, dtype=np.int32)
         if known is None or x.keys is None:
             before, now = ("numbers", "strings") if known is None else ("strings", "numbers")
             raise MismatchError(f"The categories were {before} in training and are {now} here")
@@ -178,9 +198,12 @@ class CategoricalDistribution(Distribution):
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> NDArray[Any]:
         """Draw rows of categories: numbers, or objects where the categories have names."""
-        named = self.counts.keys is not None
-        out = np.empty((len(codes), len(self.counts.sizes)), dtype=object if named else np.int64)
+        kind = np.int64 if self.counts.keys is None else object
+        out = np.empty((len(codes), len(self.counts.sizes)), dtype=kind if self.counts.sizes.all() else object)
         for j, p in enumerate(self.counts.columns(self.probability)):
+            if not self.counts.sizes[j]:  # a column in which nothing was ever seen
+                out[:, j] = None
+                continue
             reached = np.cumsum(p, axis=1)[codes]
             drawn = (rng.random((len(codes), 1)) * reached[:, -1:] >= reached[:, :-1]).sum(axis=1)
             out[:, j] = self.counts.keys[j][drawn] if self.counts.keys is not None else drawn

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
+from suffice.errors import InvalidOptionError
 from suffice.families.family import Distribution, Family
-from suffice.families.linear import LinearDistribution, add_up, gather
+from suffice.families.linear import LinearDistribution, LinearScores, add_up, gather
 from suffice.priors import Dirichlet
 from suffice.statistics import Totals
 from suffice.tables import Array, Codes
@@ -27,6 +29,11 @@ class Complement(Family[Totals]):
     kind: ClassVar = Totals
     weak_prior: ClassVar = Dirichlet(1.0)
     separable: ClassVar = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.learn in ("map", "predictive"):
+            raise InvalidOptionError(f"Complement: learn={self.learn!r} has no meaning, it scores smoothed shares")
 
     def estimate(self, totals: Totals) -> Distribution:
         """−log of the complement's smoothed share of each word, (classes, columns)."""
@@ -77,10 +84,12 @@ class ComplementScores(LinearDistribution):
     weight: Array
     title = "weight"
 
-    @property
-    def present(self) -> Array:
-        """The weights."""
-        return self.weight
+    @cached_property
+    def scores(self) -> LinearScores:
+        """Coef = the weights."""
+        return LinearScores(self.weight)
+
+    vetoes = None
 
     @property
     def parameter(self) -> Array:

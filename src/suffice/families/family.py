@@ -48,10 +48,10 @@ class Table:
     values: Array
 
     def __str__(self) -> str:
-        cells = [[f"{v:.6g}" for v in row] for row in np.atleast_2d(self.values)]
+        cells = [[f"{v:.6g}" for v in row] for row in self.values]
         heads = [str(c) for c in self.columns]
         first = max([len(self.title), *(len(str(r)) for r in self.rows)])
-        widths = [max(len(h), *(len(row[j]) for row in cells)) for j, h in enumerate(heads)]
+        widths = [max([len(h), *(len(row[j]) for row in cells)]) for j, h in enumerate(heads)]
         line = [self.title.ljust(first), *(h.rjust(w) for h, w in zip(heads, widths, strict=True))]
         lines = ["  ".join(line)]
         for name, row in zip(self.rows, cells, strict=True):
@@ -61,6 +61,10 @@ class Table:
 
 class Distribution(ABC):
     """A fitted p(x | y) over a block of columns, for every class at once."""
+
+    def read(self, x: Any) -> Any:
+        """Bring columns into the form `log_density` reads."""
+        return as_matrix(x)
 
     @abstractmethod
     def log_density(self, x: Any) -> Array:

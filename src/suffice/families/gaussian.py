@@ -52,6 +52,11 @@ class Gaussian(Family[Moments]):
         if not self.var_smoothing >= 0:
             raise InvalidOptionError(f"var_smoothing must be ≥ 0, found {self.var_smoothing}")
 
+    @property
+    def _whose(self) -> str:
+        """Whose the variances are: "class", "shared" or "given"."""
+        return self.variance if isinstance(self.variance, str) else "given"
+
     def epsilon(self, moments: Moments) -> float:
         """What is added to every variance: var_smoothing · the largest variance over all classes."""
         largest = moments.pooled().variance.max(initial=0.0) if self.var_smoothing else 0.0
@@ -59,7 +64,7 @@ class Gaussian(Family[Moments]):
 
     def estimate(self, moments: Moments) -> Distribution:
         """Means and variances by maximum likelihood, or those of the normal-inverse-gamma posterior."""
-        shared, given = self.variance == "shared", not isinstance(self.variance, str)
+        shared, given = self._whose == "shared", self._whose == "given"
         if self.prior is None:
             mean, variance = moments.mean, self._likeliest_variance(moments)
         else:
@@ -68,25 +73,25 @@ class Gaussian(Family[Moments]):
             if self.learn == "predictive":
                 known = np.asarray(self.variance) if given else posterior.scale / posterior.shape
                 spread = known * (1.0 + np.divide(1.0, strength, out=np.zeros_like(strength), where=strength > 0))
-                spread = self._positive(spread + self.epsilon(moments), moments)
                 if given:
-                    return GaussianDistribution(mean, spread, 0)
+                    return GaussianDistribution(mean, self._positive(spread, moments), 0)
+                spread = self._positive(spread + self.epsilon(moments), moments)
                 freedom = np.broadcast_to(2.0 * np.asarray(posterior.shape), mean.shape)
                 return StudentDistribution(mean, spread, freedom, shared)
             if given:
                 variance = np.asarray(self.variance, dtype=np.float64)
             else:
-                variance = posterior.variance_mode() if self.learn == "map" else posterior.variance_mean()
+                means = len(mean) if shared else 1
+                variance = posterior.variance_mode(means) if self.learn == "map" else posterior.variance_mean()
         if not given:
             variance = variance + self.epsilon(moments)
-        columns = moments.mean.shape[-1]
-        free = {"class": mean.size, "shared": columns}.get(str(self.variance), 0)
+        free = {"class": mean.size, "shared": mean.shape[-1], "given": 0}[self._whose]
         return GaussianDistribution(mean, self._positive(variance, moments), free)
 
     def _likeliest_variance(self, moments: Moments) -> Array:
-        if not isinstance(self.variance, str):
+        if self._whose == "given":
             return np.asarray(self.variance, dtype=np.float64)
-        if self.variance == "class":
+        if self._whose == "class":
             return moments.variance
         weight = moments.weight.sum(axis=0, keepdims=True)
         within = moments.squares.sum(axis=0, keepdims=True)
@@ -103,7 +108,7 @@ class Gaussian(Family[Moments]):
 
     def leave_one_out(self, moments: Moments, x: Any, codes: Codes, weight: Array | None) -> Array:
         """By one native pass for maximum likelihood with a variance for each class."""
-        if self.prior is not None or self.variance != "class":
+        if self.prior is not None or self._whose != "class":
             return super().leave_one_out(moments, x, codes, weight)
         out = np.empty((x.shape[0], len(moments.mean)))
         weights, mean, squares = (np.ascontiguousarray(a) for a in (moments.weight, moments.mean, moments.squares))

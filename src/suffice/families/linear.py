@@ -17,44 +17,31 @@ from suffice.tables import Array, Values, is_sparse, refuse_at
 
 
 class LinearDistribution(Distribution):
-    """log p(x | y) = Σ_j absent_j + x_j (present_j − absent_j), missing entries left out, plus a shared part.
+    """log p(x | y) = Σ_j absent_j + x_j · coef_j, missing entries left out, plus what all classes share.
 
-    `present` is log p(x_j = 1 | y) and `absent` log p(x_j = 0 | y), (classes, columns), zero for the
-    multinomial; both may be −inf. Products of 0 and −inf are avoided by keeping the finite parts and the
-    impossible ones, the vetoes, in tables of their own.
+    `absent` is log p(x_j = 0 | y), zero for the multinomial, and `coef` what each unit of x_j adds;
+    (classes, columns) each. Where one would be infinite the finite part is kept here and the
+    impossible one in `vetoes`: products of 0 and −inf are NaN.
     """
 
     threshold: float | None = None  # where given, x_j is read as the truth of x_j > threshold
 
     @property
     @abstractmethod
-    def present(self) -> Array:
-        """Log p(x_j = 1 | y) up to what all classes share."""
+    def scores(self) -> LinearScores:
+        """The finite parts."""
 
     @property
-    def absent(self) -> Array | None:
-        """Log p(x_j = 0 | y), None for zero."""
-        return None
-
-    @cached_property
-    def _scores(self) -> _LinearScores:
-        return _LinearScores(_finite(self.present), None if self.absent is None else _finite(self.absent))
-
-    @cached_property
-    def _vetoes(self) -> _LinearScores | None:
-        """The number of impossible entries is linear in x as well."""
-        present = np.isinf(self.present)
-        absent = None if self.absent is None else np.isinf(self.absent)
-        if not present.any() and (absent is None or not absent.any()):
-            return None
-        return _LinearScores(present.astype(np.float64), None if absent is None else absent.astype(np.float64))
+    @abstractmethod
+    def vetoes(self) -> LinearScores | None:
+        """How many entries are impossible, which is linear in x as well; None where all are possible."""
 
     def log_density(self, x: Any) -> Array:
         """Log p(x | y) of every row under every class, (rows, classes)."""
-        out = self._scores.of(x, self.threshold)
+        out = self.scores.of(x, self.threshold)
         out += self._shared(x)
-        if self._vetoes is not None:
-            out[self._vetoes.of(x, self.threshold) > 1e-12] = -np.inf
+        if self.vetoes is not None:
+            out[self.vetoes.of(x, self.threshold) > 1e-12] = -np.inf
         return out
 
     def _shared(self, x: Any) -> Array | float:  # noqa: ARG002  # the Poisson looks at x
@@ -62,12 +49,12 @@ class LinearDistribution(Distribution):
         return 0.0
 
     def linear(self) -> tuple[Array, Array]:
-        """The differences present − absent and the sum of absent."""
-        if self._vetoes is not None:
+        """The coefficients and the sum of absent."""
+        if self.vetoes is not None:
             raise NoLinearFormError(
                 "Some probabilities are zero, so some coefficients would be infinite: smooth with a prior"
             )
-        return self._scores.coef, self._scores.intercept
+        return self.scores.coef, self.scores.intercept
 
     @property
     @abstractmethod
@@ -86,19 +73,28 @@ class LinearDistribution(Distribution):
         return [Table(self.title, list(names), [str(label) for label in labels], self.parameter.T)]
 
 
-class _LinearScores:
-    """intercept + x · coefᵀ, leaving out missing entries; coef = present − absent, intercept = Σ_j absent_j."""
+class LinearScores:
+    """intercept + x · coefᵀ with intercept = Σ_j absent_j, missing entries left out of both sums."""
 
-    def __init__(self, present: Array, absent: Array | None):
-        self.coef = present if absent is None else present - absent
+    def __init__(self, coef: Array, absent: Array | None = None):
+        self.coef = coef
         self.absent = absent
-        self.intercept = np.zeros(len(present)) if absent is None else absent.sum(axis=1)
+        self.intercept = np.zeros(len(coef)) if absent is None else absent.sum(axis=1)
 
     @cached_property
     def _packed(self) -> tuple[Array, Array | None]:
         return pack(self.coef), None if self.absent is None else pack(self.absent)
 
+    @classmethod
+    def vetoing(cls, present: NDArray[np.bool_], absent: NDArray[np.bool_] | None = None) -> LinearScores | None:
+        """Count impossible entries: where x_j = 1 is, and where x_j = 0 is. None if neither ever is."""
+        if not present.any() and (absent is None or not absent.any()):
+            return None
+        one = present.astype(np.float64)
+        return cls(one) if absent is None else cls(one - absent, absent.astype(np.float64))
+
     def of(self, x: Any, threshold: float | None) -> Array:
+        """The scores of every row, (rows, classes)."""
         return self._sparse(x, threshold) if is_sparse(x) else self._dense(x, threshold)
 
     def _sparse(self, x: Any, threshold: float | None) -> Array:
@@ -125,7 +121,8 @@ class _LinearScores:
         return np.asarray(out)
 
 
-def _finite(logs: Array) -> Array:
+def finite(logs: Array) -> Array:
+    """Logs with 0 in place of −inf."""
     return np.where(np.isinf(logs), 0.0, logs)
 
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from suffice.errors import NoLinearFormError
 from suffice.families.family import Distribution, Family
-from suffice.families.linear import LinearDistribution, add_up, gather, log, refuse_infinite
+from suffice.families.linear import LinearDistribution, LinearScores, add_up, finite, gather, log, refuse_infinite
 from suffice.priors import Dirichlet
 from suffice.statistics import Totals
-from suffice.tables import Array, Codes, is_sparse
+from suffice.tables import Array, Codes, clear_residue, is_sparse
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,9 +59,9 @@ class Multinomial(Family[Totals]):
         table = totals.total + alpha
         counts, values, rows = gather(table, x, codes)
         length = add_up(values, rows, len(codes))
-        left = counts - weight[rows] * values
-        left[left < 1e-12 * counts] = 0.0
-        norm = np.maximum(table.sum(axis=1)[codes] - weight * length, 0.0)
+        left = clear_residue(counts - weight[rows] * values, counts)
+        total = table.sum(axis=1)[codes]
+        norm = clear_residue(total - weight * length, total)
         share = np.divide(left, norm[rows], out=np.zeros_like(left), where=norm[rows] > 0)
         return add_up(values * log(share), rows, len(codes))
 
@@ -74,9 +74,14 @@ class MultinomialDistribution(LinearDistribution):
     length: Array
 
     @cached_property
-    def present(self) -> Array:
-        """Log θ."""
-        return log(self.probability)
+    def scores(self) -> LinearScores:
+        """Coef = log θ."""
+        return LinearScores(finite(log(self.probability)))
+
+    @cached_property
+    def vetoes(self) -> LinearScores | None:
+        """A word whose θ is 0."""
+        return LinearScores.vetoing(self.probability <= 0)
 
     @property
     def parameter(self) -> Array:

@@ -11,10 +11,10 @@ import numpy as np
 
 from suffice.errors import NoLinearFormError
 from suffice.families.family import Distribution, Family, Table
-from suffice.families.linear import LinearDistribution, add_up, gather, log, refuse_infinite
+from suffice.families.linear import LinearDistribution, LinearScores, add_up, finite, gather, log, refuse_infinite
 from suffice.priors import Gamma
 from suffice.statistics import Totals
-from suffice.tables import Array, Codes, Values, is_sparse
+from suffice.tables import Array, Codes, Values, clear_residue, is_sparse
 
 
 @dataclass(frozen=True, repr=False)
@@ -54,15 +54,17 @@ class Poisson(Family[Totals]):
             gaps = np.isnan(x)
             seen = np.where(gaps, 0.0, x)
             w = weight[:, None] * ~gaps
-            rest = Totals(np.maximum(totals.weight[codes] - w, 0.0), np.maximum(totals.total[codes] - w * seen, 0.0))
+            n, events = np.broadcast_to(totals.weight[codes], x.shape), totals.total[codes]
+            rest = Totals(clear_residue(n - w, n), clear_residue(events - w * seen, events))
             rate = prior.update(rest).mean()
             with np.errstate(invalid="ignore"):  # 0 · log 0 is 0
                 score = np.where(gaps, 0.0, np.where(seen > 0, seen * log(rate), 0.0) - rate).sum(axis=1)
         else:
             table = np.asarray(totals.total + prior.shape)
             shape, values, rows = gather(table, x, codes)
-            exposure = totals.weight[codes, 0] - weight + prior.rate
-            left = np.maximum(shape - weight[rows] * values, 0.0)
+            n = totals.weight[codes, 0]
+            exposure = clear_residue(n - weight, n) + prior.rate
+            left = clear_residue(shape - weight[rows] * values, shape)
             rate = np.divide(left, exposure[rows], out=np.zeros_like(left), where=exposure[rows] > 0)
             score = add_up(values * log(rate), rows, len(codes))
             events = table.sum(axis=1)[codes] - weight * add_up(values, rows, len(codes))
@@ -90,14 +92,14 @@ class PoissonRates(LinearDistribution):
     title = "rate"
 
     @cached_property
-    def present(self) -> Array:
-        """Log λ − λ."""
-        return log(self.rate) - self.rate
+    def scores(self) -> LinearScores:
+        """Coef = log λ, absent = −λ."""
+        return LinearScores(finite(log(self.rate)), -self.rate)
 
     @cached_property
-    def absent(self) -> Array:
-        """−λ."""
-        return -self.rate
+    def vetoes(self) -> LinearScores | None:
+        """An event whose rate is 0."""
+        return LinearScores.vetoing(self.rate <= 0)
 
     def _shared(self, x: Any) -> Array | float:
         return _minus_log_factorials(x)
@@ -132,9 +134,11 @@ class NegativeBinomialCounts(Distribution):
         refuse_infinite(x)
         out = np.empty((x.shape[0], len(self.shape)))
         for c, (r, b) in enumerate(zip(self.shape, self.rate, strict=True)):
-            log_stay, log_go = np.log(b) - np.log1p(b), -np.log1p(b)
-            terms = gammaln(r + x) - gammaln(r) - gammaln(x + 1.0) + r * log_stay + x * log_go
-            out[:, c] = np.nansum(terms, axis=1)
+            log_go = -np.log1p(b)
+            some = np.where(r > 0, r, 1.0)
+            terms = gammaln(some + x) - gammaln(some) - gammaln(x + 1.0) + some * (log(b) + log_go) + x * log_go
+            terms = np.where(r > 0, terms, np.where(x > 0, -np.inf, 0.0))  # shape 0: no event can happen
+            out[:, c] = np.where(np.isnan(x), 0.0, terms).sum(axis=1)
         return out
 
     def linear(self) -> Any:

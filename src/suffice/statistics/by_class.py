@@ -8,11 +8,13 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.errors import InvalidDataError, MismatchError, NotPartError
-from suffice.statistics.statistic import Statistic, spread_rows, subtract_weights
-from suffice.tables import Array, Values, as_weight, class_weight, encode_labels
+from suffice.errors import InvalidDataError, MismatchError, NotPartError, RefusedValueError
+from suffice.statistics.statistic import Statistic, class_weight, spread_rows, subtract_weights
+from suffice.tables import Array, Labels, Values, as_weight, encode_labels, is_sparse
 
 S = TypeVar("S", bound=Statistic)
+
+CHUNK = 1 << 20  # rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -43,21 +45,32 @@ class ByClass(Generic[S]):
         cls, kind: type[S], x: Any, y: Any, weight: Any = None, onto: ByClass[S] | None = None, **reading: Any
     ) -> ByClass[S]:
         """Summarize the rows of `x` by their labels `y`, each counting `weight` times, and add that to `onto`."""
-        labels = encode_labels(y)
-        n, classes = x.shape[0], len(labels.values)
-        if len(labels) != n:
-            raise InvalidDataError(f"Found input variables with inconsistent numbers of samples: [{n}, {len(labels)}]")
+        n = x.shape[0]
+        if len(y) != n:
+            raise InvalidDataError(f"Found input variables with inconsistent numbers of samples: [{n}, {len(y)}]")
         weight = as_weight(weight, n)
-        if onto is not None:
-            places = find(labels.values, onto.labels)
-            if places is None:
-                return onto + ByClass.of(kind, x, labels, weight, **reading)
-            codes, classes = places[labels.codes], len(onto.labels)
-            rows = onto.weight + class_weight(codes, classes, weight)
-            return ByClass(onto.labels, rows, kind.of(x, codes, classes, weight, onto.statistic, **reading))
-        rows = class_weight(labels.codes, classes, weight)
-        found = ByClass(labels.values, rows, kind.of(x, labels.codes, classes, weight, **reading))
-        return found if (rows > 0).all() else found.take(np.flatnonzero(rows > 0))
+        if n > CHUNK and not is_sparse(x) and not isinstance(y, Labels):
+            # Chunk by chunk, so that the numbers of the labels take no memory to speak of.
+            for lo in range(0, n, CHUNK):
+                part = slice(lo, lo + CHUNK)
+                w = None if weight is None else weight[part]
+                try:
+                    onto = ByClass.of(kind, x[part], y[part], w, onto, **reading)
+                except RefusedValueError as error:
+                    raise error.further_down(lo) from None
+            assert onto is not None, "there is a first chunk"
+            return onto
+        labels = encode_labels(y)
+        places = None if onto is None else find(labels.values, onto.labels)
+        if onto is None or places is None:
+            classes = len(labels.values)
+            rows = class_weight(labels.codes, classes, weight)
+            found = ByClass(labels.values, rows, kind.of(x, labels.codes, classes, weight, **reading))
+            found = found if (rows > 0).all() else found.take(np.flatnonzero(rows > 0))
+            return found if onto is None else onto + found
+        codes, classes = places[labels.codes], len(onto.labels)
+        rows = onto.weight + class_weight(codes, classes, weight)
+        return ByClass(onto.labels, rows, kind.of(x, codes, classes, weight, onto.statistic, **reading))
 
     def __add__(self, other: ByClass[S]) -> ByClass[S]:
         if isinstance(other, int) and other == 0:  # sum() starts from 0
@@ -83,7 +96,7 @@ class ByClass(Generic[S]):
 
     def take(self, classes: NDArray[Any]) -> ByClass[S]:
         """Keep the classes at the given positions."""
-        return ByClass(self.labels[classes], self.weight[classes], self.statistic.take(classes))
+        return ByClass(self.labels[classes], self.weight[classes], self.statistic.take(classes).trimmed())
 
     def drop(self, label: Any) -> ByClass[S]:
         """Forget every row of one label."""

@@ -45,7 +45,17 @@ class Counts(Statistic):
         x = as_categories(x)
         if onto is not None and (onto.keys is not None or x.keys is not None):
             return onto + cls.of(x, codes, classes, weight)  # categories are matched by name
-        sizes = category_sizes(x)
+        # The first rows mostly show all there is; where they do not, all rows are asked.
+        first = Categories(x.codes[:4096], x.keys)
+        out = cls._with_room(category_sizes(first), x, classes, onto)
+        if _core.category_counts(x.codes, codes, classes, weight, out.offsets, out.weight) != -1 and x.keys is None:
+            out = cls._with_room(category_sizes(x), x, classes, onto)
+            _core.category_counts(x.codes, codes, classes, weight, out.offsets, out.weight)
+        return out if weight is None else out.trimmed()
+
+    @classmethod
+    def _with_room(cls, sizes: NDArray[np.int64], x: Categories, classes: int, onto: Self | None) -> Self:
+        """The counts so far, in a table of their own with room for `sizes` categories."""
         if classes * int(sizes.sum()) > MOST_CELLS:
             column = int(np.argmax(sizes))
             raise InvalidDataError(
@@ -53,12 +63,9 @@ class Counts(Statistic):
                 f"{sizes[column]} categories: number them 0, 1, 2, … (OrdinalEncoder does) or pass strings"
             )
         if onto is None:
-            out = cls(sizes, x.keys, np.zeros((classes, int(sizes.sum()))))
-        else:
-            roomy = onto.resized(sizes)
-            out = roomy if roomy is not onto else cls(onto.sizes, None, onto.weight.copy())
-        _core.category_counts(x.codes, codes, classes, weight, out.offsets, out.weight)
-        return out
+            return cls(sizes, x.keys, np.zeros((classes, int(sizes.sum()))))
+        roomy = onto.resized(sizes)
+        return roomy if roomy is not onto else cls(onto.sizes, None, onto.weight.copy())
 
     @cached_property
     def offsets(self) -> NDArray[np.int64]:
@@ -77,7 +84,7 @@ class Counts(Statistic):
         a, b = self._aligned(other)
         if (a.sizes > self.sizes).any():
             raise NotPartError("Cannot take away categories that were never added")
-        return type(self)(a.sizes, a.keys, subtract_weights(a.weight, b.weight))._trimmed()
+        return type(self)(a.sizes, a.keys, subtract_weights(a.weight, b.weight)).trimmed()
 
     def scale(self, factor: float) -> Self:
         """Make every row `factor` times as heavy."""
@@ -125,7 +132,7 @@ class Counts(Statistic):
         out.weight[:, np.concatenate(places).astype(np.int64)] = self.weight
         return out
 
-    def _trimmed(self) -> Self:
+    def trimmed(self) -> Self:
         """Without the categories that nothing is left of (of numbered ones, those at the end)."""
         used = (self.weight > 0).any(axis=0)
         if used.all():

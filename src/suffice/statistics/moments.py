@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from suffice import _core
 from suffice.errors import InvalidDataError
 from suffice.statistics.statistic import Statistic, spread_rows, subtract_weights
-from suffice.tables import Array, Codes, refuse_at
+from suffice.tables import Array, Codes, clear_residue, refuse_at
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -67,7 +67,7 @@ class Moments(Statistic):
         step = self.mean - other.mean
         mean = np.where(left, self.mean + step * ratio, 0.0)
         squares = self.squares - other.squares - step * step * (self.weight * ratio)
-        return type(self)(weight, mean, np.where(left, np.maximum(squares, 0.0), 0.0))
+        return type(self)(weight, mean, clear_residue(np.where(left, squares, 0.0), self.squares))
 
     def scale(self, factor: float) -> Self:
         """Make every row `factor` times as heavy."""

@@ -8,8 +8,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from suffice import _core
 from suffice.errors import NotPartError
-from suffice.tables import Array, Codes
+from suffice.tables import Array, Codes, clear_residue
 
 
 class Statistic(ABC):
@@ -44,6 +45,10 @@ class Statistic(ABC):
     def take(self, classes: NDArray[Any]) -> Self:
         """Keep the given classes, in that order."""
 
+    def trimmed(self) -> Self:
+        """Drop what no row with weight has shown."""
+        return self
+
     @abstractmethod
     def spread(self, positions: NDArray[Any], classes: int) -> Self:
         """Become a summary of more classes: class i moves to `positions[i]`, the others are empty."""
@@ -52,6 +57,13 @@ class Statistic(ABC):
     def __eq__(self, other: object) -> bool: ...
 
     __hash__ = None  # type: ignore[assignment]  # equality looks into arrays
+
+
+def class_weight(codes: Codes, classes: int, weight: Array | None) -> Array:
+    """Sum the weights of each class's rows."""
+    out = np.zeros(classes)
+    _core.class_weights(codes, classes, weight, out)
+    return out
 
 
 def spread_rows(array: Array, positions: NDArray[Any], rows: int) -> Array:
@@ -72,5 +84,4 @@ def subtract_weights(whole: Array, part: Array) -> Array:
             f"{np.broadcast_to(part, rest.shape)[worst]:g} from {np.broadcast_to(whole, rest.shape)[worst]:g}"
             f" at {tuple(int(i) for i in worst)}. Only rows that were learned can be forgotten."
         )
-    rest[rest < 1e-3 * slack] = 0.0
-    return rest
+    return clear_residue(rest, whole)

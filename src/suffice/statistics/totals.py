@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from suffice import _core
 from suffice.errors import InvalidDataError
-from suffice.statistics.statistic import Statistic, spread_rows, subtract_weights
-from suffice.tables import Array, Codes, class_weight, is_sparse, refuse_at
+from suffice.statistics.statistic import Statistic, class_weight, spread_rows, subtract_weights
+from suffice.tables import Array, Codes, is_sparse, refuse_at
 
 
 @dataclass(frozen=True, eq=False, repr=False)
