@@ -154,6 +154,23 @@ void bind_sparse(nb::module_& m) {
         "coef"_a.noconvert(), "absent"_a.noconvert().none(), "intercept"_a.noconvert(), "out"_a.noconvert());
 }
 
+template <class T, class I>
+void bind_sparse_log_sums(nb::module_& m) {
+    m.def(
+        "sparse_log_sums",
+        [](Vector<T> data, Vector<I> indices, Vector<I> indptr, Codes cls, Vector<double> removed, Table table,
+           Out<double> sums, Out<double> lengths) {
+            Sparse<T, I> x = sparse(data, indices, indptr, Index(table.shape(1)));
+            require(Index(cls.size()) == x.rows && Index(removed.size()) == x.rows, "one class and weight per row");
+            for (const auto& out : {sums, lengths}) require_size(out, x.rows);
+            nb::gil_scoped_release release;
+            return sparse_log_sums(x, cls.data(), removed.data(), table.data(), Index(table.shape(0)), sums.data(),
+                                   lengths.data());
+        },
+        "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "cls"_a.noconvert(),
+        "removed"_a.noconvert(), "table"_a.noconvert(), "sums"_a.noconvert(), "lengths"_a.noconvert());
+}
+
 template <class T>
 void bind_categories(nb::module_& m) {
     m.def(
@@ -203,6 +220,10 @@ NB_MODULE(_core, m) {
     bind_sparse<double, std::int64_t>(m);
     bind_sparse<float, std::int32_t>(m);
     bind_sparse<float, std::int64_t>(m);
+    bind_sparse_log_sums<double, std::int32_t>(m);
+    bind_sparse_log_sums<double, std::int64_t>(m);
+    bind_sparse_log_sums<float, std::int32_t>(m);
+    bind_sparse_log_sums<float, std::int64_t>(m);
     bind_categories<double>(m);
     bind_categories<float>(m);
     bind_categories<std::int32_t>(m);

@@ -15,10 +15,10 @@ struct Without {
 SUFFICE_INLINE Without without(double x, double w, double weight, double mean, double squares) {
     const double left = weight - w, off = x - mean;
     const bool any = left > 1e-12 * weight;
-    const double safe = any ? left : 1.0;
-    double rest = (squares - w * off * off * (weight / safe)) / safe;
+    const double inverse = 1 / (any ? left : 1.0), share = w * inverse;
+    double rest = squares - off * off * share * weight;
     rest = rest > 1e-12 * squares ? rest : 0.0;  // what rounding leaves is nothing
-    return {any ? mean - off * (w / safe) : 0.0, any ? rest : 0.0};
+    return {any ? mean - off * share : 0.0, any ? rest * inverse : 0.0};
 }
 
 // Σ_j log N(x_j; mean_j, variance_j + extra), missing entries left out.
@@ -35,14 +35,32 @@ SUFFICE_INLINE double log_density(const double* __restrict x, const double* __re
     return -0.5 * sum;
 }
 
+// The same for variances v whose inverses and logarithms are known, each moved by `extra`, which is so
+// small beside them that one step along the derivative, 1/v - off²/v², is exact to rounding.
+SUFFICE_INLINE double log_density_nearby(const double* __restrict x, const double* __restrict mean,
+                                         const double* __restrict inverse, const double* __restrict log_variance,
+                                         double extra, Index d) {
+    double sum = 0, slope = 0;
+#pragma omp simd reduction(+ : sum, slope)
+    for (Index j = 0; j < d; ++j) {
+        const double off = x[j] - mean[j], z = off * off * inverse[j];
+        sum += x[j] == x[j] ? z + log_variance[j] : 0.0;
+        slope += x[j] == x[j] ? inverse[j] - z * inverse[j] : 0.0;
+    }
+    return -0.5 * (sum + extra * slope);
+}
+
 }  // namespace
 
 struct LeaveOneOutInput {
     double smoothing, floor;
     Index classes, cols;
-    const double *weight, *mean, *squares;           // (classes, cols)
-    std::vector<double> variance;                    // (classes, cols)
+    const double *weight, *mean, *squares;  // (classes, cols)
+    std::vector<double> variance;           // (classes, cols), nothing added
     std::vector<double> pooled_weight, pooled_mean, pooled_squares;  // (cols,)
+    // With what the whole data add to each variance, and never below the floor:
+    double whole_extra = 0, largest_inverse = 0;
+    std::vector<double> inverse, log_variance;  // (classes, cols)
 };
 
 // One row; x, own_mean and own_variance are scratch of d entries, x holding the row.
@@ -60,18 +78,25 @@ SUFFICE_CLONES void leave_out(const LeaveOneOutInput& in, Index cls, double w, c
         own_variance[j] = here.variance;
         largest = largest > all.variance ? largest : all.variance;
     }
-    const double extra = in.smoothing * largest;
-    for (Index c = 0; c < in.classes; ++c)
-        out[c] = c == cls ? log_density(x, own_mean, own_variance, extra, in.floor, d)
-                          : log_density(x, in.mean + c * d, in.variance.data() + c * d, extra, in.floor, d);
+    const double extra = in.smoothing * largest, change = extra - in.whole_extra;
+    const bool nearby = std::fabs(change) * in.largest_inverse < 1e-9;
+    for (Index c = 0; c < in.classes; ++c) {
+        const Index at = c * d;
+        if (c == cls)
+            out[c] = log_density(x, own_mean, own_variance, extra, in.floor, d);
+        else if (nearby)
+            out[c] = log_density_nearby(x, in.mean + at, in.inverse.data() + at, in.log_variance.data() + at, change, d);
+        else
+            out[c] = log_density(x, in.mean + at, in.variance.data() + at, extra, in.floor, d);
+    }
 }
 
 template <class T>
 Index gaussian_leave_one_out(Matrix<T> x, Rows rows, double smoothing, double floor, const double* weight,
                              const double* mean, const double* squares, double* out) {
     const Index d = x.cols, k = rows.classes, cells = k * d;
-    LeaveOneOutInput in{smoothing, floor, k, d, weight, mean, squares, {}, {}, {}, {}};
-    in.variance.resize(cells);
+    LeaveOneOutInput in{smoothing, floor, k, d, weight, mean, squares};
+    in.variance.resize(cells), in.inverse.resize(cells), in.log_variance.resize(cells);
     in.pooled_weight.resize(d), in.pooled_mean.resize(d), in.pooled_squares.resize(d);
     for (Index c = 0; c < k; ++c)
         for (Index j = 0; j < d; ++j) {
@@ -83,6 +108,15 @@ Index gaussian_leave_one_out(Matrix<T> x, Rows rows, double smoothing, double fl
             in.pooled_mean[j] += step * share;
             in.pooled_weight[j] = sum;
         }
+    for (Index j = 0; j < d; ++j)
+        if (in.pooled_weight[j] > 0)
+            in.whole_extra = std::max(in.whole_extra, smoothing * in.pooled_squares[j] / in.pooled_weight[j]);
+    for (Index at = 0; at < cells; ++at) {
+        const double v = std::max(in.variance[at] + in.whole_extra, floor);
+        in.inverse[at] = 1 / v;
+        in.log_variance[at] = log_2pi + std::log(v);
+        in.largest_inverse = std::max(in.largest_inverse, in.inverse[at]);
+    }
     const Index size = 256, blocks = (x.rows + size - 1) / size;
     const int threads = threads_for(x.rows * cells, blocks);
     std::vector<std::vector<double>> scratch(threads, std::vector<double>(3 * d));

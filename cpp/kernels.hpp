@@ -98,6 +98,12 @@ template <class T, class I>
 Index sparse_scores(Sparse<T, I> x, Reading reading, const double* coef, const double* absent, Index stride,
                     const double* intercept, Index classes, double* out);
 
+// sparse_log_sums.cpp: sums[i] = Σ_j x_ij log(table[cls[i], j] - removed[i] x_ij), −inf where nothing is left of
+// a count, and lengths[i] = Σ_j x_ij, missing entries left out of both. table is (classes, cols).
+template <class T, class I>
+Index sparse_log_sums(Sparse<T, I> x, const std::int32_t* cls, const double* removed, const double* table, Index classes,
+                      double* sums, double* lengths);
+
 // posterior.cpp: turn each row of log p(x, y) = scores + added (classes,) into log p(y | x), or p(y | x), in
 // place. A row in which every class is impossible becomes `fallback` (classes,). Returns how many there were.
 Index posterior(double* scores, Index rows, Index classes, const double* added, const double* fallback, bool as_log);

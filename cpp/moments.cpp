@@ -16,7 +16,7 @@ struct MomentSums {
     Index stride;
     Buffer weight, pivot, first, second;
     Buffer tile;         // eight columns of a column-major matrix, their rows brought together
-    ByClassOrder order;  // the rows of a tile by class
+    ByClassOrder order;  // its rows by class
 
     MomentSums(Index classes, Index cols, Index tile_rows)
         : stride(padded(cols)), weight(classes * stride), pivot(classes * stride), first(classes * stride),
@@ -88,8 +88,8 @@ SUFFICE_INLINE bool add_rows(const Matrix<T>& x, const Rows& rows, Index lo, Ind
     return infinite;
 }
 
-// ---- Column-major: eight columns of a tile of rows are turned, and its rows visited class by class, so
-// that a class's sums stay in registers.
+// ---- Column-major: eight columns at a time are turned, and their rows visited class by class, so that a
+// class's sums stay in registers.
 
 // Columns to be fetched into cache, line by line, before they are needed.
 class Ahead {
@@ -144,16 +144,15 @@ SUFFICE_INLINE bool add_run(const double* tile, const std::int32_t* row, Index n
 }
 
 template <bool weighted, bool gaps, class T>
-SUFFICE_INLINE bool add_columns(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, Index end, MomentSums& sums) {
+SUFFICE_INLINE bool add_columns(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, MomentSums& sums) {
     bool infinite = false;
     double* tile = sums.tile.data();
     const std::vector<Index>& start = sums.order.start;
     for (Index j = 0; j < x.cols; j += 8) {
-        const Index cols = std::min<Index>(8, x.cols - j), next = j + 8 < x.cols ? j + 8 : 0;
+        const Index cols = std::min<Index>(8, x.cols - j), more = std::min<Index>(8, x.cols - j - cols);
         if (cols < 8) std::fill_n(tile, 8 * (hi - lo), 0.0);
         transpose(x.data + lo + j * x.col_stride, x.col_stride, hi - lo, cols, tile, 8);
-        Ahead ahead(x.data + (next ? lo : hi) + next * x.col_stride, x.col_stride,
-                    next ? hi - lo : std::min(end - hi, hi - lo), std::min<Index>(8, x.cols - next));
+        Ahead ahead(x.data + lo + (j + cols) * x.col_stride, x.col_stride, hi - lo, more);
         for (Index c = 0; c < rows.classes; ++c)
             if (start[c + 1] > start[c])
                 infinite |= add_run<weighted, gaps>(tile, sums.order.row.data() + start[c], start[c + 1] - start[c],
@@ -181,38 +180,29 @@ SUFFICE_INLINE void start_classes(const Matrix<T>& x, const Rows& rows, Index lo
 }
 
 template <bool weighted, bool gaps, class T>
-SUFFICE_INLINE bool add_block(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, Index tile, MomentSums& sums) {
+SUFFICE_INLINE bool add_block(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, MomentSums& sums) {
     if (!gaps) start_classes(x, rows, lo, hi, sums);
-    if (x.col_stride == 1) return add_rows<weighted, gaps>(x, rows, lo, hi, sums);
-    bool infinite = false;
-    for (Index i = lo; i < hi; i += tile) {
-        const Index end = std::min(hi, i + tile);
-        sums.order.sort(rows, i, end);
-        infinite |= add_columns<weighted, gaps>(x, rows, i, end, hi, sums);
-    }
-    return infinite;
+    return x.col_stride == 1 ? add_rows<weighted, gaps>(x, rows, lo, hi, sums)
+                             : add_columns<weighted, gaps>(x, rows, lo, hi, sums);
 }
 
 template <class T>
-SUFFICE_INLINE bool block(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, Index tile, bool gaps,
-                          MomentSums& sums) {
+SUFFICE_INLINE bool block(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, bool gaps, MomentSums& sums) {
     sums.clear();
     if (rows.weight)
-        return gaps ? add_block<true, true>(x, rows, lo, hi, tile, sums)
-                    : add_block<true, false>(x, rows, lo, hi, tile, sums);
-    return gaps ? add_block<false, true>(x, rows, lo, hi, tile, sums)
-                : add_block<false, false>(x, rows, lo, hi, tile, sums);
+        return gaps ? add_block<true, true>(x, rows, lo, hi, sums) : add_block<true, false>(x, rows, lo, hi, sums);
+    return gaps ? add_block<false, true>(x, rows, lo, hi, sums) : add_block<false, false>(x, rows, lo, hi, sums);
 }
 
 }  // namespace
 
-SUFFICE_CLONES bool moments_block(const Matrix<double>& x, const Rows& rows, Index lo, Index hi, Index tile, bool gaps,
+SUFFICE_CLONES bool moments_block(const Matrix<double>& x, const Rows& rows, Index lo, Index hi, bool gaps,
                                   MomentSums& sums) {
-    return block(x, rows, lo, hi, tile, gaps, sums);
+    return block(x, rows, lo, hi, gaps, sums);
 }
-SUFFICE_CLONES bool moments_block(const Matrix<float>& x, const Rows& rows, Index lo, Index hi, Index tile, bool gaps,
+SUFFICE_CLONES bool moments_block(const Matrix<float>& x, const Rows& rows, Index lo, Index hi, bool gaps,
                                   MomentSums& sums) {
-    return block(x, rows, lo, hi, tile, gaps, sums);
+    return block(x, rows, lo, hi, gaps, sums);
 }
 
 // Add a class's block sums to its moments: means by the weighted step, squares with the step's own part.
@@ -240,28 +230,27 @@ SUFFICE_CLONES void merge_moments(Index cols, const double* __restrict w, const 
 template <class T>
 Index moments(Matrix<T> x, Rows rows, double* weight, double* mean, double* squares) {
     const Index d = x.cols, k = rows.classes;
-    // Blocks large enough that merging k classes costs little; tiles that stay in cache, yet hold several
-    // rows of a class.
-    const Index size = std::clamp<Index>(16 * k, 4096, 1 << 16), blocks = (x.rows + size - 1) / size;
-    const Index tile = std::clamp<Index>(16 * k, 1024, 4096);
+    // Large enough that merging k classes costs little beside reading the block.
+    const Index size = std::clamp<Index>(16 * k, 2048, 1 << 16), blocks = (x.rows + size - 1) / size;
     const int threads = threads_for(x.rows * d, blocks);
     std::vector<MomentSums> sums;
-    for (int t = 0; t < threads; ++t) sums.emplace_back(k, d, std::min(tile, x.rows));
+    for (int t = 0; t < threads; ++t) sums.emplace_back(k, d, x.col_stride == 1 ? 0 : std::min(size, x.rows));
     std::atomic<bool> expect_gaps{false};
     FirstPosition infinite;
 
     auto work = [&](Index b, int slot) {
         const Index lo = b * size, hi = std::min(x.rows, lo + size);
         MomentSums& s = sums[slot];
+        if (x.col_stride != 1) s.order.sort(rows, lo, hi);
         // Without gaps is faster; a NaN then shows in the sums, and both ways give the same bits.
         bool gaps = expect_gaps.load(std::memory_order_relaxed);
-        bool found = moments_block(x, rows, lo, hi, tile, gaps, s);
+        bool found = moments_block(x, rows, lo, hi, gaps, s);
         if (!gaps) {
             double probe = 0;
             for (Index at = 0; at < s.second.size(); ++at) probe += s.second[at] * 0;
             if (probe != probe) {
                 expect_gaps.store(true, std::memory_order_relaxed);
-                found = moments_block(x, rows, lo, hi, tile, true, s);
+                found = moments_block(x, rows, lo, hi, true, s);
             }
         }
         if (found)

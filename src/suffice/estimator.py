@@ -403,7 +403,9 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         """
         learned = self._get_learned()
         rows, labels = self._check_X_y(X, y, reset=False)
-        joint = leave_one_out(learned.statistics, learned.family, learned.prior, rows, labels, sample_weight)
+        joint = leave_one_out(
+            learned.statistics, learned.family, learned.prior, rows, labels, sample_weight, learned.model
+        )
         return learned.model.normalize(joint, np.zeros(joint.shape[1]), as_log=True)
 
     def linear_form(self) -> LinearForm:

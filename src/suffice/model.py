@@ -15,6 +15,7 @@ from suffice.errors import ImpossibleRowWarning, InvalidDataError, MismatchError
 from suffice.families import Distribution, Family, LinearForm, Table
 from suffice.priors import ClassPrior
 from suffice.statistics import ByClass
+from suffice.statistics.by_class import find
 from suffice.tables import Array, Values, as_weight, clear_residue, encode_labels, select
 
 
@@ -153,27 +154,39 @@ class Model:
 
 
 def leave_one_out(
-    statistics: ByClass[Any], family: Family[Any], prior: ClassPrior, x: Any, y: Any, weight: Any = None
+    statistics: ByClass[Any],
+    family: Family[Any],
+    prior: ClassPrior,
+    x: Any,
+    y: Any,
+    weight: Any = None,
+    model: Model | None = None,
 ) -> Array:
     """Log p(x_i, y) of each row under the model of all the other rows, (rows, classes), exactly.
 
     The row's own part is subtracted from the statistics; nothing is fitted again. The rows must have
-    been part of the statistics, with the same weights.
+    been part of the statistics, with the same weights. `model` is that of all rows, where it is at hand.
     """
     x = family.read(x)
     labels = encode_labels(y)
-    own = np.searchsorted(statistics.labels, labels.values)
-    if (own >= len(statistics.labels)).any() or (statistics.labels[own] != labels.values).any():
+    places = find(labels.values, statistics.labels)
+    if places is None:
         strange = np.setdiff1d(labels.values, statistics.labels).tolist()[0]
         raise MismatchError(f"Label {strange!r} was not in the training data")
-    codes = own.astype(np.int32)[labels.codes]
+    codes = places[labels.codes]
     w = as_weight(weight, len(codes))
     if x.shape[0] != len(codes):
         raise InvalidDataError(
             f"Found input variables with inconsistent numbers of samples: [{x.shape[0]}, {len(codes)}]"
         )
-    rest = np.repeat(statistics.weight[None], len(codes), axis=0)
-    rest[np.arange(len(codes)), codes] -= 1.0 if w is None else w
-    clear_residue(rest, statistics.weight)
-    out = family.leave_one_out(statistics.statistic, x, codes, w)
-    return np.asarray(out + prior.log(rest))
+    fitted = (model or Model.of(statistics, family, prior)).distributions[0]
+    out = family.leave_one_out(statistics.statistic, fitted, x, codes, w)
+    # Rows of one class and weight leave the same weights behind.
+    own, removed, which = np.arange(len(statistics.labels)), np.ones(len(statistics.labels)), codes.astype(np.int64)
+    if w is not None:
+        kinds, which = np.unique(codes + 1j * w, return_inverse=True)
+        own, removed = kinds.real.astype(np.int64), kinds.imag
+    rest = np.repeat(statistics.weight[None], len(own), axis=0)
+    rest[np.arange(len(own)), own] -= removed
+    out += prior.log(clear_residue(rest, statistics.weight))[which]
+    return out

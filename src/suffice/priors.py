@@ -188,6 +188,8 @@ def _known(value: Number | None) -> Array:
 
 def _ratio(numerator: Number, denominator: Number, otherwise: Number) -> Array:
     """Divide, giving `otherwise` where the denominator is 0."""
+    if np.all(np.asarray(denominator) != 0):
+        return np.asarray(numerator / denominator, dtype=np.float64)
     top, bottom, other = np.broadcast_arrays(
         np.asarray(numerator, dtype=np.float64),
         np.asarray(denominator, np.float64),

@@ -41,7 +41,7 @@ def as_matrix(x: Any) -> Any:
     nulls become NaN. Nothing is copied that need not be.
     """
     if is_sparse(x):
-        return _as_csr(x)
+        return as_csr(x)
     if isinstance(x, np.ma.MaskedArray):
         x = np.ma.filled(x.astype(_float_type(x.dtype)), np.nan)
     if not isinstance(x, np.ndarray):
@@ -95,7 +95,12 @@ def _first_unreadable(x: NDArray[Any]) -> tuple[int, int, Any]:
     return 0, 0, x
 
 
-def _as_csr(x: Any) -> Any:
+def as_csr(x: Any) -> Any:
+    """Return a sparse or dense matrix as a CSR matrix of float32 or float64."""
+    if not is_sparse(x):
+        import scipy.sparse
+
+        return scipy.sparse.csr_matrix(x)
     x = x.tocsr()
     if x.dtype != np.float64 and x.dtype != np.float32:
         if x.dtype.kind == "c":
@@ -119,9 +124,8 @@ def select(x: Any, columns: Any) -> Any:
 
 
 def chunks(x: Any, codes: Codes, weight: Array | None, cells: int = 1 << 23) -> Iterator[tuple[Any, Codes, Any]]:
-    """Cut rows into pieces of about `cells` entries, so that working copies stay small."""
-    entries = x.nnz / max(1, x.shape[0]) if is_sparse(x) else x.shape[1]
-    rows = max(1, int(cells / max(1, entries)))
+    """Cut dense rows into pieces of about `cells` entries, so that working copies stay small."""
+    rows = max(1, x.shape[0] if is_sparse(x) else cells // max(1, x.shape[1]))
     for lo in range(0, max(1, x.shape[0]), rows):
         piece = slice(lo, lo + rows)
         yield x[piece], codes[piece], None if weight is None else weight[piece]

@@ -10,7 +10,7 @@ import numpy as np
 
 from suffice.errors import InvalidDataError
 from suffice.families.family import Distribution, Family
-from suffice.families.linear import LinearDistribution, LinearScores, finite, log, refuse_infinite
+from suffice.families.linear import LinearDistribution, LinearScores, finite_log, refuse_infinite
 from suffice.priors import Beta
 from suffice.statistics import ByClass, Totals
 from suffice.tables import Array, Codes, clear_residue, is_sparse
@@ -63,12 +63,12 @@ class Bernoulli(Family[Totals]):
             return posterior.mode(), posterior.flipped().mode()
         return posterior.mean(), posterior.flipped().mean()
 
-    def leave_one_out(self, totals: Totals, x: Any, codes: Codes, weight: Array | None) -> Array:
+    def leave_one_out(self, totals: Totals, fitted: Distribution, x: Any, codes: Codes, weight: Array | None) -> Array:
         """Only the row's own class changes; rows of one class and weight share most of the work."""
         values = x.data if is_sparse(x) else x
         if self.threshold is None and ((values > 0) & (values < 1)).any():
-            return super().leave_one_out(totals, x, codes, weight)
-        out = self.estimate(totals).log_density(x)
+            return super().leave_one_out(totals, fitted, x, codes, weight)
+        out = fitted.log_density(x)
         own = self.own_log_density(totals, x, codes, np.ones(len(codes)) if weight is None else weight)
         out[np.arange(len(codes)), codes] = own
         return out
@@ -101,8 +101,8 @@ class BernoulliDistribution(LinearDistribution):
     @cached_property
     def scores(self) -> LinearScores:
         """Coef = log θ − log (1 − θ), absent = log (1 − θ)."""
-        absent = finite(log(self.complement))
-        return LinearScores(finite(log(self.probability)) - absent, absent)
+        absent = finite_log(self.complement)
+        return LinearScores(finite_log(self.probability) - absent, absent)
 
     @cached_property
     def vetoes(self) -> LinearScores | None:

@@ -64,12 +64,10 @@ class Categorical(Family[Counts]):
         unseen = np.divide(mass, norm, out=np.zeros_like(norm), where=norm > 0)
         return CategoricalDistribution(counts, theta, unseen)
 
-    def leave_one_out(self, counts: Counts, x: Any, codes: Codes, weight: Array | None) -> Array:
+    def leave_one_out(self, counts: Counts, fitted: Distribution, x: Any, codes: Codes, weight: Array | None) -> Array:
         """Only the row's own class changes, and there one category. Which categories exist does not change."""
-        distribution = self.estimate(counts)
-        out = distribution.log_density(x)
-        numbers = distribution.numbered(x)
-        counts = distribution.counts
+        assert isinstance(fitted, CategoricalDistribution)
+        out, numbers, counts = fitted.log_density(x), fitted.numbered(x), fitted.counts
         updated = counts.weight + (0.0 if self.prior is None else self.prior.alpha)
         if not updated.size:
             return out

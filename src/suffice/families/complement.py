@@ -10,7 +10,7 @@ import numpy as np
 
 from suffice.errors import InvalidOptionError
 from suffice.families.family import Distribution, Family
-from suffice.families.linear import LinearDistribution, LinearScores, add_up, gather
+from suffice.families.linear import LinearDistribution, LinearScores, log_sums
 from suffice.priors import Dirichlet
 from suffice.statistics import Totals
 from suffice.tables import Array, Codes
@@ -48,23 +48,19 @@ class Complement(Family[Totals]):
             weights = -logged
         return ComplementScores(weights)
 
-    def leave_one_out(self, totals: Totals, x: Any, codes: Codes, weight: Array | None) -> Array:
+    def leave_one_out(self, totals: Totals, fitted: Distribution, x: Any, codes: Codes, weight: Array | None) -> Array:
         """A row is part of every other class's complement: the words of the row change in all of them."""
-        if self.norm:
-            return super().leave_one_out(totals, x, codes, weight)
-        classes, n = len(totals.total), x.shape[0]
         alpha = 0.0 if self.prior is None else self.prior.alpha
-        rest = np.maximum(totals.total.sum(axis=0) + alpha - totals.total, 0.0)
-        norm = rest.sum(axis=1)
+        if self.norm or not np.all(alpha):
+            return super().leave_one_out(totals, fitted, x, codes, weight)
+        n = x.shape[0]
+        rest = totals.total.sum(axis=0) + alpha - totals.total
         weight = np.ones(n) if weight is None else weight
-        out = np.empty((n, classes))
-        for c in range(classes):
-            counts, values, rows = gather(rest[c : c + 1], x, np.zeros(n, np.int32))
+        out = np.empty((n, len(rest)))
+        for c, norm in enumerate(rest.sum(axis=1)):
             removed = np.where(codes == c, 0.0, weight)
-            length = add_up(values, rows, n)
-            left = np.maximum(counts - removed[rows] * values, 0.0)
-            score = _log_share(left, np.maximum(norm[c] - removed * length, 0.0)[rows])
-            out[:, c] = -add_up(values * score, rows, n)
+            logs, length = log_sums(rest, x, np.full(n, c, dtype=np.int32), removed)
+            out[:, c] = length * np.log(norm - removed * length) - logs
         return out
 
 

@@ -106,10 +106,12 @@ class Gaussian(Family[Moments]):
         size = np.abs(moments.mean).max(initial=0.0) * np.finfo(np.float64).eps
         return float(max(size * size, 1e-200))
 
-    def leave_one_out(self, moments: Moments, x: Any, codes: Codes, weight: Array | None) -> Array:
+    def leave_one_out(
+        self, moments: Moments, fitted: Distribution, x: Any, codes: Codes, weight: Array | None
+    ) -> Array:
         """By one native pass for maximum likelihood with a variance for each class."""
         if self.prior is not None or self._whose != "class":
-            return super().leave_one_out(moments, x, codes, weight)
+            return super().leave_one_out(moments, fitted, x, codes, weight)
         out = np.empty((x.shape[0], len(moments.mean)))
         weights, mean, squares = (np.ascontiguousarray(a) for a in (moments.weight, moments.mean, moments.squares))
         infinite = _core.gaussian_leave_one_out(

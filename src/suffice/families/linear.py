@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from suffice import _core
 from suffice.errors import NoLinearFormError
 from suffice.families.family import Distribution, Table, pack
-from suffice.tables import Array, Values, is_sparse, refuse_at
+from suffice.tables import Array, Codes, Values, as_csr, is_sparse, refuse_at
 
 
 class LinearDistribution(Distribution):
@@ -121,14 +121,14 @@ class LinearScores:
         return np.asarray(out)
 
 
-def finite(logs: Array) -> Array:
-    """Logs with 0 in place of −inf."""
-    return np.where(np.isinf(logs), 0.0, logs)
+def log(p: Array, of_zero: float = -np.inf) -> Array:
+    """Log p, and `of_zero` where p is 0, without a warning."""
+    return np.log(p, out=np.full_like(p, of_zero), where=p > 0)
 
 
-def log(p: Array) -> Array:
-    """Log p, −inf where p is 0, without a warning."""
-    return np.log(p, out=np.full_like(p, -np.inf), where=p > 0)
+def finite_log(p: Array) -> Array:
+    """Log p, and 0 where p is 0: what is impossible is counted by the vetoes."""
+    return log(p, of_zero=0.0)
 
 
 def refuse_infinite(x: Any) -> None:
@@ -136,6 +136,18 @@ def refuse_infinite(x: Any) -> None:
     infinite = np.isinf(x)
     if infinite.any():
         refuse_at(int(np.argmax(infinite)), x)
+
+
+def log_sums(table: Array, x: Any, codes: Codes, removed: Array) -> tuple[Array, Array]:
+    """Σ_j x_ij log(table[codes[i], j] − removed[i] · x_ij) and Σ_j x_ij of each row, missing entries left out.
+
+    The first is −inf where nothing is left of a count.
+    """
+    x = as_csr(x)
+    sums, lengths = np.empty((2, x.shape[0]))
+    table = np.ascontiguousarray(table)
+    refuse_at(_core.sparse_log_sums(x.data, x.indices, x.indptr, codes, removed, table, sums, lengths), x)
+    return sums, lengths
 
 
 def gather(table: Array, x: Any, codes: Any) -> tuple[Array, Array, NDArray[np.int64]]:

@@ -10,7 +10,15 @@ import numpy as np
 
 from suffice.errors import NoLinearFormError
 from suffice.families.family import Distribution, Family
-from suffice.families.linear import LinearDistribution, LinearScores, add_up, finite, gather, log, refuse_infinite
+from suffice.families.linear import (
+    LinearDistribution,
+    LinearScores,
+    add_up,
+    finite_log,
+    gather,
+    log_sums,
+    refuse_infinite,
+)
 from suffice.priors import Dirichlet
 from suffice.statistics import Totals
 from suffice.tables import Array, Codes, clear_residue, is_sparse
@@ -47,23 +55,21 @@ class Multinomial(Family[Totals]):
         theta = prior.mode(totals.total) if self.learn == "map" else prior.mean(totals.total)
         return MultinomialDistribution(theta, length)
 
-    def leave_one_out(self, totals: Totals, x: Any, codes: Codes, weight: Array | None) -> Array:
+    def leave_one_out(self, totals: Totals, fitted: Distribution, x: Any, codes: Codes, weight: Array | None) -> Array:
         """Only the row's own class changes, and there only the words of the row."""
         if self.learn in ("map", "predictive"):
-            return super().leave_one_out(totals, x, codes, weight)
-        return self._with_own_class(totals, x, codes, weight)
+            return super().leave_one_out(totals, fitted, x, codes, weight)
+        return self._with_own_class(totals, fitted, x, codes, weight)
 
     def own_log_density(self, totals: Totals, x: Any, codes: Codes, weight: Array) -> Array:
         """Σ_j x_j log θ_j with θ_j = (n_j − w x_j + α_j) / Σ(n − w x + α)."""
-        alpha = np.broadcast_to(0.0 if self.prior is None else self.prior.alpha, totals.total.shape)
-        table = totals.total + alpha
-        counts, values, rows = gather(table, x, codes)
-        length = add_up(values, rows, len(codes))
-        left = clear_residue(counts - weight[rows] * values, counts)
+        table = totals.total + (0.0 if self.prior is None else self.prior.alpha)
+        logs, length = log_sums(table, x, codes, weight)
         total = table.sum(axis=1)[codes]
         norm = clear_residue(total - weight * length, total)
-        share = np.divide(left, norm[rows], out=np.zeros_like(left), where=norm[rows] > 0)
-        return add_up(values * log(share), rows, len(codes))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            score = logs - length * np.log(norm)
+        return np.where(length == 0, 0.0, np.where(norm > 0, score, -np.inf))
 
 
 @dataclass(frozen=True)
@@ -76,7 +82,7 @@ class MultinomialDistribution(LinearDistribution):
     @cached_property
     def scores(self) -> LinearScores:
         """Coef = log θ."""
-        return LinearScores(finite(log(self.probability)))
+        return LinearScores(finite_log(self.probability))
 
     @cached_property
     def vetoes(self) -> LinearScores | None:

@@ -11,7 +11,15 @@ import numpy as np
 
 from suffice.errors import NoLinearFormError
 from suffice.families.family import Distribution, Family, Table
-from suffice.families.linear import LinearDistribution, LinearScores, add_up, finite, gather, log, refuse_infinite
+from suffice.families.linear import (
+    LinearDistribution,
+    LinearScores,
+    add_up,
+    finite_log,
+    log,
+    log_sums,
+    refuse_infinite,
+)
 from suffice.priors import Gamma
 from suffice.statistics import Totals
 from suffice.tables import Array, Codes, Values, clear_residue, is_sparse
@@ -40,11 +48,11 @@ class Poisson(Family[Totals]):
             return NegativeBinomialCounts(np.asarray(posterior.shape), rate)
         return PoissonRates(posterior.mode() if self.learn == "map" else posterior.mean())
 
-    def leave_one_out(self, totals: Totals, x: Any, codes: Codes, weight: Array | None) -> Array:
+    def leave_one_out(self, totals: Totals, fitted: Distribution, x: Any, codes: Codes, weight: Array | None) -> Array:
         """Only the row's own class changes."""
         if self.learn in ("map", "predictive"):
-            return super().leave_one_out(totals, x, codes, weight)
-        return self._with_own_class(totals, x, codes, weight)
+            return super().leave_one_out(totals, fitted, x, codes, weight)
+        return self._with_own_class(totals, fitted, x, codes, weight)
 
     def own_log_density(self, totals: Totals, x: Any, codes: Codes, weight: Array) -> Array:
         """Σ_j x_j log λ_j − λ_j with λ_j = (Σx − w x_j + shape) / (n − w + rate)."""
@@ -61,14 +69,14 @@ class Poisson(Family[Totals]):
                 score = np.where(gaps, 0.0, np.where(seen > 0, seen * log(rate), 0.0) - rate).sum(axis=1)
         else:
             table = np.asarray(totals.total + prior.shape)
-            shape, values, rows = gather(table, x, codes)
+            logs, length = log_sums(table, x, codes, weight)
             n = totals.weight[codes, 0]
             exposure = clear_residue(n - weight, n) + prior.rate
-            left = clear_residue(shape - weight[rows] * values, shape)
-            rate = np.divide(left, exposure[rows], out=np.zeros_like(left), where=exposure[rows] > 0)
-            score = add_up(values * log(rate), rows, len(codes))
-            events = table.sum(axis=1)[codes] - weight * add_up(values, rows, len(codes))
-            score -= np.divide(events, exposure, out=np.zeros_like(events), where=exposure > 0)
+            some = np.where(exposure > 0, exposure, 1.0)  # without it no event can happen
+            score = np.where(length == 0, 0.0, logs - length * np.log(some))
+            score -= (table.sum(axis=1)[codes] - weight * length) / some
+            score[(exposure == 0) & (length > 0)] = -np.inf
+            score[(exposure == 0) & (length == 0)] = 0.0
         return np.asarray(score + np.ravel(_minus_log_factorials(x)))
 
 
@@ -94,7 +102,7 @@ class PoissonRates(LinearDistribution):
     @cached_property
     def scores(self) -> LinearScores:
         """Coef = log λ, absent = −λ."""
-        return LinearScores(finite(log(self.rate)), -self.rate)
+        return LinearScores(finite_log(self.rate), -self.rate)
 
     @cached_property
     def vetoes(self) -> LinearScores | None:

@@ -14,7 +14,7 @@ from suffice.tables import Array, Labels, Values, as_weight, encode_labels, is_s
 
 S = TypeVar("S", bound=Statistic)
 
-CHUNK = 1 << 20  # rows
+CHUNK = 1 << 18  # rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
