@@ -209,6 +209,21 @@ void bind_categories(nb::module_& m) {
         "x"_a.noconvert(), "offsets"_a.noconvert(), "scores"_a.noconvert(), "classes"_a, "out"_a.noconvert());
 }
 
+template <class T>
+void bind_posterior(nb::module_& m) {
+    m.def(
+        "posterior",
+        [](Out<double> scores, Vector<double> added, Vector<double> fallback, bool as_log, Out<T> out) {
+            const Index classes = Index(fallback.size()), rows = classes ? Index(scores.size()) / classes : 0;
+            require_size(scores, rows * classes);
+            require(out.size() == scores.size(), "output size");
+            require(added.size() == fallback.size(), "one number for each class");
+            nb::gil_scoped_release release;
+            return posterior(scores.data(), rows, classes, added.data(), fallback.data(), as_log, out.data());
+        },
+        "scores"_a.noconvert(), "added"_a.noconvert(), "fallback"_a.noconvert(), "as_log"_a, "out"_a.noconvert());
+}
+
 }  // namespace
 
 NB_MODULE(_core, m) {
@@ -237,16 +252,8 @@ NB_MODULE(_core, m) {
             class_weights(r, Index(codes.size()), out.data());
         },
         "codes"_a.noconvert(), "classes"_a, "weight"_a.noconvert().none(), "out"_a.noconvert());
-    m.def(
-        "posterior",
-        [](Out<double> scores, Vector<double> added, Vector<double> fallback, bool as_log) {
-            const Index classes = Index(fallback.size()), rows = classes ? Index(scores.size()) / classes : 0;
-            require_size(scores, rows * classes);
-            require(added.size() == fallback.size(), "one number for each class");
-            nb::gil_scoped_release release;
-            return posterior(scores.data(), rows, classes, added.data(), fallback.data(), as_log);
-        },
-        "scores"_a.noconvert(), "added"_a.noconvert(), "fallback"_a.noconvert(), "as_log"_a);
+    bind_posterior<double>(m);
+    bind_posterior<float>(m);
     m.def(
         "most_probable",
         [](Table scores, Vector<double> added, Index fallback, Out<Index> out) {

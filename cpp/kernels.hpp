@@ -104,9 +104,12 @@ template <class T, class I>
 Index sparse_log_sums(Sparse<T, I> x, const std::int32_t* cls, const double* removed, const double* table, Index classes,
                       double* sums, double* lengths);
 
-// posterior.cpp: turn each row of log p(x, y) = scores + added (classes,) into log p(y | x), or p(y | x), in
-// place. A row in which every class is impossible becomes `fallback` (classes,). Returns how many there were.
-Index posterior(double* scores, Index rows, Index classes, const double* added, const double* fallback, bool as_log);
+// posterior.cpp: turn each row of log p(x, y) = scores + added (classes,) into log p(y | x), or p(y | x). A row in
+// which every class is impossible becomes `fallback` (classes,). Returns how many there were. `out` may be
+// `scores`, which are overwritten in any case.
+template <class T>
+Index posterior(double* scores, Index rows, Index classes, const double* added, const double* fallback, bool as_log,
+                T* out);
 // The class of each row's largest scores + added, the first of equals; `fallback` where all are impossible.
 void most_probable(const double* scores, Index rows, Index classes, const double* added, Index fallback, Index* out);
 

@@ -20,7 +20,7 @@ struct MomentSums {
 
     MomentSums(Index classes, Index cols, Index tile_rows)
         : stride(padded(cols)), weight(classes * stride), pivot(classes * stride), first(classes * stride),
-          second(classes * stride), tile(8 * tile_rows) {}
+          second(classes * stride), tile(8 * tile_rows + 8) {}
     void clear() {
         weight.fill(0);
         pivot.fill(std::numeric_limits<double>::quiet_NaN());
@@ -150,12 +150,15 @@ SUFFICE_INLINE bool add_columns(const Matrix<T>& x, const Rows& rows, Index lo, 
     const std::vector<Index>& start = sums.order.start;
     for (Index j = 0; j < x.cols; j += 8) {
         const Index cols = std::min<Index>(8, x.cols - j), more = std::min<Index>(8, x.cols - j - cols);
-        if (cols < 8) std::fill_n(tile, 8 * (hi - lo), 0.0);
-        transpose(x.data + lo + j * x.col_stride, x.col_stride, hi - lo, cols, tile, 8);
+        // A last narrow group is turned together with columns before it, where there are enough, and its
+        // rows then start later in the tile; what follows a row is summed to where nothing is read.
+        const Index back = x.cols >= 8 ? 8 - cols : 0;
+        if (cols + back < 8) std::fill_n(tile, 8 * (hi - lo), 0.0);
+        transpose(x.data + lo + (j - back) * x.col_stride, x.col_stride, hi - lo, cols + back, tile, 8);
         Ahead ahead(x.data + lo + (j + cols) * x.col_stride, x.col_stride, hi - lo, more);
         for (Index c = 0; c < rows.classes; ++c)
             if (start[c + 1] > start[c])
-                infinite |= add_run<weighted, gaps>(tile, sums.order.row.data() + start[c], start[c + 1] - start[c],
+                infinite |= add_run<weighted, gaps>(tile + back, sums.order.row.data() + start[c], start[c + 1] - start[c],
                                                     weighted ? rows.weight + lo : nullptr, c * sums.stride + j, ahead,
                                                     sums);
     }
@@ -166,14 +169,32 @@ SUFFICE_INLINE bool add_columns(const Matrix<T>& x, const Rows& rows, Index lo, 
 
 // Without gaps the weight of a class is the same in every column, and its first row holds its pivots.
 template <class T>
+SUFFICE_INLINE void start_class(const Matrix<T>& x, Index row, Index cls, MomentSums& sums) {
+    double* pivot = sums.pivot + cls * sums.stride;
+    for (Index j = 0; j < x.cols; ++j) pivot[j] = x.data[row * x.row_stride + j * x.col_stride];
+    std::fill(pivot + x.cols, pivot + sums.stride, 0.0);
+}
+
+template <class T>
 SUFFICE_INLINE void start_classes(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, MomentSums& sums) {
-    for (Index i = lo; i < hi; ++i) {
-        const double w = rows.weight ? rows.weight[i] : 1.0;
-        double& weight = sums.weight[rows.code[i] * sums.stride];
-        if (weight == 0 && w != 0)
-            for (Index j = 0; j < x.cols; ++j)
-                sums.pivot[rows.code[i] * sums.stride + j] = x.data[i * x.row_stride + j * x.col_stride];
-        weight += w;
+    if (x.col_stride == 1) {
+        for (Index i = lo; i < hi; ++i) {
+            const double w = rows.weight ? rows.weight[i] : 1.0;
+            double& weight = sums.weight[rows.code[i] * sums.stride];
+            if (weight == 0 && w != 0) start_class(x, i, rows.code[i], sums);
+            weight += w;
+        }
+    } else {
+        const auto& row = sums.order.row;
+        const auto& start = sums.order.start;
+        for (Index c = 0; c < rows.classes; ++c) {
+            const Index n = start[c + 1] - start[c];
+            if (n == 0) continue;
+            start_class(x, lo + row[start[c]], c, sums);
+            double weight = rows.weight ? 0.0 : double(n);
+            for (Index k = start[c]; rows.weight && k < start[c + 1]; ++k) weight += rows.weight[lo + row[k]];
+            sums.weight[c * sums.stride] = weight;
+        }
     }
     for (Index c = 0; c < rows.classes; ++c)
         std::fill_n(sums.weight + c * sums.stride, x.cols, sums.weight[c * sums.stride]);

@@ -7,9 +7,9 @@
 namespace suffice {
 
 // Rows of one tile; `scratch` holds rows * classes values.
-SUFFICE_CLONES Index posterior_tile(double* __restrict scores, Index rows, Index classes,
-                                    const double* __restrict added, const double* fallback, bool as_log,
-                                    double* __restrict scratch) {
+template <class T>
+SUFFICE_INLINE Index any_tile(double* __restrict scores, Index rows, Index classes, const double* __restrict added,
+                              const double* fallback, bool as_log, double* __restrict scratch, T* out) {
     constexpr double impossible = -std::numeric_limits<double>::infinity();
     Index lost = 0;
     for (Index i = 0; i < rows; ++i) {
@@ -30,32 +30,47 @@ SUFFICE_CLONES Index posterior_tile(double* __restrict scores, Index rows, Index
 #pragma omp simd
     for (Index k = 0; k < rows * classes; ++k) scratch[k] = vector_exp(scores[k]);
     for (Index i = 0; i < rows; ++i) {
-        double* row = scores + i * classes;
+        const double* row = scores + i * classes;
+        T* to = out + i * classes;
         const double* power = scratch + i * classes;
         double sum = 0;
         for (Index c = 0; c < classes; ++c) sum += power[c];
         if (as_log) {
             const double norm = std::log(sum);
-            for (Index c = 0; c < classes; ++c) row[c] -= norm;
+            for (Index c = 0; c < classes; ++c) to[c] = T(row[c] - norm);
         } else {
             const double share = 1 / sum;
-            for (Index c = 0; c < classes; ++c) row[c] = power[c] * share;
+            for (Index c = 0; c < classes; ++c) to[c] = T(power[c] * share);
         }
     }
     return lost;
 }
 
-Index posterior(double* scores, Index rows, Index classes, const double* added, const double* fallback, bool as_log) {
+SUFFICE_CLONES Index posterior_tile(double* scores, Index rows, Index classes, const double* added,
+                                    const double* fallback, bool as_log, double* scratch, double* out) {
+    return any_tile(scores, rows, classes, added, fallback, as_log, scratch, out);
+}
+SUFFICE_CLONES Index posterior_tile(double* scores, Index rows, Index classes, const double* added,
+                                    const double* fallback, bool as_log, double* scratch, float* out) {
+    return any_tile(scores, rows, classes, added, fallback, as_log, scratch, out);
+}
+
+template <class T>
+Index posterior(double* scores, Index rows, Index classes, const double* added, const double* fallback, bool as_log,
+                T* out) {
     const Index size = std::max<Index>(1, 2048 / std::max<Index>(1, classes)), tiles = (rows + size - 1) / size;
     const int threads = threads_for(rows * classes * 4, tiles);
     std::vector<std::vector<double>> scratch(threads, std::vector<double>(size * classes));
     std::atomic<Index> lost{0};
     for_blocks(tiles, threads, [&](Index b, int slot) {
-        const Index lo = b * size, n = std::min(rows, lo + size) - lo;
-        lost += posterior_tile(scores + lo * classes, n, classes, added, fallback, as_log, scratch[slot].data());
+        const Index at = b * size * classes, n = std::min(rows, (b + 1) * size) - b * size;
+        lost += posterior_tile(scores + at, n, classes, added, fallback, as_log, scratch[slot].data(), out + at);
     });
     return lost;
 }
+
+template Index posterior(double*, Index, Index, const double*, const double*, bool, double*);
+template Index posterior(double*, Index, Index, const double*, const double*, bool, float*);
 
 void most_probable(const double* scores, Index rows, Index classes, const double* added, Index fallback, Index* out) {
     const Index size = 4096, tiles = (rows + size - 1) / size;

@@ -324,7 +324,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         C : ndarray of shape (n_samples, n_classes)
             Joint log-probabilities, classes in the order of `classes_`.
         """
-        return self._ask(Model.log_joint, X)
+        joint: Array = self._ask(Model.log_joint, X)
+        return joint.astype(self._dtype_for(X), copy=False)
 
     def predict(self, X: Any) -> Values:
         """Return the most probable class of each row.
@@ -354,7 +355,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         C : ndarray of shape (n_samples, n_classes)
             Log-probabilities, classes in the order of `classes_`.
         """
-        return self._ask(Model.log_posterior, X)
+        return self._ask(Model.log_posterior, X, self._dtype_for(X))
 
     def predict_proba(self, X: Any) -> Array:
         """Return p(y | x) for each row and class.
@@ -369,17 +370,19 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         C : ndarray of shape (n_samples, n_classes)
             Probabilities, classes in the order of `classes_`.
         """
-        return self._ask(Model.posterior, X)
+        return self._ask(Model.posterior, X, self._dtype_for(X))
 
-    def _ask(self, question: Callable[[Model, Any], Any], X: Any) -> Any:
-        """Ask the model about rows. Numbers stay float32 where both the training rows and these are."""
-        learned = self._get_learned()
+    def _ask(self, question: Callable[..., Any], X: Any, *how: Any) -> Any:
+        """Ask the model about rows."""
+        model = self._get_learned().model
         rows = self._check_X(X)
         with self._naming_itself():
-            answer = question(learned.model, rows)
-        if learned.dtype == np.float32 and answer.dtype == np.float64 and getattr(X, "dtype", None) == np.float32:
-            return answer.astype(np.float32)
-        return answer
+            return question(model, rows, *how)
+
+    def _dtype_for(self, X: Any) -> Any:
+        """Answers are float32 where both the training rows and these are."""
+        single = self._get_learned().dtype == np.float32 and getattr(X, "dtype", None) == np.float32
+        return np.float32 if single else np.float64
 
     def leave_one_out(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Array:
         """Return log p(y | x_i) of each training row under the model of all other rows, exactly.

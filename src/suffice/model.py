@@ -68,17 +68,18 @@ class Model:
         assert out is not None, "a model has at least one block"
         return out
 
-    def log_posterior(self, x: Any) -> Array:
+    def log_posterior(self, x: Any, dtype: Any = np.float64) -> Array:
         """Log p(y | x), by log-sum-exp. A row impossible under every class gets the prior, with a warning."""
-        return self.normalize(self.log_conditional(x), self.log_prior, as_log=True)
+        return self.normalize(self.log_conditional(x), self.log_prior, as_log=True, dtype=dtype)
 
-    def posterior(self, x: Any) -> Array:
+    def posterior(self, x: Any, dtype: Any = np.float64) -> Array:
         """p(y | x)."""
-        return self.normalize(self.log_conditional(x), self.log_prior, as_log=False)
+        return self.normalize(self.log_conditional(x), self.log_prior, as_log=False, dtype=dtype)
 
-    def normalize(self, scores: Array, added: Array, as_log: bool) -> Array:
-        """Turn log p(x, y) = scores + added (classes,) into p(y | x) or its log, in place."""
-        lost = _core.posterior(scores, added, self._fallback, as_log)
+    def normalize(self, scores: Array, added: Array, as_log: bool, dtype: Any = np.float64) -> Array:
+        """Turn log p(x, y) = scores + added (classes,) into p(y | x) or its log; `scores` are overwritten."""
+        out = scores if dtype == np.float64 else np.empty(scores.shape, dtype)
+        lost = _core.posterior(scores, added, self._fallback, as_log, out)
         if lost:
             warnings.warn(
                 f"{lost} of {len(scores)} rows have probability zero under every class; they get the class prior. "
@@ -86,7 +87,7 @@ class Model:
                 ImpossibleRowWarning,
                 stacklevel=3,
             )
-        return scores
+        return out
 
     @cached_property
     def _fallback(self) -> Array:
