@@ -5,6 +5,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 
+#include <algorithm>
 #include <optional>
 #include <stdexcept>
 
@@ -57,6 +58,10 @@ Sparse<T, I> sparse(const Vector<T>& data, const Vector<I>& indices, const Vecto
 Rows rows(const Codes& codes, const Weights& weight, Index classes, Index n) {
     require(Index(codes.size()) == n, "one class code per row");
     require(!weight || Index(weight->size()) == n, "one weight per row");
+    require(n < (Index(1) << 31), "at most 2^31 rows at once: pass more in parts");
+    std::int32_t low = 0, high = -1;
+    for (Index i = 0; i < n; ++i) low = std::min(low, codes(i)), high = std::max(high, codes(i));
+    require(low >= 0 && high < classes, "class codes must lie between 0 and the number of classes");
     return {codes.data(), weight ? weight->data() : nullptr, classes};
 }
 
@@ -102,18 +107,19 @@ void bind_dense(nb::module_& m) {
         "x"_a.noconvert(), "mean"_a.noconvert(), "precision"_a.noconvert(), "out"_a.noconvert());
     m.def(
         "gaussian_leave_one_out",
-        [](Dense<T> x, Codes codes, Weights weight, double smoothing, double floor, Table w, Table mean, Table squares,
+        [](Dense<T> x, Codes codes, Weights weight, double smoothing, Vector<double> floor, Table w, Table mean, Table squares,
            Out<double> out) {
             Matrix<T> mx = matrix(x);
             const Index classes = Index(mean.shape(0));
             for (const auto& table : {w, mean, squares})
                 require(Index(table.size()) == classes * mx.cols, "statistic shapes");
+            require(Index(floor.size()) == mx.cols, "one floor per column");
             require_size(out, mx.rows * classes);
             Rows r = rows(codes, weight, classes, mx.rows);
             nb::gil_scoped_release release;
-            return gaussian_leave_one_out(mx, r, smoothing, floor, w.data(), mean.data(), squares.data(), out.data());
+            return gaussian_leave_one_out(mx, r, smoothing, floor.data(), w.data(), mean.data(), squares.data(), out.data());
         },
-        "x"_a.noconvert(), "codes"_a.noconvert(), "weight"_a.noconvert().none(), "smoothing"_a, "floor"_a,
+        "x"_a.noconvert(), "codes"_a.noconvert(), "weight"_a.noconvert().none(), "smoothing"_a, "floor"_a.noconvert(),
         "stat_weight"_a.noconvert(), "stat_mean"_a.noconvert(), "stat_squares"_a.noconvert(), "out"_a.noconvert());
 }
 
@@ -161,11 +167,10 @@ void bind_sparse_log_sums(nb::module_& m) {
         [](Vector<T> data, Vector<I> indices, Vector<I> indptr, Codes cls, Vector<double> removed, Table table,
            Out<double> sums, Out<double> lengths) {
             Sparse<T, I> x = sparse(data, indices, indptr, Index(table.shape(1)));
-            require(Index(cls.size()) == x.rows && Index(removed.size()) == x.rows, "one class and weight per row");
+            rows(cls, removed, Index(table.shape(0)), x.rows);  // checks
             for (const auto& out : {sums, lengths}) require_size(out, x.rows);
             nb::gil_scoped_release release;
-            return sparse_log_sums(x, cls.data(), removed.data(), table.data(), Index(table.shape(0)), sums.data(),
-                                   lengths.data());
+            return sparse_log_sums(x, cls.data(), removed.data(), table.data(), sums.data(), lengths.data());
         },
         "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "cls"_a.noconvert(),
         "removed"_a.noconvert(), "table"_a.noconvert(), "sums"_a.noconvert(), "lengths"_a.noconvert());

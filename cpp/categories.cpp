@@ -10,10 +10,12 @@ namespace {
 
 template <class T>
 SUFFICE_INLINE Index code_of(T v) {
-    if constexpr (std::is_floating_point_v<T>)
-        return v == v ? Index(v) : -1;
-    else
+    if constexpr (std::is_floating_point_v<T>) {
+        constexpr T most = T(Index(1) << 53);  // beyond it floats do not tell whole numbers apart
+        return v == v ? Index(v < -most ? -most : v > most ? most : v) : -1;
+    } else {
         return Index(v);
+    }
 }
 
 template <class T, class Use>

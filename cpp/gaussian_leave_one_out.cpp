@@ -23,12 +23,13 @@ SUFFICE_INLINE Without without(double x, double w, double weight, double mean, d
 
 // Σ_j log N(x_j; mean_j, variance_j + extra), missing entries left out.
 SUFFICE_INLINE double log_density(const double* __restrict x, const double* __restrict mean,
-                                  const double* __restrict variance, double extra, double floor, Index d) {
+                                  const double* __restrict variance, double extra, const double* __restrict floor,
+                                  Index d) {
     double sum = 0;
 #pragma omp simd reduction(+ : sum)
     for (Index j = 0; j < d; ++j) {
         double v = variance[j] + extra;
-        v = v > floor ? v : floor;
+        v = v > floor[j] ? v : floor[j];
         double off = x[j] - mean[j], term = off * off / v + vector_log(v) + log_2pi;
         sum += x[j] == x[j] ? term : 0.0;
     }
@@ -53,7 +54,8 @@ SUFFICE_INLINE double log_density_nearby(const double* __restrict x, const doubl
 }  // namespace
 
 struct LeaveOneOutInput {
-    double smoothing, floor;
+    double smoothing;
+    const double* floor;  // (cols,)
     Index classes, cols;
     const double *weight, *mean, *squares;  // (classes, cols)
     std::vector<double> variance;           // (classes, cols), nothing added
@@ -92,7 +94,7 @@ SUFFICE_CLONES void leave_out(const LeaveOneOutInput& in, Index cls, double w, c
 }
 
 template <class T>
-Index gaussian_leave_one_out(Matrix<T> x, Rows rows, double smoothing, double floor, const double* weight,
+Index gaussian_leave_one_out(Matrix<T> x, Rows rows, double smoothing, const double* floor, const double* weight,
                              const double* mean, const double* squares, double* out) {
     const Index d = x.cols, k = rows.classes, cells = k * d;
     LeaveOneOutInput in{smoothing, floor, k, d, weight, mean, squares};
@@ -112,7 +114,7 @@ Index gaussian_leave_one_out(Matrix<T> x, Rows rows, double smoothing, double fl
         if (in.pooled_weight[j] > 0)
             in.whole_extra = std::max(in.whole_extra, smoothing * in.pooled_squares[j] / in.pooled_weight[j]);
     for (Index at = 0; at < cells; ++at) {
-        const double v = std::max(in.variance[at] + in.whole_extra, floor);
+        const double v = std::max(in.variance[at] + in.whole_extra, floor[at % d]);
         in.inverse[at] = 1 / v;
         in.log_variance[at] = log_2pi + std::log(v);
         in.largest_inverse = std::max(in.largest_inverse, in.inverse[at]);
@@ -134,9 +136,9 @@ Index gaussian_leave_one_out(Matrix<T> x, Rows rows, double smoothing, double fl
     return infinite.get();
 }
 
-template Index gaussian_leave_one_out(Matrix<double>, Rows, double, double, const double*, const double*,
+template Index gaussian_leave_one_out(Matrix<double>, Rows, double, const double*, const double*, const double*,
                                       const double*, double*);
-template Index gaussian_leave_one_out(Matrix<float>, Rows, double, double, const double*, const double*,
+template Index gaussian_leave_one_out(Matrix<float>, Rows, double, const double*, const double*, const double*,
                                       const double*, double*);
 
 }  // namespace suffice

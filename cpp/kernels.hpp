@@ -87,9 +87,9 @@ template <class T>
 Index gaussian_log_density(Matrix<T> x, const double* mean, const double* precision, Index classes,
                            double* out);
 // The same with row i taken out of its own class code[i] and out of the pooled variance that is
-// smoothed with: var_cj = squares / weight + smoothing * max_j pooled variance, but at least floor.
+// smoothed with: var_cj = squares / weight + smoothing * max_j pooled variance, but at least floor_j.
 template <class T>
-Index gaussian_leave_one_out(Matrix<T> x, Rows rows, double smoothing, double floor, const double* weight,
+Index gaussian_leave_one_out(Matrix<T> x, Rows rows, double smoothing, const double* floor, const double* weight,
                              const double* mean, const double* squares, double* out);
 
 // sparse_scores.cpp: out[i, c] = intercept[c] + Σ_j x_ij coef[j, c], a missing entry adding
@@ -101,8 +101,8 @@ Index sparse_scores(Sparse<T, I> x, Reading reading, const double* coef, const d
 // sparse_log_sums.cpp: sums[i] = Σ_j x_ij log(table[cls[i], j] - removed[i] x_ij), −inf where nothing is left of
 // a count, and lengths[i] = Σ_j x_ij, missing entries left out of both. table is (classes, cols).
 template <class T, class I>
-Index sparse_log_sums(Sparse<T, I> x, const std::int32_t* cls, const double* removed, const double* table, Index classes,
-                      double* sums, double* lengths);
+Index sparse_log_sums(Sparse<T, I> x, const std::int32_t* cls, const double* removed, const double* table, double* sums,
+                      double* lengths);
 
 // posterior.cpp: turn each row of log p(x, y) = scores + added (classes,) into log p(y | x), or p(y | x). A row in
 // which every class is impossible becomes `fallback` (classes,). Returns how many there were. `out` may be

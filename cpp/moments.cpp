@@ -115,7 +115,7 @@ SUFFICE_INLINE Lanes& lanes(Buffer& sums, Index at) { return *reinterpret_cast<L
 // Rows row[0 .. n) of the tile, all of one class, into the sums at `at`.
 template <bool weighted, bool gaps>
 SUFFICE_INLINE bool add_run(const double* tile, const std::int32_t* row, Index n, const double* row_weight, Index at,
-                            Ahead& ahead, MomentSums& sums) {
+                            Index cols, Ahead& ahead, MomentSums& sums) {
     Lanes p = lanes(sums.pivot, at), s = lanes(sums.first, at), q = lanes(sums.second, at);
     Lanes w = lanes(sums.weight, at), largest{};
     for (Index k = 0; k < n; ++k) {
@@ -138,7 +138,7 @@ SUFFICE_INLINE bool add_run(const double* tile, const std::int32_t* row, Index n
     bool infinite = false;
     if (gaps) {
         lanes(sums.pivot, at) = p, lanes(sums.weight, at) = w;
-        for (int l = 0; l < 8; ++l) infinite |= largest[l] == infinity;
+        for (Index l = 0; l < cols; ++l) infinite |= largest[l] == infinity;
     }
     return infinite;
 }
@@ -159,7 +159,7 @@ SUFFICE_INLINE bool add_columns(const Matrix<T>& x, const Rows& rows, Index lo, 
         for (Index c = 0; c < rows.classes; ++c)
             if (start[c + 1] > start[c])
                 infinite |= add_run<weighted, gaps>(tile + back, sums.order.row.data() + start[c], start[c + 1] - start[c],
-                                                    weighted ? rows.weight + lo : nullptr, c * sums.stride + j, ahead,
+                                                    weighted ? rows.weight + lo : nullptr, c * sums.stride + j, cols, ahead,
                                                     sums);
     }
     return infinite;
@@ -238,7 +238,7 @@ SUFFICE_CLONES void merge_moments(Index cols, const double* __restrict w, const 
         double inverse = 1 / (any ? n : 1.0), shift = first[j] * inverse;
         double here = pivot[j] + shift;
         double within = second[j] - first[j] * shift;
-        within = within > 0 ? within : 0.0;
+        within = within < 0 ? 0.0 : within;  // NaN, of sums that overflowed, is to show
         double share = n / (any ? sum : 1.0), step = here - (old > 0 ? mean[j] : here);
         double moved = old > 0 ? mean[j] + step * share : here;
         double grown = squares[j] + within + step * step * old * share;
@@ -276,7 +276,7 @@ Index moments(Matrix<T> x, Rows rows, double* weight, double* mean, double* squa
         }
         if (found)
             for (Index i = lo; i < hi; ++i)
-                for (Index j = 0; j < d; ++j)
+                for (Index j = 0; j < d && (!rows.weight || rows.weight[i] != 0); ++j)
                     if (std::isinf(x.data[i * x.row_stride + j * x.col_stride])) infinite.report(i * d + j);
     };
     auto merge = [&](Index, int slot) {

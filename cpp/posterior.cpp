@@ -8,8 +8,8 @@ namespace suffice {
 
 // Rows of one tile; `scratch` holds rows * classes values.
 template <class T>
-SUFFICE_INLINE Index any_tile(double* __restrict scores, Index rows, Index classes, const double* __restrict added,
-                              const double* fallback, bool as_log, double* __restrict scratch, T* out) {
+SUFFICE_INLINE Index any_tile(double* scores, Index rows, Index classes, const double* added, const double* fallback,
+                              bool as_log, double* __restrict scratch, T* out) {
     constexpr double impossible = -std::numeric_limits<double>::infinity();
     Index lost = 0;
     for (Index i = 0; i < rows; ++i) {

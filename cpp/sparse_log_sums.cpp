@@ -8,7 +8,7 @@
 namespace suffice {
 
 template <class T, class I>
-Index sparse_log_sums(Sparse<T, I> x, const std::int32_t* cls, const double* removed, const double* table, Index classes,
+Index sparse_log_sums(Sparse<T, I> x, const std::int32_t* cls, const double* removed, const double* table,
                       double* sums, double* lengths) {
     const Index size = 256, blocks = (x.rows + size - 1) / size;
     std::atomic<bool> broken{false};
@@ -19,7 +19,7 @@ Index sparse_log_sums(Sparse<T, I> x, const std::int32_t* cls, const double* rem
             for (Index e = x.indptr[i]; e < x.indptr[i + 1]; ++e) {
                 const double value = x.data[e];
                 const Index j = x.indices[e];
-                if (std::uint64_t(j) >= std::uint64_t(x.cols) || cls[i] >= classes) [[unlikely]] {
+                if (std::uint64_t(j) >= std::uint64_t(x.cols)) [[unlikely]] {
                     broken = true;
                     return;
                 }
@@ -35,8 +35,7 @@ Index sparse_log_sums(Sparse<T, I> x, const std::int32_t* cls, const double* rem
 }
 
 #define SUFFICE_INSTANTIATE(T, I) \
-    template Index sparse_log_sums(Sparse<T, I>, const std::int32_t*, const double*, const double*, Index, double*, \
-                                   double*);
+    template Index sparse_log_sums(Sparse<T, I>, const std::int32_t*, const double*, const double*, double*, double*);
 SUFFICE_INSTANTIATE(double, std::int32_t)
 SUFFICE_INSTANTIATE(double, std::int64_t)
 SUFFICE_INSTANTIATE(float, std::int32_t)

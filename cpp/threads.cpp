@@ -29,7 +29,6 @@ int allowed_cpus() {
 }  // namespace
 
 int max_threads() {
-    // Read at each call: the environment may change, and so may the affinity of a forked worker.
     if (const char* set = std::getenv("SUFFICE_NUM_THREADS")) {
         int n = std::atoi(set);
         if (n > 0) return n;

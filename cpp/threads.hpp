@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -28,61 +29,68 @@ inline int threads_for(Index work, Index blocks) {
     return int(std::max<Index>(1, std::min<Index>({max_threads(), blocks, work / worth_a_thread})));
 }
 
+// Run body(slot) on up to `threads` threads, this one included. Where no further thread can be started, those
+// that run do all the work; what one of them throws is thrown here once all have ended.
+template <class Body>
+void on_threads(int threads, Body body) {
+    std::mutex lock;
+    std::exception_ptr failure;
+    auto guarded = [&](int slot) {
+        try {
+            body(slot);
+        } catch (...) {
+            std::lock_guard hold(lock);
+            failure = std::current_exception();
+        }
+    };
+    std::vector<std::jthread> pool;  // joins when it goes, whatever happens
+    pool.reserve(threads);
+    try {
+        for (int t = 1; t < threads; ++t) pool.emplace_back(guarded, t);
+    } catch (const std::system_error&) {
+    }
+    guarded(0);
+    pool.clear();
+    if (failure) std::rethrow_exception(failure);
+}
+
 // Call work(block, slot) for every block, slot < threads naming the thread's scratch space; then
 // merge(block, slot) strictly in the order of the blocks. Memory stays at one scratch per thread.
 template <class Work, class Merge>
 void for_blocks(Index blocks, int threads, Work work, Merge merge) {
-    if (threads <= 1) {
-        for (Index b = 0; b < blocks; ++b) {
-            work(b, 0);
-            merge(b, 0);
-        }
-        return;
-    }
     std::atomic<Index> next{0};
     std::mutex lock;
     std::condition_variable turn;
     Index merged = 0;
-    std::exception_ptr failure;
-    auto run = [&](int slot) {
-        for (Index b; (b = next.fetch_add(1)) < blocks;) {
-            try {
+    bool failed = false;
+    on_threads(threads, [&](int slot) {
+        try {
+            for (Index b; (b = next.fetch_add(1)) < blocks;) {
                 work(b, slot);
                 std::unique_lock hold(lock);
-                turn.wait(hold, [&] { return merged == b || failure; });
-                if (failure) return;
-                hold.unlock();
+                turn.wait(hold, [&] { return merged == b || failed; });
+                if (failed) return;
                 merge(b, slot);
-                hold.lock();
                 ++merged;
                 hold.unlock();
                 turn.notify_all();
-            } catch (...) {
-                std::lock_guard hold(lock);
-                failure = std::current_exception();
-                turn.notify_all();
-                return;
             }
+        } catch (...) {
+            std::lock_guard hold(lock);
+            failed = true;
+            turn.notify_all();
+            throw;
         }
-    };
-    std::vector<std::thread> pool;
-    for (int t = 1; t < threads; ++t) pool.emplace_back(run, t);
-    run(0);
-    for (auto& t : pool) t.join();
-    if (failure) std::rethrow_exception(failure);
+    });
 }
 
 // The same where blocks write to places of their own and nothing needs merging.
 template <class Work>
 void for_blocks(Index blocks, int threads, Work work) {
     std::atomic<Index> next{0};
-    auto run = [&](int slot) {
+    on_threads(threads, [&](int slot) {
         for (Index b; (b = next.fetch_add(1)) < blocks;) work(b, slot);
-    };
-    std::vector<std::thread> pool;
-    for (int t = 1; t < threads; ++t) pool.emplace_back(run, t);
-    run(0);
-    for (auto& t : pool) t.join();
+    });
 }
 
 // The smallest position any thread reported, or -1.

@@ -80,7 +80,7 @@ Index totals(Matrix<T> x, Rows rows, Reading reading, double* total, double* mis
         Extremes e = totals_block(x, rows, lo, hi, reading, sum, sum + cells);
         if (is_refused(e.lowest) || is_refused(e.highest))
             for (Index i = lo; i < hi; ++i)
-                for (Index j = 0; j < d; ++j)
+                for (Index j = 0; j < d && (!rows.weight || rows.weight[i] != 0); ++j)
                     if (is_refused(x.data[i * x.row_stride + j * x.col_stride])) refused.report(i * d + j);
     };
     auto merge = [&](Index, int slot) {

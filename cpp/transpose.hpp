@@ -6,7 +6,6 @@
 namespace suffice {
 
 typedef double Lanes __attribute__((vector_size(64), aligned(8)));
-typedef std::int64_t LaneIndex __attribute__((vector_size(64)));
 
 // Eight times eight: to[r * to_stride + c] = from[c * from_stride + r]. Three rounds exchange
 // neighbours, pairs and halves.
@@ -17,21 +16,20 @@ SUFFICE_INLINE void transpose_8x8(const T* from, Index from_stride, double* to, 
         typedef T Narrow __attribute__((vector_size(8 * sizeof(T)), aligned(sizeof(T))));
         a[c] = __builtin_convertvector(*reinterpret_cast<const Narrow*>(from + c * from_stride), Lanes);
     }
-    constexpr LaneIndex even = {0, 8, 2, 10, 4, 12, 6, 14}, odd = {1, 9, 3, 11, 5, 13, 7, 15};
     for (int c = 0; c < 8; c += 2) {
-        b[c] = __builtin_shuffle(a[c], a[c + 1], even);
-        b[c + 1] = __builtin_shuffle(a[c], a[c + 1], odd);
+        b[c] = __builtin_shufflevector(a[c], a[c + 1], 0, 8, 2, 10, 4, 12, 6, 14);
+        b[c + 1] = __builtin_shufflevector(a[c], a[c + 1], 1, 9, 3, 11, 5, 13, 7, 15);
     }
-    constexpr LaneIndex low = {0, 1, 8, 9, 4, 5, 12, 13}, high = {2, 3, 10, 11, 6, 7, 14, 15};
     for (int c = 0; c < 8; c += 4)
         for (int k = 0; k < 2; ++k) {
-            a[c + k] = __builtin_shuffle(b[c + k], b[c + k + 2], low);
-            a[c + k + 2] = __builtin_shuffle(b[c + k], b[c + k + 2], high);
+            a[c + k] = __builtin_shufflevector(b[c + k], b[c + k + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+            a[c + k + 2] = __builtin_shufflevector(b[c + k], b[c + k + 2], 2, 3, 10, 11, 6, 7, 14, 15);
         }
-    constexpr LaneIndex first = {0, 1, 2, 3, 8, 9, 10, 11}, second = {4, 5, 6, 7, 12, 13, 14, 15};
     for (int k = 0; k < 4; ++k) {
-        *reinterpret_cast<Lanes*>(to + k * to_stride) = __builtin_shuffle(a[k], a[k + 4], first);
-        *reinterpret_cast<Lanes*>(to + (k + 4) * to_stride) = __builtin_shuffle(a[k], a[k + 4], second);
+        *reinterpret_cast<Lanes*>(to + k * to_stride) =
+            __builtin_shufflevector(a[k], a[k + 4], 0, 1, 2, 3, 8, 9, 10, 11);
+        *reinterpret_cast<Lanes*>(to + (k + 4) * to_stride) =
+            __builtin_shufflevector(a[k], a[k + 4], 4, 5, 6, 7, 12, 13, 14, 15);
     }
 }
 

@@ -187,7 +187,7 @@ def test_values_whose_squares_overflow_are_refused():
 
 
 def test_truths_outside_zero_and_one_are_refused_without_a_threshold():
-    with pytest.raises(InvalidDataError, match="Expected truths between 0 and 1, found 2"):
+    with pytest.raises(InvalidDataError, match=r"Expected truths between 0 and 1\. Found 2\.0 in row 1, column 1"):
         ours.BernoulliNB(binarize=None).fit(X, Y)
 
 
@@ -208,3 +208,15 @@ def test_a_feature_constant_within_each_class_gives_certainty_and_no_nan():
 def test_labels_other_than_those_learned_cannot_be_left_out():
     with pytest.raises(SufficeError, match="'z' was not in the training data"):
         ours.GaussianNB().fit(X, Y).leave_one_out(X, ["z", "a", "b", "b"])
+
+
+def test_negative_counts_have_no_poisson_density():
+    model = ours.PoissonNB().fit(X, Y)
+    for rows in (with_entry(-1.0), scipy.sparse.csr_matrix(with_entry(-1.0))):
+        with pytest.raises(NegativeValueError, match=r"PoissonNB \(input X\)\. Found -1\.0 in row 2, column 1"):
+            model.predict(rows)
+
+
+def test_alpha_must_be_one_number_for_each_column():
+    with pytest.raises(SufficeError, match="When alpha is an array"):
+        ours.MultinomialNB(alpha=[[1.0, 2.0], [3.0, 4.0]]).fit(X, Y)

@@ -272,7 +272,7 @@ def test_truths_are_what_lies_above_the_threshold():
 
 
 def test_truths_without_a_threshold_must_be_shares():
-    with pytest.raises(InvalidDataError, match=r"between 0 and 1, found 1\.5"):
+    with pytest.raises(InvalidDataError, match=r"between 0 and 1\. Found 1\.5 in row 1, column 0"):
         sf.Bernoulli(threshold=None).summarize([[0.5], [1.5]], [0, 1])
 
 
@@ -476,10 +476,10 @@ def test_a_family_shows_its_options(family):
         (lambda: sf.Gaussian(variance=np.array([1.0, -1.0])), "above 0"),
         (lambda: sf.Gaussian(variance=np.nan), "above 0"),
         (lambda: sf.Gaussian(var_smoothing=-1.0), "≥ 0"),
-        (lambda: sf.Beta(-1, 1), "Beta needs a ≥ 0, found -1"),
-        (lambda: sf.Beta(1, np.nan), "Beta needs b ≥ 0"),
-        (lambda: sf.Dirichlet(-0.5), "Dirichlet needs alpha ≥ 0"),
-        (lambda: sf.Dirichlet(np.array([1.0, -0.5])), "Dirichlet needs alpha ≥ 0"),
+        (lambda: sf.Beta(-1, 1), "Beta needs a finite a ≥ 0, found -1"),
+        (lambda: sf.Beta(1, np.nan), "Beta needs a finite b ≥ 0"),
+        (lambda: sf.Dirichlet(-0.5), "Dirichlet needs a finite alpha ≥ 0"),
+        (lambda: sf.Dirichlet(np.array([1.0, -0.5])), "Dirichlet needs a finite alpha ≥ 0"),
         (lambda: sf.Gamma(-1, 1), "shape ≥ 0"),
         (lambda: sf.Gamma(1, -1), "rate ≥ 0"),
         (lambda: sf.NormalInverseGamma(strength=-1), "strength ≥ 0"),
@@ -1302,3 +1302,35 @@ def test_the_predictive_of_draws_in_order_sums_to_one_over_all_orders():
     rows = np.array([[i, j, 4 - i - j] for i in range(5) for j in range(5 - i)], dtype=float)
     orders = np.exp(gammaln(5.0) - gammaln(rows + 1.0).sum(axis=1))
     assert_allclose((orders * np.exp(model.log_density(rows))).sum(), 1.0, rtol=1e-12)
+
+
+def test_rows_of_another_width_are_refused():
+    x, y = np.ones((4, 3)), [0, 0, 1, 1]
+    for family in (sf.Gaussian(), sf.Gaussian(learn="predictive"), sf.Poisson(learn="predictive"), sf.Multinomial()):
+        model = sf.Model.fit(x, y, family)
+        with pytest.raises(sf.MismatchError, match="Expected rows of 3 columns, found 1"):
+            model.log_joint(x[:, :1])
+
+
+def test_options_for_another_number_of_columns_are_refused():
+    with pytest.raises(sf.MismatchError, match="options for 3 columns, data of 2"):
+        sf.Multinomial(prior=sf.Dirichlet(np.ones(3))).summarize(np.ones((2, 2)), [0, 1])
+    with pytest.raises(sf.MismatchError, match="options for 3 columns, data of 2"):
+        sf.Gaussian(variance=np.ones(3)).summarize(np.ones((2, 2)), [0, 1])
+
+
+def test_options_are_equal_where_their_fields_are():
+    assert sf.Multinomial(prior=sf.Dirichlet(np.ones(3))) == sf.Multinomial(prior=sf.Dirichlet(np.ones(3)))
+    assert sf.Gaussian(variance=np.ones(2)) != sf.Gaussian(variance=np.array([1.0, 2.0]))
+    assert sf.Gamma(1, 2) == sf.Gamma(1, 2) != sf.Gamma(1, 3)
+    assert sf.ClassPrior([0.5, 0.5]) == sf.ClassPrior([0.5, 0.5])
+
+
+def test_nothing_is_predicted_from_nothing():
+    empty = sf.Multinomial(prior=sf.Dirichlet(0), learn="predictive").estimate(sf.Totals.empty(1, 2))
+    assert empty.log_density(np.array([[0.0, 0.0], [1.0, 0.0]])).ravel().tolist() == [0.0, -np.inf]
+    improper = sf.Gaussian(prior=sf.NormalInverseGamma(0, 0, 0, 0), learn="predictive")
+    with pytest.raises(sf.InvalidOptionError, match="a class without rows"):
+        improper.estimate(sf.Moments.empty(1, 1))
+    with pytest.raises(sf.InvalidOptionError, match="every zero is true"):
+        sf.Bernoulli(threshold=-1.0).summarize(scipy.sparse.csr_matrix(np.ones((1, 1))), [0])

@@ -669,3 +669,69 @@ def test_tables_are_for_people():
     prior, cpt = model.tables()
     assert str(cpt).splitlines() == ["x0          no   yes", "cool  0.333333  0.75", "hot   0.666667  0.25"]
     assert str(prior).splitlines()[0].split() == ["prior", "no", "yes"]
+
+
+def test_labels_of_another_dtype_but_the_same_values_are_the_same_labels():
+    x, y, _ = problem("GaussianNB")
+    model = ours.GaussianNB().fit(x, y)
+    np.testing.assert_array_equal(model.leave_one_out(x, y.astype(float)), model.leave_one_out(x, y))
+    words = np.array(["a", "b", "c"])[np.unique(y, return_inverse=True)[1]]
+    model = ours.GaussianNB().fit(x, words)
+    np.testing.assert_array_equal(model.leave_one_out(x, words.astype(object)), model.leave_one_out(x, words))
+
+
+def test_what_was_learned_cannot_be_written_to():
+    x, y, _ = problem("MultinomialNB")
+    model = ours.MultinomialNB().fit(x, y)
+    with pytest.raises(ValueError, match="read-only"):
+        model.feature_count_[0, 0] = 1000
+    with pytest.raises(ValueError, match="read-only"):
+        model.class_count_[0] = 1000
+
+
+def test_one_number_may_weigh_all_rows():
+    x, y, _ = problem("GaussianNB")
+    assert ours.GaussianNB().fit(x, y, 2.0).class_count_.sum() == 2 * len(y)
+
+
+def test_forgetting_rows_that_were_never_learned_is_refused():
+    model = ours.GaussianNB().fit([[0.0], [1.0], [2.0], [5.0]], ["a", "a", "a", "b"])
+    before = model.predict_proba([[1.0]])
+    with pytest.raises(NotPartError):
+        model.forget([[100.0]], ["a"])
+    np.testing.assert_array_equal(model.predict_proba([[1.0]]), before)
+
+
+def test_dropping_the_only_class_is_refused():
+    with pytest.raises(ValueError, match="'a' is the only class"):
+        ours.GaussianNB().fit([[0.0], [1.0]], ["a", "a"]).drop_class("a")
+
+
+def test_category_numbers_of_every_number_type_are_read():
+    y = [0, 1, 0, 1]
+    expected = ours.CategoricalNB().fit([[0.0], [1.0], [np.nan], [2.0]], y).category_count_[0]
+    for dtype in (np.float16, np.float32, np.longdouble, ">f8"):
+        x = np.array([[0.0], [1.0], [np.nan], [2.0]], dtype)
+        np.testing.assert_array_equal(ours.CategoricalNB().fit(x, y).category_count_[0], expected)
+    for dtype in (bool, np.uint8, np.int16, np.uint64, ">i8"):
+        model = ours.CategoricalNB().fit(np.array([[0], [1], [1], [0]], dtype), y)
+        assert model.category_count_[0].tolist() == [[1, 1], [1, 1]]
+    with pytest.raises(ValueError, match="category number"):
+        ours.CategoricalNB().fit([[1e300], [1.0]], [0, 1])
+    assert np.isfinite(ours.CategoricalNB().fit([[0], [1]], [0, 1]).predict_log_proba([[1e300]])).all()
+
+
+def test_masked_strings_are_missing_and_numpys_strings_are_strings():
+    names = np.array([["red"], ["blue"], ["red"]])
+    masked = np.ma.masked_array(names, [[False], [True], [False]])
+    model = ours.CategoricalNB().fit(masked, [0, 1, 1])
+    assert model.categories_[0].tolist() == ["red"]
+    model = ours.CategoricalNB().fit(np.array([[np.str_("a")], [np.str_("b")]], object), [0, 1])
+    assert model.categories_[0].tolist() == ["a", "b"]
+
+
+def test_a_small_variance_beside_a_large_mean_is_kept():
+    rng = np.random.default_rng(0)
+    x, y = np.c_[1e9 + rng.normal(size=100), 1e-8 * rng.normal(size=100)], np.arange(100) % 2
+    mine, peer = pair("GaussianNB", var_smoothing=0.0)
+    np.testing.assert_allclose(mine.fit(x, y).var_[:, 1], peer.fit(x, y).var_[:, 1], rtol=1e-10)

@@ -161,6 +161,68 @@ def test_what_was_never_added_cannot_be_taken_away():
         c - ByClass.of(Counts, np.array([["q"]], object), [0])
 
 
+def test_moments_that_could_not_have_held_the_values_do_not_give_them_away():
+    with pytest.raises(NotPartError, match="column 0 does not vary enough"):
+        ByClass.of(Moments, np.array([[0.0], [1.0], [2.0]]), [0, 0, 0]) - ByClass.of(Moments, np.array([[100.0]]), [0])
+
+
+@pytest.mark.parametrize("kind", [Moments, Totals, Counts])
+def test_statistics_of_other_columns_or_kinds_are_not_merged(kind):
+    a, b = (ByClass.of(kind, np.ones((2, columns)), [0, 1]) for columns in (1, 4))
+    for merge in (lambda: a + b, lambda: b - a, lambda: ByClass.of(kind, np.ones((2, 4)), [0, 1], onto=a)):
+        with pytest.raises(MismatchError, match="columns"):
+            merge()
+    other = Totals if kind is Moments else Moments
+    with pytest.raises(MismatchError, match="cannot be merged"):
+        a + ByClass.of(other, np.ones((2, 1)), [0, 1])
+    assert a != b
+
+
+def test_statistics_with_nothing_in_common_are_unequal():
+    assert ByClass.of(Moments, np.ones((1, 1)), ["x"]) != ByClass.of(Moments, np.ones((1, 1)), [1])
+    assert Counts.of([["a"]], np.zeros(1, np.int32), 1) != Counts.of([[1]], np.zeros(1, np.int32), 1)
+
+
+def test_a_row_of_weight_zero_may_hold_anything():
+    for order in "CF":
+        for value, kind in ((np.inf, Moments), (-1.0, Totals), (np.inf, Totals), (-1.0, Counts)):
+            x = np.ones((20, 13))
+            x[3] = value
+            weight = np.ones(20)
+            weight[3] = 0.0
+            a = ByClass.of(kind, np.asarray(x, order=order), np.zeros(20, int), weight)
+            laws.assert_equal(a, ByClass.of(kind, np.ones((19, 13)), np.zeros(19, int)))
+
+
+def test_class_numbers_outside_their_range_are_refused():
+    with pytest.raises(ValueError, match="class codes must lie between"):
+        Moments.of(np.ones((4, 3)), np.array([0, 50_000_000, 1, -7], np.int32), 2)
+
+
+def test_a_missing_label_far_down_is_named_by_its_row():
+    y = np.full(300_000, "a", dtype=object)
+    y[299_999] = None
+    with pytest.raises(InvalidDataError, match="row 299999"):
+        ByClass.of(Moments, np.ones((300_000, 1)), y)
+    x = np.ones((300_000, 1))
+    x[299_999] = np.inf
+    with pytest.raises(InvalidDataError, match="row 299999, column 0"):
+        ByClass.of(Moments, x, np.zeros(300_000, int))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int64, np.uint64])
+def test_labels_at_the_ends_of_an_integer_type_stay_what_they_are(dtype):
+    ends = np.array([np.iinfo(dtype).min, np.iinfo(dtype).max], dtype)
+    assert ByClass.of(Moments, np.ones((4, 1)), np.repeat(ends, 2)).labels.tolist() == ends.tolist()
+
+
+def test_labels_are_copied_from_the_callers_array():
+    y = np.array([3])
+    a = ByClass.of(Moments, np.ones((1, 1)), y)
+    y[0] = 5
+    assert a.labels.tolist() == [3]
+
+
 def test_labels_of_strings_and_numbers_cannot_be_classes_of_one_model():
     with pytest.raises(MismatchError, match="cannot be classes of one model"):
         ByClass.of(Moments, np.ones((1, 1)), ["x"]) + ByClass.of(Moments, np.ones((1, 1)), [1])
@@ -178,10 +240,13 @@ n = 120_000
 x = rng.normal(size=(n, 12)); x[rng.random(x.shape) < 0.01] = np.nan
 y, w = rng.integers(0, 5, n).astype(np.int32), rng.random(n)
 m = sf.Moments.of(x, y, 5, w)
+one = np.asarray(rng.normal(5, 1, (n, 13))); one[n // 2, 3] = np.nan
+u = sf.Moments.of(one, y, 5)
+v = sf.Moments.of(np.asfortranarray(one), y, 5)
 t = sf.Totals.of(np.abs(x), y, 5, w)
 s = sf.Totals.of(scipy.sparse.random(n, 300, 0.05, "csr", random_state=0), np.zeros(n, np.int32), 1, w)
 c = sf.Counts.of(rng.integers(0, 9, (n, 12)), y, 5, w)
-for a in (m.weight, m.mean, m.squares, t.weight, t.total, s.total, c.weight):
+for a in (m.weight, m.mean, m.squares, u.mean, u.squares, v.mean, v.squares, t.weight, t.total, s.total, c.weight):
     sys.stdout.write(a.tobytes().hex())
 """
 

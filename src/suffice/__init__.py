@@ -8,8 +8,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-__version__ = "0.1.0"
-
 _HOMES = {
     "suffice.statistics": ["ByClass", "Counts", "Moments", "Statistic", "Totals"],
     "suffice.priors": ["Beta", "ClassPrior", "Dirichlet", "Gamma", "NormalInverseGamma"],
@@ -32,6 +30,7 @@ _HOMES = {
         "InvalidDataError",
         "InvalidOptionError",
         "MismatchError",
+        "MissingLabelError",
         "NegativeValueError",
         "NoDistributionError",
         "NoLinearFormError",
@@ -49,6 +48,8 @@ __all__ = sorted(_HOME_OF)
 def __getattr__(name: str) -> Any:
     if name in _HOME_OF:
         value = getattr(import_module(_HOME_OF[name]), name)
+    elif name == "__version__":
+        value = import_module("importlib.metadata").version("suffice")
     elif name in _MODULES:
         value = import_module(f"suffice.{name}")
     else:

@@ -27,7 +27,7 @@ def gaussian_leave_one_out(
     codes: Any,
     weight: Any,
     smoothing: float,
-    floor: float,
+    floor: Any,
     stat_weight: Any,
     stat_mean: Any,
     stat_squares: Any,

@@ -13,6 +13,21 @@ class InvalidDataError(SufficeError, ValueError):
     """Rows, labels or weights that cannot be learned from."""
 
 
+class MissingLabelError(InvalidDataError):
+    """A row without a label."""
+
+    def __init__(self, row: int):
+        super().__init__(f"Input y contains NaN or null: the label of row {row} is missing")
+        self.row = row
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), (self.row,)
+
+    def further_down(self, rows: int) -> Self:
+        """The same of a table of which this one was a part, beginning `rows` rows down."""
+        return type(self)(self.row + rows)
+
+
 class RefusedValueError(InvalidDataError):
     """A value that cannot be learned from, and where it stands."""
 

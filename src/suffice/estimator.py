@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from sklearn.utils.validation import _check_y, check_consistent_length, check_is
 from suffice.errors import InvalidDataError, MismatchError, RefusedValueError
 from suffice.families import Family, LinearForm, Table
 from suffice.model import Model, leave_one_out
-from suffice.priors import ClassPrior
+from suffice.priors import ClassPrior, same
 from suffice.statistics import ByClass
 from suffice.statistics.by_class import union_labels
 from suffice.tables import Array, Values, as_matrix, encode_labels
@@ -46,7 +46,7 @@ class _Learned:
         return Model.of(self.statistics, self.family, self.prior)
 
 
-class GenerativeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no type hints
+class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no type hints
     """A scikit-learn classifier made of statistics: rows are summarized, summaries added, models made of them.
 
     An estimator says which family and which class prior its parameters mean; everything else is here.
@@ -156,6 +156,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         before = self._get_learned()
         with self._unchanged_on_error():
             rest = before.statistics.drop(label)
+            if not len(rest.labels):
+                raise InvalidDataError(f"{label!r} is the only class: without it nothing would be left")
             declared = None if before.declared is None else before.declared[before.declared != label]
             self._learn(rest.take(np.flatnonzero(rest.weight > 0)), before.family, declared, before.dtype)
         return self
@@ -168,7 +170,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
             return NotImplemented
         mine, theirs = self._get_learned(), other._get_learned()
         for name, value in self.get_params().items():
-            if not _same(value, other.get_params()[name]):
+            if not same(value, other.get_params()[name]):
                 raise MismatchError(f"Cannot merge: {name} is {value!r} here and {other.get_params()[name]!r} there")
         if self.n_features_in_ != other.n_features_in_:
             raise MismatchError(f"Cannot merge models of {self.n_features_in_} and {other.n_features_in_} columns")
@@ -293,7 +295,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
     @property
     def class_count_(self) -> Array:
         """Weight of the rows of each class."""
-        return self._get_learned().statistics.weight
+        return read_only(self._get_learned().statistics.weight)
 
     @property
     def n_parameters_(self) -> int:
@@ -447,5 +449,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc
         return tags
 
 
-def _same(a: Any, b: Any) -> bool:
-    return a is b or (np.shape(a) == np.shape(b) and bool(np.all(np.asarray(a) == np.asarray(b))))
+def read_only(array: Array) -> Array:
+    """A view that cannot be written to: what was learned is not to be changed from outside."""
+    view = array.view()
+    view.flags.writeable = False
+    return view

@@ -16,7 +16,8 @@ from suffice.families import Distribution, Family, LinearForm, Table
 from suffice.priors import ClassPrior
 from suffice.statistics import ByClass
 from suffice.statistics.by_class import find
-from suffice.tables import Array, Values, as_weight, clear_residue, encode_labels, select
+from suffice.statistics.statistic import clear_residue
+from suffice.tables import Array, Values, as_weight, encode_labels, select
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,10 @@ class Model:
         """Log p(x | y) of every row and class, (rows, classes)."""
         out: Array | None = None
         for columns, distribution in zip(self.columns, self.distributions, strict=True):
-            block = distribution.log_density(distribution.read(x if columns is None else select(x, columns)))
+            part = distribution.read(x if columns is None else select(x, columns))
+            if part.shape[1] != distribution.n_columns:
+                raise MismatchError(f"Expected rows of {distribution.n_columns} columns, found {part.shape[1]}")
+            block = distribution.log_density(part)
             out = block if out is None else out + block
         assert out is not None, "a model has at least one block"
         return out

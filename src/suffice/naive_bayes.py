@@ -17,9 +17,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _check_feature_names, _check_n_features, validate_data
 
-from suffice.estimator import GenerativeClassifier
+from suffice.errors import InvalidOptionError
+from suffice.estimator import GenerativeClassifier, read_only
 from suffice.families import Bernoulli, Categorical, Complement, Family, Gaussian, Multinomial, Poisson
-from suffice.families.linear import log
+from suffice.families.logarithms import log
 from suffice.priors import Beta, ClassPrior, Dirichlet, Gamma
 from suffice.tables import Array, Categories, Values, as_categories, is_table
 
@@ -108,7 +109,7 @@ class GaussianNB(GenerativeClassifier):
     @property
     def theta_(self) -> Array:
         """Mean of each column in each class."""
-        return self._as_learned(self._get_learned().statistics.statistic.mean)
+        return read_only(self._as_learned(self._get_learned().statistics.statistic.mean))
 
     @property
     def var_(self) -> Array:
@@ -119,6 +120,7 @@ class GaussianNB(GenerativeClassifier):
 class _DiscreteNB(GenerativeClassifier):
     """What the estimators of counts and categories share: `alpha` and its kin."""
 
+    _positive_only: ClassVar[bool] = True
     alpha: float | ArrayLike
     force_alpha: bool
     fit_prior: bool
@@ -139,13 +141,13 @@ class _DiscreteNB(GenerativeClassifier):
     def _check_alpha(self) -> float | Array:
         alpha = self.alpha if isinstance(self.alpha, Real) else np.asarray(self.alpha, dtype=np.float64)
         if isinstance(alpha, np.ndarray):
-            if alpha.shape[0] != self.n_features_in_:
-                raise ValueError(
+            if alpha.shape != (self.n_features_in_,):
+                raise InvalidOptionError(
                     "When alpha is an array, it should contains `n_features`. "
-                    f"Got {alpha.shape[0]} elements instead of {self.n_features_in_}."
+                    f"Got {len(alpha)} elements instead of {self.n_features_in_}."
                 )
             if alpha.min() < 0:
-                raise ValueError("All values in alpha must be greater than 0.")
+                raise InvalidOptionError("All values in alpha must be greater than 0.")
         if np.min(alpha) < 1e-10 and not self.force_alpha:
             warnings.warn(
                 "alpha too small will result in numeric errors, setting alpha = 1.0e-10. Use `force_alpha=True` "
@@ -160,10 +162,20 @@ class _DiscreteNB(GenerativeClassifier):
         """Log-probability of each class."""
         return self._get_learned().model.log_prior
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True
+        tags.input_tags.positive_only = self._positive_only
+        return tags
+
+
+class _TotalsNB(_DiscreteNB):
+    """What the estimators of totals share."""
+
     @property
     def feature_count_(self) -> Array:
         """Weighted total of each column in each class."""
-        return self._get_learned().statistics.statistic.total
+        return read_only(self._get_learned().statistics.statistic.total)
 
     @property
     def feature_log_prob_(self) -> Any:
@@ -171,22 +183,8 @@ class _DiscreteNB(GenerativeClassifier):
         distribution = self._get_learned().model.distributions[0]
         return log(distribution.probability)  # type: ignore[attr-defined]
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True
-        return tags
 
-
-class _CountsNB(_DiscreteNB):
-    """What the estimators that refuse negative numbers share."""
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = True
-        return tags
-
-
-class MultinomialNB(_CountsNB):
+class MultinomialNB(_TotalsNB):
     """Multinomial naive Bayes, for counts:  p(x | y) ∝ Π_j θ_yj^(x_j),  θ_yj = (n_yj + α) / Σ_j (n_yj + α).
 
     Parameters
@@ -243,7 +241,7 @@ class MultinomialNB(_CountsNB):
         return Multinomial(prior=Dirichlet(self._check_alpha()))
 
 
-class ComplementNB(_CountsNB):
+class ComplementNB(_TotalsNB):
     """Complement naive Bayes (Rennie et al., 2003): a class is scored by the words of all the others.
 
     Parameters
@@ -329,7 +327,7 @@ class ComplementNB(_CountsNB):
         return self.feature_count_.sum(axis=0)
 
 
-class BernoulliNB(_DiscreteNB):
+class BernoulliNB(_TotalsNB):
     """Bernoulli naive Bayes, for truths:  p(x | y) = Π_j θ_yj^(x_j) (1 − θ_yj)^(1 − x_j).
 
     Parameters
@@ -375,6 +373,8 @@ class BernoulliNB(_DiscreteNB):
         "binarize": [None, Interval(Real, 0, None, closed="left")],
     }
 
+    _positive_only: ClassVar[bool] = False
+
     def __init__(
         self,
         *,
@@ -395,7 +395,7 @@ class BernoulliNB(_DiscreteNB):
         return Bernoulli(prior=Beta(alpha, alpha), threshold=self.binarize)
 
 
-class PoissonNB(_CountsNB):
+class PoissonNB(_TotalsNB):
     """Poisson naive Bayes, for counts without an upper bound:  p(x | y) = Π_j λ_yj^(x_j) e^(−λ_yj) / x_j!
 
     Parameters
@@ -471,7 +471,7 @@ class PoissonNB(_CountsNB):
             return np.log(self.rate_)
 
 
-class CategoricalNB(_CountsNB):
+class CategoricalNB(_DiscreteNB):
     """Categorical naive Bayes:  p(x_j = k | y) = (n_yjk + α) / (n_yj + α m_j).
 
     Columns hold numbers 0, 1, 2, … that stand for categories, as scikit-learn wants them, or strings, or
@@ -547,9 +547,9 @@ class CategoricalNB(_CountsNB):
         if least is not None:
             least = np.asarray(least)
             if not np.issubdtype(least.dtype, np.signedinteger):
-                raise ValueError(f"'min_categories' should have integral type. Got {least.dtype} instead.")
+                raise InvalidOptionError(f"'min_categories' should have integral type. Got {least.dtype} instead.")
             if least.ndim and least.shape != (self.n_features_in_,):
-                raise ValueError(
+                raise InvalidOptionError(
                     f"'min_categories' should have shape ({self.n_features_in_},) when an array-like is provided. "
                     f"Got {least.shape} instead."
                 )
@@ -560,9 +560,7 @@ class CategoricalNB(_CountsNB):
             return X
         if self._is_plain(X, "iuf", reset):
             return as_categories(X)
-        if isinstance(X, np.ma.MaskedArray):
-            return self._check_X(np.where(np.ma.getmaskarray(X), np.nan, X.filled(0)), reset)
-        if is_table(X):
+        if is_table(X) or isinstance(X, np.ma.MaskedArray):
             _check_feature_names(self, X, reset=reset)
             rows = as_categories(X)
             if not rows.shape[0]:
@@ -597,11 +595,6 @@ class CategoricalNB(_CountsNB):
         counts, model = self._counts(), self._get_learned().model
         with np.errstate(divide="ignore"):
             return counts.columns(np.log(model.distributions[0].probability))  # type: ignore[attr-defined]
-
-    @property
-    def feature_count_(self) -> Array:
-        """Absent: the counts are by category."""
-        raise AttributeError("CategoricalNB has category_count_, not feature_count_")
 
     def _counts(self) -> Any:
         return self._get_learned().model.distributions[0].counts  # type: ignore[attr-defined]

@@ -7,27 +7,63 @@ point estimates. Parameters may be numbers, or arrays that broadcast against (cl
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from dataclasses import dataclass, fields
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from suffice.errors import InvalidOptionError
 from suffice.statistics import Moments, Totals
-from suffice.tables import Array, clear_residue
+from suffice.statistics.statistic import clear_residue
+from suffice.tables import Array
 
 Learn: TypeAlias = Literal["mle", "map", "mean", "predictive"]
 Number: TypeAlias = float | Array
 
 
-def _require(ok: Any, message: str) -> None:
-    if not np.all(ok):
-        raise InvalidOptionError(message)
+def same(a: Any, b: Any) -> bool:
+    """Compare options, which may be arrays."""
+    if isinstance(a, Options) or isinstance(b, Options):
+        return bool(a == b)
+    return a is b or (np.shape(a) == np.shape(b) and bool(np.all(np.asarray(a) == np.asarray(b))))
 
 
-@dataclass(frozen=True)
-class Beta:
+class Options:
+    """Frozen options that are equal where all their fields are, arrays included."""
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        names = [f.name for f in fields(self)]  # type: ignore[arg-type]  # every subclass is a dataclass
+        return all(same(getattr(self, name), getattr(other, name)) for name in names)
+
+    __hash__ = None  # type: ignore[assignment]  # equality looks into arrays
+
+    @classmethod
+    def _made(cls, *values: Any) -> Self:
+        """The same kind with fields that follow from checked ones, and so need no check."""
+        made = object.__new__(cls)
+        for field, value in zip(fields(cls), values, strict=True):  # type: ignore[arg-type]
+            object.__setattr__(made, field.name, value)
+        return made
+
+    def _require_non_negative(self, *names: str) -> None:
+        for name in names:
+            value = getattr(self, name)
+            number = np.asarray(np.nan if value is None else value, dtype=np.float64)
+            if value is not None and not np.all((number >= 0) & np.isfinite(number)):
+                raise InvalidOptionError(f"{type(self).__name__} needs a finite {name} ≥ 0, found {value}")
+
+    def width(self) -> int | None:
+        """How many columns the options are for, where they say."""
+        values = (v for v in vars(self).values() if isinstance(v, (np.ndarray, list, tuple)))
+        sizes = {np.shape(v)[-1] for v in values if np.ndim(v)} - {1}
+        return max(sizes) if sizes else None
+
+
+@dataclass(frozen=True, eq=False)
+class Beta(Options):
     """Prior of a probability θ:  p(θ) ∝ θ^(a−1) (1−θ)^(b−1). Beta(1, 1) is flat; its mean is Laplace's rule.
 
     >>> Beta(1, 1).update(Totals(np.array([[3.0]]), np.array([[2.0]]))).mean()
@@ -38,17 +74,16 @@ class Beta:
     b: Number = 1.0
 
     def __post_init__(self) -> None:
-        _require(np.asarray(self.a) >= 0, f"Beta needs a ≥ 0, found {self.a}")
-        _require(np.asarray(self.b) >= 0, f"Beta needs b ≥ 0, found {self.b}")
+        self._require_non_negative("a", "b")
 
     def update(self, totals: Totals) -> Beta:
         """Count successes Σ x and failures Σ (1 − x) in."""
         failures = clear_residue(np.asarray(totals.weight - totals.total), totals.weight)
-        return Beta(self.a + totals.total, self.b + failures)
+        return self._made(self.a + totals.total, self.b + failures)
 
     def flipped(self) -> Beta:
         """The same of 1 − θ, to all its digits where θ is near 1."""
-        return Beta(self.b, self.a)
+        return self._made(self.b, self.a)
 
     def mean(self) -> Array:
         """A / (a + b), or ½ where nothing is known at all."""
@@ -65,8 +100,8 @@ def sum_outcomes(counts: Array) -> Array:
     return counts.sum(axis=-1, keepdims=True)
 
 
-@dataclass(frozen=True)
-class Dirichlet:
+@dataclass(frozen=True, eq=False)
+class Dirichlet(Options):
     """Prior of probabilities that sum to one:  p(θ) ∝ Π θ_j^(α_j − 1). One α for all, or one for each.
 
     >>> Dirichlet(1).mean(np.array([2.0, 0.0]))
@@ -76,7 +111,7 @@ class Dirichlet:
     alpha: Number = 1.0
 
     def __post_init__(self) -> None:
-        _require(np.asarray(self.alpha) >= 0, f"Dirichlet needs alpha ≥ 0, found {self.alpha}")
+        self._require_non_negative("alpha")
 
     def mean(self, counts: Array, total: Callable[[Array], Array] = sum_outcomes) -> Array:
         """(n_j + α_j) / Σ (n + α), `total` summing over the outcomes that exclude each other."""
@@ -90,8 +125,8 @@ class Dirichlet:
         return np.where(norm > 0, _ratio(peak, norm, 0.0), self.mean(counts, total))
 
 
-@dataclass(frozen=True)
-class Gamma:
+@dataclass(frozen=True, eq=False)
+class Gamma(Options):
     """Prior of a rate λ:  p(λ) ∝ λ^(shape−1) e^(−rate·λ): `shape` events seen in `rate` rows.
 
     >>> Gamma(1, 1).update(Totals(np.array([[3.0]]), np.array([[7.0]]))).mean()
@@ -102,12 +137,11 @@ class Gamma:
     rate: Number = 1.0
 
     def __post_init__(self) -> None:
-        _require(np.asarray(self.shape) >= 0, f"Gamma needs shape ≥ 0, found {self.shape}")
-        _require(np.asarray(self.rate) >= 0, f"Gamma needs rate ≥ 0, found {self.rate}")
+        self._require_non_negative("shape", "rate")
 
     def update(self, totals: Totals) -> Gamma:
         """Add events Σ x to the shape and rows to the rate."""
-        return Gamma(self.shape + totals.total, self.rate + totals.weight)
+        return self._made(self.shape + totals.total, self.rate + totals.weight)
 
     def mean(self) -> Array:
         """Shape / rate; 0 where nothing is known at all."""
@@ -118,8 +152,8 @@ class Gamma:
         return _ratio(np.maximum(self.shape - 1.0, 0.0), self.rate, 0.0)
 
 
-@dataclass(frozen=True)
-class NormalInverseGamma:
+@dataclass(frozen=True, eq=False)
+class NormalInverseGamma(Options):
     """Prior of a mean and a variance:  σ² ~ InverseGamma(shape, scale),  μ | σ² ~ N(mean, σ²/strength).
 
     `mean` and `scale` may be left out; they are then taken from all classes together: the pooled mean, and
@@ -133,10 +167,9 @@ class NormalInverseGamma:
     scale: Number | None = None
 
     def __post_init__(self) -> None:
-        _require(np.asarray(self.strength) >= 0, f"NormalInverseGamma needs strength ≥ 0, found {self.strength}")
-        _require(np.asarray(self.shape) >= 0, f"NormalInverseGamma needs shape ≥ 0, found {self.shape}")
-        if self.scale is not None:
-            _require(np.asarray(self.scale) >= 0, f"NormalInverseGamma needs scale ≥ 0, found {self.scale}")
+        self._require_non_negative("strength", "shape", "scale")
+        if self.mean is not None and not np.all(np.isfinite(np.asarray(self.mean, dtype=np.float64))):
+            raise InvalidOptionError(f"NormalInverseGamma needs a finite mean, found {self.mean}")
 
     def centred(self, moments: Moments) -> NormalInverseGamma:
         """Fill in what was left out from all classes together."""
@@ -146,7 +179,7 @@ class NormalInverseGamma:
         within = moments.squares.sum(axis=-2, keepdims=True)
         spread = np.where(within > 0, within, pooled.squares)
         scale = 0.5 * _ratio(spread, pooled.weight, 0.0)
-        return NormalInverseGamma(
+        return self._made(
             pooled.mean if self.mean is None else self.mean,
             self.strength,
             self.shape,
@@ -165,7 +198,7 @@ class NormalInverseGamma:
         if shared:
             grown = grown.sum(axis=-2, keepdims=True)
             weight = weight.sum(axis=-2, keepdims=True)
-        return NormalInverseGamma(mean + pull * off, strength, prior.shape + 0.5 * weight, scale + grown)
+        return self._made(mean + pull * off, strength, prior.shape + 0.5 * weight, scale + grown)
 
     def variance_mean(self) -> Array:
         """E σ² = scale / (shape − 1)."""
@@ -198,8 +231,8 @@ def _ratio(numerator: Number, denominator: Number, otherwise: Number) -> Array:
     return np.divide(top, bottom, out=other.copy(), where=bottom != 0)
 
 
-@dataclass(frozen=True)
-class ClassPrior:
+@dataclass(frozen=True, eq=False)
+class ClassPrior(Options):
     """How p(y) follows from the weight of each class's rows.
 
     `"mle"` is the share of each class; a `Dirichlet` its posterior mean; `"uniform"` the same for all;

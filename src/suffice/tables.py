@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.errors import InfiniteValueError, InvalidDataError, NegativeValueError
+from suffice.errors import InfiniteValueError, InvalidDataError, MissingLabelError, NegativeValueError
 
 Array: TypeAlias = NDArray[np.float64]
 Codes: TypeAlias = NDArray[np.int32]
@@ -145,6 +145,13 @@ def refuse_at(position: int, x: Any) -> None:
     raise NegativeValueError("Negative values in data passed as counts or category numbers.", found, row, column)
 
 
+def refuse_infinite(x: Any) -> None:
+    """Raise if a dense matrix holds an infinite value, naming the first."""
+    infinite = np.isinf(x)
+    if infinite.any():
+        refuse_at(int(np.argmax(infinite)), x)
+
+
 # ---------------------------------------------------------------------------------- labels and weights
 
 
@@ -165,13 +172,10 @@ def encode_labels(y: Any) -> Labels:
     >>> encode_labels(["ham", "spam", "ham"])
     Labels(codes=array([0, 1, 0], dtype=int32), values=array(['ham', 'spam'], dtype='<U4'))
     """
-    if isinstance(y, Labels):
-        return y
-    y = _as_vector(y)
-    codes, values = encode(y)
+    codes, values = encode(_as_vector(y))
     if len(codes) and codes.min() < 0:
         row = int(np.argmin(codes))
-        raise InvalidDataError(f"Input y contains NaN or null: the label of row {row} is missing")
+        raise MissingLabelError(row)
     return Labels(codes, values)
 
 
@@ -198,7 +202,7 @@ def encode(values: Values) -> tuple[Codes, Values]:
     """Number distinct values in sorted order; missing ones get −1."""
     kind = values.dtype.kind
     if len(values) == 1 and kind in "iubU":  # one row at a time is worth a short way
-        return np.zeros(1, dtype=np.int32), values
+        return np.zeros(1, dtype=np.int32), values.copy()
     if kind == "b":
         values = values.astype(np.int8)
         codes, found = _encode_small_integers(values)
@@ -225,7 +229,7 @@ def encode(values: Values) -> tuple[Codes, Values]:
 def _encode_small_integers(values: Values) -> tuple[Codes, Values]:
     """Number integers of a small range by a table of which of them occur: no sorting."""
     low, high = (int(values.min()), int(values.max())) if values.size else (0, -1)
-    shifted = values - low if low else values
+    shifted = values.astype(np.int64) - low if low else values  # a narrow type could overflow
     seen = np.zeros(high - low + 1, dtype=bool)
     seen[shifted] = True
     present = np.flatnonzero(seen)
@@ -256,7 +260,8 @@ def _encode_objects(values: Values) -> tuple[Codes, Values]:
     missing = np.fromiter((_is_missing(v) for v in values), dtype=bool, count=len(values))
     present = values[~missing]
     types = {type(v) for v in present}
-    if types <= {str}:
+    strings = all(issubclass(t, str) for t in types)
+    if strings:
         present = present.astype(str) if len(present) else np.empty(0, dtype="<U1")
     elif any(issubclass(t, str) for t in types):
         names = ", ".join(sorted(t.__name__ for t in types))
@@ -264,7 +269,7 @@ def _encode_objects(values: Values) -> tuple[Codes, Values]:
             f"Cannot order a mix of {names}: labels and categories must all be strings or all be numbers"
         )
     try:
-        if types <= {str}:
+        if strings:
             codes, found = encode(present)
         else:
             found, inverse = np.unique(present, return_inverse=True)
@@ -281,9 +286,8 @@ def as_weight(weight: Any, n: int) -> Array | None:
     """Check weights: one finite number ≥ 0 for each of `n` rows, or one for all."""
     if weight is None:
         return None
-    array = np.ascontiguousarray(weight, dtype=np.float64)
-    if array.ndim == 0:
-        array = np.full(n, array)
+    array = np.asarray(weight, dtype=np.float64)
+    array = np.full(n, array) if array.ndim == 0 else np.ascontiguousarray(array)
     if array.ndim != 1:
         raise InvalidDataError(
             f"Sample weights must be 1D array or scalar, got {array.ndim}D array. "
@@ -297,12 +301,6 @@ def as_weight(weight: Any, n: int) -> Array | None:
         what = "Negative values in data passed to" if array[row] < 0 else "NaN or infinity in"
         raise InvalidDataError(f"{what} `sample_weight`: row {row} has weight {array[row]}")
     return array
-
-
-def clear_residue(rest: Array, whole: Array) -> Array:
-    """What is left of `whole`, with what only rounding left of it set to 0, in place."""
-    rest[rest < 1e-12 * np.abs(whole)] = 0.0
-    return rest
 
 
 # ------------------------------------------------------------------------------------------ categories
@@ -337,7 +335,8 @@ def as_categories(x: Any) -> Categories:
     if isinstance(x, Categories):
         return x
     if isinstance(x, np.ma.MaskedArray):
-        x = np.where(np.ma.getmaskarray(x), np.nan, x.filled(0)) if x.dtype.kind in "fiub" else x.filled(None)
+        mask, x = np.ma.getmaskarray(x), np.ma.getdata(x)
+        x = np.where(mask, np.nan, x) if x.dtype.kind in "fiub" else np.where(mask, None, x.astype(object))
     if is_table(x):
         columns = [x[name] for name in x.columns]
         kinds = [str(getattr(column, "dtype", "")) for column in columns]
@@ -365,7 +364,11 @@ def _is_numeric(kind: str) -> bool:
 
 def _category_column(column: Any) -> Values:
     """One column of a data frame as an array of objects, nulls as None."""
-    return np.asarray(column.astype(object) if hasattr(column, "cat") else column, dtype=object)
+    if hasattr(column, "to_list"):  # pandas and Polars alike
+        column = column.to_list()
+    out = np.empty(len(column), dtype=object)
+    out[:] = column
+    return out
 
 
 def _column_to_array_2d(x: Any) -> NDArray[Any]:
@@ -388,8 +391,12 @@ def _as_numbers(array: NDArray[Any]) -> NDArray[Any] | None:
 def _as_code_matrix(array: NDArray[Any]) -> NDArray[Any]:
     if array.dtype.kind == "c":
         raise InvalidDataError("Complex data not supported: category codes must be whole numbers")
-    if array.dtype not in (np.float64, np.float32, np.int64, np.int32):
-        array = array.astype(np.int32 if array.dtype.itemsize < 4 or array.dtype.kind == "b" else np.int64)
+    if array.dtype.kind == "f":
+        array = array.astype(_float_type(array.dtype), copy=False)
+    elif array.dtype.newbyteorder("=") not in (np.int64, np.int32):
+        small = array.dtype.kind == "b" or array.dtype.itemsize < 4
+        array = array.astype(np.int32 if small else np.float64 if array.dtype == np.uint64 else np.int64)
+    array = array.astype(array.dtype.newbyteorder("="), copy=not array.flags.aligned)
     if array.strides[1] != array.itemsize and array.strides[0] != array.itemsize:
         array = np.ascontiguousarray(array)
     return array

@@ -8,15 +8,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from suffice.errors import InvalidDataError
+from suffice.errors import InvalidOptionError, RefusedValueError
 from suffice.families.family import Distribution, Family
-from suffice.families.linear import LinearDistribution, LinearScores, finite_log, refuse_infinite
+from suffice.families.linear import LinearDistribution, LinearScores
+from suffice.families.logarithms import finite_log, log
 from suffice.priors import Beta
-from suffice.statistics import ByClass, Totals
-from suffice.tables import Array, Codes, clear_residue, is_sparse
+from suffice.statistics import Totals
+from suffice.statistics.statistic import clear_residue
+from suffice.tables import Array, Codes, is_sparse
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Bernoulli(Family[Totals]):
     """A truth with one probability per class:  p(x | y) = θ_y^x (1 − θ_y)^(1 − x).
 
@@ -34,22 +36,30 @@ class Bernoulli(Family[Totals]):
     kind: ClassVar = Totals
     weak_prior: ClassVar = Beta(1.0, 1.0)
 
-    def summarize(self, x: Any, y: Any, weight: Any = None, onto: ByClass[Totals] | None = None) -> ByClass[Totals]:
-        """Count the true rows of every class and column."""
-        return ByClass.of(Totals, self.read(x), y, weight, onto, threshold=self.threshold)
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.threshold is not None and not np.isfinite(self.threshold):
+            raise InvalidOptionError(f"Bernoulli: the threshold must be a finite number, found {self.threshold}")
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """Entries are compared with the threshold."""
+        return {"threshold": self.threshold}
 
     def read(self, x: Any) -> Any:
         """Bring columns into a matrix; without a threshold its entries must lie in [0, 1]."""
         x = super().read(x)
+        if self.threshold is not None and self.threshold < 0 and is_sparse(x):
+            raise InvalidOptionError("Bernoulli: with a threshold below 0 every zero is true; pass dense columns")
         if self.threshold is None:
-            values = x.data if is_sparse(x) else x
-            if values.size and (np.nanmin(values) < 0 or np.nanmax(values) > 1):
-                if not is_sparse(x):
-                    refuse_infinite(x)
-                worst = values.flat[np.nanargmax(np.abs(values - 0.5))]
-                raise InvalidDataError(
-                    f"Expected truths between 0 and 1, found {worst}: give a threshold to compare with"
-                )
+            outside = (x.data < 0) | (x.data > 1) if is_sparse(x) else (x < 0) | (x > 1)
+            if outside.any():
+                at = int(np.argmax(outside))
+                row, column = divmod(at, x.shape[1])
+                if is_sparse(x):
+                    row, column = int(np.searchsorted(x.indptr, at, side="right") - 1), int(x.indices[at])
+                what, advice = "Expected truths between 0 and 1.", " Give a threshold to compare with."
+                raise RefusedValueError(what, x[row, column], row, column, advice)
         return x
 
     def estimate(self, totals: Totals) -> Distribution:
@@ -64,29 +74,36 @@ class Bernoulli(Family[Totals]):
         return posterior.mean(), posterior.flipped().mean()
 
     def leave_one_out(self, totals: Totals, fitted: Distribution, x: Any, codes: Codes, weight: Array | None) -> Array:
-        """Only the row's own class changes; rows of one class and weight share most of the work."""
-        values = x.data if is_sparse(x) else x
-        if self.threshold is None and ((values > 0) & (values < 1)).any():
-            return super().leave_one_out(totals, fitted, x, codes, weight)
-        out = fitted.log_density(x)
-        own = self.own_log_density(totals, x, codes, np.ones(len(codes)) if weight is None else weight)
-        out[np.arange(len(codes)), codes] = own
-        return out
+        """Only the row's own class changes."""
+        if is_sparse(x) and weight is None and totals.weight.shape[1] == 1:
+            out = fitted.log_density(x)
+            for c in range(len(out[0])):
+                rows = np.flatnonzero(codes == c)
+                out[rows, c] = self._own_of_one_class(totals.take(np.array([c])), x[rows])
+            return out
+        return self._with_own_class(totals, fitted, x, codes, weight)
+
+    def _own_of_one_class(self, own: Totals, x: Any) -> Array:
+        """Rows of weight 1: estimate twice, without a true and without a false entry; then choose entry by entry."""
+        # Where no true (or false) row was counted, no row asks for the estimate without it.
+        seen = np.broadcast_to(own.weight, own.total.shape)
+        without_true = Totals(clear_residue(seen - 1.0, seen), clear_residue(own.total - 1.0, seen))
+        without_false = Totals(clear_residue(seen - own.total - 1.0, seen) + own.total, own.total)
+        true, false = self._probabilities(without_true)[0], self._probabilities(without_false)[1]
+        return BernoulliDistribution(true, false, self.threshold).log_density(x)[:, 0]
 
     def own_log_density(self, totals: Totals, x: Any, codes: Codes, weight: Array) -> Array:
-        """Estimate each (class, weight) twice, without a true and without a false entry; then choose."""
-        out = np.empty(len(codes))
-        kinds, which = np.unique(np.stack([codes, weight], axis=1), axis=0, return_inverse=True)
-        for k, (c, w) in enumerate(kinds):
-            rows = np.flatnonzero(which == k)
-            own = totals.take(np.array([int(c)]))
-            seen = np.broadcast_to(own.weight, own.total.shape)
-            # Where no true (or false) row was counted, no row asks for the estimate without it.
-            without_true = Totals(clear_residue(seen - w, seen), clear_residue(own.total - w, seen))
-            without_false = Totals(clear_residue(seen - own.total - w, seen) + own.total, own.total)
-            true, false = self._probabilities(without_true)[0], self._probabilities(without_false)[1]
-            out[rows] = BernoulliDistribution(true, false, self.threshold).log_density(x[rows])[:, 0]
-        return out
+        """Σ_j x_j log θ_j + (1 − x_j) log (1 − θ_j) with θ_j from totals less w·x_j."""
+        x = x.toarray() if is_sparse(x) else x
+        gaps = np.isnan(x)
+        x = np.where(gaps, 0.0, x if self.threshold is None else x > self.threshold)
+        w = weight[:, None] * ~gaps
+        seen, true = np.broadcast_to(totals.weight[codes], x.shape), totals.total[codes]
+        rest = Totals(clear_residue(seen - w, seen), clear_residue(true - w * x, true))
+        one, zero = self._probabilities(rest)
+        with np.errstate(invalid="ignore"):  # 0 · log 0 is 0
+            terms = np.where(x > 0, x * log(one), 0.0) + np.where(x < 1, (1.0 - x) * log(zero), 0.0)
+        return np.where(gaps, 0.0, terms).sum(axis=1)
 
 
 @dataclass(frozen=True)

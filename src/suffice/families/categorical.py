@@ -11,15 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice import _core
-from suffice.errors import MismatchError, NoLinearFormError
+from suffice.errors import InvalidOptionError, MismatchError, NoLinearFormError
 from suffice.families.family import Distribution, Family, Table, pack
-from suffice.families.linear import log
+from suffice.families.logarithms import log
 from suffice.priors import Dirichlet
 from suffice.statistics import Counts
-from suffice.tables import Array, Categories, Codes, Values, as_categories, clear_residue, refuse_at
+from suffice.statistics.statistic import clear_residue
+from suffice.tables import Array, Categories, Codes, Values, as_categories, refuse_at, refuse_infinite
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Categorical(Family[Counts]):
     """One of m categories, a table of probabilities per class and column:  p(x = k | y) = θ_yk.
 
@@ -37,6 +38,14 @@ class Categorical(Family[Counts]):
 
     kind: ClassVar = Counts
     weak_prior: ClassVar = Dirichlet(1.0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.min_categories is not None and np.any(np.asarray(self.min_categories) < 1):
+            raise InvalidOptionError(f"min_categories must be at least 1, found {self.min_categories}")
+
+    def check_width(self, columns: int) -> None:  # the prior is over categories, not columns
+        """Accept any number of columns."""
 
     def read(self, x: Any) -> Categories:
         """Number the categories of each column."""
@@ -151,9 +160,7 @@ class CategoricalDistribution(Distribution):
         known = self.counts.keys
         if x.keys is None and known is None:
             if x.codes.dtype.kind == "f":
-                infinite = np.isinf(x.codes)
-                if infinite.any():
-                    refuse_at(int(np.argmax(infinite)), x.codes)
+                refuse_infinite(x.codes)
             return x.codes
         if x.keys is None and not (x.codes >= 0).any():  # nothing but missing entries
             return np.full(x.codes.shape, -1, dtype=np.int32)

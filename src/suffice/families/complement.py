@@ -10,13 +10,14 @@ import numpy as np
 
 from suffice.errors import InvalidOptionError
 from suffice.families.family import Distribution, Family
-from suffice.families.linear import LinearDistribution, LinearScores, log_sums
+from suffice.families.linear import LinearDistribution, LinearScores
+from suffice.families.logarithms import log_sums
 from suffice.priors import Dirichlet
 from suffice.statistics import Totals
 from suffice.tables import Array, Codes
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Complement(Family[Totals]):
     """Score a class by how badly the words of the other classes fit:  w_yj = −log θ_(not y)j.
 
@@ -28,7 +29,6 @@ class Complement(Family[Totals]):
 
     kind: ClassVar = Totals
     weak_prior: ClassVar = Dirichlet(1.0)
-    separable: ClassVar = False
 
     def __post_init__(self) -> None:
         super().__post_init__()

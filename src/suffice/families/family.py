@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeVar, get_args
 
 import numpy as np
 
-from suffice.errors import InvalidOptionError, NoDistributionError, NoLinearFormError
-from suffice.priors import Learn
+from suffice.errors import InvalidOptionError, MismatchError, NoDistributionError, NoLinearFormError
+from suffice.priors import Learn, Options
 from suffice.statistics import ByClass, Statistic
 from suffice.tables import Array, Codes, Values, as_matrix, chunks
 
@@ -97,8 +97,8 @@ class Distribution(ABC):
         )
 
 
-@dataclass(frozen=True)
-class Family(ABC, Generic[S]):
+@dataclass(frozen=True, eq=False, repr=False)
+class Family(Options, ABC, Generic[S]):
     """Frozen options of a kind of distribution. Two pure steps: rows → statistic → distribution.
 
     `prior` is the conjugate prior, `None` for none; `learn` is what is made of it: `"mle"`, the mode
@@ -111,7 +111,6 @@ class Family(ABC, Generic[S]):
 
     kind: ClassVar[type[Statistic]]
     weak_prior: ClassVar[Any]  # what a bare family uses
-    separable: ClassVar[bool] = True  # one class's parameters depend on its own rows only
 
     def __post_init__(self) -> None:
         name = type(self).__name__
@@ -140,7 +139,21 @@ class Family(ABC, Generic[S]):
 
     def summarize(self, x: Any, y: Any, weight: Any = None, onto: ByClass[S] | None = None) -> ByClass[S]:
         """Summarize rows by their labels in one pass, and add that to what is already there, `onto`."""
-        return ByClass.of(self.kind, self.read(x), y, weight, onto)  # type: ignore[arg-type]  # kind makes S
+        x = self.read(x)
+        self.check_width(x.shape[1])
+        return ByClass.of(self.kind, x, y, weight, onto, **self.reading)  # type: ignore[arg-type]  # kind makes S
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How the statistic is to read entries."""
+        return {}
+
+    def check_width(self, columns: int) -> None:
+        """Refuse a prior, or other options, that are for another number of columns."""
+        for options in (self, self.prior):
+            width = options.width() if isinstance(options, Options) else None
+            if width not in (None, columns):
+                raise MismatchError(f"{type(self).__name__}: options for {width} columns, data of {columns}")
 
     @abstractmethod
     def estimate(self, statistic: S) -> Distribution:
@@ -162,7 +175,8 @@ class Family(ABC, Generic[S]):
         out = np.empty((x.shape[0], _classes(statistic)))
         for i in range(x.shape[0]):
             row = x[i : i + 1]
-            own = self.kind.of(row, np.zeros(1, np.int32), 1, None if weight is None else weight[i : i + 1])
+            w = None if weight is None else weight[i : i + 1]
+            own = self.kind.of(row, np.zeros(1, np.int32), 1, w, **self.reading)
             rest = statistic - own.spread(codes[i : i + 1], len(out[0]))  # type: ignore[operator]  # both are S
             out[i] = self.estimate(rest).log_density(row)[0]
         return out

@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 from suffice import _core
 from suffice.errors import InvalidOptionError, NoLinearFormError
 from suffice.families.family import Distribution, Family, Table
-from suffice.families.linear import refuse_infinite
 from suffice.priors import NormalInverseGamma
 from suffice.statistics import Moments
-from suffice.tables import Array, Codes, Values, refuse_at
+from suffice.tables import Array, Codes, Values, refuse_at, refuse_infinite
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Gaussian(Family[Moments]):
     """A real number with one mean and variance per class:  p(x | y) = N(x; μ_y, σ_y²).
 
@@ -40,15 +39,14 @@ class Gaussian(Family[Moments]):
 
     kind: ClassVar = Moments
     weak_prior: ClassVar = NormalInverseGamma()
-    separable: ClassVar = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if isinstance(self.variance, str):
             if self.variance not in ("class", "shared"):
                 raise InvalidOptionError(f"variance must be 'class', 'shared' or given, found {self.variance!r}")
-        elif not np.all(np.asarray(self.variance) > 0):
-            raise InvalidOptionError(f"A given variance must be above 0, found {self.variance}")
+        elif not np.all((np.asarray(self.variance) > 0) & np.isfinite(self.variance)):
+            raise InvalidOptionError(f"A given variance must be finite and above 0, found {self.variance}")
         if not self.var_smoothing >= 0:
             raise InvalidOptionError(f"var_smoothing must be ≥ 0, found {self.var_smoothing}")
 
@@ -71,12 +69,17 @@ class Gaussian(Family[Moments]):
             posterior = self.prior.update(moments, shared)
             mean, strength = np.asarray(posterior.mean), np.asarray(posterior.strength)
             if self.learn == "predictive":
-                known = np.asarray(self.variance) if given else posterior.scale / posterior.shape
+                shape = np.asarray(posterior.shape)
+                known = np.asarray(self.variance) if given else posterior.scale / np.where(shape > 0, shape, 1.0)
                 spread = known * (1.0 + np.divide(1.0, strength, out=np.zeros_like(strength), where=strength > 0))
                 if given:
                     return GaussianDistribution(mean, self._positive(spread, moments), 0)
                 spread = self._positive(spread + self.epsilon(moments), moments)
                 freedom = np.broadcast_to(2.0 * np.asarray(posterior.shape), mean.shape)
+                if not (freedom > 0).all() or not (strength > 0).all():
+                    raise InvalidOptionError(
+                        "Nothing can be predicted for a class without rows from a prior of shape or strength 0"
+                    )
                 return StudentDistribution(mean, spread, freedom, shared)
             if given:
                 variance = np.asarray(self.variance, dtype=np.float64)
@@ -101,10 +104,10 @@ class Gaussian(Family[Moments]):
         variance = np.broadcast_to(variance, moments.mean.shape)
         return np.maximum(variance, self.floor(moments))
 
-    def floor(self, moments: Moments) -> float:
-        """The square of the smallest difference that numbers of this size can show."""
-        size = np.abs(moments.mean).max(initial=0.0) * np.finfo(np.float64).eps
-        return float(max(size * size, 1e-200))
+    def floor(self, moments: Moments) -> Array:
+        """The square of the smallest difference that numbers of each column's size can show, (columns,)."""
+        size = np.abs(moments.mean).max(axis=0, initial=0.0) * np.finfo(np.float64).eps
+        return np.maximum(size * size, 1e-200)
 
     def leave_one_out(
         self, moments: Moments, fitted: Distribution, x: Any, codes: Codes, weight: Array | None

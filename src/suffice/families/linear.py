@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from suffice import _core
 from suffice.errors import NoLinearFormError
 from suffice.families.family import Distribution, Table, pack
-from suffice.tables import Array, Codes, Values, as_csr, is_sparse, refuse_at
+from suffice.tables import Array, Values, is_sparse, refuse_at, refuse_infinite
 
 
 class LinearDistribution(Distribution):
@@ -119,53 +119,3 @@ class LinearScores:
         if self.absent is not None and gaps.any():
             out -= gaps.astype(np.float64) @ self.absent.T
         return np.asarray(out)
-
-
-def log(p: Array, of_zero: float = -np.inf) -> Array:
-    """Log p, and `of_zero` where p is 0, without a warning."""
-    return np.log(p, out=np.full_like(p, of_zero), where=p > 0)
-
-
-def finite_log(p: Array) -> Array:
-    """Log p, and 0 where p is 0: what is impossible is counted by the vetoes."""
-    return log(p, of_zero=0.0)
-
-
-def refuse_infinite(x: Any) -> None:
-    """Raise if a dense matrix holds an infinite value, naming the first."""
-    infinite = np.isinf(x)
-    if infinite.any():
-        refuse_at(int(np.argmax(infinite)), x)
-
-
-def log_sums(table: Array, x: Any, codes: Codes, removed: Array) -> tuple[Array, Array]:
-    """Σ_j x_ij log(table[codes[i], j] − removed[i] · x_ij) and Σ_j x_ij of each row, missing entries left out.
-
-    The first is −inf where nothing is left of a count.
-    """
-    x = as_csr(x)
-    sums, lengths = np.empty((2, x.shape[0]))
-    table = np.ascontiguousarray(table)
-    refuse_at(_core.sparse_log_sums(x.data, x.indices, x.indptr, codes, removed, table, sums, lengths), x)
-    return sums, lengths
-
-
-def gather(table: Array, x: Any, codes: Any) -> tuple[Array, Array, NDArray[np.int64]]:
-    """Table[codes[i], j] beside every entry (i, j) that matters: (table entries, x entries, row numbers).
-
-    Missing entries and zeros do not matter.
-    """
-    if is_sparse(x):
-        rows = np.repeat(np.arange(x.shape[0]), np.diff(x.indptr))
-        columns, values = x.indices[: len(rows)], x.data[: len(rows)]
-    else:
-        rows, columns = (a.ravel() for a in np.indices(x.shape))
-        values = x.ravel()
-    seen = (values == values) & (values != 0)
-    rows, columns, values = rows[seen], columns[seen], values[seen].astype(np.float64)
-    return np.broadcast_to(table, (len(table), x.shape[1]))[codes[rows], columns], values, rows
-
-
-def add_up(values: Array, rows: Any, n: int) -> Array:
-    """Sum values by row."""
-    return np.bincount(rows, weights=values, minlength=n).astype(np.float64, copy=False)

@@ -7,24 +7,19 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from suffice.errors import NoLinearFormError
 from suffice.families.family import Distribution, Family
-from suffice.families.linear import (
-    LinearDistribution,
-    LinearScores,
-    add_up,
-    finite_log,
-    gather,
-    log_sums,
-    refuse_infinite,
-)
+from suffice.families.linear import LinearDistribution, LinearScores
+from suffice.families.logarithms import finite_log, log_sums
 from suffice.priors import Dirichlet
 from suffice.statistics import Totals
-from suffice.tables import Array, Codes, clear_residue, is_sparse
+from suffice.statistics.statistic import clear_residue
+from suffice.tables import Array, Codes, is_sparse, refuse_infinite
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Multinomial(Family[Totals]):
     """Draws from one bag:  p(x | y) = Π_j θ_yj^(x_j)  with Σ_j θ_yj = 1.
 
@@ -118,17 +113,17 @@ class DirichletMultinomial(Distribution):
         """Log p(x | y) of every row under every class, (rows, classes)."""
         from scipy.special import gammaln
 
-        if not is_sparse(x):
-            refuse_infinite(x)
-        n, classes = x.shape[0], len(self.alpha)
-        out = np.empty((n, classes))
-        total = self.alpha.sum(axis=1)
-        for c in range(classes):
-            alpha, values, rows = gather(self.alpha[c : c + 1], x, np.zeros(n, np.int32))
-            length = add_up(values, rows, n)
-            with np.errstate(invalid="ignore"):
-                gain = np.where(alpha > 0, gammaln(alpha + values) - gammaln(alpha), -np.inf)
-            out[:, c] = gammaln(total[c]) - gammaln(total[c] + length) + add_up(gain, rows, n)
+        rows, columns, values = _entries(x)
+        n, total = x.shape[0], self.alpha.sum(axis=1)
+        length = np.bincount(rows, weights=values, minlength=n)
+        out = np.empty((n, len(self.alpha)))
+        for c, alpha in enumerate(self.alpha[:, columns]):
+            some = np.where(alpha > 0, alpha, 1.0)
+            gain = np.where(alpha > 0, gammaln(some + values) - gammaln(some), -np.inf)
+            bag = total[c] if total[c] > 0 else 1.0  # from an empty bag nothing can be drawn
+            out[:, c] = gammaln(bag) - gammaln(bag + length) + np.bincount(rows, weights=gain, minlength=n)
+            if total[c] <= 0:
+                out[:, c] = np.where(length > 0, -np.inf, 0.0)
         return out
 
     def linear(self) -> Any:
@@ -151,7 +146,8 @@ class DirichletMultinomial(Distribution):
     @property
     def probability(self) -> Array:
         """The probability of each word as the first one drawn."""
-        return self.alpha / self.alpha.sum(axis=1, keepdims=True)
+        total = self.alpha.sum(axis=1, keepdims=True)
+        return np.divide(self.alpha, total, out=np.zeros_like(self.alpha), where=total > 0)
 
     def tables(self, labels: Any, names: Any) -> Any:
         """The probability of each word as the first one drawn."""
@@ -162,3 +158,16 @@ class DirichletMultinomial(Distribution):
         bags = rng.standard_gamma(self.alpha[codes])
         bags /= np.maximum(bags.sum(axis=1, keepdims=True), 1e-300)
         return rng.multinomial(rng.poisson(self.length[codes]), bags).astype(np.float64)
+
+
+def _entries(x: Any) -> tuple[NDArray[np.int64], NDArray[Any], Array]:
+    """Row, column and value of every entry that is neither missing nor zero."""
+    if is_sparse(x):
+        rows = np.repeat(np.arange(x.shape[0]), np.diff(x.indptr))
+        columns, values = x.indices[: len(rows)], x.data[: len(rows)]
+    else:
+        refuse_infinite(x)
+        rows, columns = (a.ravel() for a in np.indices(x.shape))
+        values = x.ravel()
+    counted = (values == values) & (values != 0)
+    return rows[counted], columns[counted], values[counted].astype(np.float64)

@@ -11,21 +11,15 @@ import numpy as np
 
 from suffice.errors import NoLinearFormError
 from suffice.families.family import Distribution, Family, Table
-from suffice.families.linear import (
-    LinearDistribution,
-    LinearScores,
-    add_up,
-    finite_log,
-    log,
-    log_sums,
-    refuse_infinite,
-)
+from suffice.families.linear import LinearDistribution, LinearScores
+from suffice.families.logarithms import finite_log, log, log_sums
 from suffice.priors import Gamma
 from suffice.statistics import Totals
-from suffice.tables import Array, Codes, Values, clear_residue, is_sparse
+from suffice.statistics.statistic import clear_residue
+from suffice.tables import Array, Codes, Values, is_sparse, refuse_at, refuse_infinite
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Poisson(Family[Totals]):
     """A count with one rate per class:  p(x | y) = λ_y^x e^(−λ_y) / x!
 
@@ -85,11 +79,20 @@ def _minus_log_factorials(x: Any) -> Array:
     from scipy.special import gammaln
 
     if is_sparse(x):
-        rows = np.repeat(np.arange(x.shape[0]), np.diff(x.indptr))
-        logs = np.where(np.isnan(x.data), 0.0, gammaln(x.data + 1.0))
-        return -add_up(logs[: len(rows)], rows, x.shape[0])[:, None]
+        if (x.data < 0).any():
+            _refuse_negative(x.toarray())
+        logs = x.copy()
+        logs.data = np.nan_to_num(gammaln(x.data + 1.0))
+        return -np.asarray(logs.sum(axis=1), dtype=np.float64).reshape(-1, 1)
     refuse_infinite(x)
+    _refuse_negative(x)
     return -np.nansum(gammaln(np.asarray(x, dtype=np.float64) + 1.0), axis=1, keepdims=True)
+
+
+def _refuse_negative(x: Any) -> None:
+    negative = x < 0
+    if negative.any():
+        refuse_at(int(np.argmax(negative)), x)
 
 
 @dataclass(frozen=True)

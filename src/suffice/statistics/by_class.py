@@ -8,9 +8,9 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.errors import InvalidDataError, MismatchError, NotPartError, RefusedValueError
+from suffice.errors import InvalidDataError, MismatchError, MissingLabelError, NotPartError, RefusedValueError
 from suffice.statistics.statistic import Statistic, class_weight, spread_rows, subtract_weights
-from suffice.tables import Array, Labels, Values, as_weight, encode_labels, is_sparse
+from suffice.tables import Array, Values, as_weight, encode_labels, is_sparse
 
 S = TypeVar("S", bound=Statistic)
 
@@ -49,14 +49,16 @@ class ByClass(Generic[S]):
         if len(y) != n:
             raise InvalidDataError(f"Found input variables with inconsistent numbers of samples: [{n}, {len(y)}]")
         weight = as_weight(weight, n)
-        if n > CHUNK and not is_sparse(x) and not isinstance(y, Labels):
+        if onto is not None and onto.statistic.n_columns != x.shape[1]:
+            raise MismatchError(f"Expected rows of {onto.statistic.n_columns} columns, found {x.shape[1]}")
+        if n > CHUNK and not is_sparse(x):
             # Chunk by chunk, so that the numbers of the labels take no memory to speak of.
             for lo in range(0, n, CHUNK):
                 part = slice(lo, lo + CHUNK)
                 w = None if weight is None else weight[part]
                 try:
                     onto = ByClass.of(kind, x[part], y[part], w, onto, **reading)
-                except RefusedValueError as error:
+                except (RefusedValueError, MissingLabelError) as error:
                     raise error.further_down(lo) from None
             assert onto is not None, "there is a first chunk"
             return onto
@@ -90,7 +92,7 @@ class ByClass(Generic[S]):
 
     def scale(self, factor: float) -> ByClass[S]:
         """Make every row `factor` times as heavy."""
-        if factor < 0:
+        if not 0 <= factor < np.inf:
             raise InvalidDataError(f"Rows cannot weigh {factor:g} times what they did")
         return ByClass(self.labels, self.weight * factor, self.statistic.scale(factor))
 
@@ -114,13 +116,17 @@ class ByClass(Generic[S]):
         return ByClass(labels, weight, self.statistic.spread(places, len(labels)))
 
     def _aligned(self, other: ByClass[S]) -> tuple[ByClass[S], ByClass[S]]:
+        self.statistic.check_fits(other.statistic)
         labels = union_labels(self.labels, other.labels)
         return self.over(labels), other.over(labels)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ByClass):
             return NotImplemented
-        a, b = self._aligned(other)
+        try:
+            a, b = self._aligned(other)
+        except MismatchError:  # nothing in common
+            return False
         return np.array_equal(a.weight, b.weight) and a.statistic == b.statistic
 
     __hash__ = None  # type: ignore[assignment]  # equality looks into arrays
@@ -130,8 +136,9 @@ class ByClass(Generic[S]):
 
 
 def find(some: Values, labels: Values) -> NDArray[np.int32] | None:
-    """The positions of `some` labels among sorted `labels`; None if one of them is new."""
-    if not len(some) or some.dtype.kind != labels.dtype.kind:
+    """The positions of `some` labels among sorted `labels`; None if one of them is new or of another type."""
+    strings = [all(isinstance(v, str) for v in values[:1]) for values in (some, labels)]
+    if not len(some) or not len(labels) or strings[0] != strings[1]:
         return None
     places = labels.searchsorted(some)
     if places[-1] >= len(labels) or (labels[places] != some).any():

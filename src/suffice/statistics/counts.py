@@ -43,6 +43,8 @@ class Counts(Statistic):
     def of(cls, x: Any, codes: Codes, classes: int, weight: Array | None = None, onto: Self | None = None) -> Self:
         """Summarize columns of categories; see `tables.as_categories` for what they may be."""
         x = as_categories(x)
+        if weight is not None and not weight.all():  # rows of weight 0 are absent, and so are their categories
+            x, codes, weight = x[weight > 0], codes[weight > 0], weight[weight > 0]
         if onto is not None and (onto.keys is not None or x.keys is not None):
             return onto + cls.of(x, codes, classes, weight)  # categories are matched by name
         # The first rows mostly show all there is; where they do not, all rows are asked.
@@ -110,8 +112,6 @@ class Counts(Statistic):
 
     def _aligned(self, other: Self) -> tuple[Self, Self]:
         """Both over the union of their categories."""
-        if len(self.sizes) != len(other.sizes):
-            raise MismatchError(f"Cannot merge counts of {len(self.sizes)} and of {len(other.sizes)} columns")
         if self.keys is None and other.keys is None:
             return self.resized(other.sizes), other.resized(self.sizes)
         if not other.weight.size:
@@ -147,12 +147,20 @@ class Counts(Statistic):
         sizes = np.array([u.sum() for u in parts], dtype=np.int64)
         return type(self)(sizes, keys, self.weight[:, used])
 
+    @property
+    def n_columns(self) -> int:
+        """How many columns are summarized."""
+        return len(self.sizes)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Counts):
             return NotImplemented
         if len(self.sizes) != len(other.sizes) or len(self.weight) != len(other.weight):
             return False
-        a, b = self._aligned(other)
+        try:
+            a, b = self._aligned(other)
+        except MismatchError:  # categories of other types
+            return False
         return np.array_equal(a.weight, b.weight)
 
     def __repr__(self) -> str:

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice import _core
-from suffice.errors import InvalidDataError
-from suffice.statistics.statistic import Statistic, spread_rows, subtract_weights
-from suffice.tables import Array, Codes, clear_residue, refuse_at
+from suffice.errors import InvalidDataError, NotPartError
+from suffice.statistics.statistic import Statistic, clear_residue, spread_rows, subtract_weights
+from suffice.tables import Array, Codes, refuse_at
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -66,8 +66,17 @@ class Moments(Statistic):
         ratio = np.divide(other.weight, weight, out=np.zeros_like(weight), where=left)
         step = self.mean - other.mean
         mean = np.where(left, self.mean + step * ratio, 0.0)
-        squares = self.squares - other.squares - step * step * (self.weight * ratio)
-        return type(self)(weight, mean, clear_residue(np.where(left, squares, 0.0), self.squares))
+        taken = other.squares + step * step * (self.weight * ratio)
+        squares = np.where(left, self.squares - taken, 0.0)
+        # Rounding moves squares by the resolution of the values, their means included.
+        blur = 1e-9 * (self.squares + taken) + 1e-12 * self.weight * self.mean**2
+        if (squares < -blur).any():
+            column = int(np.argwhere(squares < -blur)[0, 1])
+            raise NotPartError(
+                f"Cannot take away what was never added: column {column} does not vary enough to have held these "
+                "values. Only rows that were learned can be forgotten."
+            )
+        return type(self)(weight, mean, clear_residue(squares, self.squares))
 
     def scale(self, factor: float) -> Self:
         """Make every row `factor` times as heavy."""
@@ -82,6 +91,11 @@ class Moments(Statistic):
         """Move class i to `positions[i]` of `classes`; the others are empty."""
         arrays = (self.weight, self.mean, self.squares)
         return type(self)(*(spread_rows(a, positions, classes) for a in arrays))
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns are summarized."""
+        return self.weight.shape[1]
 
     @property
     def variance(self) -> Array:

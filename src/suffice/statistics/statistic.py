@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice import _core
-from suffice.errors import NotPartError
-from suffice.tables import Array, Codes, clear_residue
+from suffice.errors import MismatchError, NotPartError
+from suffice.tables import Array, Codes
 
 
 class Statistic(ABC):
@@ -45,6 +45,18 @@ class Statistic(ABC):
     def take(self, classes: NDArray[Any]) -> Self:
         """Keep the given classes, in that order."""
 
+    @property
+    @abstractmethod
+    def n_columns(self) -> int:
+        """How many columns are summarized."""
+
+    def check_fits(self, other: object) -> None:
+        """Refuse a statistic of another kind or of other columns."""
+        if type(other) is not type(self):
+            raise MismatchError(f"{type(self).__name__} and {type(other).__name__} cannot be merged")
+        if other.n_columns != self.n_columns:
+            raise MismatchError(f"Statistics of {self.n_columns} and of {other.n_columns} columns cannot be merged")
+
     def trimmed(self) -> Self:
         """Drop what no row with weight has shown."""
         return self
@@ -71,6 +83,12 @@ def spread_rows(array: Array, positions: NDArray[Any], rows: int) -> Array:
     out = np.zeros((rows, *array.shape[1:]))
     out[positions] = array
     return out
+
+
+def clear_residue(rest: Array, whole: Array) -> Array:
+    """What is left of `whole`, with what only rounding left of it set to 0, in place."""
+    rest[rest < 1e-12 * np.abs(whole)] = 0.0
+    return rest
 
 
 def subtract_weights(whole: Array, part: Array) -> Array:

@@ -104,6 +104,11 @@ class Totals(Statistic):
         weight = spread_rows(self.weight, positions, classes)
         return type(self)(weight, spread_rows(self.total, positions, classes))
 
+    @property
+    def n_columns(self) -> int:
+        """How many columns are summarized."""
+        return self.total.shape[1]
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Totals) or self.total.shape != other.total.shape:
             return NotImplemented if not isinstance(other, Totals) else False
