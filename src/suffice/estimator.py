@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -83,7 +82,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         self : object
             The fitted estimator.
         """
-        with self._unchanged_on_error():
+        with _Unchanged(self):
             self._validate_params()
             rows, labels = self._check_X_y(X, y, reset=True)
             family = self._family()
@@ -112,7 +111,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
             The fitted estimator.
         """
         before: _Learned | None = self.__dict__.get("_learned")
-        with self._unchanged_on_error():
+        with _Unchanged(self):
             if before is None:
                 self._validate_params()
             declared = self._declare(before, classes)
@@ -141,7 +140,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
             The estimator as if it had never seen the rows; not fitted, if nothing else was learned.
         """
         before = self._get_learned()
-        with self._unchanged_on_error():
+        with _Unchanged(self):
             rows, labels = self._check_X_y(X, y, reset=False)
             rest = before.seen - self._summarize(before.family, rows, labels, sample_weight)
             if len(rest.labels) or before.declared is not None:
@@ -154,7 +153,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
     def drop_class(self, label: Any) -> Self:
         """Forget a class: the estimator becomes what fitting without its rows would have given."""
         before = self._get_learned()
-        with self._unchanged_on_error():
+        with _Unchanged(self):
             rest = before.statistics.drop(label)
             if not len(rest.labels):
                 raise InvalidDataError(f"{label!r} is the only class: without it nothing would be left")
@@ -201,26 +200,10 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
     def _summarize(
         self, family: Family[Any], rows: Any, labels: Values, weight: Any, onto: ByClass[Any] | None = None
     ) -> ByClass[Any]:
-        with self._naming_itself():
+        try:
             return family.summarize(rows, labels, weight, onto)
-
-    @contextmanager
-    def _naming_itself(self) -> Iterator[None]:
-        """Let errors about values say, in scikit-learn's words, who was given them."""
-        try:
-            yield
-        except RefusedValueError as error:
+        except RefusedValueError as error:  # in scikit-learn's words, which say who was given the value
             raise error.of(type(self).__name__) from None
-
-    @contextmanager
-    def _unchanged_on_error(self) -> Iterator[None]:
-        before = self.__dict__.copy()
-        try:
-            yield
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
 
     @staticmethod
     def _declare(before: _Learned | None, classes: ArrayLike | None) -> Values | None:
@@ -378,8 +361,10 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         """Ask the model about rows."""
         model = self._get_learned().model
         rows = self._check_X(X)
-        with self._naming_itself():
+        try:
             return question(model, rows, *how)
+        except RefusedValueError as error:
+            raise error.of(type(self).__name__) from None
 
     def _dtype_for(self, X: Any) -> Any:
         """Answers are float32 where both the training rows and these are."""
@@ -447,6 +432,20 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = bool(self._accept_sparse)
         return tags
+
+
+class _Unchanged:
+    """A failed operation leaves the estimator as it was."""
+
+    def __init__(self, estimator: GenerativeClassifier):
+        self.attributes, self.before = estimator.__dict__, estimator.__dict__.copy()
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, failed: type[BaseException] | None, *_: object) -> None:
+        if failed is not None:
+            self.attributes.clear()
+            self.attributes.update(self.before)
 
 
 def read_only(array: Array) -> Array:

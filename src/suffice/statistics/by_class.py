@@ -137,8 +137,9 @@ class ByClass(Generic[S]):
 
 def find(some: Values, labels: Values) -> NDArray[np.int32] | None:
     """The positions of `some` labels among sorted `labels`; None if one of them is new or of another type."""
-    strings = [all(isinstance(v, str) for v in values[:1]) for values in (some, labels)]
-    if not len(some) or not len(labels) or strings[0] != strings[1]:
+    if not len(some) or not len(labels):
+        return None
+    if some.dtype.kind != labels.dtype.kind and isinstance(some[0], str) != isinstance(labels[0], str):
         return None
     places = labels.searchsorted(some)
     if places[-1] >= len(labels) or (labels[places] != some).any():
