@@ -11,14 +11,15 @@ constexpr double log_2pi = 1.8378770664093453;
 // Mean and centred squares per weight of a column once an entry of weight w at x is taken out.
 struct Without {
     double mean, variance;
+    bool any;
 };
 SUFFICE_INLINE Without without(double x, double w, double weight, double mean, double squares) {
     const double left = weight - w, off = x - mean;
     const bool any = left > 1e-12 * weight;
     const double inverse = 1 / (any ? left : 1.0), share = w * inverse;
     double rest = squares - off * off * share * weight;
-    rest = rest > 1e-12 * squares ? rest : 0.0;  // what rounding leaves is nothing
-    return {any ? mean - off * share : 0.0, any ? rest * inverse : 0.0};
+    rest = rest > 3.6e-15 * squares ? rest : 0.0;  // what rounding leaves is nothing
+    return {any ? mean - off * share : 0.0, any ? rest * inverse : 0.0, any};
 }
 
 // Σ_j log N(x_j; mean_j, variance_j + extra), missing entries left out.
@@ -76,8 +77,8 @@ SUFFICE_CLONES void leave_out(const LeaveOneOutInput& in, Index cls, double w, c
         const double wj = seen ? w : 0.0, xj = seen ? x[j] : 0.0;
         Without here = without(xj, wj, in.weight[own + j], in.mean[own + j], in.squares[own + j]);
         Without all = without(xj, wj, in.pooled_weight[j], in.pooled_mean[j], in.pooled_squares[j]);
-        own_mean[j] = here.mean;
-        own_variance[j] = here.variance;
+        own_mean[j] = here.any ? here.mean : all.mean;  // of what a class knows nothing, it knows what all know
+        own_variance[j] = here.any ? here.variance : all.variance;
         largest = largest > all.variance ? largest : all.variance;
     }
     const double extra = in.smoothing * largest, change = extra - in.whole_extra;

@@ -87,7 +87,8 @@ template <class T>
 Index gaussian_log_density(Matrix<T> x, const double* mean, const double* precision, Index classes,
                            double* out);
 // The same with row i taken out of its own class code[i] and out of the pooled variance that is
-// smoothed with: var_cj = squares / weight + smoothing * max_j pooled variance, but at least floor_j.
+// smoothed with: var_cj = squares / weight + smoothing * max_j pooled variance, but at least floor_j. Every class
+// must have some weight in every column.
 template <class T>
 Index gaussian_leave_one_out(Matrix<T> x, Rows rows, double smoothing, const double* floor, const double* weight,
                              const double* mean, const double* squares, double* out);

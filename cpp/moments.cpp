@@ -27,6 +27,22 @@ struct MomentSums {
         first.fill(0);
         second.fill(0);
     }
+    // Whether some class's pivot lies so far from its mean, beside its spread, that digits were lost. It takes
+    // weights for that: a first row that weighs next to nothing and lies far away.
+    bool off_centre() const {
+        bool off = false;
+        for (Index at = 0; at < second.size(); ++at)
+            off |= weight[at] > 0 && second[at] - first[at] * (first[at] / weight[at]) < 1e-8 * second[at];
+        return off;
+    }
+    // Start again with the means as pivots.
+    void recentre() {
+        for (Index at = 0; at < second.size(); ++at)
+            if (weight[at] > 0) pivot[at] += first[at] / weight[at];
+        weight.fill(0);
+        first.fill(0);
+        second.fill(0);
+    }
 };
 
 namespace {
@@ -209,7 +225,6 @@ SUFFICE_INLINE bool add_block(const Matrix<T>& x, const Rows& rows, Index lo, In
 
 template <class T>
 SUFFICE_INLINE bool block(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, bool gaps, MomentSums& sums) {
-    sums.clear();
     if (rows.weight)
         return gaps ? add_block<true, true>(x, rows, lo, hi, sums) : add_block<true, false>(x, rows, lo, hi, sums);
     return gaps ? add_block<false, true>(x, rows, lo, hi, sums) : add_block<false, false>(x, rows, lo, hi, sums);
@@ -265,14 +280,20 @@ Index moments(Matrix<T> x, Rows rows, double* weight, double* mean, double* squa
         if (x.col_stride != 1) s.order.sort(rows, lo, hi);
         // Without gaps is faster; a NaN then shows in the sums, and both ways give the same bits.
         bool gaps = expect_gaps.load(std::memory_order_relaxed);
+        s.clear();
         bool found = moments_block(x, rows, lo, hi, gaps, s);
         if (!gaps) {
             double probe = 0;
             for (Index at = 0; at < s.second.size(); ++at) probe += s.second[at] * 0;
             if (probe != probe) {
                 expect_gaps.store(true, std::memory_order_relaxed);
+                s.clear();
                 found = moments_block(x, rows, lo, hi, true, s);
             }
+        }
+        if (rows.weight && s.off_centre()) {
+            s.recentre();
+            found = moments_block(x, rows, lo, hi, true, s);  // which keeps the pivots there are
         }
         if (found)
             for (Index i = lo; i < hi; ++i)

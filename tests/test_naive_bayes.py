@@ -735,3 +735,119 @@ def test_a_small_variance_beside_a_large_mean_is_kept():
     x, y = np.c_[1e9 + rng.normal(size=100), 1e-8 * rng.normal(size=100)], np.arange(100) % 2
     mine, peer = pair("GaussianNB", var_smoothing=0.0)
     np.testing.assert_allclose(mine.fit(x, y).var_[:, 1], peer.fit(x, y).var_[:, 1], rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", SHARED)
+def test_string_labels_have_the_dtype_they_have_in_scikit_learn(name):
+    pd = pytest.importorskip("pandas")
+    x, y, _ = problem(name)
+    words = np.array(["spam", "eggs", "ham"], dtype=object)[np.unique(y, return_inverse=True)[1]]
+    mine, peer = pair(name)
+    for labels in (words, words.astype(str), words.tolist(), pd.Series(words), pd.Series(words, dtype="category")):
+        mine.fit(x, labels), peer.fit(x, labels)
+        assert mine.classes_.dtype == peer.classes_.dtype
+        assert mine.predict(x).dtype == peer.predict(x).dtype
+
+
+def test_forgetting_an_outlier_leaves_the_variance_of_the_rest():
+    x, y = np.random.default_rng(0).normal(size=(40, 1)), np.arange(40) % 2
+    x[0] = 1e7
+    rest = ours.GaussianNB(var_smoothing=0).fit(x[1:], y[1:])
+    model = ours.GaussianNB(var_smoothing=0).fit(x, y)
+    expected = rest.predict_log_proba(x[:1])
+    # Sixteen digits hold the 1e14 of the outlier's square and leave one or two for what is beside it.
+    np.testing.assert_allclose(model.leave_one_out(x, y)[:1], expected, rtol=0.1)
+    np.testing.assert_allclose(model.forget(x[:1], y[:1]).var_, rest.var_, rtol=0.1)
+
+
+def test_a_far_first_row_of_next_to_no_weight_takes_no_digits_from_the_variance():
+    n = 1000
+    x = (np.where(np.arange(n) < 20, 1e9, 0.0) + np.random.default_rng(0).normal(size=n))[:, None]
+    weight = 0.9 ** np.arange(n)[::-1]
+    for rows in (np.c_[x, x], np.asfortranarray(np.c_[x, x])):
+        forwards = ours.GaussianNB(var_smoothing=0).fit(rows, np.zeros(n, int), weight)
+        backwards = ours.GaussianNB(var_smoothing=0).fit(rows[::-1], np.zeros(n, int), weight[::-1])
+        np.testing.assert_allclose(forwards.var_, backwards.var_, rtol=1e-9)
+
+
+def test_a_class_that_has_shown_nothing_of_a_column_knows_what_all_know():
+    x = np.array([[np.nan, 1], [np.nan, 2], [5, 1], [6, 2.0]])
+    model = ours.GaussianNB().fit(x, [0, 0, 1, 1])
+    np.testing.assert_allclose(model.predict_proba([[0, 1.5], [5.5, 1.5], [-3, 1.5]]), 0.5)
+    np.testing.assert_allclose(model.leave_one_out(x, [0, 0, 1, 1]).shape, (4, 2))
+
+
+def test_data_at_a_tiny_scale_are_told_apart():
+    x, y, _ = problem("GaussianNB")
+    mine, peer = pair("GaussianNB")
+    assert_same_answers(mine.fit(x * 1e-110, y), peer.fit(x * 1e-110, y), x * 1e-110, tolerance=1e-9)
+
+
+def test_numbers_and_names_are_not_merged_into_one_column():
+    model = ours.CategoricalNB().partial_fit([[0], [1]], [0, 1])
+    for names in (np.array([["a"], ["b"]]), [["a"], ["b"]]):
+        with pytest.raises(MismatchError, match="cannot be one column's categories"):
+            model.partial_fit(names, [0, 1])
+
+
+def test_category_numbers_whose_sum_overflows_are_refused():
+    for rows in ([[0] * 4, [2**62 - 1] * 4], [[0], [2**63 - 1]]):
+        with pytest.raises(ValueError, match="category number"):
+            ours.CategoricalNB().fit(np.array(rows), [0, 1])
+    with pytest.raises(ValueError, match="category number"):
+        ours.CategoricalNB(min_categories=2**61).fit(np.zeros((2, 8), int), [0, 1]).predict(np.zeros((1, 8), int))
+
+
+def test_a_masked_label_is_missing():
+    with pytest.raises(ValueError, match="the label of row 1 is missing"):
+        ours.GaussianNB().fit(np.zeros((3, 1)), np.ma.array([0, 1, 2], mask=[0, 1, 0]))
+
+
+def test_leaving_out_gaps_of_a_single_sparse_column_is_exact():
+    x, y = scipy.sparse.csr_matrix([[3.0], [3.0], [np.nan]]), [0, 1, 0]
+    np.testing.assert_allclose(ours.PoissonNB().fit(x, y).leave_one_out(x, y)[2], np.log([0.5, 0.5]))
+
+
+def test_rows_of_no_weight_may_have_a_label_of_their_own_when_left_out():
+    x, y, _ = problem("GaussianNB")
+    y, weight = np.append(y, 99), np.append(np.ones(len(y)), 0.0)
+    x = np.vstack([x, x[:1]])
+    model = ours.GaussianNB().fit(x, y, weight)
+    out = model.leave_one_out(x, y, weight)
+    np.testing.assert_allclose(out[-1:], model.predict_log_proba(x[-1:]))
+
+
+def test_a_pickle_holds_what_was_learned_and_not_what_follows_from_it():
+    x, y, _ = problem("MultinomialNB")
+    model = ours.MultinomialNB().fit(x, y)
+    before = len(pickle.dumps(model))
+    model.predict(x)
+    assert len(pickle.dumps(model)) == before
+
+
+def test_an_alpha_changed_after_fitting_changes_nothing():
+    x, y, _ = problem("MultinomialNB")
+    alpha = np.ones(6)
+    model = ours.MultinomialNB(alpha=alpha).fit(x, y)
+    alpha[:] = 100
+    np.testing.assert_array_equal(model.predict_proba(x), ours.MultinomialNB().fit(x, y).predict_proba(x))
+
+
+def test_unusual_labels_and_matrices_are_read():
+    x, y, _ = problem("MultinomialNB")
+    high = np.where(y == 7, 2**63 + 5, 2**63 + 9).astype(np.uint64)
+    assert ours.MultinomialNB().fit(x, high).classes_.tolist() == [2**63 + 5, 2**63 + 9]
+    halves = np.array(["\ud800", "b"])[np.arange(12_000) % 2]
+    assert len(ours.GaussianNB().fit(np.zeros((12_000, 1)), halves).classes_) == 2
+    sparse = scipy.sparse.csr_matrix(x)
+    sparse.data = np.repeat(sparse.data, 2)[::2]
+    np.testing.assert_array_equal(
+        ours.MultinomialNB().fit(sparse, y).feature_count_, ours.MultinomialNB().fit(x, y).feature_count_
+    )
+    with pytest.raises(ValueError, match="dates"):
+        ours.GaussianNB().fit(np.array([["2020-01-01"], ["2020-01-02"]], "datetime64[D]"), [0, 1])
+    pd = pytest.importorskip("pandas")
+    with pytest.raises(ValueError, match=r"at least one array or dtype|0 feature"):
+        ours.CategoricalNB().fit(pd.DataFrame(index=range(2)), [0, 1])
+    single = pd.DataFrame(np.float32(x), columns=list("abcdef"))
+    assert ours.GaussianNB().fit(single, y).predict_proba(single).dtype == np.float32

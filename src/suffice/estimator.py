@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -32,6 +32,10 @@ class _Learned:
     prior: ClassPrior
     declared: Values | None  # classes named in advance, of which no row need have been seen
     dtype: np.dtype[Any]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What was learned, without what follows from it."""
+        return {f.name: getattr(self, f.name) for f in fields(self)}
 
     @cached_property
     def statistics(self) -> ByClass[Any]:
@@ -309,8 +313,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         C : ndarray of shape (n_samples, n_classes)
             Joint log-probabilities, classes in the order of `classes_`.
         """
-        joint: Array = self._ask(Model.log_joint, X)
-        return joint.astype(self._dtype_for(X), copy=False)
+        return self._ask(Model.log_joint, X)
 
     def predict(self, X: Any) -> Values:
         """Return the most probable class of each row.
@@ -325,7 +328,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         C : ndarray of shape (n_samples,)
             Labels.
         """
-        return self._ask(Model.predict, X)
+        return self._ask(_predict, X)
 
     def predict_log_proba(self, X: Any) -> Array:
         """Return log p(y | x) for each row and class.
@@ -340,7 +343,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         C : ndarray of shape (n_samples, n_classes)
             Log-probabilities, classes in the order of `classes_`.
         """
-        return self._ask(Model.log_posterior, X, self._dtype_for(X))
+        return self._ask(Model.log_posterior, X)
 
     def predict_proba(self, X: Any) -> Array:
         """Return p(y | x) for each row and class.
@@ -355,21 +358,17 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         C : ndarray of shape (n_samples, n_classes)
             Probabilities, classes in the order of `classes_`.
         """
-        return self._ask(Model.posterior, X, self._dtype_for(X))
+        return self._ask(Model.posterior, X)
 
-    def _ask(self, question: Callable[..., Any], X: Any, *how: Any) -> Any:
-        """Ask the model about rows."""
-        model = self._get_learned().model
+    def _ask(self, question: Callable[..., Any], X: Any) -> Any:
+        """Ask the model about rows. Numbers are float32 where both the training rows and these are."""
+        learned = self._get_learned()
         rows = self._check_X(X)
+        single = learned.dtype == np.float32 and rows.dtype == np.float32
         try:
-            return question(model, rows, *how)
+            return question(learned.model, rows, dtype=np.float32) if single else question(learned.model, rows)
         except RefusedValueError as error:
             raise error.of(type(self).__name__) from None
-
-    def _dtype_for(self, X: Any) -> Any:
-        """Answers are float32 where both the training rows and these are."""
-        single = self._get_learned().dtype == np.float32 and getattr(X, "dtype", None) == np.float32
-        return np.float32 if single else np.float64
 
     def leave_one_out(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Array:
         """Return log p(y | x_i) of each training row under the model of all other rows, exactly.
@@ -432,6 +431,10 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = bool(self._accept_sparse)
         return tags
+
+
+def _predict(model: Model, rows: Any, dtype: Any = None) -> Values:  # noqa: ARG001  # labels have their own type
+    return model.predict(rows)
 
 
 class _Unchanged:

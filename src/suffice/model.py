@@ -17,7 +17,7 @@ from suffice.priors import ClassPrior
 from suffice.statistics import ByClass
 from suffice.statistics.by_class import find
 from suffice.statistics.statistic import clear_residue
-from suffice.tables import Array, Values, as_weight, encode_labels, select
+from suffice.tables import Array, Codes, Labels, Values, as_weight, encode_labels, select
 
 
 @dataclass(frozen=True)
@@ -56,9 +56,9 @@ class Model:
             n_prior_parameters=prior.n_parameters(len(statistics.labels)),
         )
 
-    def log_joint(self, x: Any) -> Array:
+    def log_joint(self, x: Any, dtype: Any = np.float64) -> Array:
         """Log p(x, y) of every row and class, (rows, classes); missing entries are summed out."""
-        return np.asarray(self.log_conditional(x) + self.log_prior)
+        return np.asarray(self.log_conditional(x) + self.log_prior, dtype)
 
     def log_conditional(self, x: Any) -> Array:
         """Log p(x | y) of every row and class, (rows, classes)."""
@@ -174,16 +174,12 @@ def leave_one_out(
     """
     x = family.read(x)
     labels = encode_labels(y)
-    places = find(labels.values, statistics.labels)
-    if places is None:
-        strange = np.setdiff1d(labels.values, statistics.labels).tolist()[0]
-        raise MismatchError(f"Label {strange!r} was not in the training data")
-    codes = places[labels.codes]
-    w = as_weight(weight, len(codes))
-    if x.shape[0] != len(codes):
+    if x.shape[0] != len(labels):
         raise InvalidDataError(
-            f"Found input variables with inconsistent numbers of samples: [{x.shape[0]}, {len(codes)}]"
+            f"Found input variables with inconsistent numbers of samples: [{x.shape[0]}, {len(labels)}]"
         )
+    w = as_weight(weight, len(labels))
+    codes = _places_of(labels, w, statistics.labels)
     fitted = (model or Model.of(statistics, family, prior)).distributions[0]
     out = family.leave_one_out(statistics.statistic, fitted, x, codes, w)
     # Rows of one class and weight leave the same weights behind.
@@ -194,4 +190,19 @@ def leave_one_out(
     rest = np.repeat(statistics.weight[None], len(own), axis=0)
     rest[np.arange(len(own)), own] -= removed
     out += prior.log(clear_residue(rest, statistics.weight))[which]
+    return out
+
+
+def _places_of(labels: Labels, weight: Array | None, known: Values) -> Codes:
+    """The position of each row's label among the known ones; rows that weigh nothing may have any label."""
+    out = np.zeros(len(labels), dtype=np.int32)
+    counted = np.ones(len(labels), dtype=bool) if weight is None else weight > 0
+    used = np.flatnonzero(np.bincount(labels.codes[counted], minlength=len(labels.values)))
+    places = find(labels.values[used], known) if len(used) else used
+    if places is None:
+        strange = np.setdiff1d(labels.values[used], known).tolist()[0]
+        raise MismatchError(f"Label {strange!r} was not in the training data")
+    position = np.zeros(len(labels.values), dtype=np.int32)
+    position[used] = places
+    out[counted] = position[labels.codes[counted]]
     return out

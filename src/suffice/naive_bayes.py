@@ -139,7 +139,7 @@ class _DiscreteNB(GenerativeClassifier):
         return ClassPrior("mle" if self.fit_prior else "uniform")
 
     def _check_alpha(self) -> float | Array:
-        alpha = self.alpha if isinstance(self.alpha, Real) else np.asarray(self.alpha, dtype=np.float64)
+        alpha = self.alpha if isinstance(self.alpha, Real) else np.array(self.alpha, dtype=np.float64)
         if isinstance(alpha, np.ndarray):
             if alpha.shape != (self.n_features_in_,):
                 raise InvalidOptionError(
@@ -563,7 +563,7 @@ class CategoricalNB(_DiscreteNB):
         if is_table(X) or isinstance(X, np.ma.MaskedArray):
             _check_feature_names(self, X, reset=reset)
             rows = as_categories(X)
-            if not rows.shape[0]:
+            if not rows.codes.size:
                 validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)  # raises
             _check_n_features(self, rows.codes, reset=reset)
             return rows

@@ -76,6 +76,8 @@ def _table_to_array(x: Any) -> NDArray[Any]:
 def _to_float(x: NDArray[Any]) -> Array:
     if x.dtype.kind == "c":
         raise InvalidDataError("Complex data not supported: the columns must be real numbers")
+    if x.dtype.kind in "mM":
+        raise InvalidDataError(f"Expected numbers, found {x.dtype}: turn dates and times into numbers first")
     try:
         return np.asarray(x, dtype=np.float64, order="K")
     except (TypeError, ValueError):
@@ -106,11 +108,14 @@ def as_csr(x: Any) -> Any:
         if x.dtype.kind == "c":
             raise InvalidDataError("Complex data not supported: the columns must be real numbers")
         x = x.astype(np.float64)
+    parts = [x.data, x.indices, x.indptr]
     if x.indptr.dtype != x.indices.dtype:
+        parts[1:] = [part.astype(np.int64) for part in parts[1:]]
+    ready = [np.ascontiguousarray(part) for part in parts]
+    if any(a is not b for a, b in zip(ready, (x.data, x.indices, x.indptr), strict=True)):
         import scipy.sparse
 
-        wide = (x.indices.astype(np.int64), x.indptr.astype(np.int64))
-        x = scipy.sparse.csr_matrix((x.data, *wide), shape=x.shape, copy=False)
+        x = scipy.sparse.csr_matrix(tuple(ready), shape=x.shape, copy=False)
     return x
 
 
@@ -180,7 +185,9 @@ def encode_labels(y: Any) -> Labels:
 
 
 def _as_vector(y: Any) -> Values:
-    array = y if isinstance(y, np.ndarray) else _column_to_array(y)
+    if np.ma.is_masked(y):
+        raise MissingLabelError(int(np.argmax(np.ma.getmaskarray(y).ravel())))
+    array = np.ma.getdata(y) if isinstance(y, np.ndarray) else _column_to_array(y)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
@@ -229,22 +236,29 @@ def encode(values: Values) -> tuple[Codes, Values]:
 def _encode_small_integers(values: Values) -> tuple[Codes, Values]:
     """Number integers of a small range by a table of which of them occur: no sorting."""
     low, high = (int(values.min()), int(values.max())) if values.size else (0, -1)
-    shifted = values.astype(np.int64) - low if low else values  # a narrow type could overflow
+    if low and values.dtype.kind == "i":
+        values_from_low = values.astype(np.int64) - low  # a narrow type could overflow
+    else:
+        values_from_low = values - values.dtype.type(low) if low else values
     seen = np.zeros(high - low + 1, dtype=bool)
-    seen[shifted] = True
+    seen[values_from_low] = True
     present = np.flatnonzero(seen)
-    found = (present + low).astype(values.dtype)
+    found = present.astype(values.dtype) + values.dtype.type(low)
     if len(present) == len(seen):
-        return shifted.astype(np.int32), found
+        return values_from_low.astype(np.int32), found
     number = np.zeros(len(seen), dtype=np.int32)
     number[present] = np.arange(len(present), dtype=np.int32)
-    return number[shifted], found
+    return number[values_from_low], found
 
 
 def _encode_by_hashing(values: Values) -> tuple[Codes, Values]:
     import pyarrow as pa
 
-    encoded = pa.array(values).dictionary_encode()
+    try:
+        encoded = pa.array(values).dictionary_encode()
+    except UnicodeError:  # half a character, which only Python knows how to hold
+        found, inverse = np.unique(values, return_inverse=True)
+        return inverse.astype(np.int32), found
     found = np.asarray(encoded.dictionary).astype(values.dtype)
     order = np.argsort(found)
     rank = np.empty(len(order), dtype=np.int32)
@@ -279,7 +293,7 @@ def _encode_objects(values: Values) -> tuple[Codes, Values]:
         raise InvalidDataError(f"Cannot order values of type {names}: pass strings or numbers") from None
     spread = np.full(len(values), -1, dtype=np.int32)
     spread[~missing] = codes
-    return spread, found.astype(object)
+    return spread, found if strings else found.astype(object)
 
 
 def as_weight(weight: Any, n: int) -> Array | None:
@@ -319,6 +333,11 @@ class Categories:
 
     def __getitem__(self, rows: Any) -> Categories:
         return Categories(self.codes[rows], self.keys)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the codes."""
+        return self.codes.dtype
 
     @property
     def shape(self) -> tuple[int, int]:

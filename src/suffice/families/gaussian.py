@@ -64,7 +64,12 @@ class Gaussian(Family[Moments]):
         """Means and variances by maximum likelihood, or those of the normal-inverse-gamma posterior."""
         shared, given = self._whose == "shared", self._whose == "given"
         if self.prior is None:
-            mean, variance = moments.mean, self._likeliest_variance(moments)
+            # Of a column in which a class has shown nothing, it knows what all classes together know.
+            unknown, pooled = moments.weight <= 0, moments.pooled()
+            mean = np.where(unknown, pooled.mean, moments.mean)
+            variance = self._likeliest_variance(moments)
+            if self._whose == "class":
+                variance = np.where(unknown, pooled.variance, variance)
         else:
             posterior = self.prior.update(moments, shared)
             mean, strength = np.asarray(posterior.mean), np.asarray(posterior.strength)
@@ -107,13 +112,13 @@ class Gaussian(Family[Moments]):
     def floor(self, moments: Moments) -> Array:
         """The square of the smallest difference that numbers of each column's size can show, (columns,)."""
         size = np.abs(moments.mean).max(axis=0, initial=0.0) * np.finfo(np.float64).eps
-        return np.maximum(size * size, 1e-200)
+        return np.maximum(size * size, 1e-300)
 
     def leave_one_out(
         self, moments: Moments, fitted: Distribution, x: Any, codes: Codes, weight: Array | None
     ) -> Array:
         """By one native pass for maximum likelihood with a variance for each class."""
-        if self.prior is not None or self._whose != "class":
+        if self.prior is not None or self._whose != "class" or not (moments.weight > 0).all():
             return super().leave_one_out(moments, fitted, x, codes, weight)
         out = np.empty((x.shape[0], len(moments.mean)))
         weights, mean, squares = (np.ascontiguousarray(a) for a in (moments.weight, moments.mean, moments.squares))

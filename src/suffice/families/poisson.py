@@ -51,7 +51,7 @@ class Poisson(Family[Totals]):
     def own_log_density(self, totals: Totals, x: Any, codes: Codes, weight: Array) -> Array:
         """Σ_j x_j log λ_j − λ_j with λ_j = (Σx − w x_j + shape) / (n − w + rate)."""
         prior = self.prior or Gamma(0.0, 0.0)
-        if totals.weight.shape[1] > 1 or not is_sparse(x):
+        if not is_sparse(x) or totals.weight.shape[1] > 1 or np.isnan(x.data).any():
             x = x.toarray() if is_sparse(x) else x
             gaps = np.isnan(x)
             seen = np.where(gaps, 0.0, x)

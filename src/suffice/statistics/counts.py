@@ -58,12 +58,7 @@ class Counts(Statistic):
     @classmethod
     def _with_room(cls, sizes: NDArray[np.int64], x: Categories, classes: int, onto: Self | None) -> Self:
         """The counts so far, in a table of their own with room for `sizes` categories."""
-        if classes * int(sizes.sum()) > MOST_CELLS:
-            column = int(np.argmax(sizes))
-            raise InvalidDataError(
-                f"Column {column} holds the category number {sizes[column] - 1}, which would need a table of "
-                f"{sizes[column]} categories: number them 0, 1, 2, … (OrdinalEncoder does) or pass strings"
-            )
+        _refuse_too_many(sizes, classes)
         if onto is None:
             return cls(sizes, x.keys, np.zeros((classes, int(sizes.sum()))))
         roomy = onto.resized(sizes)
@@ -103,6 +98,7 @@ class Counts(Statistic):
     def resized(self, sizes: NDArray[np.int64]) -> Self:
         """Make room for at least this many numbered categories in each column."""
         sizes = np.maximum(self.sizes, sizes)
+        _refuse_too_many(sizes, len(self.weight))
         if np.array_equal(sizes, self.sizes):
             return self
         out = type(self)(sizes, self.keys, np.zeros((len(self.weight), int(sizes.sum()))))
@@ -176,11 +172,22 @@ def category_sizes(x: Categories) -> NDArray[np.int64]:
     refuse_at(_core.category_range(x.codes, low, high), x.codes)
     if (low < 0).any():
         refuse_at(int(np.argmax(x.codes <= -1)), x.codes)
-    return high + 1
+    return np.minimum(high, 1 << 53) + 1
+
+
+def _refuse_too_many(sizes: NDArray[np.int64], classes: int) -> None:
+    if max(classes, 1) * sum(sizes.tolist()) > MOST_CELLS:  # in Python's integers, which do not overflow
+        column = int(np.argmax(sizes))
+        raise InvalidDataError(
+            f"Column {column} holds the category number {sizes[column] - 1}, which would need a table of "
+            f"{sizes[column]} categories: number them 0, 1, 2, … (OrdinalEncoder does) or pass strings"
+        )
 
 
 def _union(column: int, a: Values, b: Values) -> Values:
     try:
+        if len(a) and len(b) and isinstance(a[0], str) != isinstance(b[0], str):
+            raise TypeError("NumPy would make strings of the numbers")
         return a if np.array_equal(a, b) else np.union1d(a, b)
     except TypeError:
         raise MismatchError(

@@ -76,7 +76,8 @@ class Moments(Statistic):
                 f"Cannot take away what was never added: column {column} does not vary enough to have held these "
                 "values. Only rows that were learned can be forgotten."
             )
-        return type(self)(weight, mean, clear_residue(squares, self.squares))
+        # An outlier taken away leaves little of the squares, of which every digit counts.
+        return type(self)(weight, mean, clear_residue(squares, self.squares, 16 * np.finfo(np.float64).eps))
 
     def scale(self, factor: float) -> Self:
         """Make every row `factor` times as heavy."""

@@ -85,9 +85,9 @@ def spread_rows(array: Array, positions: NDArray[Any], rows: int) -> Array:
     return out
 
 
-def clear_residue(rest: Array, whole: Array) -> Array:
+def clear_residue(rest: Array, whole: Array, relative: float = 1e-12) -> Array:
     """What is left of `whole`, with what only rounding left of it set to 0, in place."""
-    rest[rest < 1e-12 * np.abs(whole)] = 0.0
+    rest[rest < relative * np.abs(whole)] = 0.0
     return rest
 
 
