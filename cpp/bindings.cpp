@@ -5,7 +5,6 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 
-#include <algorithm>
 #include <optional>
 #include <stdexcept>
 
@@ -59,9 +58,7 @@ Rows rows(const Codes& codes, const Weights& weight, Index classes, Index n) {
     require(Index(codes.size()) == n, "one class code per row");
     require(!weight || Index(weight->size()) == n, "one weight per row");
     require(n < (Index(1) << 31), "at most 2^31 rows at once: pass more in parts");
-    std::int32_t low = 0, high = -1;
-    for (Index i = 0; i < n; ++i) low = std::min(low, codes(i)), high = std::max(high, codes(i));
-    require(low >= 0 && high < classes, "class codes must lie between 0 and the number of classes");
+    require(codes_within(codes.data(), n, classes), "class codes must lie between 0 and the number of classes");
     return {codes.data(), weight ? weight->data() : nullptr, classes};
 }
 

@@ -1,4 +1,4 @@
-// The weight of each class's rows.
+// The weight of each class's rows, and whether all rows have a class there is.
 #include "threads.hpp"
 
 namespace suffice {
@@ -6,11 +6,32 @@ namespace suffice {
 void class_weights(Rows rows, Index n, double* out) {
     // Four sums at a time: rows of one class follow each other, and each addition waits for the last.
     constexpr Index ways = 4;
-    std::vector<double> sums(ways * rows.classes);
-    for (Index i = 0; i < n; ++i)
-        sums[(i % ways) * rows.classes + rows.code[i]] += rows.weight ? rows.weight[i] : 1.0;
-    for (Index w = 0; w < ways; ++w)
-        for (Index c = 0; c < rows.classes; ++c) out[c] += sums[w * rows.classes + c];
+    const Index k = rows.classes;
+    auto add = [&](auto& sums, auto weight_of) {
+        Index i = 0;
+        for (; i + ways <= n; i += ways)
+            for (Index w = 0; w < ways; ++w) sums[w * k + rows.code[i + w]] += weight_of(i + w);
+        for (; i < n; ++i) sums[rows.code[i]] += weight_of(i);
+        for (Index c = 0; c < k; ++c)
+            for (Index w = 0; w < ways; ++w) out[c] += double(sums[w * k + c]);
+    };
+    if (rows.weight) {
+        std::vector<double> sums(ways * k);
+        add(sums, [&](Index i) { return rows.weight[i]; });
+    } else {
+        std::vector<Index> counts(ways * k);
+        add(counts, [](Index) { return Index(1); });
+    }
+}
+
+bool codes_within(const std::int32_t* codes, Index n, Index classes) {
+    std::int32_t low = 0, high = -1;
+#pragma omp simd reduction(min : low) reduction(max : high)
+    for (Index i = 0; i < n; ++i) {
+        low = codes[i] < low ? codes[i] : low;
+        high = codes[i] > high ? codes[i] : high;
+    }
+    return low >= 0 && high < classes;
 }
 
 }  // namespace suffice

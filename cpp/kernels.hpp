@@ -47,8 +47,9 @@ struct Reading {
 // The threads a large call may use: SUFFICE_NUM_THREADS, else the CPUs this process may run on.
 int max_threads();
 
-// class_weights.cpp: the weight of each class's rows (classes,).
+// class_weights.cpp: the weight of each class's rows (classes,); whether all codes are 0 .. classes-1.
 void class_weights(Rows rows, Index n, double* out);
+bool codes_within(const std::int32_t* codes, Index n, Index classes);
 
 // moments.cpp: weight, mean and centred squares (classes, cols) of every class and column.
 template <class T>

@@ -88,6 +88,14 @@ SUFFICE_INLINE bool add_row_with_gaps(const T* __restrict x, Index cols, double 
     return largest == infinity;
 }
 
+// Without gaps the weight of a class is the same in every column, and its first row holds its pivots.
+template <class T>
+SUFFICE_INLINE void start_class(const Matrix<T>& x, Index row, Index cls, MomentSums& sums) {
+    double* pivot = sums.pivot + cls * sums.stride;
+    for (Index j = 0; j < x.cols; ++j) pivot[j] = x.data[row * x.row_stride + j * x.col_stride];
+    std::fill(pivot + x.cols, pivot + sums.stride, 0.0);
+}
+
 template <bool weighted, bool gaps, class T>
 SUFFICE_INLINE bool add_rows(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, MomentSums& sums) {
     bool infinite = false;
@@ -96,10 +104,14 @@ SUFFICE_INLINE bool add_rows(const Matrix<T>& x, const Rows& rows, Index lo, Ind
         if (weighted && w == 0) continue;
         const T* row = x.data + i * x.row_stride;
         const Index at = rows.code[i] * sums.stride;
-        if (gaps)
+        if (gaps) {
             infinite |= add_row_with_gaps(row, x.cols, w, at, sums);
-        else
+        } else {
+            double& weight = sums.weight[at];
+            if (weight == 0) start_class(x, i, rows.code[i], sums);
+            weight += w;
             add_row<weighted>(row, x.cols, w, at, sums);
+        }
     }
     return infinite;
 }
@@ -181,46 +193,31 @@ SUFFICE_INLINE bool add_columns(const Matrix<T>& x, const Rows& rows, Index lo, 
     return infinite;
 }
 
-// ---- Both.
-
-// Without gaps the weight of a class is the same in every column, and its first row holds its pivots.
 template <class T>
-SUFFICE_INLINE void start_class(const Matrix<T>& x, Index row, Index cls, MomentSums& sums) {
-    double* pivot = sums.pivot + cls * sums.stride;
-    for (Index j = 0; j < x.cols; ++j) pivot[j] = x.data[row * x.row_stride + j * x.col_stride];
-    std::fill(pivot + x.cols, pivot + sums.stride, 0.0);
-}
-
-template <class T>
-SUFFICE_INLINE void start_classes(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, MomentSums& sums) {
-    if (x.col_stride == 1) {
-        for (Index i = lo; i < hi; ++i) {
-            const double w = rows.weight ? rows.weight[i] : 1.0;
-            double& weight = sums.weight[rows.code[i] * sums.stride];
-            if (weight == 0 && w != 0) start_class(x, i, rows.code[i], sums);
-            weight += w;
-        }
-    } else {
-        const auto& row = sums.order.row;
-        const auto& start = sums.order.start;
-        for (Index c = 0; c < rows.classes; ++c) {
-            const Index n = start[c + 1] - start[c];
-            if (n == 0) continue;
-            start_class(x, lo + row[start[c]], c, sums);
-            double weight = rows.weight ? 0.0 : double(n);
-            for (Index k = start[c]; rows.weight && k < start[c + 1]; ++k) weight += rows.weight[lo + row[k]];
-            sums.weight[c * sums.stride] = weight;
-        }
+SUFFICE_INLINE void start_classes(const Matrix<T>& x, const Rows& rows, Index lo, MomentSums& sums) {
+    const auto& row = sums.order.row;
+    const auto& start = sums.order.start;
+    for (Index c = 0; c < rows.classes; ++c) {
+        const Index n = start[c + 1] - start[c];
+        if (n == 0) continue;
+        start_class(x, lo + row[start[c]], c, sums);
+        double weight = rows.weight ? 0.0 : double(n);
+        for (Index k = start[c]; rows.weight && k < start[c + 1]; ++k) weight += rows.weight[lo + row[k]];
+        sums.weight[c * sums.stride] = weight;
     }
-    for (Index c = 0; c < rows.classes; ++c)
-        std::fill_n(sums.weight + c * sums.stride, x.cols, sums.weight[c * sums.stride]);
 }
+
+// ---- Both.
 
 template <bool weighted, bool gaps, class T>
 SUFFICE_INLINE bool add_block(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, MomentSums& sums) {
-    if (!gaps) start_classes(x, rows, lo, hi, sums);
-    return x.col_stride == 1 ? add_rows<weighted, gaps>(x, rows, lo, hi, sums)
-                             : add_columns<weighted, gaps>(x, rows, lo, hi, sums);
+    if (!gaps && x.col_stride != 1) start_classes(x, rows, lo, sums);
+    const bool infinite = x.col_stride == 1 ? add_rows<weighted, gaps>(x, rows, lo, hi, sums)
+                                            : add_columns<weighted, gaps>(x, rows, lo, hi, sums);
+    if (!gaps)
+        for (Index c = 0; c < rows.classes; ++c)
+            std::fill_n(sums.weight + c * sums.stride, x.cols, sums.weight[c * sums.stride]);
+    return infinite;
 }
 
 template <class T>

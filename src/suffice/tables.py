@@ -211,13 +211,12 @@ def encode(values: Values) -> tuple[Codes, Values]:
     if len(values) == 1 and kind in "iubU":  # one row at a time is worth a short way
         return np.zeros(1, dtype=np.int32), values.copy()
     if kind == "b":
-        values = values.astype(np.int8)
-        codes, found = _encode_small_integers(values)
+        codes, found = _encode_small_integers(values.astype(np.int8), 0, 1)
         return codes, found.astype(bool)
     if kind in "iu" and values.size:
         low, high = int(values.min()), int(values.max())
         if high - low < max(1024, values.size):
-            return _encode_small_integers(values)
+            return _encode_small_integers(values, low, high)
     if kind == "O":
         return _encode_objects(values)
     if kind == "f":
@@ -233,9 +232,8 @@ def encode(values: Values) -> tuple[Codes, Values]:
     return inverse.astype(np.int32), found
 
 
-def _encode_small_integers(values: Values) -> tuple[Codes, Values]:
-    """Number integers of a small range by a table of which of them occur: no sorting."""
-    low, high = (int(values.min()), int(values.max())) if values.size else (0, -1)
+def _encode_small_integers(values: Values, low: int, high: int) -> tuple[Codes, Values]:
+    """Number integers between low and high by a table of which of them occur: no sorting."""
     if low and values.dtype.kind == "i":
         values_from_low = values.astype(np.int64) - low  # a narrow type could overflow
     else:

@@ -14,7 +14,7 @@ from suffice.tables import Array, Values, as_weight, encode_labels, is_sparse
 
 S = TypeVar("S", bound=Statistic)
 
-CHUNK = 1 << 18  # rows
+CHUNK = 1 << 19  # rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -70,7 +70,8 @@ class ByClass(Generic[S]):
             found = ByClass(labels.values, rows, kind.of(x, labels.codes, classes, weight, **reading))
             found = found if (rows > 0).all() else found.take(np.flatnonzero(rows > 0))
             return found if onto is None else onto + found
-        codes, classes = places[labels.codes], len(onto.labels)
+        classes = len(onto.labels)
+        codes = labels.codes if len(places) == classes else places[labels.codes]
         rows = onto.weight + class_weight(codes, classes, weight)
         return ByClass(onto.labels, rows, kind.of(x, codes, classes, weight, onto.statistic, **reading))
 
