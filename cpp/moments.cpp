@@ -119,37 +119,17 @@ SUFFICE_INLINE bool add_rows(const Matrix<T>& x, const Rows& rows, Index lo, Ind
 // ---- Column-major: eight columns at a time are turned, and their rows visited class by class, so that a
 // class's sums stay in registers.
 
-// Columns to be fetched into cache, line by line, before they are needed.
-class Ahead {
-public:
-    template <class T>
-    Ahead(const T* from, Index stride, Index rows, Index cols)
-        : at_(reinterpret_cast<const char*>(from)), stride_(stride * Index(sizeof(T))), bytes_(rows * Index(sizeof(T))),
-          cols_(rows > 0 ? cols : 0) {}
-    SUFFICE_INLINE void fetch_line() {
-        if (cols_ == 0) return;
-        __builtin_prefetch(at_ + done_, 0, 2);
-        done_ += 64;
-        if (done_ >= bytes_) done_ = 0, at_ += stride_, --cols_;
-    }
-
-private:
-    const char* at_;
-    Index stride_, bytes_, cols_, done_ = 0;
-};
-
 SUFFICE_INLINE Lanes& lanes(Buffer& sums, Index at) { return *reinterpret_cast<Lanes*>(sums + at); }
 
 // Rows row[0 .. n) of the tile, all of one class, into the sums at `at`.
 template <bool weighted, bool gaps>
 SUFFICE_INLINE bool add_run(const double* tile, const std::int32_t* row, Index n, const double* row_weight, Index at,
-                            Index cols, Ahead& ahead, MomentSums& sums) {
+                            Index cols, MomentSums& sums) {
     Lanes p = lanes(sums.pivot, at), s = lanes(sums.first, at), q = lanes(sums.second, at);
     Lanes w = lanes(sums.weight, at), largest{};
     for (Index k = 0; k < n; ++k) {
         const Lanes v = *reinterpret_cast<const Lanes*>(tile + 8 * row[k]);
         const double wk = weighted ? row_weight[row[k]] : 1.0;
-        ahead.fetch_line();
         Lanes d = v - p;
         if (gaps) {
             p = p == p ? p : v;
@@ -177,18 +157,17 @@ SUFFICE_INLINE bool add_columns(const Matrix<T>& x, const Rows& rows, Index lo, 
     double* tile = sums.tile.data();
     const std::vector<Index>& start = sums.order.start;
     for (Index j = 0; j < x.cols; j += 8) {
-        const Index cols = std::min<Index>(8, x.cols - j), more = std::min<Index>(8, x.cols - j - cols);
+        const Index cols = std::min<Index>(8, x.cols - j);
         // A last narrow group is turned together with columns before it, where there are enough, and its
         // rows then start later in the tile; what follows a row is summed to where nothing is read.
         const Index back = x.cols >= 8 ? 8 - cols : 0;
         if (cols + back < 8) std::fill_n(tile, 8 * (hi - lo), 0.0);
-        transpose(x.data + lo + (j - back) * x.col_stride, x.col_stride, hi - lo, cols + back, tile, 8);
-        Ahead ahead(x.data + lo + (j + cols) * x.col_stride, x.col_stride, hi - lo, more);
+        const T* from = x.data + lo + (j - back) * x.col_stride;
+        transpose(from, x.col_stride, hi - lo, cols + back, tile, 8, j + 16 <= x.cols ? 8 * x.col_stride : 0);
         for (Index c = 0; c < rows.classes; ++c)
             if (start[c + 1] > start[c])
                 infinite |= add_run<weighted, gaps>(tile + back, sums.order.row.data() + start[c], start[c + 1] - start[c],
-                                                    weighted ? rows.weight + lo : nullptr, c * sums.stride + j, cols, ahead,
-                                                    sums);
+                                                    weighted ? rows.weight + lo : nullptr, c * sums.stride + j, cols, sums);
     }
     return infinite;
 }

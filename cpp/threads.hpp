@@ -113,18 +113,26 @@ struct ByClassOrder {
     std::vector<Index> start;
 
     void sort(const Rows& rows, Index lo, Index hi) {
-        start.assign(rows.classes + 1, 0);
-        auto counts = [&](Index i) { return !rows.weight || rows.weight[i] != 0; };
-        for (Index i = lo; i < hi; ++i)
-            if (counts(i)) ++start[rows.code[i] + 1];
-        for (Index c = 0; c < rows.classes; ++c) start[c + 1] += start[c];
-        row.resize(start[rows.classes]);
-        fill_.assign(start.begin(), start.end() - 1);
-        for (Index i = lo; i < hi; ++i)
-            if (counts(i)) row[fill_[rows.code[i]]++] = std::int32_t(i - lo);
+        rows.weight ? sort_if<true>(rows, lo, hi) : sort_if<false>(rows, lo, hi);
     }
 
 private:
+    template <bool weighted>
+    void sort_if(const Rows& rows, Index lo, Index hi) {
+        const std::int32_t* code = rows.code;
+        auto counts = [&](Index i) { return !weighted || rows.weight[i] != 0; };
+        start.assign(rows.classes + 1, 0);
+        for (Index i = lo; i < hi; ++i)
+            if (counts(i)) ++start[code[i] + 1];
+        for (Index c = 0; c < rows.classes; ++c) start[c + 1] += start[c];
+        row.resize(start[rows.classes]);
+        fill_.assign(start.begin(), start.end() - 1);
+        std::int32_t* to = row.data();
+        Index* fill = fill_.data();
+        for (Index i = lo; i < hi; ++i)
+            if (counts(i)) to[fill[code[i]]++] = std::int32_t(i - lo);
+    }
+
     std::vector<Index> fill_;
 };
 

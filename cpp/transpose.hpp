@@ -33,13 +33,18 @@ SUFFICE_INLINE void transpose_8x8(const T* from, Index from_stride, double* to, 
     }
 }
 
-// to[r * to_stride + c] = from[c * from_stride + r] for r < rows, c < cols.
+// to[r * to_stride + c] = from[c * from_stride + r] for r < rows, c < cols. What lies `ahead` entries further is
+// fetched into cache meanwhile.
 template <class T>
-SUFFICE_INLINE void transpose(const T* from, Index from_stride, Index rows, Index cols, double* to, Index to_stride) {
+SUFFICE_INLINE void transpose(const T* from, Index from_stride, Index rows, Index cols, double* to, Index to_stride,
+                              Index ahead = 0) {
     const Index whole_rows = rows / 8 * 8, whole_cols = cols / 8 * 8;
     for (Index c = 0; c < whole_cols; c += 8)
-        for (Index r = 0; r < whole_rows; r += 8)
+        for (Index r = 0; r < whole_rows; r += 8) {
+            if (ahead)
+                for (Index k = 0; k < 8; ++k) __builtin_prefetch(from + ahead + (c + k) * from_stride + r, 0, 2);
             transpose_8x8(from + c * from_stride + r, from_stride, to + r * to_stride + c, to_stride);
+        }
     for (Index c = 0; c < cols; ++c)
         for (Index r = c < whole_cols ? whole_rows : 0; r < rows; ++r)
             to[r * to_stride + c] = from[c * from_stride + r];

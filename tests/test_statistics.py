@@ -200,14 +200,14 @@ def test_class_numbers_outside_their_range_are_refused():
 
 
 def test_a_missing_label_far_down_is_named_by_its_row():
-    y = np.full(600_000, "a", dtype=object)
-    y[599_999] = None
-    with pytest.raises(InvalidDataError, match="row 599999"):
-        ByClass.of(Moments, np.ones((600_000, 1)), y)
-    x = np.ones((600_000, 1))
-    x[599_999] = np.inf
-    with pytest.raises(InvalidDataError, match="row 599999, column 0"):
-        ByClass.of(Moments, x, np.zeros(600_000, int))
+    y = np.full(1_200_000, "a", dtype=object)
+    y[1_199_999] = None
+    with pytest.raises(InvalidDataError, match="row 1199999"):
+        ByClass.of(Moments, np.ones((1_200_000, 1)), y)
+    x = np.ones((1_200_000, 1))
+    x[1_199_999] = np.inf
+    with pytest.raises(InvalidDataError, match="row 1199999, column 0"):
+        ByClass.of(Moments, x, np.zeros(1_200_000, int))
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.int64, np.uint64])

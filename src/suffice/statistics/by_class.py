@@ -14,7 +14,7 @@ from suffice.tables import Array, Values, as_weight, encode_labels, is_sparse
 
 S = TypeVar("S", bound=Statistic)
 
-CHUNK = 1 << 19  # rows
+CHUNK = 1 << 20  # rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
