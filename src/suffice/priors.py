@@ -79,15 +79,21 @@ class Beta(Options):
     def update(self, totals: Totals) -> Beta:
         """Count successes Σ x and failures Σ (1 − x) in."""
         failures = clear_residue(np.asarray(totals.weight - totals.total), totals.weight)
-        return self._made(self.a + totals.total, self.b + failures)
-
-    def flipped(self) -> Beta:
-        """The same of 1 − θ, to all its digits where θ is near 1."""
-        return self._made(self.b, self.a)
+        failures += self.b
+        return self._made(self.a + totals.total, failures)
 
     def mean(self) -> Array:
-        """A / (a + b), or ½ where nothing is known at all."""
-        return _ratio(self.a, self.a + self.b, 0.5)
+        """The mean a / (a + b), or ½ where nothing is known at all."""
+        return self.means()[0]
+
+    def means(self) -> tuple[Array, Array]:
+        """The means of θ and of 1 − θ, the second to all its digits where θ is near 1."""
+        total = self.a + self.b
+        return _ratio(self.a, total, 0.5), _ratio(self.b, total, 0.5)
+
+    def modes(self) -> tuple[Array, Array]:
+        """The modes of θ and of 1 − θ."""
+        return self.mode(), self._made(self.b, self.a).mode()
 
     def mode(self) -> Array:
         """(a − 1) / (a + b − 2), an end where only there is a peak; the mean where there is no single one."""

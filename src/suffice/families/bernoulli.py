@@ -69,9 +69,7 @@ class Bernoulli(Family[Totals]):
     def _probabilities(self, totals: Totals) -> tuple[Array, Array]:
         """θ and 1 − θ."""
         posterior = (self.prior or Beta(0.0, 0.0)).update(totals)
-        if self.learn == "map":
-            return posterior.mode(), posterior.flipped().mode()
-        return posterior.mean(), posterior.flipped().mean()
+        return posterior.modes() if self.learn == "map" else posterior.means()
 
     def leave_one_out(self, totals: Totals, fitted: Distribution, x: Any, codes: Codes, weight: Array | None) -> Array:
         """Only the row's own class changes."""

@@ -12,6 +12,8 @@ from suffice.tables import Array, Codes, as_csr, refuse_at
 
 def log(p: Array, of_zero: float = -np.inf) -> Array:
     """Log p, and `of_zero` where p is 0, without a warning."""
+    if p.size and p.min() > 0:
+        return np.log(p)
     return np.log(p, out=np.full_like(p, of_zero), where=p > 0)
 
 
