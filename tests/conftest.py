@@ -1,6 +1,8 @@
 import os
 from pathlib import Path
 
+os.environ["SCIPY_ARRAY_API"] = "1"  # before SciPy loads: scikit-learn's checks of array API input need it
+
 import pytest
 from hypothesis import HealthCheck, settings
 

@@ -199,6 +199,14 @@ def test_class_numbers_outside_their_range_are_refused():
         Moments.of(np.ones((4, 3)), np.array([0, 50_000_000, 1, -7], np.int32), 2)
 
 
+@given(laws.rows(min_rows=1))
+def test_long_tables_are_summarized_chunk_by_chunk_to_the_same_end(r):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("suffice.statistics.by_class.CHUNK", 3)
+        chunked = r.summary()
+    laws.assert_equal(chunked, r.summary(), r.size)
+
+
 def test_a_missing_label_far_down_is_named_by_its_row():
     y = np.full(1_200_000, "a", dtype=object)
     y[1_199_999] = None
