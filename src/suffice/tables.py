@@ -23,6 +23,9 @@ Values: TypeAlias = NDArray[Any]  # labels or categories: of any type that sorts
 # ------------------------------------------------------------------------------------------- matrices
 
 
+_READY = (np.dtype(np.float64), np.dtype(np.float32))  # of this machine's byte order
+
+
 def is_sparse(x: Any) -> bool:
     """Tell whether `x` is a SciPy sparse matrix or array, without importing SciPy."""
     sparse = sys.modules.get("scipy.sparse")
@@ -40,6 +43,8 @@ def as_matrix(x: Any) -> Any:
     Dense matrices keep their memory order where rows or columns are contiguous; masked entries and
     nulls become NaN. Nothing is copied that need not be.
     """
+    if type(x) is np.ndarray and x.ndim == 2 and x.dtype in _READY and x.flags.carray:
+        return x
     if is_sparse(x):
         return as_csr(x)
     if isinstance(x, np.ma.MaskedArray):
@@ -177,15 +182,16 @@ def encode_labels(y: Any) -> Labels:
     >>> encode_labels(["ham", "spam", "ham"])
     Labels(codes=array([0, 1, 0], dtype=int32), values=array(['ham', 'spam'], dtype='<U4'))
     """
-    codes, values = encode(_as_vector(y))
-    if len(codes) and codes.min() < 0:
+    y = _as_vector(y)
+    codes, values = encode(y)
+    if y.dtype.kind in "fO" and len(codes) and codes.min() < 0:  # other types have no way to be missing
         row = int(np.argmin(codes))
         raise MissingLabelError(row)
     return Labels(codes, values)
 
 
 def _as_vector(y: Any) -> Values:
-    if np.ma.is_masked(y):
+    if isinstance(y, np.ma.MaskedArray) and np.ma.is_masked(y):
         raise MissingLabelError(int(np.argmax(np.ma.getmaskarray(y).ravel())))
     array = np.ma.getdata(y) if isinstance(y, np.ndarray) else _column_to_array(y)
     if array.ndim == 2 and array.shape[1] == 1:
