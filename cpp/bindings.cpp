@@ -246,6 +246,15 @@ NB_MODULE(_core, m) {
     bind_categories<std::int32_t>(m);
     bind_categories<std::int64_t>(m);
     m.def(
+        "number_integers",
+        [](Vector<std::int64_t> values, std::int64_t low, Out<std::int32_t> codes, Out<bool> seen) {
+            require(codes.size() == values.size(), "output size");
+            nb::gil_scoped_release release;
+            return number_integers(values.data(), Index(values.size()), low, Index(seen.size()), codes.data(),
+                                   seen.data());
+        },
+        "values"_a.noconvert(), "low"_a, "codes"_a.noconvert(), "seen"_a.noconvert());
+    m.def(
         "class_weights",
         [](Codes codes, Index classes, Weights weight, Out<double> out) {
             require_size(out, classes);

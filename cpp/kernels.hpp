@@ -47,6 +47,10 @@ struct Reading {
 // The threads a large call may use: SUFFICE_NUM_THREADS, else the CPUs this process may run on.
 int max_threads();
 
+// labels.cpp: codes[i] = values[i] - low, and which of the `range` codes occur. False if a value is not among them.
+bool number_integers(const std::int64_t* values, Index n, std::int64_t low, Index range, std::int32_t* codes,
+                     bool* seen);
+
 // class_weights.cpp: the weight of each class's rows (classes,); whether all codes are 0 .. classes-1.
 void class_weights(Rows rows, Index n, double* out);
 bool codes_within(const std::int32_t* codes, Index n, Index classes);

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from suffice import _core
 from suffice.errors import InfiniteValueError, InvalidDataError, MissingLabelError, NegativeValueError
 
 Array: TypeAlias = NDArray[np.float64]
@@ -221,7 +222,7 @@ def encode(values: Values) -> tuple[Codes, Values]:
         return codes, found.astype(bool)
     if kind in "iu" and values.size:
         low, high = int(values.min()), int(values.max())
-        if high - low < max(1024, values.size):
+        if high - low < max(1024, values.size) and high < 1 << 63:
             return _encode_small_integers(values, low, high)
     if kind == "O":
         return _encode_objects(values)
@@ -240,19 +241,15 @@ def encode(values: Values) -> tuple[Codes, Values]:
 
 def _encode_small_integers(values: Values, low: int, high: int) -> tuple[Codes, Values]:
     """Number integers between low and high by a table of which of them occur: no sorting."""
-    if low and values.dtype.kind == "i":
-        values_from_low = values.astype(np.int64) - low  # a narrow type could overflow
-    else:
-        values_from_low = values - values.dtype.type(low) if low else values
-    seen = np.zeros(high - low + 1, dtype=bool)
-    seen[values_from_low] = True
+    codes, seen = np.empty(len(values), dtype=np.int32), np.zeros(high - low + 1, dtype=bool)
+    _core.number_integers(np.ascontiguousarray(values, dtype=np.int64), low, codes, seen)
     present = np.flatnonzero(seen)
-    found = present.astype(values.dtype) + values.dtype.type(low)
+    found = (present + low).astype(values.dtype)
     if len(present) == len(seen):
-        return values_from_low.astype(np.int32), found
+        return codes, found
     number = np.zeros(len(seen), dtype=np.int32)
     number[present] = np.arange(len(present), dtype=np.int32)
-    return number[values_from_low], found
+    return number[codes], found
 
 
 def _encode_by_hashing(values: Values) -> tuple[Codes, Values]:
