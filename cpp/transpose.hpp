@@ -52,38 +52,22 @@ SUFFICE_INLINE void transpose(const T* from, Index from_stride, Index rows, Inde
 
 // Visit the entries of rows lo .. hi-1 as stretches of rows: use(row, row_stride, first_row, rows,
 // first_col, cols), `row` pointing to the first entry and the entries of a row lying side by side. A
-// row-major matrix is one stretch; of a column-major one, panels of some columns are turned, eight
+// row-major matrix is one stretch; of a column-major one, eight columns are turned at a time, eight
 // rows at a time, so that no more streams are read at once than the hardware follows.
-constexpr Index panel = 8, panel_rows = 8;
 template <class T, class Use>
 SUFFICE_INLINE void for_stretches(const Matrix<T>& x, Index lo, Index hi, Use use) {
     if (x.col_stride == 1) {
         use(x.data + lo * x.row_stride, x.row_stride, lo, hi - lo, Index(0), x.cols);
         return;
     }
-    alignas(64) double tile[panel_rows * panel];
-    const double* turned = tile;
-    for (Index j = 0; j < x.cols; j += panel) {
-        const Index cols = std::min(panel, x.cols - j);
-        // A last narrow panel is turned together with columns before it, where there are enough.
-        const Index back = x.cols >= panel ? panel - cols : 0;
-        const T* from = x.data + (j - back) * x.col_stride;
-        Index i = lo;
-        if (cols + back == panel)
-            for (; i + panel_rows <= hi; i += panel_rows) {
-                for (Index c = 0; c < panel; c += 8)
-                    transpose_8x8(from + c * x.col_stride + i, x.col_stride, tile + c, panel);
-                if (back == 0)
-                    use(turned, panel, i, panel_rows, j, panel);  // of known width
-                else
-                    use(turned + back, panel, i, panel_rows, j, cols);
-            }
-        for (; i < hi; i += panel_rows) {
-            const Index rows = std::min(panel_rows, hi - i);
-            transpose(from + i, x.col_stride, rows, cols + back, tile, panel);
-            use(turned + back, panel, i, rows, j, cols);
+    constexpr Index side = 8;
+    alignas(64) double tile[side * side];
+    for (Index j = 0; j < x.cols; j += side)
+        for (Index i = lo; i < hi; i += side) {
+            const Index rows = std::min(side, hi - i), cols = std::min(side, x.cols - j);
+            transpose(x.data + j * x.col_stride + i, x.col_stride, rows, cols, tile, side);
+            use(static_cast<const double*>(tile), side, i, rows, j, cols);
         }
-    }
 }
 
 }  // namespace suffice

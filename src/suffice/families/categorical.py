@@ -80,6 +80,8 @@ class Categorical(Family[Counts]):
         updated = counts.weight + (0.0 if self.prior is None else self.prior.alpha)
         if not updated.size:
             return out
+        peaks = np.maximum(updated - 1.0, 0.0)
+        totals, peak_totals = _sum_columns(counts, updated), _sum_columns(counts, peaks)
         weight = np.ones(len(codes)) if weight is None else weight
         for lo in range(0, len(codes), 1 << 14):
             part = slice(lo, lo + (1 << 14))
@@ -87,20 +89,19 @@ class Categorical(Family[Counts]):
                 k = np.where(np.isnan(numbers[part]), -1, numbers[part]).astype(np.int64)
             own, w = codes[part], weight[part, None]
             at = np.minimum(counts.offsets[:-1] + np.maximum(k, 0), updated.shape[1] - 1)
-            share = _share_without(counts, updated, own, at, w)
+            entry = updated[own[:, None], at]
+            share = _share_without(entry, totals[own], w)
             if self.learn == "map":
-                peaks = np.maximum(updated - 1.0, 0.0)
-                change = peaks[own[:, None], at] - np.maximum(updated[own[:, None], at] - w - 1.0, 0.0)
-                peak_share = _share_without(counts, peaks, own, at, change)
+                peak = peaks[own[:, None], at]
+                peak_share = _share_without(peak, peak_totals[own], peak - np.maximum(entry - w - 1.0, 0.0))
                 share = np.where(np.isnan(peak_share), share, peak_share)
             terms = np.where(k < 0, 0.0, log(np.where(np.isnan(share), 0.0, share)))
             out[np.arange(lo, lo + len(own)), own] = terms.sum(axis=1)
         return out
 
 
-def _share_without(counts: Counts, table: Array, own: Codes, at: NDArray[Any], removed: Array) -> Array:
-    """(t_k − removed) / (Σ t − removed) for each row's class and categories; NaN where nothing is left."""
-    entry, total = table[own[:, None], at], _sum_columns(counts, table)[own]
+def _share_without(entry: Array, total: Array, removed: Array) -> Array:
+    """(entry − removed) / (total − removed); NaN where nothing is left."""
     left = clear_residue(np.asarray(entry - removed), entry)
     norm = clear_residue(np.asarray(total - removed), total)
     return np.divide(left, norm, out=np.full(left.shape, np.nan), where=norm > 0)

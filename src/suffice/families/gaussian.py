@@ -62,48 +62,49 @@ class Gaussian(Family[Moments]):
 
     def estimate(self, moments: Moments) -> Distribution:
         """Means and variances by maximum likelihood, or those of the normal-inverse-gamma posterior."""
-        shared, given = self._whose == "shared", self._whose == "given"
         if self.prior is None:
-            # Of a column in which a class has shown nothing, it knows what all classes together know.
-            unknown, pooled = moments.weight <= 0, moments.pooled()
-            mean = np.where(unknown, pooled.mean, moments.mean)
-            variance = self._likeliest_variance(moments)
-            if self._whose == "class":
-                variance = np.where(unknown, pooled.variance, variance)
+            mean, variance = self._likeliest(moments)
         else:
-            posterior = self.prior.update(moments, shared)
-            mean, strength = np.asarray(posterior.mean), np.asarray(posterior.strength)
+            posterior = self.prior.update(moments, self._whose == "shared")
             if self.learn == "predictive":
-                shape = np.asarray(posterior.shape)
-                known = np.asarray(self.variance) if given else posterior.scale / np.where(shape > 0, shape, 1.0)
-                spread = known * (1.0 + np.divide(1.0, strength, out=np.zeros_like(strength), where=strength > 0))
-                if given:
-                    return GaussianDistribution(mean, self._positive(spread, moments), 0)
-                spread = self._positive(spread + self.epsilon(moments), moments)
-                freedom = np.broadcast_to(2.0 * np.asarray(posterior.shape), mean.shape)
-                if not (freedom > 0).all() or not (strength > 0).all():
-                    raise InvalidOptionError(
-                        "Nothing can be predicted for a class without rows from a prior of shape or strength 0"
-                    )
-                return StudentDistribution(mean, spread, freedom, shared)
-            if given:
-                variance = np.asarray(self.variance, dtype=np.float64)
-            else:
-                means = len(mean) if shared else 1
-                variance = posterior.variance_mode(means) if self.learn == "map" else posterior.variance_mean()
-        if not given:
+                return self._predictive(posterior, moments)
+            mean, variance = np.asarray(posterior.mean), self._believed_variance(posterior)
+        if self._whose != "given":
             variance = variance + self.epsilon(moments)
         free = {"class": mean.size, "shared": mean.shape[-1], "given": 0}[self._whose]
         return GaussianDistribution(mean, self._positive(variance, moments), free)
 
-    def _likeliest_variance(self, moments: Moments) -> Array:
+    def _likeliest(self, moments: Moments) -> tuple[Array, Array]:
+        """The mean and variance of each class, or of all where a class has shown nothing of a column."""
+        unknown, pooled = moments.weight <= 0, moments.pooled()
+        mean = np.where(unknown, pooled.mean, moments.mean)
+        if self._whose == "given":
+            return mean, np.asarray(self.variance, dtype=np.float64)
+        if self._whose == "class":
+            return mean, np.where(unknown, pooled.variance, moments.variance)
+        within = moments.squares.sum(axis=0, keepdims=True)
+        return mean, np.divide(within, pooled.weight, out=np.zeros_like(within), where=pooled.weight > 0)
+
+    def _believed_variance(self, posterior: NormalInverseGamma) -> Array:
         if self._whose == "given":
             return np.asarray(self.variance, dtype=np.float64)
-        if self._whose == "class":
-            return moments.variance
-        weight = moments.weight.sum(axis=0, keepdims=True)
-        within = moments.squares.sum(axis=0, keepdims=True)
-        return np.divide(within, weight, out=np.zeros_like(within), where=weight > 0)
+        if self.learn == "map":
+            return posterior.variance_mode(len(np.asarray(posterior.mean)) if self._whose == "shared" else 1)
+        return posterior.variance_mean()
+
+    def _predictive(self, posterior: NormalInverseGamma, moments: Moments) -> Distribution:
+        """A wider normal where the variance is given, else Student's t."""
+        mean, strength = np.asarray(posterior.mean), np.asarray(posterior.strength)
+        widened = 1.0 + np.divide(1.0, strength, out=np.zeros_like(strength), where=strength > 0)
+        if self._whose == "given":
+            return GaussianDistribution(mean, self._positive(np.asarray(self.variance) * widened, moments), 0)
+        shape = np.broadcast_to(np.asarray(posterior.shape), mean.shape)
+        if not (shape > 0).all() or not (strength > 0).all():
+            raise InvalidOptionError(
+                "Nothing can be predicted for a class without rows from a prior of shape or strength 0"
+            )
+        spread = self._positive(posterior.scale / shape * widened + self.epsilon(moments), moments)
+        return StudentDistribution(mean, spread, 2.0 * shape, self._whose == "shared")
 
     def _positive(self, variance: Array, moments: Moments) -> Array:
         variance = np.broadcast_to(variance, moments.mean.shape)
