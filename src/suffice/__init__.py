@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 _HOMES = {
-    "suffice.statistics": ["ByClass", "Counts", "Moments", "Statistic", "Totals"],
+    "suffice.statistics": ["ByClass", "Counts", "Moments", "Points", "Sample", "Statistic", "Totals"],
     "suffice.priors": ["Beta", "ClassPrior", "Dirichlet", "Gamma", "NormalInverseGamma"],
     "suffice.families": [
         "Bernoulli",

@@ -172,7 +172,7 @@ class Family(Options, ABC, Generic[S]):
         Exact for every family: the row is subtracted and the rest estimated. Families override it where
         a closed form is faster.
         """
-        out = np.empty((x.shape[0], _classes(statistic)))
+        out = np.empty((x.shape[0], statistic.n_classes))
         for i in range(x.shape[0]):
             row = x[i : i + 1]
             w = None if weight is None else weight[i : i + 1]
@@ -194,10 +194,6 @@ class Family(Options, ABC, Generic[S]):
     def own_log_density(self, statistic: S, x: Any, codes: Codes, weight: Array) -> Array:
         """Log p(x_i | y_i) of each row under its own class without that row, (rows,)."""
         raise NotImplementedError
-
-
-def _classes(statistic: Any) -> int:
-    return len(statistic.weight)
 
 
 def pack(table: Array) -> Array:

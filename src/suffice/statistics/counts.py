@@ -144,6 +144,11 @@ class Counts(Statistic):
         return type(self)(sizes, keys, self.weight[:, used])
 
     @property
+    def n_classes(self) -> int:
+        """How many classes are summarized."""
+        return len(self.weight)
+
+    @property
     def n_columns(self) -> int:
         """How many columns are summarized."""
         return len(self.sizes)

@@ -94,6 +94,11 @@ class Moments(Statistic):
         return type(self)(*(spread_rows(a, positions, classes) for a in arrays))
 
     @property
+    def n_classes(self) -> int:
+        """How many classes are summarized."""
+        return len(self.weight)
+
+    @property
     def n_columns(self) -> int:
         """How many columns are summarized."""
         return self.weight.shape[1]

@@ -50,6 +50,11 @@ class Statistic(ABC):
     def n_columns(self) -> int:
         """How many columns are summarized."""
 
+    @property
+    @abstractmethod
+    def n_classes(self) -> int:
+        """How many classes are summarized."""
+
     def check_fits(self, other: object) -> None:
         """Refuse a statistic of another kind or of other columns."""
         if type(other) is not type(self):

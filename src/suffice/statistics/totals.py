@@ -105,6 +105,11 @@ class Totals(Statistic):
         return type(self)(weight, spread_rows(self.total, positions, classes))
 
     @property
+    def n_classes(self) -> int:
+        """How many classes are summarized."""
+        return len(self.weight)
+
+    @property
     def n_columns(self) -> int:
         """How many columns are summarized."""
         return self.total.shape[1]

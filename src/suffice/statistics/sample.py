@@ -1,0 +1,306 @@
+"""The values themselves, each distinct one once with its weight: for densities that no few numbers sum up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.errors import InvalidOptionError, MismatchError, NotPartError
+from suffice.statistics.statistic import Statistic, subtract_weights
+from suffice.tables import Array, Codes, is_sparse, refuse_infinite
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Points:
+    """Distinct points (points, width) and their weights, class by class.
+
+    Those of class c are at `start[c] : start[c + 1]`, in ascending order, the first coordinate first.
+    """
+
+    values: Array
+    weight: Array
+    start: NDArray[np.int64]
+
+    def of_class(self, c: int) -> tuple[Array, Array]:
+        """The points of one class, (points, width), and their weights."""
+        own = slice(self.start[c], self.start[c + 1])
+        return self.values[own], self.weight[own]
+
+    @property
+    def codes(self) -> Codes:
+        """The class of each point."""
+        return np.repeat(np.arange(len(self.start) - 1, dtype=np.int32), np.diff(self.start))
+
+    @property
+    def class_weight(self) -> Array:
+        """The weight of each class's points."""
+        return np.array([self.weight[a:b].sum() for a, b in zip(self.start[:-1], self.start[1:], strict=True)])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Sample(Statistic):
+    """A weighted multiset for each class: of each column's values apart, or (`joint`) of whole rows.
+
+    `parts` has one `Points` for each column, or one for all columns. Apart, missing entries are left out; a
+    joint row keeps its gaps as NaN, and only a row of nothing but gaps is left out.
+
+    With a `limit`, a class that has come to hold more than twice that many points in a part is compressed to
+    that many: neighbours become one point of their joint weight at their mean, finer towards both ends. Memory
+    is then bounded, and rows can no longer be taken away.
+
+    >>> sample = Sample.of(np.array([[2.0], [1.0], [2.0]]), np.zeros(3, np.int32), 1)
+    >>> sample.parts[0].values.ravel(), sample.parts[0].weight
+    (array([1., 2.]), array([1., 2.]))
+    """
+
+    parts: tuple[Points, ...]
+    width: int
+    joint: bool = False
+    limit: int | None = None
+
+    @classmethod
+    def empty(cls, classes: int, columns: int) -> Self:
+        """Summarize no rows."""
+        return cls(_no_points(classes, columns, joint=False), columns)
+
+    @classmethod
+    def of(
+        cls,
+        x: Any,
+        codes: Codes,
+        classes: int,
+        weight: Array | None = None,
+        onto: Self | None = None,
+        joint: bool = False,
+        limit: int | None = None,
+    ) -> Self:
+        """Keep the values of rows of real numbers; NaN is missing."""
+        if limit is not None and limit < 1:
+            raise InvalidOptionError(f"A sample must be allowed at least 1 point, found limit={limit}")
+        x = np.asarray(x.toarray() if is_sparse(x) else x, dtype=np.float64)
+        refuse_infinite(x)
+        weight = np.ones(len(x)) if weight is None else weight
+        blocks = [x] if joint else [x[:, j : j + 1] for j in range(x.shape[1])]
+        parts = []
+        for block in blocks:
+            kept = weight > 0
+            gaps = np.isnan(block)
+            if gaps.any():
+                kept &= ~gaps.all(axis=1)
+            every = kept.all()
+            parts.append(
+                _tidy(block, codes, weight, classes)
+                if every
+                else _tidy(block[kept], codes[kept], weight[kept], classes)
+            )
+        found = cls(tuple(parts), x.shape[1], joint, limit)._within_limit()
+        return found if onto is None else onto + found
+
+    def __add__(self, other: Self) -> Self:
+        a, b = self._alike(other)
+        both = (_merged(p, q) for p, q in zip(a.parts, b.parts, strict=True))
+        parts = tuple(_tidy(values, codes, each.sum(axis=0), classes) for values, codes, each, classes in both)
+        return type(self)(parts, a.width, a.joint, a.limit)._within_limit()
+
+    def __sub__(self, other: Self) -> Self:
+        a, b = self._alike(other)
+        parts = []
+        for p, q in zip(a.parts, b.parts, strict=True):
+            values, codes, weights, classes = _merged(p, q)
+            whole, part = (_tidy(values, codes, w, classes) for w in weights)
+            try:
+                rest = subtract_weights(whole.weight, part.weight)
+            except NotPartError as error:
+                why = " This sample was compressed to a limit: its rows are gone." if a.limit else ""
+                raise NotPartError(f"{error}{why}") from None
+            left = rest > 0
+            parts.append(_tidy(whole.values[left], whole.codes[left], rest[left], classes))
+        return type(self)(tuple(parts), a.width, a.joint, a.limit)
+
+    def scale(self, factor: float) -> Self:
+        """Make every row `factor` times as heavy."""
+        if not factor:
+            return type(self)(_no_points(self.n_classes, self.width, self.joint), self.width, self.joint, self.limit)
+        return self._with(Points(p.values, p.weight * factor, p.start) for p in self.parts)
+
+    def take(self, classes: NDArray[Any]) -> Self:
+        """Keep the given classes, in that order."""
+        return self._with(_taken(p, classes) for p in self.parts)
+
+    def spread(self, positions: NDArray[Any], classes: int) -> Self:
+        """Move class i to `positions[i]` of `classes`; the others are empty."""
+        source = np.full(classes, -1)
+        source[positions] = np.arange(len(positions))
+        return self._with(_taken(p, source) for p in self.parts)
+
+    def pooled(self) -> Self:
+        """Summarize all classes as one."""
+        zeros = (np.zeros(len(p.weight), np.int32) for p in self.parts)
+        return self._with(_tidy(p.values, z, p.weight, 1) for p, z in zip(self.parts, zeros, strict=True))
+
+    def compressed(self, limit: int) -> Self:
+        """Summarize by at most `limit` points for each class and part, of the same weight and mean."""
+        return self._with(_compress(p, limit) for p in self.parts)
+
+    def _within_limit(self) -> Self:
+        if self.limit is None or all(np.diff(p.start).max(initial=0) <= 2 * self.limit for p in self.parts):
+            return self
+        return self.compressed(self.limit)
+
+    def _with(self, parts: Iterator[Points]) -> Self:
+        return type(self)(tuple(parts), self.width, self.joint, self.limit)
+
+    def _alike(self, other: Self) -> tuple[Self, Self]:
+        """Both, after `empty`, which knows of no options, has taken those of the other."""
+        if (self.joint, self.limit) == (other.joint, other.limit):
+            return self, other
+        for one, two in ((self, other), (other, self)):
+            if not any(len(p.weight) for p in one.parts):
+                parts = _no_points(one.n_classes, two.width, two.joint)
+                like = type(self)(parts, two.width, two.joint, two.limit)
+                return (like, other) if one is self else (self, like)
+        raise MismatchError(
+            f"Samples of joint={self.joint}, limit={self.limit} and of joint={other.joint}, limit={other.limit} "
+            "cannot be merged"
+        )
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes are summarized."""
+        return len(self.parts[0].start) - 1 if self.parts else 0
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns are summarized."""
+        return self.width
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sample):
+            return NotImplemented
+        if len(self.parts) != len(other.parts) or self.width != other.width:
+            return False
+        return all(
+            np.array_equal(p.values, q.values, equal_nan=True)
+            and np.array_equal(p.weight, q.weight)
+            and np.array_equal(p.start, q.start)
+            for p, q in zip(self.parts, other.parts, strict=True)
+        )
+
+    def __repr__(self) -> str:
+        points = max((len(p.weight) for p in self.parts), default=0)
+        what = "rows" if self.joint else "values of a column"
+        return f"Sample({self.n_classes} classes × {self.width} columns, at most {points} distinct {what})"
+
+
+def _no_points(classes: int, columns: int, joint: bool) -> tuple[Points, ...]:
+    width, parts = (columns, 1) if joint else (1, columns)
+    none = Points(np.zeros((0, width)), np.zeros(0), np.zeros(classes + 1, np.int64))
+    return (none,) * parts
+
+
+def _tidy(values: Array, codes: Codes, weight: Array, classes: int) -> Points:
+    """Sort points by class and value, and make equal ones one."""
+    small = codes.astype(np.int16) if classes < 1 << 15 else codes  # NumPy counts small integers instead of comparing
+    by_class = np.argsort(small, kind="stable")
+    start = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=classes))]).astype(np.int64)
+    values, weight = values[by_class] + 0.0, weight[by_class]  # −0 is 0
+    for a, b in zip(start[:-1], start[1:], strict=True):
+        order = _order(values[a:b])
+        values[a:b], weight[a:b] = values[a:b][order], weight[a:b][order]
+    if not len(weight):
+        return Points(values, weight, start)
+    before, after = values[:-1], values[1:]
+    fresh = np.ones(len(weight), dtype=bool)
+    fresh[1:] = ((before != after) & ~(np.isnan(before) & np.isnan(after))).any(axis=1)
+    fresh[start[:-1][start[:-1] < len(weight)]] = True
+    if fresh.all():
+        return Points(values, weight, start)
+    first = np.flatnonzero(fresh)
+    return Points(values[first], np.add.reduceat(weight, first), np.searchsorted(first, start))
+
+
+def _order(values: Array) -> NDArray[np.intp]:
+    """Sort rows by their first column, and by the others only where that leaves ties."""
+    order = np.argsort(values[:, 0], kind="stable")
+    lead = values[order, 0]
+    if values.shape[1] == 1 or (lead[1:] > lead[:-1]).all():
+        return order
+    return np.lexsort(values.T[::-1])
+
+
+def _merged(p: Points, q: Points) -> tuple[Array, Codes, Array, int]:
+    """The points of both, their classes, the weights either gives them (2, points), and how many classes."""
+    weights = np.zeros((2, len(p.weight) + len(q.weight)))
+    weights[0, : len(p.weight)], weights[1, len(p.weight) :] = p.weight, q.weight
+    return np.concatenate([p.values, q.values]), np.concatenate([p.codes, q.codes]), weights, len(p.start) - 1
+
+
+def _taken(points: Points, classes: NDArray[Any]) -> Points:
+    """The points of the given classes; −1 is a class without any."""
+    sizes = np.append(np.diff(points.start), 0)[classes]
+    at = [np.arange(points.start[c], points.start[c + 1]) for c in classes if c >= 0]
+    index = np.concatenate(at) if at else np.zeros(0, np.int64)
+    start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return Points(points.values[index], points.weight[index], start)
+
+
+# ---------------------------------------------------------------------------------------- compression
+
+
+def _compress(points: Points, limit: int) -> Points:
+    """At most `limit` points for each class, each the mean of those of its cell."""
+    values, weights, codes = [], [], []
+    for c in range(len(points.start) - 1):
+        own, weight = points.of_class(c)
+        if len(weight) > limit:
+            cells = _cells_by_rank(weight, limit) if own.shape[1] == 1 else _cells_by_halving(own, weight, limit)
+            own, weight = _means_of_cells(own, weight, cells)
+        values.append(own)
+        weights.append(weight)
+        codes.append(np.full(len(weight), c, np.int32))
+    return _tidy(np.concatenate(values), np.concatenate(codes), np.concatenate(weights), len(points.start) - 1)
+
+
+def _cells_by_rank(weight: Array, limit: int) -> NDArray[np.int64]:
+    """Cells of sorted points, of a width in rank q that shrinks like √(q(1−q)) towards both ends."""
+    # The arcsine scale of Dunning's t-digest: it keeps the tails, which decide how far off a value is.
+    middle = (np.cumsum(weight) - 0.5 * weight) / weight.sum()
+    scale = np.arcsin(np.clip(2.0 * middle - 1.0, -1.0, 1.0)) / np.pi + 0.5
+    return np.minimum((scale * limit).astype(np.int64), limit - 1)
+
+
+def _cells_by_halving(values: Array, weight: Array, limit: int) -> NDArray[np.int64]:
+    """Cells made by halving, at the median of its widest column, the cell that has the most points."""
+    filled = np.where(np.isnan(values), 0.0, values)
+    # A row's gaps are part of what it is: only rows with the same gaps can share a cell.
+    gaps = np.unique(np.isnan(values), axis=0, return_inverse=True)[1].ravel()
+    cells = [np.flatnonzero(gaps == g) for g in range(gaps.max() + 1)]
+    if len(cells) > limit:
+        raise InvalidOptionError(f"There are more patterns of gaps ({len(cells)}) than the limit of {limit} points")
+    while len(cells) < limit:
+        cells.sort(key=len)
+        widest = cells.pop()
+        if len(widest) == 1:
+            cells.append(widest)
+            break
+        column = np.argmax(np.ptp(filled[widest], axis=0))
+        order = widest[np.argsort(filled[widest, column], kind="stable")]
+        heavy = np.cumsum(weight[order])
+        half = int(np.clip(np.searchsorted(heavy, 0.5 * heavy[-1]), 1, len(order) - 1))
+        cells += [order[:half], order[half:]]
+    out = np.empty(len(weight), dtype=np.int64)
+    for number, cell in enumerate(cells):
+        out[cell] = number
+    return out
+
+
+def _means_of_cells(values: Array, weight: Array, cells: NDArray[np.int64]) -> tuple[Array, Array]:
+    """The mean and weight of each cell that holds a point."""
+    number = np.unique(cells, return_inverse=True)[1]
+    heavy = np.bincount(number, weights=weight)
+    sums = [np.bincount(number, weights=weight * column) / heavy for column in values.T]
+    return np.stack(sums, axis=1), heavy
