@@ -23,6 +23,7 @@ using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T>
 using Out = nb::ndarray<T, nb::c_contig, nb::device::cpu>;
 using Table = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Cube = nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 using Codes = Vector<std::int32_t>;
 using Weights = std::optional<Vector<double>>;
 using Threshold = std::optional<double>;
@@ -118,6 +119,64 @@ void bind_dense(nb::module_& m) {
         },
         "x"_a.noconvert(), "codes"_a.noconvert(), "weight"_a.noconvert().none(), "smoothing"_a, "floor"_a.noconvert(),
         "stat_weight"_a.noconvert(), "stat_mean"_a.noconvert(), "stat_squares"_a.noconvert(), "out"_a.noconvert());
+}
+
+template <class T>
+void bind_multivariate(nb::module_& m) {
+    m.def(
+        "scatter",
+        [](Dense<T> x, Codes codes, Index classes, Weights weight, Out<double> w, Out<double> mean, Out<double> cross,
+           Out<bool> incomplete) {
+            Matrix<T> mx = matrix(x);
+            require(mx.col_stride == 1, "rows must be contiguous");
+            require_size(w, classes);
+            require_size(mean, classes * mx.cols);
+            require_size(cross, classes * mx.cols * mx.cols);
+            require(Index(incomplete.size()) == mx.rows, "output size");
+            Rows r = rows(codes, weight, classes, mx.rows);
+            nb::gil_scoped_release release;
+            return scatter(mx, r, w.data(), mean.data(), cross.data(), incomplete.data());
+        },
+        "x"_a.noconvert(), "codes"_a.noconvert(), "classes"_a, "weight"_a.noconvert().none(), "out_weight"_a.noconvert(),
+        "out_mean"_a.noconvert(), "out_cross"_a.noconvert(), "out_incomplete"_a.noconvert());
+    m.def(
+        "multivariate_log_density",
+        [](Dense<T> x, Table mean, Cube whitening, Out<double> out, Out<bool> incomplete) {
+            Matrix<T> mx = matrix(x);
+            const Index classes = Index(mean.shape(0)), matrices = Index(whitening.shape(0));
+            require(Index(mean.shape(1)) == mx.cols && Index(whitening.shape(1)) == mx.cols &&
+                        Index(whitening.shape(2)) == mx.cols && (matrices == 1 || matrices == classes),
+                    "parameter shapes");
+            require_size(out, mx.rows * classes);
+            require(Index(incomplete.size()) == mx.rows, "output size");
+            nb::gil_scoped_release release;
+            return multivariate_log_density(mx, mean.data(), whitening.data(), classes, matrices, out.data(),
+                                            incomplete.data());
+        },
+        "x"_a.noconvert(), "mean"_a.noconvert(), "whitening"_a.noconvert(), "out"_a.noconvert(),
+        "out_incomplete"_a.noconvert());
+}
+
+void bind_gaps(nb::module_& m) {
+    using Maybe = std::optional<Out<double>>;
+    m.def(
+        "gaussian_gaps",
+        [](Table x, Table mean, Cube covariance, Weights weight, Maybe log_density, Maybe peak, Maybe filled,
+           Maybe spread) {
+            const Index rows = Index(x.shape(0)), d = Index(x.shape(1)), classes = Index(mean.shape(0));
+            require(Index(mean.shape(1)) == d && Index(covariance.size()) == classes * d * d, "parameter shapes");
+            require(!weight || Index(weight->size()) == rows, "one weight per row");
+            if (log_density) require_size(*log_density, rows * classes);
+            if (peak) require_size(*peak, rows * classes);
+            if (filled) require_size(*filled, rows * classes * d);
+            if (spread) require_size(*spread, classes * d * d);
+            nb::gil_scoped_release release;
+            gaussian_gaps(x.data(), rows, d, mean.data(), covariance.data(), classes,
+                          weight ? weight->data() : nullptr, log_density ? log_density->data() : nullptr,
+                          peak ? peak->data() : nullptr, filled ? filled->data() : nullptr, spread ? spread->data() : nullptr);
+        },
+        "x"_a.noconvert(), "mean"_a.noconvert(), "covariance"_a.noconvert(), "weight"_a.noconvert().none(),
+        "log_density"_a.noconvert().none(), "peak"_a.noconvert().none(), "filled"_a.noconvert().none(), "spread"_a.noconvert().none());
 }
 
 template <class T, class I>
@@ -233,6 +292,9 @@ NB_MODULE(_core, m) {
     m.def("max_threads", &max_threads);
     bind_dense<double>(m);
     bind_dense<float>(m);
+    bind_multivariate<double>(m);
+    bind_multivariate<float>(m);
+    bind_gaps(m);
     bind_sparse<double, std::int32_t>(m);
     bind_sparse<double, std::int64_t>(m);
     bind_sparse<float, std::int32_t>(m);

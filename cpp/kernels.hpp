@@ -59,6 +59,12 @@ bool codes_within(const std::int32_t* codes, Index n, Index classes);
 template <class T>
 Index moments(Matrix<T> x, Rows rows, double* weight, double* mean, double* squares);
 
+// scatter.cpp: weight (classes,), mean (classes, cols) and centred cross-products (classes, cols, cols) of the rows of
+// each class that have no missing entry; `incomplete` (rows,) tells which have one. x must be row-major, the outputs
+// zeroed.
+template <class T>
+Index scatter(Matrix<T> x, Rows rows, double* weight, double* mean, double* cross, bool* incomplete);
+
 // totals.cpp: Σ w·x, and the weight of missing entries, (classes, cols). Refuses infinite values,
 // and negative ones unless they are binarized.
 template <class T>
@@ -97,6 +103,19 @@ Index gaussian_log_density(Matrix<T> x, const double* mean, const double* precis
 template <class T>
 Index gaussian_leave_one_out(Matrix<T> x, Rows rows, double smoothing, const double* floor, const double* weight,
                              const double* mean, const double* squares, double* out);
+
+// multivariate.cpp: out[i, c] = log N(x_i; mean_c, (WᵀW)⁻¹), W lower triangular: one for each class, or one for all
+// (matrices = 1). Rows with a missing entry are marked `incomplete`, and what they get is unspecified.
+template <class T>
+Index multivariate_log_density(Matrix<T> x, const double* mean, const double* whitening, Index classes, Index matrices,
+                               double* out, bool* incomplete);
+
+// gaps.cpp: the same of rows with gaps, from covariances (classes, cols, cols); rows with the same gaps should follow each
+// other. What is asked for is not null: the log-density of the observed entries, and what it is at its peak (rows, classes);
+// the rows with their gaps filled by the conditional mean (rows, classes, cols); and Σ_i w_i Cov(x_i | observed)
+// (classes, cols, cols), to which is added.
+void gaussian_gaps(const double* x, Index rows, Index d, const double* mean, const double* covariance, Index classes,
+                   const double* weight, double* log_density, double* peak, double* filled, double* spread);
 
 // sparse_scores.cpp: out[i, c] = intercept[c] + Σ_j x_ij coef[j, c], a missing entry adding
 // -absent[j, c] (its share of the intercept). coef and absent are (cols, stride), absent may be null.

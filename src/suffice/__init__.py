@@ -9,8 +9,18 @@ from importlib import import_module
 from typing import Any
 
 _HOMES = {
-    "suffice.statistics": ["ByClass", "Counts", "Moments", "Points", "Sample", "Statistic", "Totals"],
-    "suffice.priors": ["Beta", "ClassPrior", "Dirichlet", "Gamma", "NormalInverseGamma"],
+    "suffice.statistics": [
+        "ByClass",
+        "Counts",
+        "Fourth",
+        "Moments",
+        "Points",
+        "Sample",
+        "Scatter",
+        "Statistic",
+        "Totals",
+    ],
+    "suffice.priors": ["Beta", "ClassPrior", "Dirichlet", "Gamma", "NormalInverseGamma", "NormalInverseWishart"],
     "suffice.families": [
         "Bernoulli",
         "Categorical",
@@ -20,6 +30,7 @@ _HOMES = {
         "Gaussian",
         "LinearForm",
         "Multinomial",
+        "MultivariateGaussian",
         "Poisson",
         "Table",
     ],
@@ -36,6 +47,7 @@ _HOMES = {
         "NoLinearFormError",
         "NotPartError",
         "RefusedValueError",
+        "SingularCovarianceError",
         "SufficeError",
     ],
 }

@@ -33,6 +33,20 @@ def gaussian_leave_one_out(
     stat_squares: Any,
     out: Any,
 ) -> int: ...
+def scatter(
+    x: Any,
+    codes: Any,
+    classes: int,
+    weight: Any,
+    out_weight: Any,
+    out_mean: Any,
+    out_cross: Any,
+    out_incomplete: Any,
+) -> int: ...
+def multivariate_log_density(x: Any, mean: Any, whitening: Any, out: Any, out_incomplete: Any) -> int: ...
+def gaussian_gaps(
+    x: Any, mean: Any, covariance: Any, weight: Any, log_density: Any, peak: Any, filled: Any, spread: Any
+) -> None: ...
 def sparse_scores(
     data: Any,
     indices: Any,

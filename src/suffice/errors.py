@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Self
 
+from numpy.linalg import LinAlgError
+
 
 class SufficeError(Exception):
     """Anything that suffice itself refuses."""
@@ -70,6 +72,10 @@ class NotPartError(SufficeError, ValueError):
 
 class MismatchError(SufficeError, ValueError):
     """Two things that do not belong together: other columns, other options, other shapes."""
+
+
+class SingularCovarianceError(SufficeError, LinAlgError):
+    """Columns that, within a class, follow from each other, where that is not allowed for."""
 
 
 class NoLinearFormError(SufficeError, TypeError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,7 +17,7 @@ from suffice.priors import ClassPrior
 from suffice.statistics import ByClass
 from suffice.statistics.by_class import find
 from suffice.statistics.statistic import clear_residue
-from suffice.tables import Array, Codes, Labels, Values, as_weight, encode_labels, select
+from suffice.tables import Array, Codes, Labels, Values, as_matrix, as_weight, encode_labels, select
 
 
 @dataclass(frozen=True)
@@ -62,23 +62,27 @@ class Model:
 
     def log_conditional(self, x: Any) -> Array:
         """Log p(x | y) of every row and class, (rows, classes)."""
-        out: Array | None = None
+        return sum_blocks(d.log_density(part) for d, part in self._blocks(x))
+
+    def _scores(self, x: Any) -> Array:
+        """The same up to a term for each row: enough to compare classes by."""
+        return sum_blocks(d.scores(part) for d, part in self._blocks(x))
+
+    def _blocks(self, x: Any) -> Iterator[tuple[Distribution, Any]]:
+        """Each distribution with its columns."""
         for columns, distribution in zip(self.columns, self.distributions, strict=True):
             part = distribution.read(x if columns is None else select(x, columns))
             if part.shape[1] != distribution.n_columns:
                 raise MismatchError(f"Expected rows of {distribution.n_columns} columns, found {part.shape[1]}")
-            block = distribution.log_density(part)
-            out = block if out is None else out + block
-        assert out is not None, "a model has at least one block"
-        return out
+            yield distribution, part
 
     def log_posterior(self, x: Any, dtype: Any = np.float64) -> Array:
         """Log p(y | x), by log-sum-exp. A row impossible under every class gets the prior, with a warning."""
-        return self.normalize(self.log_conditional(x), self.log_prior, as_log=True, dtype=dtype)
+        return self.normalize(self._scores(x), self.log_prior, as_log=True, dtype=dtype)
 
     def posterior(self, x: Any, dtype: Any = np.float64) -> Array:
         """p(y | x)."""
-        return self.normalize(self.log_conditional(x), self.log_prior, as_log=False, dtype=dtype)
+        return self.normalize(self._scores(x), self.log_prior, as_log=False, dtype=dtype)
 
     def normalize(self, scores: Array, added: Array, as_log: bool, dtype: Any = np.float64) -> Array:
         """Turn log p(x, y) = scores + added (classes,) into p(y | x) or its log; `scores` are overwritten."""
@@ -101,7 +105,7 @@ class Model:
 
     def predict(self, x: Any) -> Values:
         """The most probable label of each row: of equals the first; of impossible ones the likeliest a priori."""
-        scores = self.log_conditional(x)
+        scores = self._scores(x)
         out = np.empty(len(scores), dtype=np.int64)
         _core.most_probable(scores, self.log_prior, int(np.argmax(self._fallback)), out)
         return self.labels[out]
@@ -114,12 +118,24 @@ class Model:
         with np.errstate(divide="ignore"):
             return np.asarray(safe[:, 0] + np.log(np.exp(joint - safe).sum(axis=1)))
 
+    def impute(self, x: Any) -> Array:
+        """Fill gaps by E[x_missing | x_observed] = Σ_y p(y | x_observed) E[x_missing | x_observed, y], (rows, columns)."""
+        posterior = self.posterior(x)[:, None, :]
+        filled = [(posterior @ d.expect(part))[:, 0, :] for d, part in self._blocks(x)]
+        out = np.concatenate(filled, axis=1)[:, self._order]
+        observed = as_matrix(x)
+        return np.where(np.isnan(observed), out, observed)
+
+    @property
+    def _order(self) -> Any:
+        """Where each column of x is, among those of all blocks one after another."""
+        if self.columns[0] is None:
+            return slice(None)
+        return np.argsort(np.concatenate([np.atleast_1d(c) for c in self.columns]))
+
     def linear(self) -> LinearForm:
         """Coefficients and intercepts of the log-odds, where they are linear in x."""
-        coef = np.concatenate([d.linear()[0] for d in self.distributions], axis=1)
-        if self.columns[0] is not None:
-            order = np.argsort(np.concatenate([np.atleast_1d(c) for c in self.columns]))
-            coef = coef[:, order]
+        coef = np.concatenate([d.linear()[0] for d in self.distributions], axis=1)[:, self._order]
         intercept = self.log_prior + sum(d.linear()[1] for d in self.distributions)
         if len(self.labels) == 2:
             return LinearForm(coef[1:] - coef[:1], intercept[1:] - intercept[:1])
@@ -145,8 +161,7 @@ class Model:
         parts = [d.sample(codes, rng) for d in self.distributions]
         if self.columns[0] is None:
             return parts[0], self.labels[codes]
-        order = np.argsort(np.concatenate([np.atleast_1d(c) for c in self.columns]))
-        return np.concatenate(parts, axis=1)[:, order], self.labels[codes]
+        return np.concatenate(parts, axis=1)[:, self._order], self.labels[codes]
 
     def tables(self, names: Sequence[str] | None = None) -> list[Table]:
         """The class prior and every parameter, as tables for people."""
@@ -156,6 +171,14 @@ class Model:
             at = range(distribution.n_columns) if columns is None else np.atleast_1d(columns)
             out += distribution.tables(self.labels, [f"x{j}" if names is None else str(names[j]) for j in at])
         return out
+
+
+def sum_blocks(parts: Iterable[Array]) -> Array:
+    """Add what the blocks say; naive Bayes is this sum."""
+    first, *others = parts
+    for part in others:
+        first = first + part
+    return first
 
 
 def leave_one_out(

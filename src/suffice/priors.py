@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.errors import InvalidOptionError
-from suffice.statistics import Moments, Totals
+from suffice.statistics import Moments, Scatter, Totals
 from suffice.statistics.statistic import clear_residue
 from suffice.tables import Array
 
@@ -26,6 +26,9 @@ def same(a: Any, b: Any) -> bool:
     """Compare options, which may be arrays."""
     if isinstance(a, Options) or isinstance(b, Options):
         return bool(a == b)
+    if hasattr(a, "get_params") and type(a) is type(b):  # a scikit-learn estimator as an option
+        mine, theirs = a.get_params(), b.get_params()
+        return all(same(value, theirs[name]) for name, value in mine.items())
     return a is b or (np.shape(a) == np.shape(b) and bool(np.all(np.asarray(a) == np.asarray(b))))
 
 
@@ -218,6 +221,87 @@ class NormalInverseGamma(Options):
     def variance_mode(self, means: int = 1) -> Array:
         """The variance at the joint mode with this many means: scale / (shape + 1 + means/2)."""
         return np.asarray(_known(self.scale) / (self.shape + 1.0 + 0.5 * means))
+
+
+@dataclass(frozen=True, eq=False)
+class NormalInverseWishart(Options):
+    """Prior of a mean and a covariance:  Σ ~ InverseWishart(scale, freedom),  μ | Σ ~ N(mean, Σ/strength).
+
+    `mean`, `freedom` and `scale` may be left out: the pooled mean of all classes; columns + 2; and the
+    variances within classes, without their correlations, which with that freedom makes them the expected
+    covariance. The default weighs little: its mean counts as a hundredth of a row.
+
+    >>> NormalInverseWishart([0.0, 0.0], 1.0, 4.0, np.eye(2)).covariance_mean()
+    array([[1., 0.],
+           [0., 1.]])
+    """
+
+    mean: Number | None = None
+    strength: Number = 0.01
+    freedom: Number | None = None
+    scale: Number | None = None
+
+    def __post_init__(self) -> None:
+        self._require_non_negative("strength", "freedom")
+        for name in ("mean", "scale"):
+            value = getattr(self, name)
+            if value is not None and not np.all(np.isfinite(np.asarray(value, dtype=np.float64))):
+                raise InvalidOptionError(f"NormalInverseWishart needs a finite {name}, found {value}")
+        if self.scale is not None:
+            scale = np.asarray(self.scale, dtype=np.float64)
+            square = scale.ndim == 2 and scale.shape[0] == scale.shape[1]
+            if not square or not np.allclose(scale, scale.T) or np.linalg.eigvalsh(scale).min() < 0:
+                raise InvalidOptionError(
+                    "NormalInverseWishart needs a symmetric scale matrix with no eigenvalue below 0"
+                )
+
+    def centred(self, scatter: Scatter) -> NormalInverseWishart:
+        """Fill in what was left out from all classes together."""
+        pooled, d = scatter.pooled(), scatter.n_columns
+        within = np.diagonal(scatter.cross.sum(axis=0))
+        spread = np.where(within > 0, within, np.diagonal(pooled.cross[0]))
+        variance = _ratio(spread, pooled.weight[0], 0.0)
+        freedom = d + 2.0 if self.freedom is None else self.freedom
+        if np.any(np.asarray(freedom) <= d - 1):
+            raise InvalidOptionError(
+                f"NormalInverseWishart over {d} columns needs a freedom above {d - 1}, found {freedom}"
+            )
+        return self._made(
+            pooled.mean[0] if self.mean is None else np.asarray(self.mean, dtype=np.float64),
+            self.strength,
+            freedom,
+            np.diag(np.where(variance > 0, variance, 1.0)) if self.scale is None else np.asarray(self.scale),
+        )
+
+    def update(self, scatter: Scatter, tied: bool = False) -> NormalInverseWishart:
+        """Count rows in; with `tied`, all classes tell of one covariance but each of its own mean."""
+        prior = self.centred(scatter)
+        mean, scale = _known(prior.mean), _known(prior.scale)
+        strength = np.asarray(prior.strength + scatter.weight)
+        pull = _ratio(scatter.weight, strength, 0.0)
+        off = scatter.mean - mean
+        between = (prior.strength * pull)[:, None, None] * off[:, :, None] * off[:, None, :]
+        grown, weight = scatter.cross + between, scatter.weight
+        if tied:
+            grown, weight = grown.sum(axis=0, keepdims=True), weight.sum(keepdims=True)
+        return self._made(mean + pull[:, None] * off, strength, _known(prior.freedom) + weight, scale + grown)
+
+    def covariance_mean(self) -> Array:
+        """E Σ = scale / (freedom − columns − 1)."""
+        scale = _known(self.scale)
+        norm = np.asarray(_known(self.freedom) - scale.shape[-1] - 1.0)
+        if (norm <= 0).any():
+            raise InvalidOptionError(
+                "The posterior mean of the covariance does not exist where freedom + rows ≤ columns + 1: give the "
+                "prior more freedom, or learn the mode ('map') or the 'predictive'"
+            )
+        return np.asarray(scale / norm[..., None, None])
+
+    def covariance_mode(self, means: int = 1) -> Array:
+        """The covariance at the joint mode with this many means: scale / (freedom + columns + 1 + means)."""
+        scale = _known(self.scale)
+        norm = np.asarray(_known(self.freedom) + scale.shape[-1] + 1.0 + means)
+        return np.asarray(scale / norm[..., None, None])
 
 
 def _known(value: Number | None) -> Array:

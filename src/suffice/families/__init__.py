@@ -6,6 +6,7 @@ from suffice.families.complement import Complement
 from suffice.families.family import Distribution, Family, LinearForm, Table
 from suffice.families.gaussian import Gaussian
 from suffice.families.multinomial import Multinomial
+from suffice.families.multivariate_gaussian import MultivariateGaussian
 from suffice.families.poisson import Poisson
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "Gaussian",
     "LinearForm",
     "Multinomial",
+    "MultivariateGaussian",
     "Poisson",
     "Table",
 ]

@@ -70,6 +70,10 @@ class Distribution(ABC):
     def log_density(self, x: Any) -> Array:
         """Log p(x | y) of every row under every class, (rows, classes); missing entries are left out."""
 
+    def scores(self, x: Any) -> Array:
+        """Log p(x | y) up to a term that is the same for all classes, where that is less work; for comparing them."""
+        return self.log_density(x)
+
     @property
     @abstractmethod
     def n_columns(self) -> int:
@@ -83,6 +87,10 @@ class Distribution(ABC):
     @abstractmethod
     def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:
         """The parameters as tables for people."""
+
+    def expect(self, x: Any) -> Array:  # noqa: ARG002  # the contract
+        """Each row as every class expects it, (rows, classes, columns): gaps filled by E[x | observed entries, y]."""
+        raise NoDistributionError(f"{type(self).__name__} has no expected values to fill gaps with")
 
     def linear(self) -> tuple[Array, Array]:
         """Coef (classes, columns) and intercept (classes,) such that coef·x + intercept is log p(x | y)

@@ -4,7 +4,8 @@ from suffice.statistics.by_class import ByClass
 from suffice.statistics.counts import Counts
 from suffice.statistics.moments import Moments
 from suffice.statistics.sample import Points, Sample
+from suffice.statistics.scatter import Fourth, Scatter
 from suffice.statistics.statistic import Statistic
 from suffice.statistics.totals import Totals
 
-__all__ = ["ByClass", "Counts", "Moments", "Points", "Sample", "Statistic", "Totals"]
+__all__ = ["ByClass", "Counts", "Fourth", "Moments", "Points", "Sample", "Scatter", "Statistic", "Totals"]

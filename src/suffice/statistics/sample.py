@@ -63,9 +63,9 @@ class Sample(Statistic):
     limit: int | None = None
 
     @classmethod
-    def empty(cls, classes: int, columns: int) -> Self:
+    def empty(cls, classes: int, columns: int, joint: bool = False) -> Self:
         """Summarize no rows."""
-        return cls(_no_points(classes, columns, joint=False), columns)
+        return cls(_no_points(classes, columns, joint), columns, joint)
 
     @classmethod
     def of(

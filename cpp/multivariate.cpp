@@ -1,0 +1,193 @@
+// Log-densities of multivariate Gaussians: |W (x − μ)|² with W the inverse of the covariance's Cholesky factor.
+//
+// A tile of rows is packed column by column, so that one instruction works on eight rows. W is lower triangular, so
+// half the product is never reckoned. Where the classes share W, rows are turned once and the classes compared after.
+#include <cmath>
+
+#include "buffer.hpp"
+#include "transpose.hpp"
+
+namespace suffice {
+namespace {
+
+constexpr Index tile_rows = 32, together = 8;  // rows in a tile, rows of W in a block
+constexpr int vectors = tile_rows / 8;
+constexpr double log_2pi = 1.8378770664093453;
+
+// Rows of W by eights, each block's columns side by side: block b holds columns 0 .. 8b+7.
+Index packed_size(Index d) {
+    const Index blocks = (d + together - 1) / together;
+    return together * together * blocks * (blocks + 1) / 2;
+}
+
+void pack_triangle(const double* w, Index d, double* to) {
+    for (Index k0 = 0; k0 < d; k0 += together)
+        for (Index j = 0; j < k0 + together; ++j)
+            for (Index k = k0; k < k0 + together; ++k) *to++ = k < d && j <= k ? w[k * d + j] : 0.0;
+}
+
+// Eight coordinates of W z for all rows of a tile; z is (d padded to 8, tile_rows).
+SUFFICE_INLINE void turn_block(const double* __restrict w, Index columns, const double* __restrict z,
+                               Lanes (&sum)[together / 2][vectors], int half) {
+    for (auto& row : sum)
+        for (Lanes& lanes : row) lanes = Lanes{};
+    for (Index j = 0; j < columns; ++j) {
+        const Lanes* x = reinterpret_cast<const Lanes*>(z + j * tile_rows);
+        Lanes held[vectors];
+        for (int v = 0; v < vectors; ++v) held[v] = x[v];
+        const double* coefficient = w + j * together + half * together / 2;
+#pragma GCC unroll 4
+        for (int k = 0; k < together / 2; ++k)
+#pragma GCC unroll 4
+            for (int v = 0; v < vectors; ++v) sum[k][v] += held[v] * coefficient[k];
+    }
+}
+
+// Copy rows to tile[column][row]; true if every value is finite.
+template <class T>
+SUFFICE_INLINE bool pack_rows(const Matrix<T>& x, Index i0, Index rows, double* __restrict tile) {
+    if (x.col_stride == 1) {
+        transpose(x.data + i0 * x.row_stride, x.row_stride, x.cols, rows, tile, tile_rows);
+    } else {
+        for (Index j = 0; j < x.cols; ++j)
+            for (Index i = 0; i < rows; ++i) tile[j * tile_rows + i] = x.data[j * x.col_stride + i0 + i];
+    }
+    if (rows < tile_rows)
+        for (Index j = 0; j < x.cols; ++j) std::fill_n(tile + j * tile_rows + rows, tile_rows - rows, 0.0);
+    double probe = 0;
+#pragma omp simd reduction(+ : probe)
+    for (Index k = 0; k < x.cols * tile_rows; ++k) probe += tile[k] * 0.0;
+    return probe == 0;
+}
+
+template <class T>
+SUFFICE_INLINE bool any_pack_tile(const Matrix<T>& x, Index i0, Index rows, double* tile) {
+    return pack_rows(x, i0, rows, tile);
+}
+
+}  // namespace
+
+SUFFICE_CLONES bool multivariate_pack(const Matrix<double>& x, Index i0, Index rows, double* tile) {
+    return any_pack_tile(x, i0, rows, tile);
+}
+SUFFICE_CLONES bool multivariate_pack(const Matrix<float>& x, Index i0, Index rows, double* tile) {
+    return any_pack_tile(x, i0, rows, tile);
+}
+
+// distance[r] = |W (x_r − mean)|².
+SUFFICE_CLONES void multivariate_distance(const double* tile, Index d, const double* w, const double* mean,
+                                          double* centred, double* distance) {
+    for (Index j = 0; j < d; ++j)
+        for (Index i = 0; i < tile_rows; ++i) centred[j * tile_rows + i] = tile[j * tile_rows + i] - mean[j];
+    Lanes total[vectors] = {};
+    for (Index k0 = 0; k0 < d; k0 += together) {
+        for (int half = 0; half < 2; ++half) {
+            Lanes sum[together / 2][vectors];
+            turn_block(w, k0 + together, centred, sum, half);
+            for (auto& row : sum)
+                for (int v = 0; v < vectors; ++v) total[v] += row[v] * row[v];
+        }
+        w += together * (k0 + together);
+    }
+    __builtin_memcpy(distance, total, sizeof total);
+}
+
+// turned[k][r] = (W (x_r − origin))_k.
+SUFFICE_CLONES void multivariate_turn(const double* tile, Index d, const double* w, const double* origin,
+                                      double* centred, double* turned) {
+    for (Index j = 0; j < d; ++j)
+        for (Index i = 0; i < tile_rows; ++i) centred[j * tile_rows + i] = tile[j * tile_rows + i] - origin[j];
+    for (Index k0 = 0; k0 < d; k0 += together) {
+        for (int half = 0; half < 2; ++half) {
+            Lanes sum[together / 2][vectors];
+            turn_block(w, k0 + together, centred, sum, half);
+            __builtin_memcpy(turned + (k0 + half * together / 2) * tile_rows, sum, sizeof sum);
+        }
+        w += together * (k0 + together);
+    }
+}
+
+// distance[r] = Σ_k (turned[k][r] − mean[k])².
+SUFFICE_CLONES void multivariate_compare(const double* turned, Index d, const double* mean, double* distance) {
+    Lanes total[vectors] = {};
+    for (Index k = 0; k < d; ++k) {
+        const Lanes* z = reinterpret_cast<const Lanes*>(turned + k * tile_rows);
+        for (int v = 0; v < vectors; ++v) {
+            const Lanes off = z[v] - mean[k];
+            total[v] += off * off;
+        }
+    }
+    __builtin_memcpy(distance, total, sizeof total);
+}
+
+namespace {
+
+// The parameters as the tiles read them.
+struct Packed {
+    std::vector<Buffer> triangle;
+    std::vector<double> origin, turned_mean, constant;
+
+    Packed(const double* mean, const double* whitening, Index classes, Index matrices, Index d)
+        : origin(d), turned_mean(classes * d), constant(classes) {
+        for (Index m = 0; m < matrices; ++m) {
+            triangle.emplace_back(packed_size(d));
+            pack_triangle(whitening + m * d * d, d, triangle[m].data());
+        }
+        for (Index c = 0; c < classes; ++c) {
+            const double* w = whitening + (matrices > 1 ? c : 0) * d * d;
+            double log_determinant = 0;
+            for (Index j = 0; j < d; ++j) log_determinant -= std::log(w[j * d + j]);
+            constant[c] = -log_determinant - 0.5 * double(d) * log_2pi;
+        }
+        std::copy_n(mean, d, origin.begin());
+        for (Index c = 0; c < classes; ++c)
+            for (Index k = 0; k < d; ++k)
+                for (Index j = 0; j <= k; ++j)
+                    turned_mean[c * d + k] += whitening[k * d + j] * (mean[c * d + j] - origin[j]);
+    }
+};
+
+}  // namespace
+
+template <class T>
+Index multivariate_log_density(Matrix<T> x, const double* mean, const double* whitening, Index classes, Index matrices,
+                               double* out, bool* incomplete) {
+    const Index d = x.cols, tiles = (x.rows + tile_rows - 1) / tile_rows;
+    const Packed packed(mean, whitening, classes, matrices, d);
+    constexpr Index tiles_a_block = 16;
+    const Index blocks = (tiles + tiles_a_block - 1) / tiles_a_block;
+    const int threads = threads_for(x.rows * (d * d / 2 * matrices + d * classes) / 8, blocks);
+    std::vector<Buffer> scratch;
+    for (int t = 0; t < threads; ++t) scratch.emplace_back(3 * padded(d) * tile_rows);
+    FirstPosition infinite;
+    for_blocks(blocks, threads, [&](Index b, int slot) {
+        double *tile = scratch[slot].data(), *centred = tile + padded(d) * tile_rows,
+               *turned = centred + padded(d) * tile_rows;
+        alignas(64) double distance[tile_rows];
+        for (Index t = b * tiles_a_block; t < std::min(tiles, (b + 1) * tiles_a_block); ++t) {
+            const Index i0 = t * tile_rows, rows = std::min(tile_rows, x.rows - i0);
+            const bool finite = multivariate_pack(x, i0, rows, tile);
+            if (!finite)
+                for (Index i = 0; i < rows; ++i)
+                    for (Index j = 0; j < d; ++j) {
+                        const double value = tile[j * tile_rows + i];
+                        if (std::isinf(value)) infinite.report((i0 + i) * d + j);
+                        if (!std::isfinite(value)) incomplete[i0 + i] = true;
+                    }
+            if (matrices == 1) multivariate_turn(tile, d, packed.triangle[0].data(), packed.origin.data(), centred, turned);
+            for (Index c = 0; c < classes; ++c) {
+                if (matrices == 1)
+                    multivariate_compare(turned, d, packed.turned_mean.data() + c * d, distance);
+                else
+                    multivariate_distance(tile, d, packed.triangle[c].data(), mean + c * d, centred, distance);
+                for (Index i = 0; i < rows; ++i) out[(i0 + i) * classes + c] = packed.constant[c] - 0.5 * distance[i];
+            }
+        }
+    });
+    return infinite.get();
+}
+
+template Index multivariate_log_density(Matrix<double>, const double*, const double*, Index, Index, double*, bool*);
+template Index multivariate_log_density(Matrix<float>, const double*, const double*, Index, Index, double*, bool*);
+
+}  // namespace suffice

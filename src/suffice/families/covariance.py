@@ -1,0 +1,117 @@
+"""Covariance matrices: shrinking them, and keeping them positive."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.statistics import Scatter
+from suffice.tables import Array
+
+Shrinkage: TypeAlias = float | Literal["ledoit-wolf", "oas"] | None
+Toward: TypeAlias = Literal["sphere", "diagonal", "identity"]
+
+
+def diagonals(matrices: Array) -> Array:
+    """The diagonal of each matrix, (…, columns)."""
+    return np.diagonal(matrices, axis1=-2, axis2=-1)
+
+
+def per_weight(cross: Array, weight: Array) -> Array:
+    """Cross-products divided by their weight; 0 where there is none."""
+    norm = np.where(weight > 0, weight, np.inf)
+    return np.asarray(cross / norm[:, None, None])
+
+
+# -------------------------------------------------------------------------------------------- shrinkage
+
+
+def shrunk(covariance: Array, scatter: Scatter, shrinkage: Shrinkage, toward: Toward) -> Array:
+    """(1 − s) Σ + s T, with T the average variance in every direction ("sphere"), the variances alone
+    ("diagonal") or the identity, and s given or the one that Ledoit and Wolf or OAS estimate for each class."""  # noqa: D209
+    if shrinkage is None:
+        return covariance
+    variance = diagonals(covariance)
+    unit = np.ones_like(variance)
+    if toward == "diagonal":  # shrink correlations: the same for columns in any unit
+        unit = np.where(variance > 0, np.sqrt(np.maximum(variance, 0.0)), 1.0)
+    units = unit[:, :, None] * unit[:, None, :]
+    scaled = covariance / units
+    amount = _amount(scaled, scatter, unit, shrinkage)[:, None, None]
+    level = 1.0 if toward == "identity" else diagonals(scaled).mean(axis=1)[:, None, None]
+    return units * ((1.0 - amount) * scaled + amount * level * np.eye(covariance.shape[-1]))
+
+
+def _amount(covariance: Array, scatter: Scatter, unit: Array, shrinkage: Shrinkage) -> Array:
+    if shrinkage == "oas":
+        return oas(covariance, scatter.weight)
+    if shrinkage == "ledoit-wolf":
+        return ledoit_wolf(covariance, scatter, unit)
+    return np.full(len(covariance), shrinkage, dtype=np.float64)
+
+
+def oas(covariance: Array, weight: Array) -> Array:
+    """Oracle approximating shrinkage (Chen, Wiesel, Eldar and Hero, 2010, eq. 23), (classes,)."""
+    d = covariance.shape[-1]
+    square, level = (covariance**2).mean(axis=(1, 2)), diagonals(covariance).mean(axis=1) ** 2
+    down = (weight + 1.0) * (square - level / d)
+    return np.minimum(np.divide(square + level, down, out=np.ones_like(down), where=down > 0), 1.0)
+
+
+def ledoit_wolf(covariance: Array, scatter: Scatter, unit: Array) -> Array:
+    """β/δ of Ledoit and Wolf (2004), (classes,): how much Σ varies by chance, over how far it is from a sphere."""
+    assert scatter.higher is not None, "the family asked for the products of squares"
+    d, n = covariance.shape[-1], np.maximum(scatter.weight, 1e-300)
+    squares = unit[:, :, None] ** 2 * unit[:, None, :] ** 2
+    average = (scatter.higher.fourth / squares).sum(axis=(1, 2)) / n
+    observed = per_weight(scatter.cross, scatter.weight) / (unit[:, :, None] * unit[:, None, :])
+    size = (observed**2).sum(axis=(1, 2))
+    variance = diagonals(observed)
+    beta = (average - size) / (d * n)
+    delta = (size - variance.sum(axis=1) ** 2 / d) / d
+    beta = np.clip(beta, 0.0, np.maximum(delta, 0.0))
+    return np.divide(beta, delta, out=np.zeros_like(beta), where=delta > 0)
+
+
+# --------------------------------------------------------------------------------------- positive matrices
+
+
+class Positive(NamedTuple):
+    """Covariances raised to be positive, the Cholesky factors L of them, and the rank each had before."""
+
+    covariance: Array
+    factor: Array
+    rank: NDArray[np.int64]
+
+
+def raised(covariance: Array, least: Array, floor: float) -> Positive:
+    """Raise the eigenvalues of each correlation matrix to at least `floor`, and variances to `least` (columns,).
+
+    A direction in which a class does not vary then counts as one in which it varies hardly at all.
+    """
+    variance = diagonals(covariance)
+    constant = variance <= least
+    scale = np.sqrt(np.where(constant, least, variance))
+    scales = scale[:, :, None] * scale[:, None, :]
+    correlation = covariance / scales
+    correlation[constant[:, :, None] | constant[:, None, :]] = 0.0
+    correlation[:, np.arange(len(least)), np.arange(len(least))] = 1.0
+    rank = (~constant).sum(axis=1)
+    try:
+        factor = np.linalg.cholesky(correlation)
+        low = diagonals(factor).min(axis=1, initial=1.0) ** 2 < 4.0 * floor  # no eigenvalue is above the last pivot
+    except np.linalg.LinAlgError:
+        factor, low = np.zeros_like(correlation), np.ones(len(correlation), dtype=bool)
+    for m in np.flatnonzero(low):
+        values, vectors = np.linalg.eigh(correlation[m])
+        # A constant column has the eigenvalue 1 here, and tells of no direction.
+        rank[m] = (values > floor).sum() - constant[m].sum()
+        if (values < floor).any():
+            correlation[m] = (vectors * np.maximum(values, floor)) @ vectors.T
+            correlation[m] = 0.5 * (correlation[m] + correlation[m].T)
+        factor[m] = np.linalg.cholesky(correlation[m])
+    if not low.any() and not constant.any():
+        return Positive(covariance, factor * scale[:, :, None], rank)
+    return Positive(correlation * scales, factor * scale[:, :, None], rank)

@@ -1,0 +1,345 @@
+"""Blocks of real numbers that depend on each other: one mean and covariance per class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice import _core
+from suffice.errors import InvalidOptionError, NoLinearFormError
+from suffice.families.covariance import Shrinkage, Toward, diagonals, per_weight, raised, shrunk
+from suffice.families.family import DEFAULT, Distribution, Family, Table
+from suffice.families.gaps import GapsEM, fill, observed_log_density
+from suffice.priors import NormalInverseWishart
+from suffice.statistics import Scatter
+from suffice.tables import Array, Codes, Values, refuse_at, refuse_infinite
+
+LOG_2PI = float(np.log(2.0 * np.pi))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MultivariateGaussian(Family[Scatter]):
+    """A block of real numbers with a mean and covariance per class:  p(x | y) = N(x; μ_y, Σ_y).
+
+    - `covariance`: `"full"`, `"diagonal"` (the columns independent) or `"spherical"` (and equally spread).
+    - `tied`: one covariance for all classes, Σ = Σ_y π_y Σ_y with π_y the `share` of the class: its part of the
+      rows, or given. The log-odds are then linear in x.
+    - `unbiased`: divide by n − 1 (tied: n − classes) instead of n.
+    - `shrinkage`: a number s from 0 to 1, `"ledoit-wolf"` or `"oas"`:  (1 − s) Σ + s T, the target T being
+      the average variance in all directions (`toward="sphere"`), the variances without their correlations
+      (`"diagonal"`) or the identity matrix (`"identity"`).
+    - `missing`: with `"em"` rows with gaps are learned from by expectation and maximisation; with `"complete"`
+      they only count for the class prior. Rows with gaps are kept in the statistic until the model is estimated.
+    - `floor`: eigenvalues of a correlation matrix below it are raised to it, so that columns which follow from
+      each other, or fewer rows than columns, give a thin distribution instead of none; `rank` says how many
+      directions there were.
+
+    A bare `MultivariateGaussian()` has the weak prior `NormalInverseWishart()`, centred on all classes together;
+    shrinkage, an unbiased estimate and simpler covariances go without a prior. With `learn="predictive"` mean and
+    covariance are integrated out, which gives the multivariate Student's t.
+
+    >>> family = MultivariateGaussian(prior=None)
+    >>> x = [[0.0, 0.0], [2.0, 0.0], [0.0, 2.0], [2.0, 2.0]]
+    >>> family.estimate(family.summarize(x, [0, 0, 0, 0]).statistic).covariance
+    array([[[1., 0.],
+            [0., 1.]]])
+    """
+
+    covariance: Literal["full", "diagonal", "spherical"] = "full"
+    tied: bool = False
+    unbiased: bool = False
+    shrinkage: Shrinkage = None
+    toward: Toward = "sphere"
+    missing: Literal["em", "complete"] = "em"
+    floor: float = 1e-9
+    share: NDArray[Any] | None = None
+
+    kind: ClassVar = Scatter
+    weak_prior: ClassVar = NormalInverseWishart()
+
+    def __post_init__(self) -> None:
+        plain = self.covariance == "full" and self.shrinkage is None and not self.unbiased and self.share is None
+        if self.prior is DEFAULT and self.learn is None and not plain:
+            object.__setattr__(self, "prior", None)
+        super().__post_init__()
+        _one_of("covariance", self.covariance, ("full", "diagonal", "spherical"))
+        _one_of("toward", self.toward, ("sphere", "diagonal", "identity"))
+        _one_of("missing", self.missing, ("em", "complete"))
+        if self.prior is not None and not plain:
+            raise InvalidOptionError(
+                "MultivariateGaussian: a prior goes with a full covariance, and without shrinkage, unbiased or share"
+            )
+        if isinstance(self.shrinkage, str):
+            _one_of("shrinkage", self.shrinkage, ("ledoit-wolf", "oas"))
+        elif self.shrinkage is not None and not 0 <= self.shrinkage <= 1:
+            raise InvalidOptionError(f"MultivariateGaussian: shrinkage must be from 0 to 1, found {self.shrinkage}")
+        if self.shrinkage is None and self.toward != "sphere":
+            raise InvalidOptionError("MultivariateGaussian: toward says where to shrink; give shrinkage too")
+        if not 0 < self.floor < 1:
+            raise InvalidOptionError(f"MultivariateGaussian: floor must be between 0 and 1, found {self.floor}")
+        if self.share is not None:
+            share = np.asarray(self.share, dtype=np.float64)
+            if not self.tied or share.ndim != 1 or not (share >= 0).all() or not share.sum() > 0:
+                raise InvalidOptionError(
+                    "MultivariateGaussian: share is one number ≥ 0 for each class, for a tied covariance"
+                )
+            object.__setattr__(self, "share", share / share.sum())
+
+    def width(self) -> int | None:
+        """Any number of columns: a share is for classes."""
+        return None
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """Whether rows with gaps are kept, and whether products of squares are needed."""
+        return {"complete": self.missing == "complete", "fourth": self.shrinkage == "ledoit-wolf"}
+
+    def estimate(self, scatter: Scatter) -> Distribution:
+        """Means and covariances by maximum likelihood, shrunk, or those of the normal-inverse-Wishart posterior."""
+        scatter = self.complete(scatter)
+        if self.learn == "predictive":
+            return self._predictive(scatter)
+        mean, covariance = self.point(scatter)
+        classes, d = mean.shape
+        free = {"full": d * (d + 1) // 2, "diagonal": d, "spherical": 1}[self.covariance]
+        positive = raised(covariance, self.least(mean), self.floor)
+        return MultivariateGaussianDistribution(mean, *positive, free * (1 if self.tied else classes))
+
+    def complete(self, scatter: Scatter) -> Scatter:
+        """The statistic as it would be expected to be without gaps."""
+        if not len(scatter.gaps.parts[0].weight):
+            return scatter
+        return GapsEM(scatter, self._positive_point).run()
+
+    def _positive_point(self, scatter: Scatter) -> tuple[Array, Array]:
+        mean, covariance = self.point(scatter)
+        return mean, raised(covariance, self.least(mean), self.floor).covariance
+
+    def point(self, scatter: Scatter) -> tuple[Array, Array]:
+        """Means (classes, columns) and covariances, (classes or 1, columns, columns), of complete rows."""
+        if self.prior is None:
+            return self._likeliest(scatter)
+        posterior = self.prior.update(scatter, self.tied)
+        means = scatter.n_classes if self.tied else 1
+        map_or_mean = posterior.covariance_mode(means) if self.learn == "map" else posterior.covariance_mean()
+        return np.asarray(posterior.mean), map_or_mean
+
+    def _likeliest(self, scatter: Scatter) -> tuple[Array, Array]:
+        """The mean and covariance of each class, or of all where a class has shown nothing."""
+        unknown = scatter.weight <= 0
+        mean = scatter.mean
+        if unknown.any():
+            pooled = scatter.pooled()
+            mean = np.where(unknown[:, None], pooled.mean, mean)
+        weight = np.maximum(scatter.weight - (1.0 if self.unbiased and not self.tied else 0.0), 0.0)
+        covariance = self._simplified(shrunk(per_weight(scatter.cross, weight), scatter, self.shrinkage, self.toward))
+        if self.tied:
+            share = self._share(scatter)
+            covariance = np.einsum("c,cij->ij", share, covariance)[None]
+            if self.unbiased:
+                total = scatter.weight.sum()
+                covariance *= total / max(total - (~unknown).sum(), 1e-300)
+        elif unknown.any():
+            covariance[unknown] = self._simplified(per_weight(pooled.cross, pooled.weight))
+        return mean, covariance
+
+    def _share(self, scatter: Scatter) -> Array:
+        if self.share is None:
+            return scatter.weight / scatter.weight.sum()
+        if len(self.share) != scatter.n_classes:
+            raise InvalidOptionError(f"A share for {len(self.share)} classes, data of {scatter.n_classes}")
+        return self.share
+
+    def _simplified(self, covariance: Array) -> Array:
+        if self.covariance == "full":
+            return covariance
+        variance = diagonals(covariance)
+        if self.covariance == "spherical":
+            variance = np.broadcast_to(variance.mean(axis=1, keepdims=True), variance.shape)
+        return variance[:, :, None] * np.eye(variance.shape[1])
+
+    def _predictive(self, scatter: Scatter) -> Distribution:
+        posterior = self.prior.update(scatter, self.tied)
+        mean, strength = np.asarray(posterior.mean), np.asarray(posterior.strength)
+        d = mean.shape[1]
+        freedom = np.broadcast_to(np.asarray(posterior.freedom) - d + 1.0, strength.shape)
+        if not (strength > 0).all():
+            raise InvalidOptionError("Nothing can be predicted for a class without rows from a prior of strength 0")
+        widened = ((strength + 1.0) / (strength * freedom))[:, None, None]
+        positive = raised(np.asarray(posterior.scale * widened), self.least(mean), self.floor)
+        free = d * (d + 1) // 2 * (1 if self.tied else len(mean))
+        return MultivariateStudentDistribution(mean, *positive, free, freedom)
+
+    @staticmethod
+    def least(mean: Array) -> Array:
+        """The square of the smallest difference that numbers of each column's size can show, (columns,)."""
+        size = np.abs(mean).max(axis=0, initial=0.0) * np.finfo(np.float64).eps
+        return np.maximum(size * size, 1e-300)
+
+    def leave_one_out(
+        self, scatter: Scatter, fitted: Distribution, x: Any, codes: Codes, weight: Array | None
+    ) -> Array:
+        """By rank-one downdates of one eigendecomposition for each class, where the covariance is full."""
+        from suffice.families.downdates import Downdates
+
+        downdates = Downdates.of(self, scatter, fitted)
+        if downdates is None:
+            return super().leave_one_out(scatter, fitted, x, codes, weight)
+        refuse_infinite(x)
+        out, left = downdates.log_density(x, codes, np.ones(len(codes)) if weight is None else weight)
+        if len(left):  # rows without which a class is gone or has lost a direction
+            w = None if weight is None else weight[left]
+            out[left] = super().leave_one_out(scatter, fitted, x[left], codes[left], w)
+        return out
+
+
+def _one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise InvalidOptionError(f"MultivariateGaussian: {name} must be one of {allowed}, found {value!r}")
+
+
+@dataclass(frozen=True)
+class MultivariateGaussianDistribution(Distribution):
+    """Means (classes, columns), and for each class or all together: covariance, its Cholesky factor, and its rank."""
+
+    mean: Array
+    covariance: Array
+    factor: Array
+    rank: NDArray[np.int64]
+    free: int
+
+    @property
+    def tied(self) -> bool:
+        """Whether the classes share one covariance."""
+        return len(self.covariance) == 1
+
+    @cached_property
+    def whitening(self) -> Array:
+        """W = L⁻¹, with which W (x − μ) has the covariance I."""
+        from scipy.linalg.lapack import dtrtri
+
+        return np.stack([np.ascontiguousarray(dtrtri(factor, lower=1)[0]) for factor in self.factor])
+
+    def log_density(self, x: Any) -> Array:
+        """Log p(x | y) of every row under every class, (rows, classes); missing entries are integrated out."""
+        out = np.empty((x.shape[0], len(self.mean)))
+        incomplete = np.zeros(x.shape[0], dtype=bool)
+        refuse_at(_core.multivariate_log_density(x, self.mean, self.whitening, out, incomplete), x)
+        if incomplete.any():
+            out[incomplete] = observed_log_density(x[incomplete], self.mean, self._every_covariance)[0]
+        return out
+
+    @property
+    def _every_covariance(self) -> Array:
+        return np.ascontiguousarray(np.broadcast_to(self.covariance, (len(self.mean), *self.covariance.shape[1:])))
+
+    def scores(self, x: Any) -> Array:
+        """The linear form where the classes share their covariance; rows with gaps are integrated instead."""
+        if not self._linear_is_exact:
+            return self.log_density(x)
+        coef, intercept = self._linear
+        with np.errstate(invalid="ignore", over="ignore"):
+            out = np.asarray(x @ coef.T, dtype=np.float64)
+        out += intercept
+        if not np.isfinite(out).all():
+            refuse_infinite(x)
+            incomplete = np.isnan(x).any(axis=1)
+            out[incomplete] = self.log_density(x[incomplete])
+        return out
+
+    @cached_property
+    def _linear_is_exact(self) -> bool:
+        """Whether coef·x keeps its digits: not where the columns lie far from 0, compared with their spread."""
+        far = np.abs(self.mean).max(axis=0) > 1e4 * np.sqrt(diagonals(self.covariance)[0])
+        return self.tied and not far.any()
+
+    @cached_property
+    def _linear(self) -> tuple[Array, Array]:
+        turned = self.mean @ self.whitening[0].T
+        return turned @ self.whitening[0], -0.5 * (turned**2).sum(axis=1)
+
+    def linear(self) -> tuple[Array, Array]:
+        """Coef = Σ⁻¹ μ, intercept = −½ μᵀ Σ⁻¹ μ; only where the classes share their covariance."""
+        if not self.tied:
+            raise NoLinearFormError(
+                "Each class has a covariance of its own, so the log-odds are quadratic in x: use tied=True"
+            )
+        return self._linear
+
+    def expect(self, x: Any) -> Array:
+        """Gaps filled by the conditional mean μ_m + Σ_mo Σ_oo⁻¹ (x_o − μ_o) of each class, (rows, classes, columns)."""
+        refuse_infinite(x)
+        return fill(x, self.mean, self._every_covariance)
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns the block has."""
+        return self.mean.shape[1]
+
+    @property
+    def n_parameters(self) -> int:
+        """The means, and the variances and covariances that were learned."""
+        return self.mean.size + self.free
+
+    def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:
+        """The means; then the deviations and correlations of each class, or of all."""
+        heads = [str(label) for label in labels]
+        out = [Table("mean", list(names), heads, self.mean.T)]
+        for owner, covariance in zip(["every class"] if self.tied else heads, self.covariance, strict=True):
+            deviation = np.sqrt(np.diagonal(covariance))
+            values = np.column_stack([deviation, covariance / np.outer(deviation, deviation)])
+            out.append(Table(f"correlation, {owner}", list(names), ["deviation", *names], values))
+        return out
+
+    def sample(self, codes: Codes, rng: np.random.Generator) -> Array:
+        """Draw rows of real numbers."""
+        return self.mean[codes] + self._noise(codes, rng)
+
+    def _noise(self, codes: Codes, rng: np.random.Generator) -> Array:
+        out = rng.standard_normal((len(codes), self.n_columns))
+        for m, factor in enumerate(self.factor):
+            own = slice(None) if self.tied else codes == m
+            out[own] = out[own] @ factor.T
+        return out
+
+
+@dataclass(frozen=True)
+class MultivariateStudentDistribution(MultivariateGaussianDistribution):
+    """Multivariate Student's t: `covariance` is its scale matrix, `freedom` (classes,) its degrees of freedom."""
+
+    freedom: Array
+
+    def log_density(self, x: Any) -> Array:
+        """Log p(x | y) of every row under every class, (rows, classes); missing entries are integrated out."""
+        from scipy.special import gammaln
+
+        normal = super().log_density(x)
+        seen = (~np.isnan(x)).sum(axis=1)[:, None]
+        # At its centre the normal density is all but the distance.
+        highest = -0.5 * self.n_columns * LOG_2PI - np.log(diagonals(self.factor)).sum(axis=1)
+        peak = np.broadcast_to(highest, normal.shape)
+        gaps = seen[:, 0] < self.n_columns
+        if gaps.any():
+            peak = peak.copy()
+            peak[gaps] = observed_log_density(x[gaps], self.mean, self._every_covariance)[1]
+        nu, distance = self.freedom, np.maximum(2.0 * (peak - normal), 0.0)
+        norm = gammaln((nu + seen) / 2) - gammaln(nu / 2) + 0.5 * seen * (LOG_2PI - np.log(np.pi * nu))
+        return np.asarray(norm + peak - 0.5 * (nu + seen) * np.log1p(distance / nu))
+
+    def scores(self, x: Any) -> Array:
+        """The log-density: the logarithm of Student's t bends."""
+        return self.log_density(x)
+
+    def linear(self) -> Any:
+        """Refuse: the logarithm of Student's t bends."""
+        raise NoLinearFormError("Student's t is not linear in x; learn='mean' with tied=True is")
+
+    def sample(self, codes: Codes, rng: np.random.Generator) -> Array:
+        """Draw rows of real numbers: normal ones, divided by a common chance."""
+        nu = self.freedom[codes]
+        return self.mean[codes] + self._noise(codes, rng) / np.sqrt(rng.chisquare(nu) / nu)[:, None]
