@@ -124,6 +124,18 @@ void bind_dense(nb::module_& m) {
 template <class T>
 void bind_multivariate(nb::module_& m) {
     m.def(
+        "dense_scores",
+        [](Dense<T> x, Table coef, Vector<double> intercept, Out<double> out) {
+            Matrix<T> mx = matrix(x);
+            const Index stride = Index(coef.shape(1)), classes = Index(intercept.size());
+            require(Index(coef.shape(0)) == mx.cols, "one row of weights per column");
+            require(stride % 8 == 0 && classes <= stride, "weights must be padded to multiples of 8");
+            require_size(out, mx.rows * classes);
+            nb::gil_scoped_release release;
+            return dense_scores(mx, coef.data(), stride, intercept.data(), classes, out.data());
+        },
+        "x"_a.noconvert(), "coef"_a.noconvert(), "intercept"_a.noconvert(), "out"_a.noconvert());
+    m.def(
         "scatter",
         [](Dense<T> x, Codes codes, Index classes, Weights weight, Out<double> w, Out<double> mean, Out<double> cross,
            Out<bool> incomplete) {

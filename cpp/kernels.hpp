@@ -123,6 +123,10 @@ template <class T, class I>
 Index sparse_scores(Sparse<T, I> x, Reading reading, const double* coef, const double* absent, Index stride,
                     const double* intercept, Index classes, double* out);
 
+// dense_scores.cpp: out[i, c] = intercept[c] + Σ_j x_ij coef[j, c], coef (cols, stride); whether every score is finite.
+template <class T>
+bool dense_scores(Matrix<T> x, const double* coef, Index stride, const double* intercept, Index classes, double* out);
+
 // sparse_log_sums.cpp: sums[i] = Σ_j x_ij log(table[cls[i], j] - removed[i] x_ij), −inf where nothing is left of
 // a count, and lengths[i] = Σ_j x_ij, missing entries left out of both. table is (classes, cols).
 template <class T, class I>

@@ -3,10 +3,24 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from suffice.naive_bayes import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB, PoissonNB
 
 
 @pytest.mark.filterwarnings("default")
-@parametrize_with_checks([GaussianNB(), BernoulliNB(), MultinomialNB(), ComplementNB(), CategoricalNB(), PoissonNB()])
+@parametrize_with_checks(
+    [
+        GaussianNB(),
+        BernoulliNB(),
+        MultinomialNB(),
+        ComplementNB(),
+        CategoricalNB(),
+        PoissonNB(),
+        LinearDiscriminantAnalysis(),
+        LinearDiscriminantAnalysis(solver="eigen", shrinkage=0.1),
+        QuadraticDiscriminantAnalysis(reg_param=0.1),
+        QuadraticDiscriminantAnalysis(solver="eigen", shrinkage=0.1),
+    ]
+)
 def test_estimator_passes_scikit_learns_check(estimator, check):
     check(estimator)

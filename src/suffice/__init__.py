@@ -52,7 +52,7 @@ _HOMES = {
     ],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-_MODULES = ("errors", "families", "model", "naive_bayes", "priors", "statistics")
+_MODULES = ("discriminant_analysis", "errors", "families", "model", "naive_bayes", "priors", "statistics")
 
 __all__ = sorted(_HOME_OF)
 

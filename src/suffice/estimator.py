@@ -91,7 +91,11 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
             rows, labels = self._check_X_y(X, y, reset=True)
             family = self._family()
             self._learn(self._summarize(family, rows, labels, sample_weight), family, None, self._dtype_of(rows))
+            self._check_fit()
         return self
+
+    def _check_fit(self) -> None:
+        """Refuse what was learned from one call of `fit`, where it makes no model."""
 
     def partial_fit(
         self, X: Any, y: Any, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None

@@ -64,9 +64,9 @@ class Model:
         """Log p(x | y) of every row and class, (rows, classes)."""
         return sum_blocks(d.log_density(part) for d, part in self._blocks(x))
 
-    def _scores(self, x: Any) -> Array:
-        """The same up to a term for each row: enough to compare classes by."""
-        return sum_blocks(d.scores(part) for d, part in self._blocks(x))
+    def relative_log_conditional(self, x: Any) -> Array:
+        """Log p(x | y) up to a term for each row: enough to compare classes by, and sometimes less work."""
+        return sum_blocks(d.relative_log_density(part) for d, part in self._blocks(x))
 
     def _blocks(self, x: Any) -> Iterator[tuple[Distribution, Any]]:
         """Each distribution with its columns."""
@@ -78,11 +78,11 @@ class Model:
 
     def log_posterior(self, x: Any, dtype: Any = np.float64) -> Array:
         """Log p(y | x), by log-sum-exp. A row impossible under every class gets the prior, with a warning."""
-        return self.normalize(self._scores(x), self.log_prior, as_log=True, dtype=dtype)
+        return self.normalize(self.relative_log_conditional(x), self.log_prior, as_log=True, dtype=dtype)
 
     def posterior(self, x: Any, dtype: Any = np.float64) -> Array:
         """p(y | x)."""
-        return self.normalize(self._scores(x), self.log_prior, as_log=False, dtype=dtype)
+        return self.normalize(self.relative_log_conditional(x), self.log_prior, as_log=False, dtype=dtype)
 
     def normalize(self, scores: Array, added: Array, as_log: bool, dtype: Any = np.float64) -> Array:
         """Turn log p(x, y) = scores + added (classes,) into p(y | x) or its log; `scores` are overwritten."""
@@ -105,7 +105,7 @@ class Model:
 
     def predict(self, x: Any) -> Values:
         """The most probable label of each row: of equals the first; of impossible ones the likeliest a priori."""
-        scores = self._scores(x)
+        scores = self.relative_log_conditional(x)
         out = np.empty(len(scores), dtype=np.int64)
         _core.most_probable(scores, self.log_prior, int(np.argmax(self._fallback)), out)
         return self.labels[out]
@@ -119,7 +119,7 @@ class Model:
             return np.asarray(safe[:, 0] + np.log(np.exp(joint - safe).sum(axis=1)))
 
     def impute(self, x: Any) -> Array:
-        """Fill gaps by E[x_missing | x_observed] = Σ_y p(y | x_observed) E[x_missing | x_observed, y], (rows, columns)."""
+        """Fill gaps by their conditional mean Σ_y p(y | x_observed) E[x_missing | x_observed, y], (rows, columns)."""
         posterior = self.posterior(x)[:, None, :]
         filled = [(posterior @ d.expect(part))[:, 0, :] for d, part in self._blocks(x)]
         out = np.concatenate(filled, axis=1)[:, self._order]

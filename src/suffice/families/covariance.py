@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.statistics import Scatter
+from suffice.errors import InvalidDataError, InvalidOptionError
+from suffice.statistics import Sample, Scatter
 from suffice.tables import Array
 
 Shrinkage: TypeAlias = float | Literal["ledoit-wolf", "oas"] | None
@@ -73,6 +74,39 @@ def ledoit_wolf(covariance: Array, scatter: Scatter, unit: Array) -> Array:
     delta = (size - variance.sum(axis=1) ** 2 / d) / d
     beta = np.clip(beta, 0.0, np.maximum(delta, 0.0))
     return np.divide(beta, delta, out=np.zeros_like(beta), where=delta > 0)
+
+
+# ------------------------------------------------------------------------------- estimators of other people
+
+
+def as_scatter(statistic: Scatter | Sample) -> Scatter:
+    """The scatter of rows that were kept as they are, those with gaps left out."""
+    if isinstance(statistic, Scatter):
+        return statistic
+    points = statistic.parts[0]
+    return Scatter.of(points.values, points.codes, statistic.n_classes, points.weight, complete=True)
+
+
+def fitted_covariances(sample: Sample, estimator: Any) -> Array:
+    """The `covariance_` of an estimator like scikit-learn's fitted to the complete rows of each class."""
+    from sklearn.base import clone
+
+    out = np.zeros((sample.n_classes, sample.n_columns, sample.n_columns))
+    for c in range(sample.n_classes):
+        values, weight = sample.parts[0].of_class(c)
+        complete = ~np.isnan(values).any(axis=1)
+        times = weight[complete].astype(np.int64)
+        if (times != weight[complete]).any():
+            raise InvalidDataError(
+                f"{type(estimator).__name__} takes no weights: with it rows can only weigh whole numbers"
+            )
+        if not times.sum():
+            continue
+        fitted = clone(estimator).fit(np.repeat(values[complete], times, axis=0))
+        if not hasattr(fitted, "covariance_"):
+            raise InvalidOptionError(f"{type(estimator).__name__} does not have a covariance_ attribute")
+        out[c] = fitted.covariance_
+    return out
 
 
 # --------------------------------------------------------------------------------------- positive matrices

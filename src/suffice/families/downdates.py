@@ -34,8 +34,10 @@ class Downdates:
     fitted: Distribution
 
     @classmethod
-    def of(cls, family: Any, scatter: Scatter, fitted: Distribution) -> Downdates | None:
+    def of(cls, family: Any, scatter: Any, fitted: Distribution) -> Downdates | None:
         """None where a row changes the covariance by more than a rank-one downdate."""
+        if not isinstance(scatter, Scatter):
+            return None
         plain = family.prior is None and family.covariance == "full" and family.toward in ("sphere", "identity")
         known = (scatter.weight > 0).all() and not len(scatter.gaps.parts[0].weight)
         if not plain or isinstance(family.shrinkage, str) or not known:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeVar, get_args
 
@@ -70,7 +70,7 @@ class Distribution(ABC):
     def log_density(self, x: Any) -> Array:
         """Log p(x | y) of every row under every class, (rows, classes); missing entries are left out."""
 
-    def scores(self, x: Any) -> Array:
+    def relative_log_density(self, x: Any) -> Array:
         """Log p(x | y) up to a term that is the same for all classes, where that is less work; for comparing them."""
         return self.log_density(x)
 
@@ -180,13 +180,19 @@ class Family(Options, ABC, Generic[S]):
         Exact for every family: the row is subtracted and the rest estimated. Families override it where
         a closed form is faster.
         """
+        return self._one_by_one(statistic, x, codes, weight, lambda rest, row: self.estimate(rest).log_density(row))
+
+    def _one_by_one(
+        self, statistic: S, x: Any, codes: Codes, weight: Array | None, ask: Callable[[S, Any], Array]
+    ) -> Array:
+        """What `ask` makes of each row and of the statistic without it, (rows, classes)."""
         out = np.empty((x.shape[0], statistic.n_classes))
         for i in range(x.shape[0]):
             row = x[i : i + 1]
             w = None if weight is None else weight[i : i + 1]
             own = self.kind.of(row, np.zeros(1, np.int32), 1, w, **self.reading)
             rest = statistic - own.spread(codes[i : i + 1], len(out[0]))  # type: ignore[operator]  # both are S
-            out[i] = self.estimate(rest).log_density(row)[0]
+            out[i] = ask(rest, row)[0]
         return out
 
     def _with_own_class(self, statistic: S, fitted: Distribution, x: Any, codes: Codes, weight: Array | None) -> Array:

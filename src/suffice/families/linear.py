@@ -105,12 +105,10 @@ class LinearScores:
         return out
 
     def _dense(self, x: Any, threshold: float | None) -> Array:
-        # A NaN or infinity in x shows in the product, unless x is only compared with the threshold.
+        # A NaN or infinity in x shows in the scores, unless x is only compared with the threshold.
         if threshold is None:
-            with np.errstate(invalid="ignore", over="ignore"):
-                out = np.asarray(x @ self.coef.T, dtype=np.float64)
-            if np.isfinite(out).all():
-                out += self.intercept
+            out = np.empty((x.shape[0], len(self.coef)))
+            if _core.dense_scores(x, self._packed[0], self.intercept, out):
                 return out
         refuse_infinite(x)
         gaps = np.isnan(x)

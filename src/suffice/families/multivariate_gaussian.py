@@ -12,18 +12,27 @@ from numpy.typing import NDArray
 
 from suffice import _core
 from suffice.errors import InvalidOptionError, NoLinearFormError
-from suffice.families.covariance import Shrinkage, Toward, diagonals, per_weight, raised, shrunk
-from suffice.families.family import DEFAULT, Distribution, Family, Table
+from suffice.families.covariance import (
+    Shrinkage,
+    Toward,
+    as_scatter,
+    diagonals,
+    fitted_covariances,
+    per_weight,
+    raised,
+    shrunk,
+)
+from suffice.families.family import DEFAULT, Distribution, Family, Table, pack
 from suffice.families.gaps import GapsEM, fill, observed_log_density
 from suffice.priors import NormalInverseWishart
-from suffice.statistics import Scatter
+from suffice.statistics import Sample, Scatter, Statistic
 from suffice.tables import Array, Codes, Values, refuse_at, refuse_infinite
 
 LOG_2PI = float(np.log(2.0 * np.pi))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MultivariateGaussian(Family[Scatter]):
+class MultivariateGaussian(Family[Any]):
     """A block of real numbers with a mean and covariance per class:  p(x | y) = N(x; μ_y, Σ_y).
 
     - `covariance`: `"full"`, `"diagonal"` (the columns independent) or `"spherical"` (and equally spread).
@@ -38,6 +47,8 @@ class MultivariateGaussian(Family[Scatter]):
     - `floor`: eigenvalues of a correlation matrix below it are raised to it, so that columns which follow from
       each other, or fewer rows than columns, give a thin distribution instead of none; `rank` says how many
       directions there were.
+    - `estimator`: anything like scikit-learn's covariance estimators, to be fitted to the rows of each class. The
+      statistic is then the rows themselves, a `Sample`, and rows with gaps only count for the class prior.
 
     A bare `MultivariateGaussian()` has the weak prior `NormalInverseWishart()`, centred on all classes together;
     shrinkage, an unbiased estimate and simpler covariances go without a prior. With `learn="predictive"` mean and
@@ -58,12 +69,13 @@ class MultivariateGaussian(Family[Scatter]):
     missing: Literal["em", "complete"] = "em"
     floor: float = 1e-9
     share: NDArray[Any] | None = None
+    estimator: Any = None
 
-    kind: ClassVar = Scatter
     weak_prior: ClassVar = NormalInverseWishart()
 
     def __post_init__(self) -> None:
-        plain = self.covariance == "full" and self.shrinkage is None and not self.unbiased and self.share is None
+        plain = self.covariance == "full" and not self.unbiased
+        plain = plain and self.shrinkage is None and self.share is None and self.estimator is None
         if self.prior is DEFAULT and self.learn is None and not plain:
             object.__setattr__(self, "prior", None)
         super().__post_init__()
@@ -72,8 +84,11 @@ class MultivariateGaussian(Family[Scatter]):
         _one_of("missing", self.missing, ("em", "complete"))
         if self.prior is not None and not plain:
             raise InvalidOptionError(
-                "MultivariateGaussian: a prior goes with a full covariance, and without shrinkage, unbiased or share"
+                "MultivariateGaussian: a prior goes with a full covariance, and without shrinkage, unbiased, share "
+                "or estimator"
             )
+        if self.estimator is not None and (self.shrinkage is not None or self.unbiased):
+            raise InvalidOptionError("MultivariateGaussian: the estimator decides alone: no shrinkage, no unbiased")
         if isinstance(self.shrinkage, str):
             _one_of("shrinkage", self.shrinkage, ("ledoit-wolf", "oas"))
         elif self.shrinkage is not None and not 0 <= self.shrinkage <= 1:
@@ -95,58 +110,73 @@ class MultivariateGaussian(Family[Scatter]):
         return None
 
     @property
+    def kind(self) -> type[Statistic]:  # type: ignore[override]  # it depends on the options here
+        """Scatter, or the rows themselves where an estimator wants to see them."""
+        return Scatter if self.estimator is None else Sample
+
+    @property
     def reading(self) -> dict[str, Any]:
         """Whether rows with gaps are kept, and whether products of squares are needed."""
+        if self.estimator is not None:
+            return {"joint": True}
         return {"complete": self.missing == "complete", "fourth": self.shrinkage == "ledoit-wolf"}
 
-    def estimate(self, scatter: Scatter) -> Distribution:
+    def estimate(self, statistic: Scatter | Sample) -> Distribution:
         """Means and covariances by maximum likelihood, shrunk, or those of the normal-inverse-Wishart posterior."""
-        scatter = self.complete(scatter)
+        statistic = self.complete(statistic)
         if self.learn == "predictive":
-            return self._predictive(scatter)
-        mean, covariance = self.point(scatter)
-        classes, d = mean.shape
-        free = {"full": d * (d + 1) // 2, "diagonal": d, "spherical": 1}[self.covariance]
+            return self._predictive(as_scatter(statistic))
+        mean, covariance = self.point(statistic)
         positive = raised(covariance, self.least(mean), self.floor)
-        return MultivariateGaussianDistribution(mean, *positive, free * (1 if self.tied else classes))
+        return MultivariateGaussianDistribution(mean, *positive, self.free(*mean.shape))
 
-    def complete(self, scatter: Scatter) -> Scatter:
+    def free(self, classes: int, columns: int) -> int:
+        """How many variances and covariances are learned."""
+        each = {"full": columns * (columns + 1) // 2, "diagonal": columns, "spherical": 1}[self.covariance]
+        return each if self.tied else each * classes
+
+    def complete(self, statistic: Any) -> Any:
         """The statistic as it would be expected to be without gaps."""
-        if not len(scatter.gaps.parts[0].weight):
-            return scatter
-        return GapsEM(scatter, self._positive_point).run()
+        if isinstance(statistic, Sample) or not len(statistic.gaps.parts[0].weight):
+            return statistic
+        return GapsEM(statistic, self._positive_point).run()
 
     def _positive_point(self, scatter: Scatter) -> tuple[Array, Array]:
         mean, covariance = self.point(scatter)
         return mean, raised(covariance, self.least(mean), self.floor).covariance
 
-    def point(self, scatter: Scatter) -> tuple[Array, Array]:
+    def point(self, statistic: Scatter | Sample) -> tuple[Array, Array]:
         """Means (classes, columns) and covariances, (classes or 1, columns, columns), of complete rows."""
         if self.prior is None:
-            return self._likeliest(scatter)
+            return self._likeliest(statistic)
+        scatter = as_scatter(statistic)
         posterior = self.prior.update(scatter, self.tied)
         means = scatter.n_classes if self.tied else 1
         map_or_mean = posterior.covariance_mode(means) if self.learn == "map" else posterior.covariance_mean()
         return np.asarray(posterior.mean), map_or_mean
 
-    def _likeliest(self, scatter: Scatter) -> tuple[Array, Array]:
+    def _likeliest(self, statistic: Scatter | Sample) -> tuple[Array, Array]:
         """The mean and covariance of each class, or of all where a class has shown nothing."""
-        unknown = scatter.weight <= 0
-        mean = scatter.mean
+        scatter = as_scatter(statistic)
+        unknown, mean, covariance = scatter.weight <= 0, scatter.mean, self.covariances(statistic)
         if unknown.any():
-            pooled = scatter.pooled()
-            mean = np.where(unknown[:, None], pooled.mean, mean)
-        weight = np.maximum(scatter.weight - (1.0 if self.unbiased and not self.tied else 0.0), 0.0)
-        covariance = self._simplified(shrunk(per_weight(scatter.cross, weight), scatter, self.shrinkage, self.toward))
+            mean = np.where(unknown[:, None], scatter.pooled().mean, mean)
         if self.tied:
-            share = self._share(scatter)
-            covariance = np.einsum("c,cij->ij", share, covariance)[None]
+            covariance = np.einsum("c,cij->ij", self._share(scatter), covariance)[None]
             if self.unbiased:
                 total = scatter.weight.sum()
                 covariance *= total / max(total - (~unknown).sum(), 1e-300)
         elif unknown.any():
-            covariance[unknown] = self._simplified(per_weight(pooled.cross, pooled.weight))
+            covariance[unknown] = self.covariances(statistic.pooled())
         return mean, covariance
+
+    def covariances(self, statistic: Scatter | Sample) -> Array:
+        """The covariance of each class by itself, (classes, columns, columns)."""
+        if isinstance(statistic, Sample):
+            return self._simplified(fitted_covariances(statistic, self.estimator))
+        weight = np.maximum(statistic.weight - (1.0 if self.unbiased and not self.tied else 0.0), 0.0)
+        plain = per_weight(statistic.cross, weight)
+        return self._simplified(shrunk(plain, statistic, self.shrinkage, self.toward))
 
     def _share(self, scatter: Scatter) -> Array:
         if self.share is None:
@@ -181,9 +211,7 @@ class MultivariateGaussian(Family[Scatter]):
         size = np.abs(mean).max(axis=0, initial=0.0) * np.finfo(np.float64).eps
         return np.maximum(size * size, 1e-300)
 
-    def leave_one_out(
-        self, scatter: Scatter, fitted: Distribution, x: Any, codes: Codes, weight: Array | None
-    ) -> Array:
+    def leave_one_out(self, scatter: Any, fitted: Distribution, x: Any, codes: Codes, weight: Array | None) -> Array:
         """By rank-one downdates of one eigendecomposition for each class, where the covariance is full."""
         from suffice.families.downdates import Downdates
 
@@ -238,15 +266,12 @@ class MultivariateGaussianDistribution(Distribution):
     def _every_covariance(self) -> Array:
         return np.ascontiguousarray(np.broadcast_to(self.covariance, (len(self.mean), *self.covariance.shape[1:])))
 
-    def scores(self, x: Any) -> Array:
+    def relative_log_density(self, x: Any) -> Array:
         """The linear form where the classes share their covariance; rows with gaps are integrated instead."""
         if not self._linear_is_exact:
             return self.log_density(x)
-        coef, intercept = self._linear
-        with np.errstate(invalid="ignore", over="ignore"):
-            out = np.asarray(x @ coef.T, dtype=np.float64)
-        out += intercept
-        if not np.isfinite(out).all():
+        out = np.empty((x.shape[0], len(self.mean)))
+        if not _core.dense_scores(x, *self._packed_linear, out):
             refuse_infinite(x)
             incomplete = np.isnan(x).any(axis=1)
             out[incomplete] = self.log_density(x[incomplete])
@@ -262,6 +287,11 @@ class MultivariateGaussianDistribution(Distribution):
     def _linear(self) -> tuple[Array, Array]:
         turned = self.mean @ self.whitening[0].T
         return turned @ self.whitening[0], -0.5 * (turned**2).sum(axis=1)
+
+    @cached_property
+    def _packed_linear(self) -> tuple[Array, Array]:
+        coef, intercept = self._linear
+        return pack(coef), np.ascontiguousarray(intercept)
 
     def linear(self) -> tuple[Array, Array]:
         """Coef = Σ⁻¹ μ, intercept = −½ μᵀ Σ⁻¹ μ; only where the classes share their covariance."""
@@ -331,7 +361,7 @@ class MultivariateStudentDistribution(MultivariateGaussianDistribution):
         norm = gammaln((nu + seen) / 2) - gammaln(nu / 2) + 0.5 * seen * (LOG_2PI - np.log(np.pi * nu))
         return np.asarray(norm + peak - 0.5 * (nu + seen) * np.log1p(distance / nu))
 
-    def scores(self, x: Any) -> Array:
+    def relative_log_density(self, x: Any) -> Array:
         """The log-density: the logarithm of Student's t bends."""
         return self.log_density(x)
 

@@ -1,0 +1,94 @@
+// Linear scores of dense rows: a matrix product with few columns, for which general libraries are slow.
+//
+// One instruction works on eight classes; eight rows are held in registers while their columns go by.
+#include <cmath>
+
+#include "buffer.hpp"
+#include "transpose.hpp"
+
+namespace suffice {
+namespace {
+
+constexpr Index tile_rows = 64, side = 8, tile_cols = 256;
+
+// sum[r][classes] += Σ_j x_rj coef[j] for `rows` rows, over 8 * `vectors` classes.
+template <class T, int rows, int vectors>
+SUFFICE_INLINE void add_scores(const T* x, Index row_stride, Index col_stride, Index cols, const double* coef,
+                               Index stride, double* sum) {
+    Lanes held[rows][vectors];
+    for (int r = 0; r < rows; ++r)
+        for (int v = 0; v < vectors; ++v) held[r][v] = reinterpret_cast<const Lanes*>(sum + r * stride)[v];
+    for (Index j = 0; j < cols; ++j) {
+        Lanes weight[vectors];
+        for (int v = 0; v < vectors; ++v) weight[v] = reinterpret_cast<const Lanes*>(coef + j * stride)[v];
+#pragma GCC unroll 8
+        for (int r = 0; r < rows; ++r) {
+            const double value = x[r * row_stride + j * col_stride];
+#pragma GCC unroll 2
+            for (int v = 0; v < vectors; ++v) held[r][v] += weight[v] * value;
+        }
+    }
+    for (int r = 0; r < rows; ++r)
+        for (int v = 0; v < vectors; ++v) reinterpret_cast<Lanes*>(sum + r * stride)[v] = held[r][v];
+}
+
+template <class T, int rows>
+SUFFICE_INLINE void add_rows(const Matrix<T>& x, Index i, Index j0, Index cols, const double* coef, Index stride,
+                             double* sum) {
+    const T* at = x.data + i * x.row_stride + j0 * x.col_stride;
+    Index c = 0;
+    for (; c + 16 <= stride; c += 16)
+        add_scores<T, rows, 2>(at, x.row_stride, x.col_stride, cols, coef + j0 * stride + c, stride, sum + c);
+    if (c < stride)
+        add_scores<T, rows, 1>(at, x.row_stride, x.col_stride, cols, coef + j0 * stride + c, stride, sum + c);
+}
+
+template <class T>
+SUFFICE_INLINE bool scores_tile(const Matrix<T>& x, Index i0, Index rows, const double* coef, Index stride,
+                                const double* intercept, Index classes, double* sum, double* out) {
+    for (Index i = 0; i < rows; ++i) std::copy_n(intercept, classes, sum + i * stride);
+    for (Index j0 = 0; j0 < x.cols; j0 += tile_cols) {
+        const Index cols = std::min(tile_cols, x.cols - j0);
+        Index i = 0;
+        for (; i + side <= rows; i += side) add_rows<T, side>(x, i0 + i, j0, cols, coef, stride, sum + i * stride);
+        for (; i < rows; ++i) add_rows<T, 1>(x, i0 + i, j0, cols, coef, stride, sum + i * stride);
+    }
+    double probe = 0;
+    for (Index i = 0; i < rows; ++i)
+        for (Index c = 0; c < classes; ++c) {
+            const double score = sum[i * stride + c];
+            out[(i0 + i) * classes + c] = score;
+            probe += score * 0.0;
+        }
+    return probe == 0;
+}
+
+}  // namespace
+
+#define SUFFICE_DENSE_SCORES(T)                                                                              \
+    SUFFICE_CLONES bool dense_scores_tile(const Matrix<T>& x, Index i0, Index rows, const double* coef,      \
+                                          Index stride, const double* intercept, Index classes, double* sum, \
+                                          double* out) {                                                     \
+        return scores_tile(x, i0, rows, coef, stride, intercept, classes, sum, out);                         \
+    }
+SUFFICE_DENSE_SCORES(double)
+SUFFICE_DENSE_SCORES(float)
+
+template <class T>
+bool dense_scores(Matrix<T> x, const double* coef, Index stride, const double* intercept, Index classes, double* out) {
+    const Index tiles = (x.rows + tile_rows - 1) / tile_rows;
+    const int threads = threads_for(x.rows * x.cols * stride / 8, tiles);
+    std::vector<Buffer> sum;
+    for (int t = 0; t < threads; ++t) sum.emplace_back(tile_rows * stride);
+    std::atomic<bool> finite{true};
+    for_blocks(tiles, threads, [&](Index t, int slot) {
+        const Index i0 = t * tile_rows, rows = std::min(tile_rows, x.rows - i0);
+        if (!dense_scores_tile(x, i0, rows, coef, stride, intercept, classes, sum[slot].data(), out)) finite = false;
+    });
+    return finite;
+}
+
+template bool dense_scores(Matrix<double>, const double*, Index, const double*, Index, double*);
+template bool dense_scores(Matrix<float>, const double*, Index, const double*, Index, double*);
+
+}  // namespace suffice

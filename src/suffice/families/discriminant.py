@@ -1,0 +1,129 @@
+"""Tied Gaussians seen through the directions that tell the classes apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.errors import SingularCovarianceError
+from suffice.families.covariance import as_scatter, diagonals, raised
+from suffice.families.family import Distribution
+from suffice.families.multivariate_gaussian import MultivariateGaussian, MultivariateGaussianDistribution
+from suffice.statistics import Sample, Scatter
+from suffice.tables import Array, Codes
+
+Solver = Literal["svd", "lsqr", "eigen"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LinearDiscriminant(MultivariateGaussian):
+    """Tied Gaussians with Fisher's directions: those in which the means differ most, for the spread within classes.
+
+    `solver` is a way to invert the covariance within classes: `"svd"` leaves out directions in which, after scaling
+    each column by its deviation, the classes vary by no more than `tol`; `"lsqr"` solves by least squares, and
+    `"eigen"` needs every direction. `priors` (classes,) weigh the means for the common centre; by default they are
+    the shares of the classes.
+    """
+
+    solver: Solver = "svd"
+    tol: float = 1e-4
+    priors: NDArray[Any] | None = None
+
+    def estimate(self, statistic: Scatter | Sample) -> Distribution:
+        """Means and covariance, and what the solver makes of them."""
+        statistic = self.complete(statistic)
+        mean, covariance = self.point(statistic)
+        positive = raised(covariance, self.least(mean), self.floor)
+        scatter = as_scatter(statistic)
+        priors = scatter.weight / scatter.weight.sum() if self.priors is None else np.asarray(self.priors)
+        if self.solver == "svd":
+            directions = _by_singular_values(scatter, mean, priors, self.tol)
+        elif self.solver == "eigen":
+            total = self.covariances(statistic.pooled())[0]
+            directions = _by_eigenvalues(mean, covariance[0], total)
+        else:
+            directions = _by_least_squares(mean, covariance[0])
+        return LinearDiscriminantDistribution(mean, *positive, self.free(*mean.shape), covariance[0], directions)
+
+    def leave_one_out(self, statistic: Any, fitted: Distribution, x: Any, codes: Codes, weight: Array | None) -> Array:
+        """By downdates; where directions were left out, row by row, up to a term that all classes share."""
+        assert isinstance(fitted, LinearDiscriminantDistribution)
+        if fitted.rank[0] == fitted.n_columns:
+            return super().leave_one_out(statistic, fitted, x, codes, weight)
+        return self._one_by_one(
+            statistic, x, codes, weight, lambda rest, row: self.estimate(rest).relative_log_density(row)
+        )
+
+
+@dataclass(frozen=True)
+class Directions:
+    """What a solver found: log p(x | y) = coef·x + intercept + a term that all classes share.
+
+    `scalings` (columns, directions) project rows, less their `centre`, on what tells the classes apart; `explained`
+    is the share of the variance between classes in each direction. The least-squares solver finds neither.
+    """
+
+    coef: Array
+    intercept: Array
+    scalings: Array | None = None
+    explained: Array | None = None
+    centre: Array | None = None
+
+
+def _by_singular_values(scatter: Scatter, mean: Array, priors: Array, tol: float) -> Directions:
+    within = scatter.cross.sum(axis=0) / scatter.weight.sum()
+    deviation = np.sqrt(diagonals(within))
+    deviation = np.where(deviation > 0, deviation, 1.0)
+    # The squares of the singular values of the scaled rows, which are never needed themselves.
+    squares, vectors = np.linalg.eigh(within / np.outer(deviation, deviation))
+    spread = np.sqrt(np.maximum(squares, 0.0))[::-1]
+    rank = int((spread > tol).sum())
+    white = vectors[:, ::-1][:, :rank] / deviation[:, None] / spread[:rank]
+    centre = priors @ mean
+    classes = len(mean)
+    heavy = np.sqrt(scatter.weight.sum() * priors / max(classes - 1, 1))[:, None]
+    _, between, turned = np.linalg.svd((heavy * (mean - centre)) @ white, full_matrices=False)
+    kept = int((between > tol * between[0]).sum()) if len(between) else 0
+    scalings = white @ turned.T[:, :kept]
+    total = (between**2).sum()
+    explained = between**2 / total if total > 0 else np.full(len(between), np.nan)
+    projected = (mean - centre) @ scalings
+    coef = projected @ scalings.T
+    return Directions(coef, -0.5 * (projected**2).sum(axis=1) - coef @ centre, scalings, explained, centre)
+
+
+def _by_least_squares(mean: Array, covariance: Array) -> Directions:
+    from scipy.linalg import lstsq
+
+    coef = lstsq(covariance, mean.T)[0].T
+    return Directions(coef, -0.5 * (mean * coef).sum(axis=1))
+
+
+def _by_eigenvalues(mean: Array, covariance: Array, total: Array) -> Directions:
+    from scipy.linalg import eigh
+
+    try:
+        values, vectors = eigh(total - covariance, covariance)
+    except np.linalg.LinAlgError:
+        raise SingularCovarianceError(
+            "The covariance within classes has no inverse: some columns follow from others, or there are too few "
+            "rows. Use solver='svd', which leaves such directions out, or shrinkage"
+        ) from None
+    scalings = vectors[:, ::-1]
+    coef = mean @ scalings @ scalings.T
+    return Directions(coef, -0.5 * (mean * coef).sum(axis=1), scalings, np.sort(values / values.sum())[::-1])
+
+
+@dataclass(frozen=True)
+class LinearDiscriminantDistribution(MultivariateGaussianDistribution):
+    """Tied Gaussians, the covariance within classes as it was estimated, and what a solver made of it."""
+
+    within: Array
+    directions: Directions
+
+    @property
+    def _linear(self) -> tuple[Array, Array]:  # type: ignore[override]  # the solver has it
+        return self.directions.coef, self.directions.intercept
