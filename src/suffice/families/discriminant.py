@@ -125,5 +125,5 @@ class LinearDiscriminantDistribution(MultivariateGaussianDistribution):
     directions: Directions
 
     @property
-    def _linear(self) -> tuple[Array, Array]:  # type: ignore[override]  # the solver has it
+    def _linear(self) -> tuple[Array, Array]:
         return self.directions.coef, self.directions.intercept

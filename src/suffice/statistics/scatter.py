@@ -139,7 +139,7 @@ class Scatter(Statistic):
         mean = np.where(left[:, None], a.mean + step * ratio[:, None], 0.0)
         taken = b.cross + (a.weight * ratio)[:, None, None] * _outer(step)
         cross = np.where(left[:, None, None], a.cross - taken, 0.0)
-        self._refuse_negative(cross, a, taken)
+        a._clear_residue(cross, taken)
         higher = None
         if a.higher is not None and b.higher is not None:
             one, two = (s.higher.moved(s.cross, s.weight, s.mean - mean) for s in (a, b))  # type: ignore[union-attr]
@@ -147,11 +147,10 @@ class Scatter(Statistic):
             higher = Fourth(np.where(kept, one.third - two.third, 0.0), np.where(kept, one.fourth - two.fourth, 0.0))
         return type(self)(weight, mean, cross, a.gaps - b.gaps, higher)
 
-    @staticmethod
-    def _refuse_negative(cross: Array, whole: Self, taken: Array) -> None:
-        """Refuse a variance below 0; clear, in place, what only rounding left of one."""
-        left, before, gone = (np.diagonal(c, axis1=1, axis2=2) for c in (cross, whole.cross, taken))
-        blur = 1e-9 * (before + gone) + 1e-12 * whole.weight[:, None] * whole.mean**2
+    def _clear_residue(self, cross: Array, taken: Array) -> None:
+        """Refuse a variance below 0 in what is left; clear, in place, what only rounding left of one."""
+        left, before, gone = (np.diagonal(c, axis1=1, axis2=2) for c in (cross, self.cross, taken))
+        blur = 1e-9 * (before + gone) + 1e-12 * self.weight[:, None] * self.mean**2
         if (left < -blur).any():
             column = int(np.argwhere(left < -blur)[0, 1])
             raise NotPartError(
