@@ -23,7 +23,7 @@ from suffice.families.covariance import (
     shrunk,
 )
 from suffice.families.family import DEFAULT, Distribution, Family, Table, pack
-from suffice.families.gaps import GapsEM, fill, observed_log_density
+from suffice.families.incomplete import GapsEM, fill, observed_log_density
 from suffice.priors import NormalInverseWishart
 from suffice.statistics import Sample, Scatter, Statistic
 from suffice.tables import Array, Codes, Values, refuse_at, refuse_infinite
