@@ -3,8 +3,11 @@
 from suffice.families.bernoulli import Bernoulli
 from suffice.families.categorical import Categorical
 from suffice.families.complement import Complement
+from suffice.families.exponential import Exponential
 from suffice.families.family import Distribution, Family, LinearForm, Table
 from suffice.families.gaussian import Gaussian
+from suffice.families.geometric import Geometric
+from suffice.families.log_normal import LogNormal
 from suffice.families.multinomial import Multinomial
 from suffice.families.poisson import Poisson
 
@@ -13,9 +16,12 @@ __all__ = [
     "Categorical",
     "Complement",
     "Distribution",
+    "Exponential",
     "Family",
     "Gaussian",
+    "Geometric",
     "LinearForm",
+    "LogNormal",
     "Multinomial",
     "Poisson",
     "Table",
