@@ -20,6 +20,7 @@ _HOMES = {
         "Family",
         "Gaussian",
         "Geometric",
+        "JointCategorical",
         "LinearForm",
         "LogNormal",
         "Multinomial",

@@ -7,6 +7,7 @@ from suffice.families.exponential import Exponential
 from suffice.families.family import Distribution, Family, LinearForm, Table
 from suffice.families.gaussian import Gaussian
 from suffice.families.geometric import Geometric
+from suffice.families.joint_categorical import JointCategorical
 from suffice.families.log_normal import LogNormal
 from suffice.families.multinomial import Multinomial
 from suffice.families.poisson import Poisson
@@ -20,6 +21,7 @@ __all__ = [
     "Family",
     "Gaussian",
     "Geometric",
+    "JointCategorical",
     "LinearForm",
     "LogNormal",
     "Multinomial",
