@@ -13,6 +13,7 @@ _HOMES = {
     "suffice.priors": ["Beta", "ClassPrior", "Dirichlet", "Gamma", "NormalInverseGamma"],
     "suffice.families": [
         "Bernoulli",
+        "Binned",
         "Categorical",
         "Complement",
         "Distribution",

@@ -26,6 +26,8 @@ def same(a: Any, b: Any) -> bool:
     """Compare options, which may be arrays."""
     if isinstance(a, Options) or isinstance(b, Options):
         return bool(a == b)
+    if isinstance(a, tuple) and isinstance(b, tuple):  # of which some may be longer than others
+        return len(a) == len(b) and all(map(same, a, b))
     return a is b or (np.shape(a) == np.shape(b) and bool(np.all(np.asarray(a) == np.asarray(b))))
 
 

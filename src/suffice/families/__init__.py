@@ -1,6 +1,7 @@
 """Families of class-conditional distributions: how statistics are taken, and what is estimated from them."""
 
 from suffice.families.bernoulli import Bernoulli
+from suffice.families.binned import Binned
 from suffice.families.categorical import Categorical
 from suffice.families.complement import Complement
 from suffice.families.exponential import Exponential
@@ -14,6 +15,7 @@ from suffice.families.poisson import Poisson
 
 __all__ = [
     "Bernoulli",
+    "Binned",
     "Categorical",
     "Complement",
     "Distribution",
