@@ -326,6 +326,15 @@ def test_statistics_merge_forget_and_count_weights_as_repetitions(options, data)
         laws.assert_equal(whole.scale(2.0), family.summarize(x, y, 2.0 * times))
 
 
+@pytest.mark.parametrize("options", CUTS, ids=["given", "width", "quantile", "mdl"])
+def test_rows_summarized_in_chunks_are_those_summarized_at_once(options, monkeypatch):
+    x, y, weight, _ = rows_of(6)
+    family = sf.Binned(**options)
+    whole = family.summarize(x, y, weight)
+    monkeypatch.setattr("suffice.statistics.by_class.CHUNK", 7)
+    assert family.summarize(x, y, weight) == whole
+
+
 def test_the_statistic_is_counts_where_the_edges_are_given_and_else_a_sample():
     assert sf.Binned(edges=[1]).kind is sf.Counts
     assert sf.Binned().kind is sf.Sample

@@ -182,6 +182,13 @@ def test_large_category_numbers_are_only_names():
     model = sf.Model.fit(x, ["a", "a", "b"], sf.JointCategorical(prior=None))
     assert_allclose(np.exp(model.log_conditional(x)), [[0.5, 0], [0.5, 0], [0, 1]])
 
+    many = np.stack([np.arange(700), 2**52 - np.arange(700), np.arange(700) % 3 + 2**33], axis=1)
+    model = sf.Model.fit(many, np.arange(700) % 2, sf.JointCategorical(prior=None))
+    assert_array_equal(model.predict(many), np.arange(700) % 2)
+    for huge in (np.array([[2**60, 1]]), np.array([[1e300, 1.0]])):
+        with pytest.raises(InvalidDataError, match=r"Column 0 holds a category number of 2\^53 or more"):
+            sf.JointCategorical().summarize(huge, ["a"])
+
 
 # ---------------------------------------------------------------------------------------------------- laws
 
@@ -219,6 +226,17 @@ def test_counts_of_combinations_obey_the_laws(rows, i, j):
     laws.assert_equal(family.summarize(x[repeated], y[repeated]), whole)
     laws.assert_equal(whole.scale(2.0), family.summarize(x, y, 2.0 * times))
     assert whole == a + (b + c)
+
+
+@both_kinds
+def test_rows_counted_in_chunks_are_those_counted_at_once(kind, monkeypatch):
+    x, y, weight, _ = rows_of(kind, 7)
+    family = sf.JointCategorical()
+    for w in (None, weight):
+        whole = family.summarize(x, y, w)
+        with monkeypatch.context() as patch:
+            patch.setattr("suffice.statistics.by_class.CHUNK", 7)
+            assert family.summarize(x, y, w) == whole
 
 
 def test_forgetting_rows_forgets_their_combinations():

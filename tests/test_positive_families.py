@@ -385,3 +385,14 @@ def test_options_that_make_no_sense_are_refused():
         sf.LogNormal(variance=np.ones(3)).summarize([[1.0, 2.0]], ["a"])
     with pytest.raises(MismatchError, match="Geometric: options for 3 columns"):
         sf.Geometric(sf.Beta(np.ones(3), 1.0)).summarize([[1.0, 2.0]], ["a"])
+
+
+@pytest.mark.parametrize("learn", LEARN)
+def test_leaving_the_only_row_out_leaves_no_nan(learn):
+    families = [sf.Exponential(learn=learn), sf.Geometric(learn=learn), sf.Binned(learn=learn), sf.JointCategorical()]
+    families += [sf.Binned(learn=learn, how="mdl"), sf.Binned(learn=learn, edges=[1.0, 2.0])]
+    for family in families:
+        for x, y in [([[2.0]], ["a"]), ([[2.0], [0.0]], ["a", "b"])]:
+            found = leave_one_out(family.summarize(x, y), family, sf.ClassPrior(sf.Dirichlet(1)), x, y)
+            assert not np.isnan(found).any()
+            assert (found < np.inf).all()

@@ -122,12 +122,11 @@ class JointCategorical(Family[Counts]):
 
 def combined(x: Categories) -> Categories:
     """One column of combinations, numbered in their sorted order; rows with a gap are missing."""
-    sizes = category_sizes(x)  # which refuses what is no category's number
-    codes = whole_numbers(x)
+    codes, sizes = whole_numbers(x)
     complete = (codes >= 0).all(axis=1)
     rows = codes if complete.all() else codes[complete]
-    number, first = number_rows(rows, sizes.tolist())
-    seen = rows[first]
+    number, one = number_rows(rows, sizes)
+    seen = rows[one]
     columns = [seen[:, j] if x.keys is None else x.keys[j][seen[:, j]] for j in range(seen.shape[1])]
     keys = np.fromiter(zip(*(c.tolist() for c in columns), strict=True), dtype=object, count=len(seen))
     out = np.full((len(codes), 1), -1, dtype=np.int32)
@@ -135,11 +134,17 @@ def combined(x: Categories) -> Categories:
     return Categories(out, (keys,))
 
 
-def whole_numbers(x: Categories) -> Numbers:
-    """The codes as integers, missing ones as −1."""
+def whole_numbers(x: Categories) -> tuple[Numbers, list[int]]:
+    """The codes as integers, missing ones as −1, and how many each column may have."""
+    sizes = category_sizes(x).tolist()  # which refuses what is no category's number
+    if max(sizes) > 1 << 53:
+        raise InvalidDataError(
+            f"Column {int(np.argmax(sizes))} holds a category number of 2^53 or more: number categories 0, 1, 2, … or "
+            "pass strings"
+        )
     if x.codes.dtype.kind != "f":
-        return x.codes.astype(np.int64)
-    return np.where(np.isnan(x.codes), -1.0, x.codes).astype(np.int64)
+        return x.codes.astype(np.int64), sizes
+    return np.where(np.isnan(x.codes), -1.0, x.codes).astype(np.int64), sizes
 
 
 def number_rows(codes: Numbers, sizes: Sequence[int]) -> tuple[Codes, Numbers]:
@@ -147,15 +152,16 @@ def number_rows(codes: Numbers, sizes: Sequence[int]) -> tuple[Codes, Numbers]:
     number, reach = np.zeros(len(codes), dtype=np.int64), 1
     for j, size in enumerate(sizes):
         digit = codes[:, j]
-        if reach * size >= 1 << 62:  # too many for an integer: number those that there are
+        # What would be too many for an integer is numbered anew, by what there is.
+        if size >= 1 << 31:
+            digit, size = _renumbered(digit)
+        if reach * size >= 1 << 62:
             number, reach = _renumbered(number)
-            if reach * size >= 1 << 62:
-                digit, size = _renumbered(digit)
         number, reach = number * size + digit, reach * size
     found, distinct = encode(number)
-    first = np.empty(len(distinct), dtype=np.int64)
-    first[found] = np.arange(len(codes))
-    return found, first
+    one = np.empty(len(distinct), dtype=np.int64)
+    one[found] = np.arange(len(codes))
+    return found, one
 
 
 def _renumbered(number: Numbers) -> tuple[Numbers, int]:
@@ -246,8 +252,8 @@ class JointTable(Distribution):
     def _matched(self, codes: Numbers, known: NDArray[np.bool_]) -> tuple[Codes, int]:
         """Number the seen combinations and then the rows by their known columns, and say how many numbers."""
         both = np.concatenate([self.seen[:, known], codes[:, known]])
-        found, first = number_rows(both, [size for size, k in zip(self.sizes, known, strict=True) if k])
-        return found, len(first)
+        found, one = number_rows(both, [size for size, k in zip(self.sizes, known, strict=True) if k])
+        return found, len(one)
 
     def places(self, x: Any) -> Numbers:
         """Which combination each row is, −1 where it has a gap or was never seen."""
@@ -264,8 +270,7 @@ class JointTable(Distribution):
         """The position of every entry among its column's values, one beyond for a new one, −1 for a gap."""
         x = as_categories(x)
         if x.keys is None:
-            category_sizes(x)  # refuses what is no category's number
-            return self._positions(whole_numbers(x))
+            return self._positions(whole_numbers(x)[0])
         out = np.full(x.shape, -1, dtype=np.int64)
         for j, (mine, theirs) in enumerate(zip(self.values, x.keys, strict=True)):
             if len(theirs) and isinstance(theirs[0], str) != (mine.dtype.kind == "U"):
