@@ -29,6 +29,8 @@ def same(a: Any, b: Any) -> bool:
     if hasattr(a, "get_params") and type(a) is type(b):  # a scikit-learn estimator as an option
         mine, theirs = a.get_params(), b.get_params()
         return all(same(value, theirs[name]) for name, value in mine.items())
+    if isinstance(a, tuple) and isinstance(b, tuple):  # of which some may be longer than others
+        return len(a) == len(b) and all(map(same, a, b))
     return a is b or (np.shape(a) == np.shape(b) and bool(np.all(np.asarray(a) == np.asarray(b))))
 
 
@@ -136,29 +138,31 @@ class Dirichlet(Options):
 
 @dataclass(frozen=True, eq=False)
 class Gamma(Options):
-    """Prior of a rate λ:  p(λ) ∝ λ^(shape−1) e^(−rate·λ): `shape` events seen in `rate` rows.
+    """Prior of a rate λ:  p(λ) ∝ λ^(shape−1) e^(−rate·λ): `shape` events seen in `rate` rows, or in `rate` of time.
+
+    With `rate=None` the exponential takes it from all classes together: `shape` times their mean.
 
     >>> Gamma(1, 1).update(Totals(np.array([[3.0]]), np.array([[7.0]]))).mean()
     array([[2.]])
     """
 
     shape: Number = 1.0
-    rate: Number = 1.0
+    rate: Number | None = 1.0
 
     def __post_init__(self) -> None:
         self._require_non_negative("shape", "rate")
 
     def update(self, totals: Totals) -> Gamma:
         """Add events Σ x to the shape and rows to the rate."""
-        return self._made(self.shape + totals.total, self.rate + totals.weight)
+        return self._made(self.shape + totals.total, _known(self.rate) + totals.weight)
 
     def mean(self) -> Array:
         """Shape / rate; 0 where nothing is known at all."""
-        return _ratio(self.shape, self.rate, 0.0)
+        return _ratio(self.shape, _known(self.rate), 0.0)
 
     def mode(self) -> Array:
         """(shape − 1) / rate, or 0 where shape ≤ 1."""
-        return _ratio(np.maximum(self.shape - 1.0, 0.0), self.rate, 0.0)
+        return _ratio(np.maximum(self.shape - 1.0, 0.0), _known(self.rate), 0.0)
 
 
 @dataclass(frozen=True, eq=False)

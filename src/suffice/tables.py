@@ -6,7 +6,7 @@ Nothing here knows what the numbers mean. Missing entries become NaN in matrices
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -14,7 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice import _core
-from suffice.errors import InfiniteValueError, InvalidDataError, MissingLabelError, NegativeValueError
+from suffice.errors import (
+    InfiniteValueError,
+    InvalidDataError,
+    MissingLabelError,
+    NegativeValueError,
+    RefusedValueError,
+)
 
 Array: TypeAlias = NDArray[np.float64]
 Codes: TypeAlias = NDArray[np.int32]
@@ -161,6 +167,19 @@ def refuse_infinite(x: Any) -> None:
     infinite = np.isinf(x)
     if infinite.any():
         refuse_at(int(np.argmax(infinite)), x)
+
+
+def refuse_entries(x: Any, bad: Callable[[NDArray[Any]], NDArray[np.bool_]], what: str, advice: str = "") -> None:
+    """Raise if an entry of a matrix, dense or sparse, is `bad`, naming the first; `what` says what was expected."""
+    wrong = bad(x.data if is_sparse(x) else x)
+    if not wrong.any():
+        return
+    at = int(np.argmax(wrong))
+    row, column = divmod(at, x.shape[1])
+    if is_sparse(x):
+        row, column = int(np.searchsorted(x.indptr, at, side="right") - 1), int(x.indices[at])
+    found = x[row, column]
+    raise (NegativeValueError if found < 0 else RefusedValueError)(what, found, row, column, advice)
 
 
 # ---------------------------------------------------------------------------------- labels and weights

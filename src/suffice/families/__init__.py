@@ -1,22 +1,32 @@
 """Families of class-conditional distributions: how statistics are taken, and what is estimated from them."""
 
 from suffice.families.bernoulli import Bernoulli
+from suffice.families.binned import Binned
 from suffice.families.categorical import Categorical
 from suffice.families.complement import Complement
+from suffice.families.exponential import Exponential
 from suffice.families.family import Distribution, Family, LinearForm, Table
 from suffice.families.gaussian import Gaussian
+from suffice.families.geometric import Geometric
+from suffice.families.joint_categorical import JointCategorical
+from suffice.families.log_normal import LogNormal
 from suffice.families.multinomial import Multinomial
 from suffice.families.multivariate_gaussian import MultivariateGaussian
 from suffice.families.poisson import Poisson
 
 __all__ = [
     "Bernoulli",
+    "Binned",
     "Categorical",
     "Complement",
     "Distribution",
+    "Exponential",
     "Family",
     "Gaussian",
+    "Geometric",
+    "JointCategorical",
     "LinearForm",
+    "LogNormal",
     "Multinomial",
     "MultivariateGaussian",
     "Poisson",

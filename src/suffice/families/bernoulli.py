@@ -8,14 +8,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from suffice.errors import InvalidOptionError, RefusedValueError
+from suffice.errors import InvalidOptionError
 from suffice.families.family import Distribution, Family
 from suffice.families.linear import LinearDistribution, LinearScores
 from suffice.families.logarithms import finite_log, log
 from suffice.priors import Beta
 from suffice.statistics import Totals
 from suffice.statistics.statistic import clear_residue
-from suffice.tables import Array, Codes, is_sparse
+from suffice.tables import Array, Codes, is_sparse, refuse_entries
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -52,14 +52,8 @@ class Bernoulli(Family[Totals]):
         if self.threshold is not None and self.threshold < 0 and is_sparse(x):
             raise InvalidOptionError("Bernoulli: with a threshold below 0 every zero is true; pass dense columns")
         if self.threshold is None:
-            outside = (x.data < 0) | (x.data > 1) if is_sparse(x) else (x < 0) | (x > 1)
-            if outside.any():
-                at = int(np.argmax(outside))
-                row, column = divmod(at, x.shape[1])
-                if is_sparse(x):
-                    row, column = int(np.searchsorted(x.indptr, at, side="right") - 1), int(x.indices[at])
-                what, advice = "Expected truths between 0 and 1.", " Give a threshold to compare with."
-                raise RefusedValueError(what, x[row, column], row, column, advice)
+            what, advice = "Expected truths between 0 and 1.", " Give a threshold to compare with."
+            refuse_entries(x, lambda entries: (entries < 0) | (entries > 1), what, advice)
         return x
 
     def estimate(self, totals: Totals) -> Distribution:
@@ -126,6 +120,11 @@ class BernoulliDistribution(LinearDistribution):
 
     @property
     def parameter(self) -> Array:
+        """θ."""
+        return self.probability
+
+    @property
+    def expected(self) -> Array:
         """θ."""
         return self.probability
 

@@ -12,7 +12,7 @@ import numpy as np
 from suffice.errors import InvalidOptionError, MismatchError, NoDistributionError, NoLinearFormError
 from suffice.priors import Learn, Options
 from suffice.statistics import ByClass, Statistic
-from suffice.tables import Array, Codes, Values, as_matrix, chunks
+from suffice.tables import Array, Codes, Values, as_matrix, chunks, is_sparse
 
 S = TypeVar("S", bound=Statistic)
 
@@ -88,9 +88,15 @@ class Distribution(ABC):
     def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:
         """The parameters as tables for people."""
 
-    def expect(self, x: Any) -> Array:  # noqa: ARG002  # the contract
+    @property
+    def expected(self) -> Array:
+        """The mean of each class and column, (classes, columns)."""
+        raise NoDistributionError(f"{type(self).__name__} has no means to fill gaps with")
+
+    def expect(self, x: Any) -> Array:
         """Each row as every class expects it, (rows, classes, columns): gaps filled by E[x | observed entries, y]."""
-        raise NoDistributionError(f"{type(self).__name__} has no expected values to fill gaps with")
+        x = np.asarray(x.toarray() if is_sparse(x) else x, dtype=np.float64)[:, None, :]
+        return np.where(np.isnan(x), self.expected, x)
 
     def linear(self) -> tuple[Array, Array]:
         """Coef (classes, columns) and intercept (classes,) such that coef·x + intercept is log p(x | y)

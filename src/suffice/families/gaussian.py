@@ -164,6 +164,11 @@ class GaussianDistribution(Distribution):
         return self.mean.shape[1]
 
     @property
+    def expected(self) -> Array:
+        """The mean of each class and column."""
+        return self.mean
+
+    @property
     def n_parameters(self) -> int:
         """The means and the variances that were learned."""
         return self.mean.size + self.free_variances
@@ -216,6 +221,11 @@ class StudentDistribution(Distribution):
     def n_columns(self) -> int:
         """How many columns the block has."""
         return self.mean.shape[1]
+
+    @property
+    def expected(self) -> Array:
+        """The mean of each class and column, the location."""
+        return self.mean
 
     @property
     def n_parameters(self) -> int:

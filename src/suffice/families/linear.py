@@ -113,7 +113,8 @@ class LinearScores:
         refuse_infinite(x)
         gaps = np.isnan(x)
         read = np.where(gaps, 0.0, x if threshold is None else x > threshold)
-        out = read @ self.coef.T + self.intercept
+        with np.errstate(over="ignore"):
+            out = read @ self.coef.T + self.intercept
         if self.absent is not None and gaps.any():
             out -= gaps.astype(np.float64) @ self.absent.T
         return np.asarray(out)

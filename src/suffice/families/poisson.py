@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from suffice.errors import NoLinearFormError
+from suffice.errors import InvalidOptionError, NoLinearFormError
 from suffice.families.family import Distribution, Family, Table
 from suffice.families.linear import LinearDistribution, LinearScores
 from suffice.families.logarithms import finite_log, log, log_sums
@@ -33,6 +33,11 @@ class Poisson(Family[Totals]):
 
     kind: ClassVar = Totals
     weak_prior: ClassVar = Gamma(1.0, 1.0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.prior is not None and self.prior.rate is None:
+            raise InvalidOptionError("Poisson: the prior needs a rate; only the exponential fills it in")
 
     def estimate(self, totals: Totals) -> Distribution:
         """λ = Σx/n, (Σx + shape − 1)/(n + rate) or (Σx + shape)/(n + rate)."""
@@ -65,7 +70,7 @@ class Poisson(Family[Totals]):
             table = np.asarray(totals.total + prior.shape)
             logs, length = log_sums(table, x, codes, weight)
             n = totals.weight[codes, 0]
-            exposure = clear_residue(n - weight, n) + prior.rate
+            exposure = clear_residue(n - weight, n) + np.asarray(prior.rate)
             some = np.where(exposure > 0, exposure, 1.0)  # without it no event can happen
             score = np.where(length == 0, 0.0, logs - length * np.log(some))
             score -= (table.sum(axis=1)[codes] - weight * length) / some
@@ -121,6 +126,11 @@ class PoissonRates(LinearDistribution):
         return self.rate
 
     @property
+    def expected(self) -> Array:
+        """λ."""
+        return self.rate
+
+    @property
     def n_parameters(self) -> int:
         """One for each class and column."""
         return self.rate.size
@@ -160,6 +170,11 @@ class NegativeBinomialCounts(Distribution):
     def n_columns(self) -> int:
         """How many columns the block has."""
         return self.shape.shape[1]
+
+    @property
+    def expected(self) -> Array:
+        """The mean r/b."""
+        return self.shape / self.rate
 
     @property
     def n_parameters(self) -> int:

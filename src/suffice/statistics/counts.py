@@ -23,7 +23,8 @@ class Counts(Statistic):
 
     `weight` is (classes, Σ sizes): column j's categories lie side by side from `offsets[j]` on. A
     category is known by its value `keys[j][i]`, or, where `keys` is None, by its number i; summaries are
-    merged by value, so each may have met other categories in another order.
+    merged by value, so each may have met other categories in another order. A value may be a tuple: a
+    combination of several columns' values.
 
     >>> counts = Counts.of(np.array([["a"], ["b"], ["a"]]), np.zeros(3, np.int32), 1)
     >>> counts.keys, counts.weight
@@ -124,7 +125,7 @@ class Counts(Statistic):
     def _over(self, keys: tuple[Values, ...], own: tuple[Values, ...]) -> Self:
         sizes = np.array([len(k) for k in keys], dtype=np.int64)
         out = type(self)(sizes, keys, np.zeros((len(self.weight), int(sizes.sum()))))
-        places = [start + np.searchsorted(k, o) for start, k, o in zip(out.offsets, keys, own, strict=False)]
+        places = [start + _places(k, o) for start, k, o in zip(out.offsets, keys, own, strict=False)]
         out.weight[:, np.concatenate(places).astype(np.int64)] = self.weight
         return out
 
@@ -189,13 +190,29 @@ def _refuse_too_many(sizes: NDArray[np.int64], classes: int) -> None:
         )
 
 
+def _places(keys: Values, own: Values) -> NDArray[np.int64]:
+    """Where each of some sorted values stands among all."""
+    return np.arange(len(own)) if keys is own else np.searchsorted(keys, own)
+
+
 def _union(column: int, a: Values, b: Values) -> Values:
     try:
-        if len(a) and len(b) and isinstance(a[0], str) != isinstance(b[0], str):
-            raise TypeError("NumPy would make strings of the numbers")
-        return a if np.array_equal(a, b) else np.union1d(a, b)
+        if len(a) and len(b) and _kind(a[0]) != _kind(b[0]):
+            raise TypeError("NumPy would make strings of the numbers, and Python orders tuples of any length")
+        return a if a is b or np.array_equal(a, b) else np.union1d(a, b)
     except TypeError:
         raise MismatchError(
-            f"Column {column} held {type(a[0]).__name__} categories before and now holds {type(b[0]).__name__}: "
+            f"Column {column} held {_described(a[0])} categories before and now holds {_described(b[0])}: "
             "they cannot be one column's categories"
         ) from None
+
+
+def _kind(value: Any) -> Any:
+    """Whether a value is a string; of a tuple, whether each of its parts is."""
+    return tuple(map(_kind, value)) if isinstance(value, tuple) else isinstance(value, str)
+
+
+def _described(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_described, value))})"
+    return type(value).__name__

@@ -1,0 +1,262 @@
+"""Real numbers cut into bins: one table of probabilities per column."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from suffice.errors import InvalidOptionError, MismatchError, NoLinearFormError
+from suffice.families import edges as cutting
+from suffice.families.categorical import Categorical, CategoricalDistribution
+from suffice.families.family import Distribution, Family, Table
+from suffice.priors import Dirichlet
+from suffice.statistics import ByClass, Counts, Sample, Statistic
+from suffice.tables import Array, Categories, Codes, Values, as_matrix, is_sparse, refuse_infinite
+
+BINS = 10  # of columns cut by width or by quantiles, where nothing else is asked for
+
+
+def cut(x: Any, edges: tuple[Array, ...]) -> Categories:
+    """The number of each entry's bin: how many edges lie below it. NaN is missing."""
+    refuse_infinite(x)
+    out = np.empty(x.shape, dtype=np.float32, order="F")
+    for j, inner in enumerate(edges):
+        out[:, j] = np.searchsorted(inner, x[:, j])
+    out[np.isnan(x)] = np.nan
+    return Categories(out, None)
+
+
+def dense(x: Any) -> Any:
+    """Columns as a dense matrix: zeros are values like any other."""
+    x = as_matrix(x)
+    return x.toarray() if is_sparse(x) else x
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Binned(Family[Any]):
+    """A real number of which only the bin counts:  p(x | y) = θ_yk  where  e_k < x ≤ e_(k+1).
+
+    Bins are closed on the right and open at both ends: (−∞, e_1], (e_1, e_2], …, (e_k, ∞). The density is the
+    probability of the bin, not divided by its width: the same for every class, and infinite ends have none.
+    What is learned of the bins is what `Categorical` learns, every bin counting as a category, also an
+    empty one. NaN is missing; infinite values are refused, as everywhere.
+
+    `edges` gives the inner edges, for all columns or one sequence for each. Where they are not given, `how`
+    says how each column is cut: `"quantile"` (the default) into `bins` bins of about equal weight over all
+    classes, `"width"` into `bins` equal parts of its range, `"mdl"` where it tells the classes apart (Fayyad &
+    Irani, 1993), into at most `bins` where that is given; a column that tells nothing stays one bin. `bins`
+    is 10 for the first two unless given.
+
+    With given edges only the bins are counted. Otherwise all values are kept (a `Sample`), at most about
+    `limit` for each class and column where that is given.
+
+    >>> family = Binned(prior=None, edges=[3, 4])
+    >>> family.estimate(family.summarize([[2.5], [3.0], [3.5], [9.0]], [0, 0, 0, 0]).statistic).probability
+    array([[0.5 , 0.25, 0.25]])
+    """
+
+    edges: Any = None
+    bins: int | None = None
+    how: Literal["quantile", "width", "mdl"] | None = None
+    limit: int | None = None
+
+    weak_prior: ClassVar = Dirichlet(1.0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.how not in (None, "quantile", "width", "mdl"):
+            raise InvalidOptionError(f"Binned: how must be 'quantile', 'width' or 'mdl', found {self.how!r}")
+        if self.bins is not None and not (isinstance(self.bins, (int, np.integer)) and self.bins >= 2):
+            raise InvalidOptionError(f"Binned: bins must be a whole number of at least 2, found {self.bins!r}")
+        if self.limit is not None and not self.limit >= 1:
+            raise InvalidOptionError(f"Binned: limit must be at least 1, found {self.limit!r}")
+        if self.edges is None:
+            object.__setattr__(self, "how", self.how or "quantile")
+            if self.how != "mdl" and self.bins is None:
+                object.__setattr__(self, "bins", BINS)
+            return
+        object.__setattr__(self, "edges", cutting.checked(self.edges))
+        for name in ("bins", "how", "limit"):
+            if getattr(self, name) is not None:
+                raise InvalidOptionError(f"Binned: with given edges there is no use for {name}={getattr(self, name)!r}")
+
+    @property
+    def kind(self) -> type[Statistic]:  # type: ignore[override]  # here it depends on the options
+        """Counts of bins where the edges are given, else the values themselves."""
+        return Sample if self.edges is None else Counts
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How many values are kept."""
+        return {"limit": self.limit} if self.edges is None else {}
+
+    @cached_property
+    def categorical(self) -> Categorical:
+        """How the probabilities of bins are learned."""
+        return Categorical(self.prior, self.learn)
+
+    def check_width(self, columns: int) -> None:  # the prior is over bins, not columns
+        """Refuse edges for another number of columns."""
+        if self.edges is not None and isinstance(self.edges[0], tuple) and len(self.edges) != columns:
+            raise InvalidOptionError(f"Binned: edges for {len(self.edges)} columns, data of {columns}")
+
+    def given_edges(self, columns: int) -> tuple[Array, ...]:
+        """The given edges of each column."""
+        self.check_width(columns)
+        each = self.edges if isinstance(self.edges[0], tuple) else (self.edges,) * columns
+        return tuple(np.array(inner) for inner in each)
+
+    def read(self, x: Any) -> Any:
+        """Bring columns into a dense matrix."""
+        return dense(x)
+
+    def summarize(self, x: Any, y: Any, weight: Any = None, onto: ByClass[Any] | None = None) -> ByClass[Any]:
+        """Count the bins of rows by their labels, or keep the values where the edges are not known yet."""
+        if self.edges is None:
+            return super().summarize(x, y, weight, onto)
+        x = self.read(x)
+        return ByClass.of(Counts, cut(x, self.given_edges(x.shape[1])), y, weight, onto)
+
+    def estimate(self, statistic: Counts | Sample) -> BinnedDistribution:
+        """Make the bins, and learn their probabilities as those of categories."""
+        if isinstance(statistic, Counts):
+            inner = self.given_edges(statistic.n_columns)
+            counts = self._over_all_bins(statistic, inner)
+            low, high = _ends(inner)
+        else:
+            inner = tuple(self._edges_of(statistic, j) for j in range(statistic.n_columns))
+            counts = _counted(statistic, inner)
+            low, high = (
+                np.array([end(p.values) if len(p.values) else np.nan for p in statistic.parts])
+                for end in (np.min, np.max)
+            )
+        if self.prior is not None and np.size(self.prior.alpha) not in (1, counts.weight.shape[1]):
+            raise MismatchError(
+                f"Binned: a prior of {np.size(self.prior.alpha)} pseudo-counts for {counts.weight.shape[1]} bins"
+            )
+        table = self.categorical.estimate(counts)
+        sure = np.repeat(counts.sizes == 1, counts.sizes)  # of one bin nothing needs to be learned
+        if sure.any():
+            table = replace(table, probability=np.where(sure, 1.0, table.probability))
+        return BinnedDistribution(table, inner, low, high)
+
+    def _edges_of(self, sample: Sample, column: int) -> Array:
+        points = sample.parts[column]
+        if self.how == "mdl":
+            return cutting.of_least_description(points, self.bins)
+        assert self.bins is not None, "filled in"
+        return (cutting.of_equal_width if self.how == "width" else cutting.of_quantiles)(points, self.bins)
+
+    @staticmethod
+    def _over_all_bins(counts: Counts, inner: tuple[Array, ...]) -> Counts:
+        sizes = np.array([len(e) + 1 for e in inner], dtype=np.int64)
+        if counts.keys is not None or (counts.sizes > sizes).any():
+            raise MismatchError("Binned: these counts were taken with other edges")
+        return counts.resized(sizes)
+
+    def leave_one_out(
+        self, statistic: Counts | Sample, fitted: Distribution, x: Any, codes: Codes, weight: Array | None
+    ) -> Array:
+        """In closed form where the edges are given; else each row's absence may move them."""
+        assert isinstance(fitted, BinnedDistribution)
+        if isinstance(statistic, Sample):
+            return super().leave_one_out(statistic, fitted, x, codes, weight)
+        return self.categorical.leave_one_out(fitted.table.counts, fitted.table, cut(x, fitted.edges), codes, weight)
+
+
+def _counted(sample: Sample, edges: tuple[Array, ...]) -> Counts:
+    """The weight of each class in every bin."""
+    sizes = np.array([len(inner) + 1 for inner in edges], dtype=np.int64)
+    parts = []
+    for points, inner, size in zip(sample.parts, edges, sizes.tolist(), strict=True):
+        cell = points.codes * np.int64(size) + np.searchsorted(inner, points.values[:, 0])
+        parts.append(np.bincount(cell, weights=points.weight, minlength=size * sample.n_classes).reshape(-1, size))
+    return Counts(sizes, None, np.concatenate([np.zeros((sample.n_classes, 0)), *parts], axis=1))
+
+
+def _ends(edges: tuple[Array, ...]) -> tuple[Array, Array]:
+    """How far the open ends are taken to reach where no value is known: as far as the bins next to them."""
+    low, high = np.empty((2, len(edges)))
+    for j, e in enumerate(edges):
+        alone = max(1.0, abs(e[0]))  # a single edge
+        with np.errstate(over="ignore"):
+            low[j] = e[0] - (e[1] - e[0] if len(e) > 1 else alone)
+            high[j] = e[-1] + (e[-1] - e[-2] if len(e) > 1 else alone)
+    largest = np.finfo(np.float64).max
+    return np.clip(low, -largest, None), np.clip(high, None, largest)
+
+
+@dataclass(frozen=True)
+class BinnedDistribution(Distribution):
+    """Probabilities of bins, the inner edges of each column, and how far its open ends reach, (columns,).
+
+    Within a bin every value is as likely as any other. The open ends reach to the smallest and the largest
+    value seen; where the edges were given and no value is known, as far as the bin next to them is wide (with
+    a single edge, as far as that is from 0 and at least 1).
+    """
+
+    table: CategoricalDistribution
+    edges: tuple[Array, ...]
+    low: Array
+    high: Array
+
+    @property
+    def probability(self) -> Array:
+        """The probability of each bin, (classes, Σ bins), column by column."""
+        return self.table.probability
+
+    def read(self, x: Any) -> Any:
+        """Bring columns into a dense matrix."""
+        return dense(x)
+
+    def log_density(self, x: Any) -> Array:
+        """Log of the probability of each row's bins under every class, (rows, classes)."""
+        return self.table.log_density(cut(x, self.edges))
+
+    def linear(self) -> Any:
+        """Refuse: the log-odds are steps."""
+        raise NoLinearFormError(
+            "The log-odds are steps, one for each bin, and not linear in x: tables() holds the terms of the sum"
+        )
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns the block has."""
+        return self.table.n_columns
+
+    @property
+    def n_parameters(self) -> int:
+        """One less than its bins for each class and column; edges are not counted."""
+        return self.table.n_parameters
+
+    def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:
+        """A table for each column: a row for each bin, a column for each class."""
+        tables = self.table.tables(labels, names)
+        return [replace(t, rows=cutting.names(e.tolist())) for t, e in zip(tables, self.edges, strict=True)]
+
+    def _bounds(self, column: int) -> tuple[Array, Array]:
+        """Where each bin begins and ends."""
+        bounds = np.concatenate([self.low[column : column + 1], self.edges[column], self.high[column : column + 1]])
+        return bounds[:-1], bounds[1:]
+
+    @property
+    def expected(self) -> Array:
+        """The middles of the bins, weighed by their probabilities, (classes, columns); NaN if nothing was seen."""
+        parts = self.table.counts.columns(self.probability)
+        middles = [0.5 * a + 0.5 * b for a, b in map(self._bounds, range(self.n_columns))]
+        return np.stack([p @ m for p, m in zip(parts, middles, strict=True)], axis=1)
+
+    def sample(self, codes: Codes, rng: np.random.Generator) -> Array:
+        """Draw a bin for each entry, then a value within it; NaN in a column of which nothing was ever seen."""
+        bins = self.table.sample(codes, rng)
+        u = rng.random(bins.shape)
+        out = np.empty(bins.shape)
+        for j in range(self.n_columns):
+            begin, end = (bound[bins[:, j]] for bound in self._bounds(j))
+            # The left edge belongs to the bin before.
+            out[:, j] = np.maximum(end * (1.0 - u[:, j]) + begin * u[:, j], np.nextafter(begin, end))
+        return out
