@@ -7,16 +7,18 @@ import gc
 import sys
 import time
 
+from benchmarks import discriminant_analysis, naive_bayes
 from benchmarks.harness import AnswersDifferError, Case, Group, Outcome, Settings
-from benchmarks.naive_bayes import groups
 from benchmarks.report import describe_environment, markdown_table, setting_lines, text_table, write_json
+
+HOMES = (naive_bayes, discriminant_analysis)
 
 
 def main() -> int:
     """Run what the command line asks for; fail only where answers differ."""
     options = read_options()
     settings = Settings(options.quick, options.repeats)
-    chosen = choose(groups(settings), options.only)
+    chosen = choose([g for home in HOMES for g in home.groups(settings)], options.only)
     if not chosen:
         print(f"no case has {options.only!r} in its name", file=sys.stderr)
         return 2

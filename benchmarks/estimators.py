@@ -7,19 +7,24 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import sklearn.discriminant_analysis
 import sklearn.naive_bayes
 
+import suffice.discriminant_analysis
 import suffice.naive_bayes
 
 
 def ours(estimator: str) -> Any:
     """Make one of our estimators."""
-    return getattr(suffice.naive_bayes, estimator)()
+    home = suffice.discriminant_analysis if estimator.endswith("Analysis") else suffice.naive_bayes
+    return getattr(home, estimator)()
 
 
 def theirs(estimator: str) -> Any:
     """Make one of scikit-learn's estimators."""
-    return getattr(sklearn.naive_bayes, estimator)()
+    home = sklearn.discriminant_analysis if estimator.endswith("Analysis") else sklearn.naive_bayes
+    return getattr(home, estimator)()
 
 
 SIDES = {"ours": ours, "theirs": theirs}
@@ -34,5 +39,9 @@ def parameters(model: Any) -> list[Any]:
     """Read all that a model has estimated."""
     if type(model).__name__ == "GaussianNB":
         return [model.class_prior_, model.theta_, model.var_]
+    if type(model).__name__ == "LinearDiscriminantAnalysis":
+        return [model.priors_, model.means_, model.coef_, model.intercept_, np.abs(model.scalings_)]
+    if type(model).__name__ == "QuadraticDiscriminantAnalysis":
+        return [model.priors_, model.means_, *model.scalings_, *map(np.abs, model.rotations_)]
     logs = model.feature_log_prob_
     return [model.class_log_prior_, *(logs if isinstance(logs, list) else [logs])]

@@ -4,43 +4,65 @@
 #include <cmath>
 
 #include "buffer.hpp"
-#include "transpose.hpp"
+#include "threads.hpp"
 
 namespace suffice {
 namespace {
 
 constexpr Index tile_rows = 64, side = 8, tile_cols = 256;
 
-// sum[r][classes] += Σ_j x_rj coef[j] for `rows` rows, over 8 * `vectors` classes.
-template <class T, int rows, int vectors>
+typedef double Eight __attribute__((vector_size(64)));
+typedef double Four __attribute__((vector_size(32)));
+
+template <class Vector>
+SUFFICE_INLINE Vector load(const double* from) {
+    Vector out;
+    __builtin_memcpy(&out, from, sizeof out);
+    return out;
+}
+
+// sum[r][classes] += Σ_j x_rj coef[j] for `rows` rows, over as many classes as `First` and `Second` have lanes.
+template <class T, int rows, class First, class Second>
 SUFFICE_INLINE void add_scores(const T* x, Index row_stride, Index col_stride, Index cols, const double* coef,
                                Index stride, double* sum) {
-    Lanes held[rows][vectors];
-    for (int r = 0; r < rows; ++r)
-        for (int v = 0; v < vectors; ++v) held[r][v] = reinterpret_cast<const Lanes*>(sum + r * stride)[v];
+    constexpr Index next = sizeof(First) / sizeof(double);
+    First a[rows];
+    Second b[rows];
+    for (int r = 0; r < rows; ++r) {
+        a[r] = load<First>(sum + r * stride);
+        b[r] = load<Second>(sum + r * stride + next);
+    }
     for (Index j = 0; j < cols; ++j) {
-        Lanes weight[vectors];
-        for (int v = 0; v < vectors; ++v) weight[v] = reinterpret_cast<const Lanes*>(coef + j * stride)[v];
+        const First p = load<First>(coef + j * stride);
+        const Second q = load<Second>(coef + j * stride + next);
 #pragma GCC unroll 8
         for (int r = 0; r < rows; ++r) {
             const double value = x[r * row_stride + j * col_stride];
-#pragma GCC unroll 2
-            for (int v = 0; v < vectors; ++v) held[r][v] += weight[v] * value;
+            a[r] += p * value;
+            b[r] += q * value;
         }
     }
-    for (int r = 0; r < rows; ++r)
-        for (int v = 0; v < vectors; ++v) reinterpret_cast<Lanes*>(sum + r * stride)[v] = held[r][v];
+    for (int r = 0; r < rows; ++r) {
+        __builtin_memcpy(sum + r * stride, &a[r], sizeof(First));
+        __builtin_memcpy(sum + r * stride + next, &b[r], sizeof(Second));
+    }
 }
 
+// Sixteen classes at a time, and no more lanes than the last ones need.
 template <class T, int rows>
 SUFFICE_INLINE void add_rows(const Matrix<T>& x, Index i, Index j0, Index cols, const double* coef, Index stride,
-                             double* sum) {
+                             Index classes, double* sum) {
     const T* at = x.data + i * x.row_stride + j0 * x.col_stride;
-    Index c = 0;
-    for (; c + 16 <= stride; c += 16)
-        add_scores<T, rows, 2>(at, x.row_stride, x.col_stride, cols, coef + j0 * stride + c, stride, sum + c);
-    if (c < stride)
-        add_scores<T, rows, 1>(at, x.row_stride, x.col_stride, cols, coef + j0 * stride + c, stride, sum + c);
+    coef += j0 * stride;
+    for (Index c = 0; c < classes; c += 16, coef += 16, sum += 16) {
+        const Index left = classes - c;
+        if (left > 12)
+            add_scores<T, rows, Eight, Eight>(at, x.row_stride, x.col_stride, cols, coef, stride, sum);
+        else if (left > 8)
+            add_scores<T, rows, Eight, Four>(at, x.row_stride, x.col_stride, cols, coef, stride, sum);
+        else
+            add_scores<T, rows, Four, Four>(at, x.row_stride, x.col_stride, cols, coef, stride, sum);
+    }
 }
 
 template <class T>
@@ -50,8 +72,9 @@ SUFFICE_INLINE bool scores_tile(const Matrix<T>& x, Index i0, Index rows, const 
     for (Index j0 = 0; j0 < x.cols; j0 += tile_cols) {
         const Index cols = std::min(tile_cols, x.cols - j0);
         Index i = 0;
-        for (; i + side <= rows; i += side) add_rows<T, side>(x, i0 + i, j0, cols, coef, stride, sum + i * stride);
-        for (; i < rows; ++i) add_rows<T, 1>(x, i0 + i, j0, cols, coef, stride, sum + i * stride);
+        for (; i + side <= rows; i += side)
+            add_rows<T, side>(x, i0 + i, j0, cols, coef, stride, classes, sum + i * stride);
+        for (; i < rows; ++i) add_rows<T, 1>(x, i0 + i, j0, cols, coef, stride, classes, sum + i * stride);
     }
     double probe = 0;
     for (Index i = 0; i < rows; ++i)

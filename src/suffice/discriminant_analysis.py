@@ -458,19 +458,14 @@ class QuadraticDiscriminantAnalysis(_DiscriminantAnalysis):
         return family.point(family.complete(statistic))[1]
 
     @property
-    def _eigen(self) -> tuple[Array, Array]:
-        values, vectors = np.linalg.eigh(self._distribution.covariance)
-        return values[:, ::-1], vectors[:, :, ::-1]
-
-    @property
     def scalings_(self) -> list[Array]:
         """Eigenvalues of each class's covariance, the largest first."""
-        return list(self._as_learned(self._eigen[0]))
+        return list(self._as_learned(self._distribution.eigen[0]))
 
     @property
     def rotations_(self) -> list[Array]:
         """Eigenvectors of each class's covariance, one to a column."""
-        return list(self._as_learned(self._eigen[1]))
+        return list(self._as_learned(self._distribution.eigen[1]))
 
     @property
     def covariance_(self) -> list[Array]:

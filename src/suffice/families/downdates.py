@@ -70,7 +70,7 @@ class Downdates:
         shrinkage = family.shrinkage or 0.0
         alpha = (1.0 - shrinkage) / norm
         level: Any = shrinkage
-        if family.toward == "sphere":
+        if shrinkage and family.toward == "sphere":
             level = shrinkage * (np.trace(matrix) - b * (z * z).sum(axis=1, keepdims=True)) / (norm * d)
         base = alpha * values + level
         y = z @ basis
@@ -79,8 +79,9 @@ class Downdates:
         safe = (left > SAFE) & (base > SAFE * np.max(base, axis=-1, keepdims=True)).all(axis=-1)
         left = np.where(safe, left, 1.0)
         log_determinant = np.log(np.where(base > 0, base, 1.0)).sum(axis=-1) + np.log(left)
+        centres = (scatter.mean - scatter.mean[c]) @ basis
         for k in range(len(scatter.weight)) if family.tied else [c]:
-            u = y * (scatter.weight[c] / rest) if k == c else (x - scatter.mean[k]) @ basis
+            u = y * (scatter.weight[c] / rest) if k == c else y - centres[k]
             across = (u * y / base).sum(axis=1)
             distance = (u * u / base).sum(axis=1) + alpha * b * across**2 / left
             out[rows, k] = -0.5 * (distance + log_determinant + d * LOG_2PI)

@@ -253,6 +253,12 @@ class MultivariateGaussianDistribution(Distribution):
 
         return np.stack([np.ascontiguousarray(dtrtri(factor, lower=1)[0]) for factor in self.factor])
 
+    @cached_property
+    def eigen(self) -> tuple[Array, Array]:
+        """The eigenvalues of each covariance, the largest first, and its eigenvectors, one to a column."""
+        values, vectors = np.linalg.eigh(self.covariance)
+        return values[:, ::-1], vectors[:, :, ::-1]
+
     def log_density(self, x: Any) -> Array:
         """Log p(x | y) of every row under every class, (rows, classes); missing entries are integrated out."""
         out = np.empty((x.shape[0], len(self.mean)))
