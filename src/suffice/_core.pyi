@@ -33,6 +33,26 @@ def gaussian_leave_one_out(
     stat_squares: Any,
     out: Any,
 ) -> int: ...
+def mixture_fit(
+    value: Any,
+    weight: Any,
+    start: Any,
+    resolution: Any,
+    select: bool,
+    tol: float,
+    max_iter: int,
+    floor: float,
+    uniform: Any,
+    share: Any,
+    mean: Any,
+    variance: Any,
+    used: Any,
+    steps: Any,
+    converged: Any,
+    score: Any,
+    trace: Any,
+) -> None: ...
+def mixture_log_density(x: Any, log_norm: Any, mean: Any, precision: Any, used: Any, classes: int, out: Any) -> int: ...
 def sparse_scores(
     data: Any,
     indices: Any,

@@ -5,6 +5,7 @@ from suffice.families.categorical import Categorical
 from suffice.families.complement import Complement
 from suffice.families.family import Distribution, Family, LinearForm, Table
 from suffice.families.gaussian import Gaussian
+from suffice.families.mixture import Mixture
 from suffice.families.multinomial import Multinomial
 from suffice.families.poisson import Poisson
 
@@ -16,6 +17,7 @@ __all__ = [
     "Family",
     "Gaussian",
     "LinearForm",
+    "Mixture",
     "Multinomial",
     "Poisson",
     "Table",
