@@ -30,7 +30,7 @@ from suffice.errors import (
 )
 from suffice.naive_bayes import MixtureNB
 
-# -------------------------------------------------------------------------------------------------- problems
+# ------------------------------------------------------------------------------------------ problems
 
 
 def bumps(rng, n, centres=(0.0, 5.0), deviations=(1.0, 0.5), shares=(0.6, 0.4)):
@@ -76,7 +76,7 @@ def parameters(distribution, c=0, column=0):
     return share, mean[:, None], variance[:, None, None]
 
 
-# -------------------------------------------------------------------------------------------------- against the oracle
+# ------------------------------------------------------------------------------------------ against the oracle
 
 
 @pytest.mark.parametrize("components", [1, 2, 3])
@@ -143,7 +143,7 @@ def test_log_densities_of_a_block_are_the_direct_sums():
     assert_allclose(found.log_density(rows)[:, 0], expected, rtol=1e-11, atol=1e-13)
 
 
-# -------------------------------------------------------------------------------------------------- against scikit-learn
+# ------------------------------------------------------------------------------------------ against scikit-learn
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -171,7 +171,7 @@ def test_tol_means_what_it_means_to_scikit_learn():
         assert abs(ours.score.item() - theirs.score(x)) < 5 * tol
 
 
-# -------------------------------------------------------------------------------------------------- closed forms
+# ------------------------------------------------------------------------------------------ closed forms
 
 
 def test_one_component_is_one_gaussian():
@@ -215,7 +215,7 @@ def test_units_and_offsets_change_nothing(joint):
             assert_allclose(parameters(moved, 0, column)[2] / factor / factor, covariance, rtol=1e-5)
 
 
-# -------------------------------------------------------------------------------------------------- the algebra
+# ------------------------------------------------------------------------------------------ the algebra
 
 
 JOINT = pytest.mark.parametrize("joint", [False, True])
@@ -275,7 +275,7 @@ def test_leaving_one_out_is_refitting_without_the_row(joint):
         assert_allclose(found[i], estimated(family, x[rest], y[rest]).log_density(x[i : i + 1])[0], rtol=1e-10)
 
 
-# -------------------------------------------------------------------------------------------------- the likelihood rises
+# ------------------------------------------------------------------------------------------ the likelihood rises
 
 numbers = st.one_of(st.integers(-3, 3).map(float), st.floats(-50, 50, width=32))
 
@@ -319,7 +319,7 @@ def test_further_starts_never_do_worse(joint):
     assert (scores[2] >= scores[1]).all()
 
 
-# -------------------------------------------------------------------------------------------------- how many
+# ------------------------------------------------------------------------------------------ how many
 
 
 @pytest.mark.parametrize("true", [1, 2, 3])
@@ -346,7 +346,7 @@ def test_bic_is_schwarzs_criterion():
     assert chosen.score.item() == scores[int(np.argmin(costs))]
 
 
-# -------------------------------------------------------------------------------------------------- degenerate cases
+# ------------------------------------------------------------------------------------------ degenerate cases
 
 
 @JOINT
@@ -445,7 +445,7 @@ def test_weights_of_any_size_are_shares(joint):
         same(a, b, rtol=1e-8)
 
 
-# -------------------------------------------------------------------------------------------------- gaps in a block
+# ------------------------------------------------------------------------------------------ gaps in a block
 
 
 def test_a_gap_in_a_block_is_integrated_out_exactly():
@@ -474,7 +474,7 @@ def test_rows_with_gaps_teach_a_block():
     assert_allclose(mean, [[0, 1], [4, -1]], atol=0.15)
 
 
-# -------------------------------------------------------------------------------------------------- the distribution
+# ------------------------------------------------------------------------------------------ the distribution
 
 
 @JOINT
@@ -516,7 +516,7 @@ def test_tables_parameters_and_the_missing_linear_form():
             model.linear()
 
 
-# -------------------------------------------------------------------------------------------------- options
+# ------------------------------------------------------------------------------------------ options
 
 
 def test_stopping_early_warns_of_where():
@@ -573,7 +573,7 @@ def test_a_limit_bounds_what_is_kept_and_hardly_changes_the_mixture():
         statistics - family.summarize(x[:1] + 0.123, [0.0])
 
 
-# -------------------------------------------------------------------------------------------------- the estimator
+# ------------------------------------------------------------------------------------------ the estimator
 
 
 def test_attributes_are_the_mixtures():
