@@ -72,8 +72,8 @@ def fit_mixtures(settings: Settings, known: tuple[Any, Any]) -> Measurement:
         for row, part in zip(their_mixtures(X, y), parts, strict=True)
     ]
     gain = mixtures.score - np.array(likelihoods)  # type: ignore[attr-defined]  # a mixture has a score
-    if gain.mean() < -TOLERANCE or gain.min() < -0.05:
-        raise AnswersDifferError(f"a mean log-likelihood lower by {-gain.mean():.3g}, in one column {-gain.min():.3g}")
+    if gain.mean() < -TOLERANCE:  # of single columns either side may find the better optimum
+        raise AnswersDifferError(f"by a mean log-likelihood that is lower by {-gain.mean():.3g}")
     agreement = {"mean_gain": float(gain.mean()), "least_gain": float(gain.min()), "most_gain": float(gain.max())}
     return versus(Task(partial(our_mixtures, X, y)), Task(partial(their_mixtures, X, y)), settings, agreement)
 
