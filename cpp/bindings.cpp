@@ -247,11 +247,11 @@ void bind_mixture_log_density(nb::module_& m) {
 void bind_mixture_fit(nb::module_& m) {
     m.def(
         "mixture_fit",
-        [](Vector<double> value, Vector<double> weight, Vector<Index> start, Vector<double> resolution, bool select,
+        [](Vector<double> value, Vector<double> weight, Vector<Index> start, Vector<double> point, bool select,
            double tol, Index max_iter, double floor, Table uniform, Out<double> share, Out<double> mean,
            Out<double> variance, Out<Index> used, Out<Index> steps, Out<bool> converged, Out<double> score,
            std::optional<Out<double>> trace) {
-            const Index tasks = Index(resolution.size()), components = Index(uniform.shape(1));
+            const Index tasks = Index(point.size()), components = Index(uniform.shape(1));
             require(Index(start.size()) == tasks + 1 && components > 0, "one start per task and one past the end");
             require(weight.size() == value.size() && start(tasks) <= Index(value.size()), "one weight per value");
             for (const auto& table : {share, mean, variance}) require_size(table, tasks * components);
@@ -263,9 +263,9 @@ void bind_mixture_fit(nb::module_& m) {
             MixtureResult out{share.data(), mean.data(),      variance.data(), used.data(),
                               steps.data(), converged.data(), score.data(),    trace ? trace->data() : nullptr};
             nb::gil_scoped_release release;
-            mixture_fit(value.data(), weight.data(), start.data(), tasks, resolution.data(), options, out);
+            mixture_fit(value.data(), weight.data(), start.data(), tasks, point.data(), options, out);
         },
-        "value"_a.noconvert(), "weight"_a.noconvert(), "start"_a.noconvert(), "resolution"_a.noconvert(), "select"_a,
+        "value"_a.noconvert(), "weight"_a.noconvert(), "start"_a.noconvert(), "point"_a.noconvert(), "select"_a,
         "tol"_a, "max_iter"_a, "floor"_a, "uniform"_a.noconvert(), "share"_a.noconvert(), "mean"_a.noconvert(),
         "variance"_a.noconvert(), "used"_a.noconvert(), "steps"_a.noconvert(), "converged"_a.noconvert(), "score"_a.noconvert(),
         "trace"_a.noconvert().none());

@@ -99,8 +99,9 @@ Index gaussian_leave_one_out(Matrix<T> x, Rows rows, double smoothing, const dou
                              const double* mean, const double* squares, double* out);
 
 // mixture.cpp: Gaussian mixtures of one dimension by EM, one task for each class and column. Task t's points are
-// start[t] .. start[t+1]-1, ascending and distinct; resolution[t] is the least variance. A task starts from quantiles
-// and, `draws` times more, from centres drawn by the numbers `uniform` (draws, components); the likeliest run counts.
+// start[t] .. start[t+1]-1, ascending and distinct; where they are all one to floating point, the variance is point[t].
+// A task starts from quantiles and, `draws` times more, from centres drawn by the numbers `uniform` (draws, components);
+// the likeliest run counts. No variance is below `floor` times that of the points.
 // `select` chooses 1 .. components by BIC. Results are (tasks, components), `used` of them, by ascending mean;
 // `steps` were taken, `score` is the mean log-likelihood, `trace` (tasks, max_iter + 1) that before each step and at the end, or null.
 struct MixtureOptions {
@@ -118,7 +119,7 @@ struct MixtureResult {
     bool* converged;
     double *score, *trace;
 };
-void mixture_fit(const double* value, const double* weight, const Index* start, Index tasks, const double* resolution,
+void mixture_fit(const double* value, const double* weight, const Index* start, Index tasks, const double* point,
                  MixtureOptions options, MixtureResult out);
 
 // mixture_log_density.cpp: out[i, c] = Σ_j log Σ_k exp(log_norm_cjk - ½ ((x_ij - mean_cjk) precision_cjk)²) over the first

@@ -14,7 +14,7 @@ namespace {
 
 constexpr Index block = 256;  // points whose responsibilities are in cache together
 constexpr double log_2pi = 1.8378770664093453;
-constexpr double no_share = 1e-12;  // a component of a smaller share than this is dropped
+constexpr double no_share = 1e-100;  // a component of a smaller share than this is dropped
 
 struct Components {
     std::vector<double> share, mean, variance;
@@ -85,8 +85,11 @@ namespace {
 // One class and column: standardized points in ascending order, and what there is to find out about them.
 class Task {
 public:
-    Task(const double* value, const double* weight, Index n, double resolution, double least_share)
+    Task(const double* value, const double* weight, Index n, double point, double least_share)
         : w_(weight), n_(n), weight_(0) {
+        // The smallest difference that numbers of this size can show.
+        const double size = std::max(std::abs(value[0]), std::abs(value[n - 1])) * std::numeric_limits<double>::epsilon();
+        resolution = std::max(size * size, 1e-300);
         const double pivot = value[n / 2];
         double first = 0, second = 0, rest = 0;
         for (Index i = 0; i < n; ++i) weight_ += w_[i], first += w_[i] * (value[i] - pivot);
@@ -99,7 +102,7 @@ public:
         variance = second / weight_ - rest * rest;
         constant = n < 2 || !(variance > resolution);
         if (constant) {
-            variance = resolution;
+            variance = point;
             return;
         }
         floor_ = std::max(least_share, resolution / variance);
@@ -163,7 +166,7 @@ public:
     Index size() const { return n_; }
     double weight() const { return weight_; }
 
-    double mean, variance, scale = 1;
+    double mean, variance, resolution, scale = 1;
     bool constant;
 
 private:
@@ -247,7 +250,7 @@ Task::Run best_run(Task& task, const MixtureOptions& options) {
 
 }  // namespace
 
-void mixture_fit(const double* value, const double* weight, const Index* start, Index tasks, const double* resolution,
+void mixture_fit(const double* value, const double* weight, const Index* start, Index tasks, const double* point,
                  MixtureOptions options, MixtureResult out) {
     const Index k = options.components;
     const Index points = start[tasks] - start[0];
@@ -257,7 +260,7 @@ void mixture_fit(const double* value, const double* weight, const Index* start, 
             out.share[t * k + c] = 0, out.mean[t * k + c] = 0, out.variance[t * k + c] = 1;
         const Index n = start[t + 1] - start[t];
         if (!n) return;
-        Task task(value + start[t], weight + start[t], n, resolution[t], options.floor);
+        Task task(value + start[t], weight + start[t], n, point[t], options.floor);
         if (task.constant) {
             out.used[t] = 1, out.steps[t] = 1;
             out.share[t * k] = 1, out.mean[t * k] = task.mean, out.variance[t * k] = task.variance;
@@ -274,7 +277,7 @@ void mixture_fit(const double* value, const double* weight, const Index* start, 
         for (Index c = 0; c < found.size(); ++c) {
             out.share[t * k + c] = found.share[order[c]];
             out.mean[t * k + c] = task.mean + task.scale * found.mean[order[c]];
-            out.variance[t * k + c] = std::max(task.variance * found.variance[order[c]], resolution[t]);
+            out.variance[t * k + c] = std::max(task.variance * found.variance[order[c]], task.resolution);
         }
         out.used[t] = found.size(), out.steps[t] = Index(run.trace.size()) - 1, out.converged[t] = run.converged;
         out.score[t] = run.score() - std::log(task.scale);

@@ -37,7 +37,7 @@ def mixture_fit(
     value: Any,
     weight: Any,
     start: Any,
-    resolution: Any,
+    point: Any,
     select: bool,
     tol: float,
     max_iter: int,

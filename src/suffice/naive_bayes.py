@@ -633,7 +633,7 @@ class MixtureNB(GenerativeClassifier):
     n_init : int, default=1
         Starts, of which the likeliest result counts: one from quantiles, the others drawn (k-means++).
     floor : float, default=1e-6
-        Least variance of a component, in units of the variance of the column in the class: from 1e-12 to 1.
+        Least variance of a component, in units of the variance of the column in the class: from 1e-10 to 1.
     random_state : int, RandomState instance or None, default=0
         Draws the starts after the first.
     limit : int, default=None
@@ -679,7 +679,7 @@ class MixtureNB(GenerativeClassifier):
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "n_init": [Interval(Integral, 1, None, closed="left")],
-        "floor": [Interval(Real, 1e-12, 1, closed="both")],
+        "floor": [Interval(Real, 1e-10, 1, closed="both")],
         "random_state": ["random_state"],
         "limit": [None, Interval(Integral, 1, None, closed="left")],
         "priors": ["array-like", None],

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from suffice.tables import Array
 
-NO_SHARE = 1e-12  # a component of a smaller share than this is dropped
+NO_SHARE = 1e-100  # a component of a smaller share than this is dropped
 FARTHEST = 1e300  # squared distances beyond it count as it: a log-density stays finite
 Groups = list[tuple[Any, NDArray[np.bool_]]]
 
@@ -28,33 +28,32 @@ class Components:
     mean: Array
     covariance: Array
 
+    def whitening(self, seen: NDArray[np.bool_]) -> Array:
+        """W_k with Wᵀ W the inverse of the covariance of the columns `seen`, (k, seen, seen), lower triangles."""
+        # Multiplying by small inverses, for BLAS solves small systems of many right-hand sides slowly.
+        return np.linalg.inv(np.linalg.cholesky(self.covariance[:, seen][:, :, seen]))
+
     def log_terms(self, x: Array, seen: NDArray[np.bool_]) -> Array:
         """Log π_k + log N(x; μ_k, Σ_k) of rows that show the columns `seen`, (rows, k)."""
-        from scipy.linalg import solve_triangular
-
         out = np.empty((len(x), len(self.share)))
-        for k, (mean, covariance) in enumerate(zip(self.mean, self.covariance, strict=True)):
-            lower = np.linalg.cholesky(covariance[np.ix_(seen, seen)])
+        shown = x[:, seen]
+        for k, white in enumerate(self.whitening(seen)):
             with np.errstate(over="ignore", invalid="ignore"):  # far outside, distances overflow
-                white = solve_triangular(lower, (x[:, seen] - mean[seen]).T, lower=True, check_finite=False)
-                squared = np.fmin((white * white).sum(axis=0), FARTHEST)
-            out[:, k] = -0.5 * (squared + seen.sum() * np.log(2 * np.pi)) - np.log(np.diag(lower)).sum()
+                distance = (shown - self.mean[k, seen]) @ white.T
+                squared = np.fmin((distance * distance).sum(axis=1), FARTHEST)
+            out[:, k] = np.log(np.diag(white)).sum() - 0.5 * (squared + seen.sum() * np.log(2 * np.pi))
         return out + np.log(self.share)
 
-    def deviations(self, k: int, x: Array, seen: NDArray[np.bool_]) -> tuple[Array, Array]:
-        """E[x − μ_k] given what rows show, (rows, columns), and the covariance of what they do not show."""
-        from scipy.linalg import cho_solve
-
-        out, rest = np.zeros(x.shape), np.zeros(self.covariance[k].shape)
-        out[:, seen] = x[:, seen] - self.mean[k][seen]
-        if not seen.all():
-            covariance = self.covariance[k]
-            lower = np.linalg.cholesky(covariance[np.ix_(seen, seen)])
-            gain = cho_solve((lower, True), covariance[np.ix_(seen, ~seen)])
-            out[:, ~seen] = out[:, seen] @ gain
-            left = covariance[np.ix_(~seen, ~seen)] - covariance[np.ix_(~seen, seen)] @ gain
-            rest[np.ix_(~seen, ~seen)] = left
-        return out, rest
+    def deviations(self, x: Array, seen: NDArray[np.bool_]) -> Iterator[tuple[Array, Array]]:
+        """For each k: E[x − μ_k] given what rows show, (rows, columns), and the covariance of what they do not."""
+        for k, white in enumerate(self.whitening(seen)):
+            out, rest = np.zeros(x.shape), np.zeros(self.covariance[k].shape)
+            out[:, seen] = x[:, seen] - self.mean[k, seen]
+            if not seen.all():
+                across = white @ self.covariance[k][np.ix_(seen, ~seen)]
+                out[:, ~seen] = out[:, seen] @ (white.T @ across)
+                rest[np.ix_(~seen, ~seen)] = self.covariance[k][np.ix_(~seen, ~seen)] - across.T @ across
+            yield out, rest
 
 
 class Run(NamedTuple):
@@ -143,8 +142,7 @@ def step(x: Array, weight: Array, groups: Groups, found: Components, floor: floa
         logs, shares = log_sum(found.log_terms(part, seen))
         score += float(w @ logs)
         shares *= w[:, None]
-        for g in range(k):
-            deviation, rest = found.deviations(g, part, seen)
+        for g, (deviation, rest) in enumerate(found.deviations(part, seen)):
             heavy = shares[:, g].sum()
             n[g] += heavy
             first[g] += shares[:, g] @ deviation

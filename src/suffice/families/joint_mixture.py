@@ -41,8 +41,8 @@ class JointMixtureDistribution(Distribution):
                 continue
             for c, own in enumerate(self.components):
                 shares = log_sum(own.log_terms(x[rows], seen))[1]
-                means = [own.mean[k] + own.deviations(k, x[rows], seen)[0] for k in range(len(own.share))]
-                filled = sum(shares[:, k : k + 1] * mean for k, mean in enumerate(means))
+                moved = enumerate(own.deviations(x[rows], seen))
+                filled = sum(shares[:, k : k + 1] * (own.mean[k] + deviation) for k, (deviation, _) in moved)
                 out[rows, c] = np.where(seen, x[rows], filled)
         return out
 

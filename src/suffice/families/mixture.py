@@ -37,7 +37,7 @@ class Mixture(Family[Sample]):
 
     No variance (for `joint`: no eigenvalue of a covariance, every column in units of its deviation) falls below
     `floor` times the variance of the class. Raising it is the exact constrained maximum, so no step lowers the
-    likelihood. A component whose share falls below 1e-12 is dropped. A class of fewer distinct points than
+    likelihood. A component whose share falls below 1e-100 is dropped. A class of fewer distinct points than
     `components` has as many components as points; one of a single point, or of a constant column, a point
     mass, as wide as floating point resolves. A class that shows nothing of a column takes the mixture of all
     classes; a column that nobody shows anything of says nothing.
@@ -77,8 +77,8 @@ class Mixture(Family[Sample]):
             raise InvalidOptionError(f"Mixture: select must be None or 'bic', found {self.select!r}")
         if not 0 <= self.tol < np.inf:
             raise InvalidOptionError(f"Mixture: tol must be finite and ≥ 0, found {self.tol}")
-        if not 1e-12 <= self.floor <= 1:
-            raise InvalidOptionError(f"Mixture: floor must lie between 1e-12 and 1, found {self.floor}")
+        if not 1e-10 <= self.floor <= 1:
+            raise InvalidOptionError(f"Mixture: floor must lie between 1e-10 and 1, found {self.floor}")
         if self.limit is not None and self.limit < 1:
             raise InvalidOptionError(f"Mixture: limit must be ≥ 1 or None, found {self.limit}")
 
@@ -173,9 +173,9 @@ class Mixture(Family[Sample]):
             nothing = Components(np.ones(1), np.zeros((1, width)), np.eye(width)[None])
             return Run(nothing, np.zeros(1), converged=True)
         (n, mean, variance), (n_all, mean_all, variance_all) = (_column_moments(*points) for points in (own, whole))
-        least = resolution(whole[0]) / self.floor
-        mean = np.where(n > 0, mean, mean_all)
-        variance = np.where(n_all > 0, np.maximum(np.where(n > 0, variance, variance_all), least), 1.0)
+        mean, variance = np.where(n > 0, mean, mean_all), np.where(n > 0, variance, variance_all)
+        least = np.where(variance > resolution(x), resolution(x), resolution(whole[0])) / self.floor
+        variance = np.where(n_all > 0, np.maximum(variance, least), 1.0)
         scale = np.sqrt(variance)
         run = likeliest((x - mean) / scale, weight, self._uniform(), self.select, self.tol, self.max_iter, self.floor)
         return run.rescaled(mean, scale, float(weight @ (~np.isnan(x) @ np.log(scale)) / weight.sum()))
