@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
+import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -281,7 +282,7 @@ numbers = st.one_of(st.integers(-3, 3).map(float), st.floats(-50, 50, width=32))
 
 
 @given(
-    st.lists(st.tuples(numbers, st.sampled_from([0.5, 1.0, 3.0])), min_size=1, max_size=25),
+    st.lists(st.tuples(numbers, st.sampled_from([1e-6, 0.5, 1.0, 3.0, 1e6])), min_size=1, max_size=25),
     st.integers(1, 4),
     st.sampled_from([0.0, 1e8]),
     st.integers(1, 2),
@@ -425,6 +426,15 @@ def test_log_densities_are_finite_far_outside_and_never_nan(joint):
     assert_allclose(found.log_density(far)[-1], 0.0, atol=1e-15)
     with pytest.raises(InvalidDataError, match="Found inf in row 0, column 1"):
         found.log_density(np.array([[1.0, np.inf]]))
+
+
+@JOINT
+def test_sparse_rows_are_dense_ones(joint):
+    rng = np.random.default_rng(32)
+    x, y = np.where(rng.random((60, 2)) < 0.3, 0.0, block(rng, 60)), np.arange(60) % 2
+    family, sparse = sf.Mixture(2, joint=joint), scipy.sparse.csr_matrix(x)
+    model = sf.Model.fit(sparse, y, family)
+    assert_array_equal(model.log_joint(sparse), sf.Model.fit(x, y, family).log_joint(x))
 
 
 @JOINT

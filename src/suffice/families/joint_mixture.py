@@ -11,7 +11,7 @@ import numpy as np
 from suffice.errors import NoLinearFormError
 from suffice.families.expectation_maximization import Components, by_gaps, log_sum
 from suffice.families.family import Distribution, Table
-from suffice.tables import Array, Codes, Values, refuse_infinite
+from suffice.tables import Array, Codes, Values, as_dense, refuse_infinite
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,10 @@ class JointMixtureDistribution(Distribution):
     components: tuple[Components, ...]
     width: int
     score: Array
+
+    def read(self, x: Any) -> Any:
+        """Bring columns into a dense matrix."""
+        return as_dense(x)
 
     def log_density(self, x: Any) -> Array:
         """Log p(x | y) of every row under every class, (rows, classes); what is missing is integrated out."""

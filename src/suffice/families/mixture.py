@@ -18,7 +18,7 @@ from suffice.families.expectation_maximization import Components, Run, likeliest
 from suffice.families.family import DEFAULT, Default, Distribution, Family, Table
 from suffice.families.joint_mixture import JointMixtureDistribution
 from suffice.statistics import ByClass, Points, Sample
-from suffice.tables import Array, Codes, Values, refuse_at
+from suffice.tables import Array, Codes, Values, as_dense, refuse_at
 
 LARGEST = 1e150  # of a value: its square still fits
 
@@ -86,6 +86,10 @@ class Mixture(Family[Sample]):
     def reading(self) -> dict[str, Any]:
         """Whether rows are kept whole, and how many of them."""
         return {"joint": self.joint, "limit": self.limit}
+
+    def read(self, x: Any) -> Any:
+        """Bring columns into a dense matrix."""
+        return as_dense(x)
 
     def summarize(self, x: Any, y: Any, weight: Any = None, onto: ByClass[Sample] | None = None) -> ByClass[Sample]:
         """Keep the values of rows by their labels."""
@@ -246,6 +250,10 @@ class MixtureDistribution(Distribution):
     used: NDArray[np.int64]
     steps: NDArray[np.int64]
     score: Array
+
+    def read(self, x: Any) -> Any:
+        """Bring columns into a dense matrix."""
+        return as_dense(x)
 
     @cached_property
     def _kernel_tables(self) -> tuple[Array, Array, Array, NDArray[np.int64]]:
