@@ -27,6 +27,18 @@ def gaussian(rows: int, columns: int, classes: int, seed: int = 0) -> tuple[Arra
     return X, y
 
 
+def bumps(rows: int, columns: int, components: int, classes: int, seed: int = 0) -> tuple[Array, Array]:
+    """Draw labels, and every entry from one of several Gaussians of its label and column."""
+    rng = np.random.default_rng(seed)
+    y = _labels(rng, rows, classes)
+    shape = (classes, columns, components)
+    centres, spreads = rng.normal(scale=3.0, size=shape), rng.uniform(0.4, 1.5, size=shape)
+    below = rng.dirichlet(np.full(components, 3.0), size=shape[:2]).cumsum(axis=2)[y, :, :-1]
+    which = (rng.random((rows, columns, 1)) > below).sum(axis=2)
+    at = (y[:, None], np.arange(columns), which)
+    return rng.normal(centres[at], spreads[at]), y
+
+
 def with_missing(X: Array, share: float, seed: int = 0) -> Array:
     """Copy a matrix, replacing a share of its entries by NaN."""
     rng = np.random.default_rng(seed)

@@ -297,6 +297,51 @@ void bind_posterior(nb::module_& m) {
         "scores"_a.noconvert(), "added"_a.noconvert(), "fallback"_a.noconvert(), "as_log"_a, "out"_a.noconvert());
 }
 
+template <class T>
+void bind_mixture_log_density(nb::module_& m) {
+    m.def(
+        "mixture_log_density",
+        [](Dense<T> x, Table log_norm, Table mean, Table precision, Vector<Index> used, Index classes, Out<double> out) {
+            Matrix<T> mx = matrix(x);
+            require(Index(used.size()) == classes * mx.cols, "one number of components per class and column");
+            for (const auto& table : {log_norm, mean, precision})
+                require(table.shape(0) == used.size() && table.shape(1) == mean.shape(1), "parameter shapes");
+            require_size(out, mx.rows * classes);
+            MixtureTables tables{log_norm.data(), mean.data(), precision.data(), used.data(), classes, Index(mean.shape(1))};
+            nb::gil_scoped_release release;
+            return mixture_log_density(mx, tables, out.data());
+        },
+        "x"_a.noconvert(), "log_norm"_a.noconvert(), "mean"_a.noconvert(), "precision"_a.noconvert(),
+        "used"_a.noconvert(), "classes"_a, "out"_a.noconvert());
+}
+
+void bind_mixture_fit(nb::module_& m) {
+    m.def(
+        "mixture_fit",
+        [](Vector<double> value, Vector<double> weight, Vector<Index> start, Vector<double> point, bool select,
+           double tol, Index max_iter, double floor, Table uniform, Out<double> share, Out<double> mean,
+           Out<double> variance, Out<Index> used, Out<Index> steps, Out<bool> converged, Out<double> score,
+           std::optional<Out<double>> trace) {
+            const Index tasks = Index(point.size()), components = Index(uniform.shape(1));
+            require(Index(start.size()) == tasks + 1 && components > 0, "one start per task and one past the end");
+            require(weight.size() == value.size() && start(tasks) <= Index(value.size()), "one weight per value");
+            for (const auto& table : {share, mean, variance}) require_size(table, tasks * components);
+            require_size(score, tasks);
+            for (const auto& number : {used, steps}) require(Index(number.size()) == tasks, "output size");
+            require(Index(converged.size()) == tasks, "output size");
+            if (trace) require_size(*trace, tasks * (max_iter + 1));
+            MixtureOptions options{components, select, tol, max_iter, floor, Index(uniform.shape(0)), uniform.data()};
+            MixtureResult out{share.data(), mean.data(),      variance.data(), used.data(),
+                              steps.data(), converged.data(), score.data(),    trace ? trace->data() : nullptr};
+            nb::gil_scoped_release release;
+            mixture_fit(value.data(), weight.data(), start.data(), tasks, point.data(), options, out);
+        },
+        "value"_a.noconvert(), "weight"_a.noconvert(), "start"_a.noconvert(), "point"_a.noconvert(), "select"_a,
+        "tol"_a, "max_iter"_a, "floor"_a, "uniform"_a.noconvert(), "share"_a.noconvert(), "mean"_a.noconvert(),
+        "variance"_a.noconvert(), "used"_a.noconvert(), "steps"_a.noconvert(), "converged"_a.noconvert(), "score"_a.noconvert(),
+        "trace"_a.noconvert().none());
+}
+
 }  // namespace
 
 NB_MODULE(_core, m) {
@@ -337,6 +382,9 @@ NB_MODULE(_core, m) {
             class_weights(r, Index(codes.size()), out.data());
         },
         "codes"_a.noconvert(), "classes"_a, "weight"_a.noconvert().none(), "out"_a.noconvert());
+    bind_mixture_fit(m);
+    bind_mixture_log_density<double>(m);
+    bind_mixture_log_density<float>(m);
     bind_posterior<double>(m);
     bind_posterior<float>(m);
     m.def(

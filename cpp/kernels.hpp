@@ -117,6 +117,40 @@ Index multivariate_log_density(Matrix<T> x, const double* mean, const double* wh
 void gaussian_gaps(const double* x, Index rows, Index d, const double* mean, const double* covariance, Index classes,
                    const double* weight, double* log_density, double* peak, double* filled, double* spread);
 
+// mixture.cpp: Gaussian mixtures of one dimension by EM, one task for each class and column. Task t's points are
+// start[t] .. start[t+1]-1, ascending and distinct; where they are all one to floating point, the variance is point[t].
+// A task starts from quantiles and, `draws` times more, from centres drawn by the numbers `uniform` (draws, components);
+// the likeliest run counts. No variance is below `floor` times that of the points.
+// `select` chooses 1 .. components by BIC. Results are (tasks, components), `used` of them, by ascending mean;
+// `steps` were taken, `score` is the mean log-likelihood, `trace` (tasks, max_iter + 1) that before each step and at the end, or null.
+struct MixtureOptions {
+    Index components;
+    bool select;
+    double tol;
+    Index max_iter;
+    double floor;
+    Index draws;
+    const double* uniform;
+};
+struct MixtureResult {
+    double *share, *mean, *variance;
+    Index *used, *steps;
+    bool* converged;
+    double *score, *trace;
+};
+void mixture_fit(const double* value, const double* weight, const Index* start, Index tasks, const double* point,
+                 MixtureOptions options, MixtureResult out);
+
+// mixture_log_density.cpp: out[i, c] = Σ_j log Σ_k exp(log_norm_cjk - ½ ((x_ij - mean_cjk) precision_cjk)²) over the first
+// used_cj components, missing entries and columns without components left out. Squared distances end at 1e300.
+struct MixtureTables {
+    const double *log_norm, *mean, *precision;
+    const Index* used;
+    Index classes, components;
+};
+template <class T>
+Index mixture_log_density(Matrix<T> x, MixtureTables tables, double* out);
+
 // sparse_scores.cpp: out[i, c] = intercept[c] + Σ_j x_ij coef[j, c], a missing entry adding
 // -absent[j, c] (its share of the intercept). coef and absent are (cols, stride), absent may be null.
 template <class T, class I>

@@ -286,6 +286,58 @@ def gaussian(x, y, weight, labels, learn="mean", prior=None, variance="class", v
     return Fitted({"mean": mean, name: spread}, naive(labels, columns, term))
 
 
+# ------------------------------------------------------------------------------------------------ mixtures
+
+
+def mixture_terms(row, share, mean, covariance) -> np.ndarray:
+    """log π_k + log N of the entries of one row that are there, for every component."""
+    seen = ~np.isnan(row)
+    out = np.log(np.asarray(share, float))
+    for k in range(len(share)):
+        if seen.any():
+            known = np.ix_(seen, seen)
+            out[k] += stats.multivariate_normal.logpdf(row[seen], mean[k][seen], covariance[k][known])
+    return out
+
+
+def mixture_log_likelihood(x, weight, share, mean, covariance) -> float:
+    """The weighted mean of log p(row)."""
+    each = [logsumexp(mixture_terms(row, share, mean, covariance)) for row in x]
+    return float(np.average(each, weights=weight))
+
+
+def mixture_step(x, weight, share, mean, covariance, floor, unit):
+    """One step of EM, row by row; no eigenvalue of a covariance in units of `unit` falls below `floor`."""
+    k, d = mean.shape
+    n, first, second = np.zeros(k), np.zeros((k, d)), np.zeros((k, d, d))
+    responsibility, filled, rest = [], [], []
+    for row in x:
+        terms = mixture_terms(row, share, mean, covariance)
+        responsibility.append(np.exp(terms - logsumexp(terms)))
+        seen = ~np.isnan(row)
+        expected, uncertain = np.tile(row, (k, 1)), np.zeros((k, d, d))
+        for g in range(k):
+            inverse = np.linalg.inv(covariance[g][np.ix_(seen, seen)])
+            gain = covariance[g][np.ix_(~seen, seen)] @ inverse
+            expected[g][~seen] = mean[g][~seen] + gain @ (row[seen] - mean[g][seen])
+            left = covariance[g][np.ix_(~seen, ~seen)] - gain @ covariance[g][np.ix_(seen, ~seen)]
+            uncertain[g][np.ix_(~seen, ~seen)] = left
+        filled.append(expected)
+        rest.append(uncertain)
+    for i in range(len(x)):
+        for g in range(k):
+            n[g] += weight[i] * responsibility[i][g]
+            first[g] += weight[i] * responsibility[i][g] * filled[i][g]
+    for g in range(k):
+        first[g] /= n[g]
+        for i in range(len(x)):
+            gone = filled[i][g] - first[g]
+            second[g] += weight[i] * responsibility[i][g] * (np.outer(gone, gone) + rest[i][g]) / n[g]
+        values, vectors = np.linalg.eigh(second[g] / np.outer(unit, unit))
+        second[g] = (vectors * np.maximum(values, floor)) @ vectors.T * np.outer(unit, unit)
+    return n / n.sum(), first, second
+
+
 # --------------------------------------------------------------------------------------------------- model
 
 

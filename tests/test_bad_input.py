@@ -8,7 +8,7 @@ from sklearn.exceptions import NotFittedError
 import suffice.naive_bayes as ours
 from suffice import InvalidDataError, NegativeValueError, SufficeError
 
-ALL = ["GaussianNB", "BernoulliNB", "MultinomialNB", "ComplementNB", "CategoricalNB", "PoissonNB"]
+ALL = ["GaussianNB", "BernoulliNB", "MultinomialNB", "ComplementNB", "CategoricalNB", "PoissonNB", "MixtureNB"]
 COUNTS = ["MultinomialNB", "ComplementNB", "PoissonNB"]
 
 X = np.array([[0.0, 1.0], [1.0, 2.0], [2.0, 0.0], [1.0, 1.0]])
@@ -160,14 +160,14 @@ def test_a_class_all_of_whose_entries_are_missing_keeps_its_prior(name):
     assert np.isfinite(model.predict_log_proba(X)).all()
 
 
-@pytest.mark.parametrize("name", ["GaussianNB", "BernoulliNB", *COUNTS])
+@pytest.mark.parametrize("name", ["GaussianNB", "MixtureNB", "BernoulliNB", *COUNTS])
 def test_objects_that_are_not_numbers_are_named(name):
     with pytest.raises((ValueError, TypeError), match=r"many|could not convert"):
         getattr(ours, name)().fit(np.array([[1, 2], [3, "many"]], object), ["a", "b"])
 
 
 def test_sparse_rows_are_refused_where_every_entry_counts():
-    for name in ("GaussianNB", "CategoricalNB"):
+    for name in ("GaussianNB", "MixtureNB", "CategoricalNB"):
         with pytest.raises(TypeError, match=r"(?i)sparse data was passed"):
             getattr(ours, name)().fit(scipy.sparse.csr_matrix(X), Y)
 
@@ -182,8 +182,9 @@ def test_infinite_values_in_sparse_rows_are_refused_where_they_stand():
 
 
 def test_values_whose_squares_overflow_are_refused():
-    with pytest.raises(InvalidDataError, match="Column 1 holds a value too large"):
-        ours.GaussianNB().fit(with_entry(1e200), Y)
+    for name in ("GaussianNB", "MixtureNB"):
+        with pytest.raises(InvalidDataError, match="Column 1 holds a value too large"):
+            getattr(ours, name)().fit(with_entry(1e200), Y)
 
 
 def test_truths_outside_zero_and_one_are_refused_without_a_threshold():

@@ -4,23 +4,32 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
-from suffice.naive_bayes import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB, PoissonNB
+from suffice.naive_bayes import (
+    BernoulliNB,
+    CategoricalNB,
+    ComplementNB,
+    GaussianNB,
+    MixtureNB,
+    MultinomialNB,
+    PoissonNB,
+)
+
+ESTIMATORS = [
+    GaussianNB(),
+    BernoulliNB(),
+    MultinomialNB(),
+    ComplementNB(),
+    CategoricalNB(),
+    PoissonNB(),
+    MixtureNB(),
+    LinearDiscriminantAnalysis(),
+    LinearDiscriminantAnalysis(solver="eigen", shrinkage=0.1),
+    QuadraticDiscriminantAnalysis(reg_param=0.1),
+    QuadraticDiscriminantAnalysis(solver="eigen", shrinkage=0.1),
+]
 
 
 @pytest.mark.filterwarnings("default")
-@parametrize_with_checks(
-    [
-        GaussianNB(),
-        BernoulliNB(),
-        MultinomialNB(),
-        ComplementNB(),
-        CategoricalNB(),
-        PoissonNB(),
-        LinearDiscriminantAnalysis(),
-        LinearDiscriminantAnalysis(solver="eigen", shrinkage=0.1),
-        QuadraticDiscriminantAnalysis(reg_param=0.1),
-        QuadraticDiscriminantAnalysis(solver="eigen", shrinkage=0.1),
-    ]
-)
+@parametrize_with_checks(ESTIMATORS)
 def test_estimator_passes_scikit_learns_check(estimator, check):
     check(estimator)

@@ -47,6 +47,26 @@ def multivariate_log_density(x: Any, mean: Any, whitening: Any, out: Any, out_in
 def gaussian_gaps(
     x: Any, mean: Any, covariance: Any, weight: Any, log_density: Any, peak: Any, filled: Any, spread: Any
 ) -> None: ...
+def mixture_fit(
+    value: Any,
+    weight: Any,
+    start: Any,
+    point: Any,
+    select: bool,
+    tol: float,
+    max_iter: int,
+    floor: float,
+    uniform: Any,
+    share: Any,
+    mean: Any,
+    variance: Any,
+    used: Any,
+    steps: Any,
+    converged: Any,
+    score: Any,
+    trace: Any,
+) -> None: ...
+def mixture_log_density(x: Any, log_norm: Any, mean: Any, precision: Any, used: Any, classes: int, out: Any) -> int: ...
 def sparse_scores(
     data: Any,
     indices: Any,

@@ -86,5 +86,9 @@ class NoDistributionError(SufficeError, TypeError):
     """The model scores classes without a distribution of x, so x cannot be drawn from it."""
 
 
+class NotConvergedWarning(UserWarning):
+    """An iteration ended before it had settled: the answer is usable, but more steps would change it."""
+
+
 class ImpossibleRowWarning(UserWarning):
     """Some rows have probability zero under every class; they were given the class prior."""

@@ -14,17 +14,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils._param_validation import Interval
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_feature_names, _check_n_features, validate_data
 
 from suffice.errors import InvalidOptionError
 from suffice.estimator import GenerativeClassifier, read_only
-from suffice.families import Bernoulli, Categorical, Complement, Family, Gaussian, Multinomial, Poisson
+from suffice.families import Bernoulli, Categorical, Complement, Family, Gaussian, Mixture, Multinomial, Poisson
 from suffice.families.logarithms import log
 from suffice.priors import Beta, ClassPrior, Dirichlet, Gamma
 from suffice.tables import Array, Categories, Values, as_categories, is_table
 
-__all__ = ["BernoulliNB", "CategoricalNB", "ComplementNB", "GaussianNB", "MultinomialNB", "PoissonNB"]
+__all__ = ["BernoulliNB", "CategoricalNB", "ComplementNB", "GaussianNB", "MixtureNB", "MultinomialNB", "PoissonNB"]
 
 
 class GaussianNB(GenerativeClassifier):
@@ -610,3 +611,151 @@ def _object_rows(X: Any) -> Any:
     """A list of rows as an array, keeping strings, numbers and None what they are."""
     array = np.asarray(X)
     return np.asarray(X, dtype=object) if array.dtype.kind in "UO" else array
+
+
+class MixtureNB(GenerativeClassifier):
+    """Naive Bayes with a mixture of Gaussians for each column:  p(x | y) = Π_j Σ_k π_yjk N(x_j; μ_yjk, σ²_yjk).
+
+    The values are kept, each distinct one once, and the mixtures found by expectation-maximization (EM) when they
+    are first asked for: by a prediction or an attribute, which is then where a `NotConvergedWarning` comes from.
+    `leave_one_out` runs EM anew for every row.
+
+    Parameters
+    ----------
+    components : int, default=2
+        Gaussians for each class and column; fewer where a class has fewer distinct values.
+    select : {"bic"} or None, default=None
+        With "bic", choose 1 … `components` for each class and column by Schwarz's criterion.
+    tol : float, default=1e-3
+        EM ends when a step changes the mean log-likelihood of a row by less, as scikit-learn's GaussianMixture.
+    max_iter : int, default=100
+        Steps after which it ends anyway, with a warning.
+    n_init : int, default=1
+        Starts, of which the likeliest result counts: one from quantiles, the others drawn (k-means++).
+    floor : float, default=1e-6
+        Least variance of a component, in units of the variance of the column in the class: from 1e-10 to 1.
+    random_state : int, RandomState instance or None, default=0
+        Draws the starts after the first.
+    limit : int, default=None
+        Keep at most about so many values for each class and column, compressed ones; all by default.
+    priors : array-like of shape (n_classes,), default=None
+        Prior probabilities of the classes, instead of those of the data.
+
+    Attributes
+    ----------
+    class_count_ : ndarray of shape (n_classes,)
+        Weight of the rows of each class.
+    class_prior_ : ndarray of shape (n_classes,)
+        Probability of each class.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    means_ : ndarray of shape (n_classes, n_features, components)
+        μ, ascending; 0 where a component is not used.
+    n_components_ : ndarray of shape (n_classes, n_features)
+        How many components are used; 0 in a column without any value.
+    n_iter_ : ndarray of shape (n_classes, n_features)
+        Steps that EM took.
+    variances_ : ndarray of shape (n_classes, n_features, components)
+        σ²; 1 where a component is not used.
+    weights_ : ndarray of shape (n_classes, n_features, components)
+        π; 0 where a component is not used.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where they have names.
+
+    Examples
+    --------
+    >>> from suffice.naive_bayes import MixtureNB
+    >>> X = [[-4], [-3], [3], [4], [-1], [0], [0.5], [1]]
+    >>> clf = MixtureNB().fit(X, ["outside"] * 4 + ["inside"] * 4)
+    >>> clf.predict([[-3.4], [0.2], [3.2]])
+    array(['outside', 'inside', 'outside'], dtype='<U7')
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "components": [Interval(Integral, 1, None, closed="left")],
+        "select": [None, StrOptions({"bic"})],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "floor": [Interval(Real, 1e-10, 1, closed="both")],
+        "random_state": ["random_state"],
+        "limit": [None, Interval(Integral, 1, None, closed="left")],
+        "priors": ["array-like", None],
+    }
+    _accept_sparse: ClassVar[Any] = False
+
+    def __init__(
+        self,
+        *,
+        components: int = 2,
+        select: str | None = None,
+        tol: float = 1e-3,
+        max_iter: int = 100,
+        n_init: int = 1,
+        floor: float = 1e-6,
+        random_state: Any = 0,
+        limit: int | None = None,
+        priors: ArrayLike | None = None,
+    ):
+        self.components = components
+        self.select = select
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_init = n_init
+        self.floor = floor
+        self.random_state = random_state
+        self.limit = limit
+        self.priors = priors
+
+    def _family(self) -> Mixture:
+        seed = self.random_state
+        if not isinstance(seed, Integral):  # the family's options are frozen: draw a number for them
+            seed = check_random_state(seed).randint(np.iinfo(np.int32).max)
+        return Mixture(
+            self.components,
+            select=self.select,  # type: ignore[arg-type]  # checked by its constraint
+            tol=self.tol,
+            max_iter=self.max_iter,
+            n_init=self.n_init,
+            floor=self.floor,
+            random_state=int(seed),
+            limit=self.limit,
+        )
+
+    def _class_prior(self) -> ClassPrior:
+        return ClassPrior() if self.priors is None else ClassPrior(np.asarray(self.priors))
+
+    def _mixtures(self) -> Any:
+        return self._get_learned().model.distributions[0]
+
+    @property
+    def class_prior_(self) -> Array:
+        """Probability of each class."""
+        return np.exp(self._get_learned().model.log_prior)
+
+    @property
+    def weights_(self) -> Array:
+        """π, (classes, columns, components)."""
+        return read_only(self._mixtures().share)
+
+    @property
+    def means_(self) -> Array:
+        """μ, (classes, columns, components)."""
+        return read_only(self._mixtures().mean)
+
+    @property
+    def variances_(self) -> Array:
+        """σ², (classes, columns, components)."""
+        return read_only(self._mixtures().variance)
+
+    @property
+    def n_components_(self) -> NDArray[np.int64]:
+        """How many components are used, (classes, columns)."""
+        return self._mixtures().used.copy()
+
+    @property
+    def n_iter_(self) -> NDArray[np.int64]:
+        """Steps that EM took, (classes, columns)."""
+        return self._mixtures().steps.copy()

@@ -69,6 +69,12 @@ def as_matrix(x: Any) -> Any:
     return x
 
 
+def as_dense(x: Any) -> Any:
+    """Return `x` as a dense matrix of float32 or float64, a sparse one filled up with its zeros."""
+    x = as_matrix(x)
+    return x.toarray() if is_sparse(x) else x
+
+
 def _float_type(dtype: np.dtype[Any]) -> Any:
     return np.float32 if dtype == np.float32 else np.float64
 

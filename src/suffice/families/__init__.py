@@ -10,6 +10,7 @@ from suffice.families.gaussian import Gaussian
 from suffice.families.geometric import Geometric
 from suffice.families.joint_categorical import JointCategorical
 from suffice.families.log_normal import LogNormal
+from suffice.families.mixture import Mixture
 from suffice.families.multinomial import Multinomial
 from suffice.families.multivariate_gaussian import MultivariateGaussian
 from suffice.families.poisson import Poisson
@@ -27,6 +28,7 @@ __all__ = [
     "JointCategorical",
     "LinearForm",
     "LogNormal",
+    "Mixture",
     "Multinomial",
     "MultivariateGaussian",
     "Poisson",

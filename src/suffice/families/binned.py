@@ -15,7 +15,7 @@ from suffice.families.categorical import Categorical, CategoricalDistribution
 from suffice.families.family import Distribution, Family, Table
 from suffice.priors import Dirichlet
 from suffice.statistics import ByClass, Counts, Sample, Statistic
-from suffice.tables import Array, Categories, Codes, Values, as_matrix, is_sparse, refuse_infinite
+from suffice.tables import Array, Categories, Codes, Values, as_dense, refuse_infinite
 
 BINS = 10  # of columns cut by width or by quantiles, where nothing else is asked for
 
@@ -28,12 +28,6 @@ def cut(x: Any, edges: tuple[Array, ...]) -> Categories:
         out[:, j] = np.searchsorted(inner, x[:, j])
     out[np.isnan(x)] = np.nan
     return Categories(out, None)
-
-
-def dense(x: Any) -> Any:
-    """Columns as a dense matrix: zeros are values like any other."""
-    x = as_matrix(x)
-    return x.toarray() if is_sparse(x) else x
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -112,7 +106,7 @@ class Binned(Family[Any]):
 
     def read(self, x: Any) -> Any:
         """Bring columns into a dense matrix."""
-        return dense(x)
+        return as_dense(x)
 
     def summarize(self, x: Any, y: Any, weight: Any = None, onto: ByClass[Any] | None = None) -> ByClass[Any]:
         """Count the bins of rows by their labels, or keep the values where the edges are not known yet."""
@@ -211,7 +205,7 @@ class BinnedDistribution(Distribution):
 
     def read(self, x: Any) -> Any:
         """Bring columns into a dense matrix."""
-        return dense(x)
+        return as_dense(x)
 
     def log_density(self, x: Any) -> Array:
         """Log of the probability of each row's bins under every class, (rows, classes)."""

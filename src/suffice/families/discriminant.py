@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from suffice.errors import SingularCovarianceError
 from suffice.families.covariance import as_scatter, diagonals, raised
-from suffice.families.family import Distribution
+from suffice.families.family import Distribution, resolution
 from suffice.families.multivariate_gaussian import MultivariateGaussian, MultivariateGaussianDistribution
 from suffice.statistics import Sample, Scatter
 from suffice.tables import Array, Codes
@@ -36,7 +36,7 @@ class LinearDiscriminant(MultivariateGaussian):
         """Means and covariance, and what the solver makes of them."""
         statistic = self.complete(statistic)
         mean, covariance = self.point(statistic)
-        positive = raised(covariance, self.least(mean), self.floor)
+        positive = raised(covariance, resolution(mean), self.floor)
         scatter = as_scatter(statistic)
         priors = scatter.weight / scatter.weight.sum() if self.priors is None else np.asarray(self.priors)
         if self.solver == "svd":

@@ -124,13 +124,15 @@ class Family(Options, ABC, Generic[S]):
     learn: Learn | None = None
 
     kind: ClassVar[type[Statistic]]
-    weak_prior: ClassVar[Any]  # what a bare family uses
+    weak_prior: ClassVar[Any]  # what a bare family uses; None: it takes no prior
 
     def __post_init__(self) -> None:
         name = type(self).__name__
         if self.learn is not None and self.learn not in get_args(Learn):
             raise InvalidOptionError(f"{name}: learn must be one of {get_args(Learn)}, found {self.learn!r}")
         prior = self.prior
+        if self.weak_prior is None and (not (prior is DEFAULT or prior is None) or self.learn not in (None, "mle")):
+            raise InvalidOptionError(f"{name} takes no prior: it is learned by maximum likelihood alone")
         if prior is DEFAULT:
             prior = None if self.learn == "mle" else self.weak_prior
         elif prior is not None and self.learn == "mle":
@@ -222,3 +224,12 @@ def pack(table: Array) -> Array:
     packed = np.zeros((columns, -(-classes // 8) * 8))
     packed[:, :classes] = table.T
     return packed
+
+
+def resolution(values: Array) -> Array:
+    """The square of the smallest difference that numbers of each column's size can show, (columns,).
+
+    It is the variance of what does not vary: a point mass.
+    """
+    size = np.nan_to_num(np.abs(values)).max(axis=0, initial=0.0) * np.finfo(np.float64).eps
+    return np.maximum(size * size, 1e-300)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from suffice import _core
 from suffice.errors import InvalidOptionError, NoLinearFormError
-from suffice.families.family import Distribution, Family, Table
+from suffice.families.family import Distribution, Family, Table, resolution
 from suffice.priors import NormalInverseGamma
 from suffice.statistics import Moments
 from suffice.tables import Array, Codes, Values, refuse_at, refuse_infinite
@@ -108,12 +108,7 @@ class Gaussian(Family[Moments]):
 
     def _positive(self, variance: Array, moments: Moments) -> Array:
         variance = np.broadcast_to(variance, moments.mean.shape)
-        return np.maximum(variance, self.floor(moments))
-
-    def floor(self, moments: Moments) -> Array:
-        """The square of the smallest difference that numbers of each column's size can show, (columns,)."""
-        size = np.abs(moments.mean).max(axis=0, initial=0.0) * np.finfo(np.float64).eps
-        return np.maximum(size * size, 1e-300)
+        return np.maximum(variance, resolution(moments.mean))
 
     def leave_one_out(
         self, moments: Moments, fitted: Distribution, x: Any, codes: Codes, weight: Array | None
@@ -124,7 +119,7 @@ class Gaussian(Family[Moments]):
         out = np.empty((x.shape[0], len(moments.mean)))
         weights, mean, squares = (np.ascontiguousarray(a) for a in (moments.weight, moments.mean, moments.squares))
         infinite = _core.gaussian_leave_one_out(
-            x, codes, weight, self.var_smoothing, self.floor(moments), weights, mean, squares, out
+            x, codes, weight, self.var_smoothing, resolution(moments.mean), weights, mean, squares, out
         )
         refuse_at(infinite, x)
         return out

@@ -22,7 +22,7 @@ from suffice.families.covariance import (
     raised,
     shrunk,
 )
-from suffice.families.family import DEFAULT, Distribution, Family, Table, pack
+from suffice.families.family import DEFAULT, Distribution, Family, Table, pack, resolution
 from suffice.families.incomplete import GapsEM, fill, observed_log_density
 from suffice.priors import NormalInverseWishart
 from suffice.statistics import Sample, Scatter, Statistic
@@ -127,7 +127,7 @@ class MultivariateGaussian(Family[Any]):
         if self.learn == "predictive":
             return self._predictive(as_scatter(statistic))
         mean, covariance = self.point(statistic)
-        positive = raised(covariance, self.least(mean), self.floor)
+        positive = raised(covariance, resolution(mean), self.floor)
         return MultivariateGaussianDistribution(mean, *positive, self.free(*mean.shape))
 
     def free(self, classes: int, columns: int) -> int:
@@ -143,7 +143,7 @@ class MultivariateGaussian(Family[Any]):
 
     def _positive_point(self, scatter: Scatter) -> tuple[Array, Array]:
         mean, covariance = self.point(scatter)
-        return mean, raised(covariance, self.least(mean), self.floor).covariance
+        return mean, raised(covariance, resolution(mean), self.floor).covariance
 
     def point(self, statistic: Scatter | Sample) -> tuple[Array, Array]:
         """Means (classes, columns) and covariances, (classes or 1, columns, columns), of complete rows."""
@@ -201,15 +201,9 @@ class MultivariateGaussian(Family[Any]):
         if not (strength > 0).all():
             raise InvalidOptionError("Nothing can be predicted for a class without rows from a prior of strength 0")
         widened = ((strength + 1.0) / (strength * freedom))[:, None, None]
-        positive = raised(np.asarray(posterior.scale * widened), self.least(mean), self.floor)
+        positive = raised(np.asarray(posterior.scale * widened), resolution(mean), self.floor)
         free = d * (d + 1) // 2 * (1 if self.tied else len(mean))
         return MultivariateStudentDistribution(mean, *positive, free, freedom)
-
-    @staticmethod
-    def least(mean: Array) -> Array:
-        """The square of the smallest difference that numbers of each column's size can show, (columns,)."""
-        size = np.abs(mean).max(axis=0, initial=0.0) * np.finfo(np.float64).eps
-        return np.maximum(size * size, 1e-300)
 
     def leave_one_out(self, scatter: Any, fitted: Distribution, x: Any, codes: Codes, weight: Array | None) -> Array:
         """By rank-one downdates of one eigendecomposition for each class, where the covariance is full."""

@@ -1,0 +1,90 @@
+"""Mixtures of Gaussians with full covariances over a block of columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from suffice.errors import NoLinearFormError
+from suffice.families.expectation_maximization import Components, by_gaps, log_sum
+from suffice.families.family import Distribution, Table
+from suffice.tables import Array, Codes, Values, as_dense, refuse_infinite
+
+
+@dataclass(frozen=True)
+class JointMixtureDistribution(Distribution):
+    """The components of each class, by ascending mean, and the mean log-likelihood of its rows, (classes,)."""
+
+    components: tuple[Components, ...]
+    width: int
+    score: Array
+
+    def read(self, x: Any) -> Any:
+        """Bring columns into a dense matrix."""
+        return as_dense(x)
+
+    def log_density(self, x: Any) -> Array:
+        """Log p(x | y) of every row under every class, (rows, classes); what is missing is integrated out."""
+        refuse_infinite(x)
+        x = np.asarray(x, dtype=np.float64)
+        out = np.empty((len(x), len(self.components)))
+        for rows, seen in by_gaps(x):
+            for c, own in enumerate(self.components):
+                out[rows, c] = log_sum(own.log_terms(x[rows], seen))[0] if seen.any() else 0.0
+        return out
+
+    def expect(self, x: Any) -> Array:
+        """Fill gaps with their conditional mean in each class given the rest, (rows, classes, columns)."""
+        x = np.asarray(x, dtype=np.float64)
+        out = np.repeat(x[:, None], len(self.components), axis=1)
+        for rows, seen in by_gaps(x):
+            if seen.all():
+                continue
+            for c, own in enumerate(self.components):
+                shares = log_sum(own.log_terms(x[rows], seen))[1]
+                moved = enumerate(own.deviations(x[rows], seen))
+                filled = sum(shares[:, k : k + 1] * (own.mean[k] + deviation) for k, (deviation, _) in moved)
+                out[rows, c] = np.where(seen, x[rows], filled)
+        return out
+
+    def linear(self) -> tuple[Array, Array]:
+        """Refuse: the logarithm of a sum bends."""
+        raise NoLinearFormError("The log-odds of mixtures are not linear in x; one Gaussian of shared variance is")
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns the block has."""
+        return self.width
+
+    @property
+    def n_parameters(self) -> int:
+        """Means, covariances and all shares but one, for each class."""
+        each = 1 + self.width + self.width * (self.width + 1) // 2
+        return sum(len(own.share) * each - 1 for own in self.components)
+
+    def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:
+        """For each class the shares and means of its components, then the covariance of each."""
+        out = []
+        for label, own in zip(labels, self.components, strict=True):
+            heads = [f"component {k + 1}" for k in range(len(own.share))]
+            rows = ["share", *(f"mean of {name}" for name in names)]
+            out.append(Table(str(label), rows, heads, np.vstack([own.share, own.mean.T])))
+            for head, covariance in zip(heads, own.covariance, strict=True):
+                out.append(Table(f"{label}, covariance of {head}", list(names), list(names), covariance))
+        return out
+
+    def sample(self, codes: Codes, rng: np.random.Generator) -> Array:
+        """Draw a component for each row, then the row."""
+        out, u = np.empty((len(codes), self.width)), rng.random(len(codes))
+        normal = rng.normal(size=out.shape)
+        for c, own in enumerate(self.components):
+            rows = np.flatnonzero(codes == c)
+            below = np.cumsum(own.share)
+            at = np.minimum(np.searchsorted(below, u[rows] * below[-1], side="right"), len(below) - 1)
+            for k, (mean, covariance) in enumerate(zip(own.mean, own.covariance, strict=True)):
+                mine = rows[at == k]
+                out[mine] = mean + normal[mine] @ np.linalg.cholesky(covariance).T
+        return out

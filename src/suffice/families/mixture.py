@@ -1,0 +1,295 @@
+"""Real numbers of any shape: a few Gaussians mixed in each class, found by expectation-maximization."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from numbers import Integral
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice import _core
+from suffice.errors import InvalidDataError, InvalidOptionError, NoLinearFormError, NotConvergedWarning
+from suffice.families.expectation_maximization import Components, Run, likeliest
+from suffice.families.family import DEFAULT, Default, Distribution, Family, Table, resolution
+from suffice.families.joint_mixture import JointMixtureDistribution
+from suffice.statistics import ByClass, Moments, Points, Sample
+from suffice.tables import Array, Codes, Values, as_dense, refuse_at
+
+LARGEST = 1e150  # of a value: its square still fits
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Mixture(Family[Sample]):
+    """A real number from one of several Gaussians:  p(x | y) = Σ_k π_yk N(x; μ_yk, σ²_yk).
+
+    Each column and class has `components` Gaussians of its own; with `joint`, the whole block of columns has
+    Gaussians with full covariances Σ_yk. `select="bic"` chooses 1 … `components` by Schwarz's criterion,
+    −2 log L + p log n, apart for each class (and column), n being the weight of its rows.
+
+    EM starts from k-means of the sorted values, or, for `joint` and for all but the first of `n_init` starts,
+    from k-means++ drawn by `random_state`; the likeliest of the runs counts. It ends when a step changes the mean
+    log-likelihood of a row by less than `tol`, or after `max_iter` steps, with a `NotConvergedWarning`.
+
+    No variance (for `joint`: no eigenvalue of a covariance, every column in units of its deviation) falls below
+    `floor` times the variance of the class. Raising it is the exact constrained maximum, so no step lowers the
+    likelihood. A component whose share falls below 1e-100 is dropped. A class of fewer distinct points than
+    `components` has as many components as points; one of a single point, or of a constant column, a point
+    mass, as wide as floating point resolves. A class that shows nothing of a column takes the mixture of all
+    classes; a column that nobody shows anything of says nothing.
+
+    Missing entries are left out; in a joint block EM uses what a row shows and expects the rest, and prediction
+    integrates it out. There is no prior, and leaving one out refits for every row. `limit` bounds the points
+    kept for each class (see `Sample`).
+
+    >>> family = Mixture(2)
+    >>> found = family.estimate(family.summarize([[0.0], [1.0], [8.0], [9.0]], list("aaaa")).statistic)
+    >>> found.mean.round(6), found.share.round(6)
+    (array([[[0.5, 8.5]]]), array([[[0.5, 0.5]]]))
+    """
+
+    prior: Default | None = field(default=DEFAULT, kw_only=True)
+    learn: Literal["mle"] | None = field(default=None, kw_only=True)
+    components: int = 2
+    select: Literal["bic"] | None = None
+    joint: bool = False
+    tol: float = 1e-3
+    max_iter: int = 100
+    n_init: int = 1
+    floor: float = 1e-6
+    random_state: int = 0
+    limit: int | None = None
+
+    kind: ClassVar = Sample
+    weak_prior: ClassVar = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, least in (("components", 1), ("max_iter", 1), ("n_init", 1), ("random_state", 0)):
+            value = getattr(self, name)
+            if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+                raise InvalidOptionError(f"Mixture: {name} must be an integer ≥ {least}, found {value!r}")
+        if self.select not in (None, "bic"):
+            raise InvalidOptionError(f"Mixture: select must be None or 'bic', found {self.select!r}")
+        if not 0 <= self.tol < np.inf:
+            raise InvalidOptionError(f"Mixture: tol must be finite and ≥ 0, found {self.tol}")
+        if not 1e-10 <= self.floor <= 1:
+            raise InvalidOptionError(f"Mixture: floor must lie between 1e-10 and 1, found {self.floor}")
+        if self.limit is not None and self.limit < 1:
+            raise InvalidOptionError(f"Mixture: limit must be ≥ 1 or None, found {self.limit}")
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """Whether rows are kept whole, and how many of them."""
+        return {"joint": self.joint, "limit": self.limit}
+
+    def read(self, x: Any) -> Any:
+        """Bring columns into a dense matrix."""
+        return as_dense(x)
+
+    def summarize(self, x: Any, y: Any, weight: Any = None, onto: ByClass[Sample] | None = None) -> ByClass[Sample]:
+        """Keep the values of rows by their labels."""
+        found = super().summarize(x, y, weight, onto)
+        column = 0
+        for points in found.statistic.parts:
+            large = np.asarray((np.abs(points.values) > LARGEST).any(axis=0))
+            if large.any():
+                raise InvalidDataError(
+                    f"Column {column + int(np.argmax(large))} holds a value too large for float64: its square "
+                    "overflows; rescale the column"
+                )
+            column += len(large)
+        return found
+
+    def estimate(self, sample: Sample) -> Distribution:
+        """Run EM for every class, and for every column unless they are one block."""
+        return self._estimate_joint(sample) if self.joint else self._estimate_apart(sample)
+
+    def trace(self, sample: Sample, c: int, column: int = 0) -> Array:
+        """The mean log-likelihood of a row of one class (and column) before every step of EM, and at its end."""
+        if self.joint:
+            return self._run(sample.parts[0].of_class(c), sample.pooled().parts[0].of_class(0)).trace
+        values, weight = sample.parts[column].of_class(c)
+        one = Points(values, weight, np.array([0, len(weight)]))
+        trace = np.full(self.max_iter + 1, np.nan)
+        self._fit((one,), trace)
+        return trace[~np.isnan(trace)]
+
+    # ---- columns apart
+
+    def _estimate_apart(self, sample: Sample) -> Distribution:
+        fit = self._fit(sample.parts)
+        lacking = fit.used == 0
+        some = np.flatnonzero(lacking.any(axis=0) & ~lacking.all(axis=0))
+        if len(some):
+            whole = sample.pooled()
+            pooled = self._fit(tuple(whole.parts[j] for j in some))
+            for at, j in enumerate(some):
+                for mine, theirs in zip(fit, pooled, strict=True):
+                    mine[lacking[:, j], j] = theirs[0, at]
+        where = [f"class {c}, column {j}" for c, j in np.argwhere(~fit.converged)]
+        self._warn(where)
+        return MixtureDistribution(fit.share, fit.mean, fit.variance, fit.used, fit.steps, fit.score)
+
+    def _fit(self, parts: Sequence[Points], trace: Array | None = None) -> _Fit:
+        """One native call for all classes and columns."""
+        classes = len(parts[0].start) - 1
+        offsets = np.cumsum([0, *(len(p.weight) for p in parts)])
+        start = [*(p.start[:-1] + at for p, at in zip(parts, offsets, strict=False)), offsets[-1:]]
+        fit = _Fit.unfilled((len(parts), classes), self.components)
+        _core.mixture_fit(
+            np.concatenate([p.values[:, 0] for p in parts]),
+            np.concatenate([p.weight for p in parts]),
+            np.concatenate(start).astype(np.int64),
+            np.repeat([resolution(p.values)[0] for p in parts], classes),
+            self.select is not None,
+            float(self.tol),
+            int(self.max_iter),
+            float(self.floor),
+            self._uniform()[1:],
+            *fit,
+            trace,
+        )
+        return fit.by_class()
+
+    def _uniform(self) -> Array:
+        """The numbers that draw the starts: the same for every class and column, whichever others there are."""
+        return np.random.default_rng(self.random_state).random((self.n_init, self.components))
+
+    # ---- columns together
+
+    def _estimate_joint(self, sample: Sample) -> Distribution:
+        whole = sample.pooled().parts[0].of_class(0)
+        runs = [self._run(sample.parts[0].of_class(c), whole) for c in range(sample.n_classes)]
+        self._warn([f"class {c}" for c, run in enumerate(runs) if not run.converged])
+        score = np.array([run.trace[-1] for run in runs])
+        return JointMixtureDistribution(tuple(run.found for run in runs), sample.width, score)
+
+    def _run(self, own: tuple[Array, Array], whole: tuple[Array, Array]) -> Run:
+        """EM for the points of one class, in units of its deviations; for all points where it has none."""
+        x, weight = own = own if len(own[1]) else whole
+        width = x.shape[1]
+        if not len(weight):
+            nothing = Components(np.ones(1), np.zeros((1, width)), np.eye(width)[None])
+            return Run(nothing, np.zeros(1), converged=True)
+        (n, mean, variance), (n_all, mean_all, variance_all) = (_column_moments(*points) for points in (own, whole))
+        mean, variance = np.where(n > 0, mean, mean_all), np.where(n > 0, variance, variance_all)
+        least = np.where(variance > resolution(x), resolution(x), resolution(whole[0])) / self.floor
+        variance = np.where(n_all > 0, np.maximum(variance, least), 1.0)
+        scale = np.sqrt(variance)
+        run = likeliest((x - mean) / scale, weight, self._uniform(), self.select, self.tol, self.max_iter, self.floor)
+        return run.rescaled(mean, scale, float(weight @ (~np.isnan(x) @ np.log(scale)) / weight.sum()))
+
+    def _warn(self, where: Sequence[str]) -> None:
+        if where:
+            others = f" and {len(where) - 1} more" if len(where) > 1 else ""
+            warnings.warn(
+                f"EM took {self.max_iter} steps without the mean log-likelihood changing by less than {self.tol:g} "
+                f"in the end, for {where[0]}{others}. Raise max_iter or tol, or ask for fewer components.",
+                NotConvergedWarning,
+                stacklevel=4,
+            )
+
+
+class _Fit(NamedTuple):
+    """What the kernel found: tables by class and column, the first three also by component."""
+
+    share: Array
+    mean: Array
+    variance: Array
+    used: NDArray[np.int64]
+    steps: NDArray[np.int64]
+    converged: NDArray[np.bool_]
+    score: Array
+
+    @classmethod
+    def unfilled(cls, shape: tuple[int, int], components: int) -> _Fit:
+        """Room for (columns, classes), as the kernel fills it."""
+        share, mean, variance = (np.empty((*shape, components)) for _ in range(3))
+        used, steps = (np.empty(shape, np.int64) for _ in range(2))
+        return cls(share, mean, variance, used, steps, np.empty(shape, np.bool_), np.empty(shape))
+
+    def by_class(self) -> _Fit:
+        """The same by class first."""
+        return _Fit(*(np.swapaxes(table, 0, 1).copy() for table in self))  # type: ignore[arg-type]  # as they were
+
+
+def _column_moments(x: Array, weight: Array) -> tuple[Array, Array, Array]:
+    """Weight, mean and variance of the entries of each column that are there; 0 where there are none."""
+    moments = Moments.of(x, np.zeros(len(x), np.int32), 1, weight)
+    return moments.weight[0], moments.mean[0], moments.variance[0]
+
+
+@dataclass(frozen=True)
+class MixtureDistribution(Distribution):
+    """Shares, means and variances, (classes, columns, components), of which the first `used` (classes, columns) count.
+
+    Components stand by ascending mean; those not used have share 0. `steps` EM took and `score`, the mean
+    log-likelihood of the values, are (classes, columns).
+    """
+
+    share: Array
+    mean: Array
+    variance: Array
+    used: NDArray[np.int64]
+    steps: NDArray[np.int64]
+    score: Array
+
+    def read(self, x: Any) -> Any:
+        """Bring columns into a dense matrix."""
+        return as_dense(x)
+
+    @cached_property
+    def _kernel_tables(self) -> tuple[Array, Array, Array, NDArray[np.int64]]:
+        with np.errstate(divide="ignore"):
+            norm = np.log(self.share) - 0.5 * np.log(2 * np.pi * self.variance)
+        tables = (a.reshape(self.used.size, -1) for a in (norm, self.mean, 1.0 / np.sqrt(self.variance)))
+        return *(np.ascontiguousarray(a) for a in tables), self.used.ravel()  # type: ignore[return-value]
+
+    def log_density(self, x: Any) -> Array:
+        """Log p(x | y) of every row under every class, (rows, classes)."""
+        out = np.empty((x.shape[0], len(self.used)))
+        refuse_at(_core.mixture_log_density(x, *self._kernel_tables, len(self.used), out), x)
+        return out
+
+    def linear(self) -> tuple[Array, Array]:
+        """Refuse: the logarithm of a sum bends."""
+        raise NoLinearFormError("The log-odds of mixtures are not linear in x; one Gaussian of shared variance is")
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns the block has."""
+        return self.used.shape[1]
+
+    @property
+    def expected(self) -> Array:
+        """Σ_k π_k μ_k; NaN in a column of which nothing is known."""
+        return np.where(self.used > 0, (self.share * self.mean).sum(axis=2), np.nan)
+
+    @property
+    def n_parameters(self) -> int:
+        """Means, variances and all shares but one, for each class and column."""
+        return int(np.maximum(3 * self.used - 1, 0).sum())
+
+    def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:
+        """Share, mean and deviation of every component in each class, one table for each column."""
+        heads = [str(label) for label in labels]
+        out = []
+        for j, name in enumerate(names):
+            most = int(self.used[:, j].max(initial=0))
+            rows = [f"{what} {k + 1}" for k in range(most) for what in ("share", "mean", "deviation")]
+            numbers = np.stack([self.share[:, j], self.mean[:, j], np.sqrt(self.variance[:, j])], axis=2)
+            out.append(Table(str(name), rows, heads, numbers[:, :most].reshape(len(heads), -1).T))
+        return out
+
+    def sample(self, codes: Codes, rng: np.random.Generator) -> Array:
+        """Draw a component for each entry, then the number; NaN in a column of which nothing is known."""
+        below = np.cumsum(self.share, axis=2)[codes]
+        at = (rng.random((len(codes), self.n_columns, 1)) * below[:, :, -1:] >= below).sum(axis=2, keepdims=True)
+        at = np.minimum(at, np.maximum(self.used[codes, :, None] - 1, 0))
+        mean, variance = (np.take_along_axis(a[codes], at, axis=2)[:, :, 0] for a in (self.mean, self.variance))
+        return np.where(self.used[codes] > 0, rng.normal(mean, np.sqrt(variance)), np.nan)
