@@ -25,7 +25,6 @@ ESTIMATORS = [
     LinearDiscriminantAnalysis(),
     LinearDiscriminantAnalysis(solver="eigen", shrinkage=0.1),
     QuadraticDiscriminantAnalysis(reg_param=0.1),
-    QuadraticDiscriminantAnalysis(solver="eigen", shrinkage=0.1),
 ]
 
 

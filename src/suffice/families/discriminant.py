@@ -88,11 +88,9 @@ def _by_singular_values(scatter: Scatter, mean: Array, priors: Array, tol: float
     _, between, turned = np.linalg.svd((heavy * (mean - centre)) @ white, full_matrices=False)
     kept = int((between > tol * between[0]).sum()) if len(between) else 0
     scalings = white @ turned.T[:, :kept]
-    total = (between**2).sum()
-    explained = between**2 / total if total > 0 else np.full(len(between), np.nan)
     projected = (mean - centre) @ scalings
     coef = projected @ scalings.T
-    return Directions(coef, -0.5 * (projected**2).sum(axis=1) - coef @ centre, scalings, explained, centre)
+    return Directions(coef, -0.5 * (projected**2).sum(axis=1) - coef @ centre, scalings, _shares(between**2), centre)
 
 
 def _by_least_squares(mean: Array, covariance: Array) -> Directions:
@@ -114,7 +112,13 @@ def _by_eigenvalues(mean: Array, covariance: Array, total: Array) -> Directions:
         ) from None
     scalings = vectors[:, ::-1]
     coef = mean @ scalings @ scalings.T
-    return Directions(coef, -0.5 * (mean * coef).sum(axis=1), scalings, np.sort(values / values.sum())[::-1])
+    return Directions(coef, -0.5 * (mean * coef).sum(axis=1), scalings, _shares(values[::-1]))
+
+
+def _shares(variance: Array) -> Array:
+    """The part of the whole that each variance is; NaN where the means do not differ at all."""
+    total = variance.sum()
+    return variance / total if total != 0 else np.full(len(variance), np.nan)
 
 
 @dataclass(frozen=True)
