@@ -12,9 +12,7 @@ _HOMES = {
     "suffice.statistics": [
         "ByClass",
         "Counts",
-        "Fourth",
         "Moments",
-        "Points",
         "Sample",
         "Scatter",
         "Statistic",

@@ -1,59 +1,54 @@
 """Expectation-maximization for Gaussian mixtures over a block of columns, gaps included.
 
-Rows are grouped by which entries they show. For those a component gives a density, the marginal one; for the
-others its conditional mean and covariance given what is there (Ghahramani and Jordan, 1994).
+A component gives the density of what a row shows, and for its gaps the conditional mean and covariance (Ghahramani
+and Jordan, 1994).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from suffice import _core
+from suffice.families.incomplete import by_pattern
+from suffice.families.multivariate_gaussian import MultivariateGaussianDistribution
+from suffice.statistics import Scatter
 from suffice.tables import Array
 
 NO_SHARE = 1e-100  # a component of a smaller share than this is dropped
-FARTHEST = 1e300  # squared distances beyond it count as it: a log-density stays finite
-Groups = list[tuple[Any, NDArray[np.bool_]]]
+FARTHEST = -1e300  # no log-density is lower, and so none is infinite
 
 
 @dataclass(frozen=True)
 class Components:
-    """Shares (k,), means (k, columns) and covariances (k, columns, columns) of one class."""
+    """Shares (k,) and Gaussians of one class, these being to their mixture what classes are to a model."""
 
     share: Array
-    mean: Array
-    covariance: Array
+    gaussians: MultivariateGaussianDistribution
 
-    def whitening(self, seen: NDArray[np.bool_]) -> Array:
-        """W_k with Wᵀ W the inverse of the covariance of the columns `seen`, (k, seen, seen), lower triangles."""
-        # Multiplying by small inverses, for BLAS solves small systems of many right-hand sides slowly.
-        return np.linalg.inv(np.linalg.cholesky(self.covariance[:, seen][:, :, seen]))
+    @classmethod
+    def of(cls, share: Array, mean: Array, covariance: Array) -> Components:
+        """Gaussians of these means (k, columns) and covariances (k, columns, columns)."""
+        factor = np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)
+        full = np.full(len(mean), mean.shape[1])
+        return cls(share, MultivariateGaussianDistribution(mean, covariance, factor, full, 0))
 
-    def log_terms(self, x: Array, seen: NDArray[np.bool_]) -> Array:
-        """Log π_k + log N(x; μ_k, Σ_k) of rows that show the columns `seen`, (rows, k)."""
-        out = np.empty((len(x), len(self.share)))
-        shown = x[:, seen]
-        for k, white in enumerate(self.whitening(seen)):
-            with np.errstate(over="ignore", invalid="ignore"):  # far outside, distances overflow
-                distance = (shown - self.mean[k, seen]) @ white.T
-                squared = np.fmin((distance * distance).sum(axis=1), FARTHEST)
-            out[:, k] = np.log(np.diag(white)).sum() - 0.5 * (squared + seen.sum() * np.log(2 * np.pi))
-        return out + np.log(self.share)
+    @property
+    def mean(self) -> Array:
+        """The mean of each component, (k, columns)."""
+        return self.gaussians.mean
 
-    def deviations(self, x: Array, seen: NDArray[np.bool_]) -> Iterator[tuple[Array, Array]]:
-        """For each k: E[x − μ_k] given what rows show, (rows, columns), and the covariance of what they do not."""
-        for k, white in enumerate(self.whitening(seen)):
-            out, rest = np.zeros(x.shape), np.zeros(self.covariance[k].shape)
-            out[:, seen] = x[:, seen] - self.mean[k, seen]
-            if not seen.all():
-                across = white @ self.covariance[k][np.ix_(seen, ~seen)]
-                out[:, ~seen] = out[:, seen] @ (white.T @ across)
-                rest[np.ix_(~seen, ~seen)] = self.covariance[k][np.ix_(~seen, ~seen)] - across.T @ across
-            yield out, rest
+    @property
+    def covariance(self) -> Array:
+        """The covariance of each component, (k, columns, columns)."""
+        return self.gaussians.covariance
+
+    def log_terms(self, x: Any) -> Array:
+        """Log π_k + log N(x; μ_k, Σ_k) of what each row shows, (rows, k)."""
+        return np.fmax(self.gaussians.log_density(x), FARTHEST) + np.log(self.share)
 
 
 class Run(NamedTuple):
@@ -65,26 +60,14 @@ class Run(NamedTuple):
 
     def rescaled(self, mean: Array, scale: Array, log_unit: float) -> Run:
         """The same in units of which the standardized ones are (x − mean) / scale; by ascending mean."""
-        order = np.lexsort(self.found.mean.T[::-1])
-        found = Components(
+        before = self.found.gaussians
+        order = np.lexsort(before.mean.T[::-1])
+        found = Components.of(
             self.found.share[order],
-            mean + scale * self.found.mean[order],
-            self.found.covariance[order] * np.outer(scale, scale),
+            mean + scale * before.mean[order],
+            before.covariance[order] * np.outer(scale, scale),
         )
         return Run(found, self.trace - log_unit, self.converged)
-
-
-def by_gaps(x: Array) -> Iterator[tuple[Any, NDArray[np.bool_]]]:
-    """The positions of the rows that show the same entries, and which entries those are."""
-    gaps = np.isnan(x)
-    if not gaps.any():
-        yield slice(None), np.ones(x.shape[1], dtype=bool)
-        return
-    patterns, which = np.unique(gaps, axis=0, return_inverse=True)
-    order = np.argsort(which.ravel(), kind="stable")
-    cuts = np.searchsorted(which.ravel()[order], np.arange(1, len(patterns)))
-    for rows, pattern in zip(np.split(order, cuts), patterns, strict=True):
-        yield rows, ~pattern
 
 
 def log_sum(terms: Array) -> tuple[Array, Array]:
@@ -104,10 +87,11 @@ def likeliest(
     """
     most, columns = min(uniform.shape[1], len(weight)), x.shape[1]
     n, best, least = weight.sum(), None, np.inf
-    groups = list(by_gaps(x))
+    order = by_pattern(x)  # rows with the same gaps follow each other
+    x, weight = np.ascontiguousarray(x[order]), weight[order]
     for k in range(1, most + 1) if select else [most]:
         for draws in uniform:
-            run = maximize(x, weight, groups, start(x, weight, draws[:k], floor), tol, max_iter, floor)
+            run = maximize(x, weight, start(x, weight, draws[:k], floor), tol, max_iter, floor)
             each = 1 + columns + columns * (columns + 1) // 2
             parameters = len(run.found.share) * each - 1 if select else 0
             cost = parameters * np.log(max(n, 1.0)) - 2 * n * run.trace[-1]
@@ -117,41 +101,47 @@ def likeliest(
     return best
 
 
-def maximize(
-    x: Array, weight: Array, groups: Groups, found: Components, tol: float, max_iter: int, floor: float
-) -> Run:
+def maximize(x: Array, weight: Array, found: Components, tol: float, max_iter: int, floor: float) -> Run:
     """Repeat expectation and maximization until the mean log-likelihood hardly changes."""
     trace: list[float] = []
     converged = False
     while len(trace) < max_iter and not converged:
-        score, better = step(x, weight, groups, found, floor)
+        score, better = step(x, weight, found, floor)
         converged = bool(trace) and abs(score - trace[-1]) < tol
         trace.append(score)
         found = better
-    trace.append(sum(weight[rows] @ log_sum(found.log_terms(x[rows], seen))[0] for rows, seen in groups) / weight.sum())
+    trace.append(float(weight @ log_sum(found.log_terms(x))[0] / weight.sum()))
     return Run(found, np.array(trace), converged)
 
 
-def step(x: Array, weight: Array, groups: Groups, found: Components, floor: float) -> tuple[float, Components]:
+def step(x: Array, weight: Array, found: Components, floor: float) -> tuple[float, Components]:
     """The mean log-likelihood of components, and those that one step of EM makes of them."""
-    k, columns = found.mean.shape
-    n, first, second = np.zeros(k), np.zeros((k, columns)), np.zeros((k, columns, columns))
-    score = 0.0
-    for rows, seen in groups:
-        part, w = x[rows], weight[rows]
-        logs, shares = log_sum(found.log_terms(part, seen))
-        score += float(w @ logs)
-        shares *= w[:, None]
-        for g, (deviation, rest) in enumerate(found.deviations(part, seen)):
-            heavy = shares[:, g].sum()
-            n[g] += heavy
-            first[g] += shares[:, g] @ deviation
-            second[g] += (deviation * shares[:, g : g + 1]).T @ deviation + heavy * rest
+    logs, shares = log_sum(found.log_terms(x))
+    heavy = np.ascontiguousarray((shares * weight[:, None]).T)
+    parts = [moments(x, w, found.gaussians, k) for k, w in enumerate(heavy)]
+    n = np.array([w for w, _, _ in parts])
     kept = np.flatnonzero(n > NO_SHARE * weight.sum())
-    shift = first[kept] / n[kept, None]
-    covariance = second[kept] / n[kept, None, None] - shift[:, :, None] * shift[:, None]
-    better = Components(n[kept] / n[kept].sum(), found.mean[kept] + shift, raised(covariance, floor))
-    return score / weight.sum(), better
+    mean = np.stack([parts[k][1] for k in kept])
+    covariance = np.stack([parts[k][2] / n[k] for k in kept])
+    better = Components.of(n[kept] / n[kept].sum(), mean, raised(covariance, floor))
+    return float(weight @ logs / weight.sum()), better
+
+
+def moments(x: Array, weight: Array, gaussians: MultivariateGaussianDistribution, k: int) -> tuple[float, Array, Array]:
+    """Weight, mean and cross-products that are expected of rows, were their gaps filled by component k."""
+    spread = np.zeros((1, *gaussians.covariance[k].shape))
+    gaps = np.isnan(x).any(axis=1)
+    if gaps.any():
+        filled = x.copy()
+        rows = np.ascontiguousarray(x[gaps])
+        one = slice(k, k + 1)
+        out = np.empty((len(rows), 1, x.shape[1]))
+        mean, covariance = gaussians.mean[one], gaussians.covariance[one]
+        _core.gaussian_gaps(rows, mean, covariance, weight[gaps], None, None, out, spread)
+        filled[gaps] = out[:, 0]
+        x = filled
+    found = Scatter.of(x, np.zeros(len(x), np.int32), 1, weight)
+    return float(found.weight[0]), found.mean[0], found.cross[0] + spread[0]
 
 
 def raised(covariance: Array, floor: float) -> Array:
@@ -172,7 +162,7 @@ def start(x: Array, weight: Array, draws: Array, floor: float) -> Components:
         share.append(weight[near == g].sum() / weight.sum())
         mean.append(w @ own)
         covariance.append(((own - mean[-1]) * w[:, None]).T @ (own - mean[-1]) + np.diag(w @ gaps[near == g]))
-    return Components(np.array(share), np.array(mean), raised(np.array(covariance), floor))
+    return Components.of(np.array(share), np.array(mean), raised(np.array(covariance), floor))
 
 
 def nearest(x: Array, weight: Array, draws: Array, most: int = 100) -> NDArray[np.int64]:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from suffice.errors import NoLinearFormError
-from suffice.families.expectation_maximization import Components, by_gaps, log_sum
+from suffice.families.expectation_maximization import Components, log_sum
 from suffice.families.family import Distribution, Table
-from suffice.tables import Array, Codes, Values, as_dense, refuse_infinite
+from suffice.tables import Array, Codes, Values, as_dense
 
 
 @dataclass(frozen=True)
@@ -28,26 +28,15 @@ class JointMixtureDistribution(Distribution):
 
     def log_density(self, x: Any) -> Array:
         """Log p(x | y) of every row under every class, (rows, classes); what is missing is integrated out."""
-        refuse_infinite(x)
-        x = np.asarray(x, dtype=np.float64)
-        out = np.empty((len(x), len(self.components)))
-        for rows, seen in by_gaps(x):
-            for c, own in enumerate(self.components):
-                out[rows, c] = log_sum(own.log_terms(x[rows], seen))[0] if seen.any() else 0.0
-        return out
+        return np.stack([log_sum(own.log_terms(x))[0] for own in self.components], axis=1)
 
     def expect(self, x: Any) -> Array:
         """Fill gaps with their conditional mean in each class given the rest, (rows, classes, columns)."""
-        x = np.asarray(x, dtype=np.float64)
-        out = np.repeat(x[:, None], len(self.components), axis=1)
-        for rows, seen in by_gaps(x):
-            if seen.all():
-                continue
-            for c, own in enumerate(self.components):
-                shares = log_sum(own.log_terms(x[rows], seen))[1]
-                moved = enumerate(own.deviations(x[rows], seen))
-                filled = sum(shares[:, k : k + 1] * (own.mean[k] + deviation) for k, (deviation, _) in moved)
-                out[rows, c] = np.where(seen, x[rows], filled)
+        out = np.empty((len(x), len(self.components), self.width))
+        for c, own in enumerate(self.components):
+            shares = log_sum(own.log_terms(x))[1]
+            filled = (shares[:, None] @ own.gaussians.expect(x))[:, 0]
+            out[:, c] = np.where(np.isnan(x), filled, x)
         return out
 
     def linear(self) -> tuple[Array, Array]:
@@ -79,12 +68,9 @@ class JointMixtureDistribution(Distribution):
     def sample(self, codes: Codes, rng: np.random.Generator) -> Array:
         """Draw a component for each row, then the row."""
         out, u = np.empty((len(codes), self.width)), rng.random(len(codes))
-        normal = rng.normal(size=out.shape)
         for c, own in enumerate(self.components):
             rows = np.flatnonzero(codes == c)
             below = np.cumsum(own.share)
             at = np.minimum(np.searchsorted(below, u[rows] * below[-1], side="right"), len(below) - 1)
-            for k, (mean, covariance) in enumerate(zip(own.mean, own.covariance, strict=True)):
-                mine = rows[at == k]
-                out[mine] = mean + normal[mine] @ np.linalg.cholesky(covariance).T
+            out[rows] = own.gaussians.sample(at.astype(np.int32), rng)
         return out

@@ -174,7 +174,7 @@ class Mixture(Family[Sample]):
         x, weight = own = own if len(own[1]) else whole
         width = x.shape[1]
         if not len(weight):
-            nothing = Components(np.ones(1), np.zeros((1, width)), np.eye(width)[None])
+            nothing = Components.of(np.ones(1), np.zeros((1, width)), np.eye(width)[None])
             return Run(nothing, np.zeros(1), converged=True)
         (n, mean, variance), (n_all, mean_all, variance_all) = (_column_moments(*points) for points in (own, whole))
         mean, variance = np.where(n > 0, mean, mean_all), np.where(n > 0, variance, variance_all)
