@@ -226,6 +226,54 @@ void bind_posterior(nb::module_& m) {
         "scores"_a.noconvert(), "added"_a.noconvert(), "fallback"_a.noconvert(), "as_log"_a, "out"_a.noconvert());
 }
 
+Points points(const Vector<double>& at, const Vector<double>& weight, const Vector<Index>& start,
+              const Vector<double>& total) {
+    const Index classes = Index(start.size()) - 1;
+    require(classes >= 0 && Index(total.size()) == classes && at.size() == weight.size(), "point shapes");
+    for (Index c = 0; c < classes; ++c) require(start(c) >= 0 && start(c) < start(c + 1), "a class without points");
+    require(classes == 0 || start(classes) <= Index(at.size()), "points beyond the data");
+    return {at.data(), weight.data(), start.data(), total.data(), classes};
+}
+
+Kernel kernel(int number) {
+    require(number >= 0 && number <= int(Kernel::cosine), "no such kernel");
+    return Kernel(number);
+}
+
+void bind_kernel_density(nb::module_& m) {
+    m.def(
+        "kernel_log_density",
+        [](int number, Vector<double> x, Vector<Index> order, Weights removed, Vector<double> at, Vector<double> weight,
+           Vector<Index> start, Vector<double> total, Vector<double> bandwidth, Out<double> out) {
+            Points p = points(at, weight, start, total);
+            const Index n = Index(x.size()), rows = p.classes ? Index(out.size()) / p.classes : 0;
+            require(order.size() == x.size() && n <= rows, "one place for each query");
+            for (Index i = 0; i < n; ++i) require(order(i) >= 0 && order(i) < rows, "a place beyond the output");
+            require(!removed || removed->size() == x.size(), "one removed weight for each query");
+            require(Index(bandwidth.size()) == p.classes, "one bandwidth for each class");
+            nb::gil_scoped_release release;
+            kernel_log_density(kernel(number), x.data(), order.data(), n, removed ? removed->data() : nullptr, p,
+                               bandwidth.data(), out.data());
+        },
+        "kernel"_a, "x"_a.noconvert(), "order"_a.noconvert(), "removed"_a.noconvert().none(), "at"_a.noconvert(),
+        "weight"_a.noconvert(), "start"_a.noconvert(), "total"_a.noconvert(), "bandwidth"_a.noconvert(),
+        "out"_a.noconvert());
+    m.def(
+        "kernel_leave_one_out",
+        [](int number, Vector<double> x, Vector<double> removed, Vector<double> at, Vector<double> weight,
+           Vector<Index> start, Vector<double> total, Vector<double> bandwidth, Out<double> out) {
+            Points p = points(at, weight, start, total);
+            require(p.classes == 1, "one class at a time");
+            for (Index size : {Index(removed.size()), Index(bandwidth.size()), Index(out.size())})
+                require(size == Index(x.size()), "one for each query");
+            nb::gil_scoped_release release;
+            kernel_leave_one_out(kernel(number), x.data(), Index(x.size()), removed.data(), p, bandwidth.data(),
+                                 out.data());
+        },
+        "kernel"_a, "x"_a.noconvert(), "removed"_a.noconvert(), "at"_a.noconvert(), "weight"_a.noconvert(),
+        "start"_a.noconvert(), "total"_a.noconvert(), "bandwidth"_a.noconvert(), "out"_a.noconvert());
+}
+
 }  // namespace
 
 NB_MODULE(_core, m) {
@@ -263,6 +311,7 @@ NB_MODULE(_core, m) {
             class_weights(r, Index(codes.size()), out.data());
         },
         "codes"_a.noconvert(), "classes"_a, "weight"_a.noconvert().none(), "out"_a.noconvert());
+    bind_kernel_density(m);
     bind_posterior<double>(m);
     bind_posterior<float>(m);
     m.def(

@@ -98,6 +98,24 @@ template <class T>
 Index gaussian_leave_one_out(Matrix<T> x, Rows rows, double smoothing, const double* floor, const double* weight,
                              const double* mean, const double* squares, double* out);
 
+// kernel_density.cpp: out[order[i], c] += log f_c(x_i), f_c the kernel density estimate with bandwidth[c] of class c's
+// points: at[start[c]..start[c + 1]), distinct and ascending, with weights that sum to total[c]. x is ascending. A compact kernel
+// counts as at least 1e-12 times the Gaussian one of the same standard deviation. Where `removed` is not null,
+// removed[i] is first taken from the weight of the point at x_i, which must be there.
+enum class Kernel { gaussian, epanechnikov, triangular, uniform, biweight, cosine };
+struct Points {
+    const double* at;
+    const double* weight;
+    const Index* start;
+    const double* total;
+    Index classes;
+};
+void kernel_log_density(Kernel kernel, const double* x, const Index* order, Index n, const double* removed,
+                        Points points, const double* bandwidth, double* out);
+// The same for one class and a bandwidth for each x_i, in any order; out[i] is set.
+void kernel_leave_one_out(Kernel kernel, const double* x, Index n, const double* removed, Points points,
+                          const double* bandwidth, double* out);
+
 // sparse_scores.cpp: out[i, c] = intercept[c] + Σ_j x_ij coef[j, c], a missing entry adding
 // -absent[j, c] (its share of the intercept). coef and absent are (cols, stride), absent may be null.
 template <class T, class I>

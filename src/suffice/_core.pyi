@@ -33,6 +33,21 @@ def gaussian_leave_one_out(
     stat_squares: Any,
     out: Any,
 ) -> int: ...
+def kernel_log_density(
+    kernel: int,
+    x: Any,
+    order: Any,
+    removed: Any,
+    at: Any,
+    weight: Any,
+    start: Any,
+    total: Any,
+    bandwidth: Any,
+    out: Any,
+) -> None: ...
+def kernel_leave_one_out(
+    kernel: int, x: Any, removed: Any, at: Any, weight: Any, start: Any, total: Any, bandwidth: Any, out: Any
+) -> None: ...
 def sparse_scores(
     data: Any,
     indices: Any,
