@@ -18,6 +18,7 @@ _HOMES = {
         "Distribution",
         "Family",
         "Gaussian",
+        "Kernel",
         "LinearForm",
         "Multinomial",
         "Poisson",

@@ -5,6 +5,7 @@ from suffice.families.categorical import Categorical
 from suffice.families.complement import Complement
 from suffice.families.family import Distribution, Family, LinearForm, Table
 from suffice.families.gaussian import Gaussian
+from suffice.families.kernel import Kernel
 from suffice.families.multinomial import Multinomial
 from suffice.families.poisson import Poisson
 
@@ -15,6 +16,7 @@ __all__ = [
     "Distribution",
     "Family",
     "Gaussian",
+    "Kernel",
     "LinearForm",
     "Multinomial",
     "Poisson",

@@ -110,7 +110,7 @@ class Family(Options, ABC, Generic[S]):
     learn: Learn | None = None
 
     kind: ClassVar[type[Statistic]]
-    weak_prior: ClassVar[Any]  # what a bare family uses
+    weak_prior: ClassVar[Any]  # what a bare family uses; None where nothing is conjugate, and `prior` no option
 
     def __post_init__(self) -> None:
         name = type(self).__name__
@@ -130,7 +130,7 @@ class Family(Options, ABC, Generic[S]):
         object.__setattr__(self, "learn", self.learn or ("mle" if prior is None else "mean"))
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{f.name}={getattr(self, f.name)!r}" for f in fields(self))
+        shown = ", ".join(f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if f.init)
         return f"{type(self).__name__}({shown})"
 
     def read(self, x: Any) -> Any:

@@ -335,6 +335,6 @@ def _cells_by_halving(values: Array, weight: Array, limit: int) -> NDArray[np.in
 def _means_of_cells(values: Array, weight: Array, cells: NDArray[np.int64]) -> tuple[Array, Array]:
     """The mean and weight of each cell that holds a point."""
     number = np.unique(cells, return_inverse=True)[1]
-    heavy = np.bincount(number, weights=weight)
+    heavy = np.bincount(number, weights=weight).astype(np.float64, copy=False)
     sums = [np.bincount(number, weights=weight * column) / heavy for column in values.T]
     return np.stack(sums, axis=1), heavy
