@@ -96,7 +96,14 @@ def rows(draw: Any, min_rows: int = 0, max_rows: int = 12) -> Rows:
         x = np.ascontiguousarray(wide[:, ::2])[::2]  # rows apart from each other
     else:
         x = np.asarray(x, order=layout)
-    kinds = {"moments": Moments, "totals": Totals, "truths": Totals, "numbers": Counts, "values": Sample, "rows": Sample}
+    kinds = {
+        "moments": Moments,
+        "totals": Totals,
+        "truths": Totals,
+        "numbers": Counts,
+        "values": Sample,
+        "rows": Sample,
+    }
     return Rows(kinds[what], x, y, weight, 0.0 if what == "truths" else None, what == "rows")
 
 

@@ -84,18 +84,19 @@ def sheather_jones(values: Array, weight: Array) -> float:
     n, width = float(weight.sum()), spread(values, weight)
     if width == 0.0 or n <= 1.0:
         return silverman(values, weight)
-    lags, pairs = _pairs(values, weight, step=width * n**-0.2 / 32)
+    first = 1.24 * width * n ** (-1 / 7)
+    lags, pairs = _pairs(values, weight, step=width * n**-0.2 / 64, reach=40.0 * first)
     norm = n * (n - 1.0) * np.sqrt(2.0 * np.pi)
 
     def roughness(h: float) -> float:  # ∫ f''²
         z = np.square(lags / h)
-        return float(pairs @ (((z - 6.0) * z + 3.0) * np.exp(-0.5 * z))) / (norm * h**5)
+        return float((pairs * ((z - 6.0) * z + 3.0) * np.exp(-0.5 * z)).sum()) / (norm * h**5)
 
     def roughness_of_slope(h: float) -> float:  # ∫ f'''²
         z = np.square(lags / h)
-        return -float(pairs @ ((((z - 15.0) * z + 45.0) * z - 15.0) * np.exp(-0.5 * z))) / (norm * h**7)
+        return -float((pairs * (((z - 15.0) * z + 45.0) * z - 15.0) * np.exp(-0.5 * z)).sum()) / (norm * h**7)
 
-    second, third = roughness(1.24 * width * n ** (-1 / 7)), roughness_of_slope(1.23 * width * n ** (-1 / 9))
+    second, third = roughness(first), roughness_of_slope(1.23 * width * n ** (-1 / 9))
     if second <= 0.0 or third <= 0.0:
         return silverman(values, weight)
     pilot = 1.357 * (second / third) ** (1 / 7)
@@ -113,21 +114,22 @@ def sheather_jones(values: Array, weight: Array) -> float:
     return silverman(values, weight)
 
 
-def _pairs(values: Array, weight: Array, step: float) -> tuple[Array, Array]:
-    """Distances on a grid and the weight of the pairs of values so far apart, each value with itself included."""
-    reach = float(values[-1] - values[0])
-    bins = int(np.clip(np.ceil(reach / step), 64, 1 << 16))
-    step = reach / bins
-    at = (values - values[0]) / step
-    low = np.minimum(at.astype(np.int64), bins - 1)
-    share = at - low
-    counts = np.bincount(low, weight * (1.0 - share), minlength=bins + 1)
-    counts += np.bincount(low + 1, weight * share, minlength=bins + 1)
-    padded = 1 << int(np.ceil(np.log2(2 * bins + 2)))
-    power = np.abs(np.fft.rfft(counts, padded)) ** 2
-    pairs = np.fft.irfft(power, padded)[: bins + 1]
+def _pairs(values: Array, weight: Array, step: float, reach: float) -> tuple[Array, Array]:
+    """Distances up to `reach` on a grid, and the weight of the pairs of values so far apart, pairs of one included."""
+    # Wider gaps than `reach` part values that no kernel brings together: they may as well be just as wide.
+    gaps = np.minimum(np.diff(values, prepend=values[0]), reach + 2.0 * step)
+    at = np.cumsum(gaps)
+    step = max(step, float(at[-1]) / (1 << 21))
+    at /= step
+    low = at.astype(np.int64)
+    share, bins = at - low, int(low[-1]) + 2
+    counts = np.bincount(low, weight * (1.0 - share), minlength=bins)
+    counts += np.bincount(low + 1, weight * share, minlength=bins)
+    padded = 1 << int(np.ceil(np.log2(2 * bins)))
+    pairs = np.fft.irfft(np.abs(np.fft.rfft(counts, padded)) ** 2, padded)
+    pairs = pairs[: min(bins, int(reach / step) + 1)]
     pairs[1:] *= 2.0
-    return step * np.arange(bins + 1.0), pairs
+    return step * np.arange(float(len(pairs))), pairs
 
 
 def likeliest(values: Array, weight: Array) -> float:
@@ -149,7 +151,7 @@ def likeliest(values: Array, weight: Array) -> float:
         out = np.zeros(len(values))
         h = np.array([start * np.exp(log_h)])
         _core.kernel_log_density(0, values, order, left_out, values, weight, ends, total, h, out)
-        return -float(weight @ out)
+        return -float((weight * out).sum())
 
     grid = np.linspace(np.log(NARROWEST), np.log(WIDEST), STEPS + 1)
     best = int(np.argmin([unlikelihood(g) for g in grid]))

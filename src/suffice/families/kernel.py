@@ -168,7 +168,7 @@ class Kernel(Family[Sample]):
 
     def _each_stands_alone(self, sample: Sample, fitted: KernelDistribution) -> bool:
         """Tell whether no class leans on the others: for its values, its bandwidth, or the floor of that."""
-        fewest = min((np.diff(part.start).min(initial=1) for part in sample.parts), default=1)
+        fewest = min(int(np.diff(part.start).min()) for part in sample.parts)
         if self._rule is None:
             return fewest > 0
         floors = np.array([2.0 * _resolution(part) for part in sample.parts])
