@@ -7,8 +7,8 @@ import gc
 import sys
 import time
 
+from benchmarks import densities, naive_bayes
 from benchmarks.harness import AnswersDifferError, Case, Group, Outcome, Settings
-from benchmarks.naive_bayes import groups
 from benchmarks.report import describe_environment, markdown_table, setting_lines, text_table, write_json
 
 
@@ -16,7 +16,8 @@ def main() -> int:
     """Run what the command line asks for; fail only where answers differ."""
     options = read_options()
     settings = Settings(options.quick, options.repeats)
-    chosen = choose(groups(settings), options.only)
+    every = [group for module in (naive_bayes, densities) for group in module.groups(settings)]
+    chosen = choose(every, options.only)
     if not chosen:
         print(f"no case has {options.only!r} in its name", file=sys.stderr)
         return 2
