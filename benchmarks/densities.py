@@ -57,7 +57,7 @@ def kernel_against(settings: Settings, rows: Data) -> Measurement:
     model = KernelNB().fit(rows.X, rows.y)
     peer = fit_peer(rows, model.bandwidth_)
     # Their tree is exact to its rtol for each density, of which a posterior has 20 or more.
-    agreement = agree(model.predict_proba(some), peer_posterior(peer, some), rtol=1e-4, atol=1e-4)
+    agreement = agree(model.predict_proba(some), peer_posterior(peer, some), rtol=1e-6, atol=1e-6)
 
     def ours() -> object:
         return KernelNB().fit(rows.X, rows.y).predict_proba(queries)

@@ -25,6 +25,10 @@ def spread_without(values: Array, weight: Array, place: NDArray[np.int64], remov
     σ² is the mean square around the mean; the quartiles are interpolated as NumPy does it. Where they are equal
     σ alone counts. 0 where no two different values remain.
     """
+    half = 0.5 * values[-1] - 0.5 * values[0]
+    if half == 0.0:
+        return np.zeros(len(place))
+    values = (0.5 * values - 0.5 * values[0]) / half  # 0 to 1: squares neither overflow nor vanish
     cumulative = np.cumsum(weight)
     total = cumulative[-1]
     mean = (weight * values).sum() / total
@@ -55,7 +59,8 @@ def spread_without(values: Array, weight: Array, place: NDArray[np.int64], remov
         return below + (rank - low) * (above - below)
 
     between = (quantile(0.75) - quantile(0.25)) / 1.349
-    return np.where(several, np.where(between > 0, np.minimum(deviation, between), deviation), 0.0)
+    spreads = np.where(between > 0, np.minimum(deviation, between), deviation)
+    return half * np.where(several, 2.0 * spreads, 0.0)
 
 
 def spread(values: Array, weight: Array) -> float:
@@ -84,8 +89,8 @@ def sheather_jones(values: Array, weight: Array) -> float:
     n, width = float(weight.sum()), spread(values, weight)
     if width == 0.0 or n <= 1.0:
         return silverman(values, weight)
-    first = 1.24 * width * n ** (-1 / 7)
-    lags, pairs = _pairs(values, weight, step=width * n**-0.2 / 64, reach=40.0 * first)
+    first = 1.24 * n ** (-1 / 7)  # in units of width, as all that follows
+    lags, pairs = _pairs((values - values[0]) / width, weight, step=n**-0.2 / 64, reach=40.0 * first)
     norm = n * (n - 1.0) * np.sqrt(2.0 * np.pi)
 
     def roughness(h: float) -> float:  # ∫ f''²
@@ -96,7 +101,7 @@ def sheather_jones(values: Array, weight: Array) -> float:
         z = np.square(lags / h)
         return -float((pairs * (((z - 15.0) * z + 45.0) * z - 15.0) * np.exp(-0.5 * z)).sum()) / (norm * h**7)
 
-    second, third = roughness(first), roughness_of_slope(1.23 * width * n ** (-1 / 9))
+    second, third = roughness(first), roughness_of_slope(1.23 * n ** (-1 / 9))
     if second <= 0.0 or third <= 0.0:
         return silverman(values, weight)
     pilot = 1.357 * (second / third) ** (1 / 7)
@@ -105,11 +110,11 @@ def sheather_jones(values: Array, weight: Array) -> float:
         found = roughness(pilot * h ** (5 / 7))
         return (1.0 / (2.0 * np.sqrt(np.pi) * n * found)) ** 0.2 - h if found > 0.0 else np.inf
 
-    upper = 1.144 * width * n**-0.2
+    upper = 1.144 * n**-0.2
     lower = 0.1 * upper
     for _ in range(20):
         if excess(lower) > 0.0 > excess(upper):
-            return float(brentq(excess, lower, upper, xtol=1e-9 * upper, rtol=1e-9))
+            return width * float(brentq(excess, lower, upper, xtol=1e-9 * upper, rtol=1e-9))
         lower, upper = lower / 1.2 if excess(lower) <= 0.0 else lower, upper * 1.2 if excess(upper) >= 0.0 else upper
     return silverman(values, weight)
 
