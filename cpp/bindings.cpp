@@ -303,6 +303,17 @@ NB_MODULE(_core, m) {
         },
         "values"_a.noconvert(), "low"_a, "codes"_a.noconvert(), "seen"_a.noconvert());
     m.def(
+        "sort_segments",
+        [](Out<double> values, Vector<Index> start, std::optional<Out<Index>> order) {
+            const Index segments = Index(start.size()) - 1;
+            require(segments >= 0 && start(0) == 0 && start(segments) == Index(values.size()), "segment bounds");
+            for (Index c = 0; c < segments; ++c) require(start(c) <= start(c + 1), "segment bounds");
+            require(!order || order->size() == values.size(), "output size");
+            nb::gil_scoped_release release;
+            sort_segments(values.data(), start.data(), segments, order ? order->data() : nullptr);
+        },
+        "values"_a.noconvert(), "start"_a.noconvert(), "order"_a.noconvert().none());
+    m.def(
         "class_weights",
         [](Codes codes, Index classes, Weights weight, Out<double> out) {
             require_size(out, classes);

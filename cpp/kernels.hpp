@@ -51,6 +51,10 @@ int max_threads();
 bool number_integers(const std::int64_t* values, Index n, std::int64_t low, Index range, std::int32_t* codes,
                      bool* seen);
 
+// sort.cpp: sort values[start[c]..start[c + 1]) of every segment c, NaN last. Where `order` is not null it is told from
+// which place among all values each came.
+void sort_segments(double* values, const Index* start, Index segments, Index* order);
+
 // class_weights.cpp: the weight of each class's rows (classes,); whether all codes are 0 .. classes-1.
 void class_weights(Rows rows, Index n, double* out);
 bool codes_within(const std::int32_t* codes, Index n, Index classes);

@@ -264,15 +264,13 @@ class KernelDistribution(Distribution):
         for j, (part, total) in enumerate(zip(self.parts, self._totals, strict=True)):
             if not len(part.weight):
                 continue
-            column = x[:, j].astype(np.float64)
-            order = np.argsort(column)
-            order = order[: len(order) - np.count_nonzero(np.isnan(column))]
-            widths = np.ascontiguousarray(self.bandwidth[:, j])
-            at = part.values.reshape(-1)
+            column, order = x[:, j].astype(np.float64), np.empty(len(x), np.int64)
+            seen = len(x) - np.count_nonzero(np.isnan(column))
+            _core.sort_segments(column, np.array([0, len(x)]), order)
+            queries = column[:seen], order[:seen]
+            widths, at = np.ascontiguousarray(self.bandwidth[:, j]), part.values.reshape(-1)
             number = SHAPES[self.kernel].number
-            _core.kernel_log_density(
-                number, column[order], order, None, at, part.weight, part.start, total, widths, out
-            )
+            _core.kernel_log_density(number, *queries, None, at, part.weight, part.start, total, widths, out)
         return out
 
     @cached_property

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from suffice import _core
 from suffice.errors import InvalidOptionError, MismatchError, NotPartError
 from suffice.statistics.statistic import Statistic, subtract_weights
 from suffice.tables import Array, Codes, is_sparse, refuse_at
@@ -220,29 +221,26 @@ def _by_class(codes: Codes, classes: int, weight: Array | None = None) -> tuple[
 
 
 def _tidy(values: Array, codes: Codes, weight: Array, classes: int) -> Points:
-    """Sort points by class and value, and make equal ones one. Runs already in order are merged, not sorted."""
+    """Sort points by class and value, and make equal ones one."""
     rows, start = _by_class(codes, classes)
-    return _sorted(values[rows], weight[rows], start, "stable")
+    return _sorted(values[rows], weight[rows], start)
 
 
-def _sorted(
-    values: Array, weight: Array | None, start: NDArray[np.int64], kind: Literal["quicksort", "stable"] = "quicksort"
-) -> Points:
+def _sorted(values: Array, weight: Array | None, start: NDArray[np.int64]) -> Points:
     """Sort the points of each class, which begins at `start`, and make equal ones one; `weight` None is 1 each."""
     lost = np.isnan(values).all(axis=1)
     if lost.any():
         start = np.concatenate([[0], np.cumsum(~lost)])[start]
         values, weight = values[~lost], None if weight is None else weight[~lost]
-    values, weight = values + 0.0, None if weight is None else weight.copy()  # −0 is 0
+    values = values + 0.0  # −0 is 0
     alone = values.shape[1] == 1
-    for a, b in pairwise(start):
-        if weight is None and alone:
-            values[a:b, 0].sort()
-            continue
-        order = _order(values[a:b], kind)
-        values[a:b] = values[a:b][order]
-        if weight is not None:
-            weight[a:b] = weight[a:b][order]
+    if alone:
+        order = None if weight is None else np.empty(len(values), np.int64)
+        _core.sort_segments(values.reshape(-1), start, order)
+        weight = None if weight is None else weight[order]
+    else:
+        order = np.concatenate([np.zeros(0, np.int64), *(a + _order(values[a:b]) for a, b in pairwise(start))])
+        values, weight = values[order], None if weight is None else weight[order]
     before, after = values[:-1], values[1:]
     fresh = np.ones(len(values), dtype=bool)
     if alone:
@@ -257,13 +255,11 @@ def _sorted(
     return Points(values[first], heavy, np.searchsorted(first, start))
 
 
-def _order(values: Array, kind: Literal["quicksort", "stable"]) -> NDArray[np.intp]:
+def _order(values: Array) -> NDArray[np.intp]:
     """Sort rows by their first column, and by the others only where that leaves ties."""
-    order = np.argsort(values[:, 0], kind=kind)
+    order = np.argsort(values[:, 0])
     lead = values[order, 0]
-    if values.shape[1] == 1 or (lead[1:] > lead[:-1]).all():
-        return order
-    return np.lexsort(values.T[::-1])
+    return order if (lead[1:] > lead[:-1]).all() else np.lexsort(values.T[::-1])
 
 
 def _merged(p: Points, q: Points) -> tuple[Array, Codes, Array, int]:
