@@ -248,7 +248,7 @@ void bind_kernel_density(nb::module_& m) {
             Points p = points(at, weight, start, total);
             const Index n = Index(x.size()), rows = p.classes ? Index(out.size()) / p.classes : 0;
             require(order.size() == x.size() && n <= rows, "one place for each query");
-            for (Index i = 0; i < n; ++i) require(order(i) >= 0 && order(i) < rows, "a place beyond the output");
+            require(places_within(order.data(), n, rows), "a place beyond the output");
             require(!removed || removed->size() == x.size(), "one removed weight for each query");
             require(Index(bandwidth.size()) == p.classes, "one bandwidth for each class");
             nb::gil_scoped_release release;

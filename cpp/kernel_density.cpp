@@ -445,6 +445,10 @@ void logs(Kernel kernel, const Sources& s, double h, const double* x, const doub
 
 }  // namespace
 
+bool places_within(const Index* order, Index n, Index rows) {
+    return std::all_of(order, order + n, [&](Index i) { return i >= 0 && i < rows; });
+}
+
 void kernel_log_density(Kernel kernel, const double* x, const Index* order, Index n, const double* removed,
                         Points points, const double* bandwidth, double* out) {
     if (n == 0) return;

@@ -116,6 +116,7 @@ struct Points {
 };
 void kernel_log_density(Kernel kernel, const double* x, const Index* order, Index n, const double* removed,
                         Points points, const double* bandwidth, double* out);
+bool places_within(const Index* order, Index n, Index rows);
 // The same for one class and a bandwidth for each x_i, in any order; out[i] is set.
 void kernel_leave_one_out(Kernel kernel, const double* x, Index n, const double* removed, Points points,
                           const double* bandwidth, double* out);

@@ -77,7 +77,11 @@ void sort_segment(double* values, Index lo, Index n, Index* order, std::vector<I
 template <class Item>
 void sort_all(double* values, const Index* start, Index segments, Index* order) {
     const int threads = threads_for(start[segments] * 8, segments);
+    Index longest = 0;
+    for (Index c = 0; c < segments; ++c) longest = std::max(longest, start[c + 1] - start[c]);
     std::vector<std::vector<Item>> items(threads), spare(threads);
+    for (auto* scratch : {&items, &spare})
+        for (auto& own : *scratch) own.reserve(longest);  // here: memory that a new thread asks for is always fresh
     for_blocks(segments, threads, [&](Index c, int slot) {
         sort_segment(values + start[c], start[c], start[c + 1] - start[c], order ? order + start[c] : nullptr,
                      items[slot], spare[slot]);

@@ -111,3 +111,27 @@ def test_more_patterns_of_gaps_than_points_are_refused():
 def test_pooling_the_classes_equals_summarizing_without_labels():
     x = np.random.default_rng(4).normal(size=(100, 2)).round(1)
     assert Sample.of(x, codes(100, 3), 3).pooled() == Sample.of(x, codes(100), 1)
+
+
+def test_values_of_all_kinds_are_sorted_as_numpy_sorts_them():
+    rng = np.random.default_rng(5)
+    kinds = [
+        rng.normal(size=5000),
+        1e8 + rng.normal(size=5000),
+        np.concatenate([1e8 + rng.normal(size=5000), [0.0, -1e300]]),  # most share their leading digits
+        rng.normal(size=5000) * 10.0 ** rng.integers(-300, 300, 5000),
+        rng.integers(-3, 3, 5000) * 1.0,
+        np.array([5e-324, -5e-324, 0.0, np.finfo(float).max, np.finfo(float).min]),
+        rng.normal(size=255),
+        rng.normal(size=256),
+    ]
+    for x in kinds:
+        y, weight = codes(len(x), 3), rng.random(len(x))
+        (part,) = Sample.of(x[:, None], y, 3).parts
+        (heavy,) = Sample.of(x[:, None], y, 3, weight).parts
+        for c in range(3):
+            distinct, counts = np.unique(x[y == c], return_counts=True)
+            assert_array_equal(part.of_class(c)[0][:, 0], distinct)
+            assert_array_equal(part.of_class(c)[1], counts)
+            sums = [weight[(y == c) & (x == v)].sum() for v in distinct[:50]]
+            assert_allclose(heavy.of_class(c)[1][:50], sums, rtol=1e-12)

@@ -232,9 +232,8 @@ def _places(
     values: Array, weight: Array, x: Array, removed: Array, limit: int | None, column: int
 ) -> NDArray[np.int64]:
     """Where among the values of a class each x is; refuses what is not there with at least that weight."""
-    place = np.minimum(np.searchsorted(values, x), max(len(values) - 1, 0))
-    known = values[place] == x if len(values) else np.zeros(len(x), bool)
-    known &= weight[place] >= removed * (1.0 - 1e-9) if len(values) else known
+    place = np.minimum(np.searchsorted(values, x), len(values) - 1)
+    known = (values[place] == x) & (weight[place] >= removed * (1.0 - 1e-9))
     if not known.all():
         why = " The sample was compressed to a limit: its rows are gone." if limit else ""
         raise NotPartError(

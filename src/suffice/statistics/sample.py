@@ -108,14 +108,15 @@ class Sample(Statistic):
         parts = []
         for p, q in zip(a.parts, b.parts, strict=True):
             values, codes, weights, classes = _merged(p, q)
-            whole, part = (_tidy(values, codes, w, classes) for w in weights)
+            both = _tidy(values, codes, weights[0] + 1j * weights[1], classes)  # sorted once, summed apart
             try:
-                rest = subtract_weights(whole.weight, part.weight)
+                rest = subtract_weights(both.weight.real, both.weight.imag)
             except NotPartError as error:
                 why = " This sample was compressed to a limit: its rows are gone." if a.limit else ""
                 raise NotPartError(f"{error}{why}") from None
             left = rest > 0
-            parts.append(_tidy(whole.values[left], whole.codes[left], rest[left], classes))
+            start = np.concatenate([[0], np.cumsum(left)])[both.start]
+            parts.append(Points(both.values[left], rest[left], start))
         return type(self)(tuple(parts), a.width, a.joint, a.limit)
 
     def scale(self, factor: float) -> Self:
@@ -220,13 +221,13 @@ def _by_class(codes: Codes, classes: int, weight: Array | None = None) -> tuple[
     return np.argsort(small, kind="stable"), start
 
 
-def _tidy(values: Array, codes: Codes, weight: Array, classes: int) -> Points:
+def _tidy(values: Array, codes: Codes, weight: NDArray[Any], classes: int) -> Points:
     """Sort points by class and value, and make equal ones one."""
     rows, start = _by_class(codes, classes)
     return _sorted(values[rows], weight[rows], start)
 
 
-def _sorted(values: Array, weight: Array | None, start: NDArray[np.int64]) -> Points:
+def _sorted(values: Array, weight: NDArray[Any] | None, start: NDArray[np.int64]) -> Points:
     """Sort the points of each class, which begins at `start`, and make equal ones one; `weight` None is 1 each."""
     lost = np.isnan(values).all(axis=1)
     if lost.any():
