@@ -263,6 +263,24 @@ def test_quartiles_that_fall_together_leave_the_standard_deviation():
     assert fitted(x).bandwidth[0, 0] == pytest.approx(0.9 * x.std() * 23**-0.2)
 
 
+@pytest.mark.parametrize("weight", [[0.3, 0.3, 0.3], [1e6, 1.0, 1.0]])
+def test_where_sheather_and_jones_have_no_solution_silvermans_rule_counts(weight):
+    x = [0.0, 1.0, 2.5]
+    assert_array_equal(
+        fitted(x, weight=weight, bandwidth="sheather-jones").bandwidth, fitted(x, weight=weight).bandwidth
+    )
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_values_of_any_size_have_bandwidths_in_proportion(rule):
+    x = SAMPLES["two modes"]
+    for size in (1e-140, 1e-60, 1e60, 1e200):
+        assert_allclose(
+            fitted(x * size, bandwidth=rule).bandwidth / size, fitted(x, bandwidth=rule).bandwidth, rtol=1e-5
+        )
+    assert fitted([0.0, 5e-324], bandwidth=rule).bandwidth.tolist() == [[1e-150]]
+
+
 def test_each_class_and_column_has_a_bandwidth_of_its_own_and_a_given_one_is_shared():
     rng = np.random.default_rng(10)
     x, y = rng.normal(size=(100, 3)) * [1.0, 5.0, 0.1], np.repeat([0, 1], 50)
@@ -321,6 +339,7 @@ def test_leaving_a_row_out_equals_fitting_without_it(kernel, bandwidth):
     x = rng.normal(size=(36, 2)).round(1)  # ties
     x[:, 1] = rng.lognormal(size=36)
     x[3, 0], x[20, 1], x[5, 1] = 60.0, 1e7, np.nan  # far out, farther, missing
+    x = np.column_stack([x, np.full(36, np.nan)])  # a column of which nothing is known
     y, weight = rng.integers(0, 3, 36), rng.choice([0.0, 0.5, 1.0, 2.0], 36)
     family = sf.Kernel(kernel, bandwidth)
     statistic = family.summarize(x, y, weight).statistic

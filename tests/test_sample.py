@@ -135,3 +135,17 @@ def test_values_of_all_kinds_are_sorted_as_numpy_sorts_them():
             assert_array_equal(part.of_class(c)[1], counts)
             sums = [weight[(y == c) & (x == v)].sum() for v in distinct[:50]]
             assert_allclose(heavy.of_class(c)[1][:50], sums, rtol=1e-12)
+
+
+def test_a_sample_scaled_by_zero_is_empty_and_unequal_to_other_things():
+    a = Sample.of(np.array([[1.0, 2.0]]), codes(1), 1)
+    assert a.scale(0.0) == Sample.empty(1, 2)
+    assert a != Sample.of(np.array([[1.0]]), codes(1), 1)
+    assert a != "a sample"
+
+
+def test_few_rows_that_differ_are_not_cut_further_than_they_can_be():
+    rows = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]])
+    sample = Sample.of(rows, codes(3), 1, joint=True)
+    assert sample.compressed(3) == sample
+    assert sample.compressed(10) == sample

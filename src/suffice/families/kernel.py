@@ -147,8 +147,10 @@ class Kernel(Family[Sample]):
         x = x.toarray() if is_sparse(x) else x
         weight = np.ones(len(x)) if weight is None else weight
         out, own = fitted.log_density(x), np.zeros(len(x))
-        plain = np.full(len(x), self._each_stands_alone(sample, fitted))
-        for j, part in enumerate(sample.parts if plain.any() else ()):
+        columns = [j for j, part in enumerate(sample.parts) if len(part.weight)]  # others say nothing in any case
+        plain = np.full(len(x), self._each_stands_alone(sample, fitted, columns))
+        for j in columns if plain.any() else ():
+            part = sample.parts[j]
             for c in range(sample.n_classes):
                 rows = np.flatnonzero((codes == c) & (weight > 0) & ~np.isnan(x[:, j]))
                 points, heavy = part.of_class(c)
@@ -166,13 +168,13 @@ class Kernel(Family[Sample]):
             out[rest] = super().leave_one_out(sample, fitted, x[rest], codes[rest], weight[rest])
         return out
 
-    def _each_stands_alone(self, sample: Sample, fitted: KernelDistribution) -> bool:
+    def _each_stands_alone(self, sample: Sample, fitted: KernelDistribution, columns: list[int]) -> bool:
         """Tell whether no class leans on the others: for its values, its bandwidth, or the floor of that."""
-        fewest = min(int(np.diff(part.start).min()) for part in sample.parts)
+        fewest = min((int(np.diff(sample.parts[j].start).min()) for j in columns), default=0)
         if self._rule is None:
             return fewest > 0
-        floors = np.array([2.0 * _resolution(part) for part in sample.parts])
-        return fewest > 1 and bool((fitted.bandwidth > floors).all())
+        floors = np.array([2.0 * _resolution(sample.parts[j]) for j in columns])
+        return fewest > 1 and bool((fitted.bandwidth[:, columns] > floors).all())
 
     def _without(self, values: Array, weight: Array, place: NDArray[np.int64], removed: Array, width: float) -> Array:
         """Log-density at values[place] with `removed` less of that value's weight; NaN where more must change."""
