@@ -349,15 +349,31 @@ def test_leaving_a_row_out_equals_fitting_without_it(kernel, bandwidth):
     assert_allclose(found[list(rows)], expected, rtol=1e-11, atol=1e-9)
 
 
-@pytest.mark.parametrize("bandwidth", [0.3, "silverman"])
-def test_leaving_out_a_row_that_changes_what_classes_share_equals_fitting_without_it(bandwidth):
-    x = np.array([[1.0, 2.0], [1.0, 3.0], [4.0, np.nan], [5.0, np.nan], [7.0, np.nan], [3.0, 8.0], [3.5, 9.0]])
-    y, weight = np.array([0, 0, 1, 1, 1, 2, 2]), np.ones(7)
-    family = sf.Kernel(bandwidth=bandwidth)
-    statistic = family.summarize(x, y).statistic
-    found = family.leave_one_out(statistic, family.estimate(statistic), x, y.astype(np.int32), None)
-    expected = [refitted_without(family, x, y, weight, i) for i in range(7)]
-    assert_allclose(found, expected, rtol=1e-11, atol=1e-9)
+@pytest.mark.parametrize("kernel", ["gaussian", "uniform"])
+@pytest.mark.parametrize("bandwidth", [0.3, "silverman", "sheather-jones"])
+def test_leaving_out_a_row_that_changes_what_classes_share_equals_fitting_without_it(bandwidth, kernel):
+    nan = np.nan
+    x = np.array(
+        [  # a class that does not vary, missing values, a column that never varies, one of a single value
+            [1.0, 2.0, 7.0, nan],
+            [1.0, 3.0, 7.0, nan],
+            [1.0, 3.5, 7.0, nan],
+            [4.0, nan, 7.0, nan],
+            [5.0, nan, 7.0, nan],
+            [7.0, nan, 7.0, 1.0],
+            [3.0, 8.0, nan, nan],
+            [3.5, 9.0, nan, nan],
+            [9.0, 9.5, 7.0, nan],
+        ]
+    )
+    y, weight = np.array([0, 0, 0, 1, 1, 1, 2, 2, 3]), np.array([1.0, 0.5, 2.0, 1.0, 1.0, 2.0, 1.0, 3.0, 1.0])
+    family = sf.Kernel(kernel, bandwidth)
+    for columns in ([0], [1], [0, 1], [2], [0, 1, 2], [0, 1, 2, 3]):
+        some = x[:, columns]
+        statistic = family.summarize(some, y, weight).statistic
+        found = family.leave_one_out(statistic, family.estimate(statistic), some, y.astype(np.int32), weight)
+        expected = [refitted_without(family, some, y, weight, i) for i in range(len(y))]
+        assert_allclose(found, expected, rtol=1e-11, atol=1e-9)
 
 
 def test_many_rows_are_left_out_as_one_by_one():
@@ -375,7 +391,7 @@ def test_many_rows_are_left_out_as_one_by_one():
 def test_a_row_that_was_not_learned_cannot_be_left_out():
     x, y = np.arange(8.0)[:, None], np.repeat([0, 1], 4)
     clf = KernelNB().fit(x, y)
-    with pytest.raises(sf.NotPartError, match=r"0\.25 in column 0"):
+    with pytest.raises(sf.NotPartError, match=r"leave out 0\.25"):
         clf.leave_one_out(np.full((1, 1), 0.25), [0])
     with pytest.raises(sf.NotPartError, match="weight"):
         clf.leave_one_out(x[:1], [0], [5.0])
@@ -459,6 +475,8 @@ def test_infinite_values_are_refused_by_name():
     clf = KernelNB().fit([[0.0], [1.0], [3.0], [4.0]], [0, 0, 1, 1])
     with pytest.raises(sf.InfiniteValueError, match="row 1, column 0"):
         clf.predict([[0.0], [np.inf]])
+    with pytest.raises(sf.InfiniteValueError, match="row 0, column 0"):
+        clf.leave_one_out([[np.inf]], [0])
     with pytest.raises(sf.InfiniteValueError, match="row 0, column 0"):
         clf.partial_fit([[-np.inf]], [0])
     assert clf.class_count_.tolist() == [2, 2]

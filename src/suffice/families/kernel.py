@@ -140,41 +140,71 @@ class Kernel(Family[Sample]):
         """One class changes, and with it its bandwidth where that is learned: both are reckoned without the row.
 
         With a given bandwidth it costs little more than a prediction. With a rule every row has a bandwidth and so a
-        sum of its own; Sheather-Jones and likelihood are solved anew for each. Rows that change what several classes
-        share are subtracted one by one.
+        sum of its own, and so has a class that leans on all classes together; Sheather-Jones and likelihood are solved
+        anew for each. Rows without which a class comes to lean on them are subtracted one by one.
         """
         assert isinstance(fitted, KernelDistribution), "what `estimate` gives"
         x = x.toarray() if is_sparse(x) else x
+        refuse_infinite(x)
         weight = np.ones(len(x)) if weight is None else weight
-        out, own = fitted.log_density(x), np.zeros(len(x))
-        columns = [j for j, part in enumerate(sample.parts) if len(part.weight)]  # others say nothing in any case
-        plain = np.full(len(x), self._each_stands_alone(sample, fitted, columns))
-        for j in columns if plain.any() else ():
-            part = sample.parts[j]
-            for c in range(sample.n_classes):
-                rows = np.flatnonzero((codes == c) & (weight > 0) & ~np.isnan(x[:, j]))
-                points, heavy = part.of_class(c)
-                values = points[:, 0]
-                place = _places(values, heavy, x[rows, j].astype(np.float64), weight[rows], self.limit, j)
-                # Equal rows leave the same behind.
-                kinds, which = np.unique(place + 1j * weight[rows], return_inverse=True)
-                found = self._without(values, heavy, kinds.real.astype(np.int64), kinds.imag, fitted.bandwidth[c, j])
-                own[rows] += found[which]
-        plain &= np.isfinite(own)
-        counted = plain & (weight > 0)
-        out[counted, codes[counted]] = own[counted]
-        rest = np.flatnonzero(~plain & (weight > 0))
+        pooled = sample.pooled()
+        out = np.zeros((len(x), sample.n_classes))
+        for j, (part, whole) in enumerate(zip(sample.parts, pooled.parts, strict=True)):
+            column = x[:, j].astype(np.float64)
+            each = np.zeros_like(out)
+            fitted.add_column(j, column, each)
+            rows = np.flatnonzero((weight > 0) & ~np.isnan(column))
+            if len(rows):
+                changed = self._column_without(
+                    part, whole, fitted.bandwidth[:, j], column[rows], codes[rows], weight[rows]
+                )
+                each[rows] = np.where(np.isinf(changed), each[rows], changed)
+            out += each
+        rest = np.flatnonzero(np.isnan(out).any(axis=1))
         if len(rest):
             out[rest] = super().leave_one_out(sample, fitted, x[rest], codes[rest], weight[rest])
         return out
 
-    def _each_stands_alone(self, sample: Sample, fitted: KernelDistribution, columns: list[int]) -> bool:
-        """Tell whether no class leans on the others: for its values, its bandwidth, or the floor of that."""
-        fewest = min((int(np.diff(sample.parts[j].start).min()) for j in columns), default=0)
+    def _column_without(
+        self, part: Points, whole: Points, width: Array, x: Array, codes: Codes, weight: Array
+    ) -> Array:
+        """Log-densities of a column's entries, each with itself left out, (rows, classes).
+
+        Infinite where they are what they were, NaN where they must be found by subtracting the row.
+        """
+        out = np.full((len(x), len(width)), np.inf)
+        sizes = np.diff(part.start)
+        leaning = np.flatnonzero(sizes < (1 if self._rule is None else 2))
+        for c in np.unique(codes):
+            rows = np.flatnonzero(codes == c)
+            values, heavy = part.of_class(c)
+            place = _places(values[:, 0], heavy, x[rows], weight[rows], self.limit)
+            if c not in leaning:
+                # Equal rows leave the same behind.
+                kinds, which = np.unique(place + 1j * weight[rows], return_inverse=True)
+                left_out = kinds.real.astype(np.int64), kinds.imag
+                out[rows, c] = self._without(values[:, 0], heavy, *left_out, width[c])[which]
+        all_values, all_weight = whole.values[:, 0], whole.weight
+        if self._rule is not None and width.min() <= 2.0 * _resolution(whole):
+            # A column that never varies stays what it is; else the floor may move.
+            lasting = len(all_values) == 1 and all_weight[0] - weight.max() > 1e-12 * all_weight[0]
+            return np.full_like(out, np.inf if lasting else np.nan)
+        if not len(leaning):
+            return out
+        place = np.searchsorted(all_values, x)
         if self._rule is None:
-            return fewest > 0
-        floors = np.array([2.0 * _resolution(sample.parts[j]) for j in columns])
-        return fewest > 1 and bool((fitted.bandwidth[:, columns] > floors).all())
+            order = np.lexsort([weight, place])
+            for c in leaning:
+                out[order, c] = self._without(all_values, all_weight, place[order], weight[order], width[c])
+            return out
+        widths = self._ratio * self._widths_without(all_values, all_weight, place, weight)
+        widths[widths <= 2.0 * _resolution(whole)] = np.nan
+        for c in leaning.tolist():
+            own, heavy = part.of_class(c)
+            removed = np.where(codes == c, weight, 0.0) if len(own) else weight
+            points = (own[:, 0], heavy) if len(own) else (all_values, all_weight)
+            out[:, c] = self._with_widths(*points, x, removed, widths)
+        return out
 
     def _without(self, values: Array, weight: Array, place: NDArray[np.int64], removed: Array, width: float) -> Array:
         """Log-density at values[place] with `removed` less of that value's weight; NaN where more must change."""
@@ -190,9 +220,17 @@ class Kernel(Family[Sample]):
             out[some] = log_density
             return out
         widths = self._ratio * self._widths_without(values, weight, place, removed)
-        some = np.flatnonzero(widths > 0)
+        return self._with_widths(values, weight, values[place], removed, np.where(widths > 0, widths, np.nan))
+
+    def _with_widths(self, values: Array, weight: Array, x: Array, removed: Array, widths: Array) -> Array:
+        """Log-density at each x with `removed` less of its weight and a bandwidth of its own; NaN where this is."""
+        out = np.full(len(x), np.nan)
+        total = weight.sum(keepdims=True)
+        some = np.flatnonzero(~np.isnan(widths) & (removed < total * (1.0 - 1e-12)))
+        points = values, weight, np.array([0, len(values)]), total
         log_density = np.empty(len(some))
-        _core.kernel_leave_one_out(number, values[place[some]], removed[some], *points, widths[some], log_density)
+        number = SHAPES[self.kernel].number
+        _core.kernel_leave_one_out(number, x[some], removed[some], *points, widths[some], log_density)
         out[some] = log_density
         return out
 
@@ -230,17 +268,16 @@ def _filled(part: Points, whole: Points) -> Points:
     return Points(np.concatenate([v for v, _ in each]), np.concatenate([w for _, w in each]), start)
 
 
-def _places(
-    values: Array, weight: Array, x: Array, removed: Array, limit: int | None, column: int
-) -> NDArray[np.int64]:
+def _places(values: Array, weight: Array, x: Array, removed: Array, limit: int | None) -> NDArray[np.int64]:
     """Where among the values of a class each x is; refuses what is not there with at least that weight."""
-    place = np.minimum(np.searchsorted(values, x), len(values) - 1)
-    known = (values[place] == x) & (weight[place] >= removed * (1.0 - 1e-9))
+    place = np.searchsorted(values, x)
+    known = place < len(values)
+    known[known] &= values[place[known]] == x[known]
+    known[known] &= weight[place[known]] >= removed[known] * (1.0 - 1e-9)
     if not known.all():
         why = " The sample was compressed to a limit: its rows are gone." if limit else ""
         raise NotPartError(
-            f"Cannot leave out {x[np.argmin(known)]} in column {column}: it was not learned with that label and "
-            f"weight.{why}"
+            f"Cannot leave out {x[np.argmin(known)]}: it was not learned with that label and weight.{why}"
         )
     return place
 
@@ -262,17 +299,22 @@ class KernelDistribution(Distribution):
         x = x.toarray() if is_sparse(x) else x
         refuse_infinite(x)
         out = np.zeros((x.shape[0], len(self.bandwidth)))
-        for j, (part, total) in enumerate(zip(self.parts, self._totals, strict=True)):
-            if not len(part.weight):
-                continue
-            column, order = x[:, j].astype(np.float64), np.empty(len(x), np.int64)
-            seen = len(x) - np.count_nonzero(np.isnan(column))
-            _core.sort_segments(column, np.array([0, len(x)]), order)
-            queries = column[:seen], order[:seen]
-            widths, at = np.ascontiguousarray(self.bandwidth[:, j]), part.values.reshape(-1)
-            number = SHAPES[self.kernel].number
-            _core.kernel_log_density(number, *queries, None, at, part.weight, part.start, total, widths, out)
+        for j in range(self.n_columns):
+            self.add_column(j, x[:, j].astype(np.float64), out)
         return out
+
+    def add_column(self, j: int, column: Array, out: Array) -> None:
+        """Add the log-densities of a column's entries (rows,) to `out` (rows, classes)."""
+        part, order = self.parts[j], np.empty(len(column), np.int64)
+        if not len(part.weight):
+            return
+        column = column.copy()
+        seen = len(column) - np.count_nonzero(np.isnan(column))
+        _core.sort_segments(column, np.array([0, len(column)]), order)
+        widths, at = np.ascontiguousarray(self.bandwidth[:, j]), part.values.reshape(-1)
+        points = at, part.weight, part.start, self._totals[j]
+        number = SHAPES[self.kernel].number
+        _core.kernel_log_density(number, column[:seen], order[:seen], None, *points, widths, out)
 
     @cached_property
     def _totals(self) -> list[Array]:
