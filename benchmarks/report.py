@@ -42,7 +42,7 @@ def setting_lines(environment: dict[str, Any]) -> list[str]:
         ", ".join(f"{name} {number}" for name, number in versions.items()),
         environment["date"],
         "Answers were equal to 1e-8 + 1e-9 |answer| before any time counted; to 1e-8 + 1e-7 |answer| for "
-        "one-row calls, to 1e-4 + 1e-5 |answer| for float32; fits of "
+        "one-row calls, to 1e-4 + 1e-5 |answer| for float32, to 1e-6 + 1e-6 |answer| for kernel densities; fits of "
         "mixtures had as high a mean log-likelihood up to 1e-3.",
     ]
 

@@ -342,6 +342,54 @@ void bind_mixture_fit(nb::module_& m) {
         "trace"_a.noconvert().none());
 }
 
+Points points(const Vector<double>& at, const Vector<double>& weight, const Vector<Index>& start,
+              const Vector<double>& total) {
+    const Index classes = Index(start.size()) - 1;
+    require(classes >= 0 && Index(total.size()) == classes && at.size() == weight.size(), "point shapes");
+    for (Index c = 0; c < classes; ++c) require(start(c) >= 0 && start(c) < start(c + 1), "a class without points");
+    require(classes == 0 || start(classes) <= Index(at.size()), "points beyond the data");
+    return {at.data(), weight.data(), start.data(), total.data(), classes};
+}
+
+Kernel kernel(int number) {
+    require(number >= 0 && number <= int(Kernel::cosine), "no such kernel");
+    return Kernel(number);
+}
+
+void bind_kernel_density(nb::module_& m) {
+    m.def(
+        "kernel_log_density",
+        [](int number, Vector<double> x, Vector<Index> order, Weights removed, Vector<double> at, Vector<double> weight,
+           Vector<Index> start, Vector<double> total, Vector<double> bandwidth, Out<double> out) {
+            Points p = points(at, weight, start, total);
+            const Index n = Index(x.size()), rows = p.classes ? Index(out.size()) / p.classes : 0;
+            require(order.size() == x.size() && n <= rows, "one place for each query");
+            require(places_within(order.data(), n, rows), "a place beyond the output");
+            require(!removed || removed->size() == x.size(), "one removed weight for each query");
+            require(Index(bandwidth.size()) == p.classes, "one bandwidth for each class");
+            nb::gil_scoped_release release;
+            kernel_log_density(kernel(number), x.data(), order.data(), n, removed ? removed->data() : nullptr, p,
+                               bandwidth.data(), out.data());
+        },
+        "kernel"_a, "x"_a.noconvert(), "order"_a.noconvert(), "removed"_a.noconvert().none(), "at"_a.noconvert(),
+        "weight"_a.noconvert(), "start"_a.noconvert(), "total"_a.noconvert(), "bandwidth"_a.noconvert(),
+        "out"_a.noconvert());
+    m.def(
+        "kernel_leave_one_out",
+        [](int number, Vector<double> x, Vector<double> removed, Vector<double> at, Vector<double> weight,
+           Vector<Index> start, Vector<double> total, Vector<double> bandwidth, Out<double> out) {
+            Points p = points(at, weight, start, total);
+            require(p.classes == 1, "one class at a time");
+            for (Index size : {Index(removed.size()), Index(bandwidth.size()), Index(out.size())})
+                require(size == Index(x.size()), "one for each query");
+            nb::gil_scoped_release release;
+            kernel_leave_one_out(kernel(number), x.data(), Index(x.size()), removed.data(), p, bandwidth.data(),
+                                 out.data());
+        },
+        "kernel"_a, "x"_a.noconvert(), "removed"_a.noconvert(), "at"_a.noconvert(), "weight"_a.noconvert(),
+        "start"_a.noconvert(), "total"_a.noconvert(), "bandwidth"_a.noconvert(), "out"_a.noconvert());
+}
+
 }  // namespace
 
 NB_MODULE(_core, m) {
@@ -374,6 +422,17 @@ NB_MODULE(_core, m) {
         },
         "values"_a.noconvert(), "low"_a, "codes"_a.noconvert(), "seen"_a.noconvert());
     m.def(
+        "sort_segments",
+        [](Out<double> values, Vector<Index> start, std::optional<Out<Index>> order) {
+            const Index segments = Index(start.size()) - 1;
+            require(segments >= 0 && start(0) == 0 && start(segments) == Index(values.size()), "segment bounds");
+            for (Index c = 0; c < segments; ++c) require(start(c) <= start(c + 1), "segment bounds");
+            require(!order || order->size() == values.size(), "output size");
+            nb::gil_scoped_release release;
+            sort_segments(values.data(), start.data(), segments, order ? order->data() : nullptr);
+        },
+        "values"_a.noconvert(), "start"_a.noconvert(), "order"_a.noconvert().none());
+    m.def(
         "class_weights",
         [](Codes codes, Index classes, Weights weight, Out<double> out) {
             require_size(out, classes);
@@ -385,6 +444,7 @@ NB_MODULE(_core, m) {
     bind_mixture_fit(m);
     bind_mixture_log_density<double>(m);
     bind_mixture_log_density<float>(m);
+    bind_kernel_density(m);
     bind_posterior<double>(m);
     bind_posterior<float>(m);
     m.def(

@@ -51,6 +51,10 @@ int max_threads();
 bool number_integers(const std::int64_t* values, Index n, std::int64_t low, Index range, std::int32_t* codes,
                      bool* seen);
 
+// sort.cpp: sort values[start[c]..start[c + 1]) of every segment c, NaN last. Where `order` is not null it is told from
+// which place among all values each came.
+void sort_segments(double* values, const Index* start, Index segments, Index* order);
+
 // class_weights.cpp: the weight of each class's rows (classes,); whether all codes are 0 .. classes-1.
 void class_weights(Rows rows, Index n, double* out);
 bool codes_within(const std::int32_t* codes, Index n, Index classes);
@@ -150,6 +154,25 @@ struct MixtureTables {
 };
 template <class T>
 Index mixture_log_density(Matrix<T> x, MixtureTables tables, double* out);
+
+// kernel_density.cpp: out[order[i], c] += log f_c(x_i), f_c the kernel density estimate with bandwidth[c] of class c's
+// points: at[start[c]..start[c + 1]), distinct and ascending, with weights that sum to total[c]. x is ascending. A compact kernel
+// counts as at least 1e-12 times the Gaussian one of the same standard deviation. Where `removed` is not null,
+// removed[i] is first taken from the weight of the point at x_i, which must be there.
+enum class Kernel { gaussian, epanechnikov, triangular, uniform, biweight, cosine };
+struct Points {
+    const double* at;
+    const double* weight;
+    const Index* start;
+    const double* total;
+    Index classes;
+};
+void kernel_log_density(Kernel kernel, const double* x, const Index* order, Index n, const double* removed,
+                        Points points, const double* bandwidth, double* out);
+bool places_within(const Index* order, Index n, Index rows);
+// The same for one class and a bandwidth for each x_i, in any order; out[i] is set.
+void kernel_leave_one_out(Kernel kernel, const double* x, Index n, const double* removed, Points points,
+                          const double* bandwidth, double* out);
 
 // sparse_scores.cpp: out[i, c] = intercept[c] + Σ_j x_ij coef[j, c], a missing entry adding
 // -absent[j, c] (its share of the intercept). coef and absent are (cols, stride), absent may be null.

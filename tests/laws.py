@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from suffice.statistics import ByClass, Counts, Moments, Totals
+from suffice.statistics import ByClass, Counts, Moments, Sample, Totals
 
 EPS = np.finfo(np.float64).eps
 
@@ -22,12 +22,15 @@ class Rows:
     y: np.ndarray
     weight: np.ndarray | None
     threshold: float | None = None
+    joint: bool = False
 
     def summary(self) -> ByClass:
         return self.onto(None)
 
     def onto(self, before: ByClass | None) -> ByClass:
-        reading = {"threshold": self.threshold} if self.threshold is not None else {}
+        reading: dict[str, Any] = {"threshold": self.threshold} if self.threshold is not None else {}
+        if self.joint:
+            reading["joint"] = True
         return ByClass.of(self.kind, self.x, self.y, self.weight, before, **reading)
 
     def empty(self) -> ByClass:
@@ -45,6 +48,13 @@ class Rows:
         values = np.abs(np.asarray(self.x, dtype=np.float64))
         return float(np.nanmax(np.where(np.isnan(values), 0.0, values), initial=1.0))
 
+    @property
+    def apart(self) -> float:
+        """How far apart the values of x are, at most."""
+        if self.kind is Counts or not np.isfinite(np.asarray(self.x, dtype=np.float64)).any():
+            return 0.0
+        return float(np.nanmax(self.x) - np.nanmin(self.x))
+
 
 @st.composite
 def rows(draw: Any, min_rows: int = 0, max_rows: int = 12) -> Rows:
@@ -60,7 +70,7 @@ def rows(draw: Any, min_rows: int = 0, max_rows: int = 12) -> Rows:
     )
     if weight is not None:
         weight = weight.astype(np.float64).reshape(n)
-    what = draw(st.sampled_from(["moments", "totals", "truths", "numbers", "names"]))
+    what = draw(st.sampled_from(["moments", "totals", "truths", "numbers", "names", "values", "rows"]))
     if what == "names":
         cells = draw(st.lists(st.sampled_from(["x", "y", "zz", None]), min_size=n * columns, max_size=n * columns))
         x = np.array(cells, dtype=object).reshape(n, columns)
@@ -70,6 +80,8 @@ def rows(draw: Any, min_rows: int = 0, max_rows: int = 12) -> Rows:
         "totals": st.integers(0, 9).map(float),
         "truths": st.sampled_from([-1.0, 0.0, 0.5, 2.0]),
         "numbers": st.integers(0, 3).map(float),
+        "values": st.one_of(st.floats(-100, 100, width=32), st.sampled_from([-0.0, 0.0, 1.0])),
+        "rows": st.sampled_from([-0.0, 0.0, 1.0, 2.5]),
     }[what]
     cells = draw(st.lists(st.one_of(numbers, st.just(np.nan)), min_size=n * columns, max_size=n * columns))
     x = np.array(cells, dtype=np.float64).reshape(n, columns)
@@ -84,14 +96,22 @@ def rows(draw: Any, min_rows: int = 0, max_rows: int = 12) -> Rows:
         x = np.ascontiguousarray(wide[:, ::2])[::2]  # rows apart from each other
     else:
         x = np.asarray(x, order=layout)
-    kind = {"moments": Moments, "totals": Totals, "truths": Totals, "numbers": Counts}[what]
-    return Rows(kind, x, y, weight, 0.0 if what == "truths" else None)
+    kinds = {
+        "moments": Moments,
+        "totals": Totals,
+        "truths": Totals,
+        "numbers": Counts,
+        "values": Sample,
+        "rows": Sample,
+    }
+    return Rows(kinds[what], x, y, weight, 0.0 if what == "truths" else None, what == "rows")
 
 
-def assert_equal(a: ByClass, b: ByClass, size: float = 1.0, lost: float = 1.0) -> None:
+def assert_equal(a: ByClass, b: ByClass, size: float = 1.0, lost: float = 1.0, taken: float = 0.0) -> None:
     """Compare summaries: counts exactly, sums to rounding of numbers as large as `size`.
 
-    `lost` is the ratio of weights by which a subtraction magnifies rounding.
+    `lost` is the ratio of weights by which a subtraction magnifies rounding, `taken` how far apart the values were
+    among which it was.
     """
     labels = np.union1d(a.labels, b.labels) if len(a.labels) and len(b.labels) else max(a.labels, b.labels, key=len)
     a, b = a.over(labels), b.over(labels)
@@ -104,12 +124,18 @@ def assert_equal(a: ByClass, b: ByClass, size: float = 1.0, lost: float = 1.0) -
         s_weight, t_weight = (np.broadcast_to(v.weight, v.total.shape) for v in (s, t))
         np.testing.assert_allclose(s_weight, t_weight, rtol=1e-12, atol=1e-12 * lost)
         np.testing.assert_allclose(s.total, t.total, rtol=1e-12, atol=1e-12 * lost)
+    elif isinstance(s, Sample):
+        for p, q in zip(s.parts, t.parts, strict=True):
+            np.testing.assert_array_equal(p.values, q.values)
+            np.testing.assert_array_equal(p.start, q.start)
+            np.testing.assert_allclose(p.weight, q.weight, rtol=1e-12, atol=1e-12 * lost)
     else:
         np.testing.assert_allclose(s.weight, t.weight, rtol=1e-12, atol=1e-12 * lost)
         step = 64 * EPS * size * lost  # what rounding may move a mean by
         np.testing.assert_allclose(s.mean, t.mean, rtol=0, atol=step)
         spread = np.sqrt(np.maximum(s.squares, t.squares)) + step
         bound = 1e-9 + lost * 1e-11 * spread**2 + 64 * step * spread * np.sqrt(np.maximum(s.weight, 1.0))
+        bound += 8 * EPS * size * lost * taken  # a rounded mean, times the distance of what was taken away
         assert (np.abs(s.squares - t.squares) <= bound).all(), (s.squares, t.squares, bound)
 
 
@@ -144,7 +170,7 @@ def subtraction_undoes_addition(whole: Rows, at: int) -> None:
     p, q = a.summary(), b.summary()
     weights = p.weight[p.weight > 0]
     lost = 1.0 + (q.weight.sum() / weights.min() if len(weights) else 1.0)
-    assert_equal((p + q) - q, p, whole.size, lost)
+    assert_equal((p + q) - q, p, whole.size, lost, whole.apart)
 
 
 def integer_weight_equals_repeated_rows(r: Rows, times: np.ndarray) -> None:

@@ -30,6 +30,7 @@ _HOMES = {
         "Gaussian",
         "Geometric",
         "JointCategorical",
+        "Kernel",
         "LinearForm",
         "LogNormal",
         "Mixture",

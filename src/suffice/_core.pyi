@@ -67,6 +67,21 @@ def mixture_fit(
     trace: Any,
 ) -> None: ...
 def mixture_log_density(x: Any, log_norm: Any, mean: Any, precision: Any, used: Any, classes: int, out: Any) -> int: ...
+def kernel_log_density(
+    kernel: int,
+    x: Any,
+    order: Any,
+    removed: Any,
+    at: Any,
+    weight: Any,
+    start: Any,
+    total: Any,
+    bandwidth: Any,
+    out: Any,
+) -> None: ...
+def kernel_leave_one_out(
+    kernel: int, x: Any, removed: Any, at: Any, weight: Any, start: Any, total: Any, bandwidth: Any, out: Any
+) -> None: ...
 def sparse_scores(
     data: Any,
     indices: Any,
@@ -79,6 +94,7 @@ def sparse_scores(
 ) -> int: ...
 def dense_scores(x: Any, coef: Any, intercept: Any, out: Any) -> bool: ...
 def number_integers(values: Any, low: int, codes: Any, seen: Any) -> bool: ...
+def sort_segments(values: Any, start: Any, order: Any) -> None: ...
 def class_weights(codes: Any, classes: int, weight: Any, out: Any) -> None: ...
 def sparse_log_sums(
     data: Any, indices: Any, indptr: Any, cls: Any, removed: Any, table: Any, sums: Any, lengths: Any

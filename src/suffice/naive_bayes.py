@@ -20,12 +20,32 @@ from sklearn.utils.validation import _check_feature_names, _check_n_features, va
 
 from suffice.errors import InvalidOptionError
 from suffice.estimator import GenerativeClassifier, read_only
-from suffice.families import Bernoulli, Categorical, Complement, Family, Gaussian, Mixture, Multinomial, Poisson
+from suffice.families import (
+    Bernoulli,
+    Categorical,
+    Complement,
+    Family,
+    Gaussian,
+    Kernel,
+    Mixture,
+    Multinomial,
+    Poisson,
+)
+from suffice.families.kernel import RULES, SHAPES, KernelName, RuleName
 from suffice.families.logarithms import log
 from suffice.priors import Beta, ClassPrior, Dirichlet, Gamma
 from suffice.tables import Array, Categories, Values, as_categories, is_table
 
-__all__ = ["BernoulliNB", "CategoricalNB", "ComplementNB", "GaussianNB", "MixtureNB", "MultinomialNB", "PoissonNB"]
+__all__ = [
+    "BernoulliNB",
+    "CategoricalNB",
+    "ComplementNB",
+    "GaussianNB",
+    "KernelNB",
+    "MixtureNB",
+    "MultinomialNB",
+    "PoissonNB",
+]
 
 
 class GaussianNB(GenerativeClassifier):
@@ -605,6 +625,85 @@ class CategoricalNB(_DiscreteNB):
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
+
+
+class KernelNB(GenerativeClassifier):
+    """Naive Bayes with kernel densities:  p(x | y) = Π_j Σ_i K((x_j − x_ij) / h_yj) / (n_y h_yj) over the rows i of y.
+
+    Parameters
+    ----------
+    kernel : {"gaussian", "epanechnikov", "triangular", "uniform", "biweight", "cosine"}, default="gaussian"
+        The shape of the bump that each value contributes. All but the Gaussian are 0 from a distance of h on.
+    bandwidth : {"silverman", "scott", "sheather-jones", "likelihood"}, float or array-like of shape (n_features,), \
+            default="silverman"
+        The width h of the bumps: a rule for each class and column, one number, or one for each column.
+    limit : int, default=None
+        Bounds the memory: each class keeps at most twice that many weighted points of a column. Rows can then no
+        longer be forgotten or left out.
+    priors : array-like of shape (n_classes,), default=None
+        Prior probabilities of the classes, instead of those of the data.
+
+    Attributes
+    ----------
+    bandwidth_ : ndarray of shape (n_classes, n_features)
+        Bandwidth of each column in each class.
+    class_count_ : ndarray of shape (n_classes,)
+        Weight of the rows of each class.
+    class_prior_ : ndarray of shape (n_classes,)
+        Probability of each class.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where they have names.
+
+    Examples
+    --------
+    >>> from suffice.naive_bayes import KernelNB
+    >>> X = [[-3.0], [-2.8], [3.0], [3.1], [0.1], [0.0], [-0.2]]
+    >>> clf = KernelNB(bandwidth=0.5).fit(X, ["outer"] * 4 + ["inner"] * 3)
+    >>> clf.predict([[-2.5], [0.5], [40.0]])
+    array(['outer', 'inner', 'outer'], dtype='<U5')
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "kernel": [StrOptions(set(SHAPES))],
+        "bandwidth": [StrOptions(set(RULES)), Interval(Real, 0, None, closed="neither"), "array-like"],
+        "limit": [None, Interval(Integral, 1, None, closed="left")],
+        "priors": ["array-like", None],
+    }
+    _accept_sparse: ClassVar[Any] = False
+
+    def __init__(
+        self,
+        *,
+        kernel: KernelName = "gaussian",
+        bandwidth: RuleName | float | ArrayLike = "silverman",
+        limit: int | None = None,
+        priors: ArrayLike | None = None,
+    ):
+        self.kernel = kernel
+        self.bandwidth = bandwidth
+        self.limit = limit
+        self.priors = priors
+
+    def _family(self) -> Kernel:
+        width: Any = self.bandwidth if isinstance(self.bandwidth, (str, Real)) else np.asarray(self.bandwidth)
+        return Kernel(self.kernel, width, self.limit)
+
+    def _class_prior(self) -> ClassPrior:
+        return ClassPrior() if self.priors is None else ClassPrior(np.asarray(self.priors))
+
+    @property
+    def class_prior_(self) -> Array:
+        """Probability of each class."""
+        return np.exp(self._get_learned().model.log_prior)
+
+    @property
+    def bandwidth_(self) -> Array:
+        """Bandwidth of each column in each class."""
+        return read_only(self._get_learned().model.distributions[0].bandwidth)  # type: ignore[attr-defined]
 
 
 def _object_rows(X: Any) -> Any:

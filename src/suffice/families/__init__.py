@@ -9,6 +9,7 @@ from suffice.families.family import Distribution, Family, LinearForm, Table
 from suffice.families.gaussian import Gaussian
 from suffice.families.geometric import Geometric
 from suffice.families.joint_categorical import JointCategorical
+from suffice.families.kernel import Kernel
 from suffice.families.log_normal import LogNormal
 from suffice.families.mixture import Mixture
 from suffice.families.multinomial import Multinomial
@@ -26,6 +27,7 @@ __all__ = [
     "Gaussian",
     "Geometric",
     "JointCategorical",
+    "Kernel",
     "LinearForm",
     "LogNormal",
     "Mixture",

@@ -124,15 +124,13 @@ class Family(Options, ABC, Generic[S]):
     learn: Learn | None = None
 
     kind: ClassVar[type[Statistic]]
-    weak_prior: ClassVar[Any]  # what a bare family uses; None: it takes no prior
+    weak_prior: ClassVar[Any]  # what a bare family uses; None where nothing is conjugate, and `prior` no option
 
     def __post_init__(self) -> None:
         name = type(self).__name__
         if self.learn is not None and self.learn not in get_args(Learn):
             raise InvalidOptionError(f"{name}: learn must be one of {get_args(Learn)}, found {self.learn!r}")
         prior = self.prior
-        if self.weak_prior is None and (not (prior is DEFAULT or prior is None) or self.learn not in (None, "mle")):
-            raise InvalidOptionError(f"{name} takes no prior: it is learned by maximum likelihood alone")
         if prior is DEFAULT:
             prior = None if self.learn == "mle" else self.weak_prior
         elif prior is not None and self.learn == "mle":
@@ -146,7 +144,7 @@ class Family(Options, ABC, Generic[S]):
         object.__setattr__(self, "learn", self.learn or ("mle" if prior is None else "mean"))
 
     def __repr__(self) -> str:
-        shown = ", ".join(f"{f.name}={getattr(self, f.name)!r}" for f in fields(self))
+        shown = ", ".join(f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if f.init)
         return f"{type(self).__name__}({shown})"
 
     def read(self, x: Any) -> Any:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from suffice import _core
 from suffice.errors import InvalidDataError, InvalidOptionError, NoLinearFormError, NotConvergedWarning
 from suffice.families.expectation_maximization import Components, Run, likeliest
-from suffice.families.family import DEFAULT, Default, Distribution, Family, Table, resolution
+from suffice.families.family import Distribution, Family, Table, resolution
 from suffice.families.joint_mixture import JointMixtureDistribution
 from suffice.statistics import ByClass, Moments, Points, Sample
 from suffice.tables import Array, Codes, Values, as_dense, refuse_at
@@ -52,8 +52,8 @@ class Mixture(Family[Sample]):
     (array([[[0.5, 8.5]]]), array([[[0.5, 0.5]]]))
     """
 
-    prior: Default | None = field(default=DEFAULT, kw_only=True)
-    learn: Literal["mle"] | None = field(default=None, kw_only=True)
+    prior: None = field(default=None, init=False)  # nothing is conjugate to a mixture
+    learn: Literal["mle"] = field(default="mle", init=False)
     components: int = 2
     select: Literal["bic"] | None = None
     joint: bool = False

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from suffice import _core
 from suffice.errors import InvalidOptionError, MismatchError, NotPartError
 from suffice.statistics.statistic import Statistic, subtract_weights
-from suffice.tables import Array, Codes, is_sparse, refuse_infinite
+from suffice.tables import Array, Codes, is_sparse, refuse_at
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -38,7 +40,7 @@ class Points:
     @property
     def class_weight(self) -> Array:
         """The weight of each class's points."""
-        return np.array([self.weight[a:b].sum() for a, b in zip(self.start[:-1], self.start[1:], strict=True)])
+        return np.array([self.weight[a:b].sum() for a, b in pairwise(self.start)])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -81,22 +83,17 @@ class Sample(Statistic):
         """Keep the values of rows of real numbers; NaN is missing."""
         if limit is not None and limit < 1:
             raise InvalidOptionError(f"A sample must be allowed at least 1 point, found limit={limit}")
-        x = np.asarray(x.toarray() if is_sparse(x) else x, dtype=np.float64)
-        refuse_infinite(x)
-        weight = np.ones(len(x)) if weight is None else weight
-        blocks = [x] if joint else [x[:, j : j + 1] for j in range(x.shape[1])]
-        parts = []
-        for block in blocks:
-            kept = weight > 0
-            gaps = np.isnan(block)
-            if gaps.any():
-                kept &= ~gaps.all(axis=1)
-            every = kept.all()
-            parts.append(
-                _tidy(block, codes, weight, classes)
-                if every
-                else _tidy(block[kept], codes[kept], weight[kept], classes)
-            )
+        x = x.toarray() if is_sparse(x) else np.asarray(x)
+        weight = _refuse_infinite(x, weight)
+        rows, start = _by_class(codes, classes, weight)
+        parts: Iterator[Points] | list[Points]
+        if joint:
+            block = np.asarray(x[rows], dtype=np.float64)
+            parts = [_sorted(block, None if weight is None else weight[rows], start)]
+        else:  # one column at a time, so that no copy of all of x is made
+            columns = (x[rows, j].astype(np.float64, copy=False)[:, None] for j in range(x.shape[1]))
+            heavy = None if weight is None else weight[rows]
+            parts = (_sorted(column, heavy, start) for column in columns)
         found = cls(tuple(parts), x.shape[1], joint, limit)._within_limit()
         return found if onto is None else onto + found
 
@@ -111,14 +108,15 @@ class Sample(Statistic):
         parts = []
         for p, q in zip(a.parts, b.parts, strict=True):
             values, codes, weights, classes = _merged(p, q)
-            whole, part = (_tidy(values, codes, w, classes) for w in weights)
+            both = _tidy(values, codes, weights[0] + 1j * weights[1], classes)  # sorted once, summed apart
             try:
-                rest = subtract_weights(whole.weight, part.weight)
+                rest = subtract_weights(both.weight.real, both.weight.imag)
             except NotPartError as error:
                 why = " This sample was compressed to a limit: its rows are gone." if a.limit else ""
                 raise NotPartError(f"{error}{why}") from None
             left = rest > 0
-            parts.append(_tidy(whole.values[left], whole.codes[left], rest[left], classes))
+            start = np.concatenate([[0], np.cumsum(left)])[both.start]
+            parts.append(Points(both.values[left], rest[left], start))
         return type(self)(tuple(parts), a.width, a.joint, a.limit)
 
     def scale(self, factor: float) -> Self:
@@ -202,34 +200,67 @@ def _no_points(classes: int, columns: int, joint: bool) -> tuple[Points, ...]:
     return (none,) * parts
 
 
-def _tidy(values: Array, codes: Codes, weight: Array, classes: int) -> Points:
-    """Sort points by class and value, and make equal ones one."""
+def _refuse_infinite(x: Array, weight: Array | None) -> Array | None:
+    """Raise if a row that counts holds an infinite value; return the weights, None where all are 1."""
+    infinite = np.isinf(x)
+    if weight is not None:
+        infinite &= (weight > 0)[:, None]
+    if infinite.any():
+        refuse_at(int(np.argmax(infinite)), x)
+    return None if weight is None or (weight == 1.0).all() else weight
+
+
+def _by_class(codes: Codes, classes: int, weight: Array | None = None) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """The positions of all points with weight, class by class, and where each class begins."""
+    if weight is not None and not (weight > 0).all():
+        kept = np.flatnonzero(weight > 0)
+        rows, start = _by_class(codes[kept], classes)
+        return kept[rows], start
     small = codes.astype(np.int16) if classes < 1 << 15 else codes  # NumPy counts small integers instead of comparing
-    by_class = np.argsort(small, kind="stable")
     start = np.concatenate([[0], np.cumsum(np.bincount(codes, minlength=classes))]).astype(np.int64)
-    values, weight = values[by_class] + 0.0, weight[by_class]  # −0 is 0
-    for a, b in zip(start[:-1], start[1:], strict=True):
-        order = _order(values[a:b])
-        values[a:b], weight[a:b] = values[a:b][order], weight[a:b][order]
-    if not len(weight):
-        return Points(values, weight, start)
+    return np.argsort(small, kind="stable"), start
+
+
+def _tidy(values: Array, codes: Codes, weight: NDArray[Any], classes: int) -> Points:
+    """Sort points by class and value, and make equal ones one."""
+    rows, start = _by_class(codes, classes)
+    return _sorted(values[rows], weight[rows], start)
+
+
+def _sorted(values: Array, weight: NDArray[Any] | None, start: NDArray[np.int64]) -> Points:
+    """Sort the points of each class, which begins at `start`, and make equal ones one; `weight` None is 1 each."""
+    lost = np.isnan(values).all(axis=1)
+    if lost.any():
+        start = np.concatenate([[0], np.cumsum(~lost)])[start]
+        values, weight = values[~lost], None if weight is None else weight[~lost]
+    values = values + 0.0  # −0 is 0
+    alone = values.shape[1] == 1
+    if alone:
+        order = None if weight is None else np.empty(len(values), np.int64)
+        _core.sort_segments(values.reshape(-1), start, order)
+        weight = None if weight is None else weight[order]
+    else:
+        order = np.concatenate([np.zeros(0, np.int64), *(a + _order(values[a:b]) for a, b in pairwise(start))])
+        values, weight = values[order], None if weight is None else weight[order]
     before, after = values[:-1], values[1:]
-    fresh = np.ones(len(weight), dtype=bool)
-    fresh[1:] = ((before != after) & ~(np.isnan(before) & np.isnan(after))).any(axis=1)
-    fresh[start[:-1][start[:-1] < len(weight)]] = True
+    fresh = np.ones(len(values), dtype=bool)
+    if alone:
+        np.not_equal(before[:, 0], after[:, 0], out=fresh[1:])
+    else:
+        fresh[1:] = ((before != after) & ~(np.isnan(before) & np.isnan(after))).any(axis=1)
+    fresh[start[:-1][start[:-1] < len(values)]] = True
     if fresh.all():
-        return Points(values, weight, start)
+        return Points(values, np.ones(len(values)) if weight is None else weight, start)
     first = np.flatnonzero(fresh)
-    return Points(values[first], np.add.reduceat(weight, first), np.searchsorted(first, start))
+    heavy = np.diff(first, append=len(values)).astype(float) if weight is None else np.add.reduceat(weight, first)
+    return Points(values[first], heavy, np.searchsorted(first, start))
 
 
 def _order(values: Array) -> NDArray[np.intp]:
     """Sort rows by their first column, and by the others only where that leaves ties."""
-    order = np.argsort(values[:, 0], kind="stable")
+    order = np.argsort(values[:, 0])
     lead = values[order, 0]
-    if values.shape[1] == 1 or (lead[1:] > lead[:-1]).all():
-        return order
-    return np.lexsort(values.T[::-1])
+    return order if (lead[1:] > lead[:-1]).all() else np.lexsort(values.T[::-1])
 
 
 def _merged(p: Points, q: Points) -> tuple[Array, Codes, Array, int]:
@@ -301,6 +332,6 @@ def _cells_by_halving(values: Array, weight: Array, limit: int) -> NDArray[np.in
 def _means_of_cells(values: Array, weight: Array, cells: NDArray[np.int64]) -> tuple[Array, Array]:
     """The mean and weight of each cell that holds a point."""
     number = np.unique(cells, return_inverse=True)[1]
-    heavy = np.bincount(number, weights=weight)
+    heavy = np.bincount(number, weights=weight).astype(np.float64, copy=False)
     sums = [np.bincount(number, weights=weight * column) / heavy for column in values.T]
     return np.stack(sums, axis=1), heavy

@@ -1,0 +1,371 @@
+"""Real numbers of any distribution: a bump on every value seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice import _core
+from suffice.errors import InvalidOptionError, NoLinearFormError, NotPartError
+from suffice.families import bandwidth as rules
+from suffice.families.family import Distribution, Family, Table
+from suffice.statistics import Points, Sample
+from suffice.tables import Array, Codes, Values, is_sparse, refuse_infinite
+
+KernelName: TypeAlias = Literal["gaussian", "epanechnikov", "triangular", "uniform", "biweight", "cosine"]
+RuleName: TypeAlias = Literal["silverman", "scott", "sheather-jones", "likelihood"]
+
+RULES: dict[str, rules.Rule] = {
+    "silverman": rules.silverman,
+    "scott": rules.scott,
+    "sheather-jones": rules.sheather_jones,
+    "likelihood": rules.likeliest,
+}
+OF_THUMB = {"silverman": 0.9, "scott": 1.06}  # these times the spread, times n^(−1/5)
+
+
+class Shape(NamedTuple):
+    """A kernel's number, ∫ K², ∫ z² K, and how to draw from it."""
+
+    number: int
+    roughness: float
+    variance: float
+    draw: Callable[[np.random.Generator, int], Array]
+
+    @property
+    def canonical(self) -> float:
+        """The bandwidth that smooths as much as 1 does with other kernels so scaled (Marron and Nolan, 1988)."""
+        return float((self.roughness / self.variance**2) ** 0.2)
+
+
+SHAPES: dict[str, Shape] = {
+    "gaussian": Shape(0, 0.5 / np.sqrt(np.pi), 1.0, lambda rng, n: rng.standard_normal(n)),
+    "epanechnikov": Shape(1, 3 / 5, 1 / 5, lambda rng, n: 2.0 * rng.beta(2.0, 2.0, n) - 1.0),
+    "triangular": Shape(2, 2 / 3, 1 / 6, lambda rng, n: rng.triangular(-1.0, 0.0, 1.0, n)),
+    "uniform": Shape(3, 1 / 2, 1 / 3, lambda rng, n: rng.uniform(-1.0, 1.0, n)),
+    "biweight": Shape(4, 5 / 7, 1 / 7, lambda rng, n: 2.0 * rng.beta(3.0, 3.0, n) - 1.0),
+    "cosine": Shape(5, np.pi**2 / 16, 1 - 8 / np.pi**2, lambda rng, n: 2 / np.pi * np.arcsin(rng.uniform(-1, 1, n))),
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Kernel(Family[Sample]):
+    """A real number of any distribution:  p(x | y) = Σ_i w_i K((x − x_i) / h) / (h Σ_i w_i) over the rows i of y.
+
+    `kernel` is `"gaussian"`, or one that is 0 from |x − x_i| = h on: `"epanechnikov"`, `"triangular"`, `"uniform"`,
+    `"biweight"`, `"cosine"`. So that classes compare by distance there too, these count as at least 1e-12 times the
+    density that the Gaussian kernel of the same standard deviation gives.
+
+    `bandwidth` h is a number, one for each column, or a rule for each class and column: `"silverman"`, `"scott"`,
+    `"sheather-jones"` or `"likelihood"` (leave-one-out). The rules are for the Gaussian kernel, and carried over to the
+    others by their canonical bandwidths.
+
+    A class whose values of a column are all equal has the bandwidth of all classes together; one that has none, their
+    values too. A column that never varies is a point mass, as wide as the resolution of floating point.
+
+    With a `limit`, each class keeps at most twice that many weighted points of a column, see `Sample`.
+
+    >>> family = Kernel(bandwidth=1.0)
+    >>> fitted = family.estimate(family.summarize([[0.0], [0.0], [3.0]], ["a", "a", "a"]).statistic)
+    >>> np.exp(fitted.log_density(np.array([[0.0]])))
+    array([[0.2674388]])
+    """
+
+    prior: None = field(default=None, init=False)  # nothing is conjugate to a density of any shape
+    learn: Literal["mle"] = field(default="mle", init=False)
+    kernel: KernelName = "gaussian"
+    bandwidth: RuleName | float | NDArray[Any] = "silverman"
+    limit: int | None = None
+
+    kind: ClassVar = Sample
+    weak_prior: ClassVar = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.kernel not in SHAPES:
+            raise InvalidOptionError(f"kernel must be one of {', '.join(map(repr, SHAPES))}, found {self.kernel!r}")
+        if isinstance(self.bandwidth, str):
+            if self.bandwidth not in RULES:
+                known = ", ".join(map(repr, RULES))
+                raise InvalidOptionError(f"bandwidth must be a number or one of {known}, found {self.bandwidth!r}")
+        else:
+            given = np.asarray(self.bandwidth)
+            if given.dtype.kind not in "iuf" or given.ndim > 1 or not np.all((given > 0) & np.isfinite(given)):
+                raise InvalidOptionError(
+                    "A given bandwidth must be a finite number above 0, or one for each column; "
+                    f"found {self.bandwidth!r}"
+                )
+        if self.limit is not None and not (isinstance(self.limit, (int, np.integer)) and self.limit >= 1):
+            raise InvalidOptionError(f"limit must be a whole number of points ≥ 1, found {self.limit!r}")
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How the statistic is to read entries."""
+        return {"limit": self.limit}
+
+    @property
+    def _rule(self) -> rules.Rule | None:
+        return RULES[self.bandwidth] if isinstance(self.bandwidth, str) else None
+
+    @property
+    def _ratio(self) -> float:
+        """What turns a Gaussian bandwidth into one of this kernel."""
+        return SHAPES[self.kernel].canonical / SHAPES["gaussian"].canonical
+
+    def estimate(self, sample: Sample) -> Distribution:
+        """Choose the bandwidths; what a class has not shown of a column is taken from all classes together."""
+        parts, width = sample.parts, self._widths(sample)
+        if not width.all() or not all(np.diff(part.start).all() for part in parts):
+            pooled = sample.pooled()
+            width = np.where(width > 0, width, self._widths(pooled))
+            parts = tuple(_filled(part, whole) for part, whole in zip(parts, pooled.parts, strict=True))
+        if self._rule is not None:
+            width = np.maximum(width, [_resolution(part) for part in parts])
+        return KernelDistribution(self.kernel, parts, width, self._rule is not None)
+
+    def _widths(self, sample: Sample) -> Array:
+        """The bandwidth of each class and column, (classes, columns), 0 where the values of a class do not vary."""
+        shape = sample.n_classes, sample.n_columns
+        if self._rule is None:
+            return np.broadcast_to(np.asarray(self.bandwidth, dtype=np.float64), shape)
+        each = [_follow(self._rule, *part.of_class(c)) for c in range(shape[0]) for part in sample.parts]
+        return self._ratio * np.array(each).reshape(shape)
+
+    def leave_one_out(self, sample: Sample, fitted: Distribution, x: Any, codes: Codes, weight: Array | None) -> Array:
+        """One class changes, and with it its bandwidth where that is learned: both are reckoned without the row.
+
+        With a given bandwidth it costs little more than a prediction. With a rule every row has a bandwidth and so a
+        sum of its own, and so has a class that leans on all classes together; Sheather-Jones and likelihood are solved
+        anew for each. Rows without which a class comes to lean on them are subtracted one by one.
+        """
+        assert isinstance(fitted, KernelDistribution), "what `estimate` gives"
+        x = x.toarray() if is_sparse(x) else x
+        refuse_infinite(x)
+        weight = np.ones(len(x)) if weight is None else weight
+        pooled = sample.pooled()
+        out = np.zeros((len(x), sample.n_classes))
+        for j, (part, whole) in enumerate(zip(sample.parts, pooled.parts, strict=True)):
+            column = x[:, j].astype(np.float64)
+            each = np.zeros_like(out)
+            fitted.add_column(j, column, each)
+            rows = np.flatnonzero((weight > 0) & ~np.isnan(column))
+            if len(rows):
+                changed = self._column_without(
+                    part, whole, fitted.bandwidth[:, j], column[rows], codes[rows], weight[rows]
+                )
+                each[rows] = np.where(np.isinf(changed), each[rows], changed)
+            out += each
+        rest = np.flatnonzero(np.isnan(out).any(axis=1))
+        if len(rest):
+            out[rest] = super().leave_one_out(sample, fitted, x[rest], codes[rest], weight[rest])
+        return out
+
+    def _column_without(
+        self, part: Points, whole: Points, width: Array, x: Array, codes: Codes, weight: Array
+    ) -> Array:
+        """Log-densities of a column's entries, each with itself left out, (rows, classes).
+
+        Infinite where they are what they were, NaN where they must be found by subtracting the row.
+        """
+        out = np.full((len(x), len(width)), np.inf)
+        sizes = np.diff(part.start)
+        leaning = np.flatnonzero(sizes < (1 if self._rule is None else 2))
+        for c in np.unique(codes):
+            rows = np.flatnonzero(codes == c)
+            values, heavy = part.of_class(c)
+            place = _places(values[:, 0], heavy, x[rows], weight[rows], self.limit)
+            if c not in leaning:
+                # Equal rows leave the same behind.
+                kinds, which = np.unique(place + 1j * weight[rows], return_inverse=True)
+                left_out = kinds.real.astype(np.int64), kinds.imag
+                out[rows, c] = self._without(values[:, 0], heavy, *left_out, width[c])[which]
+        all_values, all_weight = whole.values[:, 0], whole.weight
+        if self._rule is not None and width.min() <= 2.0 * _resolution(whole):
+            # A column that never varies stays what it is; else the floor may move.
+            lasting = len(all_values) == 1 and all_weight[0] - weight.max() > 1e-12 * all_weight[0]
+            return np.full_like(out, np.inf if lasting else np.nan)
+        if not len(leaning):
+            return out
+        place = np.searchsorted(all_values, x)
+        if self._rule is None:
+            order = np.lexsort([weight, place])
+            for c in leaning:
+                out[order, c] = self._without(all_values, all_weight, place[order], weight[order], width[c])
+            return out
+        widths = self._ratio * self._widths_without(all_values, all_weight, place, weight)
+        widths[widths <= 2.0 * _resolution(whole)] = np.nan
+        for c in leaning.tolist():
+            own, heavy = part.of_class(c)
+            removed = np.where(codes == c, weight, 0.0) if len(own) else weight
+            points = (own[:, 0], heavy) if len(own) else (all_values, all_weight)
+            out[:, c] = self._with_widths(*points, x, removed, widths)
+        return out
+
+    def _without(self, values: Array, weight: Array, place: NDArray[np.int64], removed: Array, width: float) -> Array:
+        """Log-density at values[place] with `removed` less of that value's weight; NaN where more must change."""
+        out = np.full(len(place), np.nan)
+        points = values, weight, np.array([0, len(values)]), weight.sum(keepdims=True)
+        number = SHAPES[self.kernel].number
+        if self._rule is None:
+            some = np.flatnonzero(removed < weight.sum() * (1.0 - 1e-12))
+            at = np.ascontiguousarray(values[place[some]])
+            log_density = np.zeros(len(some))
+            order = np.arange(len(some))
+            _core.kernel_log_density(number, at, order, removed[some], *points, np.array([width]), log_density)
+            out[some] = log_density
+            return out
+        widths = self._ratio * self._widths_without(values, weight, place, removed)
+        return self._with_widths(values, weight, values[place], removed, np.where(widths > 0, widths, np.nan))
+
+    def _with_widths(self, values: Array, weight: Array, x: Array, removed: Array, widths: Array) -> Array:
+        """Log-density at each x with `removed` less of its weight and a bandwidth of its own; NaN where this is."""
+        out = np.full(len(x), np.nan)
+        total = weight.sum(keepdims=True)
+        some = np.flatnonzero(~np.isnan(widths) & (removed < total * (1.0 - 1e-12)))
+        points = values, weight, np.array([0, len(values)]), total
+        log_density = np.empty(len(some))
+        number = SHAPES[self.kernel].number
+        _core.kernel_leave_one_out(number, x[some], removed[some], *points, widths[some], log_density)
+        out[some] = log_density
+        return out
+
+    def _widths_without(self, values: Array, weight: Array, place: NDArray[np.int64], removed: Array) -> Array:
+        assert isinstance(self.bandwidth, str), "there is a rule"
+        if self.bandwidth in OF_THUMB:
+            spread = rules.spread_without(values, weight, place, removed)
+            left = np.where(spread > 0, weight.sum() - removed, 1.0)
+            return OF_THUMB[self.bandwidth] * spread * left**-0.2
+        out = np.empty(len(place))
+        for i, (at, w) in enumerate(zip(place, removed, strict=True)):
+            others = weight.copy()
+            others[at] = others[at] - w if others[at] - w > 1e-12 * others[at] else 0.0
+            out[i] = _follow(RULES[self.bandwidth], values[others > 0][:, None], others[others > 0])
+        return out
+
+
+def _follow(rule: rules.Rule, values: Array, weight: Array) -> float:
+    """The bandwidth for points (points, 1), 0 where there are not two of them."""
+    return rule(values[:, 0], weight) if len(weight) > 1 else 0.0
+
+
+def _resolution(points: Points) -> float:
+    """The smallest difference that numbers as large as the largest of a column can show."""
+    return max(float(np.abs(points.values).max(initial=0.0)) * float(np.finfo(np.float64).eps), 1e-150)
+
+
+def _filled(part: Points, whole: Points) -> Points:
+    """The points of each class, or those of all together where a class has none."""
+    if np.diff(part.start).all() or not len(part.weight):
+        return part
+    own = [part if part.start[c] < part.start[c + 1] else whole for c in range(len(part.start) - 1)]
+    each = [p.of_class(0 if p is whole else c) for c, p in enumerate(own)]
+    start = np.concatenate([[0], np.cumsum([len(w) for _, w in each])]).astype(np.int64)
+    return Points(np.concatenate([v for v, _ in each]), np.concatenate([w for _, w in each]), start)
+
+
+def _places(values: Array, weight: Array, x: Array, removed: Array, limit: int | None) -> NDArray[np.int64]:
+    """Where among the values of a class each x is; refuses what is not there with at least that weight."""
+    place = np.searchsorted(values, x)
+    known = place < len(values)
+    known[known] &= values[place[known]] == x[known]
+    known[known] &= weight[place[known]] >= removed[known] * (1.0 - 1e-9)
+    if not known.all():
+        why = " The sample was compressed to a limit: its rows are gone." if limit else ""
+        raise NotPartError(
+            f"Cannot leave out {x[np.argmin(known)]}: it was not learned with that label and weight.{why}"
+        )
+    return place
+
+
+@dataclass(frozen=True)
+class KernelDistribution(Distribution):
+    """The points of each column and class, the bandwidths (classes, columns), and whether these were learned.
+
+    A column of which no value was ever seen says nothing.
+    """
+
+    kernel: KernelName
+    parts: tuple[Points, ...]
+    bandwidth: Array
+    learned: bool
+
+    def log_density(self, x: Any) -> Array:
+        """Log p(x | y) of every row under every class, (rows, classes)."""
+        x = x.toarray() if is_sparse(x) else x
+        refuse_infinite(x)
+        out = np.zeros((x.shape[0], len(self.bandwidth)))
+        for j in range(self.n_columns):
+            self.add_column(j, x[:, j].astype(np.float64), out)
+        return out
+
+    def add_column(self, j: int, column: Array, out: Array) -> None:
+        """Add the log-densities of a column's entries (rows,) to `out` (rows, classes)."""
+        part, order = self.parts[j], np.empty(len(column), np.int64)
+        if not len(part.weight):
+            return
+        column = column.copy()
+        seen = len(column) - np.count_nonzero(np.isnan(column))
+        _core.sort_segments(column, np.array([0, len(column)]), order)
+        widths, at = np.ascontiguousarray(self.bandwidth[:, j]), part.values.reshape(-1)
+        points = at, part.weight, part.start, self._totals[j]
+        number = SHAPES[self.kernel].number
+        _core.kernel_log_density(number, column[:seen], order[:seen], None, *points, widths, out)
+
+    @cached_property
+    def _totals(self) -> list[Array]:
+        return [part.class_weight for part in self.parts]
+
+    @cached_property
+    def mean(self) -> Array:
+        """The mean of each class and column, (classes, columns); NaN where no value was ever seen."""
+        out = np.full(self.bandwidth.shape, np.nan)
+        for j, (part, total) in enumerate(zip(self.parts, self._totals, strict=True)):
+            for c in range(len(out) if len(part.weight) else 0):
+                values, weight = part.of_class(c)
+                out[c, j] = values[0, 0] + weight @ (values[:, 0] - values[0, 0]) / total[c]
+        return out
+
+    @property
+    def expected(self) -> Array:
+        """The mean of the points of each class and column: kernels are symmetric."""
+        return self.mean
+
+    def linear(self) -> Any:
+        """Refuse: a sum of bumps bends."""
+        raise NoLinearFormError("The logarithm of a sum of kernels is not linear in x; a Gaussian family can be")
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns the block has."""
+        return len(self.parts)
+
+    @property
+    def n_parameters(self) -> int:
+        """One bandwidth for each class and column where they were learned; the points are data."""
+        return self.bandwidth.size if self.learned else 0
+
+    def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:
+        """How many distinct points each class has, its bandwidth and its mean, one table for each column."""
+        heads, rows = [str(label) for label in labels], ["points", "bandwidth", "mean"]
+        return [
+            Table(str(name), rows, heads, np.stack([np.diff(part.start), self.bandwidth[:, j], self.mean[:, j]]))
+            for j, (name, part) in enumerate(zip(names, self.parts, strict=True))
+        ]
+
+    def sample(self, codes: Codes, rng: np.random.Generator) -> Array:
+        """Draw points by their weights and move each by noise distributed like the kernel; NaN where none were seen."""
+        out = np.full((len(codes), self.n_columns), np.nan)
+        for j, part in enumerate(self.parts):
+            for c in np.unique(codes) if len(part.weight) else ():
+                rows = np.flatnonzero(codes == c)
+                values, weight = part.of_class(c)
+                cumulative = np.cumsum(weight)
+                chosen = np.searchsorted(cumulative, rng.random(len(rows)) * cumulative[-1], side="right")
+                noise = SHAPES[self.kernel].draw(rng, len(rows))
+                out[rows, j] = values[np.minimum(chosen, len(values) - 1), 0] + self.bandwidth[c, j] * noise
+        return out
