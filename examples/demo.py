@@ -1,4 +1,4 @@
-"""Naive Bayes of every basic kind, on small data embedded here: train, look, predict, merge, forget.
+"""Naive Bayes of every basic kind and what lies beyond it, on small data: train, look, predict, merge, forget.
 
 Run it with `make demo`.
 """
@@ -10,7 +10,16 @@ import sklearn.naive_bayes
 from sklearn.datasets import load_iris
 
 import suffice as sf
-from suffice.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB, PoissonNB
+from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from suffice.naive_bayes import (
+    BernoulliNB,
+    CategoricalNB,
+    GaussianNB,
+    KernelNB,
+    MixtureNB,
+    MultinomialNB,
+    PoissonNB,
+)
 
 TENNIS = """
 sunny hot high weak no; sunny hot high strong no; overcast hot high weak yes; rain mild high weak yes;
@@ -86,6 +95,26 @@ def measures() -> None:
     print("5 calls:                     ", posterior(model, [[5]]))
 
 
+def beyond() -> None:
+    """Densities of other shapes than one bell for each column: the flowers that naive Bayes cannot tell apart."""
+    show("Beyond the naive assumption: exact leave-one-out on Iris, sepals only")
+    x, y = load_iris(return_X_y=True)
+    x = x[:, :2]
+    models = {
+        "one bell a column": GaussianNB(),
+        "two bells a column": MixtureNB(components=2),
+        "a kernel a column": KernelNB(),
+        "one covariance": LinearDiscriminantAnalysis(),
+        "a covariance each": QuadraticDiscriminantAnalysis(),
+    }
+    for what, model in models.items():
+        out = model.fit(x, y).leave_one_out(x, y)
+        right, loss = np.mean(out.argmax(axis=1) == y), -out[np.arange(len(y)), y].mean()
+        print(f"{what:20} {type(model).__name__:30} accuracy {right:.4f}, log-loss {loss:.3f}")
+    gap = model.impute([[6.0, np.nan]])[0, 1]
+    print(f"A sepal 6 cm long, its width not measured: expected {gap:.2f} cm")
+
+
 def algebra() -> None:
     """One pass trains; everything else is adding and subtracting."""
     show("Statistics add and subtract (Iris)")
@@ -126,6 +155,7 @@ if __name__ == "__main__":
     categories()
     words()
     measures()
+    beyond()
     algebra()
     speed()
     print("\nNext: README.md, and docs/ for the mathematics of each family.")
