@@ -347,7 +347,8 @@ def wishart_posterior(sums: Cross, prior: NormalInverseWishart, tied: bool):
     """Means, strengths, freedoms and scales of the posterior of each class."""
     classes, d = len(sums.n), len(sums.mean[0])
     total = sum(sums.n)
-    centre = sum(n * m for n, m in zip(sums.n, sums.mean, strict=True)) / total if prior.mean is None else prior.mean
+    centre = sum(n * m for n, m in zip(sums.n, sums.mean, strict=True)) / total
+    centre = centre if prior.mean is None else np.asarray(prior.mean)
     freedom = d + 2 if prior.freedom is None else prior.freedom
     scale = np.diag(np.diag(sum(sums.cross))) / total if prior.scale is None else np.asarray(prior.scale)
     mean, grown = [], []

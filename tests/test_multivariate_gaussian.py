@@ -402,9 +402,9 @@ def test_what_is_learned_from_gaps_has_the_greatest_likelihood_of_what_was_obser
 
     best = likelihood(mean, covariance)
     for _ in range(8):
-        by = rng.normal(size=mean.shape)
+        root = np.linalg.cholesky(covariance)
         bend = rng.normal(size=(1 if tied else 3, 3, 3))
-        bend = bend + bend.transpose(0, 2, 1)
+        by, bend = np.einsum("cij,cj->ci", root, rng.normal(size=(3, 3))), root @ (bend + bend.mT) @ root.mT
         ahead, behind = (likelihood(mean + h * by, covariance + h * bend) for h in (1e-4, -1e-4))
         assert ahead < best, "a step in any direction loses"
         assert behind < best
@@ -507,7 +507,7 @@ def without_each_row(family, x, y, weight):
 @pytest.mark.parametrize("options", LEFT_OUT, ids=str)
 @pytest.mark.parametrize("gaps", [0.0, 0.1])
 def test_leaving_one_out_equals_fitting_the_rest(options, gaps):
-    x, y, weight, _ = problem(30, n=36, d=3, gaps=gaps)
+    x, y, weight, _ = problem(30, n=30, d=2, gaps=gaps)
     family = sf.MultivariateGaussian(**options)
     found = leave_one_out(family.summarize(x, y, weight), family, sf.ClassPrior(), x, y, weight)
     assert_allclose(found, without_each_row(family, x, y, weight), rtol=1e-6, atol=1e-7)
@@ -564,8 +564,7 @@ def test_columns_that_follow_from_each_other_give_a_thin_distribution(what, opti
     assert np.isfinite(model.log_joint(rows)).all()
     assert np.isfinite(model.posterior(rows)).all()
     assert np.isfinite(model.impute(rows)).all()
-    plain = options.get("covariance", "full") == "full" and "shrinkage" not in options
-    if plain and model.distributions and ("prior" in options or "estimator" in options):
+    if "prior" in options:
         assert_array_equal(model.distributions[0].rank, np.full(1 if options.get("tied") else 3, 3))
 
 
@@ -597,6 +596,7 @@ def test_a_row_off_the_line_of_a_class_is_not_of_that_class():
 
 
 @every_fit
+@pytest.mark.filterwarnings("ignore:Only one sample available")  # as scikit-learn's estimators say
 def test_a_class_of_one_row_is_a_class(options):
     x, y, _, rows = problem(36, weights=())
     few = np.append(np.flatnonzero(y != "ox"), np.flatnonzero(y == "ox")[0])
