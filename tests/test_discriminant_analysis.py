@@ -38,7 +38,9 @@ def data(name):
     if name == "random":
         y = rng.choice(np.array(["sea", "air", "land", "fire"]), 160, p=[0.4, 0.3, 0.2, 0.1])
         codes = np.unique(y, return_inverse=True)[1]
-        x = (rng.normal(size=(160, 6)) @ rng.normal(size=(6, 6)) + rng.normal(0, 2, (4, 6))[codes]) * np.logspace(-1, 2, 6)
+        x = (rng.normal(size=(160, 6)) @ rng.normal(size=(6, 6)) + rng.normal(0, 2, (4, 6))[codes]) * np.logspace(
+            -1, 2, 6
+        )
         return x, y, x + rng.normal(size=x.shape) * x.std(axis=0)
     if name == "two":
         y = rng.choice(np.array([7, -2]), 90)
@@ -129,7 +131,9 @@ def test_linear_answers_are_scikit_learns(name, options):
     if options["solver"] != "lsqr":
         known = peer.transform(rows)
         assert_allclose(signed(mine.transform(rows), known), known, rtol=1e-5, atol=1e-6 * np.abs(known).max())
-        assert_array_equal(mine.get_feature_names_out(), [f"lineardiscriminantanalysis{i}" for i in range(known.shape[1])])
+        assert_array_equal(
+            mine.get_feature_names_out(), [f"lineardiscriminantanalysis{i}" for i in range(known.shape[1])]
+        )
 
 
 @every_data
@@ -382,7 +386,9 @@ ERRORS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "options", "x", "y"), ERRORS, ids=[f"{i}-{e[0][0]}-{e[1]}" for i, e in enumerate(ERRORS)])
+@pytest.mark.parametrize(
+    ("name", "options", "x", "y"), ERRORS, ids=[f"{i}-{e[0][0]}-{e[1]}" for i, e in enumerate(ERRORS)]
+)
 def test_what_scikit_learn_refuses_is_refused_in_its_words_and_nothing_is_lost(name, options, x, y):
     mine, peer = pair(name, **options)
     with pytest.raises(Exception) as theirs_is:  # noqa: PT011  # whatever it is
@@ -437,7 +443,7 @@ def test_priors_for_another_number_of_classes_are_refused():
 
 
 def test_a_singular_class_is_named():
-    with pytest.raises(SingularCovarianceError, match="class a is not full rank.*reg_param"):
+    with pytest.raises(SingularCovarianceError, match=r"class a is not full rank.*reg_param"):
         ours.QuadraticDiscriminantAnalysis().fit(np.vstack([COLLINEAR, COLLINEAR + 1]), np.repeat(["a", "b"], 12))
 
 
@@ -682,7 +688,10 @@ def test_estimators_are_cloned_pickled_searched_and_piped(name):
     pipes = [make_pipeline(StandardScaler(), e) for e in (mine, peer)]
     assert_allclose(cross_val_score(pipes[0], x, y), cross_val_score(pipes[1], x, y))
     if name == LDA:
-        pipes = [make_pipeline(lda(n_components=2), GaussianNB()) for lda in (ours.LinearDiscriminantAnalysis, theirs.LinearDiscriminantAnalysis)]
+        pipes = [
+            make_pipeline(lda(n_components=2), GaussianNB())
+            for lda in (ours.LinearDiscriminantAnalysis, theirs.LinearDiscriminantAnalysis)
+        ]
         assert_allclose(*(p.fit(x, y).predict_proba(rows) for p in pipes), atol=1e-8)
 
 
@@ -716,7 +725,12 @@ def test_the_answers_far_from_zero_are_those_near_it():
     x, y = rows_of_three_classes(16)
     x = np.round(x * 2**16) / 2**16
     far = 2.0**27
-    for name, options in ((LDA, {}), (LDA, {"solver": "eigen", "shrinkage": 0.2}), (QDA, {}), (QDA, {"reg_param": 0.1})):
+    for name, options in (
+        (LDA, {}),
+        (LDA, {"solver": "eigen", "shrinkage": 0.2}),
+        (QDA, {}),
+        (QDA, {"reg_param": 0.1}),
+    ):
         near = getattr(ours, name)(**options).fit(x, y)
         away = getattr(ours, name)(**options).fit(x + far, y)
         assert_allclose(away.predict_proba(x + far), near.predict_proba(x), atol=1e-5, err_msg=f"{name} {options}")

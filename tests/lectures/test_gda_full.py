@@ -42,9 +42,7 @@ def test_covariances_are_the_average_products_of_deviations():
 
 def test_the_posterior_is_bayes_rule_over_normal_densities():
     x, y = iris()
-    density = np.column_stack(
-        [multivariate_normal.pdf(x, MEANS[c], np.cov(x[y == c].T, bias=True)) for c in range(3)]
-    )
+    density = np.column_stack([multivariate_normal.pdf(x, MEANS[c], np.cov(x[y == c].T, bias=True)) for c in range(3)])
     expected = density / density.sum(axis=1, keepdims=True)
     assert_allclose(QuadraticDiscriminantAnalysis().fit(x, y).predict_proba(x), expected, rtol=1e-9, atol=1e-15)
     model = sf.Model.fit(x, y, sf.MultivariateGaussian(prior=None))

@@ -94,8 +94,7 @@ class Scatter(Statistic):
     def _of_rows(cls, x: Any, codes: Codes, classes: int, weight: Array | None, complete: bool, fourth: bool) -> Self:
         out = cls.empty(classes, x.shape[1])
         incomplete = np.zeros(x.shape[0], dtype=bool)
-        if len(x):
-            refuse_at(_core.scatter(x, codes, classes, weight, out.weight, out.mean, out.cross, incomplete), x)
+        refuse_at(_core.scatter(x, codes, classes, weight, out.weight, out.mean, out.cross, incomplete), x)
         if incomplete.any() and not complete:
             w = None if weight is None else weight[incomplete]
             out = replace(out, gaps=Sample.of(x[incomplete], codes[incomplete], classes, w, joint=True))
