@@ -49,7 +49,7 @@ def data(name):
     load = {"iris": load_iris, "wine": load_wine, "breast_cancer": load_breast_cancer, "digits": load_digits}[name]
     x, y = load(return_X_y=True)
     if name == "digits":
-        x, y = x[:900, x[:900].std(axis=0) > 1.5], y[:900]
+        x, y = x[:900, x[:900].std(axis=0) > 4.5], y[:900]
     return x, y, x + rng.normal(0, 0.3, x.shape) * x.std(axis=0)
 
 
