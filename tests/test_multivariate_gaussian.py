@@ -598,6 +598,15 @@ def test_a_row_without_which_a_class_is_singular_can_be_left_out(options):
     assert_allclose(found, without_each_row(family, x, y, np.ones(8)), rtol=1e-4)
 
 
+@pytest.mark.parametrize("options", [{"prior": None}, {"prior": None, "tied": True}, {"unbiased": True}, {}], ids=str)
+def test_rows_with_a_constant_column_can_be_left_out(options):
+    x, y, weight, _ = problem(32, n=30, d=2, weights=(1, 2))
+    x = np.column_stack([x, np.full(30, 4.0)])
+    family = sf.MultivariateGaussian(**options)
+    found = leave_one_out(family.summarize(x, y, weight), family, sf.ClassPrior(), x, y, weight)
+    assert_allclose(found, without_each_row(family, x, y, weight), rtol=1e-6, atol=1e-6)
+
+
 # -------------------------------------------------------------------------------------------------- rank
 
 SINGULAR = {
