@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from suffice.statistics import ByClass, Counts, Moments, Sample, Totals
+from suffice.statistics import ByClass, Counts, Moments, Sample, Scatter, Totals
 
 EPS = np.finfo(np.float64).eps
 
@@ -23,6 +23,7 @@ class Rows:
     weight: np.ndarray | None
     threshold: float | None = None
     joint: bool = False
+    fourth: bool = False
 
     def summary(self) -> ByClass:
         return self.onto(None)
@@ -31,6 +32,8 @@ class Rows:
         reading: dict[str, Any] = {"threshold": self.threshold} if self.threshold is not None else {}
         if self.joint:
             reading["joint"] = True
+        if self.fourth:
+            reading["fourth"] = True
         return ByClass.of(self.kind, self.x, self.y, self.weight, before, **reading)
 
     def empty(self) -> ByClass:
@@ -70,22 +73,24 @@ def rows(draw: Any, min_rows: int = 0, max_rows: int = 12) -> Rows:
     )
     if weight is not None:
         weight = weight.astype(np.float64).reshape(n)
-    what = draw(st.sampled_from(["moments", "totals", "truths", "numbers", "names", "values", "rows"]))
+    what = draw(st.sampled_from(["moments", "totals", "truths", "numbers", "names", "values", "rows", "scatter"]))
     if what == "names":
         cells = draw(st.lists(st.sampled_from(["x", "y", "zz", None]), min_size=n * columns, max_size=n * columns))
         x = np.array(cells, dtype=object).reshape(n, columns)
         return Rows(Counts, x, y, weight)
     numbers = {
         "moments": st.floats(-100, 100, width=32),
+        "scatter": st.floats(-100, 100, width=32),
         "totals": st.integers(0, 9).map(float),
         "truths": st.sampled_from([-1.0, 0.0, 0.5, 2.0]),
         "numbers": st.integers(0, 3).map(float),
         "values": st.one_of(st.floats(-100, 100, width=32), st.sampled_from([-0.0, 0.0, 1.0])),
         "rows": st.sampled_from([-0.0, 0.0, 1.0, 2.5]),
     }[what]
-    cells = draw(st.lists(st.one_of(numbers, st.just(np.nan)), min_size=n * columns, max_size=n * columns))
+    gap = draw(st.sampled_from([np.nan, 1.0])) if what == "scatter" else np.nan  # half the time every row is complete
+    cells = draw(st.lists(st.one_of(numbers, st.just(gap)), min_size=n * columns, max_size=n * columns))
     x = np.array(cells, dtype=np.float64).reshape(n, columns)
-    if what == "moments" and draw(st.booleans()):
+    if what in ("moments", "scatter") and draw(st.booleans()):
         x += 1e8
     if draw(st.booleans()):
         x = x.astype(np.float32)
@@ -103,8 +108,10 @@ def rows(draw: Any, min_rows: int = 0, max_rows: int = 12) -> Rows:
         "numbers": Counts,
         "values": Sample,
         "rows": Sample,
+        "scatter": Scatter,
     }
-    return Rows(kinds[what], x, y, weight, 0.0 if what == "truths" else None, what == "rows")
+    fourth = what == "scatter" and draw(st.booleans())
+    return Rows(kinds[what], x, y, weight, 0.0 if what == "truths" else None, what == "rows", fourth)
 
 
 def assert_equal(a: ByClass, b: ByClass, size: float = 1.0, lost: float = 1.0, taken: float = 0.0) -> None:
@@ -129,6 +136,8 @@ def assert_equal(a: ByClass, b: ByClass, size: float = 1.0, lost: float = 1.0, t
             np.testing.assert_array_equal(p.values, q.values)
             np.testing.assert_array_equal(p.start, q.start)
             np.testing.assert_allclose(p.weight, q.weight, rtol=1e-12, atol=1e-12 * lost)
+    elif isinstance(s, Scatter):
+        assert_equal_scatter(s, t, size, lost)
     else:
         np.testing.assert_allclose(s.weight, t.weight, rtol=1e-12, atol=1e-12 * lost)
         step = 64 * EPS * size * lost  # what rounding may move a mean by
@@ -137,6 +146,31 @@ def assert_equal(a: ByClass, b: ByClass, size: float = 1.0, lost: float = 1.0, t
         bound = 1e-9 + lost * 1e-11 * spread**2 + 64 * step * spread * np.sqrt(np.maximum(s.weight, 1.0))
         bound += 8 * EPS * size * lost * taken  # a rounded mean, times the distance of what was taken away
         assert (np.abs(s.squares - t.squares) <= bound).all(), (s.squares, t.squares, bound)
+
+
+def assert_equal_scatter(s: Scatter, t: Scatter, size: float, lost: float) -> None:
+    """Compare weights exactly, gaps value by value, and products to rounding of numbers that differ by up to 208."""
+    np.testing.assert_allclose(s.weight, t.weight, rtol=1e-12, atol=1e-12 * lost)
+    step = 64 * EPS * size * lost
+    np.testing.assert_allclose(s.mean, t.mean, rtol=0, atol=step)
+    diagonals = [np.diagonal(v.cross, axis1=1, axis2=2) for v in (s, t)]
+    spread = np.sqrt(np.maximum(*diagonals)) + step
+    heavy = np.maximum(s.weight, 1.0)[:, None, None]
+    both = spread[:, :, None] + spread[:, None, :]
+    bound = 1e-9 + lost * 1e-11 * spread[:, :, None] * spread[:, None, :] + 64 * step * both * np.sqrt(heavy)
+    assert (np.abs(s.cross - t.cross) <= bound).all(), (s.cross, t.cross, bound)
+    assert (s.cross == s.cross.transpose(0, 2, 1)).all()
+    (p,), (q,) = s.gaps.parts, t.gaps.parts
+    np.testing.assert_array_equal(p.start, q.start)
+    np.testing.assert_array_equal(p.values, q.values)
+    np.testing.assert_allclose(p.weight, q.weight, rtol=1e-12, atol=1e-12 * lost)
+    if s.higher is None or t.higher is None:
+        assert not (s if s.higher is None else t).weight.any() or s.higher is t.higher
+        return
+    for name, power in (("third", 3), ("fourth", 4)):
+        rounding = heavy * (1e-12 * lost * 208.0**power + 64 * step * 208.0 ** (power - 1))
+        a, b = getattr(s.higher, name), getattr(t.higher, name)
+        assert (np.abs(a - b) <= rounding).all(), (name, a, b, rounding)
 
 
 def cut(whole: Rows, at: int) -> tuple[Rows, Rows]:

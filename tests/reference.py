@@ -338,6 +338,179 @@ def mixture_step(x, weight, share, mean, covariance, floor, unit):
     return n / n.sum(), first, second
 
 
+# ------------------------------------------------------------------------------- several columns at once
+
+
+class NormalInverseWishart(NamedTuple):
+    """Σ ~ InverseWishart(scale, freedom), μ | Σ ~ N(mean, Σ/strength)."""
+
+    mean: Any = None
+    strength: float = 0.01
+    freedom: Any = None
+    scale: Any = None
+
+
+class Cross(NamedTuple):
+    """Of each class: weight, mean, and Σ w (x − mean)(x − mean)ᵀ; and the rows, each as often as it weighs."""
+
+    n: list[float]
+    mean: list[np.ndarray]
+    cross: list[np.ndarray]
+    rows: list[np.ndarray]
+
+
+def cross_products(x, y, weight, labels) -> Cross:
+    """Sums over complete rows, one row after another."""
+    out = Cross([], [], [], [])
+    for label in labels:
+        own = [(np.asarray(r, float), 1.0 if weight is None else weight[i]) for i, r in enumerate(x) if y[i] == label]
+        own = [(r, w) for r, w in own if w > 0 and not np.isnan(r).any()]
+        n = sum(w for _, w in own)
+        mean = sum(w * r for r, w in own) / n
+        out.n.append(n)
+        out.mean.append(mean)
+        out.cross.append(sum(w * np.outer(r - mean, r - mean) for r, w in own))
+        out.rows.append(np.array([r for r, w in own for _ in range(int(w))]))
+    return out
+
+
+def shrink(sigma, rows, amount, toward) -> np.ndarray:
+    """(1 − s) Σ + s T; the s of Ledoit and Wolf and of OAS are scikit-learn's, of the rows in units of T."""
+    from sklearn.covariance import ledoit_wolf_shrinkage, oas
+
+    d = len(sigma)
+    variance = np.diag(sigma)
+    target = {"sphere": np.eye(d) * variance.mean(), "diagonal": np.diag(variance), "identity": np.eye(d)}[toward]
+    units = rows / rows.std(axis=0) if toward == "diagonal" else rows
+    if amount == "ledoit-wolf":
+        amount = ledoit_wolf_shrinkage(units)
+    elif amount == "oas":
+        amount = oas(units)[1]
+    return (1 - amount) * sigma + amount * target
+
+
+def simplify(sigma, covariance) -> np.ndarray:
+    if covariance == "spherical":
+        return np.eye(len(sigma)) * np.trace(sigma) / len(sigma)
+    return np.diag(np.diag(sigma)) if covariance == "diagonal" else sigma
+
+
+def wishart_posterior(sums: Cross, prior: NormalInverseWishart, tied: bool):
+    """Means, strengths, freedoms and scales of the posterior of each class."""
+    classes, d = len(sums.n), len(sums.mean[0])
+    total = sum(sums.n)
+    centre = sum(n * m for n, m in zip(sums.n, sums.mean, strict=True)) / total
+    centre = centre if prior.mean is None else np.asarray(prior.mean)
+    freedom = d + 2 if prior.freedom is None else prior.freedom
+    scale = np.diag(np.diag(sum(sums.cross))) / total if prior.scale is None else np.asarray(prior.scale)
+    mean, grown = [], []
+    for n, m, s in zip(sums.n, sums.mean, sums.cross, strict=True):
+        off = m - centre
+        mean.append((prior.strength * centre + n * m) / (prior.strength + n))
+        grown.append(s + prior.strength * n / (prior.strength + n) * np.outer(off, off))
+    strength = [prior.strength + n for n in sums.n]
+    if tied:
+        return mean, strength, [freedom + total] * classes, [scale + sum(grown)] * classes
+    return mean, strength, [freedom + n for n in sums.n], [scale + g for g in grown]
+
+
+def gaussian_point(
+    sums: Cross,
+    covariance="full",
+    tied=False,
+    unbiased=False,
+    shrinkage=None,
+    toward="sphere",
+    learn="mle",
+    prior=None,
+    share=None,
+    estimator=None,
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """The mean and covariance of each class."""
+    classes, d = len(sums.n), len(sums.mean[0])
+    if learn in ("map", "mean"):
+        mean, _, freedom, scale = wishart_posterior(sums, prior or NormalInverseWishart(), tied)
+        means = classes if tied else 1  # each mean that hangs on a covariance is another √|Σ| in the density
+        norm = [f + d + 1 + means if learn == "map" else f - d - 1 for f in freedom]
+        return mean, [s / v for s, v in zip(scale, norm, strict=True)]
+    each = []
+    for n, cross, rows in zip(sums.n, sums.cross, sums.rows, strict=True):
+        sigma = cross / (n - 1 if unbiased and not tied else n)
+        if tied and unbiased:
+            sigma = sigma * sum(sums.n) / (sum(sums.n) - classes)
+        if shrinkage is not None:
+            sigma = shrink(sigma, rows, shrinkage, toward)
+        if estimator is not None:
+            sigma = estimator.fit(rows).covariance_
+        each.append(simplify(sigma, covariance))
+    if tied:
+        share = np.array(sums.n) if share is None else np.asarray(share)
+        share = share / share.sum()
+        each = [sum(p * sigma for p, sigma in zip(share, each, strict=True))] * classes
+    return list(sums.mean), each
+
+
+def blockwise(labels, term) -> Callable[[Any], np.ndarray]:
+    """log p(x | y) = term(observed entries, which they are, class)."""
+
+    def log_density(rows):
+        out = np.zeros((len(rows), len(labels)))
+        for i, row in enumerate(np.asarray(rows, float)):
+            seen = np.flatnonzero(~np.isnan(row))
+            for c in range(len(labels)):
+                out[i, c] = term(row[seen], seen, c) if len(seen) else 0.0
+        return out
+
+    return log_density
+
+
+def multivariate_gaussian(x, y, weight, labels, learn="mle", prior=None, tied=False, **options) -> Fitted:
+    """p(x | y) = N(x; μ, Σ), the predictive being the multivariate Student's t; gaps are integrated out."""
+    sums = cross_products(x, y, weight, labels)
+    if learn == "predictive":
+        mean, strength, freedom, scale = wishart_posterior(sums, prior or NormalInverseWishart(), tied)
+        nu = [f - len(mean[0]) + 1 for f in freedom]
+        shape = [s * (k + 1) / (k * v) for s, k, v in zip(scale, strength, nu, strict=True)]
+
+        def student(seen_values, seen, c):
+            block = shape[c][np.ix_(seen, seen)]
+            return stats.multivariate_t.logpdf(seen_values, mean[c][seen], block, nu[c])
+
+        return Fitted({"mean": np.array(mean), "covariance": np.array(shape)}, blockwise(labels, student))
+    mean, sigma = gaussian_point(sums, learn=learn, prior=prior, tied=tied, **options)
+
+    def normal(seen_values, seen, c):
+        return stats.multivariate_normal.logpdf(seen_values, mean[c][seen], sigma[c][np.ix_(seen, seen)])
+
+    return Fitted({"mean": np.array(mean), "covariance": np.array(sigma)}, blockwise(labels, normal))
+
+
+def conditional(row, mean, sigma) -> tuple[np.ndarray, np.ndarray]:
+    """The row with its gaps filled, μ_m + Σ_mo Σ_oo⁻¹ (x_o − μ_o), and Σ_mm − Σ_mo Σ_oo⁻¹ Σ_om, 0 elsewhere."""
+    gap = np.isnan(row)
+    filled, spread = np.array(row, float), np.zeros(sigma.shape)
+    if gap.any():
+        slope = sigma[np.ix_(gap, ~gap)] @ np.linalg.inv(sigma[np.ix_(~gap, ~gap)])
+        filled[gap] = mean[gap] + slope @ (row[~gap] - mean[~gap])
+        spread[np.ix_(gap, gap)] = sigma[np.ix_(gap, gap)] - slope @ sigma[np.ix_(~gap, gap)]
+    return filled, spread
+
+
+def expected_sums(x, y, weight, labels, mean, sigma) -> Cross:
+    """The E step: the sums as they are expected to be without gaps. A row of gaps alone is left out."""
+    filled, extra = [], [np.zeros(sigma[0].shape) for _ in labels]
+    weight = np.ones(len(y)) if weight is None else np.array(weight, float)
+    for i, row in enumerate(np.asarray(x, float)):
+        c = list(labels).index(y[i])
+        if np.isnan(row).all():
+            weight[i] = 0.0
+        whole, spread = conditional(row, mean[c], sigma[c])
+        filled.append(whole)
+        extra[c] += weight[i] * spread
+    sums = cross_products(filled, y, weight, labels)
+    return sums._replace(cross=[s + e for s, e in zip(sums.cross, extra, strict=True)])
+
+
 # --------------------------------------------------------------------------------------------------- model
 
 

@@ -3,10 +3,13 @@
 import numpy as np
 import pytest
 import scipy.sparse
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+import suffice.discriminant_analysis as discriminants
 import suffice.naive_bayes as ours
 from suffice import InvalidDataError, NegativeValueError, SufficeError
+from suffice.errors import SingularCovarianceError
 
 ALL = ["GaussianNB", "BernoulliNB", "MultinomialNB", "ComplementNB", "CategoricalNB", "PoissonNB", "MixtureNB"]
 COUNTS = ["MultinomialNB", "ComplementNB", "PoissonNB"]
@@ -221,3 +224,125 @@ def test_negative_counts_have_no_poisson_density():
 def test_alpha_must_be_one_number_for_each_column():
     with pytest.raises(SufficeError, match="When alpha is an array"):
         ours.MultinomialNB(alpha=[[1.0, 2.0], [3.0, 4.0]]).fit(X, Y)
+
+
+# ---------------------------------------------------------------------------------- blocks of columns
+
+BLOCK, TWO = np.random.default_rng(0).normal(size=(12, 3)), np.repeat(["a", "b"], 6)
+ANALYSES = [
+    discriminants.LinearDiscriminantAnalysis(),
+    discriminants.LinearDiscriminantAnalysis(solver="lsqr"),
+    discriminants.LinearDiscriminantAnalysis(solver="eigen", shrinkage=0.1),
+    discriminants.QuadraticDiscriminantAnalysis(),
+    discriminants.QuadraticDiscriminantAnalysis(solver="eigen", shrinkage="auto"),
+]
+every_analysis = pytest.mark.parametrize("clf", ANALYSES, ids=str)
+BLOCK_FIT = [c for c in FIT if c[0] not in ("empty X", "no features", "too few labels", "too many labels")]
+
+
+@every_analysis
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+@pytest.mark.parametrize(("what", "x", "y", "weight", "error", "message"), BLOCK_FIT, ids=[c[0] for c in BLOCK_FIT])
+def test_bad_training_data_for_a_block_is_refused_and_nothing_is_lost(clf, method, what, x, y, weight, error, message):
+    fresh = clone(clf)
+    with pytest.raises(error, match=message):
+        getattr(fresh, method)(x, y, sample_weight=weight)
+    assert vars(fresh) == vars(clone(clf))
+    rng = np.random.default_rng(1)
+    model = clone(clf).fit(rng.normal(size=(12, 2)), np.repeat(["a", "b"], 6))
+    before, attributes = model.predict_log_proba(X), dict(vars(model))
+    if not (method == "partial_fit" and what == "zero total weight"):
+        with pytest.raises(error, match=message):
+            getattr(model, method)(x, y, sample_weight=weight)
+        assert vars(model) == attributes
+    np.testing.assert_array_equal(model.predict_log_proba(X), before)
+
+
+@every_analysis
+def test_infinite_values_in_a_block_are_refused_where_they_stand(clf):
+    bad = BLOCK.copy()
+    bad[7, 2] = np.inf
+    for table in (bad, np.asfortranarray(bad), bad.astype(np.float32)):
+        with pytest.raises(InvalidDataError, match="Found inf in row 7, column 2"):
+            clone(clf).fit(table, TWO)
+        model = clone(clf).fit(BLOCK, TWO)
+        for method in ("predict", "predict_proba", "predict_log_proba", "decision_function", "impute", "transform"):
+            if hasattr(model, method) and not (method == "transform" and model.solver == "lsqr"):
+                with pytest.raises(InvalidDataError, match="Found inf in row 7, column 2"):
+                    getattr(model, method)(table)
+
+
+@every_analysis
+def test_values_of_a_block_whose_squares_overflow_are_refused(clf):
+    bad = BLOCK.copy()
+    bad[7, 2] = 1e200
+    with pytest.raises(InvalidDataError, match="Column 2 holds a value too large"):
+        clone(clf).fit(bad, TWO)
+
+
+@every_analysis
+def test_rows_of_another_width_are_refused(clf):
+    model = clone(clf).fit(BLOCK, TWO)
+    for rows in (BLOCK[:, :2], np.ones((2, 4))):
+        for method in ("predict", "predict_proba", "decision_function", "impute"):
+            with pytest.raises(ValueError, match=r"X has \d features, but .* is expecting 3 features"):
+                getattr(model, method)(rows)
+        with pytest.raises(ValueError, match=r"X has \d features, but .* is expecting 3 features"):
+            model.partial_fit(rows, TWO[: len(rows)])
+
+
+@every_analysis
+def test_sparse_rows_are_refused_for_a_block(clf):
+    with pytest.raises(TypeError, match=r"(?i)sparse data was passed"):
+        clone(clf).fit(scipy.sparse.csr_matrix(BLOCK), TWO)
+
+
+SHAPES = {
+    "a singular covariance": (BLOCK[:, [0, 1, 1]], TWO),
+    "a constant column": (BLOCK * [1, 0, 1], TWO),
+    "fewer rows than columns in a class": (BLOCK[4:], TWO[4:]),
+    "a class of one row": (BLOCK[5:], TWO[5:]),
+    "fewer rows than columns": (BLOCK[[0, 1, 6]], TWO[[0, 1, 6]]),
+    "all rows alike": (np.ones((6, 3)), TWO[3:9]),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@every_analysis
+def test_too_little_variation_gives_a_named_error_or_finite_answers(clf, shape):
+    x, y = SHAPES[shape]
+    try:
+        model = clone(clf).fit(x, y)
+    except SufficeError:
+        return
+    for rows in (BLOCK, x, np.where(BLOCK > 0, np.nan, BLOCK)):
+        assert np.isfinite(model.predict_proba(rows)).all()
+        assert not np.isnan(model.predict_log_proba(rows)).any()
+        assert np.isfinite(model.impute(rows)).all()
+    if shape != "fewer rows than columns":  # of which one less leaves no variation at all
+        assert not np.isnan(model.leave_one_out(x, y)).any()
+
+
+@every_analysis
+def test_rows_of_nothing_but_gaps_give_a_named_error_or_the_prior(clf):
+    nothing = np.full((6, 3), np.nan)
+    try:
+        model = clone(clf).fit(nothing, TWO[3:9])
+    except SufficeError:
+        return
+    np.testing.assert_allclose(model.predict_proba(nothing[:1]), [[0.5, 0.5]])
+    assert np.isfinite(model.predict_proba(BLOCK)).all()
+
+
+def test_a_singular_covariance_is_an_error_where_scikit_learn_has_one_and_says_what_to_do():
+    x, y = SHAPES["a singular covariance"]
+    with pytest.raises(SingularCovarianceError, match=r"class a is not full rank\. Increase .*`reg_param`"):
+        discriminants.QuadraticDiscriminantAnalysis().fit(x, y)
+    with pytest.raises(SingularCovarianceError, match=r"solver='svd'.*shrinkage"):
+        discriminants.LinearDiscriminantAnalysis(solver="eigen").fit(BLOCK * [1, 0, 1], y)
+    with pytest.raises(SingularCovarianceError, match="class b has 3 samples and 3 features"):
+        discriminants.QuadraticDiscriminantAnalysis().fit(BLOCK[:9], TWO[:9])
+    with pytest.raises(InvalidDataError, match="only 1 sample in class b"):
+        discriminants.QuadraticDiscriminantAnalysis().fit(BLOCK[:7], TWO[:7])
+    with pytest.raises(InvalidDataError, match="number of classes has to be greater than one"):
+        discriminants.QuadraticDiscriminantAnalysis().fit(BLOCK[:6], TWO[:6])

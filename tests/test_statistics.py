@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import laws
-from suffice import ByClass, Counts, InvalidDataError, MismatchError, Moments, NotPartError, Totals
+from suffice import ByClass, Counts, InvalidDataError, MismatchError, Moments, NotPartError, Scatter, Totals
 
 same_kind = st.integers(0, 12)
 
@@ -166,7 +166,7 @@ def test_moments_that_could_not_have_held_the_values_do_not_give_them_away():
         ByClass.of(Moments, np.array([[0.0], [1.0], [2.0]]), [0, 0, 0]) - ByClass.of(Moments, np.array([[100.0]]), [0])
 
 
-@pytest.mark.parametrize("kind", [Moments, Totals, Counts])
+@pytest.mark.parametrize("kind", [Moments, Totals, Counts, Scatter])
 def test_statistics_of_other_columns_or_kinds_are_not_merged(kind):
     a, b = (ByClass.of(kind, np.ones((2, columns)), [0, 1]) for columns in (1, 4))
     for merge in (lambda: a + b, lambda: b - a, lambda: ByClass.of(kind, np.ones((2, 4)), [0, 1], onto=a)):
@@ -254,6 +254,13 @@ v = sf.Moments.of(np.asfortranarray(one), y, 5)
 t = sf.Totals.of(np.abs(x), y, 5, w)
 s = sf.Totals.of(scipy.sparse.random(n, 300, 0.05, "csr", random_state=0), np.zeros(n, np.int32), 1, w)
 c = sf.Counts.of(rng.integers(0, 9, (n, 12)), y, 5, w)
+one[::7, 2] = np.nan
+z = sf.Scatter.of(one, y, 5, w, fourth=True)
+f = sf.Scatter.of(np.asfortranarray(one), y, 5)
+g = sf.Model.fit(one[:20_000], y[:20_000], sf.MultivariateGaussian())
+for a in (z.weight, z.mean, z.cross, z.higher.fourth, f.cross, z.gaps.parts[0].weight, g.distributions[0].covariance,
+          g.log_joint(one[:20_000]), g.posterior(x[:20_000, [*range(12), 0]]), g.impute(one[:20_000])):
+    sys.stdout.write(a.tobytes().hex())
 for a in (m.weight, m.mean, m.squares, u.mean, u.squares, v.mean, v.squares, t.weight, t.total, s.total, c.weight):
     sys.stdout.write(a.tobytes().hex())
 """

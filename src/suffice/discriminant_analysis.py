@@ -8,6 +8,7 @@ classes, draw rows (`sample`), fill gaps (`impute`) and leave one out exactly wi
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -24,7 +25,7 @@ from suffice.families.discriminant import Directions, LinearDiscriminant
 from suffice.model import Model
 from suffice.priors import ClassPrior
 from suffice.statistics import Scatter
-from suffice.tables import Array
+from suffice.tables import Array, refuse_infinite
 
 __all__ = ["LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis"]
 
@@ -40,7 +41,6 @@ class _DiscriminantAnalysis(GenerativeClassifier):
     covariance_estimator: Any
 
     _accept_sparse: ClassVar[Any] = False
-    _leaves_out_2pi: ClassVar[bool] = False  # from the decision function
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both"), None],
@@ -56,9 +56,7 @@ class _DiscriminantAnalysis(GenerativeClassifier):
             if self.shrinkage is not None:
                 raise NotImplementedError("shrinkage not supported with 'svd' solver.")
             if self.covariance_estimator is not None:
-                raise InvalidOptionError(
-                    "covariance estimator is not supported with svd solver. Try another solver, such as 'eigen'"
-                )
+                raise InvalidOptionError(self._no_estimator)
             return {}
         if self.covariance_estimator is not None:
             if self.shrinkage:
@@ -85,6 +83,8 @@ class _DiscriminantAnalysis(GenerativeClassifier):
             warnings.simplefilter("ignore", UserWarning)  # the family has warned already
             priors = self._given_priors()
         return ClassPrior() if priors is None else ClassPrior(priors)
+
+    _no_estimator: ClassVar[str]  # what to say of a covariance estimator given to the solver 'svd'
 
     @staticmethod
     def _dtype_of(rows: Any) -> np.dtype[Any]:
@@ -124,10 +124,12 @@ class _DiscriminantAnalysis(GenerativeClassifier):
         C : ndarray of shape (n_samples,) or (n_samples, n_classes)
             log p(x, y) up to a term that is the same for all classes; for two classes the log-odds of the second.
         """
-        scores = self._ask(_scores, X)
-        if self._leaves_out_2pi:
-            scores += 0.5 * self.n_features_in_ * np.log(2.0 * np.pi)
+        scores = self._ask(self._scores, X)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    @abstractmethod
+    def _scores(self, model: Model, rows: Any, dtype: Any = np.float64) -> Array:
+        """Log p(x, y) up to the term that scikit-learn leaves out."""
 
     def impute(self, X: Any) -> Array:
         """Fill gaps by their expectation given what was observed.
@@ -143,11 +145,6 @@ class _DiscriminantAnalysis(GenerativeClassifier):
             The rows with each gap filled by Σ_y p(y | observed) E[x | observed, y], the exact conditional mean.
         """
         return self._ask(_impute, X)
-
-
-def _scores(model: Model, rows: Any, dtype: Any = np.float64) -> Array:
-    """Log p(x, y) up to a term that is the same for all classes."""
-    return np.asarray(model.relative_log_conditional(rows) + model.log_prior, dtype)
 
 
 def _impute(model: Model, rows: Any, dtype: Any = np.float64) -> Array:
@@ -217,6 +214,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         "solver": [StrOptions({"svd", "lsqr", "eigen"})],
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
     }
+    _no_estimator: ClassVar[str] = "covariance estimator is not supported with svd solver. Try another solver"
 
     def __init__(
         self,
@@ -248,6 +246,11 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
             priors=priors,
             **self._options(),
         )
+
+    def _scores(self, model: Model, rows: Any, dtype: Any = np.float64) -> Array:
+        scores = model.relative_log_conditional(rows)  # which refuses what is infinite
+        scores += np.nan_to_num(self._distribution.common(rows))  # rows with gaps have no more
+        return np.asarray(scores + model.log_prior, dtype)
 
     def _check_fit(self) -> None:
         statistics = self._get_learned().statistics
@@ -337,6 +340,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         return self._ask(self._project, X)
 
     def _project(self, model: Model, rows: Any, dtype: Any = np.float64) -> Array:
+        refuse_infinite(rows)
         rows = model.impute(rows) if np.isnan(rows).any() else rows
         centre = self._directions.centre
         kept = self._directions.scalings[:, : self._n_features_out]  # type: ignore[index]  # lsqr has been refused
@@ -398,7 +402,9 @@ class QuadraticDiscriminantAnalysis(_DiscriminantAnalysis):
         "solver": [StrOptions({"svd", "eigen"})],
         "reg_param": [Interval(Real, 0, 1, closed="both")],
     }
-    _leaves_out_2pi: ClassVar[bool] = True
+    _no_estimator: ClassVar[str] = (
+        "covariance_estimator is not supported with solver='svd'. Try solver='eigen' instead."
+    )
 
     def __init__(
         self,
@@ -425,6 +431,10 @@ class QuadraticDiscriminantAnalysis(_DiscriminantAnalysis):
         if self.solver == "svd" and self.reg_param:
             options = {"shrinkage": self.reg_param, "toward": "identity"}
         return MultivariateGaussian(prior=None, **options)
+
+    def _scores(self, model: Model, rows: Any, dtype: Any = np.float64) -> Array:
+        norm = 0.5 * self.n_features_in_ * np.log(2.0 * np.pi)
+        return np.asarray(model.log_conditional(rows) + norm + model.log_prior, dtype)
 
     def _check_fit(self) -> None:
         labels, scatter = self.classes_, self._scatter

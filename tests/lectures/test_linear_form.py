@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.special import expit, softmax
 
 import suffice as sf
+from suffice.discriminant_analysis import LinearDiscriminantAnalysis
 from suffice.naive_bayes import BernoulliNB, GaussianNB, MultinomialNB, PoissonNB
 
 ROWS, COLUMNS = 90, 5
@@ -66,6 +67,13 @@ def poisson(x, y):
     return np.log(rate), log_prior(y) - rate.sum(axis=1)
 
 
+def tied_covariance(x, y):
+    """w = Σ⁻¹μ,  b = log π − ½ μᵀΣ⁻¹μ."""
+    mu = means(x, y)
+    w = mu @ np.linalg.inv((x - mu[y]).T @ (x - mu[y]) / len(y))
+    return w, log_prior(y) - 0.5 * (w * mu).sum(axis=1)
+
+
 FORMS = [
     ("truths", sf.Bernoulli(prior=None), bernoulli),
     ("truths", sf.Bernoulli(), smoothed_bernoulli),
@@ -73,6 +81,7 @@ FORMS = [
     ("reals", sf.Gaussian(prior=None, variance="shared"), shared_variance),
     ("reals", sf.Gaussian(prior=None, variance=2.5), fixed_variance),
     ("counts", sf.Poisson(prior=None), poisson),
+    ("reals", sf.MultivariateGaussian(prior=None, tied=True), tied_covariance),
 ]
 every_form = pytest.mark.parametrize(("kind", "family", "form"), FORMS, ids=[f.__name__ for _, _, f in FORMS])
 
@@ -121,7 +130,14 @@ def test_the_sign_of_w_x_and_b_is_the_prediction(kind, family, form):
 
 
 @pytest.mark.parametrize(
-    ("kind", "clf"), [("truths", BernoulliNB()), ("counts", MultinomialNB()), ("counts", PoissonNB())], ids=str
+    ("kind", "clf"),
+    [
+        ("truths", BernoulliNB()),
+        ("counts", MultinomialNB()),
+        ("counts", PoissonNB()),
+        *(("reals", LinearDiscriminantAnalysis(solver=solver)) for solver in ("svd", "lsqr", "eigen")),
+    ],
+    ids=str,
 )
 def test_estimators_have_a_linear_form(kind, clf):
     x, y = rows(kind, 2)

@@ -64,3 +64,27 @@ def test_someone_of_unknown_height_is_judged_by_weight_and_feet():
     found = GaussianNB(var_smoothing=0.0).fit(x, y).predict_joint_log_proba(question)
     alone = GaussianNB(var_smoothing=0.0).fit(x[:, 1:], y).predict_joint_log_proba(question[:, 1:])
     assert_allclose(found, alone, rtol=1e-13)
+
+
+def test_inside_a_block_the_density_of_what_is_observed_is_the_marginal_one():
+    x, y = data.gender()
+    question = np.array([[np.nan, 130.0, 8.0]])
+    whole = sf.Model.fit(x, y, sf.MultivariateGaussian(prior=None))
+    alone = sf.Model.fit(x[:, 1:], y, sf.MultivariateGaussian(prior=None))
+    assert_allclose(whole.log_joint(question), alone.log_joint(question[:, 1:]), rtol=1e-10)
+    assert_allclose(whole.posterior(question), alone.posterior(question[:, 1:]), rtol=1e-10)
+
+
+def test_inside_a_block_training_uses_what_is_observed():
+    """With gaps in the last column only, the others are learned from all rows and it from its regression on them."""
+    x, y = data.gender()
+    gaps = x[:, 1:].copy()
+    gaps[[1, 6], 1] = np.nan
+    found = sf.Model.fit(gaps, y, sf.MultivariateGaussian(prior=None)).distributions[0]
+    for c, label in enumerate(("female", "male")):
+        own = gaps[y == label]
+        seen = own[~np.isnan(own[:, 1])]
+        slope = np.cov(seen.T, bias=True)[0, 1] / seen[:, 0].var()
+        mean = own[:, 0].mean()
+        assert_allclose(found.mean[c], [mean, seen[:, 1].mean() + slope * (mean - seen[:, 0].mean())], rtol=1e-7)
+        assert_allclose(found.covariance[c, 0], [own[:, 0].var(), slope * own[:, 0].var()], rtol=1e-6)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import suffice as sf
+from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from suffice.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB, PoissonNB
 
 
@@ -51,3 +52,27 @@ def test_a_given_class_prior_is_not_learned():
     x, y = rows(3, 10)
     assert GaussianNB(priors=[0.2, 0.3, 0.5]).fit(x, y).n_parameters_ == 60
     assert BernoulliNB(fit_prior=False).fit(x, y).n_parameters_ == 30
+
+
+def test_ten_features_and_three_classes_need_195_numbers_with_full_covariances():
+    x, y = rows(3, 10)
+    model = sf.Model.fit(x, y, sf.MultivariateGaussian())
+    assert model.distributions[0].n_parameters == 195
+    assert model.n_parameters == 195 + 2
+
+
+@pytest.mark.parametrize("classes", [1, 2, 3, 7])
+@pytest.mark.parametrize("columns", [1, 2, 10, 33])
+def test_a_full_covariance_needs_half_a_square_for_each_class_or_once(classes, columns):
+    x, y = rows(classes, columns)
+    half = columns * (columns + 1) // 2
+    full, tied = (sf.Model.fit(x, y, sf.MultivariateGaussian(tied=t)) for t in (False, True))
+    assert full.n_parameters == classes * (columns + half) + classes - 1
+    assert tied.n_parameters == classes * columns + half + classes - 1
+
+
+def test_discriminant_analyses_count_their_parameters():
+    x, y = np.random.default_rng(0).normal(size=(90, 10)), np.arange(90) % 3
+    assert QuadraticDiscriminantAnalysis(reg_param=0.1).fit(x, y).n_parameters_ == 195 + 2
+    assert LinearDiscriminantAnalysis().fit(x, y).n_parameters_ == 30 + 55 + 2
+    assert LinearDiscriminantAnalysis(priors=[0.2, 0.3, 0.5]).fit(x, y).n_parameters_ == 30 + 55

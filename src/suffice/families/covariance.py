@@ -56,6 +56,8 @@ def _amount(covariance: Array, scatter: Scatter, unit: Array, shrinkage: Shrinka
 def oas(covariance: Array, weight: Array) -> Array:
     """Oracle approximating shrinkage (Chen, Wiesel, Eldar and Hero, 2010, eq. 23), (classes,)."""
     d = covariance.shape[-1]
+    size = diagonals(covariance).max(axis=1, initial=0.0)[:, None, None]
+    covariance = covariance / np.where(size > 0, size, 1.0)  # in any unit the same
     square, level = (covariance**2).mean(axis=(1, 2)), diagonals(covariance).mean(axis=1) ** 2
     down = (weight + 1.0) * (square - level / d)
     return np.minimum(np.divide(square + level, down, out=np.ones_like(down), where=down > 0), 1.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -38,7 +39,7 @@ class LinearDiscriminant(MultivariateGaussian):
         mean, covariance = self.point(statistic)
         positive = raised(covariance, resolution(mean), self.floor)
         scatter = as_scatter(statistic)
-        priors = scatter.weight / scatter.weight.sum() if self.priors is None else np.asarray(self.priors)
+        priors = self._share(scatter) if self.priors is None else np.asarray(self.priors)
         if self.solver == "svd":
             directions = _by_singular_values(scatter, mean, priors, self.tol)
         elif self.solver == "eigen":
@@ -62,19 +63,31 @@ class LinearDiscriminant(MultivariateGaussian):
 class Directions:
     """What a solver found: log p(x | y) = coef·x + intercept + a term that all classes share.
 
-    `scalings` (columns, directions) project rows, less their `centre`, on what tells the classes apart; `explained`
-    is the share of the variance between classes in each direction. The least-squares solver finds neither.
+    `about` is an origin, coefficients and a level: coef·(x − origin) + level are the same scores up to such a term,
+    and keep their digits where the columns lie far from 0. `scalings` (columns, directions) project rows, less their
+    `centre`, on what tells the classes apart; `explained` is the share of the variance between classes in each
+    direction. The least-squares solver finds neither.
     """
 
     coef: Array
     intercept: Array
+    about: tuple[Array, Array, Array]
     scalings: Array | None = None
     explained: Array | None = None
     centre: Array | None = None
 
+    @classmethod
+    def solved(cls, solve: Callable[[Array], Array], mean: Array, **found: Any) -> Directions:
+        """Solve for Σ⁻¹ μ, from 0 and from the middle of the means."""
+        origin = mean.mean(axis=0)
+        coef, near = solve(mean), solve(mean - origin)
+        about = origin, near, -0.5 * ((mean - origin) * near).sum(axis=1)
+        return cls(coef, -0.5 * (mean * coef).sum(axis=1), about, **found)
+
 
 def _by_singular_values(scatter: Scatter, mean: Array, priors: Array, tol: float) -> Directions:
-    within = scatter.cross.sum(axis=0) / scatter.weight.sum()
+    weight = scatter.weight.sum()
+    within = scatter.cross.sum(axis=0) / max(weight, 1e-300)
     deviation = np.sqrt(diagonals(within))
     deviation = np.where(deviation > 0, deviation, 1.0)
     # The squares of the singular values of the scaled rows, which are never needed themselves.
@@ -83,21 +96,19 @@ def _by_singular_values(scatter: Scatter, mean: Array, priors: Array, tol: float
     rank = int((spread > tol).sum())
     white = vectors[:, ::-1][:, :rank] / deviation[:, None] / spread[:rank]
     centre = priors @ mean
-    classes = len(mean)
-    heavy = np.sqrt(scatter.weight.sum() * priors / max(classes - 1, 1))[:, None]
+    heavy = np.sqrt(weight * priors / max(len(mean) - 1, 1))[:, None]
     _, between, turned = np.linalg.svd((heavy * (mean - centre)) @ white, full_matrices=False)
     kept = int((between > tol * between[0]).sum()) if len(between) else 0
     scalings = white @ turned.T[:, :kept]
     projected = (mean - centre) @ scalings
-    coef = projected @ scalings.T
-    return Directions(coef, -0.5 * (projected**2).sum(axis=1) - coef @ centre, scalings, _shares(between**2), centre)
+    coef, level = projected @ scalings.T, -0.5 * (projected**2).sum(axis=1)
+    return Directions(coef, level - coef @ centre, (centre, coef, level), scalings, _shares(between**2), centre)
 
 
 def _by_least_squares(mean: Array, covariance: Array) -> Directions:
     from scipy.linalg import lstsq
 
-    coef = lstsq(covariance, mean.T)[0].T
-    return Directions(coef, -0.5 * (mean * coef).sum(axis=1))
+    return Directions.solved(lambda means: lstsq(covariance, means.T)[0].T, mean)
 
 
 def _by_eigenvalues(mean: Array, covariance: Array, total: Array) -> Directions:
@@ -111,8 +122,8 @@ def _by_eigenvalues(mean: Array, covariance: Array, total: Array) -> Directions:
             "rows. Use solver='svd', which leaves such directions out, or shrinkage"
         ) from None
     scalings = vectors[:, ::-1]
-    coef = mean @ scalings @ scalings.T
-    return Directions(coef, -0.5 * (mean * coef).sum(axis=1), scalings, _shares(values[::-1]))
+    solve = lambda means: means @ scalings @ scalings.T  # noqa: E731  # it is one
+    return Directions.solved(solve, mean, scalings=scalings, explained=np.sort(_shares(values))[::-1])
 
 
 def _shares(variance: Array) -> Array:
@@ -129,5 +140,18 @@ class LinearDiscriminantDistribution(MultivariateGaussianDistribution):
     directions: Directions
 
     @property
-    def _linear(self) -> tuple[Array, Array]:
+    def _linear_about(self) -> tuple[Array, Array, Array]:
+        return self.directions.about
+
+    def linear(self) -> tuple[Array, Array]:
+        """As the solver found them."""
         return self.directions.coef, self.directions.intercept
+
+    def common(self, x: Any) -> Array:
+        """What the solver's scores have beyond `relative_log_density`, the same for all classes, (rows, 1)."""
+        origin, coef, level = self.directions.about
+        own, beyond = self.directions.coef[0] - coef[0], self.directions.intercept[0] - level[0]
+        beyond += (self.directions.coef[0] if self._is_far else coef[0]) @ origin
+        if not own.any():
+            return np.full((len(x), 1), beyond)
+        return np.asarray((x - origin if self._is_far else x) @ own + beyond)[:, None]

@@ -54,7 +54,8 @@ class Downdates:
         for number, kind in enumerate(kinds):
             rows = present[which == number]
             for part in np.array_split(rows, max(1, len(rows) * x.shape[1] * len(out[0]) >> 22)):
-                alone[part] = ~self._fill(out, part, x[part], int(kind.real), float(kind.imag))
+                with np.errstate(all="ignore"):  # what is not safe is done otherwise
+                    alone[part] = ~self._fill(out, part, x[part], int(kind.real), float(kind.imag))
         return out, np.flatnonzero(alone)
 
     def _fill(self, out: Array, rows: NDArray[np.intp], x: Any, c: int, v: float) -> NDArray[np.bool_]:

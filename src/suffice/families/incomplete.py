@@ -79,10 +79,12 @@ class GapsEM:
         squares = np.diagonal(s.cross, axis1=1, axis2=2)
         complete = Moments(np.repeat(s.weight[:, None], s.n_columns, axis=1), s.mean, squares)
         moments = complete + Moments.of(rows, codes, s.n_classes, weight)
-        total = s.total
-        cross = (moments.variance * total[:, None])[:, :, None] * np.eye(s.n_columns)
-        pooled = moments.pooled()
-        mean = np.where(moments.weight > 0, moments.mean, pooled.mean)
+        total, pooled, seen = s.total, moments.pooled(), moments.weight > 0
+        # Of what a class never shows, the others know; of what nobody shows, any spread says as little.
+        elsewhere = np.where(pooled.weight > 0, pooled.variance, 1.0)
+        variance = np.where(seen, moments.variance, elsewhere)
+        cross = (variance * total[:, None])[:, :, None] * np.eye(s.n_columns)
+        mean = np.where(seen, moments.mean, pooled.mean)
         return Scatter(total, mean, cross, Scatter.empty(s.n_classes, s.n_columns).gaps, s.higher)
 
     def _expected(

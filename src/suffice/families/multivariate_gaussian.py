@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -139,7 +139,8 @@ class MultivariateGaussian(Family[Any]):
         """The statistic as it would be expected to be without gaps."""
         if isinstance(statistic, Sample) or not len(statistic.gaps.parts[0].weight):
             return statistic
-        return GapsEM(statistic, self._positive_point).run()
+        # What corrects a bias is for the end: in every round it would grow.
+        return GapsEM(statistic, replace(self, unbiased=False)._positive_point).run()
 
     def _positive_point(self, scatter: Scatter) -> tuple[Array, Array]:
         mean, covariance = self.point(scatter)
@@ -163,9 +164,6 @@ class MultivariateGaussian(Family[Any]):
             mean = np.where(unknown[:, None], scatter.pooled().mean, mean)
         if self.tied:
             covariance = np.einsum("c,cij->ij", self._share(scatter), covariance)[None]
-            if self.unbiased:
-                total = scatter.weight.sum()
-                covariance *= total / max(total - (~unknown).sum(), 1e-300)
         elif unknown.any():
             covariance[unknown] = self.covariances(statistic.pooled())
         return mean, covariance
@@ -174,16 +172,22 @@ class MultivariateGaussian(Family[Any]):
         """The covariance of each class by itself, (classes, columns, columns)."""
         if isinstance(statistic, Sample):
             return self._simplified(fitted_covariances(statistic, self.estimator))
-        weight = np.maximum(statistic.weight - (1.0 if self.unbiased and not self.tied else 0.0), 0.0)
-        plain = per_weight(statistic.cross, weight)
+        plain = per_weight(statistic.cross, statistic.weight - self._means_paid(statistic.weight))
         return self._simplified(shrunk(plain, statistic, self.shrinkage, self.toward))
 
+    def _means_paid(self, weight: Array) -> Array:
+        """The rows that estimating the means has cost: one in each class, tied in proportion to their weights."""
+        known = weight > 0
+        if not self.unbiased or not known.any():
+            return np.zeros_like(weight)
+        return weight * (known.sum() / weight.sum()) if self.tied else known.astype(np.float64)
+
     def _share(self, scatter: Scatter) -> Array:
-        if self.share is None:
-            return scatter.weight / scatter.weight.sum()
-        if len(self.share) != scatter.n_classes:
+        """What each class counts in the tied covariance: one without rows has none to give."""
+        if self.share is not None and len(self.share) != scatter.n_classes:
             raise InvalidOptionError(f"A share for {len(self.share)} classes, data of {scatter.n_classes}")
-        return self.share
+        share = scatter.weight if self.share is None else np.where(scatter.weight > 0, self.share, 0.0)
+        return share / share.sum() if share.any() else np.full(len(share), 1.0 / len(share))
 
     def _simplified(self, covariance: Array) -> Array:
         if self.covariance == "full":
@@ -268,30 +272,36 @@ class MultivariateGaussianDistribution(Distribution):
 
     def relative_log_density(self, x: Any) -> Array:
         """The linear form where the classes share their covariance; rows with gaps are integrated instead."""
-        if not self._linear_is_exact:
+        if not self.tied:
             return self.log_density(x)
+        origin, coef, level = self._linear_about
+        if self._is_far:  # x alone would lose the digits that differences have
+            x, shift = x - origin, np.zeros_like(level)
+        else:
+            shift = -coef @ origin
         out = np.empty((x.shape[0], len(self.mean)))
-        if not _core.dense_scores(x, *self._packed_linear, out):
+        if not _core.dense_scores(x, self._packed_coef, level + shift, out):
             refuse_infinite(x)
             incomplete = np.isnan(x).any(axis=1)
-            out[incomplete] = self.log_density(x[incomplete])
+            rows = x[incomplete] + origin if self._is_far else x[incomplete]
+            out[incomplete] = self.log_density(rows)
         return out
 
     @cached_property
-    def _linear_is_exact(self) -> bool:
-        """Whether coef·x keeps its digits: not where the columns lie far from 0, compared with their spread."""
-        far = np.abs(self.mean).max(axis=0) > 1e4 * np.sqrt(diagonals(self.covariance)[0])
-        return self.tied and not far.any()
+    def _is_far(self) -> bool:
+        """Whether columns lie far from 0, compared with their spread."""
+        return bool((np.abs(self.mean).max(axis=0) > 1e4 * np.sqrt(diagonals(self.covariance)[0])).any())
 
     @cached_property
-    def _linear(self) -> tuple[Array, Array]:
-        turned = self.mean @ self.whitening[0].T
-        return turned @ self.whitening[0], -0.5 * (turned**2).sum(axis=1)
+    def _linear_about(self) -> tuple[Array, Array, Array]:
+        """An origin, coef Σ⁻¹ (μ − origin), and level −½ (μ − origin)ᵀ Σ⁻¹ (μ − origin)."""
+        origin = self.mean.mean(axis=0)
+        turned = (self.mean - origin) @ self.whitening[0].T
+        return origin, turned @ self.whitening[0], -0.5 * (turned**2).sum(axis=1)
 
     @cached_property
-    def _packed_linear(self) -> tuple[Array, Array]:
-        coef, intercept = self._linear
-        return pack(coef), np.ascontiguousarray(intercept)
+    def _packed_coef(self) -> Array:
+        return pack(self._linear_about[1])
 
     def linear(self) -> tuple[Array, Array]:
         """Coef = Σ⁻¹ μ, intercept = −½ μᵀ Σ⁻¹ μ; only where the classes share their covariance."""
@@ -299,7 +309,8 @@ class MultivariateGaussianDistribution(Distribution):
             raise NoLinearFormError(
                 "Each class has a covariance of its own, so the log-odds are quadratic in x: use tied=True"
             )
-        return self._linear
+        turned = self.mean @ self.whitening[0].T
+        return turned @ self.whitening[0], -0.5 * (turned**2).sum(axis=1)
 
     def expect(self, x: Any) -> Array:
         """Gaps filled by the conditional mean μ_m + Σ_mo Σ_oo⁻¹ (x_o − μ_o) of each class, (rows, classes, columns)."""

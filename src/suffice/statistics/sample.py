@@ -156,7 +156,7 @@ class Sample(Statistic):
         """Both, after `empty`, which knows of no options, has taken those of the other."""
         if (self.joint, self.limit) == (other.joint, other.limit):
             return self, other
-        for one, two in ((self, other), (other, self)):
+        for one, two in sorted(((self, other), (other, self)), key=lambda pair: pair[0].joint or bool(pair[0].limit)):
             if not any(len(p.weight) for p in one.parts):
                 parts = _no_points(one.n_classes, two.width, two.joint)
                 like = type(self)(parts, two.width, two.joint, two.limit)

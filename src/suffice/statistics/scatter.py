@@ -83,18 +83,21 @@ class Scatter(Statistic):
             part = cls._of_rows(piece, c, classes, w, complete, fourth)
             out = part if out is None else out + part
         assert out is not None, "there is a first piece"
-        if not np.isfinite(out.cross).all():
-            column = int(np.argwhere(~np.isfinite(out.cross))[0, 1])
-            raise InvalidDataError(
-                f"Column {column} holds a value too large for float64: its square overflows; rescale the column"
-            )
+        squares = np.diagonal(out.cross, axis1=1, axis2=2)
+        if not np.isfinite(squares).all():
+            raise _overflow(int(np.argwhere(~np.isfinite(squares))[0, 1]))
         return out
 
     @classmethod
     def _of_rows(cls, x: Any, codes: Codes, classes: int, weight: Array | None, complete: bool, fourth: bool) -> Self:
         out = cls.empty(classes, x.shape[1])
+        if not x.shape[0]:
+            return replace(out, higher=out._fourth_of(x, codes, np.zeros(0))) if fourth else out
         incomplete = np.zeros(x.shape[0], dtype=bool)
         refuse_at(_core.scatter(x, codes, classes, weight, out.weight, out.mean, out.cross, incomplete), x)
+        far = incomplete & ~np.isnan(x).any(axis=1) if incomplete.any() else incomplete
+        if far.any():  # nothing is missing, but differences overflow
+            raise _overflow(int(np.abs(x[np.argmax(far)]).argmax()))
         if incomplete.any() and not complete:
             w = None if weight is None else weight[incomplete]
             out = replace(out, gaps=Sample.of(x[incomplete], codes[incomplete], classes, w, joint=True))
@@ -108,11 +111,18 @@ class Scatter(Statistic):
         for piece, c, w in chunks(x, codes, weight, cells=1 << 20):
             for k in np.unique(c):
                 own = (c == k) & (w > 0)
-                z = piece[own] - self.mean[k]
-                squares = z * z
-                heavy = (w[own, None] * squares).T
-                third[k] += heavy @ z
-                fourth[k] += heavy @ squares
+                with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+                    z = piece[own] - self.mean[k]
+                    squares = z * z
+                    heavy = (w[own, None] * squares).T
+                    third[k] += heavy @ z
+                    fourth[k] += heavy @ squares
+        most, least = (np.diagonal(a, axis1=1, axis2=2) for a in (fourth, self.cross))
+        if not np.isfinite(most).all():
+            raise _overflow(int(np.argwhere(~np.isfinite(most))[0, 1]), "fourth power overflows")
+        if ((most == 0) & (least > 0)).any():
+            column = int(np.argwhere((most == 0) & (least > 0))[0, 1])
+            raise _overflow(column, "fourth power vanishes", "values too small")
         return Fourth(third, fourth)
 
     def __add__(self, other: Self) -> Self:
@@ -247,6 +257,10 @@ class Scatter(Statistic):
         gaps = len(self.gaps.parts[0].weight)
         also = f", {gaps} distinct rows with gaps" if gaps else ""
         return f"Scatter({classes} classes × {columns} columns, weight {self.weight.sum():g}{also})"
+
+
+def _overflow(column: int, what: str = "square overflows", size: str = "a value too large") -> InvalidDataError:
+    return InvalidDataError(f"Column {column} holds {size} for float64: its {what}; rescale the column")
 
 
 def _outer(step: Array) -> Array:
