@@ -1,0 +1,20 @@
+"""Anything tabular as named Arrow columns, what families read from them, and answers as the type that was passed in."""
+
+from suffice.frames.columns import categories, label_codes, labels, numbers, weights
+from suffice.frames.frame import Frame, kind
+from suffice.frames.giving_back import like
+from suffice.frames.hashes import row_hashes
+from suffice.frames.reading import as_frame
+
+__all__ = [
+    "Frame",
+    "as_frame",
+    "categories",
+    "kind",
+    "label_codes",
+    "labels",
+    "like",
+    "numbers",
+    "row_hashes",
+    "weights",
+]
