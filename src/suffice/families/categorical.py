@@ -37,6 +37,7 @@ class Categorical(Family[Counts]):
     min_categories: int | NDArray[Any] | None = None
 
     kind: ClassVar = Counts
+    reads: ClassVar = "categories"
     weak_prior: ClassVar = Dirichlet(1.0)
 
     def __post_init__(self) -> None:

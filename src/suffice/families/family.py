@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Final, Generic, NamedTuple, TypeVar, get_args
+from typing import Any, ClassVar, Final, Generic, Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
 
@@ -124,6 +124,7 @@ class Family(Options, ABC, Generic[S]):
     learn: Learn | None = None
 
     kind: ClassVar[type[Statistic]]
+    reads: ClassVar[Literal["numbers", "categories"]] = "numbers"  # what it wants of the columns of a table
     weak_prior: ClassVar[Any]  # what a bare family uses; None where nothing is conjugate, and `prior` no option
 
     def __post_init__(self) -> None:

@@ -1,11 +1,13 @@
 """The algebra: summaries of data that add, subtract and scale. Nothing here knows of probability."""
 
+from suffice.statistics.blocks import Batch, Blocks
 from suffice.statistics.by_class import ByClass
 from suffice.statistics.counts import Counts
 from suffice.statistics.moments import Moments
+from suffice.statistics.row_sample import RowSample
 from suffice.statistics.sample import Points, Sample
 from suffice.statistics.scatter import Fourth, Scatter
 from suffice.statistics.statistic import Statistic
 from suffice.statistics.totals import Totals
 
-__all__ = ["ByClass", "Counts", "Fourth", "Moments", "Points", "Sample", "Scatter", "Statistic", "Totals"]
+__all__ = ["Batch", "Blocks", "ByClass", "Counts", "Fourth", "Moments", "Points", "RowSample", "Sample", "Scatter", "Statistic", "Totals"]

@@ -144,6 +144,10 @@ class Counts(Statistic):
         sizes = np.array([u.sum() for u in parts], dtype=np.int64)
         return type(self)(sizes, keys, self.weight[:, used])
 
+    def pooled(self) -> Self:
+        """Summarize all classes as one."""
+        return type(self)(self.sizes, self.keys, self.weight.sum(axis=0, keepdims=True))
+
     @property
     def n_classes(self) -> int:
         """How many classes are summarized."""

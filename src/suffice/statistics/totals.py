@@ -104,6 +104,10 @@ class Totals(Statistic):
         weight = spread_rows(self.weight, positions, classes)
         return type(self)(weight, spread_rows(self.total, positions, classes))
 
+    def pooled(self) -> Self:
+        """Summarize all classes as one."""
+        return type(self)(self.weight.sum(axis=0, keepdims=True), self.total.sum(axis=0, keepdims=True))
+
     @property
     def n_classes(self) -> int:
         """How many classes are summarized."""

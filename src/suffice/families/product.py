@@ -1,0 +1,179 @@
+"""Columns of different kinds in one model:  p(x | y) = Π_block p(x_block | y)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from suffice import frames
+from suffice.errors import InvalidDataError
+from suffice.families.family import Distribution, Family, Table
+from suffice.frames import Frame
+from suffice.statistics import Batch, Blocks, RowSample
+from suffice.tables import Array, Codes, Values
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Block:
+    """Some columns of a table and the family they are read by; `missing` asks only whether they are there."""
+
+    names: tuple[str, ...]
+    family: Family[Any]
+    missing: bool = False
+
+    @property
+    def title(self) -> str:
+        """What to call the block."""
+        return f"{self.names[0]} missing" if self.missing else ", ".join(self.names)
+
+    def read(self, frame: Frame) -> Any:
+        """The columns as the family reads them."""
+        columns = [frame.column(name) for name in self.names]
+        if self.missing:
+            gaps = [np.asarray(column.is_null(nan_is_null=True)) for column in columns]
+            return self.family.read(np.stack(gaps, axis=1).astype(np.float64))
+        if self.family.reads == "categories":
+            return self.family.read(frames.categories(*columns, names=self.names))
+        numbers = [frames.numbers(column, name) for column, name in zip(columns, self.names, strict=True)]
+        return self.family.read(np.stack(numbers, axis=1) if len(numbers) > 1 else numbers[0][:, None])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Product(Family[Blocks]):
+    """Independent blocks of columns, each with a family of its own.
+
+    Rows are tables. Beside the statistics of the blocks, up to `keep` rows are kept as they are (see `RowSample`), for
+    questions that need rows.
+    """
+
+    prior: None = field(default=None, init=False)  # the blocks have theirs
+    learn: Literal["mle"] = field(default="mle", init=False)
+    blocks: tuple[Block, ...] = ()
+    keep: int = 0
+
+    kind: ClassVar = Blocks
+    weak_prior: ClassVar = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        named = [name for block in self.blocks if not block.missing for name in block.names]
+        twice = {name for name in named if named.count(name) > 1}
+        if twice:
+            raise InvalidDataError(f"Column {min(twice)!r} is in two blocks: a column can only vote once")
+
+    @property
+    def names(self) -> list[str]:
+        """The columns that are read, in the order of the blocks."""
+        return list(dict.fromkeys(name for block in self.blocks for name in block.names))
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How each block, and the sample of rows, read."""
+        readers = [(block.family.kind, block.family.reading) for block in self.blocks]
+        return {"readers": (*readers, (RowSample, {"size": self.keep}))}
+
+    def check_width(self, columns: int) -> None:
+        """Accept what was read."""
+
+    def read(self, x: Any) -> Batch:
+        """Read a table block by block; the table itself comes last."""
+        if isinstance(x, Batch):
+            return x
+        parts = [block.read(x) for block in self.blocks]
+        return Batch((*parts, x.select(self.names)), len(x))
+
+    def estimate(self, statistic: Blocks) -> ProductDistribution:
+        """Estimate every block."""
+        found = tuple(b.family.estimate(s) for b, s in zip(self.blocks, statistic.parts, strict=False))
+        return ProductDistribution(self, found)
+
+    def leave_one_out(
+        self, statistic: Blocks, fitted: Distribution, x: Any, codes: Codes, weight: Array | None
+    ) -> Array:
+        """The sum over the blocks, each leaving the row out."""
+        return sum_of(self.block_leave_one_out(statistic, fitted, x, codes, weight), len(codes), statistic.classes)
+
+    def block_leave_one_out(
+        self, statistic: Blocks, fitted: Distribution, x: Any, codes: Codes, weight: Array | None
+    ) -> list[Array]:
+        """What each block says of each row under the model of the others, (rows, classes) each."""
+        assert isinstance(fitted, ProductDistribution)
+        known = zip(self.blocks, statistic.parts, fitted.parts, x.parts, strict=False)
+        return [b.family.leave_one_out(s, d, part, codes, weight) for b, s, d, part in known]
+
+
+def sum_of(parts: Sequence[Array], rows: int, classes: int) -> Array:
+    """Add what the blocks say; of none it is nothing."""
+    out = np.zeros((rows, classes))
+    for part in parts:
+        out += part
+    return out
+
+
+@dataclass(frozen=True)
+class ProductDistribution(Distribution):
+    """A distribution for each block."""
+
+    family: Product
+    parts: tuple[Distribution, ...]
+
+    def read(self, x: Any) -> Batch:
+        """Read a table block by block."""
+        return self.family.read(x)
+
+    def each(self, x: Batch, relative: bool = True) -> list[Array]:
+        """What each block says of every row under every class, (rows, classes) each."""
+        out = []
+        for distribution, part in zip(self.parts, x.parts, strict=False):
+            rows = distribution.read(part)
+            out.append(distribution.relative_log_density(rows) if relative else distribution.log_density(rows))
+        return out
+
+    @property
+    def classes(self) -> int:
+        """How many classes there are."""
+        return len(self.parts[0].log_density(self.parts[0].read(np.full((1, 1), np.nan)))[0])
+
+    def log_density(self, x: Batch) -> Array:
+        """Log p(x | y) of every row under every class, (rows, classes)."""
+        first, *others = self.each(x, relative=False)
+        return sum(others, start=first)
+
+    def relative_log_density(self, x: Batch) -> Array:
+        """The same up to a term that all classes share."""
+        first, *others = self.each(x)
+        return sum(others, start=first)
+
+    @property
+    def n_columns(self) -> int:
+        """How many parts a row is read into: the blocks, and the row itself."""
+        return len(self.parts) + 1
+
+    @property
+    def n_parameters(self) -> int:
+        """Those of all blocks."""
+        return sum(part.n_parameters for part in self.parts)
+
+    def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:  # noqa: ARG002  # blocks know their names
+        """Those of all blocks."""
+        out = []
+        for block, part in zip(self.family.blocks, self.parts, strict=True):
+            out += part.tables(labels, [block.title] if block.missing else block.names)
+        return out
+
+    def linear(self) -> tuple[Array, Array]:
+        """Of all blocks side by side, where each has one."""
+        coef, intercept = zip(*(part.linear() for part in self.parts), strict=True)
+        return np.concatenate(coef, axis=1), sum(intercept, start=np.zeros(len(intercept[0])))
+
+    def sample(self, codes: Codes, rng: np.random.Generator) -> dict[str, Any]:
+        """Draw a value for every column."""
+        out: dict[str, Any] = {}
+        for block, part in zip(self.family.blocks, self.parts, strict=True):
+            if not block.missing:
+                drawn = part.sample(codes, rng)
+                out.update((name, drawn[:, j]) for j, name in enumerate(block.names))
+        return out
