@@ -183,14 +183,20 @@ def _place(at: int, x: Any) -> tuple[int, int]:
     return divmod(at, x.shape[1])
 
 
+def stored_once(x: Any) -> Any:
+    """A CSR matrix of which no entry is stored in parts."""
+    if not x.has_canonical_format:
+        x = x.copy()
+        x.sum_duplicates()
+    return x
+
+
 def count_entries(x: Any) -> tuple[NDArray[Any], NDArray[Any], Array]:
     """Row, column and value of every entry of counts, dense or sparse, that is neither missing nor zero."""
     refuse_infinite(x)
     refuse_entries(x, lambda entries: entries < 0, "Negative values in data passed as counts or category numbers.")
     if is_sparse(x):
-        if not x.has_canonical_format:  # an entry may be stored in parts
-            x = x.copy()
-            x.sum_duplicates()
+        x = stored_once(x)
         rows = np.repeat(np.arange(x.shape[0]), np.diff(x.indptr))
         columns, values = x.indices[: len(rows)], x.data[: len(rows)]
         if len(rows) and not 0 <= columns.min() <= columns.max() < x.shape[1]:

@@ -17,7 +17,17 @@ from suffice.families.logarithms import finite_log, log, log_sums, peak_losses
 from suffice.priors import Gamma
 from suffice.statistics import Totals
 from suffice.statistics.statistic import clear_residue
-from suffice.tables import Array, Codes, Values, count_entries, is_sparse, refuse_at, refuse_infinite
+from suffice.tables import (
+    Array,
+    Codes,
+    Values,
+    count_entries,
+    is_sparse,
+    refuse_at,
+    refuse_entries,
+    refuse_infinite,
+    stored_once,
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -112,8 +122,8 @@ def _minus_log_factorials(x: Any) -> Array:
     if is_sparse(x):
         if (x.data < 0).any():
             _refuse_negative(x.toarray())
-        logs = x.copy()
-        logs.data = np.nan_to_num(gammaln(x.data + 1.0))
+        logs = stored_once(x).copy()
+        logs.data = np.nan_to_num(gammaln(logs.data + 1.0))
         return -np.asarray(logs.sum(axis=1), dtype=np.float64).reshape(-1, 1)
     refuse_infinite(x)
     _refuse_negative(x)
@@ -192,6 +202,7 @@ class NegativeBinomialCounts(EntrywiseDistribution):
     def log_density(self, x: Any) -> Array:
         """Log p(x | y) of every row under every class, (rows, classes)."""
         if not is_sparse(x) or np.isnan(x.data).any():
+            refuse_entries(x, lambda entries: entries < 0, "Negative values in data passed as counts.")
             return super().log_density(x)
         rows, columns, values = count_entries(x)
         out = np.empty((x.shape[0], len(self.shape)))
