@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from suffice.errors import InvalidOptionError
 from suffice.statistics import Moments, Scatter, Totals
 from suffice.statistics.statistic import clear_residue
-from suffice.tables import Array
+from suffice.tables import Array, Codes
 
 Learn: TypeAlias = Literal["mle", "map", "mean", "predictive"]
 Number: TypeAlias = float | Array
@@ -59,6 +59,11 @@ class Options:
             number = np.asarray(np.nan if value is None else value, dtype=np.float64)
             if value is not None and not np.all((number >= 0) & np.isfinite(number)):
                 raise InvalidOptionError(f"{type(self).__name__} needs a finite {name} ≥ 0, found {value}")
+
+    def of_rows(self, codes: Codes) -> Self:
+        """The options of each row's class: what is given for each class, (classes, …), becomes (rows, …)."""
+        values = (getattr(self, f.name) for f in fields(self))  # type: ignore[arg-type]
+        return self._made(*(np.asarray(v)[codes] if np.ndim(v) == 2 and len(v) > 1 else v for v in values))
 
     def width(self) -> int | None:
         """How many columns the options are for, where they say."""

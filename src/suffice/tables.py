@@ -169,10 +169,43 @@ def refuse_at(position: int, x: Any) -> None:
 
 
 def refuse_infinite(x: Any) -> None:
-    """Raise if a dense matrix holds an infinite value, naming the first."""
-    infinite = np.isinf(x)
+    """Raise if a matrix, dense or sparse, holds an infinite value, naming the first."""
+    infinite = np.isinf(x.data if is_sparse(x) else x)
     if infinite.any():
-        refuse_at(int(np.argmax(infinite)), x)
+        row, column = _place(int(np.argmax(infinite)), x)
+        refuse_at(row * x.shape[1] + column, x)
+
+
+def _place(at: int, x: Any) -> tuple[int, int]:
+    """Row and column of an entry of a matrix, or of a stored one of a sparse matrix."""
+    if is_sparse(x):
+        return int(np.searchsorted(x.indptr, at, side="right") - 1), int(x.indices[at])
+    return divmod(at, x.shape[1])
+
+
+def stored_once(x: Any) -> Any:
+    """A CSR matrix of which no entry is stored in parts."""
+    if not x.has_canonical_format:
+        x = x.copy()
+        x.sum_duplicates()
+    return x
+
+
+def count_entries(x: Any) -> tuple[NDArray[Any], NDArray[Any], Array]:
+    """Row, column and value of every entry of counts, dense or sparse, that is neither missing nor zero."""
+    refuse_infinite(x)
+    refuse_entries(x, lambda entries: entries < 0, "Negative values in data passed as counts or category numbers.")
+    if is_sparse(x):
+        x = stored_once(x)
+        rows = np.repeat(np.arange(x.shape[0]), np.diff(x.indptr))
+        columns, values = x.indices[: len(rows)], x.data[: len(rows)]
+        if len(rows) and not 0 <= columns.min() <= columns.max() < x.shape[1]:
+            refuse_at(-2, x)
+    else:
+        rows, columns = (a.ravel() for a in np.indices(x.shape))
+        values = x.ravel()
+    counted = (values == values) & (values != 0)
+    return rows[counted], columns[counted], values[counted].astype(np.float64)
 
 
 def refuse_entries(x: Any, bad: Callable[[NDArray[Any]], NDArray[np.bool_]], what: str, advice: str = "") -> None:
@@ -180,10 +213,7 @@ def refuse_entries(x: Any, bad: Callable[[NDArray[Any]], NDArray[np.bool_]], wha
     wrong = bad(x.data if is_sparse(x) else x)
     if not wrong.any():
         return
-    at = int(np.argmax(wrong))
-    row, column = divmod(at, x.shape[1])
-    if is_sparse(x):
-        row, column = int(np.searchsorted(x.indptr, at, side="right") - 1), int(x.indices[at])
+    row, column = _place(int(np.argmax(wrong)), x)
     found = x[row, column]
     raise (NegativeValueError if found < 0 else RefusedValueError)(what, found, row, column, advice)
 

@@ -122,7 +122,7 @@ class Binned(Family[Any]):
             counts = self._over_all_bins(statistic, inner)
             low, high = _ends(inner)
         else:
-            inner = tuple(self._edges_of(statistic, j) for j in range(statistic.n_columns))
+            inner = self._all_edges(statistic)
             counts = _counted(statistic, inner)
             low, high = (
                 np.array([end(p.values) if len(p.values) else np.nan for p in statistic.parts])
@@ -137,6 +137,28 @@ class Binned(Family[Any]):
         if sure.any():
             table = replace(table, probability=np.where(sure, 1.0, table.probability))
         return BinnedDistribution(table, inner, low, high)
+
+    def with_edges(self, sample: Sample) -> tuple[Binned, Counts]:
+        """Find the edges of a sample once: the family in which they are given, and its counts of the sample's bins.
+
+        Leave-one-out is then in closed form, and what each row had to say about the edges stays in them. A
+        column that tells nothing has no edges, and nothing says where its one bin lies: it cannot be drawn from.
+
+        >>> sample = Binned(bins=2).summarize([[1.0], [2.0], [3.0], [9.0]], [0, 0, 0, 0]).statistic
+        >>> family, counts = Binned(bins=2).with_edges(sample)
+        >>> family.edges, counts.weight
+        (((2.5,),), array([[2., 2.]]))
+        """
+        inner = self._all_edges(sample)
+        if self.edges is not None:
+            return self, _counted(sample, inner)
+        found = tuple(tuple(e.tolist()) for e in inner)
+        return self._made(self.prior, self.learn, found, None, None, None), _counted(sample, inner)
+
+    def _all_edges(self, sample: Sample) -> tuple[Array, ...]:
+        if self.edges is not None:
+            return self.given_edges(sample.n_columns)
+        return tuple(self._edges_of(sample, j) for j in range(sample.n_columns))
 
     def _edges_of(self, sample: Sample, column: int) -> Array:
         points = sample.parts[column]
@@ -159,7 +181,9 @@ class Binned(Family[Any]):
         assert isinstance(fitted, BinnedDistribution)
         if isinstance(statistic, Sample):
             return super().leave_one_out(statistic, fitted, x, codes, weight)
-        return self.categorical.leave_one_out(fitted.table.counts, fitted.table, cut(x, fitted.edges), codes, weight)
+        bins = cut(x, fitted.edges)
+        bins.codes[:, fitted.table.counts.sizes == 1] = np.nan  # of one bin nothing is learned, nor forgotten
+        return self.categorical.leave_one_out(fitted.table.counts, fitted.table, bins, codes, weight)
 
 
 def _counted(sample: Sample, edges: tuple[Array, ...]) -> Counts:
@@ -174,8 +198,10 @@ def _counted(sample: Sample, edges: tuple[Array, ...]) -> Counts:
 
 def _ends(edges: tuple[Array, ...]) -> tuple[Array, Array]:
     """How far the open ends are taken to reach where no value is known: as far as the bins next to them."""
-    low, high = np.empty((2, len(edges)))
+    low, high = np.full((2, len(edges)), np.nan)
     for j, e in enumerate(edges):
+        if not len(e):
+            continue
         alone = max(1.0, abs(e[0]))  # a single edge
         with np.errstate(over="ignore"):
             low[j] = e[0] - (e[1] - e[0] if len(e) > 1 else alone)

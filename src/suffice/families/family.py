@@ -226,9 +226,9 @@ def pack(table: Array) -> Array:
 
 
 def resolution(values: Array) -> Array:
-    """The square of the smallest difference that numbers of each column's size can show, (columns,).
+    """The square of the smallest difference that numbers of each column's size can show, (…, columns).
 
     It is the variance of what does not vary: a point mass.
     """
-    size = np.nan_to_num(np.abs(values)).max(axis=0, initial=0.0) * np.finfo(np.float64).eps
+    size = np.nan_to_num(np.abs(values)).max(axis=-2, initial=0.0) * np.finfo(np.float64).eps
     return np.maximum(size * size, 1e-300)

@@ -12,14 +12,15 @@ from numpy.typing import NDArray
 
 from suffice import _core
 from suffice.errors import InvalidOptionError, NoLinearFormError
-from suffice.families.family import Distribution, Family, Table, resolution
+from suffice.families.entrywise import EntrywiseDistribution, EntrywiseFamily
+from suffice.families.family import Distribution, Table, resolution
 from suffice.priors import NormalInverseGamma
 from suffice.statistics import Moments
-from suffice.tables import Array, Codes, Values, refuse_at, refuse_infinite
+from suffice.tables import Array, Codes, Values, refuse_at
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Gaussian(Family[Moments]):
+class Gaussian(EntrywiseFamily[Moments]):
     """A real number with one mean and variance per class:  p(x | y) = N(x; μ_y, σ_y²).
 
     `variance` is `"class"` (each class its own), `"shared"` (one over all classes), or given: a number or
@@ -57,10 +58,16 @@ class Gaussian(Family[Moments]):
 
     def epsilon(self, moments: Moments) -> float:
         """What is added to every variance: var_smoothing · the largest variance over all classes."""
-        largest = moments.pooled().variance.max(initial=0.0) if self.var_smoothing else 0.0
-        return float(self.var_smoothing * largest)
+        return self._added(moments).item()
 
-    def estimate(self, moments: Moments) -> Distribution:
+    def _added(self, moments: Moments) -> Array:
+        """Epsilon of each of many moments, (…, 1, 1)."""
+        if not self.var_smoothing:
+            return np.zeros((1, 1))
+        largest = moments.pooled().variance.max(axis=(-2, -1), keepdims=True, initial=0.0)
+        return np.asarray(self.var_smoothing * largest)
+
+    def estimate(self, moments: Moments) -> GaussianDistribution | StudentDistribution:
         """Means and variances by maximum likelihood, or those of the normal-inverse-gamma posterior."""
         if self.prior is None:
             mean, variance = self._likeliest(moments)
@@ -70,8 +77,9 @@ class Gaussian(Family[Moments]):
                 return self._predictive(posterior, moments)
             mean, variance = np.asarray(posterior.mean), self._believed_variance(posterior)
         if self._whose != "given":
-            variance = variance + self.epsilon(moments)
-        free = {"class": mean.size, "shared": mean.shape[-1], "given": 0}[self._whose]
+            variance = variance + self._added(moments)
+        classes, columns = mean.shape[-2:]
+        free = {"class": classes * columns, "shared": columns, "given": 0}[self._whose]
         return GaussianDistribution(mean, self._positive(variance, moments), free)
 
     def _likeliest(self, moments: Moments) -> tuple[Array, Array]:
@@ -82,17 +90,19 @@ class Gaussian(Family[Moments]):
             return mean, np.asarray(self.variance, dtype=np.float64)
         if self._whose == "class":
             return mean, np.where(unknown, pooled.variance, moments.variance)
-        within = moments.squares.sum(axis=0, keepdims=True)
+        within = moments.squares.sum(axis=-2, keepdims=True)
         return mean, np.divide(within, pooled.weight, out=np.zeros_like(within), where=pooled.weight > 0)
 
     def _believed_variance(self, posterior: NormalInverseGamma) -> Array:
         if self._whose == "given":
             return np.asarray(self.variance, dtype=np.float64)
         if self.learn == "map":
-            return posterior.variance_mode(len(np.asarray(posterior.mean)) if self._whose == "shared" else 1)
+            return posterior.variance_mode(np.asarray(posterior.mean).shape[-2] if self._whose == "shared" else 1)
         return posterior.variance_mean()
 
-    def _predictive(self, posterior: NormalInverseGamma, moments: Moments) -> Distribution:
+    def _predictive(
+        self, posterior: NormalInverseGamma, moments: Moments
+    ) -> GaussianDistribution | StudentDistribution:
         """A wider normal where the variance is given, else Student's t."""
         mean, strength = np.asarray(posterior.mean), np.asarray(posterior.strength)
         widened = 1.0 + np.divide(1.0, strength, out=np.zeros_like(strength), where=strength > 0)
@@ -103,17 +113,17 @@ class Gaussian(Family[Moments]):
             raise InvalidOptionError(
                 "Nothing can be predicted for a class without rows from a prior of shape or strength 0"
             )
-        spread = self._positive(posterior.scale / shape * widened + self.epsilon(moments), moments)
+        spread = self._positive(posterior.scale / shape * widened + self._added(moments), moments)
         return StudentDistribution(mean, spread, 2.0 * shape, self._whose == "shared")
 
     def _positive(self, variance: Array, moments: Moments) -> Array:
         variance = np.broadcast_to(variance, moments.mean.shape)
-        return np.maximum(variance, resolution(moments.mean))
+        return np.maximum(variance, np.expand_dims(resolution(moments.mean), -2))
 
     def leave_one_out(
         self, moments: Moments, fitted: Distribution, x: Any, codes: Codes, weight: Array | None
     ) -> Array:
-        """By one native pass for maximum likelihood with a variance for each class."""
+        """By one native pass for maximum likelihood with a variance for each class; else many rows at a time."""
         if self.prior is not None or self._whose != "class" or not (moments.weight > 0).all():
             return super().leave_one_out(moments, fitted, x, codes, weight)
         out = np.empty((x.shape[0], len(moments.mean)))
@@ -126,7 +136,7 @@ class Gaussian(Family[Moments]):
 
 
 @dataclass(frozen=True)
-class GaussianDistribution(Distribution):
+class GaussianDistribution(EntrywiseDistribution):
     """Means and variances, (classes, columns), and how many variances were learned."""
 
     mean: Array
@@ -143,6 +153,12 @@ class GaussianDistribution(Distribution):
         mean, precision = self._kernel_tables
         refuse_at(_core.gaussian_log_density(x, mean, precision, out), x)
         return out
+
+    def terms(self, x: Array) -> Array:
+        """−½ log 2πσ² − ½ ((x − μ)/σ)²."""
+        with np.errstate(over="ignore"):  # too far for float64: impossible
+            z = (x - self.mean) / np.sqrt(self.variance)
+            return np.asarray(-0.5 * (np.log(2 * np.pi) + np.log(self.variance) + z * z))
 
     def linear(self) -> tuple[Array, Array]:
         """Coef = μ/σ², intercept = −Σ μ²/2σ²; only where the classes share their variances."""
@@ -187,7 +203,7 @@ class GaussianDistribution(Distribution):
 
 
 @dataclass(frozen=True)
-class StudentDistribution(Distribution):
+class StudentDistribution(EntrywiseDistribution):
     """Student's t with location, squared scale and degrees of freedom, (classes, columns) each."""
 
     mean: Array
@@ -195,18 +211,14 @@ class StudentDistribution(Distribution):
     freedom: Array
     shared: bool
 
-    def log_density(self, x: Any) -> Array:
-        """Log p(x | y) of every row under every class, (rows, classes)."""
+    def terms(self, x: Array) -> Array:
+        """Log Γ((ν+1)/2) − log Γ(ν/2) − ½ log πνs² − ½ (ν+1) log(1 + (x − m)²/νs²)."""
         from scipy.special import gammaln
 
-        refuse_infinite(x)
-        gaps = np.isnan(x)
-        out = np.empty((x.shape[0], len(self.mean)))
-        for c, (mean, spread, nu) in enumerate(zip(self.mean, self.spread, self.freedom, strict=True)):
-            norm = gammaln((nu + 1) / 2) - gammaln(nu / 2) - 0.5 * np.log(np.pi * nu * spread)
-            terms = norm - 0.5 * (nu + 1) * np.log1p((x - mean) ** 2 / (nu * spread))
-            out[:, c] = np.where(gaps, 0.0, terms).sum(axis=1)
-        return out
+        nu, width = self.freedom, self.freedom * self.spread
+        norm = gammaln((nu + 1) / 2) - gammaln(nu / 2) - 0.5 * np.log(np.pi * width)
+        with np.errstate(over="ignore"):
+            return np.asarray(norm - 0.5 * (nu + 1) * np.log1p((x - self.mean) ** 2 / width))
 
     def linear(self) -> Any:
         """Refuse: the logarithm of Student's t bends."""

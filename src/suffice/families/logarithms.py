@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from suffice import _core
-from suffice.tables import Array, Codes, as_csr, refuse_at
+from suffice.statistics.statistic import clear_residue
+from suffice.tables import Array, Codes, as_csr, count_entries, refuse_at, stored_once
 
 
 def log(p: Array, of_zero: float = -np.inf) -> Array:
@@ -27,8 +28,18 @@ def log_sums(table: Array, x: Any, codes: Codes, removed: Array) -> tuple[Array,
 
     The first is −inf where nothing is left of a count.
     """
-    x = as_csr(x)
+    x = stored_once(as_csr(x))
     sums, lengths = np.empty((2, x.shape[0]))
     table = np.ascontiguousarray(table)
     refuse_at(_core.sparse_log_sums(x.data, x.indices, x.indptr, codes, removed, table, sums, lengths), x)
     return sums, lengths
+
+
+def peak_losses(table: Array, x: Any, codes: Codes, removed: Array) -> Array:
+    """Σ_j max(t_j, 0) − max(t_j − removed[i] · x_ij, 0) of each row, where t = table[codes[i]]."""
+    rows, columns, values = count_entries(x)
+    before = table[codes[rows], columns]
+    after = clear_residue(before - removed[rows] * values, before)
+    lost = np.maximum(before, 0.0) - np.maximum(after, 0.0)
+    sums: Array = np.bincount(rows, weights=lost, minlength=x.shape[0])  # type: ignore[assignment]  # weighted
+    return sums

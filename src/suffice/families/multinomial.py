@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from suffice.errors import NoLinearFormError
 from suffice.families.family import Distribution, Family
 from suffice.families.linear import LinearDistribution, LinearScores
-from suffice.families.logarithms import finite_log, log_sums
+from suffice.families.logarithms import finite_log, log_sums, peak_losses
 from suffice.priors import Dirichlet
 from suffice.statistics import Totals
 from suffice.statistics.statistic import clear_residue
-from suffice.tables import Array, Codes, is_sparse, refuse_infinite
+from suffice.tables import Array, Codes, count_entries
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -52,19 +52,32 @@ class Multinomial(Family[Totals]):
 
     def leave_one_out(self, totals: Totals, fitted: Distribution, x: Any, codes: Codes, weight: Array | None) -> Array:
         """Only the row's own class changes, and there only the words of the row."""
-        if self.learn in ("map", "predictive"):
-            return super().leave_one_out(totals, fitted, x, codes, weight)
         return self._with_own_class(totals, fitted, x, codes, weight)
 
     def own_log_density(self, totals: Totals, x: Any, codes: Codes, weight: Array) -> Array:
-        """Σ_j x_j log θ_j with θ_j = (n_j − w x_j + α_j) / Σ(n − w x + α)."""
+        """Σ_j x_j log θ_j with θ_j = (n_j − w x_j + α_j) / Σ(n − w x + α), or what else is learned of n − w x."""
         table = totals.total + (0.0 if self.prior is None else self.prior.alpha)
+        if self.learn == "predictive":
+            return self._own_from_urn(totals, table, x, codes, weight)
         logs, length = log_sums(table, x, codes, weight)
-        total = table.sum(axis=1)[codes]
-        norm = clear_residue(total - weight * length, total)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            score = logs - length * np.log(norm)
-        return np.where(length == 0, 0.0, np.where(norm > 0, score, -np.inf))
+        score = _log_share(logs, length, table.sum(axis=1)[codes], weight * length)
+        if self.learn == "map":
+            peak_logs, _ = log_sums(table - 1.0, x, codes, weight)
+            total, lost = np.maximum(table - 1.0, 0.0).sum(axis=1)[codes], peak_losses(table - 1.0, x, codes, weight)
+            # Where no word has a peak the mean is learned.
+            score = np.where(total - lost > 1e-12 * total, _log_share(peak_logs, length, total, lost), score)
+        return score
+
+    @staticmethod
+    def _own_from_urn(totals: Totals, table: Array, x: Any, codes: Codes, weight: Array) -> Array:
+        """The Dirichlet-multinomial of n − w x + α."""
+        rows, columns, values = count_entries(x)
+        own, removed = codes[rows], weight[rows] * values
+        drawn = totals.total[own, columns]
+        left = clear_residue(drawn - removed, drawn) + (table - totals.total)[own, columns]
+        whole = table.sum(axis=1)[codes]
+        bag = clear_residue(whole - np.bincount(rows, weights=removed, minlength=len(codes)), whole)
+        return _urn_log_density(left, bag, rows, values)
 
 
 @dataclass(frozen=True)
@@ -111,19 +124,11 @@ class DirichletMultinomial(Distribution):
 
     def log_density(self, x: Any) -> Array:
         """Log p(x | y) of every row under every class, (rows, classes)."""
-        from scipy.special import gammaln
-
-        rows, columns, values = _entries(x)
-        n, total = x.shape[0], self.alpha.sum(axis=1)
-        length = np.bincount(rows, weights=values, minlength=n)
-        out = np.empty((n, len(self.alpha)))
-        for c, alpha in enumerate(self.alpha[:, columns]):
-            some = np.where(alpha > 0, alpha, 1.0)
-            gain = np.where(alpha > 0, gammaln(some + values) - gammaln(some), -np.inf)
-            bag = total[c] if total[c] > 0 else 1.0  # from an empty bag nothing can be drawn
-            out[:, c] = gammaln(bag) - gammaln(bag + length) + np.bincount(rows, weights=gain, minlength=n)
-            if total[c] <= 0:
-                out[:, c] = np.where(length > 0, -np.inf, 0.0)
+        rows, columns, values = count_entries(x)
+        out = np.empty((x.shape[0], len(self.alpha)))
+        for c, alpha in enumerate(self.alpha):
+            bag = np.full(x.shape[0], alpha.sum())
+            out[:, c] = _urn_log_density(alpha[columns], bag, rows, values)
         return out
 
     def linear(self) -> Any:
@@ -160,14 +165,21 @@ class DirichletMultinomial(Distribution):
         return rng.multinomial(rng.poisson(self.length[codes]), bags).astype(np.float64)
 
 
-def _entries(x: Any) -> tuple[NDArray[np.int64], NDArray[Any], Array]:
-    """Row, column and value of every entry that is neither missing nor zero."""
-    if is_sparse(x):
-        rows = np.repeat(np.arange(x.shape[0]), np.diff(x.indptr))
-        columns, values = x.indices[: len(rows)], x.data[: len(rows)]
-    else:
-        refuse_infinite(x)
-        rows, columns = (a.ravel() for a in np.indices(x.shape))
-        values = x.ravel()
-    counted = (values == values) & (values != 0)
-    return rows[counted], columns[counted], values[counted].astype(np.float64)
+def _log_share(logs: Array, length: Array, total: Array, removed: Array) -> Array:
+    """Σ_j x_j log(t_j / (total − removed)) of each row, given Σ_j x_j log t_j and the row's length."""
+    norm = clear_residue(total - removed, total)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        score = logs - length * np.log(norm)
+    return np.where(length == 0, 0.0, np.where(norm > 0, score, -np.inf))
+
+
+def _urn_log_density(alpha: Array, bag: Array, rows: NDArray[Any], values: Array) -> Array:
+    """The Dirichlet-multinomial of rows that drew `values` where the pseudo-counts are `alpha`, from bags of size A."""
+    from scipy.special import gammaln
+
+    some = np.where(alpha > 0, alpha, 1.0)
+    gain = np.where(alpha > 0, gammaln(some + values) - gammaln(some), -np.inf)
+    length, gains = (np.bincount(rows, weights=each, minlength=len(bag)) for each in (values, gain))
+    size = np.where(bag > 0, bag, 1.0)
+    score = gammaln(size) - gammaln(size + length) + gains
+    return np.where(bag > 0, score, np.where(length > 0, -np.inf, 0.0))  # nothing comes from an empty bag

@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
 from suffice.errors import InvalidOptionError, NoLinearFormError
+from suffice.families.entrywise import EntrywiseDistribution, pieces, sum_observed
 from suffice.families.family import Distribution, Family, Table
 from suffice.families.linear import LinearDistribution, LinearScores
-from suffice.families.logarithms import finite_log, log, log_sums
+from suffice.families.logarithms import finite_log, log, log_sums, peak_losses
 from suffice.priors import Gamma
 from suffice.statistics import Totals
 from suffice.statistics.statistic import clear_residue
-from suffice.tables import Array, Codes, Values, is_sparse, refuse_at, refuse_infinite
+from suffice.tables import (
+    Array,
+    Codes,
+    Values,
+    count_entries,
+    is_sparse,
+    refuse_at,
+    refuse_entries,
+    refuse_infinite,
+    stored_once,
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -39,7 +50,7 @@ class Poisson(Family[Totals]):
         if self.prior is not None and self.prior.rate is None:
             raise InvalidOptionError("Poisson: the prior needs a rate; only the exponential fills it in")
 
-    def estimate(self, totals: Totals) -> Distribution:
+    def estimate(self, totals: Totals) -> PoissonRates | NegativeBinomialCounts:
         """λ = Σx/n, (Σx + shape − 1)/(n + rate) or (Σx + shape)/(n + rate)."""
         posterior = (self.prior or Gamma(0.0, 0.0)).update(totals)
         if self.learn == "predictive":
@@ -49,34 +60,59 @@ class Poisson(Family[Totals]):
 
     def leave_one_out(self, totals: Totals, fitted: Distribution, x: Any, codes: Codes, weight: Array | None) -> Array:
         """Only the row's own class changes."""
-        if self.learn in ("map", "predictive"):
-            return super().leave_one_out(totals, fitted, x, codes, weight)
         return self._with_own_class(totals, fitted, x, codes, weight)
 
     def own_log_density(self, totals: Totals, x: Any, codes: Codes, weight: Array) -> Array:
-        """Σ_j x_j log λ_j − λ_j with λ_j = (Σx − w x_j + shape) / (n − w + rate)."""
+        """Σ_j x_j log λ_j − λ_j − log x_j! with λ_j = (Σx − w x_j + shape) / (n − w + rate), or as it is learned."""
         prior = self.prior or Gamma(0.0, 0.0)
-        if not is_sparse(x) or totals.weight.shape[1] > 1 or np.isnan(x.data).any():
-            x = x.toarray() if is_sparse(x) else x
-            gaps = np.isnan(x)
-            seen = np.where(gaps, 0.0, x)
-            w = weight[:, None] * ~gaps
-            n, events = np.broadcast_to(totals.weight[codes], x.shape), totals.total[codes]
-            rest = Totals(clear_residue(n - w, n), clear_residue(events - w * seen, events))
-            rate = prior.update(rest).mean()
-            with np.errstate(invalid="ignore"):  # 0 · log 0 is 0
-                score = np.where(gaps, 0.0, np.where(seen > 0, seen * log(rate), 0.0) - rate).sum(axis=1)
-        else:
-            table = np.asarray(totals.total + prior.shape)
-            logs, length = log_sums(table, x, codes, weight)
+        rate = np.asarray(prior.rate, dtype=np.float64)
+        if is_sparse(x) and totals.weight.shape[1] == rate.size == 1 and not np.isnan(x.data).any():
             n = totals.weight[codes, 0]
-            exposure = clear_residue(n - weight, n) + np.asarray(prior.rate)
-            some = np.where(exposure > 0, exposure, 1.0)  # without it no event can happen
-            score = np.where(length == 0, 0.0, logs - length * np.log(some))
-            score -= (table.sum(axis=1)[codes] - weight * length) / some
-            score[(exposure == 0) & (length > 0)] = -np.inf
-            score[(exposure == 0) & (length == 0)] = 0.0
+            exposure = clear_residue(n - weight, n) + rate.ravel()
+            own = self._own_predicted if self.learn == "predictive" else self._own_rates
+            return own(np.asarray(totals.total + prior.shape), exposure, x, codes, weight)
+        out = np.empty(x.shape[0])
+        for part, piece in pieces(x, x.shape[1]):
+            rest = totals.own_without(piece, codes[part], weight[part])
+            family = self if self.prior is None else replace(self, prior=self.prior.of_rows(codes[part]))
+            out[part] = sum_observed(family.estimate(rest), piece)
+        return out
+
+    def _own_rates(self, shape: Array, exposure: Array, x: Any, codes: Codes, weight: Array) -> Array:
+        """The same of a sparse row from its stored entries alone: Σ_j λ_j is known but for those."""
+        table = shape - 1.0 if self.learn == "map" else shape
+        logs, length = log_sums(table, x, codes, weight)
+        lost = peak_losses(table, x, codes, weight) if self.learn == "map" else weight * length
+        some = np.where(exposure > 0, exposure, 1.0)  # without it no event can happen
+        score = np.where(length == 0, 0.0, logs - length * np.log(some))
+        score -= (np.maximum(table, 0.0).sum(axis=1)[codes] - lost) / some
+        score[(exposure == 0) & (length > 0)] = -np.inf
+        score[(exposure == 0) & (length == 0)] = 0.0
         return np.asarray(score + np.ravel(_minus_log_factorials(x)))
+
+    def _own_predicted(self, shape: Array, exposure: Array, x: Any, codes: Codes, weight: Array) -> Array:
+        """The negative binomial of a sparse row from its stored entries alone."""
+        rows, columns, values = count_entries(x)
+        removed, before = weight[rows] * values, shape[codes[rows], columns]
+        left = clear_residue(before - removed, before)
+        total = shape.sum(axis=1)[codes]
+        rest = clear_residue(total - np.bincount(rows, weights=removed, minlength=len(codes)), total)
+        return _none(rest, exposure) + _some(left, exposure[rows], rows, values, len(codes))
+
+
+def _none(shape: Array, rate: Array) -> Array:
+    """Log of the negative binomial's probability of no event, r log(b / (b + 1))."""
+    return np.where(shape > 0, np.where(shape > 0, shape, 1.0) * (log(rate) - np.log1p(rate)), 0.0)
+
+
+def _some(shape: Array, rate: Array, rows: Any, values: Array, n: int) -> Array:
+    """What events add to that, log Γ(r + x)/(Γ(r) x!) − x log(b + 1), summed by row."""
+    from scipy.special import gammaln
+
+    r = np.where(shape > 0, shape, 1.0)
+    gain = gammaln(r + values) - gammaln(r) - gammaln(values + 1.0) - values * np.log1p(rate)
+    sums: Array = np.bincount(rows, weights=np.where(shape > 0, gain, -np.inf), minlength=n)  # type: ignore[assignment]  # weighted
+    return sums
 
 
 def _minus_log_factorials(x: Any) -> Array:
@@ -86,8 +122,8 @@ def _minus_log_factorials(x: Any) -> Array:
     if is_sparse(x):
         if (x.data < 0).any():
             _refuse_negative(x.toarray())
-        logs = x.copy()
-        logs.data = np.nan_to_num(gammaln(x.data + 1.0))
+        logs = stored_once(x).copy()
+        logs.data = np.nan_to_num(gammaln(logs.data + 1.0))
         return -np.asarray(logs.sum(axis=1), dtype=np.float64).reshape(-1, 1)
     refuse_infinite(x)
     _refuse_negative(x)
@@ -101,7 +137,7 @@ def _refuse_negative(x: Any) -> None:
 
 
 @dataclass(frozen=True)
-class PoissonRates(LinearDistribution):
+class PoissonRates(LinearDistribution, EntrywiseDistribution):
     """Rates λ, (classes, columns)."""
 
     rate: Array
@@ -119,6 +155,13 @@ class PoissonRates(LinearDistribution):
 
     def _shared(self, x: Any) -> Array | float:
         return _minus_log_factorials(x)
+
+    def terms(self, x: Array) -> Array:
+        """X log λ − λ − log x!."""
+        from scipy.special import gammaln
+
+        with np.errstate(invalid="ignore"):  # 0 · log 0 is 0
+            return np.asarray(np.where(x > 0, x * log(self.rate), 0.0) - self.rate - gammaln(x + 1.0))
 
     @property
     def parameter(self) -> Array:
@@ -141,25 +184,30 @@ class PoissonRates(LinearDistribution):
 
 
 @dataclass(frozen=True)
-class NegativeBinomialCounts(Distribution):
+class NegativeBinomialCounts(EntrywiseDistribution):
     """Gamma-Poisson with posterior shape r and rate b:  p(x) = Γ(r + x)/(Γ(r) x!) (b/(b+1))^r (1/(b+1))^x."""
 
     shape: Array
     rate: Array
 
-    def log_density(self, x: Any) -> Array:
-        """Log p(x | y) of every row under every class, (rows, classes)."""
+    def terms(self, x: Array) -> Array:
+        """Log Γ(r + x)/(Γ(r) x!) + r log(b/(b+1)) − x log(b+1)."""
         from scipy.special import gammaln
 
-        x = x.toarray() if is_sparse(x) else x
-        refuse_infinite(x)
+        r = np.where(self.shape > 0, self.shape, 1.0)
+        gain = gammaln(r + x) - gammaln(r) - gammaln(x + 1.0) - x * np.log1p(self.rate)
+        gain = np.where(self.shape > 0, gain, np.where(x > 0, -np.inf, 0.0))  # shape 0: no event can happen
+        return np.asarray(gain + _none(self.shape, self.rate))
+
+    def log_density(self, x: Any) -> Array:
+        """Log p(x | y) of every row under every class, (rows, classes)."""
+        if not is_sparse(x) or np.isnan(x.data).any():
+            refuse_entries(x, lambda entries: entries < 0, "Negative values in data passed as counts.")
+            return super().log_density(x)
+        rows, columns, values = count_entries(x)
         out = np.empty((x.shape[0], len(self.shape)))
         for c, (r, b) in enumerate(zip(self.shape, self.rate, strict=True)):
-            log_go = -np.log1p(b)
-            some = np.where(r > 0, r, 1.0)
-            terms = gammaln(some + x) - gammaln(some) - gammaln(x + 1.0) + some * (log(b) + log_go) + x * log_go
-            terms = np.where(r > 0, terms, np.where(x > 0, -np.inf, 0.0))  # shape 0: no event can happen
-            out[:, c] = np.where(np.isnan(x), 0.0, terms).sum(axis=1)
+            out[:, c] = _none(r, b).sum() + _some(r[columns], b[columns], rows, values, len(out))
         return out
 
     def linear(self) -> Any:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from suffice import _core
 from suffice.errors import InvalidDataError, NotPartError
-from suffice.statistics.statistic import Statistic, clear_residue, spread_rows, subtract_weights
+from suffice.statistics.statistic import Statistic, clear_residue, replace_each, spread_rows, subtract_weights
 from suffice.tables import Array, Codes, refuse_at
 
 
@@ -78,6 +78,17 @@ class Moments(Statistic):
             )
         # An outlier taken away leaves little of the squares, of which every digit counts.
         return type(self)(weight, mean, clear_residue(squares, self.squares, 16 * np.finfo(np.float64).eps))
+
+    def own_without(self, x: Array, codes: Codes, weight: Array) -> Self:
+        """Summarize the class of each row without that row; row i's is class i, (rows, columns)."""
+        seen = ~np.isnan(x) * weight[:, None]
+        return self.take(codes) - type(self)(seen, np.where(seen > 0, x, 0.0), np.zeros_like(seen))
+
+    def without_each(self, x: Array, codes: Codes, weight: Array) -> Self:
+        """Summarize all classes without each of the rows, (rows, classes, columns)."""
+        own = self.own_without(x, codes, weight)
+        pairs = ((self.weight, own.weight), (self.mean, own.mean), (self.squares, own.squares))
+        return type(self)(*(replace_each(table, codes, row) for table, row in pairs))
 
     def scale(self, factor: float) -> Self:
         """Make every row `factor` times as heavy."""

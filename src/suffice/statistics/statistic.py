@@ -90,6 +90,13 @@ def spread_rows(array: Array, positions: NDArray[Any], rows: int) -> Array:
     return out
 
 
+def replace_each(table: Array, codes: Codes, own: Array) -> Array:
+    """Copy `table` (classes, columns) for each row, (rows, classes, columns), its class `codes[i]` being `own[i]`."""
+    out = np.repeat(table[None], len(codes), axis=0)
+    out[np.arange(len(codes)), codes] = own
+    return out
+
+
 def clear_residue(rest: Array, whole: Array, relative: float = 1e-12) -> Array:
     """What is left of `whole`, with what only rounding left of it set to 0, in place."""
     rest[rest < relative * np.abs(whole)] = 0.0

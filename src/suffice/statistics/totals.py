@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from suffice import _core
 from suffice.errors import InvalidDataError
-from suffice.statistics.statistic import Statistic, class_weight, spread_rows, subtract_weights
+from suffice.statistics.statistic import Statistic, class_weight, replace_each, spread_rows, subtract_weights
 from suffice.tables import Array, Codes, is_sparse, refuse_at
 
 
@@ -90,6 +90,17 @@ class Totals(Statistic):
     def __sub__(self, other: Self) -> Self:
         weight = subtract_weights(self.weight, other.weight)
         return type(self)(weight, subtract_weights(self.total, other.total))
+
+    def own_without(self, x: Array, codes: Codes, weight: Array) -> Self:
+        """Summarize the class of each row without that row; row i's is class i, (rows, columns)."""
+        seen = ~np.isnan(x) * weight[:, None]
+        return self.take(codes) - type(self)(seen, seen * np.where(np.isnan(x), 0.0, x))
+
+    def without_each(self, x: Array, codes: Codes, weight: Array) -> Self:
+        """Summarize all classes without each of the rows, (rows, classes, columns)."""
+        own = self.own_without(x, codes, weight)
+        pairs = ((np.broadcast_to(self.weight, self.total.shape), own.weight), (self.total, own.total))
+        return type(self)(*(replace_each(table, codes, row) for table, row in pairs))
 
     def scale(self, factor: float) -> Self:
         """Make every row `factor` times as heavy."""
