@@ -101,8 +101,9 @@ def _encode(column: Column, name: str | None, what: str) -> tuple[Codes, Values]
     import pyarrow as pa
 
     held = value_type(column.type)
-    if pa.types.is_null(held):
-        return np.full(len(column), -1, dtype=np.int32), np.empty(0, dtype="<U1")
+    if kind(column) == "empty":
+        numeric = pa.types.is_floating(held) or pa.types.is_integer(held) or pa.types.is_decimal(held)
+        return np.full(len(column), -1, dtype=np.int32), np.empty(0, dtype=np.float64 if numeric else "<U1")
     if kind(column) in {"date", "other"}:
         raise refuse(column, name, f"{what}: convert it to text or numbers first")
     if not pa.types.is_dictionary(column.type):
