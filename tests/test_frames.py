@@ -12,6 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 import scipy.sparse
+from hypothesis import given
+from hypothesis import strategies as st
 
 from suffice import InvalidDataError, MismatchError, MissingLabelError, tables
 from suffice.frames import (
@@ -313,6 +315,34 @@ def test_extensions_and_run_lengths_are_unpacked():
     assert frame.column("r").to_pylist() == ["a", "a", None]
     assert frame.kind_of("r") == "text"
 
+    uuid = pa.ExtensionArray.from_storage(pa.uuid(), pa.array([b"x" * 16], pa.binary(16)))
+    assert as_frame(pa.table({"id": uuid})).kind_of("id") == "other"
+    bools = pa.ExtensionArray.from_storage(pa.bool8(), pa.array([1, 0], pa.int8()))
+    assert as_frame(pa.table({"b": bools})).column("b").to_pylist() == [1, 0]
+
+
+def test_string_views_read_as_strings():
+    """As Polars sends them to whoever asks for no particular type."""
+    views = pa.array(["a", None, "b", "a"], pa.string_view())
+    numbered = pa.DictionaryArray.from_arrays(pa.array([0, None, 1, 0], pa.uint32()), pa.array(["a", "b"], views.type))
+    frame = as_frame(Capsule(pa.table({"s": views, "d": numbered})))
+    assert categories(*frame.columns.values()).codes.T.tolist() == [[0, -1, 1, 0]] * 2
+    assert as_frame({"s": Capsule(pa.chunked_array([views]))}).column("s").to_pylist() == ["a", None, "b", "a"]
+
+
+def test_whatever_becomes_an_array_is_read_as_one():
+    class Tensor:
+        def __init__(self, values):
+            self.values = np.array(values)
+
+        def __array__(self, dtype=None, copy=None):
+            return self.values
+
+    assert as_frame(Tensor([[1, 2], [3, 4]])).column("x1").to_pylist() == [2, 4]
+    assert as_frame({"a": Tensor([1, 2])}).column("a").to_pylist() == [1, 2]
+    days = as_frame({"a": np.array([1, 2], "m8[D]")}).column("a")
+    assert days.to_pylist() == [dt.timedelta(days=1), dt.timedelta(days=2)]
+
 
 # ------------------------------------------------------------------------------------------- converters
 
@@ -359,6 +389,18 @@ def test_categories_number_values_as_encode_does(values):
             assert found.codes.dtype == np.int32
             np.testing.assert_array_equal(found.codes[:, 0], codes)
             np.testing.assert_array_equal(found.keys[0], keys)
+
+
+@given(
+    st.lists(st.none() | st.text(max_size=3) | st.sampled_from("abc"), max_size=30), st.integers(0, 30), st.booleans()
+)
+def test_however_a_column_is_cut_and_held_its_categories_are_the_same(values, cut, numbered):
+    parts = [pa.array(part, pa.string()) for part in (values[:cut], values[cut:])]
+    column = pa.chunked_array([part.dictionary_encode() if numbered else part for part in parts])
+    found = categories(column)
+    present = sorted({v.rstrip("\0") for v in values if v is not None})  # NumPy's strings end at their last character
+    assert found.keys[0].tolist() == present
+    assert found.codes[:, 0].tolist() == [-1 if v is None else present.index(v.rstrip("\0")) for v in values]
 
 
 def test_categories_that_no_row_has_are_left_out():
@@ -479,6 +521,11 @@ def test_tables_without_rows_or_columns_have_a_shape():
         categories()
 
 
+def test_columns_of_categories_are_equally_long():
+    with pytest.raises(InvalidDataError, match=r"equally many rows, found \[2, 1\]"):
+        categories(pa.array([1, 2]), pa.array([1]))
+
+
 # ------------------------------------------------------------------------------------------------ hashes
 
 
@@ -587,6 +634,11 @@ def test_values_that_do_not_fit_keep_a_type_that_holds_them():
     found = like(values, source)
     assert {name: found[name].tolist() for name in values} == values
     assert found.index.tolist() == [0, 1]
+    assert like({"job": [1.5]}, source)["job"].tolist() == [1.5]
+    assert like({"count": ["x"]}, source)["count"].tolist() == ["x"]
+    assert like({"count": [0.5]}, pandas_frame(count="Int64"))["count"].tolist() == [0.5]
+    assert like({"size": [1.5]}, source)["size"].tolist() == [1.5]
+    assert like({"count": pa.array([1, 2]).dictionary_encode()}, source)["count"].tolist() == [1, 2]
     exact = pa.table({"d": pa.array([Decimal("1.5")]), "i": pa.array([1], pa.int8())})
     found = like({"d": [0.25], "i": [300]}, exact)
     assert found.to_pydict() == {"d": [0.25], "i": [300]}

@@ -62,7 +62,10 @@ def categories(*columns: Column, names: Sequence[str] | None = None) -> Categori
     """
     if not columns:
         raise InvalidDataError("Expected at least one column of categories, found none")
-    codes = np.empty((len(columns[0]), len(columns)), dtype=np.int32, order="F")
+    lengths = [len(column) for column in columns]
+    if len(set(lengths)) > 1:
+        raise InvalidDataError(f"All columns must have equally many rows, found {lengths}")
+    codes = np.empty((lengths[0], len(columns)), dtype=np.int32, order="F")
     keys = []
     for j, column in enumerate(columns):
         codes[:, j], found = _encode(_chunked(column), None if names is None else names[j], "categories")
