@@ -62,7 +62,10 @@ def categories(*columns: Column, names: Sequence[str] | None = None) -> Categori
     """
     if not columns:
         raise InvalidDataError("Expected at least one column of categories, found none")
-    codes = np.empty((len(columns[0]), len(columns)), dtype=np.int32, order="F")
+    lengths = [len(column) for column in columns]
+    if len(set(lengths)) > 1:
+        raise InvalidDataError(f"All columns must have equally many rows, found {lengths}")
+    codes = np.empty((lengths[0], len(columns)), dtype=np.int32, order="F")
     keys = []
     for j, column in enumerate(columns):
         codes[:, j], found = _encode(_chunked(column), None if names is None else names[j], "categories")
@@ -101,8 +104,9 @@ def _encode(column: Column, name: str | None, what: str) -> tuple[Codes, Values]
     import pyarrow as pa
 
     held = value_type(column.type)
-    if pa.types.is_null(held):
-        return np.full(len(column), -1, dtype=np.int32), np.empty(0, dtype="<U1")
+    if kind(column) == "empty":
+        numeric = pa.types.is_floating(held) or pa.types.is_integer(held) or pa.types.is_decimal(held)
+        return np.full(len(column), -1, dtype=np.int32), np.empty(0, dtype=np.float64 if numeric else "<U1")
     if kind(column) in {"date", "other"}:
         raise refuse(column, name, f"{what}: convert it to text or numbers first")
     if not pa.types.is_dictionary(column.type):

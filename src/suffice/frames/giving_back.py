@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.errors import SufficeError
 from suffice.frames.frame import Column, Frame, is_text, value_type
 from suffice.frames.reading import as_frame, is_arrow, is_duckdb, is_pandas, is_polars
 
@@ -60,10 +59,7 @@ def _types(source: Any) -> dict[str, Column]:
         is_pandas(source) or is_polars(source) or is_arrow(source, "Table") or is_arrow(source, "RecordBatch")
     ):
         return {}
-    try:
-        return as_frame(source).columns
-    except SufficeError:
-        return {}
+    return as_frame(source).columns
 
 
 # ----------------------------------------------------------------------------------- types that still fit
@@ -75,8 +71,6 @@ def _fit(column: Column, model: Column | None) -> Column:
 
     if model is None or column.type == model.type or pa.types.is_null(model.type):
         return column
-    if not isinstance(column, pa.ChunkedArray):
-        column = pa.chunked_array([column])
     try:
         if pa.types.is_dictionary(model.type):
             return _fit_categories(column, model)
@@ -111,8 +105,8 @@ def _fit_categories(column: Column, model: Column) -> Column:
     plain = _fit_type(column, value_type(model.type))
     if plain.type != value_type(model.type):
         return column
-    known = model.unify_dictionaries().chunk(0).dictionary if model.num_chunks else plain.unique().drop_null()
-    if not model.num_chunks or not len(known):
+    known = model.unify_dictionaries().chunk(0).dictionary if model.num_chunks else ()
+    if not len(known):
         known = plain.unique().drop_null()
     places = [pc.index_in(chunk, value_set=known) for chunk in plain.chunks]
     if sum(place.null_count for place in places) != plain.null_count:
@@ -149,7 +143,8 @@ def _series(column: Column, own: Any, index: Any) -> Any:
         return pd.Series(column.to_pylist(), index=index, dtype=object)
     if isinstance(dtype, pd.CategoricalDtype):
         return _categorical(column, dtype, index)
-    if dtype is not None and hasattr(dtype, "__from_arrow__"):
+    would_be_strings = isinstance(dtype, pd.StringDtype) and not is_text(column.type)
+    if dtype is not None and hasattr(dtype, "__from_arrow__") and not would_be_strings:
         try:
             return pd.Series(dtype.__from_arrow__(column), index=index)
         except (TypeError, ValueError, NotImplementedError):

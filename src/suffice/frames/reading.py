@@ -26,7 +26,8 @@ def as_frame(x: Any, names: Iterable[str] | None = None) -> Frame:
     Names that are not strings are turned into them, 0 into "0"; columns without names are x0, x1, ….
     `names` replaces them all.
 
-    A stream is read once: passing it again is an error.
+    A stream is read once: passing it again is an error. (One that somebody else has read may look like one
+    without rows: Arrow does not tell them apart.)
 
     >>> as_frame(np.array([[1.0, 2.0], [3.0, 4.0]]))
     Frame(2 rows × 2 columns: x0 number, x1 number)
@@ -175,6 +176,8 @@ def as_column(values: Any, name: Any) -> Column:
     import pyarrow as pa
 
     try:
+        if is_pandas(values, "Index") or _is_a(values, "pandas.api.extensions", "ExtensionArray"):
+            values = sys.modules["pandas"].Series(values)
         if is_pandas(values, "Series"):
             return _tidy(_read_series(values, name))
         if is_polars(values, "Series"):
