@@ -92,3 +92,7 @@ class NotConvergedWarning(UserWarning):
 
 class ImpossibleRowWarning(UserWarning):
     """Some rows have probability zero under every class; they were given the class prior."""
+
+
+class MissingColumnWarning(UserWarning):
+    """Columns of the training table are not there; they count as missing."""

@@ -21,7 +21,7 @@ from suffice.families.family import Distribution, Family, Table
 from suffice.families.gaussian import Gaussian
 from suffice.families.kernel import Kernel
 from suffice.priors import Beta, ClassPrior, Dirichlet
-from suffice.statistics import Counts, Moments, Sample, Statistic, Totals
+from suffice.statistics import Counts, Moments, Sample, Totals
 from suffice.tables import Array, Categories, Codes, Values, as_dense
 
 SCORED = 5000  # distinct values that a family is judged by
@@ -50,7 +50,7 @@ class Choice:
         unit = np.minimum(weight, 1.0)  # a value that weighs more stands for as many rows
         joint = self.family.leave_one_out(self.statistic, fitted, self.read(x), codes, unit)
         whole = np.bincount(codes, weight, minlength=self.statistic.n_classes)
-        rest = np.repeat(whole[None], len(codes), axis=0)
+        rest = np.repeat(whole[None].astype(np.float64), len(codes), axis=0)
         rows = np.arange(len(codes))
         rest[rows, codes] = np.maximum(rest[rows, codes] - unit, 0.0)
         prior = ClassPrior(Dirichlet(1.0)).log(rest)
@@ -103,7 +103,7 @@ class Chosen(Family[Any]):
         best: tuple[float, Choice, Distribution] | None = None
         chance = -np.inf
         options = list(self.candidates(statistic))
-        if len(options) == 1 and not self.gate or not len(codes):
+        if (len(options) == 1 and not self.gate) or not len(codes):
             return ChosenDistribution(options[0], options[0].fit(), np.nan, np.nan)
         for choice in options:
             fitted = choice.fit()
@@ -118,7 +118,12 @@ class Chosen(Family[Any]):
         return ChosenDistribution(choice, fitted, score, chance)
 
     def leave_one_out(
-        self, statistic: Any, fitted: Distribution, x: Any, codes: Codes, weight: Array | None
+        self,
+        statistic: Any,  # noqa: ARG002  # the choice has its own
+        fitted: Distribution,
+        x: Any,
+        codes: Codes,
+        weight: Array | None,
     ) -> Array:
         """As the chosen family does; which one that is stays as the whole data have it."""
         assert isinstance(fitted, ChosenDistribution)
@@ -130,17 +135,17 @@ class Chosen(Family[Any]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Automatic(Chosen):
-    """A number of whichever family tells the classes apart best: a column's values are kept, and one is chosen of
+    """A number of whichever family tells the classes apart best.
 
-    Student's t (a `Gaussian` with its parameters integrated out), ten bins of equal weight (`Binned`), a `Kernel`
-    unless one value holds more than 5 % of the rows, and the values themselves as categories where there are at most 20.
-    `limit` bounds the values kept for each class (see `Sample`).
+    A column's values are kept, and one is chosen of Student's t (a `Gaussian` with its parameters integrated out), ten
+    bins of equal weight (`Binned`), a `Kernel` unless one value holds more than 5 % of the rows, and the values
+    themselves as categories where there are at most 20. `limit` bounds the values kept for each class (see `Sample`).
 
     >>> family = Automatic()
     >>> x = [[v] for v in (1.0, 1.2, 0.9, 1.1, 5.0, 5.2, 4.9, 5.1)]
     >>> family.estimate(family.summarize(x, list("aaaabbbb")).statistic).choice.name
     'student'
-    """  # noqa: D205, D400
+    """
 
     limit: int | None = None
 
@@ -200,7 +205,11 @@ class AutomaticCategorical(Chosen):
         """A row for each class and category."""
         codes, category = np.nonzero(counts.weight > 0)
         keys = counts.keys
-        return Categories(category[:, None].astype(np.int32), keys), codes.astype(np.int32), counts.weight[codes, category]
+        return (
+            Categories(category[:, None].astype(np.int32), keys),
+            codes.astype(np.int32),
+            counts.weight[codes, category],
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)

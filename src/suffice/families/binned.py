@@ -14,7 +14,7 @@ from suffice.families import edges as cutting
 from suffice.families.categorical import Categorical, CategoricalDistribution
 from suffice.families.family import Distribution, Family, Table
 from suffice.priors import Dirichlet
-from suffice.statistics import ByClass, Counts, Sample, Statistic
+from suffice.statistics import Counts, Sample, Statistic
 from suffice.tables import Array, Categories, Codes, Values, as_dense, refuse_infinite
 
 BINS = 10  # of columns cut by width or by quantiles, where nothing else is asked for
@@ -108,12 +108,9 @@ class Binned(Family[Any]):
         """Bring columns into a dense matrix."""
         return as_dense(x)
 
-    def summarize(self, x: Any, y: Any, weight: Any = None, onto: ByClass[Any] | None = None) -> ByClass[Any]:
-        """Count the bins of rows by their labels, or keep the values where the edges are not known yet."""
-        if self.edges is None:
-            return super().summarize(x, y, weight, onto)
-        x = self.read(x)
-        return ByClass.of(Counts, cut(x, self.given_edges(x.shape[1])), y, weight, onto)
+    def prepared(self, x: Any) -> Any:
+        """The numbers of the bins where the edges are given, else the values."""
+        return x if self.edges is None else cut(x, self.given_edges(x.shape[1]))
 
     def estimate(self, statistic: Counts | Sample) -> BinnedDistribution:
         """Make the bins, and learn their probabilities as those of categories."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Final, Generic, Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from suffice.errors import InvalidOptionError, MismatchError, NoDistributionError, NoLinearFormError
 from suffice.priors import Learn, Options
@@ -40,15 +41,27 @@ class LinearForm(NamedTuple):
 
 @dataclass(frozen=True)
 class Table:
-    """Numbers for people: rows by columns, with a title."""
+    """Numbers or words for people: rows by columns, with a title."""
 
     title: str
     rows: Sequence[str]
     columns: Sequence[str]
-    values: Array
+    values: NDArray[Any]
+
+    def to_arrow(self) -> Any:
+        """The same as a `pyarrow.Table`, the names of the rows in its first column."""
+        import pyarrow as pa
+
+        return pa.table({self.title: list(self.rows)} | {c: self.values[:, j] for j, c in enumerate(self.columns)})
+
+    def to_pandas(self) -> Any:
+        """The same as a pandas data frame, the names of the rows as its index."""
+        import pandas as pd
+
+        return pd.DataFrame(self.values, index=pd.Index(self.rows, name=self.title), columns=list(self.columns))
 
     def __str__(self) -> str:
-        cells = [[f"{v:.6g}" for v in row] for row in self.values]
+        cells = [[v if isinstance(v, str) else f"{v:.6g}" for v in row] for row in self.values]
         heads = [str(c) for c in self.columns]
         first = max([len(self.title), *(len(str(r)) for r in self.rows)])
         widths = [max([len(h), *(len(row[j]) for row in cells)]) for j, h in enumerate(heads)]
@@ -97,6 +110,10 @@ class Distribution(ABC):
         """Each row as every class expects it, (rows, classes, columns): gaps filled by E[x | observed entries, y]."""
         x = np.asarray(x.toarray() if is_sparse(x) else x, dtype=np.float64)[:, None, :]
         return np.where(np.isnan(x), self.expected, x)
+
+    def draw(self, x: Any, codes: Codes, rng: np.random.Generator) -> Array:
+        """Each row of numbers with its gaps filled by a draw from p(missing | observed, class codes[i])."""
+        return np.where(np.isnan(x), self.sample(codes, rng), x)
 
     def linear(self) -> tuple[Array, Array]:
         """Coef (classes, columns) and intercept (classes,) such that coef·x + intercept is log p(x | y)
@@ -156,7 +173,11 @@ class Family(Options, ABC, Generic[S]):
         """Summarize rows by their labels in one pass, and add that to what is already there, `onto`."""
         x = self.read(x)
         self.check_width(x.shape[1])
-        return ByClass.of(self.kind, x, y, weight, onto, **self.reading)  # type: ignore[arg-type]  # kind makes S
+        return ByClass.of(self.kind, self.prepared(x), y, weight, onto, **self.reading)  # type: ignore[arg-type]  # kind makes S
+
+    def prepared(self, x: Any) -> Any:
+        """What the statistic sees of columns that were read."""
+        return x
 
     @property
     def reading(self) -> dict[str, Any]:
@@ -197,7 +218,7 @@ class Family(Options, ABC, Generic[S]):
         for i in range(x.shape[0]):
             row = x[i : i + 1]
             w = None if weight is None else weight[i : i + 1]
-            own = self.kind.of(row, np.zeros(1, np.int32), 1, w, **self.reading)
+            own = self.kind.of(self.prepared(row), np.zeros(1, np.int32), 1, w, **self.reading)
             rest = statistic - own.spread(codes[i : i + 1], len(out[0]))  # type: ignore[operator]  # both are S
             out[i] = ask(rest, row)[0]
         return out

@@ -15,7 +15,7 @@ from suffice.errors import InvalidDataError, InvalidOptionError, MismatchError, 
 from suffice.families.family import Distribution, Family, Table
 from suffice.families.logarithms import log
 from suffice.priors import Dirichlet
-from suffice.statistics import ByClass, Counts
+from suffice.statistics import Counts
 from suffice.statistics.counts import category_sizes
 from suffice.statistics.statistic import clear_residue
 from suffice.tables import Array, Categories, Codes, Values, as_categories, encode
@@ -61,11 +61,9 @@ class JointCategorical(Family[Counts]):
         """Number the categories of each column."""
         return as_categories(x)
 
-    def summarize(self, x: Any, y: Any, weight: Any = None, onto: ByClass[Counts] | None = None) -> ByClass[Counts]:
-        """Count the combinations of complete rows: one column whose categories are tuples."""
-        x = self.read(x)
-        self.check_width(x.shape[1])
-        return ByClass.of(Counts, combined(x), y, weight, onto)
+    def prepared(self, x: Categories) -> Categories:
+        """One column whose categories are the combinations of complete rows, as tuples."""
+        return combined(x)
 
     @property
     def alpha(self) -> float:
@@ -293,6 +291,37 @@ class JointTable(Distribution):
             new = mine[np.minimum(at, len(mine) - 1)] != numbers[:, j]
             numbers[:, j] = np.where(present, np.where(new, len(mine), at), -1)
         return numbers
+
+    def fill(self, x: Any, posterior: Array, classes: Codes, rng: np.random.Generator | None) -> NDArray[Any]:
+        """Rows with their gaps filled from the combinations seen that agree with the rest.
+
+        By the most probable one under the posterior over classes, or with `rng` by one drawn for the class of each row.
+        """
+        codes = self._numbered(x)
+        out = self._named(x, codes)
+        for i in np.flatnonzero((codes < 0).any(axis=1)):
+            known = codes[i] >= 0
+            agree = np.flatnonzero((self.seen[:, known] == codes[i, known]).all(axis=1))
+            agree = agree if len(agree) else np.arange(len(self.seen))  # nothing like it was seen: any will do
+            if rng is None:
+                best = agree[np.argmax(posterior[i] @ self.mass[:, agree])]
+            else:
+                mass = self.mass[classes[i], agree]
+                share = mass / mass.sum() if mass.sum() > 0 else None
+                best = rng.choice(agree, p=share)
+            for j in np.flatnonzero(~known):
+                out[i, j] = self.values[j][self.seen[best, j]]
+        return out
+
+    def _named(self, x: Any, codes: Numbers) -> NDArray[Any]:
+        """The entries as they were passed in, None where there is a gap."""
+        x = as_categories(x)
+        out = np.full(codes.shape, None, dtype=object)
+        for j in range(codes.shape[1]):
+            there = codes[:, j] >= 0
+            own = x.codes[there, j].astype(np.int64)
+            out[there, j] = own if x.keys is None else x.keys[j].astype(object)[own]
+        return out
 
     def linear(self) -> Any:
         """Refuse: every combination has a term of its own."""

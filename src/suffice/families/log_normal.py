@@ -14,7 +14,7 @@ from suffice.errors import NoLinearFormError
 from suffice.families.family import Distribution, Family, Table
 from suffice.families.gaussian import Gaussian, GaussianDistribution
 from suffice.priors import NormalInverseGamma
-from suffice.statistics import ByClass, Moments
+from suffice.statistics import Moments
 from suffice.tables import Array, Codes, Values, as_matrix, is_sparse, refuse_entries
 
 
@@ -62,11 +62,9 @@ class LogNormal(Family[Moments]):
         """Bring columns into a matrix of numbers above 0."""
         return positive(x)
 
-    def summarize(self, x: Any, y: Any, weight: Any = None, onto: ByClass[Moments] | None = None) -> ByClass[Moments]:
-        """Summarize the logarithms of rows by their labels."""
-        x = self.read(x)
-        self.check_width(x.shape[1])
-        return self.gaussian.summarize(log_of(x), y, weight, onto)
+    def prepared(self, x: Any) -> Array:
+        """The logarithms."""
+        return log_of(x)
 
     def estimate(self, moments: Moments) -> LogNormalDistribution:
         """Mean and variance of log x, as `Gaussian` learns them."""

@@ -317,6 +317,13 @@ class MultivariateGaussianDistribution(Distribution):
         refuse_infinite(x)
         return fill(x, self.mean, self._every_covariance)
 
+    def draw(self, x: Any, codes: Codes, rng: np.random.Generator) -> Array:
+        """Gaps filled by a draw given the rest: a row drawn freely, moved by what its observed part was off by."""
+        free = self.sample(codes, rng)
+        gaps, own = np.isnan(x), np.arange(len(codes))
+        moved = self.expect(x)[own, codes] - self.expect(np.where(gaps, np.nan, free))[own, codes]
+        return np.where(gaps, free + moved, x)
+
     @property
     def n_columns(self) -> int:
         """How many columns the block has."""

@@ -85,6 +85,11 @@ class Product(Family[Blocks]):
         parts = [block.read(x) for block in self.blocks]
         return Batch((*parts, x.select(self.names)), len(x))
 
+    def prepared(self, x: Batch) -> Batch:
+        """What the statistic of each block sees."""
+        seen = (block.family.prepared(part) for block, part in zip(self.blocks, x.parts, strict=False))
+        return Batch((*seen, x.parts[-1]), x.n)
+
     def estimate(self, statistic: Blocks) -> ProductDistribution:
         """Estimate every block."""
         found = tuple(b.family.estimate(s) for b, s in zip(self.blocks, statistic.parts, strict=False))
@@ -131,11 +136,6 @@ class ProductDistribution(Distribution):
             rows = distribution.read(part)
             out.append(distribution.relative_log_density(rows) if relative else distribution.log_density(rows))
         return out
-
-    @property
-    def classes(self) -> int:
-        """How many classes there are."""
-        return len(self.parts[0].log_density(self.parts[0].read(np.full((1, 1), np.nan)))[0])
 
     def log_density(self, x: Batch) -> Array:
         """Log p(x | y) of every row under every class, (rows, classes)."""

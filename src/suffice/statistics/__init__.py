@@ -10,4 +10,17 @@ from suffice.statistics.scatter import Fourth, Scatter
 from suffice.statistics.statistic import Statistic
 from suffice.statistics.totals import Totals
 
-__all__ = ["Batch", "Blocks", "ByClass", "Counts", "Fourth", "Moments", "Points", "RowSample", "Sample", "Scatter", "Statistic", "Totals"]
+__all__ = [
+    "Batch",
+    "Blocks",
+    "ByClass",
+    "Counts",
+    "Fourth",
+    "Moments",
+    "Points",
+    "RowSample",
+    "Sample",
+    "Scatter",
+    "Statistic",
+    "Totals",
+]

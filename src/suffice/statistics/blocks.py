@@ -113,7 +113,7 @@ class Blocks(Statistic):
             raise MismatchError(f"{type(self).__name__} and {type(other).__name__} cannot be merged")
         if self.parts and other.parts:
             super().check_fits(other)
-            for mine, theirs in self._pairs(other):  # type: ignore[arg-type]  # both are Blocks
+            for mine, theirs in self._pairs(other):
                 mine.check_fits(theirs)
 
     @property

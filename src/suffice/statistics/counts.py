@@ -203,6 +203,8 @@ def _union(column: int, a: Values, b: Values) -> Values:
     try:
         if len(a) and len(b) and _kind(a[0]) != _kind(b[0]):
             raise TypeError("NumPy would make strings of the numbers, and Python orders tuples of any length")
+        if not len(a) or not len(b):  # of nothing NumPy would not know the type
+            return a if len(a) else b
         return a if a is b or np.array_equal(a, b) else np.union1d(a, b)
     except TypeError:
         raise MismatchError(

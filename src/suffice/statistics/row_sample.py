@@ -90,9 +90,7 @@ class RowSample(Statistic):
         taken = [gone.get(key, 0.0) for key in zip(self.hashes.tolist(), self.codes.tolist(), strict=True)]
         left = self.weight - np.array(taken)
         kept = np.flatnonzero(left > 1e-9 * self.weight)
-        return type(self)(
-            self.rows[kept], self.hashes[kept], self.codes[kept], left[kept], self.classes, self.size
-        )
+        return type(self)(self.rows[kept], self.hashes[kept], self.codes[kept], left[kept], self.classes, self.size)
 
     def scale(self, factor: float) -> Self:
         """Make every row `factor` times as heavy."""

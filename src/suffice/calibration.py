@@ -1,0 +1,136 @@
+"""Probabilities that can be believed: an exponent on the evidence, fitted on exact leave-one-out scores.
+
+Naive Bayes counts what several columns say together as if each had said it alone, and so is too sure of itself. The
+calibrated posterior is
+
+    p(y | x) = (1 − ε) softmax_y( log π_y + a_y E_y(x) + b_y ) + ε π_y,   E_y(x) = Σ_j log p(x_j | y) − max
+
+with the prior π kept as it is: a temperature on the whole score would temper the prior too, and make rare classes
+common. Usually a_y = a for all classes and b = 0; slopes and biases of their own are an option. ε mixes in a little of
+the prior, so that no single row is ever impossible.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from suffice.tables import Array, Codes
+
+STRENGTH = 1.0  # of the penalty that keeps slopes and biases of classes near the common ones, in rows
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Slopes a and biases b, (classes,), and the part ε of the prior."""
+
+    slope: Array
+    bias: Array
+    mixed: float
+
+    @classmethod
+    def none(cls, classes: int) -> Calibration:
+        """Leave probabilities as they are."""
+        return cls(np.ones(classes), np.zeros(classes), 0.0)
+
+    @classmethod
+    def fit(
+        cls,
+        evidence: Array,
+        log_prior: Array,
+        codes: Codes,
+        weight: Array,
+        form: Literal["exponent", "classes"] = "exponent",
+    ) -> Calibration:
+        """Minimise the log-loss of rows whose evidence and log-prior (rows, classes) were reckoned without them."""
+        from scipy.optimize import minimize_scalar
+
+        classes = evidence.shape[1]
+        if classes < 2 or not len(codes):
+            return cls.none(classes)
+        evidence = _bounded(evidence)
+        log_prior = np.maximum(log_prior, np.log(1e-12))
+        # In units of its own spread, so that huge evidence is no harder to search than small.
+        unit = float(np.sqrt(np.average(evidence.var(axis=1), weights=weight))) or 1.0
+        scaled = evidence / unit
+
+        def loss(exponent: float) -> float:
+            return _loss(log_prior + np.exp(exponent) * scaled, codes, weight)
+
+        found = minimize_scalar(loss, bounds=(np.log(unit) - 12.0, np.log(unit) + 2.0), method="bounded")
+        slope, bias = np.full(classes, np.exp(found.x) / unit), np.zeros(classes)
+        if form == "classes":
+            slope, bias = _by_class(slope, scaled, unit, log_prior, codes, weight)
+        tempered = _softmax(log_prior + slope * evidence + bias)
+        return cls(slope, bias, _mixture(tempered, np.exp(log_prior), codes, weight))
+
+    def log_posterior(self, evidence: Array, log_prior: Array) -> Array:
+        """Log p(y | x) of rows whose evidence is (rows, classes); classes that are impossible remain so."""
+        impossible = np.isneginf(evidence)
+        scores = log_prior + self.slope * _bounded(evidence) + self.bias
+        scores[impossible] = -np.inf
+        lost = np.isneginf(scores).all(axis=1)
+        scores[lost] = log_prior
+        top = scores.max(axis=1, keepdims=True)
+        out = scores - top - np.log(np.exp(scores - top).sum(axis=1, keepdims=True))
+        if self.mixed:
+            with np.errstate(divide="ignore"):
+                share = np.log(self.mixed) + log_prior - np.log(np.exp(log_prior).sum())
+            out = np.logaddexp(np.log1p(-self.mixed) + out, share)
+        return np.asarray(out)
+
+
+def _bounded(evidence: Array) -> Array:
+    """Evidence less that for the best class of each row, none of it beyond what a float can be raised to."""
+    top = evidence.max(axis=1, keepdims=True)
+    return np.maximum(evidence - np.where(np.isfinite(top), top, 0.0), -1e9)
+
+
+def _softmax(scores: Array) -> Array:
+    p = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return p / p.sum(axis=1, keepdims=True)
+
+
+def _loss(scores: Array, codes: Codes, weight: Array) -> float:
+    top = scores.max(axis=1)
+    norm = top + np.log(np.exp(scores - top[:, None]).sum(axis=1))
+    return float(weight @ (norm - scores[np.arange(len(codes)), codes]) / weight.sum())
+
+
+def _by_class(
+    slope: Array, scaled: Array, unit: float, log_prior: Array, codes: Codes, weight: Array
+) -> tuple[Array, Array]:
+    """A slope and a bias for each class, near the common slope and 0."""
+    from scipy.optimize import minimize
+
+    classes, common, n = len(slope), slope[0] * unit, weight.sum()
+    onehot = np.zeros(scaled.shape)
+    onehot[np.arange(len(codes)), codes] = 1.0
+
+    def objective(theta: Array) -> tuple[float, Array]:
+        a, b = theta[:classes], theta[classes:]
+        scores = log_prior + a * scaled + b
+        error = (_softmax(scores) - onehot) * (weight / n)[:, None]
+        pull = np.concatenate([a - common, b]) * (STRENGTH / n)
+        value = _loss(scores, codes, weight) + 0.5 * float(pull @ np.concatenate([a - common, b]))
+        return value, np.concatenate([(error * scaled).sum(axis=0), error.sum(axis=0)]) + pull
+
+    start = np.concatenate([np.full(classes, common), np.zeros(classes)])
+    found = minimize(objective, start, jac=True, method="L-BFGS-B").x
+    return found[:classes] / unit, found[classes:]
+
+
+def _mixture(p: Array, prior: Array, codes: Codes, weight: Array) -> float:
+    """The ε of least log-loss, and never 0: what was seen n times may fail once in n."""
+    from scipy.optimize import minimize_scalar
+
+    own, base = p[np.arange(len(codes)), codes], prior[np.arange(len(codes)), codes]
+    least = 1.0 / (weight.sum() + 2.0)
+
+    def loss(z: float) -> float:
+        return float(-(weight @ np.log((1.0 - np.exp(z)) * own + np.exp(z) * base)) / weight.sum())
+
+    found = minimize_scalar(loss, bounds=(np.log(least), np.log(0.5)), method="bounded")
+    return float(np.exp(found.x if found.fun < loss(np.log(least)) else np.log(least)))

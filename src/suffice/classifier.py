@@ -1,0 +1,650 @@
+"""The classifier for tables: columns of any kind, gaps and all, and every question a joint model can answer."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import validate_data
+
+from suffice import frames
+from suffice.calibration import Calibration
+from suffice.errors import InvalidDataError, InvalidOptionError, MismatchError, MissingColumnWarning
+from suffice.estimator import GenerativeClassifier
+from suffice.families import Table
+from suffice.families.automatic import ChosenDistribution
+from suffice.families.product import Product, ProductDistribution
+from suffice.frames import Frame, as_frame
+from suffice.model import Model, leave_one_out
+from suffice.priors import ClassPrior, Dirichlet
+from suffice.questions import Evidence, impute, rank_features
+from suffice.schema import Schema, infer
+from suffice.statistics import Batch, RowSample
+from suffice.tables import Array, Values, is_sparse
+
+__all__ = ["BayesClassifier"]
+
+DENSE_CELLS = 1 << 26  # a sparse matrix may become a table of half a gigabyte
+
+
+class BayesClassifier(GenerativeClassifier):
+    """Naive Bayes for tables with columns of any kind:  p(x, y) = p(y) Π_block p(x_block | y).
+
+    Parameters
+    ----------
+    families : 'auto' or dict, default='auto'
+        What columns are: a family for a column's name, or for a tuple of names a family over all of them together;
+        None leaves a column out. Columns not named get a family by their type: truths, categories, and for numbers
+        the one of four that tells the classes apart best by itself, by exact leave-one-out. A column that tells
+        nothing does not vote.
+    prior : array-like, 'uniform', Dirichlet or None, default=None
+        Prior probabilities of the classes; by default those of the data.
+    smoothing : float or 'auto', default=1.0
+        What is added to every count of a category or bin; with 'auto' the best of a few for each column.
+    missing : {'ignore', 'informative'}, default='ignore'
+        With 'informative', whether an entry is missing is evidence too.
+    calibrate : bool or 'classes', default=True
+        Temper the evidence so that probabilities can be believed, fitted on exact leave-one-out scores of rows kept
+        for that. With 'classes' every class has a slope and bias of its own.
+    keep : int, default=5000
+        Rows kept beside the statistics, chosen by what they hold, for calibration and outliers.
+    limit : int or None, default=None
+        Bounds the distinct values of a column that are kept for each class; rows can then not be forgotten.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    class_count_ : ndarray of shape (n_classes,)
+        Weight of the rows of each class.
+    schema_ : Table
+        What each column is taken to be, how much it tells, and what was left out.
+    calibration_ : Calibration
+        The exponent on the evidence and the part of the prior mixed in.
+    n_features_in_ : int
+        Number of columns of the table.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where they have names.
+
+    Examples
+    --------
+    >>> from suffice import BayesClassifier
+    >>> table = {"height": [1.9, 1.8, None, 1.6, 1.7, 1.5], "hair": list("ssslls"), "sex": list("mmmfff")}
+    >>> clf = BayesClassifier(calibrate=False).fit(table, "sex")
+    >>> clf.predict({"height": [1.85, None], "hair": ["s", "l"]})
+    array(['m', 'f'], dtype='<U1')
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "families": [StrOptions({"auto"}), dict],
+        "prior": [StrOptions({"uniform"}), "array-like", Dirichlet, ClassPrior, None],
+        "smoothing": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
+        "missing": [StrOptions({"ignore", "informative"})],
+        "calibrate": ["boolean", StrOptions({"classes"})],
+        "keep": [Interval(Integral, 0, None, closed="left")],
+        "limit": [Interval(Integral, 1, None, closed="left"), None],
+    }
+
+    def __init__(
+        self,
+        families: Any = "auto",
+        *,
+        prior: Any = None,
+        smoothing: float | Literal["auto"] = 1.0,
+        missing: Literal["ignore", "informative"] = "ignore",
+        calibrate: bool | Literal["classes"] = True,
+        keep: int = 5000,
+        limit: int | None = None,
+    ):
+        self.families = families
+        self.prior = prior
+        self.smoothing = smoothing
+        self.missing = missing
+        self.calibrate = calibrate
+        self.keep = keep
+        self.limit = limit
+
+    # ---- learning
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from a table, forgetting whatever was learned before.
+
+        Parameters
+        ----------
+        X : table
+            A data frame of pandas or Polars, anything of Arrow, a DuckDB relation, a dict of columns, a NumPy array, a
+            list of records; null and NaN mean missing.
+        y : str or array-like of shape (n_samples,)
+            The name of the column that holds the labels, or the labels.
+        sample_weight : str or array-like of shape (n_samples,), default=None
+            The name of a column of weights, or the weights.
+
+        Returns
+        -------
+        self : object
+            The fitted classifier.
+        """
+        return super().fit(*self._split(X, y, sample_weight))
+
+    def partial_fit(self, X: Any, y: Any = None, classes: ArrayLike | None = None, sample_weight: Any = None) -> Self:
+        """Learn from more rows; what columns are was settled by the first.
+
+        Parameters
+        ----------
+        X : table
+            More rows with the same columns.
+        y : str or array-like of shape (n_samples,)
+            The name of the column that holds the labels, or the labels; new classes may appear at any time.
+        classes : array-like of shape (n_classes,), default=None
+            Classes to have in the model even before a row of theirs has come. Not needed.
+        sample_weight : str or array-like of shape (n_samples,), default=None
+            The name of a column of weights, or the weights.
+
+        Returns
+        -------
+        self : object
+            The fitted classifier.
+        """
+        rows, labels, weight = self._split(X, y, sample_weight)
+        return super().partial_fit(rows, labels, classes, weight)
+
+    def forget(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Undo the learning of rows, by subtraction.
+
+        Parameters
+        ----------
+        X : table
+            Rows that were learned.
+        y : str or array-like of shape (n_samples,)
+            The name of the column that holds their labels, or the labels.
+        sample_weight : str or array-like of shape (n_samples,), default=None
+            The weights they were learned with.
+
+        Returns
+        -------
+        self : object
+            The classifier as if it had never seen the rows.
+        """
+        return super().forget(*self._split(X, y, sample_weight))
+
+    def rename_class(self, old: Any, new: Any) -> Self:
+        """Call a class something else; if the new name is a class already, the two become one."""
+        learned = self._get_learned()
+        if old not in learned.seen.labels.tolist():
+            raise MismatchError(f"No class {old!r}: the classes are {learned.seen.labels.tolist()}")
+        own = learned.seen.take(np.flatnonzero(learned.seen.labels == old))
+        rest = learned.seen.take(np.flatnonzero(learned.seen.labels != old))
+        renamed = replace(own, labels=np.array([new]))
+        seen = rest + renamed if len(rest.labels) else renamed
+        declared = None
+        if learned.declared is not None:
+            declared = np.unique(np.array([new if label == old else label for label in learned.declared.tolist()]))
+        self._learn(seen, learned.family, declared, learned.dtype)
+        return self
+
+    def _split(self, X: Any, y: Any, weight: Any) -> tuple[Any, Any, Any]:
+        """Take labels and weights that are columns out of the table."""
+        if not isinstance(y, str) and not isinstance(weight, str):
+            return X, y, weight
+        rows = as_frame(X)
+        names = [str(getattr(value, "name", "")) for value in (y, weight)]
+        if isinstance(y, str):
+            if not len(rows.columns) or y not in rows.columns:
+                raise InvalidDataError(f"There is no column {y!r} to learn: the columns are {rows.names}")
+            column = rows.column(y)
+            if len(column) and frames.kind(column) == "empty":
+                raise InvalidDataError(f"The target column {y!r} holds no label at all")
+            names[0], y = y, frames.labels(column, y)
+        if isinstance(weight, str):
+            names[1], weight = weight, frames.weights(rows.column(weight), weight)
+        kept = [name for name in rows.names if name not in names]
+        return _Source(rows.select(kept), X), y, weight
+
+    def _family(self) -> Product:
+        return Product(blocks=self._schema.blocks, keep=self.keep)
+
+    def _class_prior(self) -> ClassPrior:
+        if isinstance(self.prior, ClassPrior):
+            return self.prior
+        if self.prior is None:
+            return ClassPrior()
+        if isinstance(self.prior, (str, Dirichlet)):
+            return ClassPrior(self.prior)  # type: ignore[arg-type]  # validated
+        return ClassPrior(np.asarray(self.prior))
+
+    # ---- reading input
+
+    def _check_X(self, X: Any, reset: bool = False) -> Any:
+        if isinstance(X, Batch):
+            return X
+        frame, source = self._read(X, reset)
+        if reset:
+            self._schema = infer(
+                frame,
+                self.families if isinstance(self.families, dict) else None,
+                self.smoothing,
+                self.missing,
+                self.limit,
+            )
+            self._prototype = source
+            return frame
+        return self._aligned(frame)
+
+    def _read(self, X: Any, reset: bool) -> tuple[Frame, Any]:
+        """A frame of the columns, and what it was made of."""
+        if isinstance(X, _Source):
+            frame, source = X.frame, X.source
+        elif is_sparse(X):
+            if X.shape[0] * X.shape[1] > DENSE_CELLS:
+                raise InvalidDataError(
+                    f"A sparse matrix of {X.shape[0]} × {X.shape[1]} is too large for a table of columns: "
+                    "MultinomialNB and BernoulliNB of suffice.naive_bayes read it as it is"
+                )
+            return self._read(X.toarray(), reset)
+        elif _is_array(X):
+            table = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
+            return as_frame(table), X
+        else:
+            frame, source = as_frame(X), X
+        if reset:
+            if not len(frame.columns):
+                raise InvalidDataError(f"0 feature(s) (shape={frame.shape}) while a minimum of 1 is required.")
+            if not frame.n:
+                raise InvalidDataError("Found array with 0 sample(s) while a minimum of 1 is required.")
+            self.n_features_in_ = len(frame.columns)
+            self.__dict__.pop("feature_names_in_", None)
+            self.feature_names_in_ = np.array(frame.names, dtype=object)
+        return frame, source
+
+    def _aligned(self, frame: Frame) -> Frame:
+        """The columns that were there in training; those that are not here count as missing."""
+        import pyarrow as pa
+
+        wanted = self._schema_names()
+        absent = [name for name in wanted if name not in frame.columns]
+        if len(absent) == len(wanted):
+            raise MismatchError(
+                f"None of the columns of the training table is here: it had {wanted[:10]}, this has {frame.names[:10]}"
+            )
+        if absent:
+            what = f"Columns {absent[:10]} are not in this table; they count as missing"
+            warnings.warn(what, MissingColumnWarning, stacklevel=4)
+        nothing = pa.chunked_array([pa.nulls(frame.n)])
+        return Frame({name: frame.columns.get(name, nothing) for name in wanted}, frame.n)
+
+    def _schema_names(self) -> list[str]:
+        learned = self.__dict__.get("_learned")
+        family = learned.family if learned is not None else self._family()
+        return family.names
+
+    # ---- answering
+
+    def _distribution(self) -> ProductDistribution:
+        return self._get_learned().model.distributions[0]  # type: ignore[return-value]
+
+    @property
+    def calibration_(self) -> Calibration:
+        """The exponent on the evidence, and the part of the prior mixed in."""
+        learned = self._get_learned()
+        found = learned.__dict__.get("calibration")
+        if found is None or found[0] != self.calibrate:
+            found = self.calibrate, self._fit_calibration()
+            learned.__dict__["calibration"] = found
+        return found[1]
+
+    def _fit_calibration(self) -> Calibration:
+        learned = self._get_learned()
+        kept: RowSample = learned.statistics.statistic.parts[-1]
+        classes = len(learned.statistics.labels)
+        if self.calibrate is False or not len(kept.hashes):
+            return Calibration.none(classes)
+        unit = np.minimum(kept.weight, 1.0)
+        rows = learned.family.read(kept.rows)
+        labels = learned.statistics.labels[kept.codes]
+        joint = leave_one_out(learned.statistics, learned.family, learned.prior, rows, labels, unit, learned.model)
+        log_prior = np.repeat(learned.model.log_prior[None], len(joint), axis=0)
+        form: Literal["exponent", "classes"] = "classes" if self.calibrate == "classes" else "exponent"
+        return Calibration.fit(joint - log_prior, log_prior, kept.codes, kept.weight, form)
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Return log p(y | x) for each row and class, calibrated unless that was declined.
+
+        Parameters
+        ----------
+        X : table
+            Rows; missing entries are left out of account, and so are columns that are not there.
+
+        Returns
+        -------
+        C : ndarray of shape (n_samples, n_classes)
+            Log-probabilities, classes in the order of `classes_`.
+        """
+        return self._ask(self._log_posterior, X)
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return p(y | x) for each row and class, calibrated unless that was declined.
+
+        Parameters
+        ----------
+        X : table
+            Rows; missing entries are left out of account, and so are columns that are not there.
+
+        Returns
+        -------
+        C : ndarray of shape (n_samples, n_classes)
+            Probabilities, classes in the order of `classes_`.
+        """
+        return np.exp(self.predict_log_proba(X))
+
+    def predict(self, X: Any) -> Values:
+        """Return the most probable class of each row.
+
+        Parameters
+        ----------
+        X : table
+            Rows; missing entries are left out of account, and so are columns that are not there.
+
+        Returns
+        -------
+        C : ndarray of shape (n_samples,)
+            Labels.
+        """
+        return self.classes_[self.predict_log_proba(X).argmax(axis=1)]
+
+    def _log_posterior(self, model: Model, rows: Any) -> Array:
+        calibration = self.calibration_
+        if not self.calibrate:
+            return model.log_posterior(rows)
+        return calibration.log_posterior(model.relative_log_conditional(rows), model.log_prior)
+
+    def leave_one_out(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
+        """Return log p(y | x_i) of each training row under the model of all other rows, exactly.
+
+        The choice of families, and the calibration, stay as the whole data have them.
+
+        Parameters
+        ----------
+        X : table
+            Rows that were learned.
+        y : str or array-like of shape (n_samples,)
+            The name of the column that holds their labels, or the labels.
+        sample_weight : str or array-like of shape (n_samples,), default=None
+            The weights they were learned with.
+
+        Returns
+        -------
+        C : ndarray of shape (n_samples, n_classes)
+            Leave-one-out log-probabilities, classes in the order of `classes_`.
+        """
+        learned = self._get_learned()
+        rows, labels, weight = self._split(X, y, sample_weight)
+        rows, labels = self._check_X_y(rows, labels, reset=False)
+        joint = leave_one_out(
+            learned.statistics, learned.family, learned.prior, learned.family.read(rows), labels, weight, learned.model
+        )
+        if not self.calibrate:
+            return learned.model.normalize(joint, np.zeros(joint.shape[1]), as_log=True)
+        prior = learned.model.log_prior
+        return self.calibration_.log_posterior(joint - prior, prior)
+
+    def score_samples(self, X: Any) -> Array:
+        """Return log p(x) = log Σ_y p(x, y) of each row: how usual it is.
+
+        Parameters
+        ----------
+        X : table
+            Rows; missing entries are left out of account.
+
+        Returns
+        -------
+        log_density : ndarray of shape (n_samples,)
+            Log-densities.
+        """
+        return self._ask(_log_density, X)
+
+    def outliers(self, X: Any, rate: float = 0.01) -> NDArray[np.bool_]:
+        """Tell which rows are more unusual than all but a share of those learned.
+
+        Parameters
+        ----------
+        X : table
+            Rows.
+        rate : float, default=0.01
+            The share of training rows that would be called outliers, by those that were kept.
+
+        Returns
+        -------
+        outlier : ndarray of shape (n_samples,)
+            True where log p(x) is below the `rate` quantile of the rows kept.
+        """
+        if not 0 <= rate <= 1:
+            raise InvalidOptionError(f"rate is a share of the rows, from 0 to 1; found {rate}")
+        learned = self._get_learned()
+        kept: RowSample = learned.statistics.statistic.parts[-1]
+        if not len(kept.hashes):
+            raise InvalidDataError("No rows were kept to compare with: fit with keep above 0")
+        usual = learned.model.log_density(kept.rows)
+        order = np.argsort(usual)
+        reached = np.cumsum(kept.weight[order]) / kept.weight.sum()
+        threshold = usual[order][min(int(np.searchsorted(reached, rate)), len(order) - 1)]
+        return self.score_samples(X) < threshold
+
+    def evidence(self, X: Any, label: Any = None, against: Any = None) -> Any:
+        """Return what each column says for one class against another, in log-odds that add up.
+
+        Parameters
+        ----------
+        X : table
+            Rows.
+        label : label, default=None
+            The class to speak for: by default the second of two, else the most probable of each row.
+        against : label, default=None
+            The class to speak against: by default the first of two, else the next most probable.
+
+        Returns
+        -------
+        evidence : table
+            For each row the classes compared, the prior log-odds, each block's contribution, what calibration
+            changes, and their sum, the log-odds of `predict_proba`; of the type of X.
+        """
+        return frames.like(self._evidence(X, label, against).columns(), _as_source(X))
+
+    def _evidence(self, X: Any, label: Any = None, against: Any = None) -> Evidence:
+        learned = self._get_learned()
+        rows = learned.family.read(self._check_X(X))
+        log_posterior = self._log_posterior(learned.model, rows)
+        return Evidence.of(learned.model, rows, log_posterior, label, against)
+
+    def top_features(self, label: Any, n: int = 10, by: str = "log_odds") -> Table:
+        """Return the columns and categories that tell most of a class.
+
+        Parameters
+        ----------
+        label : label
+            The class.
+        n : int, default=10
+            How many.
+        by : {'log_odds', 'probability', 'information'}, default='log_odds'
+            Log p(value | label) − log p(value | other classes); p(value | label); or what knowing whether the row has
+            the value tells of whether it is of the class, in bits. Numbers are not values: columns of them are
+            ranked by 'information' alone, the leave-one-out gain of the column.
+
+        Returns
+        -------
+        table : Table
+            One row for each, the most telling first.
+        """
+        return rank_features(self._get_learned().model, label, n, by)
+
+    def sample(self, n: int = 1, label: Any = None, random_state: Any = None) -> tuple[Any, Values]:
+        """Draw rows from the model.
+
+        Parameters
+        ----------
+        n : int, default=1
+            How many.
+        label : label, default=None
+            Draw from p(x | label); by default the labels are drawn as well.
+        random_state : int or numpy.random.Generator, default=None
+            Makes the draws repeatable.
+
+        Returns
+        -------
+        X : table
+            Rows, of the type and with the columns of the training table that are part of the model.
+        y : ndarray of shape (n,)
+            Their labels.
+        """
+        drawn, labels = self._get_learned().model.sample(n, label, random_state)
+        names = [name for name in self._order() if name in drawn]
+        return frames.like({name: drawn[name] for name in names}, self._like()), labels
+
+    def impute(self, X: Any, how: Literal["mean", "mode", "sample"] = "mean", random_state: Any = None) -> Any:
+        """Fill gaps from p(missing | observed).
+
+        Parameters
+        ----------
+        X : table
+            Rows with gaps.
+        how : {'mean', 'mode', 'sample'}, default='mean'
+            Numbers by their conditional mean and categories by their mode; all by the mode; or by a random draw.
+        random_state : int or numpy.random.Generator, default=None
+            Makes the draws repeatable.
+
+        Returns
+        -------
+        X_filled : table
+            The rows, of the type of X, gaps filled in the columns that the model knows.
+        """
+        if how not in ("mean", "mode", "sample"):
+            raise InvalidOptionError(f"how must be 'mean', 'mode' or 'sample', found {how!r}")
+        learned = self._get_learned()
+        frame, source = self._read(X, reset=False)
+        rows = learned.family.read(self._aligned(frame))
+        posterior = np.exp(self._log_posterior(learned.model, rows))
+        filled = impute(learned.model, rows, posterior, how, np.random.default_rng(random_state))
+        columns = {name: filled.get(name, column) for name, column in frame.columns.items()}
+        return frames.like(columns, source)
+
+    def cross_validate(
+        self, X: Any, y: Any = None, folds: int = 10, sample_weight: Any = None, random_state: Any = 0
+    ) -> Array:
+        """Return log p(y | x_i) of each training row under the model without its fold, by subtraction.
+
+        Parameters
+        ----------
+        X : table
+            Rows that were learned.
+        y : str or array-like of shape (n_samples,)
+            The name of the column that holds their labels, or the labels.
+        folds : int, default=10
+            How many parts the rows are cut into, at random.
+        sample_weight : str or array-like of shape (n_samples,), default=None
+            The weights they were learned with.
+        random_state : int, default=0
+            Decides which rows go together.
+
+        Returns
+        -------
+        C : ndarray of shape (n_samples, n_classes)
+            Log-probabilities, classes in the order of `classes_`; −inf for a class that only its own fold has.
+        """
+        learned = self._get_learned()
+        rows, labels, weight = self._split(X, y, sample_weight)
+        rows, labels = self._check_X_y(rows, labels, reset=False)
+        batch = learned.family.read(rows)
+        fold = np.random.default_rng(random_state).permutation(len(labels)) % folds
+        out = np.full((len(labels), len(self.classes_)), -np.inf)
+        for k in range(folds):
+            own = np.flatnonzero(fold == k)
+            part = None if weight is None else np.asarray(weight)[own]
+            rest = self._without(learned.seen - learned.family.summarize(batch[own], labels[own], part))
+            places = np.searchsorted(self.classes_, rest.classes_)
+            out[np.ix_(own, places)] = rest.predict_log_proba(batch[own])
+        return out
+
+    def _without(self, seen: Any) -> Self:
+        """The same classifier with other statistics."""
+        learned = self._get_learned()
+        other = type(self)(**self.get_params(deep=False))
+        other.__dict__.update(self.__dict__)
+        other._learn(seen, learned.family, learned.declared, learned.dtype)
+        return other
+
+    # ---- what was learned
+
+    def _order(self) -> list[str]:
+        return [str(name) for name in getattr(self, "feature_names_in_", self._schema_names())]
+
+    def _like(self) -> Any:
+        """A table of the kind that was learned from."""
+        source = self.__dict__.get("_prototype")
+        return {} if source is None else source
+
+    @property
+    def schema_(self) -> Table:
+        """What each column is taken to be, and how much it tells."""
+        return describe(self._distribution(), getattr(self, "_schema", None))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.input_tags.sparse = True
+        return tags
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = super().__getstate__()
+        state.pop("_prototype", None)
+        return state
+
+
+class _Source:
+    """A table without its labels and weights, and what it was made of."""
+
+    def __init__(self, frame: Frame, source: Any):
+        self.frame, self.source = frame, source
+        self.shape = frame.shape
+
+    def __len__(self) -> int:
+        return self.frame.n
+
+
+def _as_source(X: Any) -> Any:
+    return X.source if isinstance(X, _Source) else X
+
+
+def _is_array(X: Any) -> bool:
+    """Tell whether X has no named columns, so that scikit-learn's own checks are for it."""
+    if isinstance(X, (list, tuple)):
+        return not len(X) or not hasattr(X[0], "keys")
+    return (
+        not hasattr(X, "columns")
+        and getattr(getattr(X, "dtype", None), "names", None) is None
+        and (isinstance(X, np.ndarray) or (hasattr(X, "__array__") and not hasattr(X, "__arrow_c_stream__")))
+    )
+
+
+def _log_density(model: Model, rows: Any) -> Array:
+    return model.log_density(rows)
+
+
+def describe(found: ProductDistribution, schema: Schema | None) -> Table:
+    """A row for each block: its family, whether it votes, and what it tells by itself."""
+    names, cells = [], []
+    for block, part in zip(found.family.blocks, found.parts, strict=True):
+        names.append(block.title)
+        if isinstance(part, ChosenDistribution):
+            gain = max(part.score - part.chance, 0.0) / np.log(2)
+            cells.append([part.choice.name, "yes" if part.votes else "no", f"{gain:.4f}"])
+        else:
+            cells.append([type(block.family).__name__, "yes", ""])
+    for name, reason in (schema.left_out if schema is not None else {}).items():
+        names.append(name)
+        cells.append(["", "left out", reason])
+    return Table("column", names, ["family", "votes", "bits"], np.array(cells, dtype=object))

@@ -1,0 +1,214 @@
+"""Questions to a model of several blocks: what speaks for a class, what fills a gap, which values tell most."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.errors import InvalidOptionError, MismatchError
+from suffice.families import Distribution, Table
+from suffice.families.automatic import ChosenDistribution
+from suffice.families.bernoulli import BernoulliDistribution
+from suffice.families.categorical import CategoricalDistribution
+from suffice.families.joint_categorical import JointTable
+from suffice.families.product import ProductDistribution
+from suffice.model import Model
+from suffice.statistics import Batch
+from suffice.tables import Array, Codes, Values
+
+
+def product(model: Model) -> ProductDistribution:
+    """The model's blocks."""
+    found = model.distributions[0]
+    assert isinstance(found, ProductDistribution), "a model of tables has blocks"
+    return found
+
+
+def place(model: Model, label: Any) -> int:
+    """The position of a class."""
+    known = np.flatnonzero(model.labels == label)
+    if not len(known):
+        raise MismatchError(f"No class {label!r}: the classes are {', '.join(map(repr, model.labels.tolist()))}")
+    return int(known[0])
+
+
+# ------------------------------------------------------------------------------------------------ evidence
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """For each row two classes, and log-odds of the first against the second that add up.
+
+    log_odds = prior + Σ blocks + calibration, (rows,); `blocks` is (rows, blocks).
+    """
+
+    label: Values
+    against: Values
+    prior: Array
+    titles: list[str]
+    blocks: Array
+    calibration: Array
+    log_odds: Array
+
+    @classmethod
+    def of(cls, model: Model, rows: Batch, log_posterior: Array, label: Any, against: Any) -> Evidence:
+        """Compare classes: those given, or the second of two with the first, or the likeliest two of each row."""
+        n, at = len(rows), np.arange(len(rows))
+        if len(model.labels) < 2:
+            raise InvalidOptionError("Evidence compares classes, and there is only one")
+        order = np.argsort(-log_posterior, axis=1, kind="stable")
+        first, second = order[:, 0], order[:, 1]
+        if label is not None:
+            first = np.full(n, place(model, label))
+        elif len(model.labels) == 2:
+            first = np.full(n, 1 if against is None else 1 - place(model, against))
+        if against is not None:
+            second = np.full(n, place(model, against))
+        else:
+            second = np.where(order[:, 0] == first, order[:, 1], order[:, 0])
+        each = product(model).each(rows)
+        blocks = np.stack([part[at, first] - part[at, second] for part in each], axis=1)
+        prior = model.log_prior[first] - model.log_prior[second]
+        total = log_posterior[at, first] - log_posterior[at, second]
+        titles = [block.title for block in product(model).family.blocks]
+        rest = total - prior - blocks.sum(axis=1)
+        return cls(model.labels[first], model.labels[second], prior, titles, blocks, rest, total)
+
+    def columns(self) -> dict[str, Any]:
+        """As columns of a table."""
+        out: dict[str, Any] = {"label": self.label, "against": self.against, "prior": self.prior}
+        out.update(zip(self.titles, self.blocks.T, strict=True))
+        return out | {"calibration": self.calibration, "log_odds": self.log_odds}
+
+
+# ------------------------------------------------------------------------------------------------ imputation
+
+
+def impute(model: Model, rows: Batch, posterior: Array, how: str, rng: np.random.Generator) -> dict[str, Any]:
+    """The columns of each block with their gaps filled, posterior-weighted over the classes, by name."""
+    found = product(model)
+    likeliest = posterior.argmax(axis=1).astype(np.int32)
+    reached = np.cumsum(posterior, axis=1)
+    drawn = (rng.random((len(rows), 1)) * reached[:, -1:] > reached).sum(axis=1).astype(np.int32)
+    drawn = np.minimum(drawn, posterior.shape[1] - 1)
+    out: dict[str, Any] = {}
+    for block, part, read in zip(found.family.blocks, found.parts, rows.parts, strict=False):
+        if block.missing:
+            continue
+        filled = _fill(part, read, posterior, how, drawn if how == "sample" else likeliest, rng)
+        out.update((name, filled[:, j]) for j, name in enumerate(block.names))
+    return out
+
+
+def _fill(
+    part: Distribution, x: Any, posterior: Array, how: str, codes: Codes, rng: np.random.Generator
+) -> NDArray[Any]:
+    named = categories_of(part)
+    if named is not None:
+        return _fill_categories(named, part, x, posterior, codes, rng, how == "sample")
+    if isinstance(part, JointTable):
+        return part.fill(x, posterior, codes, rng if how == "sample" else None)
+    observed = np.asarray(x, dtype=np.float64)
+    gaps = np.isnan(observed)
+    if not gaps.any():
+        return observed
+    if how == "sample":
+        return np.where(gaps, part.draw(observed, codes, rng), observed)
+    expected = part.expect(observed)
+    if how == "mode":
+        return np.where(gaps, expected[np.arange(len(codes)), codes], observed)
+    return np.where(gaps, (posterior[:, None] @ expected)[:, 0], observed)
+
+
+def categories_of(part: Distribution) -> tuple[Values, Array] | None:
+    """The categories of a single column and their probabilities (classes, categories); None if it is no such."""
+    inner = part.fitted if isinstance(part, ChosenDistribution) else part
+    if not isinstance(inner, CategoricalDistribution) or inner.n_columns != 1:
+        return None
+    if isinstance(part, ChosenDistribution) and part.choice.name == "values":
+        return None  # numbers, of which a mean can be taken
+    keys = inner.counts.keys[0] if inner.counts.keys is not None else np.arange(inner.counts.sizes[0])
+    return keys, inner.probability
+
+
+def _fill_categories(
+    named: tuple[Values, Array],
+    part: Distribution,
+    x: Any,
+    posterior: Array,
+    codes: Codes,
+    rng: np.random.Generator,
+    draw: bool,
+) -> NDArray[Any]:
+    keys, probability = named
+    gaps = np.asarray(x.codes[:, 0] < 0) | (x.codes[:, 0] != x.codes[:, 0])
+    own = x.keys[0] if x.keys is not None else np.arange(int(np.max(x.codes, initial=-1)) + 1)
+    out = np.empty((len(codes), 1), dtype=object)
+    if len(own):
+        out[:, 0] = own.astype(object)[np.maximum(x.codes[:, 0], 0).astype(np.int64)]
+    if gaps.any() and len(keys):
+        if draw:
+            out[gaps, 0] = np.asarray(part.sample(codes[gaps], rng), dtype=object)[:, 0]
+        else:
+            table = probability if len(probability) > 1 else np.repeat(probability, posterior.shape[1], axis=0)
+            out[gaps, 0] = keys.astype(object)[(posterior[gaps] @ table).argmax(axis=1)]
+    elif gaps.any():
+        out[gaps, 0] = None
+    return out
+
+
+# ------------------------------------------------------------------------------------------------ what tells most
+
+MEASURES = ("log_odds", "probability", "information")
+
+
+def rank_features(model: Model, label: Any, n: int, by: str) -> Table:
+    """The values, and by information also the columns, that tell most of a class."""
+    if by not in MEASURES:
+        raise InvalidOptionError(f"by must be one of {MEASURES}, found {by!r}")
+    own = place(model, label)
+    share = np.exp(model.log_prior - np.logaddexp.reduce(model.log_prior))
+    found = [(title, _measures(p, share, own)) for title, p in _values(model)]
+    found += [(title, (np.nan, np.nan, bits)) for title, bits in _columns(model)]
+    titles, values = [title for title, _ in found], np.array([each for _, each in found]).reshape(-1, len(MEASURES))
+    at = values[:, MEASURES.index(by)]
+    ranked = [i for i in np.argsort(-at, kind="stable") if not np.isnan(at[i])][:n]
+    return Table(f"tells of {label}", [titles[i] for i in ranked], list(MEASURES), values[ranked])
+
+
+def _values(model: Model) -> Iterator[tuple[str, Array]]:
+    """Each value of each column of categories or truths, and its probability in every class."""
+    found, classes = product(model), len(model.labels)
+    for block, part in zip(found.family.blocks, found.parts, strict=True):
+        inner = part.fitted if isinstance(part, ChosenDistribution) else part
+        named = categories_of(part)
+        if named is not None:
+            for j, key in enumerate(named[0].tolist()):
+                yield f"{block.title} = {key}", np.broadcast_to(named[1][:, j], classes)
+        elif isinstance(inner, BernoulliDistribution):
+            yield block.title, np.broadcast_to(inner.probability[:, 0], classes)
+
+
+def _columns(model: Model) -> Iterator[tuple[str, float]]:
+    """Each column that chose its family, and the bits it tells of the class by itself."""
+    found = product(model)
+    for block, part in zip(found.family.blocks, found.parts, strict=True):
+        if isinstance(part, ChosenDistribution) and categories_of(part) is None:
+            yield block.title, max(part.score - part.chance, 0.0) / np.log(2.0)
+
+
+def _measures(p: Array, share: Array, own: int) -> tuple[float, float, float]:
+    """Log-odds of a value in a class against the others, its probability there, and the bits it tells."""
+    others = np.delete(share, own)
+    rest = float(np.delete(p, own) @ others / others.sum()) if others.sum() > 0 else 0.0
+    with np.errstate(divide="ignore"):
+        odds = float(np.log(p[own]) - np.log(rest))
+    joint = np.array([[share[own] * p[own], share[own] * (1 - p[own])], [0.0, 0.0]])
+    joint[1] = (1 - share[own]) * np.array([rest, 1 - rest])
+    apart = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
+    ratio = np.divide(joint, apart, out=np.ones_like(joint), where=joint > 0)
+    return odds, float(p[own]), float((joint * np.log2(ratio)).sum())

@@ -1,0 +1,140 @@
+"""What each column of a table is taken to be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from suffice.errors import InvalidDataError, InvalidOptionError
+from suffice.families import Family
+from suffice.families.automatic import Automatic, AutomaticBernoulli, AutomaticCategorical, Smoothing
+from suffice.families.product import Block
+from suffice.frames import Frame
+
+FREE_TEXT = 30  # letters on average, from which on a column of mostly different strings is text
+DISTINCT = 0.9  # the share of different strings that makes a column a list of names
+ENOUGH = 50  # rows from which on that can be judged
+
+FITS = {
+    "numbers": ("bool", "number", "category", "empty"),
+    "categories": ("bool", "number", "text", "category", "empty"),
+}
+SUITED = {
+    "text": "Categorical, JointCategorical",
+    "category": "Categorical, JointCategorical",
+    "bool": "Bernoulli, Categorical",
+    "number": "Gaussian, Kernel, Mixture, Binned, Poisson, Categorical and the other families of numbers",
+}
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The blocks of columns that are read, and the columns left out, each with its reason."""
+
+    blocks: tuple[Block, ...]
+    left_out: dict[str, str]
+
+
+def infer(
+    frame: Frame,
+    families: Mapping[Any, Any] | None,
+    smoothing: Smoothing = 1.0,
+    missing: Literal["ignore", "informative"] = "ignore",
+    limit: int | None = None,
+) -> Schema:
+    """Give every column a family: the one asked for, or one by its type."""
+    blocks: list[Block] = []
+    named: set[str] = set()
+    left_out: dict[str, str] = {}
+    for key, family in (families or {}).items():
+        names = tuple(map(str, key)) if isinstance(key, tuple) else (str(key),)
+        for name in names:
+            if name in named:
+                raise InvalidOptionError(f"families names column {name!r} twice: a column can only be in one block")
+            frame.column(name)  # raises where there is none
+            named.add(name)
+        if family is None:
+            left_out.update((name, "left out as asked") for name in names)
+        elif isinstance(family, Family):
+            _check_fits(frame, names, family)
+            blocks.append(Block(names, family))
+        elif family == "auto":
+            named.difference_update(names)
+        else:
+            raise InvalidOptionError(f"families: {key!r} must have a family, 'auto' or None, found {family!r}")
+    for name in frame.names:
+        if name in named:
+            continue
+        found = by_type(frame, name, smoothing, limit)
+        if isinstance(found, str):
+            left_out[name] = found
+        else:
+            blocks.append(Block((name,), found))
+    order = {name: i for i, name in enumerate(frame.names)}
+    blocks.sort(key=lambda block: order[block.names[0]])
+    if missing == "informative":
+        gaps = [Block((name,), AutomaticBernoulli(smoothing), missing=True) for b in blocks for name in b.names]
+        blocks += gaps
+    if not blocks:
+        why = "; ".join(f"{name!r}: {reason}" for name, reason in left_out.items()) or "the table has no columns"
+        raise InvalidDataError(f"No column is left to learn from: {why}")
+    return Schema(tuple(blocks), left_out)
+
+
+def by_type(frame: Frame, name: str, smoothing: Smoothing, limit: int | None) -> Family[Any] | str:
+    """The family of a column nobody named, or why it is left out."""
+    kind, column = frame.kind_of(name), frame.column(name)
+    if kind == "bool":
+        return AutomaticBernoulli(smoothing)
+    if kind == "number":
+        if _counts_rows(column):
+            return "it numbers the rows"
+        return Automatic(smoothing, limit=limit)
+    if kind == "category":
+        return AutomaticCategorical(smoothing)
+    if kind == "text":
+        return _text_reason(column) or AutomaticCategorical(smoothing)
+    if kind == "date":
+        return f"{column.type} is a time: turn it into numbers or categories, such as the month"
+    if kind == "empty":
+        return "it holds no value"
+    return f"{column.type} is not supported: turn it into numbers or text"
+
+
+def _counts_rows(column: Any) -> bool:
+    """Tell whether a column of whole numbers just numbers the rows."""
+    import pyarrow as pa
+
+    if not pa.types.is_integer(column.type) or len(column) < ENOUGH or column.null_count:
+        return False
+    values = column.to_numpy()
+    return bool((np.diff(values) == 1).all())
+
+
+def _text_reason(column: Any) -> str | None:
+    import pyarrow.compute as pc
+
+    present = len(column) - column.null_count
+    if present < ENOUGH:
+        return None
+    distinct = pc.count_distinct(column).as_py()
+    if distinct < DISTINCT * present:
+        return None
+    letters = pc.mean(pc.utf8_length(column)).as_py()
+    if letters > FREE_TEXT:
+        return "free text: its words would have to be counted"
+    return f"{distinct} of {present} values differ: it names the rows"
+
+
+def _check_fits(frame: Frame, names: tuple[str, ...], family: Family[Any]) -> None:
+    for name in names:
+        kind = frame.kind_of(name)
+        if kind not in FITS[family.reads]:
+            fitting = SUITED.get(kind, "none: turn it into numbers or text first")
+            raise InvalidOptionError(
+                f"{type(family).__name__} reads {family.reads}, but column {name!r} holds {frame.column(name).type}. "
+                f"Families that would fit: {fitting}"
+            )
