@@ -502,7 +502,12 @@ class BayesClassifier(GenerativeClassifier):
         """
         drawn, labels = self._get_learned().model.sample(n, label, random_state)
         names = [name for name in self._order() if name in drawn]
-        return frames.like({name: drawn[name] for name in names}, self._like()), labels
+        return frames.like({name: self._typed(name, drawn[name]) for name in names}, self._like()), labels
+
+    def _typed(self, name: str, values: Any) -> Any:
+        """Numbers of a column that held whole ones, rounded to such."""
+        whole = name in self._schema.whole and values.dtype.kind == "f"
+        return np.round(values) if whole else values
 
     def impute(self, X: Any, how: Literal["mean", "mode", "sample"] = "mean", random_state: Any = None) -> Any:
         """Fill gaps from p(missing | observed).
@@ -528,6 +533,8 @@ class BayesClassifier(GenerativeClassifier):
         rows = learned.family.read(self._aligned(frame))
         posterior = np.exp(self._log_posterior(learned.model, rows))
         filled = impute(learned.model, rows, posterior, how, np.random.default_rng(random_state))
+        if how != "mean":  # a mean of whole numbers need not be one
+            filled = {name: self._typed(name, values) for name, values in filled.items()}
         columns = {name: filled.get(name, column) for name, column in frame.columns.items()}
         return frames.like(columns, source)
 

@@ -32,10 +32,11 @@ SUITED = {
 
 @dataclass(frozen=True)
 class Schema:
-    """The blocks of columns that are read, and the columns left out, each with its reason."""
+    """The blocks of columns that are read, the columns left out, each with its reason, and those of whole numbers."""
 
     blocks: tuple[Block, ...]
     left_out: dict[str, str]
+    whole: frozenset[str]
 
 
 def infer(
@@ -81,7 +82,7 @@ def infer(
     if not blocks:
         why = "; ".join(f"{name!r}: {reason}" for name, reason in left_out.items()) or "the table has no columns"
         raise InvalidDataError(f"No column is left to learn from: {why}")
-    return Schema(tuple(blocks), left_out)
+    return Schema(tuple(blocks), left_out, frozenset(name for name in frame.names if _is_whole(frame.column(name))))
 
 
 def by_type(frame: Frame, name: str, smoothing: Smoothing, limit: int | None) -> Family[Any] | str:
@@ -104,11 +105,15 @@ def by_type(frame: Frame, name: str, smoothing: Smoothing, limit: int | None) ->
     return f"{column.type} is not supported: turn it into numbers or text"
 
 
-def _counts_rows(column: Any) -> bool:
-    """Tell whether a column of whole numbers just numbers the rows."""
+def _is_whole(column: Any) -> bool:
     import pyarrow as pa
 
-    if not pa.types.is_integer(column.type) or len(column) < ENOUGH or column.null_count:
+    return bool(pa.types.is_integer(column.type))
+
+
+def _counts_rows(column: Any) -> bool:
+    """Tell whether a column of whole numbers just numbers the rows."""
+    if not _is_whole(column) or len(column) < ENOUGH or column.null_count:
         return False
     values = column.to_numpy()
     return bool((np.diff(values) == 1).all())

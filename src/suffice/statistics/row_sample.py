@@ -48,8 +48,15 @@ class RowSample(Statistic):
         """Keep the rows of a table whose hashes are the smallest."""
         hashes = row_hashes(x)
         weight = np.ones(len(x)) if weight is None else weight
-        cut = np.partition(hashes, size)[size] if len(hashes) > size else np.uint64(2**64 - 1)
-        some = np.flatnonzero((hashes <= cut) & (weight > 0))
+        some = np.flatnonzero(weight > 0)
+        most = size
+        while len(some) > most:  # rows that occur often take several places in line
+            cut = np.partition(hashes[some], most)[most]
+            first = some[hashes[some] <= cut]
+            if len(np.unique(hashes[first])) > size:
+                some = first
+                break
+            most *= 2
         found = cls(x[some], hashes[some], codes[some], weight[some], classes, size)._tidy()
         return found if onto is None else onto + found
 
