@@ -458,7 +458,8 @@ class BayesClassifier(GenerativeClassifier):
         learned = self._get_learned()
         rows = learned.family.read(self._check_X(X))
         log_posterior = self._log_posterior(learned.model, rows)
-        return Evidence.of(learned.model, rows, log_posterior, label, against)
+        titles = [block.title for block in self._distribution().family.blocks]
+        return Evidence.of(learned.model, rows, log_posterior, titles, label, against)
 
     def top_features(self, label: Any, n: int = 10, by: str = "log_odds") -> Table:
         """Return the columns and categories that tell most of a class.
@@ -479,7 +480,7 @@ class BayesClassifier(GenerativeClassifier):
         table : Table
             One row for each, the most telling first.
         """
-        return rank_features(self._get_learned().model, label, n, by)
+        return rank_features(self._get_learned().model, self._schema_names(), label, n, by)
 
     def sample(self, n: int = 1, label: Any = None, random_state: Any = None) -> tuple[Any, Values]:
         """Draw rows from the model.

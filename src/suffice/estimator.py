@@ -18,6 +18,7 @@ from suffice.errors import InvalidDataError, MismatchError, RefusedValueError
 from suffice.families import Family, LinearForm, Table
 from suffice.model import Model, leave_one_out
 from suffice.priors import ClassPrior, same
+from suffice.questions import Evidence, rank_features
 from suffice.statistics import ByClass
 from suffice.statistics.by_class import union_labels
 from suffice.tables import Array, Values, as_matrix, encode_labels
@@ -401,6 +402,71 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         )
         return learned.model.normalize(joint, np.zeros(joint.shape[1]), as_log=True)
 
+    def score_samples(self, X: Any) -> Array:
+        """Return log p(x) = log Σ_y p(x, y) of each row: how usual it is.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; missing entries are left out of account.
+
+        Returns
+        -------
+        log_density : ndarray of shape (n_samples,)
+            Log-densities.
+        """
+        return self._ask(_log_density, X)
+
+    def evidence(self, X: Any, label: Any = None, against: Any = None) -> dict[str, Any]:
+        """Return what each column says for one class against another, in log-odds that add up.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows.
+        label : label, default=None
+            The class to speak for: by default the second of two, else the most probable of each row.
+        against : label, default=None
+            The class to speak against: by default the first of two, else the next most probable.
+
+        Returns
+        -------
+        evidence : dict of str to ndarray of shape (n_samples,)
+            For each row the classes compared, the prior log-odds, each column's contribution, and their sum, the
+            log-odds of `predict_proba`.
+        """
+        learned = self._get_learned()
+        rows = self._check_X(X)
+        found = Evidence.of(
+            learned.model, rows, learned.model.log_posterior(rows), self._names(), label, against
+        ).columns()
+        found.pop("calibration")  # which nobody asked for
+        return found
+
+    def top_features(self, label: Any, n: int = 10, by: str = "log_odds") -> Table:
+        """Return the columns, categories or words that tell most of a class.
+
+        Parameters
+        ----------
+        label : label
+            The class.
+        n : int, default=10
+            How many.
+        by : {'log_odds', 'probability', 'information'}, default='log_odds'
+            Log p(value | label) − log p(value | other classes); p(value | label); or what knowing whether the row has
+            the value tells of whether it is of the class, in bits.
+
+        Returns
+        -------
+        table : Table
+            One row for each, the most telling first.
+        """
+        return rank_features(self._get_learned().model, self._names(), label, n, by)
+
+    def _names(self) -> list[str]:
+        names = getattr(self, "feature_names_in_", None)
+        return [f"x{j}" for j in range(self.n_features_in_)] if names is None else [str(name) for name in names]
+
     def linear_form(self) -> LinearForm:
         """Return `coef` and `intercept` of the log-odds; an error says why where they are not linear in x.
 
@@ -435,6 +501,10 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = bool(self._accept_sparse)
         return tags
+
+
+def _log_density(model: Model, rows: Any, dtype: Any = np.float64) -> Array:
+    return np.asarray(model.log_density(rows), dtype)
 
 
 def _predict(model: Model, rows: Any, dtype: Any = None) -> Values:  # noqa: ARG001  # labels have their own type

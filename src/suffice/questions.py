@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.errors import InvalidOptionError, MismatchError
+from suffice.errors import InvalidOptionError, MismatchError, NoDistributionError
 from suffice.families import Distribution, Table
 from suffice.families.automatic import ChosenDistribution
-from suffice.families.bernoulli import BernoulliDistribution
 from suffice.families.categorical import CategoricalDistribution
 from suffice.families.joint_categorical import JointTable
 from suffice.families.product import ProductDistribution
@@ -55,9 +54,11 @@ class Evidence:
     log_odds: Array
 
     @classmethod
-    def of(cls, model: Model, rows: Batch, log_posterior: Array, label: Any, against: Any) -> Evidence:
+    def of(
+        cls, model: Model, rows: Any, log_posterior: Array, titles: list[str], label: Any = None, against: Any = None
+    ) -> Evidence:
         """Compare classes: those given, or the second of two with the first, or the likeliest two of each row."""
-        n, at = len(rows), np.arange(len(rows))
+        n, at = len(log_posterior), np.arange(len(log_posterior))
         if len(model.labels) < 2:
             raise InvalidOptionError("Evidence compares classes, and there is only one")
         order = np.argsort(-log_posterior, axis=1, kind="stable")
@@ -70,11 +71,9 @@ class Evidence:
             second = np.full(n, place(model, against))
         else:
             second = np.where(order[:, 0] == first, order[:, 1], order[:, 0])
-        each = product(model).each(rows)
-        blocks = np.stack([part[at, first] - part[at, second] for part in each], axis=1)
+        blocks = model.distributions[0].contrast(rows, first, second)
         prior = model.log_prior[first] - model.log_prior[second]
         total = log_posterior[at, first] - log_posterior[at, second]
-        titles = [block.title for block in product(model).family.blocks]
         rest = total - prior - blocks.sum(axis=1)
         return cls(model.labels[first], model.labels[second], prior, titles, blocks, rest, total)
 
@@ -166,38 +165,30 @@ def _fill_categories(
 MEASURES = ("log_odds", "probability", "information")
 
 
-def rank_features(model: Model, label: Any, n: int, by: str) -> Table:
-    """The values, and by information also the columns, that tell most of a class."""
+def rank_features(model: Model, names: Sequence[str], label: Any, n: int, by: str) -> Table:
+    """The outcomes, and by information also the columns that chose a family, that tell most of a class."""
     if by not in MEASURES:
         raise InvalidOptionError(f"by must be one of {MEASURES}, found {by!r}")
     own = place(model, label)
     share = np.exp(model.log_prior - np.logaddexp.reduce(model.log_prior))
-    found = [(title, _measures(p, share, own)) for title, p in _values(model)]
-    found += [(title, (np.nan, np.nan, bits)) for title, bits in _columns(model)]
+    found = [(title, _measures(p, share, own)) for title, p in model.distributions[0].outcomes(names)]
+    if isinstance(model.distributions[0], ProductDistribution):
+        found += [(title, (np.nan, np.nan, bits)) for title, bits in _columns(model)]
+    if not found:
+        raise NoDistributionError(
+            f"{type(model.distributions[0]).__name__} has no outcomes to rank: its columns hold numbers of any size"
+        )
     titles, values = [title for title, _ in found], np.array([each for _, each in found]).reshape(-1, len(MEASURES))
     at = values[:, MEASURES.index(by)]
     ranked = [i for i in np.argsort(-at, kind="stable") if not np.isnan(at[i])][:n]
     return Table(f"tells of {label}", [titles[i] for i in ranked], list(MEASURES), values[ranked])
 
 
-def _values(model: Model) -> Iterator[tuple[str, Array]]:
-    """Each value of each column of categories or truths, and its probability in every class."""
-    found, classes = product(model), len(model.labels)
-    for block, part in zip(found.family.blocks, found.parts, strict=True):
-        inner = part.fitted if isinstance(part, ChosenDistribution) else part
-        named = categories_of(part)
-        if named is not None:
-            for j, key in enumerate(named[0].tolist()):
-                yield f"{block.title} = {key}", np.broadcast_to(named[1][:, j], classes)
-        elif isinstance(inner, BernoulliDistribution):
-            yield block.title, np.broadcast_to(inner.probability[:, 0], classes)
-
-
 def _columns(model: Model) -> Iterator[tuple[str, float]]:
-    """Each column that chose its family, and the bits it tells of the class by itself."""
+    """Each column of numbers that chose its family, and the bits it tells of the class by itself."""
     found = product(model)
     for block, part in zip(found.family.blocks, found.parts, strict=True):
-        if isinstance(part, ChosenDistribution) and categories_of(part) is None:
+        if isinstance(part, ChosenDistribution) and not any(True for _ in part.outcomes(block.names)):
             yield block.title, max(part.score - part.chance, 0.0) / np.log(2.0)
 
 

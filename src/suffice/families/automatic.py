@@ -309,6 +309,10 @@ class ChosenDistribution(Distribution):
         assert self.choice.statistic.keys is not None, "values are their own names"
         return self.fitted.probability @ self.choice.statistic.keys[0][:, None]  # type: ignore[attr-defined]
 
+    def outcomes(self, names: Sequence[str]) -> Iterator[tuple[str, Array]]:
+        """Those of the chosen family."""
+        return self.fitted.outcomes(names)
+
     def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:
         """Those of the chosen family."""
         return self.fitted.tables(labels, names)
@@ -342,6 +346,10 @@ class SilentDistribution(ChosenDistribution):
     def expected(self) -> Array:
         """The mean, the same for every class, (classes, 1)."""
         return np.repeat(super().expected, self.classes, axis=0)
+
+    def outcomes(self, names: Sequence[str]) -> Iterator[tuple[str, Array]]:
+        """Those of all classes together, for each."""
+        return ((name, np.repeat(p, self.classes)) for name, p in self.fitted.outcomes(names))
 
     def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:  # noqa: ARG002  # they share one
         """The tables of all classes together."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -127,6 +128,10 @@ class BernoulliDistribution(LinearDistribution):
     def expected(self) -> Array:
         """θ."""
         return self.probability
+
+    def outcomes(self, names: Sequence[str]) -> Iterator[tuple[str, Array]]:
+        """Each column being true."""
+        return zip(names, self.probability.T, strict=True)
 
     @property
     def n_parameters(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -175,6 +175,26 @@ class CategoricalDistribution(Distribution):
             translate = np.array([number.get(key, len(mine)) for key in theirs.tolist()] + [-1], dtype=np.int32)
             out[:, j] = translate[x.codes[:, j]]
         return out
+
+    def contrast(self, x: Any, first: NDArray[Any], second: NDArray[Any]) -> Array:
+        """What each column adds to log p(x | first) − log p(x | second), (rows, columns)."""
+        x = as_categories(x)
+        at, out = np.arange(x.shape[0]), np.empty(x.shape)
+        for j in range(x.shape[1]):
+            alone = np.full(x.shape, np.nan if x.codes.dtype.kind == "f" else -1, dtype=x.codes.dtype)
+            if x.keys is None and x.codes.dtype.kind != "f":  # where categories are numbers, −1 is refused
+                alone = np.full(x.shape, np.nan)
+            alone[:, j] = x.codes[:, j]
+            density = self.log_density(Categories(alone, x.keys))
+            out[:, j] = density[at, first] - density[at, second]
+        return out
+
+    def outcomes(self, names: Sequence[str]) -> Iterator[tuple[str, Array]]:
+        """Each category of each column."""
+        keys = self.counts.keys or tuple(np.arange(size) for size in self.counts.sizes)
+        for name, own, part in zip(names, keys, self.counts.columns(self.probability), strict=True):
+            for j, key in enumerate(own.tolist()):
+                yield f"{name} = {key}", part[:, j]
 
     def linear(self) -> Any:
         """Refuse: categories are names, not amounts."""

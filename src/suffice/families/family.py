@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Final, Generic, Literal, NamedTuple, TypeVar, get_args
 
@@ -110,6 +110,24 @@ class Distribution(ABC):
         """Each row as every class expects it, (rows, classes, columns): gaps filled by E[x | observed entries, y]."""
         x = np.asarray(x.toarray() if is_sparse(x) else x, dtype=np.float64)[:, None, :]
         return np.where(np.isnan(x), self.expected, x)
+
+    def contrast(self, x: Any, first: NDArray[Any], second: NDArray[Any]) -> Array:
+        """What each column adds to log p(x | first) − log p(x | second), classes of each row, (rows, columns).
+
+        Columns are independent here, so a column says what the row says when all its other entries are missing.
+        """
+        x = np.asarray(x.toarray() if is_sparse(x) else x, dtype=np.float64)
+        at, out = np.arange(x.shape[0]), np.empty(x.shape)
+        for j in range(x.shape[1]):
+            alone = np.full(x.shape, np.nan)
+            alone[:, j] = x[:, j]
+            density = self.log_density(alone)
+            out[:, j] = density[at, first] - density[at, second]
+        return out
+
+    def outcomes(self, names: Sequence[str]) -> Iterator[tuple[str, Array]]:  # noqa: ARG002  # the contract
+        """What columns may hold, by name, and how probable that is in every class, (classes,)."""
+        return iter(())
 
     def draw(self, x: Any, codes: Codes, rng: np.random.Generator) -> Array:
         """Each row of numbers with its gaps filled by a draw from p(missing | observed, class codes[i])."""

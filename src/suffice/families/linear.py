@@ -48,6 +48,17 @@ class LinearDistribution(Distribution):
         """What log p(x | y) holds besides: the same for every class, (rows, 1)."""
         return 0.0
 
+    def contrast(self, x: Any, first: NDArray[Any], second: NDArray[Any]) -> Array:
+        """What each column adds to log p(x | first) − log p(x | second), (rows, columns)."""
+        if self.vetoes is not None:
+            return super().contrast(x, first, second)
+        x = np.asarray(x.toarray() if is_sparse(x) else x, dtype=np.float64)
+        read = x if self.threshold is None else np.where(np.isnan(x), np.nan, x > self.threshold)
+        out = read * (self.scores.coef[first] - self.scores.coef[second])
+        if self.scores.absent is not None:
+            out += self.scores.absent[first] - self.scores.absent[second]
+        return np.where(np.isnan(x), 0.0, out)
+
     def linear(self) -> tuple[Array, Array]:
         """The coefficients and the sum of absent."""
         if self.vetoes is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -101,6 +102,10 @@ class MultinomialDistribution(LinearDistribution):
     def parameter(self) -> Array:
         """θ."""
         return self.probability
+
+    def outcomes(self, names: Sequence[str]) -> Iterator[tuple[str, Array]]:
+        """Each column being drawn."""
+        return zip(names, self.probability.T, strict=True)
 
     @property
     def n_parameters(self) -> int:

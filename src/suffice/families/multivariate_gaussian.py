@@ -317,6 +317,16 @@ class MultivariateGaussianDistribution(Distribution):
         refuse_infinite(x)
         return fill(x, self.mean, self._every_covariance)
 
+    def contrast(self, x: Any, first: NDArray[Any], second: NDArray[Any]) -> Array:
+        """What each column adds to the log-odds, coef_j (x_j − the middle of both means): where they are linear."""
+        if not self.tied or np.isnan(x).any():
+            raise NoLinearFormError(
+                "The columns of a block speak together: what each adds can only be told where the classes share their "
+                "covariance and no entry is missing"
+            )
+        coef = self._linear_about[1]
+        return np.asarray((coef[first] - coef[second]) * (x - 0.5 * (self.mean[first] + self.mean[second])))
+
     def draw(self, x: Any, codes: Codes, rng: np.random.Generator) -> Array:
         """Gaps filled by a draw given the rest: a row drawn freely, moved by what its observed part was off by."""
         free = self.sample(codes, rng)

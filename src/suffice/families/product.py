@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from suffice import frames
 from suffice.errors import InvalidDataError
@@ -168,6 +169,16 @@ class ProductDistribution(Distribution):
         """Of all blocks side by side, where each has one."""
         coef, intercept = zip(*(part.linear() for part in self.parts), strict=True)
         return np.concatenate(coef, axis=1), sum(intercept, start=np.zeros(len(intercept[0])))
+
+    def contrast(self, x: Batch, first: NDArray[Any], second: NDArray[Any]) -> Array:
+        """What each block adds to log p(x | first) − log p(x | second), (rows, blocks)."""
+        at = np.arange(x.n)
+        return np.stack([part[at, first] - part[at, second] for part in self.each(x)], axis=1)
+
+    def outcomes(self, names: Sequence[str]) -> Iterator[tuple[str, Array]]:  # noqa: ARG002  # blocks know their names
+        """Those of all blocks."""
+        for block, part in zip(self.family.blocks, self.parts, strict=True):
+            yield from part.outcomes([block.title] if block.missing else block.names)
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> dict[str, Any]:
         """Draw a value for every column."""
