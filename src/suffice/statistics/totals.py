@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from suffice import _core
 from suffice.errors import InvalidDataError
-from suffice.statistics.statistic import Statistic, class_weight, spread_rows, subtract_weights
+from suffice.statistics.statistic import Statistic, check_array, class_weight, spread_rows, subtract_weights
 from suffice.tables import Array, Codes, is_sparse, refuse_at
 
 
@@ -32,6 +32,18 @@ class Totals(Statistic):
     def empty(cls, classes: int, columns: int) -> Self:
         """Summarize no rows."""
         return cls(np.zeros((classes, 1)), np.zeros((classes, columns)))
+
+    def check_arrays(self) -> None:
+        """Refuse arrays that do not belong together."""
+        check_array("total", self.total, (-1, -1))
+        classes, columns = self.total.shape
+        check_array("weight", self.weight, (classes, 1 if np.shape(self.weight)[1:] == (1,) else columns))
+
+    def trimmed(self) -> Self:
+        """With one weight for all columns, once no entry is missing any more."""
+        if self.weight.shape[1] == 1 or (self.weight != self.weight[:, :1]).any():
+            return self
+        return type(self)(self.weight[:, :1].copy(), self.total)
 
     @classmethod
     def of(
