@@ -9,6 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from suffice.statistics import ByClass, Counts, Moments, Sample, Totals
+from suffice.storage import from_bytes, to_bytes
 
 EPS = np.finfo(np.float64).eps
 
@@ -188,3 +189,32 @@ def zero_weight_equals_absence(r: Rows, present: np.ndarray) -> None:
 def scaling_equals_heavier_rows(r: Rows, factor: float) -> None:
     weight = np.ones(len(r.y)) if r.weight is None else r.weight
     assert_equal(r.summary().scale(factor), replace(r, weight=weight * factor).summary(), r.size, max(factor, 1.0))
+
+
+def loading_undoes_saving(r: Rows) -> None:
+    a = r.summary()
+    data = to_bytes(a)
+    b = from_bytes(data)
+    assert b == a
+    assert to_bytes(b) == data
+    assert b.labels.dtype.kind == a.labels.dtype.kind
+
+
+def what_was_loaded_goes_on_adding_and_subtracting(whole: Rows, at: int) -> None:
+    a, b = cut(whole, at)
+    p, q = (from_bytes(to_bytes(part.summary())) for part in (a, b))
+    assert p + q == a.summary() + b.summary()
+    assert b.onto(p) == b.onto(a.summary())
+    both = a.summary() + b.summary()
+    assert from_bytes(to_bytes(both)) - q == both - b.summary()
+
+
+def equal_statistics_give_equal_bytes(whole: Rows, at: int) -> None:
+    a, b = cut(whole, at)
+    p, q = a.summary(), b.summary()
+    same = [p + q, q + p, b.onto(p), whole.summary(), a.onto(q)]
+    for one in same[1:]:
+        if len(one.labels) and one == same[0]:  # of no rows, one may still know what type their labels would have
+            assert to_bytes(one) == to_bytes(same[0])
+    if len(p.labels) and (p + q) - q == p:
+        assert to_bytes((p + q) - q) == to_bytes(p)

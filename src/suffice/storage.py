@@ -226,7 +226,7 @@ def _check(header: dict[str, Any], body: memoryview) -> str:
         )
     if set(metadata) != {"checksum", "format", "suffice"} or found != known:
         raise DamagedFileError(f"The file's metadata are not those of format {known}. Take another copy.")
-    expected = max((_end(entry) for name, entry in header.items() if name != "__metadata__"), default=0)
+    expected = max((_place(entry)[1] for name, entry in header.items() if name != "__metadata__"), default=0)
     if expected != len(body):
         raise DamagedFileError(
             f"The file should hold {expected} bytes of arrays and holds {len(body)}: take another copy"
@@ -241,24 +241,24 @@ def _check(header: dict[str, Any], body: memoryview) -> str:
     return text
 
 
-def _end(entry: Any) -> int:
-    """Where a tensor ends; −1 if that is not said."""
+def _place(entry: Any) -> tuple[int, int]:
+    """Where a tensor begins and ends; −1 if that is not said."""
     match entry:
-        case {"data_offsets": [int(), int(end)]}:
-            return end
-    return -1
+        case {"data_offsets": [int(start), int(end)]}:
+            return start, end
+    return -1, -1
 
 
 def _tensors(header: dict[str, Any], body: memoryview) -> Tensors:
     """Arrays that look at the file's bytes. All sizes are compared with what is there before anything is made."""
     out: Tensors = {}
     after = 0
-    for name, entry in sorted(header.items(), key=lambda item: _end(item[1])):
+    for name, entry in sorted(header.items(), key=lambda item: _place(item[1])):
         if name == "__metadata__":
             continue
         match entry:
             case {"dtype": str(kind), "shape": list(shape), "data_offsets": [int(start), int(end)]} if (
-                kind in _DTYPES and all(type(n) is int and 0 <= n < 1 << 62 for n in shape) and len(shape) <= 32
+                kind in _DTYPES and _is_shape(shape)
             ):
                 dtype = _DTYPES[kind]
             case _:
@@ -273,6 +273,12 @@ def _tensors(header: dict[str, Any], body: memoryview) -> Tensors:
             array = array.copy()
         out[name] = array.astype(dtype.newbyteorder("="), copy=False)
     return out
+
+
+def _is_shape(shape: list[Any]) -> bool:
+    """Tell whether NumPy can have an array of that shape, which it must even if one side is 0."""
+    whole = all(type(n) is int and n >= 0 for n in shape)
+    return whole and len(shape) <= 32 and prod(n for n in shape if n) < 1 << 56
 
 
 # ----------------------------------------------------------------------------------------------- the tree
@@ -328,7 +334,7 @@ class _Packer:
         if array.dtype.kind in "US":
             return self.strings(array, path)
         if array.dtype.kind in "mM":
-            numbers = np.ascontiguousarray(array, array.dtype.newbyteorder("<")).view("<i8")
+            numbers = array.astype(array.dtype.newbyteorder("<"), copy=False).view("<i8")
             return {"array": self.tensor(numbers, path), "of": array.dtype.name}
         if array.dtype.newbyteorder("<") not in _NAMES:
             raise UnstorableError(
@@ -404,7 +410,7 @@ class _Unpacker:
         return array[()]
 
     def objects(self, items: list[Any], shape: list[Any], path: str) -> NDArray[Any]:
-        if any(type(n) is not int or n < 0 for n in shape) or prod(shape) != len(items) or len(shape) > 32:
+        if not _is_shape(shape) or prod(shape) != len(items):
             raise DamagedFileError(f"{_at(path)}{len(items)} values do not fill an array of shape {_short(shape)}")
         out = np.empty(len(items), dtype=object)
         for i, item in enumerate(items):  # one by one, or NumPy would look into tuples
@@ -469,7 +475,7 @@ def _at(path: str) -> str:
 
 
 def _short(tree: Tree) -> str:
-    text = repr(tree)
+    text = " ".join(repr(tree).split())
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
