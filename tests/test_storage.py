@@ -122,6 +122,13 @@ def loaded(data: bytes):
     return sf.load(io.BytesIO(data))
 
 
+def objects(values: list) -> np.ndarray:
+    out = np.empty(len(values), dtype=object)
+    for i, value in enumerate(values):
+        out[i] = value
+    return out
+
+
 def subclasses(cls: type) -> set[type]:
     return {cls}.union(*map(subclasses, cls.__subclasses__()))
 
@@ -312,11 +319,22 @@ def test_every_process_writes_the_same_bytes():
         np.array(["2020-01-01", "NaT"], dtype="datetime64[D]"),
         np.array([1, 2], dtype="timedelta64[25s]"),
         np.array([[("a", 1), None], ["b", 2.5]], dtype=object),
+        objects([("a", 1, (True, 0.5)), ("bc", -2, (False, float("nan")))]),
+        objects([("a", 1), ("b",)]),
+        objects([(), ()]),
+        objects([1, 2**63]),
+        objects([1, True, 1.0]),
+        objects([2**63 - 1, -(2**63)]),
+        objects(["a", "b\0"]),
+        objects(["a"] * 2000 + ["very long" * 1000]),
+        objects(["größe", "重さ"]),
+        np.array([], dtype=object),
+        np.array([["a"], ["b"]], dtype=object),
         np.array([1 << 63, 0], dtype=np.uint64),
         np.dtype(np.float32),
         {"a.b": np.zeros(1), "a": {"b": np.ones(1)}, "__metadata__": np.arange(2.0)},
     ],
-    ids=str,
+    ids=lambda value: repr(value)[:60],
 )
 def test_values_come_back_with_their_types(value):
     assert alike(from_bytes(to_bytes(value)), value)
@@ -627,6 +645,10 @@ def test_descriptions_that_make_no_sense_are_refused():
         {"array": "attributes._learned.seen.weight", "order": "C"},
         {"objects": [1, 2], "shape": [3]},
         {"objects": [1], "shape": ["1"]},
+        {"objects": 1, "shape": [1]},
+        {"objects": {"tuple": []}, "shape": [0]},
+        {"objects": {"tuple": [[1], [1, 2]]}, "shape": [1]},
+        {"objects": {"array": "attributes._learned.seen.statistic.weight"}, "shape": [3]},
         {"dtype": "O"},
         {"dtype": "<f8,<f8"},
         {"class": "os.system", "fields": {}},
@@ -686,6 +708,9 @@ def test_arrays_that_do_not_belong_together_are_refused():
         swapped(sample, parts=sample.parts[:2]),
         swapped(sample, parts=(1, 2, 3)),
         swapped(joint, joint=False),
+        swapped(joint, joint=1),
+        swapped(sample, limit=0),
+        swapped(sample, limit="many"),
         swapped(scatter, gaps=sample),
         swapped(scatter, gaps=None),
         swapped(scatter, cross=scatter.mean),
@@ -713,7 +738,7 @@ def test_an_estimator_that_could_not_have_been_saved_is_refused():
         swapped(good, parameters={3: 4}),
         swapped(good, attributes={}),
         swapped(good, attributes=None),
-        swapped(good, attributes={**good.attributes, "n_features_in_": "3"}),
+        swapped(good, attributes={**good.attributes, "n_features_in_": True}),
         swapped(good, attributes={**good.attributes, "predict": 1}),
         swapped(good, attributes={**good.attributes, "feature_names_in_": 1}),
         swapped(good, attributes={**good.attributes, "_learned": None}),

@@ -513,7 +513,7 @@ def load(path: str | os.PathLike[str] | BinaryIO) -> Any:
         estimator = getattr(import_module(home), saved.estimator)(**saved.parameters)
         estimator._validate_params()
         learned, names = saved.attributes["_learned"], saved.attributes.get("feature_names_in_", np.empty(0))
-        whole = isinstance(learned, _Learned) and isinstance(saved.attributes["n_features_in_"], int)
+        whole = isinstance(learned, _Learned) and type(saved.attributes["n_features_in_"]) is int
         whole = whole and isinstance(names, np.ndarray) and set(saved.attributes) <= set(estimator._fitted)
     except (TypeError, ValueError, LookupError, AttributeError) as error:
         raise DamagedFileError(f"The file holds no {saved.estimator} of this version: {error}") from error

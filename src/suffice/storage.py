@@ -330,7 +330,7 @@ class _Packer:
 
     def array(self, array: NDArray[Any], path: str) -> Tree:
         if array.dtype.kind == "O":
-            return {"objects": self.items(array.ravel().tolist(), path), "shape": list(array.shape)}
+            return {"objects": self.column(array.ravel().tolist(), path), "shape": list(array.shape)}
         if array.dtype.kind in "US":
             return self.strings(array, path)
         if array.dtype.kind in "mM":
@@ -343,6 +343,19 @@ class _Packer:
         if array.flags.f_contiguous and not array.flags.c_contiguous:
             return {"array": self.tensor(array.T, path), "order": "F"}  # sums over other orders round otherwise
         return {"array": self.tensor(array, path)}
+
+    def column(self, values: list[Any], path: str) -> Tree:
+        """Python objects: of one plain type as an array, tuples part by part, others one by one."""
+        kinds = set(map(type, values))
+        if kinds == {tuple} and values[0] and len(set(map(len, values))) == 1:
+            parts = enumerate(zip(*values, strict=True))
+            return {"tuple": [self.column(list(part), _join(path, i)) for i, part in parts]}
+        plain = kinds in ({bool}, {float})
+        plain = plain or (kinds == {int} and min(values) >= -(1 << 63) and max(values) < 1 << 63)
+        if kinds == {str}:  # NumPy makes all as wide as the longest, and forgets NULs at the end
+            lengths = [len(v) for v in values]
+            plain = len(values) * max(lengths) <= 4 * sum(lengths) + 1024 and not any(v.endswith("\0") for v in values)
+        return self.array(np.array(values), path) if plain else self.items(values, path)
 
     def strings(self, array: NDArray[Any], path: str) -> Tree:
         """Strings as the numbers of their characters, no wider than the longest of them."""
@@ -383,8 +396,8 @@ class _Unpacker:
                 return self.scalar(node, path)
             case {"dtype": str(name), **rest} if not rest and name in {d.str for d in _DTYPES.values()}:
                 return np.dtype(name)
-            case {"objects": list(items), "shape": list(shape), **rest} if not rest:
-                return self.objects(self.items(items, path), shape, path)
+            case {"objects": node, "shape": list(shape), **rest} if not rest:
+                return self.objects(self.column(node, path), shape, path)
             case {"array": str(name), **reading} if name in self.tensors:
                 return _read_only(self.array(self.tensors[name], reading, path))
             case {"class": str(name), "fields": dict(values), **rest} if not rest:
@@ -408,6 +421,20 @@ class _Unpacker:
         if not isinstance(array, np.ndarray) or array.ndim:
             raise DamagedFileError(f"{_at(path)}one value was expected, not several")
         return array[()]
+
+    def column(self, node: Tree, path: str) -> list[Any]:
+        match node:
+            case {"tuple": [_, *_] as parts, **rest} if not rest:
+                columns = [self.column(part, _join(path, i)) for i, part in enumerate(parts)]
+                if len(set(map(len, columns))) == 1:
+                    return list(zip(*columns, strict=True))
+            case list():
+                return self.items(node, path)
+            case _:
+                array = self.value(node, path)
+                if isinstance(array, np.ndarray) and array.ndim == 1:
+                    return array.tolist()
+        raise DamagedFileError(f"{_at(path)}a list of values was expected: {_short(node)}")
 
     def objects(self, items: list[Any], shape: list[Any], path: str) -> NDArray[Any]:
         if not _is_shape(shape) or prod(shape) != len(items):

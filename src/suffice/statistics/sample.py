@@ -83,6 +83,8 @@ class Sample(Statistic):
         widths = [self.width] if self.joint else [1] * self.width
         if [p.values.shape[1] for p in self.parts] != widths or len({len(p.start) for p in self.parts}) > 1:
             raise MismatchError(f"parts should be of {self.width} columns and of the same classes")
+        if not isinstance(self.joint, bool) or (self.limit is not None and not self.limit >= 1):
+            raise MismatchError(f"joint={self.joint!r} and limit={self.limit!r} are no options of a sample")
 
     @classmethod
     def of(

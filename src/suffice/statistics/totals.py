@@ -18,8 +18,8 @@ from suffice.tables import Array, Codes, is_sparse, refuse_at
 class Totals(Statistic):
     """Observed weight Σ w and total Σ w·x of each class and column.
 
-    `total` is (classes, columns). `weight` is too, or (classes, 1) where no entry is missing, so that
-    a large vocabulary carries one table and not two.
+    `total` is (classes, columns). `weight` is too, or (classes, 1) where it is the same in all columns, as
+    where no entry is missing, so that a large vocabulary carries one table and not two.
 
     >>> Totals.of(np.array([[1.0, 0.0], [2.0, np.nan]]), np.zeros(2, np.int32), 1).total
     array([[3., 0.]])
@@ -40,7 +40,7 @@ class Totals(Statistic):
         check_array("weight", self.weight, (classes, 1 if np.shape(self.weight)[1:] == (1,) else columns))
 
     def trimmed(self) -> Self:
-        """With one weight for all columns, once no entry is missing any more."""
+        """With one weight for all columns where it is the same in all, so that what is equal also looks alike."""
         if self.weight.shape[1] == 1 or (self.weight != self.weight[:, :1]).any():
             return self
         return type(self)(self.weight[:, :1].copy(), self.total)
@@ -66,7 +66,7 @@ class Totals(Statistic):
         if not np.isfinite(total).all():
             column = int(np.argwhere(~np.isfinite(total))[0, 1])
             raise InvalidDataError(f"Column {column} holds values so large that their sum overflows")
-        return cls(subtract_weights(rows, gaps) if gaps.any() else rows, total)
+        return cls(subtract_weights(rows, gaps) if gaps.any() else rows, total).trimmed()
 
     @staticmethod
     def _sum_sparse(
@@ -97,11 +97,11 @@ class Totals(Statistic):
         return total, gaps
 
     def __add__(self, other: Self) -> Self:
-        return type(self)(self.weight + other.weight, self.total + other.total)
+        return type(self)(self.weight + other.weight, self.total + other.total).trimmed()
 
     def __sub__(self, other: Self) -> Self:
         weight = subtract_weights(self.weight, other.weight)
-        return type(self)(weight, subtract_weights(self.total, other.total))
+        return type(self)(weight, subtract_weights(self.total, other.total)).trimmed()
 
     def scale(self, factor: float) -> Self:
         """Make every row `factor` times as heavy."""
