@@ -671,6 +671,37 @@ def test_descriptions_that_make_no_sense_are_refused():
         from_bytes(len(nested).to_bytes(8, "little") + nested.encode())
 
 
+def test_headers_that_are_hardly_json_are_refused():
+    deep = "[" * 900 + "]" * 900
+    for odd in ("NaN", "1e999", deep, "9" * 5000, '"\\ud800"'):
+        text = '{"__metadata__":{"suffice":"","format":"1","checksum":""},"a":' + odd + "}"
+        with pytest.raises(sf.DamagedFileError):
+            from_bytes(len(text).to_bytes(8, "little") + text.encode())
+    with pytest.raises(sf.DamagedFileError):
+        from_bytes((2).to_bytes(8, "little") + b"{")
+    with pytest.raises(sf.DamagedFileError):
+        from_bytes((3).to_bytes(8, "little") + b"{\xff}")
+
+
+def test_a_description_too_large_to_be_read_is_not_written(monkeypatch):
+    monkeypatch.setattr(storage, "MOST_HEADER", 1000)
+    with pytest.raises(sf.UnstorableError, match="hold large data in arrays"):
+        to_bytes([1] * 1000)
+
+
+def test_what_was_loaded_does_not_change_with_the_buffer_it_came_from():
+    buffer = bytearray(to_bytes(np.ones(100_000)))
+    back = from_bytes(buffer)
+    buffer[-800_000:] = bytes(800_000)
+    assert back.all()
+
+
+def test_a_value_can_be_taken_apart_and_put_together_without_a_file():
+    tree, tensors = storage.pack({"a": (np.arange(3), "b")})
+    assert json.loads(json.dumps(tree)) == {"dict": [["a", {"tuple": [{"array": "a.0"}, "b"]}]]}
+    assert alike(storage.unpack(tree, tensors), {"a": (np.arange(3), "b")})
+
+
 def test_characters_that_do_not_exist_are_refused():
     entry = {"a": {"dtype": "U32", "shape": [1, 1], "data_offsets": [0, 4]}}
     with pytest.raises(sf.DamagedFileError):

@@ -104,6 +104,8 @@ def to_bytes(value: Any) -> bytes:
 def from_bytes(data: bytes | bytearray | memoryview) -> Any:
     """Make the value that `to_bytes` was given."""
     view = memoryview(data).cast("B")
+    if not view.readonly:  # what is made of it must not change with it
+        view = memoryview(bytes(view))
     header, body = _split(view)
     text = _check(header, body)
     try:
@@ -113,10 +115,9 @@ def from_bytes(data: bytes | bytearray | memoryview) -> Any:
         raise DamagedFileError("The description in the file cannot be read") from None
     tensors = _tensors(header, body)
     try:
-        value = _Unpacker(tensors, str(writer)).value(tree, "")
+        return _Unpacker(tensors, str(writer)).value(tree, "")
     except RecursionError:
         raise DamagedFileError("The description in the file is nested too deeply") from None
-    return value
 
 
 @contextmanager
@@ -167,6 +168,10 @@ def _parts(value: Any) -> list[Any]:
     header["__metadata__"]["checksum"] = _checksum(header, body)
     text = _json(header).encode()
     text += b" " * (-len(text) % 8)
+    if len(text) > MOST_HEADER:
+        raise UnstorableError(
+            f"The description would have {len(text)} bytes, of at most {MOST_HEADER}: hold large data in arrays"
+        )
     return [len(text).to_bytes(8, "little"), text, *body]
 
 
@@ -226,12 +231,16 @@ def _check(header: dict[str, Any], body: memoryview) -> str:
         )
     if set(metadata) != {"checksum", "format", "suffice"} or found != known:
         raise DamagedFileError(f"The file's metadata are not those of format {known}. Take another copy.")
-    expected = max((_place(entry)[1] for name, entry in header.items() if name != "__metadata__"), default=0)
+    expected = max([0, *(_place(entry)[1] for name, entry in header.items() if name != "__metadata__")])
     if expected != len(body):
         raise DamagedFileError(
             f"The file should hold {expected} bytes of arrays and holds {len(body)}: take another copy"
         )
-    if _checksum(header, [body]) != metadata["checksum"]:
+    try:
+        checksum = _checksum(header, [body])
+    except (ValueError, RecursionError):  # not JSON as we write it: NaN, or nested without end
+        checksum = ""
+    if checksum != metadata["checksum"] or not checksum:
         raise DamagedFileError(
             "The checksum does not fit: the file was changed after it was written. Take another copy."
         )
