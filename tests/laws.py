@@ -9,6 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from suffice.statistics import ByClass, Counts, Moments, Sample, Scatter, Totals
+from suffice.storage import from_bytes, to_bytes
 
 EPS = np.finfo(np.float64).eps
 
@@ -222,3 +223,34 @@ def zero_weight_equals_absence(r: Rows, present: np.ndarray) -> None:
 def scaling_equals_heavier_rows(r: Rows, factor: float) -> None:
     weight = np.ones(len(r.y)) if r.weight is None else r.weight
     assert_equal(r.summary().scale(factor), replace(r, weight=weight * factor).summary(), r.size, max(factor, 1.0))
+
+
+def loading_undoes_saving(r: Rows) -> None:
+    a = r.summary()
+    data = to_bytes(a)
+    b = from_bytes(data)
+    assert b == a
+    assert to_bytes(b) == data
+    assert b.labels.dtype.kind == a.labels.dtype.kind
+
+
+def what_was_loaded_goes_on_adding_and_subtracting(whole: Rows, at: int) -> None:
+    a, b = cut(whole, at)
+    p, q = (from_bytes(to_bytes(part.summary())) for part in (a, b))
+    assert p + q == a.summary() + b.summary()
+    assert b.onto(p) == b.onto(a.summary())
+    both = a.summary() + b.summary()
+    assert from_bytes(to_bytes(both)) - q == both - b.summary()
+
+
+def equal_statistics_give_equal_bytes(whole: Rows, at: int) -> None:
+    a, b = cut(whole, at)
+    p, q = a.summary(), b.summary()
+    same = [p + q, q + p, b.onto(p), whole.summary(), a.onto(q)]
+    if p.labels.size == 0 or (isinstance(p.statistic, Counts) and p.statistic.weight.size == 0):
+        return  # of nothing, one may still know of which type labels or categories would be
+    for one in same[1:]:
+        if one == same[0]:
+            assert to_bytes(one) == to_bytes(same[0])
+    if (p + q) - q == p:
+        assert to_bytes((p + q) - q) == to_bytes(p)

@@ -62,7 +62,8 @@ def test_every_link_in_the_docs_leads_somewhere():
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
-def test_the_readmes_code_runs(capsys):
+def test_the_readmes_code_runs(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     assert len(blocks) >= 3
     scope: dict[str, object] = {}

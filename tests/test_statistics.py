@@ -58,6 +58,21 @@ def test_scaling_equals_heavier_rows(r, factor):
 
 
 @given(laws.rows())
+def test_loading_undoes_saving(r):
+    laws.loading_undoes_saving(r)
+
+
+@given(laws.rows(), same_kind)
+def test_what_was_loaded_goes_on_adding_and_subtracting(r, at):
+    laws.what_was_loaded_goes_on_adding_and_subtracting(r, at)
+
+
+@given(laws.rows(), same_kind)
+def test_equal_statistics_give_equal_bytes_however_they_came_about(r, at):
+    laws.equal_statistics_give_equal_bytes(r, at)
+
+
+@given(laws.rows())
 def test_a_statistic_equals_itself_and_says_what_it_holds_in_one_line(r):
     a = r.summary()
     assert a == r.summary()

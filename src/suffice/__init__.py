@@ -42,7 +42,10 @@ _HOMES = {
     "suffice.model": ["Model"],
     "suffice.calibration": ["Calibration"],
     "suffice.classifier": ["BayesClassifier"],
+    "suffice.estimator": ["load"],
     "suffice.errors": [
+        "DamagedFileError",
+        "ForeignFileError",
         "ImpossibleRowWarning",
         "InfiniteValueError",
         "InvalidDataError",
@@ -51,17 +54,20 @@ _HOMES = {
         "MissingColumnWarning",
         "MissingLabelError",
         "NegativeValueError",
+        "NewerFileError",
         "NoDistributionError",
         "NoLinearFormError",
         "NotConvergedWarning",
         "NotPartError",
         "RefusedValueError",
         "SingularCovarianceError",
+        "StorageError",
         "SufficeError",
+        "UnstorableError",
     ],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-_MODULES = ("discriminant_analysis", "errors", "families", "model", "naive_bayes", "priors", "statistics")
+_MODULES = ("discriminant_analysis", "errors", "families", "model", "naive_bayes", "priors", "statistics", "storage")
 
 __all__ = sorted(_HOME_OF)
 

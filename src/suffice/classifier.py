@@ -80,6 +80,8 @@ class BayesClassifier(GenerativeClassifier):
     array(['m', 'f'], dtype='<U1')
     """
 
+    _fitted: ClassVar[tuple[str, ...]] = (*GenerativeClassifier._fitted, "_schema")
+
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "families": [StrOptions({"auto"}), dict],
         "prior": [StrOptions({"uniform"}), "array-like", Dirichlet, ClassPrior, None],
@@ -591,8 +593,10 @@ class BayesClassifier(GenerativeClassifier):
 
     def _like(self) -> Any:
         """A table of the kind that was learned from."""
+        import pyarrow as pa
+
         source = self.__dict__.get("_prototype")
-        return {} if source is None else source
+        return pa.table({}) if source is None else source
 
     @property
     def schema_(self) -> Table:

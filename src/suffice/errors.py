@@ -86,6 +86,26 @@ class NoDistributionError(SufficeError, TypeError):
     """The model scores classes without a distribution of x, so x cannot be drawn from it."""
 
 
+class StorageError(SufficeError, ValueError):
+    """Something cannot be stored, or a file cannot be read."""
+
+
+class UnstorableError(StorageError):
+    """A value that cannot be stored as data."""
+
+
+class ForeignFileError(StorageError):
+    """A file that suffice did not write."""
+
+
+class DamagedFileError(StorageError):
+    """A file that was cut off or changed after it was written."""
+
+
+class NewerFileError(StorageError):
+    """A file in a format that only later versions of suffice read."""
+
+
 class NotConvergedWarning(UserWarning):
     """An iteration ended before it had settled: the answer is usable, but more steps would change it."""
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from importlib import import_module
+from typing import Any, BinaryIO, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,7 +16,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted, validate_data
 
-from suffice.errors import InvalidDataError, MismatchError, RefusedValueError
+from suffice import storage
+from suffice.errors import DamagedFileError, InvalidDataError, MismatchError, RefusedValueError, UnstorableError
 from suffice.families import Family, LinearForm, Table
 from suffice.model import Model, leave_one_out
 from suffice.priors import ClassPrior, same
@@ -23,7 +26,27 @@ from suffice.statistics import ByClass
 from suffice.statistics.by_class import union_labels
 from suffice.tables import Array, Values, as_matrix, encode_labels
 
+# Where estimators are that files may hold; those modules import this one.
+ESTIMATORS = {
+    **dict.fromkeys(
+        [
+            "BernoulliNB",
+            "CategoricalNB",
+            "ComplementNB",
+            "GaussianNB",
+            "KernelNB",
+            "MixtureNB",
+            "MultinomialNB",
+            "PoissonNB",
+        ],
+        "suffice.naive_bayes",
+    ),
+    **dict.fromkeys(["LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis"], "suffice.discriminant_analysis"),
+    "BayesClassifier": "suffice.classifier",
+}
 
+
+@storage.storable
 @dataclass(frozen=True)
 class _Learned:
     """All that an estimator has learned: statistics, and the options they are to be read with."""
@@ -38,6 +61,15 @@ class _Learned:
         """What was learned, without what follows from it."""
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
+    def check_arrays(self) -> None:
+        """Refuse what no estimator could have learned; for what comes from a file."""
+        expected = {"seen": ByClass, "family": Family, "prior": ClassPrior, "dtype": np.dtype}
+        for name, kind in expected.items():
+            if not isinstance(getattr(self, name), kind):
+                raise MismatchError(f"{name} should be a {kind.__name__}, found {getattr(self, name)!r}")
+        if self.declared is not None and (not isinstance(self.declared, np.ndarray) or self.declared.ndim != 1):
+            raise MismatchError(f"declared should be an array of classes, found {self.declared!r}")
+
     @cached_property
     def statistics(self) -> ByClass[Any]:
         """The statistics over all classes, those only declared being empty."""
@@ -50,6 +82,16 @@ class _Learned:
         return Model.of(self.statistics, self.family, self.prior)
 
 
+@storage.storable
+@dataclass(frozen=True)
+class _Saved:
+    """A fitted estimator as files hold it: its class by name, its parameters, and what fitting gave it."""
+
+    estimator: str
+    parameters: dict[str, Any]
+    attributes: dict[str, Any]
+
+
 class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no type hints
     """A scikit-learn classifier made of statistics: rows are summarized, summaries added, models made of them.
 
@@ -57,6 +99,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]]
+    _fitted: ClassVar[tuple[str, ...]] = ("_learned", "n_features_in_", "feature_names_in_")  # what fitting sets
 
     # ---- what an estimator has to say of itself
 
@@ -155,7 +198,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
             if len(rest.labels) or before.declared is not None:
                 self._learn(rest, before.family, before.declared, before.dtype)
             else:
-                for name in ("_learned", "n_features_in_", "feature_names_in_"):
+                for name in self._fitted:
                     self.__dict__.pop(name, None)
         return self
 
@@ -496,6 +539,27 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         """
         return self._get_learned().model.sample(n, label, random_state)
 
+    # ---- keeping
+
+    def save(self, path: str | os.PathLike[str] | BinaryIO) -> None:
+        """Write everything that was learned, and the parameters, to one file; `suffice.load` reads it.
+
+        The loaded estimator gives the same answers, bit for bit, and goes on learning, merging and forgetting.
+        The file holds data and no code. A file of that name is replaced in one step, or, if anything fails,
+        left as it was.
+
+        Parameters
+        ----------
+        path : str, path or binary file
+            Where to write; the usual ending is `.suffice`.
+        """
+        self._get_learned()
+        name = type(self).__name__
+        if ESTIMATORS.get(name) != type(self).__module__:
+            raise UnstorableError(f"{name} is none of suffice's estimators: a file would not tell how to make it again")
+        fitted = {name: self.__dict__[name] for name in self._fitted if name in self.__dict__}
+        storage.save(_Saved(name, self.get_params(deep=False), fitted), path)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
@@ -505,6 +569,29 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
 
 def _log_density(model: Model, rows: Any, dtype: Any = np.float64) -> Array:
     return np.asarray(model.log_density(rows), dtype)
+
+
+def load(path: str | os.PathLike[str] | BinaryIO) -> Any:
+    """Read an estimator that `save` wrote. Files that are cut off, changed, newer or foreign are refused."""
+    saved = storage.load(path)
+    if not isinstance(saved, _Saved):
+        kind = type(saved).__name__
+        raise DamagedFileError(f"The file holds a {kind} and no estimator: suffice.storage.load reads it")
+    home = ESTIMATORS.get(saved.estimator) if isinstance(saved.estimator, str) else None
+    if home is None:
+        raise DamagedFileError(f"The file holds a {saved.estimator!r}, which is none of the estimators known here")
+    try:
+        estimator = getattr(import_module(home), saved.estimator)(**saved.parameters)
+        estimator._validate_params()
+        learned, names = saved.attributes["_learned"], saved.attributes.get("feature_names_in_", np.empty(0))
+        whole = isinstance(learned, _Learned) and type(saved.attributes["n_features_in_"]) is int
+        whole = whole and isinstance(names, np.ndarray) and set(saved.attributes) <= set(estimator._fitted)
+    except (TypeError, ValueError, LookupError, AttributeError) as error:
+        raise DamagedFileError(f"The file holds no {saved.estimator} of this version: {error}") from error
+    if not whole:
+        raise DamagedFileError(f"The file does not hold what a fitted {saved.estimator} knows")
+    estimator.__dict__.update(saved.attributes)
+    return estimator
 
 
 def _predict(model: Model, rows: Any, dtype: Any = None) -> Values:  # noqa: ARG001  # labels have their own type

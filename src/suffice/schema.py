@@ -36,7 +36,7 @@ class Schema:
 
     blocks: tuple[Block, ...]
     left_out: dict[str, str]
-    whole: frozenset[str]
+    whole: tuple[str, ...]
 
 
 def infer(
@@ -82,7 +82,7 @@ def infer(
     if not blocks:
         why = "; ".join(f"{name!r}: {reason}" for name, reason in left_out.items()) or "the table has no columns"
         raise InvalidDataError(f"No column is left to learn from: {why}")
-    return Schema(tuple(blocks), left_out, frozenset(name for name in frame.names if _is_whole(frame.column(name))))
+    return Schema(tuple(blocks), left_out, tuple(name for name in frame.names if _is_whole(frame.column(name))))
 
 
 def by_type(frame: Frame, name: str, smoothing: Smoothing, limit: int | None) -> Family[Any] | str:

@@ -13,17 +13,21 @@ from suffice import frames
 from suffice.errors import InvalidDataError
 from suffice.families.family import Distribution, Family, Table
 from suffice.frames import Frame
+from suffice.priors import Options
 from suffice.statistics import Batch, Blocks, RowSample
 from suffice.tables import Array, Codes, Values
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Block:
+class Block(Options):
     """Some columns of a table and the family they are read by; `missing` asks only whether they are there."""
 
     names: tuple[str, ...]
     family: Family[Any]
     missing: bool = False
+
+    def __repr__(self) -> str:
+        return f"Block({self.title}: {self.family!r})"
 
     @property
     def title(self) -> str:

@@ -107,6 +107,11 @@ class Blocks(Statistic):
     def _each(self, change: Callable[[Any], Any], classes: int) -> Self:
         return type(self)(tuple(change(part) for part in self.parts), classes)
 
+    def check_arrays(self) -> None:
+        """Refuse parts that are not of the same classes."""
+        if any(part.n_classes != self.classes for part in self.parts):
+            raise MismatchError(f"parts should all be of {self.classes} classes")
+
     def check_fits(self, other: object) -> None:
         """Refuse other blocks."""
         if not isinstance(other, Blocks):

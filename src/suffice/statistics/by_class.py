@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.errors import InvalidDataError, MismatchError, MissingLabelError, NotPartError, RefusedValueError
-from suffice.statistics.statistic import Statistic, class_weight, spread_rows, subtract_weights
+from suffice.statistics.statistic import Statistic, check_array, class_weight, spread_rows, subtract_weights
 from suffice.tables import Array, Values, as_weight, encode_labels, is_sparse
 
 S = TypeVar("S", bound=Statistic)
@@ -74,6 +74,13 @@ class ByClass(Generic[S]):
         codes = labels.codes if len(places) == classes else places[labels.codes]
         rows = onto.weight + class_weight(codes, classes, weight)
         return ByClass(onto.labels, rows, kind.of(x, codes, classes, weight, onto.statistic, **reading))
+
+    def check_arrays(self) -> None:
+        """Refuse labels, weights and a statistic that are not of as many classes."""
+        check_array("labels", self.labels, (-1,), self.labels.dtype)
+        check_array("weight", self.weight, self.labels.shape)
+        if not isinstance(self.statistic, Statistic) or self.statistic.n_classes != len(self.labels):
+            raise MismatchError(f"statistic should be one of {len(self.labels)} classes, found {self.statistic!r}")
 
     def __add__(self, other: ByClass[S]) -> ByClass[S]:
         if isinstance(other, int) and other == 0:  # sum() starts from 0

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from suffice import _core
 from suffice.errors import InvalidDataError, MismatchError, NotPartError
-from suffice.statistics.statistic import Statistic, spread_rows, subtract_weights
+from suffice.statistics.statistic import Statistic, check_array, spread_rows, subtract_weights
 from suffice.tables import Array, Categories, Codes, Values, as_categories, refuse_at
 
 MOST_CELLS = 1 << 28  # a table of 2 GiB; more is a mistake in the coding
@@ -39,6 +39,15 @@ class Counts(Statistic):
     def empty(cls, classes: int, columns: int) -> Self:
         """Summarize no rows."""
         return cls(np.zeros(columns, dtype=np.int64), None, np.zeros((classes, 0)))
+
+    def check_arrays(self) -> None:
+        """Refuse arrays that do not belong together."""
+        check_array("sizes", self.sizes, (-1,), np.int64)
+        if (self.sizes < 0).any():
+            raise MismatchError("sizes should not be negative")
+        check_array("weight", self.weight, (-1, sum(self.sizes.tolist())))
+        if self.keys is not None and [k.shape for k in self.keys] != [(size,) for size in self.sizes.tolist()]:
+            raise MismatchError("keys should be as many as the sizes say")
 
     @classmethod
     def of(cls, x: Any, codes: Codes, classes: int, weight: Array | None = None, onto: Self | None = None) -> Self:
@@ -138,11 +147,11 @@ class Counts(Statistic):
             last = [int(np.flatnonzero(u)[-1]) + 1 if u.any() else 0 for u in self.columns(used)]
             sizes = np.array(last, dtype=np.int64)
             keep = np.concatenate([np.arange(size) < end for size, end in zip(self.sizes, last, strict=True)])
-            return type(self)(sizes, None, self.weight[:, keep])
+            return type(self)(sizes, None, self.weight.compress(keep, axis=1))  # row by row in memory, as always
         parts = self.columns(used)
         keys = tuple(k[u] for k, u in zip(self.keys, parts, strict=True))
         sizes = np.array([u.sum() for u in parts], dtype=np.int64)
-        return type(self)(sizes, keys, self.weight[:, used])
+        return type(self)(sizes, keys, self.weight.compress(used, axis=1))
 
     def pooled(self) -> Self:
         """Summarize all classes as one."""

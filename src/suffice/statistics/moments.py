@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 
 from suffice import _core
 from suffice.errors import InvalidDataError, NotPartError
-from suffice.statistics.statistic import Statistic, clear_residue, replace_each, spread_rows, subtract_weights
+from suffice.statistics.statistic import (
+    Statistic,
+    check_array,
+    clear_residue,
+    replace_each,
+    spread_rows,
+    subtract_weights,
+)
 from suffice.tables import Array, Codes, refuse_at
 
 
@@ -33,6 +40,12 @@ class Moments(Statistic):
     def empty(cls, classes: int, columns: int) -> Self:
         """Summarize no rows."""
         return cls(*np.zeros((3, classes, columns)))
+
+    def check_arrays(self) -> None:
+        """Refuse arrays that do not belong together."""
+        check_array("mean", self.mean, (-1, -1))
+        check_array("weight", self.weight, self.mean.shape)
+        check_array("squares", self.squares, self.mean.shape)
 
     @classmethod
     def of(cls, x: Any, codes: Codes, classes: int, weight: Array | None = None, onto: Self | None = None) -> Self:

@@ -8,8 +8,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from suffice.errors import MismatchError
 from suffice.frames import Frame, row_hashes
-from suffice.statistics.statistic import Statistic
+from suffice.statistics.statistic import Statistic, check_array
 from suffice.tables import Array, Codes
 
 
@@ -119,6 +120,15 @@ class RowSample(Statistic):
         """Move class i to `positions[i]` of `classes`; the others are empty."""
         codes = np.asarray(positions, dtype=np.int32)[self.codes] if len(self.codes) else self.codes
         return type(self)(self.rows, self.hashes, codes, self.weight, classes, self.size)._tidy()
+
+    def check_arrays(self) -> None:
+        """Refuse arrays that do not belong together."""
+        check_array("hashes", self.hashes, (-1,), np.uint64)
+        check_array("codes", self.codes, self.hashes.shape, np.int32)
+        check_array("weight", self.weight, self.hashes.shape)
+        known = not len(self.codes) or 0 <= self.codes.min() <= self.codes.max() < self.classes
+        if self.rows.n != len(self.hashes) or not known:
+            raise MismatchError(f"rows should be {len(self.hashes)}, of {self.classes} classes")
 
     def check_fits(self, other: object) -> None:
         """Accept samples of the same kind: their columns are those of the blocks beside them."""

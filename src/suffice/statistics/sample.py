@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from suffice import _core
 from suffice.errors import InvalidOptionError, MismatchError, NotPartError
-from suffice.statistics.statistic import Statistic, subtract_weights
+from suffice.statistics.statistic import Statistic, check_array, subtract_weights
 from suffice.tables import Array, Codes, is_sparse, refuse_at
 
 
@@ -26,6 +26,15 @@ class Points:
     values: Array
     weight: Array
     start: NDArray[np.int64]
+
+    def check_arrays(self) -> None:
+        """Refuse arrays that do not belong together."""
+        check_array("values", self.values, (-1, -1))
+        check_array("weight", self.weight, self.values.shape[:1])
+        check_array("start", self.start, (-1,), np.int64)
+        ends = self.start[[0, -1]].tolist() if len(self.start) else None
+        if ends != [0, len(self.values)] or (np.diff(self.start) < 0).any():
+            raise MismatchError("start should lead from the first point to the last")
 
     def of_class(self, c: int) -> tuple[Array, Array]:
         """The points of one class, (points, width), and their weights."""
@@ -68,6 +77,14 @@ class Sample(Statistic):
     def empty(cls, classes: int, columns: int, joint: bool = False) -> Self:
         """Summarize no rows."""
         return cls(_no_points(classes, columns, joint), columns, joint)
+
+    def check_arrays(self) -> None:
+        """Refuse parts that do not belong together."""
+        widths = [self.width] if self.joint else [1] * self.width
+        if [p.values.shape[1] for p in self.parts] != widths or len({len(p.start) for p in self.parts}) > 1:
+            raise MismatchError(f"parts should be of {self.width} columns and of the same classes")
+        if not isinstance(self.joint, bool) or (self.limit is not None and not self.limit >= 1):
+            raise MismatchError(f"joint={self.joint!r} and limit={self.limit!r} are no options of a sample")
 
     @classmethod
     def of(

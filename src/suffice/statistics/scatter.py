@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from suffice import _core
 from suffice.errors import InvalidDataError, MismatchError, NotPartError
 from suffice.statistics.sample import Sample
-from suffice.statistics.statistic import Statistic, spread_rows, subtract_weights
+from suffice.statistics.statistic import Statistic, check_array, spread_rows, subtract_weights
 from suffice.tables import Array, Codes, chunks, refuse_at
 
 
@@ -61,6 +61,18 @@ class Scatter(Statistic):
         """Summarize no rows."""
         gaps = Sample.empty(classes, columns, joint=True)
         return cls(np.zeros(classes), np.zeros((classes, columns)), np.zeros((classes, columns, columns)), gaps)
+
+    def check_arrays(self) -> None:
+        """Refuse arrays that do not belong together."""
+        check_array("mean", self.mean, (-1, -1))
+        classes, columns = self.mean.shape
+        check_array("weight", self.weight, (classes,))
+        check_array("cross", self.cross, (classes, columns, columns))
+        if (self.gaps.n_classes, self.gaps.width, self.gaps.joint) != (classes, columns, True):
+            raise MismatchError(f"gaps should be whole rows of {classes} classes and {columns} columns")
+        if self.higher is not None:
+            check_array("third", self.higher.third, self.cross.shape)
+            check_array("fourth", self.higher.fourth, self.cross.shape)
 
     @classmethod
     def of(

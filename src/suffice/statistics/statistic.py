@@ -62,6 +62,10 @@ class Statistic(ABC):
         if other.n_columns != self.n_columns:
             raise MismatchError(f"Statistics of {self.n_columns} and of {other.n_columns} columns cannot be merged")
 
+    def check_arrays(self) -> None:
+        """Refuse arrays that do not belong together; for what comes from outside, as from a file."""
+        raise NotImplementedError
+
     def trimmed(self) -> Self:
         """Drop what no row with weight has shown."""
         return self
@@ -74,6 +78,14 @@ class Statistic(ABC):
     def __eq__(self, other: object) -> bool: ...
 
     __hash__ = None  # type: ignore[assignment]  # equality looks into arrays
+
+
+def check_array(name: str, array: Any, shape: tuple[int, ...], dtype: Any = np.float64) -> None:
+    """Refuse an array of another type or shape, −1 standing for any length."""
+    found = array.shape if isinstance(array, np.ndarray) and array.dtype == dtype else None
+    if found is None or len(found) != len(shape) or any(m not in (-1, n) for n, m in zip(found, shape, strict=True)):
+        what = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
+        raise MismatchError(f"{name} should be {np.dtype(dtype)} of shape {shape}, found {what}")
 
 
 def class_weight(codes: Codes, classes: int, weight: Array | None) -> Array:

@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 
 from suffice import _core
 from suffice.errors import InvalidDataError
-from suffice.statistics.statistic import Statistic, class_weight, replace_each, spread_rows, subtract_weights
+from suffice.statistics.statistic import (
+    Statistic,
+    check_array,
+    class_weight,
+    replace_each,
+    spread_rows,
+    subtract_weights,
+)
 from suffice.tables import Array, Codes, is_sparse, refuse_at
 
 
@@ -18,8 +25,8 @@ from suffice.tables import Array, Codes, is_sparse, refuse_at
 class Totals(Statistic):
     """Observed weight Σ w and total Σ w·x of each class and column.
 
-    `total` is (classes, columns). `weight` is too, or (classes, 1) where no entry is missing, so that
-    a large vocabulary carries one table and not two.
+    `total` is (classes, columns). `weight` is too, or (classes, 1) where it is the same in all columns, as
+    where no entry is missing, so that a large vocabulary carries one table and not two.
 
     >>> Totals.of(np.array([[1.0, 0.0], [2.0, np.nan]]), np.zeros(2, np.int32), 1).total
     array([[3., 0.]])
@@ -32,6 +39,18 @@ class Totals(Statistic):
     def empty(cls, classes: int, columns: int) -> Self:
         """Summarize no rows."""
         return cls(np.zeros((classes, 1)), np.zeros((classes, columns)))
+
+    def check_arrays(self) -> None:
+        """Refuse arrays that do not belong together."""
+        check_array("total", self.total, (-1, -1))
+        classes, columns = self.total.shape
+        check_array("weight", self.weight, (classes, 1 if np.shape(self.weight)[1:] == (1,) else columns))
+
+    def trimmed(self) -> Self:
+        """With one weight for all columns where it is the same in all, so that what is equal also looks alike."""
+        if self.weight.shape[1] == 1 or (self.weight != self.weight[:, :1]).any():
+            return self
+        return type(self)(self.weight[:, :1].copy(), self.total)
 
     @classmethod
     def of(
@@ -54,7 +73,7 @@ class Totals(Statistic):
         if not np.isfinite(total).all():
             column = int(np.argwhere(~np.isfinite(total))[0, 1])
             raise InvalidDataError(f"Column {column} holds values so large that their sum overflows")
-        return cls(subtract_weights(rows, gaps) if gaps.any() else rows, total)
+        return cls(subtract_weights(rows, gaps) if gaps.any() else rows, total).trimmed()
 
     @staticmethod
     def _sum_sparse(
@@ -85,11 +104,11 @@ class Totals(Statistic):
         return total, gaps
 
     def __add__(self, other: Self) -> Self:
-        return type(self)(self.weight + other.weight, self.total + other.total)
+        return type(self)(self.weight + other.weight, self.total + other.total).trimmed()
 
     def __sub__(self, other: Self) -> Self:
         weight = subtract_weights(self.weight, other.weight)
-        return type(self)(weight, subtract_weights(self.total, other.total))
+        return type(self)(weight, subtract_weights(self.total, other.total)).trimmed()
 
     def own_without(self, x: Array, codes: Codes, weight: Array) -> Self:
         """Summarize the class of each row without that row; row i's is class i, (rows, columns)."""
