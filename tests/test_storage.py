@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 import safetensors
 import safetensors.numpy
@@ -24,9 +25,23 @@ from sklearn.covariance import LedoitWolf
 from sklearn.exceptions import NotFittedError
 
 import suffice as sf
-from suffice import discriminant_analysis, errors, estimator, families, naive_bayes, priors, statistics, storage
+from suffice import (
+    classifier,
+    discriminant_analysis,
+    errors,
+    estimator,
+    families,
+    naive_bayes,
+    priors,
+    statistics,
+    storage,
+)
+from suffice.classifier import BayesClassifier
 from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from suffice.families.automatic import Automatic, AutomaticBernoulli, AutomaticCategorical
 from suffice.families.discriminant import LinearDiscriminant
+from suffice.families.product import Block, Product
+from suffice.frames import as_frame
 from suffice.naive_bayes import (
     BernoulliNB,
     CategoricalNB,
@@ -65,10 +80,22 @@ ESTIMATORS = [
     (LinearDiscriminantAnalysis(priors=[0.2, 0.3, 0.5]), REAL),
     (LinearDiscriminantAnalysis(solver="eigen", shrinkage="auto"), REAL),
     (QuadraticDiscriminantAnalysis(reg_param=0.1), GAPS),
+    (BayesClassifier(missing="informative", keep=30), GAPS),
+    (BayesClassifier({"x0": sf.Categorical(), "x2": None}, calibrate=False), NAMES),
 ]
 IDS = [f"{type(e).__name__}-{i}" for i, (e, _) in enumerate(ESTIMATORS)]
 
 CODES = RNG.integers(0, 3, 60).astype(np.int32)
+TABLE = as_frame({"number": GAPS[:, 0], "name": NAMES[:, 0], "truth": NUMBERS[:, 0] > 3})
+MIXED = Product(
+    blocks=(
+        Block(("number",), Automatic(limit=9)),
+        Block(("name",), AutomaticCategorical("auto")),
+        Block(("truth",), AutomaticBernoulli(gate=False)),
+        Block(("number",), AutomaticBernoulli(), missing=True),
+    ),
+    keep=10,
+)
 STATISTICS = [
     statistics.Moments.of(GAPS, CODES, 3, WEIGHT),
     statistics.Totals.of(NUMBERS, CODES, 3),
@@ -81,6 +108,8 @@ STATISTICS = [
     statistics.Sample.of(REAL, CODES, 3, limit=4),
     statistics.Scatter.of(REAL, CODES, 3, WEIGHT, fourth=True),
     statistics.Scatter.of(GAPS, CODES, 3),
+    statistics.RowSample.of(TABLE, CODES, 3, WEIGHT, size=20),
+    MIXED.summarize(TABLE, Y, WEIGHT).statistic,
 ]
 OPTIONS = [
     sf.Beta(0.5, np.array([1.0, 2.0, 3.0])),
@@ -109,6 +138,9 @@ OPTIONS = [
     sf.MultivariateGaussian(tied=True, share=np.array([0.1, 0.3, 0.7])),
     sf.Poisson(prior=None),
     LinearDiscriminant(prior=None, tied=True, priors=np.array([0.5, 0.5])),
+    MIXED,
+    *MIXED.blocks,
+    *(block.family for block in MIXED.blocks),
 ]
 
 
@@ -141,6 +173,8 @@ def alike(a, b) -> bool:
     """Equal, type by type and bit by bit."""
     if type(a) is not type(b):
         return False
+    if isinstance(a, pa.ChunkedArray):
+        return a.type == b.type and repr(a.to_pylist()) == repr(b.to_pylist())
     if is_dataclass(a):
         return all(alike(getattr(a, f.name), getattr(b, f.name)) for f in fields(a))
     if isinstance(a, np.ndarray) and a.dtype.kind == "O":
@@ -179,7 +213,7 @@ def test_no_statistic_prior_or_family_was_forgotten():
 
 
 def test_no_estimator_was_forgotten():
-    homes = {name: m.__name__ for m in (naive_bayes, discriminant_analysis) for name in m.__all__}
+    homes = {name: m.__name__ for m in (naive_bayes, discriminant_analysis, classifier) for name in m.__all__}
     assert homes == estimator.ESTIMATORS
     assert {type(e).__name__ for e, _ in ESTIMATORS} == set(homes)
 
@@ -718,7 +752,7 @@ def swapped(value, **changes):
 
 def test_arrays_that_do_not_belong_together_are_refused():
     moments, totals, _, numbers, names, *_ = STATISTICS
-    sample, joint, _, higher, scatter = STATISTICS[6:]
+    sample, joint, _, higher, scatter, rows, blocks = STATISTICS[6:]
     points = sample.parts[0]
     by_class = sf.ByClass(LABELS, np.ones(3), moments)
     for bad in (
@@ -727,6 +761,10 @@ def test_arrays_that_do_not_belong_together_are_refused():
         swapped(moments, squares=moments.squares.astype(np.float32)),
         swapped(totals, weight=np.ones((2, 1))),
         swapped(totals, weight=np.ones((3, 2))),
+        swapped(rows, hashes=rows.hashes[1:]),
+        swapped(rows, codes=rows.codes + 9),
+        swapped(rows, weight=rows.weight.astype(np.float32)),
+        swapped(blocks, classes=2),
         swapped(numbers, sizes=numbers.sizes + 1),
         swapped(numbers, sizes=np.array([-1, 1, 0])),
         swapped(names, keys=names.keys[:2]),

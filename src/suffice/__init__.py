@@ -67,7 +67,17 @@ _HOMES = {
     ],
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-_MODULES = ("discriminant_analysis", "errors", "families", "model", "naive_bayes", "priors", "statistics", "storage")
+_MODULES = (
+    "classifier",
+    "discriminant_analysis",
+    "errors",
+    "families",
+    "model",
+    "naive_bayes",
+    "priors",
+    "statistics",
+    "storage",
+)
 
 __all__ = sorted(_HOME_OF)
 

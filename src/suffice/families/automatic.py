@@ -7,6 +7,7 @@ better than the class prior has one distribution for all classes, so that it say
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
@@ -89,13 +90,13 @@ class Chosen(Family[Any]):
         if columns != 1:
             raise MismatchError(f"{type(self).__name__} is for one column, found {columns}")
 
+    @abstractmethod
     def candidates(self, statistic: Any) -> Iterator[Choice]:
         """The families to choose from."""
-        raise NotImplementedError
 
+    @abstractmethod
     def rows(self, statistic: Any) -> tuple[Any, Codes, Array]:
         """Rows that stand for all that were summarized: values, classes, weights."""
-        raise NotImplementedError
 
     def estimate(self, statistic: Any) -> Distribution:
         """The best candidate; that of all classes together where even the best tells nothing."""
