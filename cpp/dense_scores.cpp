@@ -22,7 +22,7 @@ SUFFICE_INLINE Vector load(const double* from) {
 }
 
 // sum[r][classes] += Σ_j x_rj coef[j] for `rows` rows, over as many classes as `First` and `Second` have lanes.
-template <class T, int rows, class First, class Second>
+template <class T, int rows, class First, class Second, bool row_major>
 SUFFICE_INLINE void add_scores(const T* x, Index row_stride, Index col_stride, Index cols, const double* coef,
                                Index stride, double* sum) {
     constexpr Index next = sizeof(First) / sizeof(double);
@@ -32,12 +32,19 @@ SUFFICE_INLINE void add_scores(const T* x, Index row_stride, Index col_stride, I
         a[r] = load<First>(sum + r * stride);
         b[r] = load<Second>(sum + r * stride + next);
     }
-    for (Index j = 0; j < cols; ++j) {
-        const First p = load<First>(coef + j * stride);
-        const Second q = load<Second>(coef + j * stride + next);
+    constexpr Index line = 64 / sizeof(T);
+    const T* row[rows];  // a pointer each: their distance is not known when this is compiled
+    for (int r = 0; r < rows; ++r) row[r] = x + r * row_stride;
+    for (Index j = 0; j < cols; ++j, coef += stride) {
+        const First p = load<First>(coef);
+        const Second q = load<Second>(coef + next);
+        const Index at = row_major ? j : j * col_stride;
+        if (row_major && j % line == 0)  // the rows after these: more streams than the hardware follows by itself
+#pragma GCC unroll 8
+            for (int r = 0; r < rows; ++r) __builtin_prefetch(row[r] + at + 2 * rows * row_stride);
 #pragma GCC unroll 8
         for (int r = 0; r < rows; ++r) {
-            const double value = x[r * row_stride + j * col_stride];
+            const double value = row_major ? double(row[r][at]) : double(x[at + r]);
             a[r] += p * value;
             b[r] += q * value;
         }
@@ -49,7 +56,7 @@ SUFFICE_INLINE void add_scores(const T* x, Index row_stride, Index col_stride, I
 }
 
 // Sixteen classes at a time, and no more lanes than the last ones need.
-template <class T, int rows>
+template <class T, int rows, bool row_major>
 SUFFICE_INLINE void add_rows(const Matrix<T>& x, Index i, Index j0, Index cols, const double* coef, Index stride,
                              Index classes, double* sum) {
     const T* at = x.data + i * x.row_stride + j0 * x.col_stride;
@@ -57,11 +64,23 @@ SUFFICE_INLINE void add_rows(const Matrix<T>& x, Index i, Index j0, Index cols, 
     for (Index c = 0; c < classes; c += 16, coef += 16, sum += 16) {
         const Index left = classes - c;
         if (left > 12)
-            add_scores<T, rows, Eight, Eight>(at, x.row_stride, x.col_stride, cols, coef, stride, sum);
+            add_scores<T, rows, Eight, Eight, row_major>(at, x.row_stride, x.col_stride, cols, coef, stride, sum);
         else if (left > 8)
-            add_scores<T, rows, Eight, Four>(at, x.row_stride, x.col_stride, cols, coef, stride, sum);
+            add_scores<T, rows, Eight, Four, row_major>(at, x.row_stride, x.col_stride, cols, coef, stride, sum);
         else
-            add_scores<T, rows, Four, Four>(at, x.row_stride, x.col_stride, cols, coef, stride, sum);
+            add_scores<T, rows, Four, Four, row_major>(at, x.row_stride, x.col_stride, cols, coef, stride, sum);
+    }
+}
+
+template <class T, bool row_major>
+SUFFICE_INLINE void add_tile(const Matrix<T>& x, Index i0, Index rows, const double* coef, Index stride, Index classes,
+                             double* sum) {
+    for (Index j0 = 0; j0 < x.cols; j0 += tile_cols) {
+        const Index cols = std::min(tile_cols, x.cols - j0);
+        Index i = 0;
+        for (; i + side <= rows; i += side)
+            add_rows<T, side, row_major>(x, i0 + i, j0, cols, coef, stride, classes, sum + i * stride);
+        for (; i < rows; ++i) add_rows<T, 1, row_major>(x, i0 + i, j0, cols, coef, stride, classes, sum + i * stride);
     }
 }
 
@@ -69,13 +88,10 @@ template <class T>
 SUFFICE_INLINE bool scores_tile(const Matrix<T>& x, Index i0, Index rows, const double* coef, Index stride,
                                 const double* intercept, Index classes, double* sum, double* out) {
     for (Index i = 0; i < rows; ++i) std::copy_n(intercept, classes, sum + i * stride);
-    for (Index j0 = 0; j0 < x.cols; j0 += tile_cols) {
-        const Index cols = std::min(tile_cols, x.cols - j0);
-        Index i = 0;
-        for (; i + side <= rows; i += side)
-            add_rows<T, side>(x, i0 + i, j0, cols, coef, stride, classes, sum + i * stride);
-        for (; i < rows; ++i) add_rows<T, 1>(x, i0 + i, j0, cols, coef, stride, classes, sum + i * stride);
-    }
+    if (x.col_stride == 1)
+        add_tile<T, true>(x, i0, rows, coef, stride, classes, sum);
+    else
+        add_tile<T, false>(x, i0, rows, coef, stride, classes, sum);
     double probe = 0;
     for (Index i = 0; i < rows; ++i)
         for (Index c = 0; c < classes; ++c) {

@@ -1332,3 +1332,13 @@ def test_nothing_is_predicted_from_nothing():
         improper.estimate(sf.Moments.empty(1, 1))
     with pytest.raises(sf.InvalidOptionError, match="every zero is true"):
         sf.Bernoulli(threshold=-1.0).summarize(scipy.sparse.csr_matrix(np.ones((1, 1))), [0])
+
+
+@pytest.mark.parametrize(
+    "family", [sf.Gaussian(prior=None), sf.Gaussian(), sf.MultivariateGaussian(prior=None)], ids=str
+)
+def test_a_column_that_nobody_has_shown_says_nothing(family):
+    x = np.array([[1.0, np.nan], [2.0, np.nan], [5.0, np.nan], [6.0, np.nan]])
+    model = sf.Model.fit(x, [0, 0, 1, 1], family)
+    rows = np.array([[1.5, 3.0], [1.5, np.nan]])
+    assert_allclose(*model.posterior(rows), rtol=1e-12)

@@ -117,8 +117,10 @@ class Gaussian(EntrywiseFamily[Moments]):
         return StudentDistribution(mean, spread, 2.0 * shape, self._whose == "shared")
 
     def _positive(self, variance: Array, moments: Moments) -> Array:
+        """At least what floating point resolves; of a column nobody has shown, any spread says as little."""
         variance = np.broadcast_to(variance, moments.mean.shape)
-        return np.maximum(variance, np.expand_dims(resolution(moments.mean), -2))
+        shown = moments.weight.any(axis=-2, keepdims=True)
+        return np.maximum(variance, np.where(shown, np.expand_dims(resolution(moments.mean), -2), 1.0))
 
     def leave_one_out(
         self, moments: Moments, fitted: Distribution, x: Any, codes: Codes, weight: Array | None
