@@ -36,7 +36,7 @@ def groups(settings: Settings) -> list[Group]:
         Group(
             lambda: Data(data.gaussian(few, 50, 10)),
             [
-                # A linear prediction is so cheap that leaving out, which is quadratic, cannot be a small multiple of it.
+                # A linear prediction is so cheap that leaving out, which is quadratic, is no small multiple of it.
                 replace(leave_one_out_case(LINEAR, left_out, settings), target=None),
                 leave_one_out_case(QUADRATIC, left_out, settings),
             ],
