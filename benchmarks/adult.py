@@ -139,7 +139,7 @@ def calibration_error(result: Result, positive: Any) -> float:
 DRAWN = {  # what to call it, line, marker, shade
     "`BayesClassifier()`": ("BayesClassifier()", "-", "o", "black"),
     "`BayesClassifier(calibrate=False)`": ("BayesClassifier(calibrate=False)", "--", "s", "0.35"),
-    "scikit-learn: GaussianNB and CategoricalNB together": ("scikit-learn: GaussianNB and CategoricalNB", ":", "^", "0.55"),
+    "scikit-learn: GaussianNB and CategoricalNB together": ("scikit-learn: two naive Bayes", ":", "^", "0.55"),
 }
 
 
