@@ -70,6 +70,7 @@ THEIRS: dict[str, Callable[..., Any]] = {
     "scikit-learn: GaussianNB, numbers only": peers.gaussian_numbers,
     "scikit-learn: GaussianNB, categories as indicators": peers.gaussian_everything,
     "scikit-learn: CategoricalNB, numbers in ten quantile bins": peers.quantile_bins,
+    "scikit-learn: the same in CalibratedClassifierCV": peers.calibrated_bins,
     "scikit-learn: GaussianNB and CategoricalNB together": peers.MixedNB,
     "scikit-learn: logistic regression, categories as indicators": peers.logistic_regression,
 }
