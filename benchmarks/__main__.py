@@ -7,11 +7,11 @@ import gc
 import sys
 import time
 
-from benchmarks import densities, discriminant_analysis, naive_bayes
+from benchmarks import classifier, densities, discriminant_analysis, naive_bayes
 from benchmarks.harness import AnswersDifferError, Case, Group, Outcome, Settings
 from benchmarks.report import describe_environment, markdown_table, setting_lines, text_table, write_json
 
-HOMES = (naive_bayes, discriminant_analysis, densities)
+HOMES = (naive_bayes, discriminant_analysis, densities, classifier)
 
 
 def main() -> int:

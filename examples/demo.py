@@ -39,6 +39,16 @@ PEOPLE = {
     "male": [(6.00, 180, 12), (5.92, 190, 11), (5.58, 170, 12), (5.92, 165, 10)],
     "female": [(5.00, 100, 6), (5.50, 150, 8), (5.42, 130, 7), (5.75, 150, 9)],
 }
+CUSTOMERS = {  # None: not known
+    "age": [25, 38, 52, 46, None, 61, 29, 44, 23, 35, 58, 31, 27, 49, 33, 55],
+    "job": [
+        *["shop", "tech", "tech", None, "shop", "law", "farm", "tech"],
+        *["farm", "shop", "law", "tech", "farm", "law", "shop", None],
+    ],
+    "member": [False, True, True, True, False, None, False, True, False, False, True, True, False, True, None, False],
+    "shoe size": [41, 44, 38, 42, 43, None, 40, 39, 42, 44, 41, 43, 38, 40, 42, 41],
+    "buys": ["no", "yes", "yes", "yes", "no", "yes", "no", "no", "no", "no", "yes", "no", "no", "yes", "no", "yes"],
+}
 
 
 def show(title: str) -> None:
@@ -50,6 +60,26 @@ def posterior(model: object, row: object) -> str:
     """Write p(y | x) of one row as text."""
     shares = model.predict_proba(row)[0]
     return ", ".join(f"p({label} | x) = {p:.4f}" for label, p in zip(model.classes_, shares, strict=True))
+
+
+def tables() -> None:
+    """Numbers, categories, truths and gaps in one table; what each column said of one row."""
+    show("BayesClassifier: any table in one line")
+    model = sf.BayesClassifier().fit(CUSTOMERS, "buys")
+    print(model.schema_)
+    row = {"age": [34], "job": ["law"], "member": [False], "shoe size": [None]}
+    print("34, law, no member:          ", posterior(model, row))
+    said = {name: values[0] for name, values in model.evidence(row, label="yes").items()}
+    for name in ("prior", *row, "calibration", "log_odds"):
+        print(f"  {name:12} {said[name]:+6.2f}  {bar(said[name])}")
+    filled = model.impute(CUSTOMERS)
+    print(f"the unknown jobs are filled:  {[filled['job'][i] for i in (3, 15)]}")
+
+
+def bar(amount: float, width: int = 12) -> str:
+    """Draw a signed amount as a bar to the left or to the right of a line."""
+    length = min(round(4 * abs(amount)), width)
+    return f"{'█' * length:>{width}}│" if amount < 0 else f"{'':{width}}│{'█' * length}"
 
 
 def categories() -> None:
@@ -152,10 +182,11 @@ def speed() -> None:
 
 if __name__ == "__main__":
     print("suffice", sf.__version__, "· one pass suffices")
+    tables()
     categories()
     words()
     measures()
     beyond()
     algebra()
     speed()
-    print("\nNext: README.md, and docs/ for the mathematics of each family.")
+    print("\nNext: README.md, docs/classifier.md for tables, docs/families.md for the mathematics of each family.")

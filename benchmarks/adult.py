@@ -1,0 +1,181 @@
+"""How good the probabilities are: BayesClassifier and scikit-learn's models on the test part of Adult.
+
+SUFFICE_DATA=… python -m benchmarks.adult [--plot FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from sklearn.metrics import brier_score_loss, log_loss
+
+from benchmarks import peers
+from benchmarks.classifier import TARGET, fit_ours, kinds, read
+
+BINS, REPEATS = 15, 5
+
+
+@dataclass(frozen=True)
+class Result:
+    """The probabilities of the second class on the test rows, and the time it took to learn and to answer."""
+
+    name: str
+    p: Any
+    fit_seconds: float
+    predict_seconds: float
+
+
+def main() -> int:
+    """Print the table; draw the diagram where one is asked for."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.adult", description=__doc__.partition("\n")[0])
+    parser.add_argument("--plot", metavar="FILE", help="also draw a reliability diagram, as SVG, PNG or PDF")
+    options = parser.parse_args()
+    folder = os.environ.get("SUFFICE_DATA")
+    if not folder:
+        print("SUFFICE_DATA must say where adult-train.parquet and adult-test.parquet are", file=sys.stderr)
+        return 2
+    train, test = read("train", folder), read("test", folder)
+    positive = test[TARGET].to_numpy() == max(test[TARGET].unique().to_pylist())
+    results = [ours(name, options, train, test) for name, options in OURS.items()]
+    results += [theirs(name, make, train, test) for name, make in THEIRS.items()]
+    print("| model | accuracy | log-loss | Brier score | calibration error | fit (ms) | predict (ms) |")
+    print("|:--|--:|--:|--:|--:|--:|--:|")
+    for result in results:
+        print(line(result, positive))
+    if options.plot:
+        draw([result for result in results if result.name in DRAWN], positive, options.plot)
+    return 0
+
+
+# ------------------------------------------------------------------------------------------ the models
+
+OURS: dict[str, dict[str, Any]] = {
+    "`BayesClassifier()`": {},
+    "`BayesClassifier(calibrate=False)`": {"calibrate": False},
+    '`BayesClassifier(calibrate="classes")`': {"calibrate": "classes"},
+    '`BayesClassifier(smoothing="auto")`': {"smoothing": "auto"},
+    '`BayesClassifier(missing="informative")`': {"missing": "informative"},
+}
+THEIRS: dict[str, Callable[..., Any]] = {
+    "scikit-learn: GaussianNB, numbers only": peers.gaussian_numbers,
+    "scikit-learn: GaussianNB, categories as indicators": peers.gaussian_everything,
+    "scikit-learn: CategoricalNB, numbers in ten quantile bins": peers.quantile_bins,
+    "scikit-learn: the same in CalibratedClassifierCV": peers.calibrated_bins,
+    "scikit-learn: GaussianNB and CategoricalNB together": peers.MixedNB,
+    "scikit-learn: logistic regression, categories as indicators": peers.logistic_regression,
+}
+
+
+def ours(name: str, options: dict[str, Any], train: pa.Table, test: pa.Table) -> Result:
+    """Fit and ask ours, straight from Arrow."""
+    rows = test.drop_columns([TARGET])
+    model, fitting = timed(lambda: fit_ours(train, **options))
+    p, asking = timed(lambda: model.predict_proba(rows))
+    return Result(name, p[:, 1], fitting, asking)
+
+
+def theirs(name: str, make: Callable[..., Any], train: pa.Table, test: pa.Table) -> Result:
+    """Fit and ask a model of scikit-learn, from Arrow by way of pandas."""
+    rows = test.drop_columns([TARGET])
+
+    def fit() -> Any:
+        frame = train.to_pandas()
+        return make(*kinds(train)).fit(frame, frame[TARGET])
+
+    with warnings.catch_warnings():  # nine of ten quantiles of capital_gain are 0
+        warnings.filterwarnings("ignore", message="Bins whose width are too small")
+        model, fitting = timed(fit)
+    p, asking = timed(lambda: model.predict_proba(rows.to_pandas()))
+    return Result(name, p[:, 1], fitting, asking)
+
+
+def timed(call: Callable[[], Any]) -> tuple[Any, float]:
+    """Return the answer, and the median time of a few calls."""
+    seconds = []
+    for _ in range(REPEATS):
+        begun = time.perf_counter()
+        answer = call()
+        seconds.append(time.perf_counter() - begun)
+    return answer, median(seconds)
+
+
+# ------------------------------------------------------------------------------------------ how good they are
+
+
+def line(result: Result, positive: Any) -> str:
+    """Write a row of the table."""
+    accuracy = np.mean((result.p > 0.5) == positive)
+    numbers = [log_loss(positive, result.p), brier_score_loss(positive, result.p), calibration_error(result, positive)]
+    cells = [f"{accuracy:.4f}", *(f"{number:.3f}" for number in numbers)]
+    cells += [f"{1e3 * seconds:.0f}" for seconds in (result.fit_seconds, result.predict_seconds)]
+    return f"| {result.name} | " + " | ".join(cells) + " |"
+
+
+def reliability(result: Result, positive: Any) -> tuple[Any, Any, Any]:
+    """The share of rows, the mean probability and the share of positives in each of 15 bins of equal width."""
+    place = np.minimum((result.p * BINS).astype(int), BINS - 1)
+    rows = np.bincount(place, minlength=BINS)
+    said, true = (np.bincount(place, v, minlength=BINS) / np.maximum(rows, 1) for v in (result.p, positive))
+    return rows / len(place), said, true
+
+
+def calibration_error(result: Result, positive: Any) -> float:
+    """The mean over rows of |share of positives − mean probability| in the row's bin."""
+    share, said, true = reliability(result, positive)
+    return float(share @ np.abs(true - said))
+
+
+# ------------------------------------------------------------------------------------------ the diagram
+
+DRAWN = {  # what to call it, line, marker, shade
+    "`BayesClassifier()`": ("BayesClassifier()", "-", "o", "black"),
+    "`BayesClassifier(calibrate=False)`": ("BayesClassifier(calibrate=False)", "--", "s", "0.35"),
+    "scikit-learn: GaussianNB and CategoricalNB together": ("scikit-learn: two naive Bayes", ":", "^", "0.55"),
+}
+
+
+def draw(results: list[Result], positive: Any, file: str) -> None:
+    """Draw the share of positives over what was said, and below it how often each was said."""
+    import matplotlib as mpl
+    import matplotlib.pyplot as plt
+
+    mpl.rcParams.update({"font.size": 9, "svg.hashsalt": "suffice"})
+    figure, (above, below) = plt.subplots(2, 1, figsize=(5, 6), sharex=True, height_ratios=(3, 1), layout="constrained")
+    edges = np.linspace(0, 1, BINS + 1)
+    for result in results:
+        name, style, marker, shade = DRAWN[result.name]
+        share, said, true = reliability(result, positive)
+        above.plot(said, true, style, marker=marker, color=shade, markersize=4.5, linewidth=1.4, label=name)
+        below.stairs(share, edges, color=shade, linestyle=style, linewidth=1.4, baseline=None)
+    above.plot([0, 1], [0, 1], color="0.75", linewidth=0.9, zorder=0, label="as often as said")
+    above.set(ylabel="share that earns more than 50K", ylim=(-0.02, 1.02))
+    above.legend(frameon=False, loc="upper left")
+    below.set(xlabel="probability given to earning more than 50K", xlim=(-0.02, 1.02))
+    below.set(
+        ylabel="share of the rows",
+        yscale="log",
+        ylim=(0.004, 1),
+        yticks=[0.01, 0.1, 1],
+        yticklabels=["1 %", "10 %", "all"],
+    )
+    for axes in (above, below):
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(color="0.93", linewidth=0.6)
+        axes.set_axisbelow(True)
+    plain = {"Date": None, "Creator": None} if file.endswith(".svg") else None  # the same bytes every time
+    figure.savefig(file, metadata=plain, dpi=130)
+    plt.close(figure)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
