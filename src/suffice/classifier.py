@@ -187,22 +187,35 @@ class BayesClassifier(GenerativeClassifier):
         self._learn(seen, learned.family, declared, learned.dtype)
         return self
 
+    def __add__(self, other: Any) -> Self:
+        """Merge two fitted classifiers into one that has seen the rows of both."""
+        if isinstance(other, BayesClassifier):
+            self._get_learned().family.check_same(other._get_learned().family)
+        merged = super().__add__(other)
+        if merged is not NotImplemented and merged is not self:
+            whole = self._schema.whole & other._schema.whole
+            merged._schema = replace(self._schema, left_out=other._schema.left_out | self._schema.left_out, whole=whole)
+            merged._prototype = self._like()
+        return merged
+
+    __radd__ = __add__
+
     def _split(self, X: Any, y: Any, weight: Any) -> tuple[Any, Any, Any]:
         """Take labels and weights that are columns out of the table."""
         if not isinstance(y, str) and not isinstance(weight, str):
             return X, y, weight
         rows = as_frame(X)
-        names = [str(getattr(value, "name", "")) for value in (y, weight)]
+        taken = {value for value in (y, weight) if isinstance(value, str)}
         if isinstance(y, str):
             if not len(rows.columns) or y not in rows.columns:
                 raise InvalidDataError(f"There is no column {y!r} to learn: the columns are {rows.names}")
             column = rows.column(y)
             if len(column) and frames.kind(column) == "empty":
                 raise InvalidDataError(f"The target column {y!r} holds no label at all")
-            names[0], y = y, frames.labels(column, y)
+            y = frames.labels(column, y)
         if isinstance(weight, str):
-            names[1], weight = weight, frames.weights(rows.column(weight), weight)
-        kept = [name for name in rows.names if name not in names]
+            weight = frames.weights(rows.column(weight), weight)
+        kept = [name for name in rows.names if name not in taken]
         return _Source(rows.select(kept), X), y, weight
 
     def _family(self) -> Product:
@@ -561,6 +574,8 @@ class BayesClassifier(GenerativeClassifier):
         C : ndarray of shape (n_samples, n_classes)
             Log-probabilities, classes in the order of `classes_`; −inf for a class that only its own fold has.
         """
+        if not isinstance(folds, Integral) or folds < 2:
+            raise InvalidOptionError(f"folds must be a whole number of at least 2, found {folds!r}")
         learned = self._get_learned()
         rows, labels, weight = self._split(X, y, sample_weight)
         rows, labels = self._check_X_y(rows, labels, reset=False)
@@ -597,6 +612,10 @@ class BayesClassifier(GenerativeClassifier):
     def schema_(self) -> Table:
         """What each column is taken to be, and how much it tells."""
         return describe(self._distribution(), getattr(self, "_schema", None))
+
+    def tables(self) -> list[Table]:
+        """Return the class prior and the parameters of every block as tables for people; print them to read them."""
+        return self._get_learned().model.tables()  # blocks know the names of their columns
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

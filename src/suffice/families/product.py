@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from suffice import frames
-from suffice.errors import InvalidDataError
+from suffice.errors import InvalidDataError, MismatchError
 from suffice.families.family import Distribution, Family, Table
 from suffice.frames import Frame
 from suffice.statistics import Batch, Blocks, RowSample
@@ -77,6 +77,18 @@ class Product(Family[Blocks]):
 
     def check_width(self, columns: int) -> None:
         """Accept what was read."""
+
+    def check_same(self, other: Product) -> None:
+        """Refuse a product that reads a column in another way, naming the first such column."""
+        for name in dict.fromkeys([*self.names, *other.names]):
+            mine, theirs = self._use_of(name), other._use_of(name)
+            if mine != theirs:
+                raise MismatchError(f"Cannot merge: column {name!r} is {mine} here and {theirs} there")
+
+    def _use_of(self, name: str) -> str:
+        """What a column is read as, in words."""
+        found = [block for block in self.blocks if name in block.names]
+        return " and ".join(f"{block.title!r} by {block.family!r}" for block in found) or "left out"
 
     def read(self, x: Any) -> Batch:
         """Read a table block by block; the table itself comes last."""
