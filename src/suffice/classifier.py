@@ -20,7 +20,7 @@ from suffice.families import Table
 from suffice.families.automatic import ChosenDistribution
 from suffice.families.product import Product, ProductDistribution
 from suffice.frames import Frame, as_frame
-from suffice.model import Model, leave_one_out
+from suffice.model import Model, leave_one_out_parts
 from suffice.priors import ClassPrior, Dirichlet
 from suffice.questions import Evidence, impute, rank_features
 from suffice.schema import Schema, infer
@@ -319,10 +319,14 @@ class BayesClassifier(GenerativeClassifier):
         unit = np.minimum(kept.weight, 1.0)
         rows = learned.family.read(kept.rows)
         labels = learned.statistics.labels[kept.codes]
-        joint = leave_one_out(learned.statistics, learned.family, learned.prior, rows, labels, unit, learned.model)
-        log_prior = np.repeat(learned.model.log_prior[None], len(joint), axis=0)
+        evidence, log_prior = leave_one_out_parts(
+            learned.statistics, learned.family, learned.prior, rows, labels, unit, learned.model
+        )
+        # A row that is all there is of its class says nothing of how well the class is known.
+        others = learned.statistics.weight[kept.codes] > unit * (1 + 1e-9)
+        some = np.flatnonzero(others & np.isfinite(log_prior[np.arange(len(unit)), kept.codes]))
         form: Literal["exponent", "classes"] = "classes" if self.calibrate == "classes" else "exponent"
-        return Calibration.fit(joint - log_prior, log_prior, kept.codes, kept.weight, form)
+        return Calibration.fit(evidence[some], log_prior[some], kept.codes[some], kept.weight[some], form)
 
     def predict_log_proba(self, X: Any) -> Array:
         """Return log p(y | x) for each row and class, calibrated unless that was declined.
@@ -397,13 +401,12 @@ class BayesClassifier(GenerativeClassifier):
         learned = self._get_learned()
         rows, labels, weight = self._split(X, y, sample_weight)
         rows, labels = self._check_X_y(rows, labels, reset=False)
-        joint = leave_one_out(
+        evidence, log_prior = leave_one_out_parts(
             learned.statistics, learned.family, learned.prior, learned.family.read(rows), labels, weight, learned.model
         )
         if not self.calibrate:
-            return learned.model.normalize(joint, np.zeros(joint.shape[1]), as_log=True)
-        prior = learned.model.log_prior
-        return self.calibration_.log_posterior(joint - prior, prior)
+            return learned.model.normalize(evidence + log_prior, np.zeros(evidence.shape[1]), as_log=True)
+        return self.calibration_.log_posterior(evidence, log_prior)
 
     def score_samples(self, X: Any) -> Array:
         """Return log p(x) = log Σ_y p(x, y) of each row: how usual it is.
@@ -530,7 +533,8 @@ class BayesClassifier(GenerativeClassifier):
         X : table
             Rows with gaps.
         how : {'mean', 'mode', 'sample'}, default='mean'
-            Numbers by their conditional mean and categories by their mode; all by the mode; or by a random draw.
+            Numbers by their conditional mean, categories and truths by the most probable one; with 'mode' numbers by
+            what is usual in the most probable class; or all by a random draw.
         random_state : int or numpy.random.Generator, default=None
             Makes the draws repeatable.
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from suffice import frames
-from suffice.errors import InvalidDataError, MismatchError
+from suffice.errors import InvalidDataError, MismatchError, naming
 from suffice.families.family import Distribution, Family, Table
 from suffice.frames import Frame
 from suffice.statistics import Batch, Blocks, RowSample
@@ -31,6 +31,10 @@ class Block:
 
     def read(self, frame: Frame) -> Any:
         """The columns as the family reads them."""
+        with naming(self.names):
+            return self._read(frame)
+
+    def _read(self, frame: Frame) -> Any:
         columns = [frame.column(name) for name in self.names]
         if self.missing:
             gaps = [np.asarray(column.is_null(nan_is_null=True)) for column in columns]
@@ -73,7 +77,8 @@ class Product(Family[Blocks]):
     def reading(self) -> dict[str, Any]:
         """How each block, and the sample of rows, read."""
         readers = [(block.family.kind, block.family.reading) for block in self.blocks]
-        return {"readers": (*readers, (RowSample, {"size": self.keep}))}
+        names = (*(block.names for block in self.blocks), ())
+        return {"readers": (*readers, (RowSample, {"size": self.keep})), "names": names}
 
     def check_width(self, columns: int) -> None:
         """Accept what was read."""
@@ -99,7 +104,10 @@ class Product(Family[Blocks]):
 
     def prepared(self, x: Batch) -> Batch:
         """What the statistic of each block sees."""
-        seen = (block.family.prepared(part) for block, part in zip(self.blocks, x.parts, strict=False))
+        seen = []
+        for block, part in zip(self.blocks, x.parts, strict=False):
+            with naming(block.names):
+                seen.append(block.family.prepared(part))
         return Batch((*seen, x.parts[-1]), x.n)
 
     def estimate(self, statistic: Blocks) -> ProductDistribution:
@@ -144,9 +152,10 @@ class ProductDistribution(Distribution):
     def each(self, x: Batch, relative: bool = True) -> list[Array]:
         """What each block says of every row under every class, (rows, classes) each."""
         out = []
-        for distribution, part in zip(self.parts, x.parts, strict=False):
-            rows = distribution.read(part)
-            out.append(distribution.relative_log_density(rows) if relative else distribution.log_density(rows))
+        for block, distribution, part in zip(self.family.blocks, self.parts, x.parts, strict=False):
+            with naming(block.names):
+                rows = distribution.read(part)
+                out.append(distribution.relative_log_density(rows) if relative else distribution.log_density(rows))
         return out
 
     def log_density(self, x: Batch) -> Array:
