@@ -158,7 +158,7 @@ def test_each_block_is_what_its_statistic_would_be_alone():
     weight = np.random.default_rng(0).random(20)
     found = blocks(rows, codes, weight)
     assert found.parts == tuple(
-        kind.of(part, codes, 3, weight, **how) for part, (kind, how) in zip(rows.parts, READERS)
+        kind.of(part, codes, 3, weight, **how) for part, (kind, how) in zip(rows.parts, READERS, strict=True)
     )
     assert found.scale(2.0).parts == tuple(part.scale(2.0) for part in found.parts)
     order = np.array([2, 0])
