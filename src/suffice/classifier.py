@@ -189,7 +189,8 @@ class BayesClassifier(GenerativeClassifier):
 
     def __add__(self, other: Any) -> Self:
         """Merge two fitted classifiers into one that has seen the rows of both."""
-        if isinstance(other, BayesClassifier):
+        names = [getattr(model, "feature_names_in_", None) for model in (self, other)]
+        if isinstance(other, BayesClassifier) and np.array_equal(*names):
             self._get_learned().family.check_same(other._get_learned().family)
         merged = super().__add__(other)
         if merged is not NotImplemented and merged is not self:
@@ -654,9 +655,9 @@ def _is_array(X: Any) -> bool:
     if isinstance(X, (list, tuple)):
         return not len(X) or not hasattr(X[0], "keys")
     return (
-        not hasattr(X, "columns")
+        (isinstance(X, np.ndarray) or (hasattr(X, "__array__") and not hasattr(X, "__arrow_c_stream__")))
+        and not hasattr(X, "columns")
         and getattr(getattr(X, "dtype", None), "names", None) is None
-        and (isinstance(X, np.ndarray) or (hasattr(X, "__array__") and not hasattr(X, "__arrow_c_stream__")))
     )
 
 

@@ -213,10 +213,12 @@ def _values(model: Model) -> Iterator[tuple[str, Array]]:
 
 
 def _columns(model: Model) -> Iterator[tuple[str, float]]:
-    """Each column that chose its family, and the bits it tells of the class by itself."""
+    """Each column of numbers that chose its family, and the bits it tells of the class by itself."""
     found = product(model)
     for block, part in zip(found.family.blocks, found.parts, strict=True):
-        if isinstance(part, ChosenDistribution) and categories_of(part) is None:
+        if not isinstance(part, ChosenDistribution) or isinstance(part.fitted, BernoulliDistribution):
+            continue
+        if categories_of(part) is None:
             yield block.title, max(part.score - part.chance, 0.0) / np.log(2.0)
 
 
