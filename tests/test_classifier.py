@@ -505,10 +505,10 @@ def test_merging_names_the_first_column_that_differs():
     frame = simple()
     clf = BayesClassifier().fit(frame, "y")
     other = BayesClassifier().fit(frame.assign(cat=np.arange(200.0) % 7), "y")
-    with pytest.raises(sf.MismatchError, match="column 'cat' is .*Categorical.* here and .*Automatic.* there"):
+    with pytest.raises(sf.MismatchError, match=r"column 'cat' is .*Categorical.* here and .*Automatic.* there"):
         _ = clf + other
     named = BayesClassifier().fit(frame.assign(cat=[f"id {i}" for i in range(200)]), "y")
-    with pytest.raises(sf.MismatchError, match="column 'cat' is .* here and left out there"):
+    with pytest.raises(sf.MismatchError, match=r"column 'cat' is .* here and left out there"):
         _ = clf + named
     with pytest.raises(sf.MismatchError, match="column 'num' is"):
         _ = clf + BayesClassifier({"num": sf.Gaussian()}).fit(frame, "y")
@@ -817,9 +817,9 @@ def test_other_tables_than_in_training_are_refused():
     clf = BayesClassifier().fit(frame, "y")
     with pytest.raises(sf.MismatchError, match=r"None of the columns .* it had \['num', 'cat', 'flag', 'count'\]"):
         clf.predict({"other": [1]})
-    with pytest.raises(sf.InvalidDataError, match="Column 'num' has the Arrow type .*string.*numbers"):
+    with pytest.raises(sf.InvalidDataError, match=r"Column 'num' has the Arrow type .*string.*numbers"):
         clf.predict(frame.assign(num="tall"))
-    with pytest.raises(sf.MismatchError, match="Column 'cat': .*strings in training and are numbers here"):
+    with pytest.raises(sf.MismatchError, match=r"Column 'cat': .*strings in training and are numbers here"):
         clf.predict(frame.assign(cat=3))
     with pytest.raises(ValueError, match="features"):
         BayesClassifier().fit(np.eye(4), [0, 1, 0, 1]).predict(np.eye(3))
@@ -847,7 +847,7 @@ def test_a_failed_call_leaves_the_classifier_as_it_was():
         lambda: clf.forget(bad, "y"),
         lambda: clf.drop_class("z"),
     ):
-        with pytest.raises(ValueError, match="."):
+        with pytest.raises(ValueError, match=r"."):
             attempt()
         assert_array_equal(clf.predict_proba(frame), before)
         assert str(clf.schema_) == schema

@@ -189,9 +189,9 @@ class BayesClassifier(GenerativeClassifier):
 
     def __add__(self, other: Any) -> Self:
         """Merge two fitted classifiers into one that has seen the rows of both."""
-        names = [getattr(model, "feature_names_in_", None) for model in (self, other)]
-        if isinstance(other, BayesClassifier) and np.array_equal(*names):
-            self._get_learned().family.check_same(other._get_learned().family)
+        mine, theirs = (list(getattr(model, "feature_names_in_", ())) for model in (self, other))
+        if isinstance(other, BayesClassifier) and mine == theirs:
+            self._product().check_same(other._product())
         merged = super().__add__(other)
         if merged is not NotImplemented and merged is not self:
             whole = self._schema.whole & other._schema.whole
@@ -221,6 +221,10 @@ class BayesClassifier(GenerativeClassifier):
 
     def _family(self) -> Product:
         return Product(blocks=self._schema.blocks, keep=self.keep)
+
+    def _product(self) -> Product:
+        """The family of what was learned."""
+        return self._get_learned().family  # type: ignore[return-value]
 
     def _class_prior(self) -> ClassPrior:
         if isinstance(self.prior, ClassPrior):
