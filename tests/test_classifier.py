@@ -1,7 +1,9 @@
 """The classifier for tables: columns of any kind in one model, and the questions that can be asked of it."""
 
+import gc
 import pickle
 import warnings
+import weakref
 
 import duckdb
 import numpy as np
@@ -739,6 +741,48 @@ def test_a_pickled_classifier_answers_and_learns_as_before():
     again.partial_fit(frame[150:], "y")
     assert_allclose(again.predict_proba(frame), BayesClassifier().fit(frame, "y").predict_proba(frame), rtol=1e-9)
     assert len(again.sample(3, random_state=0)[1]) == 3
+
+
+def test_the_score_is_the_share_of_labels_predicted_named_or_given():
+    frame = simple()
+    clf = BayesClassifier().fit(frame, "y")
+    right = clf.predict(frame) == frame["y"]
+    assert clf.score(frame, "y") == clf.score(frame.drop(columns="y"), frame["y"]) == right.mean()
+    weight = np.arange(200.0)
+    assert_allclose(clf.score(frame.assign(w=weight), "y", sample_weight="w"), np.average(right, weights=weight))
+
+
+def test_the_training_table_is_not_kept_alive():
+    frame = simple()
+    watched = weakref.ref(frame)
+    clf = BayesClassifier().fit(frame, "y")
+    del frame
+    gc.collect()
+    assert watched() is None
+    assert isinstance(clf.sample(3, random_state=0)[0], pd.DataFrame)
+
+
+def test_values_may_be_compressed_to_a_limit():
+    frame = simple(600)
+    small, whole = BayesClassifier(limit=60).fit(frame, "y"), BayesClassifier().fit(frame, "y")
+    assert_allclose(small.predict_proba(frame), whole.predict_proba(frame), atol=0.1)
+    with pytest.raises(sf.NotPartError, match="compressed"):
+        small.forget(frame[:10], "y")
+
+
+def test_columns_may_be_called_like_parts_of_the_evidence():
+    frame = simple().rename(columns={"num": "prior", "cat": "label"})
+    found = BayesClassifier().fit(frame, "y").evidence(frame)
+    assert {"prior (column)", "label (column)"} <= set(found.columns)
+    parts = found.drop(columns=["label", "against", "log_odds"]).sum(axis=1)
+    assert_allclose(parts, found["log_odds"], rtol=1e-12, atol=1e-12)
+
+
+def test_a_class_named_in_advance_can_be_renamed():
+    frame = simple()
+    clf = BayesClassifier().partial_fit(frame, "y", classes=["p", "q", "r"])
+    assert clf.rename_class("r", "s").classes_.tolist() == ["p", "q", "s"]
+    assert clf.rename_class("s", "q").classes_.tolist() == ["p", "q"]
 
 
 # ------------------------------------------------------------------------------------------------- bad input

@@ -14,7 +14,7 @@ from sklearn.utils.validation import validate_data
 
 from suffice import frames
 from suffice.calibration import Calibration
-from suffice.errors import InvalidDataError, InvalidOptionError, MismatchError, MissingColumnWarning
+from suffice.errors import InvalidDataError, InvalidOptionError, MismatchError, MissingColumnWarning, NotPartError
 from suffice.estimator import GenerativeClassifier
 from suffice.families import Table
 from suffice.families.automatic import ChosenDistribution
@@ -175,12 +175,13 @@ class BayesClassifier(GenerativeClassifier):
     def rename_class(self, old: Any, new: Any) -> Self:
         """Call a class something else; if the new name is a class already, the two become one."""
         learned = self._get_learned()
-        if old not in learned.seen.labels.tolist():
-            raise MismatchError(f"No class {old!r}: the classes are {learned.seen.labels.tolist()}")
-        own = learned.seen.take(np.flatnonzero(learned.seen.labels == old))
-        rest = learned.seen.take(np.flatnonzero(learned.seen.labels != old))
-        renamed = replace(own, labels=np.array([new]))
-        seen = rest + renamed if len(rest.labels) else renamed
+        if old not in self.classes_.tolist():
+            raise MismatchError(f"No class {old!r}: the classes are {self.classes_.tolist()}")
+        seen = learned.seen
+        if old in seen.labels.tolist():
+            rest = seen.take(np.flatnonzero(seen.labels != old))
+            renamed = replace(seen.take(np.flatnonzero(seen.labels == old)), labels=np.array([new]))
+            seen = rest + renamed if len(rest.labels) else renamed
         declared = None
         if learned.declared is not None:
             declared = np.unique(np.array([new if label == old else label for label in learned.declared.tolist()]))
@@ -249,7 +250,7 @@ class BayesClassifier(GenerativeClassifier):
                 self.missing,
                 self.limit,
             )
-            self._prototype = source
+            self._prototype = frames.example(source)
             return frame
         return self._aligned(frame)
 
@@ -324,9 +325,13 @@ class BayesClassifier(GenerativeClassifier):
         unit = np.minimum(kept.weight, 1.0)
         rows = learned.family.read(kept.rows)
         labels = learned.statistics.labels[kept.codes]
-        evidence, log_prior = leave_one_out_parts(
-            learned.statistics, learned.family, learned.prior, rows, labels, unit, learned.model
-        )
+        try:
+            evidence, log_prior = leave_one_out_parts(
+                learned.statistics, learned.family, learned.prior, rows, labels, unit, learned.model
+            )
+        except NotPartError:  # values were compressed to a limit: rows can no longer be left out
+            evidence = learned.model.relative_log_conditional(rows)
+            log_prior = np.repeat(learned.model.log_prior[None], len(evidence), axis=0)
         # A row that is all there is of its class says nothing of how well the class is known.
         others = learned.statistics.weight[kept.codes] > unit * (1 + 1e-9)
         some = np.flatnonzero(others & np.isfinite(log_prior[np.arange(len(unit)), kept.codes]))
@@ -412,6 +417,25 @@ class BayesClassifier(GenerativeClassifier):
         if not self.calibrate:
             return learned.model.normalize(evidence + log_prior, np.zeros(evidence.shape[1]), as_log=True)
         return self.calibration_.log_posterior(evidence, log_prior)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the share of rows whose label is predicted.
+
+        Parameters
+        ----------
+        X : table
+            Rows.
+        y : str or array-like of shape (n_samples,)
+            The name of the column that holds their labels, or the labels.
+        sample_weight : str or array-like of shape (n_samples,), default=None
+            The name of a column of weights, or the weights.
+
+        Returns
+        -------
+        score : float
+            Mean accuracy.
+        """
+        return float(super().score(*self._split(X, y, sample_weight)))
 
     def score_samples(self, X: Any) -> Array:
         """Return log p(x) = log Σ_y p(x, y) of each row: how usual it is.

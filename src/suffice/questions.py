@@ -83,8 +83,9 @@ class Evidence:
     def columns(self) -> dict[str, Any]:
         """As columns of a table."""
         out: dict[str, Any] = {"label": self.label, "against": self.against, "prior": self.prior}
-        out.update(zip(self.titles, self.blocks.T, strict=True))
-        return out | {"calibration": self.calibration, "log_odds": self.log_odds}
+        rest = {"calibration": self.calibration, "log_odds": self.log_odds}
+        titles = [f"{title} (column)" if title in out or title in rest else title for title in self.titles]
+        return out | dict(zip(titles, self.blocks.T, strict=True)) | rest
 
 
 def _odds(a: Array, b: Array) -> Array:
