@@ -3,6 +3,7 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from suffice.classifier import BayesClassifier
 from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from suffice.naive_bayes import (
     BernoulliNB,
@@ -27,6 +28,7 @@ ESTIMATORS = [
     LinearDiscriminantAnalysis(),
     LinearDiscriminantAnalysis(solver="eigen", shrinkage=0.1),
     QuadraticDiscriminantAnalysis(reg_param=0.1),
+    BayesClassifier(),
 ]
 
 

@@ -19,6 +19,8 @@ import numpy as np
 
 from suffice.tables import Array, Codes
 
+LEAST = np.log(1e-12)  # a class that has no prior probability still has a gradient
+BEYOND = 1e9  # evidence against a class that counts as excluding it
 STRENGTH = 1.0  # of the penalty that keeps slopes and biases of classes near the common ones, in rows
 
 
@@ -50,34 +52,47 @@ class Calibration:
         classes = evidence.shape[1]
         if classes < 2 or not len(codes):
             return cls.none(classes)
-        evidence = _bounded(evidence)
-        log_prior = np.maximum(log_prior, np.log(1e-12))
-        # In units of its own spread, so that huge evidence is no harder to search than small.
-        unit = float(np.sqrt(np.average(evidence.var(axis=1), weights=weight))) or 1.0
-        scaled = evidence / unit
+        # No exponent makes a row possible that its own class excludes: those are left to the mixture.
+        some = np.flatnonzero(np.isfinite(evidence[np.arange(len(codes)), codes]))
+        slope, bias = np.ones(classes), np.zeros(classes)
+        if len(some):
+            likely, prior, own, w = (
+                _bounded(evidence[some]),
+                np.maximum(log_prior[some], LEAST),
+                codes[some],
+                weight[some],
+            )
+            # In units of its own spread, so that huge evidence is no harder to search than small.
+            unit = _spread(likely, w)
+            scaled = likely / unit
 
-        def loss(exponent: float) -> float:
-            return _loss(log_prior + np.exp(exponent) * scaled, codes, weight)
+            def loss(exponent: float) -> float:
+                return _loss(prior + np.exp(exponent) * scaled, own, w)
 
-        found = minimize_scalar(loss, bounds=(np.log(unit) - 12.0, np.log(unit) + 2.0), method="bounded")
-        slope, bias = np.full(classes, np.exp(found.x) / unit), np.zeros(classes)
-        if form == "classes":
-            slope, bias = _by_class(slope, scaled, unit, log_prior, codes, weight)
-        tempered = _softmax(log_prior + slope * evidence + bias)
+            bounds = (min(np.log(unit), 0.0) - 12.0, np.log(unit) + 2.0)
+            found = minimize_scalar(loss, bounds=bounds, method="bounded")
+            slope = np.full(classes, np.exp(found.x) / unit)
+            if form == "classes":
+                slope, bias = _by_class(slope, scaled, unit, prior, own, w)
+        tempered = np.exp(cls(slope, bias, 0.0).log_posterior(evidence, log_prior))
         return cls(slope, bias, _mixture(tempered, np.exp(log_prior), codes, weight))
 
     def log_posterior(self, evidence: Array, log_prior: Array) -> Array:
-        """Log p(y | x) of rows whose evidence is (rows, classes); classes that are impossible remain so."""
+        """Log p(y | x) of rows whose evidence is (rows, classes); classes that are impossible remain so.
+
+        `log_prior` is (classes,), or (rows, classes) where each row has its own.
+        """
+        log_prior = np.broadcast_to(log_prior, evidence.shape)
         impossible = np.isneginf(evidence)
         scores = log_prior + self.slope * _bounded(evidence) + self.bias
         scores[impossible] = -np.inf
         lost = np.isneginf(scores).all(axis=1)
-        scores[lost] = log_prior
+        scores[lost] = log_prior[lost]
         top = scores.max(axis=1, keepdims=True)
         out = scores - top - np.log(np.exp(scores - top).sum(axis=1, keepdims=True))
         if self.mixed:
             with np.errstate(divide="ignore"):
-                share = np.log(self.mixed) + log_prior - np.log(np.exp(log_prior).sum())
+                share = np.log(self.mixed) + log_prior - np.log(np.exp(log_prior).sum(axis=1, keepdims=True))
             out = np.logaddexp(np.log1p(-self.mixed) + out, share)
         return np.asarray(out)
 
@@ -85,7 +100,15 @@ class Calibration:
 def _bounded(evidence: Array) -> Array:
     """Evidence less that for the best class of each row, none of it beyond what a float can be raised to."""
     top = evidence.max(axis=1, keepdims=True)
-    return np.maximum(evidence - np.where(np.isfinite(top), top, 0.0), -1e9)
+    return np.maximum(evidence - np.where(np.isfinite(top), top, 0.0), -BEYOND)
+
+
+def _spread(evidence: Array, weight: Array) -> float:
+    """How far the evidence of a row's classes lies apart, typically; classes that are excluded aside."""
+    there = evidence > -BEYOND
+    mean = evidence.mean(axis=1, where=there, keepdims=True)
+    squares = np.where(there, evidence - mean, 0.0) ** 2
+    return float(np.sqrt(weight @ squares.mean(axis=1) / weight.sum())) or 1.0
 
 
 def _softmax(scores: Array) -> Array:

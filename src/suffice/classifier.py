@@ -14,13 +14,13 @@ from sklearn.utils.validation import validate_data
 
 from suffice import frames
 from suffice.calibration import Calibration
-from suffice.errors import InvalidDataError, InvalidOptionError, MismatchError, MissingColumnWarning
+from suffice.errors import InvalidDataError, InvalidOptionError, MismatchError, MissingColumnWarning, NotPartError
 from suffice.estimator import GenerativeClassifier
 from suffice.families import Table
 from suffice.families.automatic import ChosenDistribution
 from suffice.families.product import Product, ProductDistribution
 from suffice.frames import Frame, as_frame
-from suffice.model import Model, leave_one_out
+from suffice.model import Model, leave_one_out_parts
 from suffice.priors import ClassPrior, Dirichlet
 from suffice.questions import Evidence, impute, rank_features
 from suffice.schema import Schema, infer
@@ -177,38 +177,57 @@ class BayesClassifier(GenerativeClassifier):
     def rename_class(self, old: Any, new: Any) -> Self:
         """Call a class something else; if the new name is a class already, the two become one."""
         learned = self._get_learned()
-        if old not in learned.seen.labels.tolist():
-            raise MismatchError(f"No class {old!r}: the classes are {learned.seen.labels.tolist()}")
-        own = learned.seen.take(np.flatnonzero(learned.seen.labels == old))
-        rest = learned.seen.take(np.flatnonzero(learned.seen.labels != old))
-        renamed = replace(own, labels=np.array([new]))
-        seen = rest + renamed if len(rest.labels) else renamed
+        if old not in self.classes_.tolist():
+            raise MismatchError(f"No class {old!r}: the classes are {self.classes_.tolist()}")
+        seen = learned.seen
+        if old in seen.labels.tolist():
+            rest = seen.take(np.flatnonzero(seen.labels != old))
+            renamed = replace(seen.take(np.flatnonzero(seen.labels == old)), labels=np.array([new]))
+            seen = rest + renamed if len(rest.labels) else renamed
         declared = None
         if learned.declared is not None:
             declared = np.unique(np.array([new if label == old else label for label in learned.declared.tolist()]))
         self._learn(seen, learned.family, declared, learned.dtype)
         return self
 
+    def __add__(self, other: Any) -> Self:
+        """Merge two fitted classifiers into one that has seen the rows of both."""
+        mine, theirs = (list(getattr(model, "feature_names_in_", ())) for model in (self, other))
+        if isinstance(other, BayesClassifier) and mine == theirs:
+            self._product().check_same(other._product())
+        merged = super().__add__(other)
+        if merged is not NotImplemented and merged is not self:
+            whole = self._schema.whole & other._schema.whole
+            merged._schema = replace(self._schema, left_out=other._schema.left_out | self._schema.left_out, whole=whole)
+            merged._prototype = self._like()
+        return merged
+
+    __radd__ = __add__
+
     def _split(self, X: Any, y: Any, weight: Any) -> tuple[Any, Any, Any]:
         """Take labels and weights that are columns out of the table."""
         if not isinstance(y, str) and not isinstance(weight, str):
             return X, y, weight
         rows = as_frame(X)
-        names = [str(getattr(value, "name", "")) for value in (y, weight)]
+        taken = {value for value in (y, weight) if isinstance(value, str)}
         if isinstance(y, str):
             if not len(rows.columns) or y not in rows.columns:
                 raise InvalidDataError(f"There is no column {y!r} to learn: the columns are {rows.names}")
             column = rows.column(y)
             if len(column) and frames.kind(column) == "empty":
                 raise InvalidDataError(f"The target column {y!r} holds no label at all")
-            names[0], y = y, frames.labels(column, y)
+            y = frames.labels(column, y)
         if isinstance(weight, str):
-            names[1], weight = weight, frames.weights(rows.column(weight), weight)
-        kept = [name for name in rows.names if name not in names]
+            weight = frames.weights(rows.column(weight), weight)
+        kept = [name for name in rows.names if name not in taken]
         return _Source(rows.select(kept), X), y, weight
 
     def _family(self) -> Product:
         return Product(blocks=self._schema.blocks, keep=self.keep)
+
+    def _product(self) -> Product:
+        """The family of what was learned."""
+        return self._get_learned().family  # type: ignore[return-value]
 
     def _class_prior(self) -> ClassPrior:
         if isinstance(self.prior, ClassPrior):
@@ -233,7 +252,7 @@ class BayesClassifier(GenerativeClassifier):
                 self.missing,
                 self.limit,
             )
-            self._prototype = source
+            self._prototype = frames.example(source)
             return frame
         return self._aligned(frame)
 
@@ -308,10 +327,18 @@ class BayesClassifier(GenerativeClassifier):
         unit = np.minimum(kept.weight, 1.0)
         rows = learned.family.read(kept.rows)
         labels = learned.statistics.labels[kept.codes]
-        joint = leave_one_out(learned.statistics, learned.family, learned.prior, rows, labels, unit, learned.model)
-        log_prior = np.repeat(learned.model.log_prior[None], len(joint), axis=0)
+        try:
+            evidence, log_prior = leave_one_out_parts(
+                learned.statistics, learned.family, learned.prior, rows, labels, unit, learned.model
+            )
+        except NotPartError:  # values were compressed to a limit: rows can no longer be left out
+            evidence = learned.model.relative_log_conditional(rows)
+            log_prior = np.repeat(learned.model.log_prior[None], len(evidence), axis=0)
+        # A row that is all there is of its class says nothing of how well the class is known.
+        others = learned.statistics.weight[kept.codes] > unit * (1 + 1e-9)
+        some = np.flatnonzero(others & np.isfinite(log_prior[np.arange(len(unit)), kept.codes]))
         form: Literal["exponent", "classes"] = "classes" if self.calibrate == "classes" else "exponent"
-        return Calibration.fit(joint - log_prior, log_prior, kept.codes, kept.weight, form)
+        return Calibration.fit(evidence[some], log_prior[some], kept.codes[some], kept.weight[some], form)
 
     def predict_log_proba(self, X: Any) -> Array:
         """Return log p(y | x) for each row and class, calibrated unless that was declined.
@@ -386,13 +413,31 @@ class BayesClassifier(GenerativeClassifier):
         learned = self._get_learned()
         rows, labels, weight = self._split(X, y, sample_weight)
         rows, labels = self._check_X_y(rows, labels, reset=False)
-        joint = leave_one_out(
+        evidence, log_prior = leave_one_out_parts(
             learned.statistics, learned.family, learned.prior, learned.family.read(rows), labels, weight, learned.model
         )
         if not self.calibrate:
-            return learned.model.normalize(joint, np.zeros(joint.shape[1]), as_log=True)
-        prior = learned.model.log_prior
-        return self.calibration_.log_posterior(joint - prior, prior)
+            return learned.model.normalize(evidence + log_prior, np.zeros(evidence.shape[1]), as_log=True)
+        return self.calibration_.log_posterior(evidence, log_prior)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the share of rows whose label is predicted.
+
+        Parameters
+        ----------
+        X : table
+            Rows.
+        y : str or array-like of shape (n_samples,)
+            The name of the column that holds their labels, or the labels.
+        sample_weight : str or array-like of shape (n_samples,), default=None
+            The name of a column of weights, or the weights.
+
+        Returns
+        -------
+        score : float
+            Mean accuracy.
+        """
+        return float(super().score(*self._split(X, y, sample_weight)))
 
     def score_samples(self, X: Any) -> Array:
         """Return log p(x) = log Σ_y p(x, y) of each row: how usual it is.
@@ -520,7 +565,8 @@ class BayesClassifier(GenerativeClassifier):
         X : table
             Rows with gaps.
         how : {'mean', 'mode', 'sample'}, default='mean'
-            Numbers by their conditional mean and categories by their mode; all by the mode; or by a random draw.
+            Numbers by their conditional mean, categories and truths by the most probable one; with 'mode' numbers by
+            what is usual in the most probable class; or all by a random draw.
         random_state : int or numpy.random.Generator, default=None
             Makes the draws repeatable.
 
@@ -564,6 +610,8 @@ class BayesClassifier(GenerativeClassifier):
         C : ndarray of shape (n_samples, n_classes)
             Log-probabilities, classes in the order of `classes_`; −inf for a class that only its own fold has.
         """
+        if not isinstance(folds, Integral) or folds < 2:
+            raise InvalidOptionError(f"folds must be a whole number of at least 2, found {folds!r}")
         learned = self._get_learned()
         rows, labels, weight = self._split(X, y, sample_weight)
         rows, labels = self._check_X_y(rows, labels, reset=False)
@@ -603,6 +651,10 @@ class BayesClassifier(GenerativeClassifier):
         """What each column is taken to be, and how much it tells."""
         return describe(self._distribution(), getattr(self, "_schema", None))
 
+    def tables(self) -> list[Table]:
+        """Return the class prior and the parameters of every block as tables for people; print them to read them."""
+        return self._get_learned().model.tables()  # blocks know the names of their columns
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = True
@@ -636,9 +688,9 @@ def _is_array(X: Any) -> bool:
     if isinstance(X, (list, tuple)):
         return not len(X) or not hasattr(X[0], "keys")
     return (
-        not hasattr(X, "columns")
+        (isinstance(X, np.ndarray) or (hasattr(X, "__array__") and not hasattr(X, "__arrow_c_stream__")))
+        and not hasattr(X, "columns")
         and getattr(getattr(X, "dtype", None), "names", None) is None
-        and (isinstance(X, np.ndarray) or (hasattr(X, "__array__") and not hasattr(X, "__arrow_c_stream__")))
     )
 
 

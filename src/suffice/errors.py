@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Self
 
 from numpy.linalg import LinAlgError
@@ -33,8 +35,8 @@ class MissingLabelError(InvalidDataError):
 class RefusedValueError(InvalidDataError):
     """A value that cannot be learned from, and where it stands."""
 
-    def __init__(self, what: str, value: object, row: int, column: int, advice: str = ""):
-        super().__init__(f"{what} Found {value} in row {row}, column {column}.{advice}")
+    def __init__(self, what: str, value: object, row: int, column: int | str, advice: str = ""):
+        super().__init__(f"{what} Found {value} in row {row}, column {column!r}.{advice}")
         self.what, self.value, self.row, self.column, self.advice = what, value, row, column, advice
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
@@ -43,6 +45,10 @@ class RefusedValueError(InvalidDataError):
     def further_down(self, rows: int) -> Self:
         """The same of a table of which this one was a part, beginning `rows` rows down."""
         return type(self)(self.what, self.value, self.row + rows, self.column, self.advice)
+
+    def in_column(self, name: str) -> Self:
+        """The same, the column called by its name."""
+        return type(self)(self.what, self.value, self.row, name, self.advice)
 
     def of(self, whom: str) -> Self:  # noqa: ARG002  # only some errors name whom
         """The same, saying to whom the data were passed."""
@@ -116,3 +122,15 @@ class ImpossibleRowWarning(UserWarning):
 
 class MissingColumnWarning(UserWarning):
     """Columns of the training table are not there; they count as missing."""
+
+
+@contextmanager
+def naming(names: Sequence[str]) -> Iterator[None]:
+    """Call columns by their names in errors of what reads a block of them by number."""
+    try:
+        yield
+    except RefusedValueError as error:
+        known = isinstance(error.column, int) and error.column < len(names)
+        raise (error.in_column(names[error.column]) if known else error) from None  # type: ignore[index]  # known
+    except MismatchError as error:
+        raise MismatchError(f"Column {', '.join(map(repr, names))}: {error}") from None

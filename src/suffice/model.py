@@ -195,6 +195,20 @@ def leave_one_out(
     The row's own part is subtracted from the statistics; nothing is fitted again. The rows must have
     been part of the statistics, with the same weights. `model` is that of all rows, where it is at hand.
     """
+    conditional, log_prior = leave_one_out_parts(statistics, family, prior, x, y, weight, model)
+    return conditional + log_prior
+
+
+def leave_one_out_parts(
+    statistics: ByClass[Any],
+    family: Family[Any],
+    prior: ClassPrior,
+    x: Any,
+    y: Any,
+    weight: Any = None,
+    model: Model | None = None,
+) -> tuple[Array, Array]:
+    """Log p(x_i | y) and log p(y) of each row under the model of all the other rows, (rows, classes) each."""
     x = family.read(x)
     labels = encode_labels(y)
     if x.shape[0] != len(labels):
@@ -212,8 +226,7 @@ def leave_one_out(
         own, removed = kinds.real.astype(np.int64), kinds.imag
     rest = np.repeat(statistics.weight[None], len(own), axis=0)
     rest[np.arange(len(own)), own] -= removed
-    out += prior.log(clear_residue(rest, statistics.weight))[which]
-    return out
+    return out, prior.log(clear_residue(rest, statistics.weight))[which]
 
 
 def _places_of(labels: Labels, weight: Array | None, known: Values) -> Codes:

@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from suffice.errors import InvalidOptionError, MismatchError, NoDistributionError
 from suffice.families import Distribution, Table
 from suffice.families.automatic import ChosenDistribution
+from suffice.families.bernoulli import BernoulliDistribution
 from suffice.families.categorical import CategoricalDistribution
 from suffice.families.joint_categorical import JointTable
+from suffice.families.logarithms import log_ratio
 from suffice.families.product import ProductDistribution
 from suffice.model import Model
 from suffice.statistics import Batch
@@ -72,16 +74,19 @@ class Evidence:
         else:
             second = np.where(order[:, 0] == first, order[:, 1], order[:, 0])
         blocks = model.distributions[0].contrast(rows, first, second)
-        prior = model.log_prior[first] - model.log_prior[second]
-        total = log_posterior[at, first] - log_posterior[at, second]
-        rest = total - prior - blocks.sum(axis=1)
+        prior = log_ratio(model.log_prior[first], model.log_prior[second])
+        total = log_ratio(log_posterior[at, first], log_posterior[at, second])
+        with np.errstate(invalid="ignore"):  # where a class is excluded there is nothing left to explain
+            rest = total - prior - blocks.sum(axis=1)
+        rest = np.where(np.isnan(rest), 0.0, rest)
         return cls(model.labels[first], model.labels[second], prior, titles, blocks, rest, total)
 
     def columns(self) -> dict[str, Any]:
         """As columns of a table."""
         out: dict[str, Any] = {"label": self.label, "against": self.against, "prior": self.prior}
-        out.update(zip(self.titles, self.blocks.T, strict=True))
-        return out | {"calibration": self.calibration, "log_odds": self.log_odds}
+        rest = {"calibration": self.calibration, "log_odds": self.log_odds}
+        titles = [f"{title} (column)" if title in out or title in rest else title for title in self.titles]
+        return out | dict(zip(titles, self.blocks.T, strict=True)) | rest
 
 
 # ------------------------------------------------------------------------------------------------ imputation
@@ -109,6 +114,7 @@ def _fill(
     named = categories_of(part)
     if named is not None:
         return _fill_categories(named, part, x, posterior, codes, rng, how == "sample")
+    inner = part.fitted if isinstance(part, ChosenDistribution) else part
     if isinstance(part, JointTable):
         return part.fill(x, posterior, codes, rng if how == "sample" else None)
     observed = np.asarray(x, dtype=np.float64)
@@ -117,25 +123,36 @@ def _fill(
         return observed
     if how == "sample":
         return np.where(gaps, part.draw(observed, codes, rng), observed)
+    if isinstance(inner, BernoulliDistribution):  # of truths there is no mean but the likelier
+        return np.where(gaps, posterior @ _every_class(inner.probability, posterior) > 0.5, observed)
+    if how == "mode" and isinstance(inner, CategoricalDistribution):  # numbers that are categories
+        keys = inner.counts.keys[0] if inner.counts.keys is not None else np.arange(inner.counts.sizes[0])
+        likeliest = (posterior @ _every_class(inner.probability, posterior)).argmax(axis=1)
+        return np.where(gaps, keys[likeliest][:, None], observed)
     expected = part.expect(observed)
     if how == "mode":
         return np.where(gaps, expected[np.arange(len(codes)), codes], observed)
     return np.where(gaps, (posterior[:, None] @ expected)[:, 0], observed)
 
 
-def categories_of(part: Distribution) -> tuple[Values, Array] | None:
-    """The categories of a single column and their probabilities (classes, categories); None if it is no such."""
+def _every_class(table: Array, posterior: Array) -> Array:
+    """Parameters of each class, (classes, …), also where all classes share them."""
+    return np.broadcast_to(table, (posterior.shape[1], *table.shape[1:]))
+
+
+def categories_of(part: Distribution) -> list[tuple[Values, Array]] | None:
+    """The categories of each column and their probabilities (classes, categories); None if they are no such."""
     inner = part.fitted if isinstance(part, ChosenDistribution) else part
-    if not isinstance(inner, CategoricalDistribution) or inner.n_columns != 1:
+    if not isinstance(inner, CategoricalDistribution):
         return None
     if isinstance(part, ChosenDistribution) and part.choice.name == "values":
         return None  # numbers, of which a mean can be taken
-    keys = inner.counts.keys[0] if inner.counts.keys is not None else np.arange(inner.counts.sizes[0])
-    return keys, inner.probability
+    keys = inner.counts.keys or tuple(np.arange(size) for size in inner.counts.sizes)
+    return list(zip(keys, inner.counts.columns(inner.probability), strict=True))
 
 
 def _fill_categories(
-    named: tuple[Values, Array],
+    named: list[tuple[Values, Array]],
     part: Distribution,
     x: Any,
     posterior: Array,
@@ -143,20 +160,18 @@ def _fill_categories(
     rng: np.random.Generator,
     draw: bool,
 ) -> NDArray[Any]:
-    keys, probability = named
-    gaps = np.asarray(x.codes[:, 0] < 0) | (x.codes[:, 0] != x.codes[:, 0])
-    own = x.keys[0] if x.keys is not None else np.arange(int(np.max(x.codes, initial=-1)) + 1)
-    out = np.empty((len(codes), 1), dtype=object)
-    if len(own):
-        out[:, 0] = own.astype(object)[np.maximum(x.codes[:, 0], 0).astype(np.int64)]
-    if gaps.any() and len(keys):
-        if draw:
-            out[gaps, 0] = np.asarray(part.sample(codes[gaps], rng), dtype=object)[:, 0]
-        else:
-            table = probability if len(probability) > 1 else np.repeat(probability, posterior.shape[1], axis=0)
-            out[gaps, 0] = keys.astype(object)[(posterior[gaps] @ table).argmax(axis=1)]
-    elif gaps.any():
-        out[gaps, 0] = None
+    out = np.full((len(codes), len(named)), None, dtype=object)
+    drawn = np.asarray(part.sample(codes, rng), dtype=object) if draw else None
+    for j, (keys, probability) in enumerate(named):
+        own = x.codes[:, j]
+        gaps = ~(own >= 0)
+        values = x.keys[j].astype(object) if x.keys is not None else np.arange(int(np.max(own, initial=-1)) + 1)
+        out[~gaps, j] = values[own[~gaps].astype(np.int64)]
+        if drawn is not None:
+            out[gaps, j] = drawn[gaps, j]
+        elif len(keys):
+            likeliest = (posterior[gaps] @ _every_class(probability, posterior)).argmax(axis=1)
+            out[gaps, j] = keys.astype(object)[likeliest]
     return out
 
 

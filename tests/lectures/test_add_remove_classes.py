@@ -73,3 +73,18 @@ def test_removing_a_class_that_is_not_there_is_refused_and_changes_nothing():
     with pytest.raises(sf.NotPartError, match="No class 'fish': the classes are 'bird', 'cat', 'dog'"):
         clf.drop_class("fish")
     assert clf.classes_.tolist() == ["bird", "cat", "dog"]
+
+
+def test_a_table_of_columns_of_several_kinds_gains_and_loses_a_class():
+    rows = {"count": X[:, 0], "name": np.array(["low", "high"], dtype=object)[(X[:, 1] > 2).astype(int)]}
+    families = {"count": sf.Poisson(), "name": sf.Categorical()}
+
+    def some(own):
+        return {name: column[own] for name, column in rows.items()}
+
+    new = Y == "cat"
+    without = sf.BayesClassifier(families).fit(some(~new), Y[~new])
+    together = sf.BayesClassifier(families).fit(rows, Y)
+    grown = sf.BayesClassifier(families).fit(some(~new), Y[~new]).partial_fit(some(new), Y[new])
+    assert_allclose(grown.predict_proba(rows), together.predict_proba(rows), rtol=1e-9)
+    assert_allclose(grown.drop_class("cat").predict_proba(rows), without.predict_proba(rows), rtol=1e-9)

@@ -55,3 +55,29 @@ def test_what_is_observed_stays_and_of_nothing_the_mean_is_expected():
     clf = LinearDiscriminantAnalysis().fit(x, y)
     assert_array_equal(clf.impute(x), x)
     assert_allclose(clf.impute(np.full((1, 3), np.nan)), [x.mean(axis=0)], rtol=1e-12)
+
+
+def test_in_a_mixed_table_numbers_and_categories_are_filled_by_the_posterior_over_classes():
+    x, y = data.gender()
+    hair = ["short", "short", "long", "short", "long", "long", "short", "long"]
+    rows = {"height": x[:, 0], "weight": x[:, 1], "hair": hair}
+    families = {
+        "height": sf.Gaussian(prior=None),
+        "weight": sf.Gaussian(prior=None),
+        "hair": sf.Categorical(prior=None),
+    }
+    clf = sf.BayesClassifier(families, calibrate=False).fit(rows, y)
+    female, male = x[y == "female"], x[y == "male"]
+    joint = [norm.pdf(150.0, own[:, 1].mean(), own[:, 1].std()) for own in (female, male)]
+    posterior = np.array(joint) / np.sum(joint)
+    filled = clf.impute({"height": [np.nan], "weight": [150.0], "hair": [None]})
+    assert_allclose(filled["height"], [posterior @ [female[:, 0].mean(), male[:, 0].mean()]], rtol=1e-10)
+    short = posterior @ [1 / 4, 3 / 4]
+    assert filled["hair"] == ["short" if short > 0.5 else "long"]
+    n = 20000
+    drawn = clf.impute({"height": [np.nan] * n, "weight": [150.0] * n, "hair": [None] * n}, "sample", random_state=0)
+    assert abs(drawn["hair"].count("short") / n - short) < 5 * np.sqrt(short * (1 - short) / n)
+    mean = posterior @ [female[:, 0].mean(), male[:, 0].mean()]
+    spread = posterior @ [own[:, 0].var() + (own[:, 0].mean() - mean) ** 2 for own in (female, male)]
+    assert abs(np.mean(drawn["height"]) - mean) < 5 * np.sqrt(spread / n)
+    assert_allclose(np.var(drawn["height"]), spread, rtol=0.06)

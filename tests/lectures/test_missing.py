@@ -88,3 +88,14 @@ def test_inside_a_block_training_uses_what_is_observed():
         mean = own[:, 0].mean()
         assert_allclose(found.mean[c], [mean, seen[:, 1].mean() + slope * (mean - seen[:, 0].mean())], rtol=1e-7)
         assert_allclose(found.covariance[c, 0], [own[:, 0].var(), slope * own[:, 0].var()], rtol=1e-6)
+
+
+@pytest.mark.parametrize("gap", [None, np.nan], ids=str)
+def test_a_table_of_tennis_with_the_wind_unknown_or_its_column_absent(gap):
+    x, y = data.tennis()
+    rows = dict(zip(data.TENNIS_COLUMNS, x.T.tolist(), strict=True))
+    clf = sf.BayesClassifier(dict.fromkeys(rows, sf.Categorical(prior=sf.Dirichlet(1))), calibrate=False).fit(rows, y)
+    question = {"Outlook": ["Overcast"], "Temperature": ["Hot"], "Humidity": ["High"]}
+    assert_allclose(clf.predict_proba(question | {"Wind": [gap]})[0, YES], 0.6706586826347305, rtol=1e-13)
+    with pytest.warns(sf.MissingColumnWarning, match="Wind"):
+        assert_allclose(clf.predict_proba(question)[0, YES], 0.6706586826347305, rtol=1e-13)

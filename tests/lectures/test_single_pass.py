@@ -68,3 +68,20 @@ def test_a_model_is_made_of_statistics_alone():
     del x, y
     posterior = sf.Model.of(statistics, family).posterior(data.GENDER_QUESTION)
     assert_allclose(posterior[0, 0], 0.9999998455713323, rtol=1e-13)
+
+
+@pytest.mark.parametrize("size", [1, 7, 100])
+def test_a_table_that_comes_in_pieces_gives_the_model_of_the_whole(size):
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 60)
+    rows = {
+        "number": rng.normal(y, 1.0),
+        "name": rng.choice(list("abc"), 60).astype(object),
+        "truth": rng.random(60) < 0.3 + 0.2 * y,
+    }
+    clf = sf.BayesClassifier()
+    for start in range(0, 60, size):
+        clf.partial_fit({name: column[start : start + size] for name, column in rows.items()}, y[start : start + size])
+    whole = sf.BayesClassifier().fit(rows, y)
+    assert clf.statistics_ == whole.statistics_
+    assert_allclose(clf.predict_proba(rows), whole.predict_proba(rows), rtol=1e-9)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from suffice import _core
 from suffice.errors import InvalidOptionError, MismatchError, NoLinearFormError
 from suffice.families.family import Distribution, Family, Table, pack
-from suffice.families.logarithms import log
+from suffice.families.logarithms import log, log_ratio
 from suffice.priors import Dirichlet
 from suffice.statistics import Counts
 from suffice.statistics.statistic import clear_residue
@@ -171,6 +171,9 @@ class CategoricalDistribution(Distribution):
             raise MismatchError(f"The categories were {before} in training and are {now} here")
         out = np.full(x.codes.shape, -1, dtype=np.int32)
         for j, (mine, theirs) in enumerate(zip(known, x.keys, strict=True)):
+            if len(mine) and len(theirs) and isinstance(mine[0], str) != isinstance(theirs[0], str):
+                before, now = ("strings", "numbers") if isinstance(mine[0], str) else ("numbers", "strings")
+                raise MismatchError(f"The categories of column {j} were {before} in training and are {now} here")
             number = {key: i for i, key in enumerate(mine.tolist())}
             translate = np.array([number.get(key, len(mine)) for key in theirs.tolist()] + [-1], dtype=np.int32)
             out[:, j] = translate[x.codes[:, j]]
@@ -186,7 +189,7 @@ class CategoricalDistribution(Distribution):
                 alone = np.full(x.shape, np.nan)
             alone[:, j] = x.codes[:, j]
             density = self.log_density(Categories(alone, x.keys))
-            out[:, j] = density[at, first] - density[at, second]
+            out[:, j] = log_ratio(density[at, first], density[at, second])
         return out
 
     def outcomes(self, names: Sequence[str]) -> Iterator[tuple[str, Array]]:

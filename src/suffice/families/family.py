@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.errors import InvalidOptionError, MismatchError, NoDistributionError, NoLinearFormError
+from suffice.families.logarithms import log_ratio
 from suffice.priors import Learn, Options
 from suffice.statistics import ByClass, Statistic
 from suffice.tables import Array, Codes, Values, as_matrix, chunks, is_sparse
@@ -122,7 +123,7 @@ class Distribution(ABC):
             alone = np.full(x.shape, np.nan)
             alone[:, j] = x[:, j]
             density = self.log_density(alone)
-            out[:, j] = density[at, first] - density[at, second]
+            out[:, j] = log_ratio(density[at, first], density[at, second])
         return out
 
     def outcomes(self, names: Sequence[str]) -> Iterator[tuple[str, Array]]:  # noqa: ARG002  # the contract

@@ -43,3 +43,8 @@ def peak_losses(table: Array, x: Any, codes: Codes, removed: Array) -> Array:
     lost = np.maximum(before, 0.0) - np.maximum(after, 0.0)
     sums: Array = np.bincount(rows, weights=lost, minlength=x.shape[0])  # type: ignore[assignment]  # weighted
     return sums
+
+
+def log_ratio(a: Array, b: Array) -> Array:
+    """Log-odds; 0 where both are impossible."""
+    return np.subtract(a, b, out=np.zeros_like(a), where=~(np.isneginf(a) & np.isneginf(b)))

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice import frames
-from suffice.errors import InvalidDataError
+from suffice.errors import InvalidDataError, MismatchError, naming
 from suffice.families.family import Distribution, Family, Table
+from suffice.families.logarithms import log_ratio
 from suffice.frames import Frame
 from suffice.priors import Options
 from suffice.statistics import Batch, Blocks, RowSample
@@ -36,6 +37,10 @@ class Block(Options):
 
     def read(self, frame: Frame) -> Any:
         """The columns as the family reads them."""
+        with naming(self.names):
+            return self._read(frame)
+
+    def _read(self, frame: Frame) -> Any:
         columns = [frame.column(name) for name in self.names]
         if self.missing:
             gaps = [np.asarray(column.is_null(nan_is_null=True)) for column in columns]
@@ -78,10 +83,23 @@ class Product(Family[Blocks]):
     def reading(self) -> dict[str, Any]:
         """How each block, and the sample of rows, read."""
         readers = [(block.family.kind, block.family.reading) for block in self.blocks]
-        return {"readers": (*readers, (RowSample, {"size": self.keep}))}
+        names = (*(block.names for block in self.blocks), ())
+        return {"readers": (*readers, (RowSample, {"size": self.keep})), "names": names}
 
     def check_width(self, columns: int) -> None:
         """Accept what was read."""
+
+    def check_same(self, other: Product) -> None:
+        """Refuse a product that reads a column in another way, naming the first such column."""
+        for name in dict.fromkeys([*self.names, *other.names]):
+            mine, theirs = self._use_of(name), other._use_of(name)
+            if mine != theirs:
+                raise MismatchError(f"Cannot merge: column {name!r} is {mine} here and {theirs} there")
+
+    def _use_of(self, name: str) -> str:
+        """What a column is read as, in words."""
+        found = [block for block in self.blocks if name in block.names]
+        return " and ".join(f"{block.title!r} by {block.family!r}" for block in found) or "left out"
 
     def read(self, x: Any) -> Batch:
         """Read a table block by block; the table itself comes last."""
@@ -92,7 +110,10 @@ class Product(Family[Blocks]):
 
     def prepared(self, x: Batch) -> Batch:
         """What the statistic of each block sees."""
-        seen = (block.family.prepared(part) for block, part in zip(self.blocks, x.parts, strict=False))
+        seen = []
+        for block, part in zip(self.blocks, x.parts, strict=False):
+            with naming(block.names):
+                seen.append(block.family.prepared(part))
         return Batch((*seen, x.parts[-1]), x.n)
 
     def estimate(self, statistic: Blocks) -> ProductDistribution:
@@ -137,9 +158,10 @@ class ProductDistribution(Distribution):
     def each(self, x: Batch, relative: bool = True) -> list[Array]:
         """What each block says of every row under every class, (rows, classes) each."""
         out = []
-        for distribution, part in zip(self.parts, x.parts, strict=False):
-            rows = distribution.read(part)
-            out.append(distribution.relative_log_density(rows) if relative else distribution.log_density(rows))
+        for block, distribution, part in zip(self.family.blocks, self.parts, x.parts, strict=False):
+            with naming(block.names):
+                rows = distribution.read(part)
+                out.append(distribution.relative_log_density(rows) if relative else distribution.log_density(rows))
         return out
 
     def log_density(self, x: Batch) -> Array:
@@ -177,7 +199,7 @@ class ProductDistribution(Distribution):
     def contrast(self, x: Batch, first: NDArray[Any], second: NDArray[Any]) -> Array:
         """What each block adds to log p(x | first) − log p(x | second), (rows, blocks)."""
         at = np.arange(x.n)
-        return np.stack([part[at, first] - part[at, second] for part in self.each(x)], axis=1)
+        return np.stack([log_ratio(part[at, first], part[at, second]) for part in self.each(x)], axis=1)
 
     def outcomes(self, names: Sequence[str]) -> Iterator[tuple[str, Array]]:  # noqa: ARG002  # blocks know their names
         """Those of all blocks."""

@@ -2,7 +2,7 @@
 
 from suffice.frames.columns import categories, label_codes, labels, numbers, weights
 from suffice.frames.frame import Frame, kind
-from suffice.frames.giving_back import like
+from suffice.frames.giving_back import example, like
 from suffice.frames.hashes import row_hashes
 from suffice.frames.reading import as_frame
 
@@ -10,6 +10,7 @@ __all__ = [
     "Frame",
     "as_frame",
     "categories",
+    "example",
     "kind",
     "label_codes",
     "labels",

@@ -47,6 +47,37 @@ def like(columns: Frame | Mapping[str, Any], source: Any) -> Any:
     return pa.table(fitted)
 
 
+def example(source: Any) -> Any:
+    """A table of the type of `source`, and so for `like`, of one row at most: it keeps nothing else of it alive."""
+    import pyarrow as pa
+
+    if is_pandas(source):
+        return source.iloc[:1].copy()
+    if is_polars(source) or is_polars(source, "LazyFrame"):
+        return source.clear()
+    if is_arrow(source, "Table") or is_arrow(source, "RecordBatch"):
+        return source.take([0][: source.num_rows])
+    if isinstance(source, Mapping):
+        return {name: _first_of(column) for name, column in source.items()}
+    if isinstance(source, (list, tuple)):
+        return source[:1]
+    if isinstance(source, np.ndarray):
+        return source[:1].copy()
+    return pa.table(_types(source))
+
+
+def _first_of(column: Any) -> Any:
+    if isinstance(column, (list, tuple)):
+        return column[:1]
+    if is_pandas(column, "Series"):
+        return column.iloc[:1].copy()
+    if is_polars(column, "Series"):
+        return column.clear()
+    if is_arrow(column, "ChunkedArray") or is_arrow(column, "Array"):
+        return column.take([0][: len(column)])
+    return column[:1].copy() if isinstance(column, np.ndarray) else np.array(column[:1])
+
+
 def _types(source: Any) -> dict[str, Column]:
     """The columns of `source`, for their types and categories; of a stream, which is read once, no rows."""
     import pyarrow as pa

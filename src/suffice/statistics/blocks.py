@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.errors import MismatchError
+from suffice.errors import MismatchError, naming
 from suffice.statistics.statistic import Statistic
 from suffice.tables import Array, Codes
 
@@ -66,14 +67,16 @@ class Blocks(Statistic):
         weight: Array | None = None,
         onto: Self | None = None,
         readers: tuple[tuple[type[Statistic], dict[str, Any]], ...] = (),
+        names: tuple[tuple[str, ...], ...] | None = None,
     ) -> Self:
-        """Summarize each block by the kind of statistic, read in the way, that `readers` says."""
+        """Summarize each block by the kind of statistic, read in the way, that `readers` says; errors say `names`."""
         before: Iterable[Any] = [None] * len(readers) if onto is None or not onto.parts else onto.parts
-        parts = tuple(
-            kind.of(part, codes, classes, weight, old, **reading)
-            for part, (kind, reading), old in zip(x.parts, readers, before, strict=True)
-        )
-        return cls(parts, classes)
+        parts = []
+        called = names or ((),) * len(readers)
+        for part, (kind, reading), old, own in zip(x.parts, readers, before, called, strict=True):
+            with naming(own) if own else nullcontext():
+                parts.append(kind.of(part, codes, classes, weight, old, **reading))
+        return cls(tuple(parts), classes)
 
     def __add__(self, other: Self) -> Self:
         if not self.parts or not other.parts:
