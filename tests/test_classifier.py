@@ -94,6 +94,9 @@ def simple(n=200, seed=0):
 # ---------------------------------------------------------------------------------------- one table, many types
 
 
+TABLES = ["pandas", "polars", "lazy", "arrow", "duckdb", "dict of lists", "dict of arrays", "records", "structured"]
+
+
 def as_tables():
     frame = simple()
     records = frame.to_dict("records")
@@ -110,7 +113,7 @@ def as_tables():
     }
 
 
-@pytest.mark.parametrize("name", as_tables())
+@pytest.mark.parametrize("name", TABLES)
 def test_every_type_of_table_gives_the_same_model(name):
     frame, table = simple(), as_tables()[name]
     usual = BayesClassifier().fit(frame, "y")

@@ -120,7 +120,8 @@ class BayesClassifier(GenerativeClassifier):
             A data frame of pandas or Polars, anything of Arrow, a DuckDB relation, a dict of columns, a NumPy array, a
             list of records; null and NaN mean missing.
         y : str or array-like of shape (n_samples,)
-            The name of the column that holds the labels, or the labels.
+            The name of the column that holds the labels, or the labels. Of a single label comes a
+            model that always predicts it.
         sample_weight : str or array-like of shape (n_samples,), default=None
             The name of a column of weights, or the weights.
 
