@@ -485,6 +485,14 @@ def test_what_was_never_learned_cannot_be_forgotten_and_nothing_changes():
     assert_array_equal(clf.predict_proba(frame), before)
 
 
+def test_rows_without_a_column_they_were_learned_with_cannot_be_forgotten():
+    frame = simple()
+    clf = BayesClassifier().fit(frame, "y")
+    with pytest.raises(sf.MismatchError, match=r"\['num'\] are not in this table"):
+        clf.forget(frame[:10].drop(columns="num"), "y")
+    assert clf.class_count_.sum() == 200
+
+
 def test_classes_are_dropped_renamed_and_joined():
     rows = people()
     kinds = np.array(rows["kind"])

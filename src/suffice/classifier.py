@@ -171,7 +171,13 @@ class BayesClassifier(GenerativeClassifier):
         self : object
             The classifier as if it had never seen the rows.
         """
-        return super().forget(*self._split(X, y, sample_weight))
+        names = self._product().names
+        rows, labels, weight = self._split(X, y, sample_weight)
+        source = _Source(*self._read(rows, reset=False))
+        absent = [name for name in names if name not in source.frame.columns]
+        if absent:  # the other columns would lose rows that these keep
+            raise MismatchError(f"Columns {absent[:10]} are not in this table: rows are forgotten as they were learned")
+        return super().forget(source, labels, weight)
 
     def rename_class(self, old: Any, new: Any) -> Self:
         """Call a class something else; if the new name is a class already, the two become one."""
