@@ -94,6 +94,9 @@ def simple(n=200, seed=0):
 # ---------------------------------------------------------------------------------------- one table, many types
 
 
+TABLES = ["pandas", "polars", "lazy", "arrow", "duckdb", "dict of lists", "dict of arrays", "records", "structured"]
+
+
 def as_tables():
     frame = simple()
     records = frame.to_dict("records")
@@ -110,7 +113,7 @@ def as_tables():
     }
 
 
-@pytest.mark.parametrize("name", as_tables())
+@pytest.mark.parametrize("name", TABLES)
 def test_every_type_of_table_gives_the_same_model(name):
     frame, table = simple(), as_tables()[name]
     usual = BayesClassifier().fit(frame, "y")
@@ -480,6 +483,14 @@ def test_what_was_never_learned_cannot_be_forgotten_and_nothing_changes():
     with pytest.raises(sf.NotPartError):
         clf.forget(frame[100:], "y")
     assert_array_equal(clf.predict_proba(frame), before)
+
+
+def test_rows_without_a_column_they_were_learned_with_cannot_be_forgotten():
+    frame = simple()
+    clf = BayesClassifier().fit(frame, "y")
+    with pytest.raises(sf.MismatchError, match=r"\['num'\] are not in this table"):
+        clf.forget(frame[:10].drop(columns="num"), "y")
+    assert clf.class_count_.sum() == 200
 
 
 def test_classes_are_dropped_renamed_and_joined():

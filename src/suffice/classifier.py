@@ -122,7 +122,8 @@ class BayesClassifier(GenerativeClassifier):
             A data frame of pandas or Polars, anything of Arrow, a DuckDB relation, a dict of columns, a NumPy array, a
             list of records; null and NaN mean missing.
         y : str or array-like of shape (n_samples,)
-            The name of the column that holds the labels, or the labels.
+            The name of the column that holds the labels, or the labels. Of a single label comes a
+            model that always predicts it.
         sample_weight : str or array-like of shape (n_samples,), default=None
             The name of a column of weights, or the weights.
 
@@ -172,7 +173,13 @@ class BayesClassifier(GenerativeClassifier):
         self : object
             The classifier as if it had never seen the rows.
         """
-        return super().forget(*self._split(X, y, sample_weight))
+        names = self._product().names
+        rows, labels, weight = self._split(X, y, sample_weight)
+        source = _Source(*self._read(rows, reset=False))
+        absent = [name for name in names if name not in source.frame.columns]
+        if absent:  # the other columns would lose rows that these keep
+            raise MismatchError(f"Columns {absent[:10]} are not in this table: rows are forgotten as they were learned")
+        return super().forget(source, labels, weight)
 
     def rename_class(self, old: Any, new: Any) -> Self:
         """Call a class something else; if the new name is a class already, the two become one."""
