@@ -219,7 +219,7 @@ def test_schema_shows_what_was_given_chosen_and_left_out():
     assert shown["text"][:2] == shown["category"][:2] == ["categorical", "yes"]
     assert shown["own"][:2] == ["Gaussian", "yes"]
     assert shown["same"][1] == "no"
-    left = {name: cells[2] for name, cells in shown.items() if cells[1] == "left out"}
+    left = {name: cells[3] for name, cells in shown.items() if cells[1] == "left out"}
     assert set(left) == {"date", "row", "name", "note", "nothing", "gaps", "list", "asked"}
     assert "is a time" in left["date"]
     assert left["row"] == "it numbers the rows"

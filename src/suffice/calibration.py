@@ -17,6 +17,7 @@ from typing import Literal
 
 import numpy as np
 
+from suffice import _core
 from suffice.tables import Array, Codes
 
 LEAST = np.log(1e-12)  # a class that has no prior probability still has a gradient
@@ -67,7 +68,9 @@ class Calibration:
             scaled = likely / unit
 
             def loss(exponent: float) -> float:
-                return _loss(prior + np.exp(exponent) * scaled, own, w)
+                sharper = max(exponent - np.log(unit), 0.0)  # which a few rows that happen to be apart would ask for
+                pull = 0.5 * STRENGTH * sharper**2 / w.sum()
+                return _loss(prior + np.exp(exponent) * scaled, own, w) + float(pull)
 
             bounds = (min(np.log(unit), 0.0) - 12.0, np.log(unit) + 2.0)
             found = minimize_scalar(loss, bounds=bounds, method="bounded")
@@ -76,6 +79,19 @@ class Calibration:
                 slope, bias = _by_class(slope, scaled, unit, prior, own, w)
         tempered = np.exp(cls(slope, bias, 0.0).log_posterior(evidence, log_prior))
         return cls(slope, bias, _mixture(tempered, np.exp(log_prior), codes, weight))
+
+    def posterior(self, evidence: Array, log_prior: Array) -> Array:
+        """p(y | x) of rows whose evidence is (rows, classes), which is overwritten; `log_prior` is (classes,)."""
+        if (self.slope != self.slope[0]).any():
+            return np.exp(self.log_posterior(evidence, log_prior))
+        evidence *= self.slope[0]
+        possible = np.isfinite(log_prior).any()
+        fallback = log_prior if possible else np.zeros_like(log_prior)
+        _core.posterior(evidence, log_prior + self.bias, fallback, False, evidence)
+        if self.mixed:
+            evidence *= 1.0 - self.mixed
+            evidence += self.mixed * np.exp(log_prior - np.logaddexp.reduce(log_prior))
+        return evidence
 
     def log_posterior(self, evidence: Array, log_prior: Array) -> Array:
         """Log p(y | x) of rows whose evidence is (rows, classes); classes that are impossible remain so.

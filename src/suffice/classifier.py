@@ -181,22 +181,6 @@ class BayesClassifier(GenerativeClassifier):
             raise MismatchError(f"Columns {absent[:10]} are not in this table: rows are forgotten as they were learned")
         return super().forget(source, labels, weight)
 
-    def rename_class(self, old: Any, new: Any) -> Self:
-        """Call a class something else; if the new name is a class already, the two become one."""
-        learned = self._get_learned()
-        if old not in self.classes_.tolist():
-            raise MismatchError(f"No class {old!r}: the classes are {self.classes_.tolist()}")
-        seen = learned.seen
-        if old in seen.labels.tolist():
-            rest = seen.take(np.flatnonzero(seen.labels != old))
-            renamed = replace(seen.take(np.flatnonzero(seen.labels == old)), labels=np.array([new]))
-            seen = rest + renamed if len(rest.labels) else renamed
-        declared = None
-        if learned.declared is not None:
-            declared = np.unique(np.array([new if label == old else label for label in learned.declared.tolist()]))
-        self._learn(seen, learned.family, declared, learned.dtype)
-        return self
-
     def __add__(self, other: Any) -> Self:
         """Merge two fitted classifiers into one that has seen the rows of both."""
         mine, theirs = (list(getattr(model, "feature_names_in_", ())) for model in (self, other))
@@ -204,7 +188,7 @@ class BayesClassifier(GenerativeClassifier):
             self._product().check_same(other._product())
         merged = super().__add__(other)
         if merged is not NotImplemented and merged is not self:
-            whole = self._schema.whole & other._schema.whole
+            whole = tuple(name for name in self._schema.whole if name in other._schema.whole)
             merged._schema = replace(self._schema, left_out=other._schema.left_out | self._schema.left_out, whole=whole)
             merged._prototype = self._like()
         return merged
@@ -375,7 +359,7 @@ class BayesClassifier(GenerativeClassifier):
         C : ndarray of shape (n_samples, n_classes)
             Probabilities, classes in the order of `classes_`.
         """
-        return np.exp(self.predict_log_proba(X))
+        return self._ask(self._posterior, X)
 
     def predict(self, X: Any) -> Values:
         """Return the most probable class of each row.
@@ -390,7 +374,13 @@ class BayesClassifier(GenerativeClassifier):
         C : ndarray of shape (n_samples,)
             Labels.
         """
-        return self.classes_[self.predict_log_proba(X).argmax(axis=1)]
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def _posterior(self, model: Model, rows: Any) -> Array:
+        calibration = self.calibration_
+        if not self.calibrate:
+            return model.posterior(rows)
+        return calibration.posterior(model.relative_log_conditional(rows), model.log_prior)
 
     def _log_posterior(self, model: Model, rows: Any) -> Array:
         calibration = self.calibration_
@@ -445,21 +435,6 @@ class BayesClassifier(GenerativeClassifier):
             Mean accuracy.
         """
         return float(super().score(*self._split(X, y, sample_weight)))
-
-    def score_samples(self, X: Any) -> Array:
-        """Return log p(x) = log Σ_y p(x, y) of each row: how usual it is.
-
-        Parameters
-        ----------
-        X : table
-            Rows; missing entries are left out of account.
-
-        Returns
-        -------
-        log_density : ndarray of shape (n_samples,)
-            Log-densities.
-        """
-        return self._ask(_log_density, X)
 
     def outliers(self, X: Any, rate: float = 0.01) -> NDArray[np.bool_]:
         """Tell which rows are more unusual than all but a share of those learned.
@@ -587,7 +562,7 @@ class BayesClassifier(GenerativeClassifier):
         learned = self._get_learned()
         frame, source = self._read(X, reset=False)
         rows = learned.family.read(self._aligned(frame))
-        posterior = np.exp(self._log_posterior(learned.model, rows))
+        posterior = self._posterior(learned.model, rows)
         filled = impute(learned.model, rows, posterior, how, np.random.default_rng(random_state))
         if how != "mean":  # a mean of whole numbers need not be one
             filled = {name: self._typed(name, values) for name, values in filled.items()}
@@ -617,29 +592,8 @@ class BayesClassifier(GenerativeClassifier):
         C : ndarray of shape (n_samples, n_classes)
             Log-probabilities, classes in the order of `classes_`; −inf for a class that only its own fold has.
         """
-        if not isinstance(folds, Integral) or folds < 2:
-            raise InvalidOptionError(f"folds must be a whole number of at least 2, found {folds!r}")
-        learned = self._get_learned()
         rows, labels, weight = self._split(X, y, sample_weight)
-        rows, labels = self._check_X_y(rows, labels, reset=False)
-        batch = learned.family.read(rows)
-        fold = np.random.default_rng(random_state).permutation(len(labels)) % folds
-        out = np.full((len(labels), len(self.classes_)), -np.inf)
-        for k in range(folds):
-            own = np.flatnonzero(fold == k)
-            part = None if weight is None else np.asarray(weight)[own]
-            rest = self._without(learned.seen - learned.family.summarize(batch[own], labels[own], part))
-            places = np.searchsorted(self.classes_, rest.classes_)
-            out[np.ix_(own, places)] = rest.predict_log_proba(batch[own])
-        return out
-
-    def _without(self, seen: Any) -> Self:
-        """The same classifier with other statistics."""
-        learned = self._get_learned()
-        other = type(self)(**self.get_params(deep=False))
-        other.__dict__.update(self.__dict__)
-        other._learn(seen, learned.family, learned.declared, learned.dtype)
-        return other
+        return super().cross_validate(rows, labels, folds, weight, random_state)
 
     # ---- what was learned
 
@@ -668,6 +622,18 @@ class BayesClassifier(GenerativeClassifier):
         tags.input_tags.string = True
         tags.input_tags.sparse = True
         return tags
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        shown: str = super().__repr__(N_CHAR_MAX)
+        learned = self.__dict__.get("_learned")
+        if learned is None or "model" not in learned.__dict__:  # nothing is reckoned for the sake of showing it
+            return shown
+        schema = self.schema_
+        by_family: dict[str, list[str]] = {}
+        for name, (family, votes, _, _) in zip(schema.rows, schema.values, strict=True):
+            by_family.setdefault(family if votes == "yes" else "not voting", []).append(name)
+        told = "; ".join(f"{family}: {', '.join(names)}" for family, names in by_family.items())
+        return f"{shown}  # {told}"
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
@@ -701,10 +667,6 @@ def _is_array(X: Any) -> bool:
     )
 
 
-def _log_density(model: Model, rows: Any) -> Array:
-    return model.log_density(rows)
-
-
 def describe(found: ProductDistribution, schema: Schema | None) -> Table:
     """A row for each block: its family, whether it votes, and what it tells by itself."""
     names, cells = [], []
@@ -712,10 +674,11 @@ def describe(found: ProductDistribution, schema: Schema | None) -> Table:
         names.append(block.title)
         if isinstance(part, ChosenDistribution):
             gain = max(part.score - part.chance, 0.0) / np.log(2)
-            cells.append([part.choice.name, "yes" if part.votes else "no", f"{gain:.4f}"])
+            note = "" if part.votes else "it tells no more than chance would"
+            cells.append([part.choice.name, "yes" if part.votes else "no", f"{gain:.4f}", note])
         else:
-            cells.append([type(block.family).__name__, "yes", ""])
+            cells.append([type(block.family).__name__, "yes", "", ""])
     for name, reason in (schema.left_out if schema is not None else {}).items():
         names.append(name)
-        cells.append(["", "left out", reason])
-    return Table("column", names, ["family", "votes", "bits"], np.array(cells, dtype=object))
+        cells.append(["", "left out", "", reason])
+    return Table("column", names, ["family", "votes", "bits", "note"], np.array(cells, dtype=object))

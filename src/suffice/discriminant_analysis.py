@@ -131,25 +131,6 @@ class _DiscriminantAnalysis(GenerativeClassifier):
     def _scores(self, model: Model, rows: Any, dtype: Any = np.float64) -> Array:
         """Log p(x, y) up to the term that scikit-learn leaves out."""
 
-    def impute(self, X: Any) -> Array:
-        """Fill gaps by their expectation given what was observed.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows, NaN where an entry is missing.
-
-        Returns
-        -------
-        X_filled : ndarray of shape (n_samples, n_features)
-            The rows with each gap filled by Σ_y p(y | observed) E[x | observed, y], the exact conditional mean.
-        """
-        return self._ask(_impute, X)
-
-
-def _impute(model: Model, rows: Any, dtype: Any = np.float64) -> Array:
-    return np.asarray(model.impute(rows), dtype)
-
 
 class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _DiscriminantAnalysis):  # type: ignore[misc]  # scikit-learn has no type hints
     """Linear discriminant analysis:  p(x | y) = N(x; μ_y, Σ), one covariance for all classes.

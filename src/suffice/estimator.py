@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from importlib import import_module
+from numbers import Integral
 from typing import Any, BinaryIO, ClassVar, Self
 
 import numpy as np
@@ -17,7 +18,14 @@ from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted, validate_data
 
 from suffice import storage
-from suffice.errors import DamagedFileError, InvalidDataError, MismatchError, RefusedValueError, UnstorableError
+from suffice.errors import (
+    DamagedFileError,
+    InvalidDataError,
+    InvalidOptionError,
+    MismatchError,
+    RefusedValueError,
+    UnstorableError,
+)
 from suffice.families import Family, LinearForm, Table
 from suffice.model import Model, leave_one_out
 from suffice.priors import ClassPrior, same
@@ -211,6 +219,22 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
                 raise InvalidDataError(f"{label!r} is the only class: without it nothing would be left")
             declared = None if before.declared is None else before.declared[before.declared != label]
             self._learn(rest.take(np.flatnonzero(rest.weight > 0)), before.family, declared, before.dtype)
+        return self
+
+    def rename_class(self, old: Any, new: Any) -> Self:
+        """Call a class something else; if the new name is a class already, the two become one."""
+        learned = self._get_learned()
+        if old not in self.classes_.tolist():
+            raise MismatchError(f"No class {old!r}: the classes are {self.classes_.tolist()}")
+        seen = learned.seen
+        if old in seen.labels.tolist():
+            rest = seen.take(np.flatnonzero(seen.labels != old))
+            renamed = replace(seen.take(np.flatnonzero(seen.labels == old)), labels=np.array([new]))
+            seen = rest + renamed if len(rest.labels) else renamed
+        declared = None
+        if learned.declared is not None:
+            declared = np.unique(np.array([new if label == old else label for label in learned.declared.tolist()]))
+        self._learn(seen, learned.family, declared, learned.dtype)
         return self
 
     def __add__(self, other: Any) -> Self:
@@ -445,6 +469,52 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         )
         return learned.model.normalize(joint, np.zeros(joint.shape[1]), as_log=True)
 
+    def cross_validate(
+        self, X: Any, y: Any, folds: int = 10, sample_weight: ArrayLike | None = None, random_state: Any = 0
+    ) -> Array:
+        """Return log p(y | x_i) of each training row under the model without its fold, by subtraction.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows that were learned.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        folds : int, default=10
+            How many parts the rows are cut into, at random.
+        sample_weight : array-like of shape (n_samples,), default=None
+            The weights they were learned with.
+        random_state : int, default=0
+            Decides which rows go together.
+
+        Returns
+        -------
+        C : ndarray of shape (n_samples, n_classes)
+            Log-probabilities, classes in the order of `classes_`; −inf for a class that only its own fold has.
+        """
+        if not isinstance(folds, Integral) or folds < 2:
+            raise InvalidOptionError(f"folds must be a whole number of at least 2, found {folds!r}")
+        learned = self._get_learned()
+        rows, labels = self._check_X_y(X, y, reset=False)
+        read = learned.family.read(rows)
+        fold = np.random.default_rng(random_state).permutation(len(labels)) % folds
+        out = np.full((len(labels), len(self.classes_)), -np.inf)
+        for k in range(folds):
+            own = np.flatnonzero(fold == k)
+            part = None if sample_weight is None else np.asarray(sample_weight)[own]
+            rest = self._with(learned.seen - learned.family.summarize(read[own], labels[own], part))
+            places = np.searchsorted(self.classes_, rest.classes_)
+            out[np.ix_(own, places)] = rest.predict_log_proba(read[own])
+        return out
+
+    def _with(self, seen: ByClass[Any]) -> Self:
+        """The same estimator with other statistics."""
+        learned = self._get_learned()
+        other = clone(self)
+        other.__dict__.update(self.__dict__)
+        other._learn(seen, learned.family, learned.declared, learned.dtype)
+        return other
+
     def score_samples(self, X: Any) -> Array:
         """Return log p(x) = log Σ_y p(x, y) of each row: how usual it is.
 
@@ -459,6 +529,21 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
             Log-densities.
         """
         return self._ask(_log_density, X)
+
+    def impute(self, X: Any) -> Array:
+        """Fill gaps by their expectation given what was observed.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows, NaN where an entry is missing.
+
+        Returns
+        -------
+        X_filled : ndarray of shape (n_samples, n_features)
+            The rows with each gap filled by Σ_y p(y | observed) E[x | observed, y], the exact conditional mean.
+        """
+        return self._ask(_impute, X)
 
     def evidence(self, X: Any, label: Any = None, against: Any = None) -> dict[str, Any]:
         """Return what each column says for one class against another, in log-odds that add up.
@@ -592,6 +677,10 @@ def load(path: str | os.PathLike[str] | BinaryIO) -> Any:
         raise DamagedFileError(f"The file does not hold what a fitted {saved.estimator} knows")
     estimator.__dict__.update(saved.attributes)
     return estimator
+
+
+def _impute(model: Model, rows: Any, dtype: Any = np.float64) -> Array:
+    return np.asarray(model.impute(rows), dtype)
 
 
 def _predict(model: Model, rows: Any, dtype: Any = None) -> Values:  # noqa: ARG001  # labels have their own type

@@ -2,7 +2,8 @@
 
 A column by itself is a classifier, p(y | x) ∝ p(y) p(x | y), and leaving each row out of its statistic says how good a
 one, exactly and without fitting again. The family with the best mean log p(y | x) is chosen; a column that does no
-better than the class prior has one distribution for all classes, so that it says nothing of the class.
+better than the class prior, by more than a standard error, has one distribution for all classes, so that it says
+nothing of the class.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from functools import partial
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -27,6 +29,7 @@ from suffice.tables import Array, Categories, Codes, Values, as_dense
 
 SCORED = 5000  # distinct values that a family is judged by
 MOST_VALUES = 20  # distinct values that may be categories
+REPEATS = 3  # times that a value must be seen on average for that
 COMMON = 0.05  # the share of one value from which on a kernel would make a spike of it
 AMOUNTS = (0.1, 0.5, 1.0, 3.0, 10.0)  # of smoothing, where it is to be chosen
 
@@ -46,8 +49,8 @@ class Choice:
         """Estimate p(x | y)."""
         return self.family.estimate(self.statistic)
 
-    def score(self, fitted: Distribution, x: Any, codes: Codes, weight: Array) -> tuple[float, float]:
-        """The mean log p(y | x) of rows, each left out, and the mean log p(y), each left out."""
+    def score(self, fitted: Distribution, x: Any, codes: Codes, weight: Array) -> Score:
+        """Judge the family by rows, each left out."""
         unit = np.minimum(weight, 1.0)  # a value that weighs more stands for as many rows
         joint = self.family.leave_one_out(self.statistic, fitted, self.read(x), codes, unit)
         whole = np.bincount(codes, weight, minlength=self.statistic.n_classes)
@@ -58,7 +61,23 @@ class Choice:
         joint = np.maximum(joint, -1e300) + prior
         top = joint.max(axis=1, keepdims=True)
         norm = top[:, 0] + np.log(np.exp(joint - top).sum(axis=1))
-        return tuple(float(weight @ s / weight.sum()) for s in (joint[rows, codes] - norm, prior[rows, codes]))  # type: ignore[return-value]
+        return Score.of(joint[rows, codes] - norm, prior[rows, codes], weight)
+
+
+class Score(NamedTuple):
+    """The mean log p(y | x) of rows, each left out, the mean log p(y), and the standard error of their difference."""
+
+    mean: float
+    chance: float
+    error: float
+
+    @classmethod
+    def of(cls, told: Array, chance: Array, weight: Array) -> Score:
+        """From both logarithms of every row."""
+        n = weight.sum()
+        gain = np.maximum(told - chance, -1e100)  # whose square is a number still
+        spread = weight @ (gain - weight @ gain / n) ** 2 / n
+        return cls(float(weight @ told / n), float(weight @ chance / n), float(np.sqrt(spread / n)))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -101,22 +120,21 @@ class Chosen(Family[Any]):
     def estimate(self, statistic: Any) -> Distribution:
         """The best candidate; that of all classes together where even the best tells nothing."""
         x, codes, weight = self.rows(statistic)
-        best: tuple[float, Choice, Distribution] | None = None
-        chance = -np.inf
+        best: tuple[Score, Choice, Distribution] | None = None
         options = list(self.candidates(statistic))
         if (len(options) == 1 and not self.gate) or not len(codes):
             return ChosenDistribution(options[0], options[0].fit(), np.nan, np.nan)
         for choice in options:
             fitted = choice.fit()
-            score, chance = choice.score(fitted, x, codes, weight)
-            if best is None or score > best[0] + 1e-12:
+            score = choice.score(fitted, x, codes, weight)
+            if best is None or score.mean > best[0].mean + 1e-12:
                 best = score, choice, fitted
         assert best is not None, "there is at least one candidate"
         score, choice, fitted = best
-        if self.gate and score <= chance:
+        if self.gate and score.mean - score.chance <= score.error:
             alone = Choice(choice.name, choice.family, choice.statistic.pooled(), choice.read)
-            return SilentDistribution(alone, alone.fit(), score, chance, statistic.n_classes)
-        return ChosenDistribution(choice, fitted, score, chance)
+            return SilentDistribution(alone, alone.fit(), score.mean, score.chance, statistic.n_classes)
+        return ChosenDistribution(choice, fitted, score.mean, score.chance)
 
     def leave_one_out(
         self,
@@ -180,8 +198,9 @@ class Automatic(Chosen):
             if len(values) > 2:
                 binned, counts = Binned(prior=Dirichlet(amount), bins=10).with_edges(sample)
                 yield Choice("bins", binned, counts)
-            if len(values) <= MOST_VALUES:
-                yield Choice("values", Categorical(prior=Dirichlet(amount)), _value_counts(sample, values), as_values)
+            if len(values) <= min(MOST_VALUES, heavy.sum() / REPEATS):
+                counts = _value_counts(sample, values)
+                yield Choice("values", Categorical(prior=Dirichlet(amount)), counts, partial(as_values, known=values))
         if len(values) > MOST_VALUES and heavy.max() <= COMMON * heavy.sum():
             yield Choice("kernel", Kernel(), sample)
 
@@ -257,13 +276,16 @@ def _value_counts(sample: Sample, values: Values) -> Counts:
     return Counts(np.array([len(values)]), (values,), weight)
 
 
-def as_values(x: Any) -> Categories:
-    """Numbers as categories that are called what they are; NaN is missing."""
+def as_values(x: Any, known: Array) -> Categories:
+    """Numbers as categories that are called what they are; NaN is missing, and infinity stands for unknown ones."""
     column = np.asarray(x, dtype=np.float64)[:, 0]
-    found, codes = np.unique(column[~np.isnan(column)], return_inverse=True)
-    out = np.full((len(column), 1), -1, dtype=np.int32)
-    out[~np.isnan(column), 0] = codes
-    return Categories(out, (found,))
+    at = np.searchsorted(known, column)
+    at[at == len(known)] = 0
+    strange = known[at] != column
+    at[strange] = len(known)
+    at[np.isnan(column)] = -1
+    keys = np.append(known, np.inf) if (at == len(known)).any() else known
+    return Categories(at[:, None].astype(np.int32), (keys,))
 
 
 # --------------------------------------------------------------------------------------------- distributions

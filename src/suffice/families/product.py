@@ -155,24 +155,28 @@ class ProductDistribution(Distribution):
         """Read a table block by block."""
         return self.family.read(x)
 
-    def each(self, x: Batch, relative: bool = True) -> list[Array]:
+    def each(self, x: Batch, relative: bool = True) -> Iterator[Array]:
         """What each block says of every row under every class, (rows, classes) each."""
-        out = []
         for block, distribution, part in zip(self.family.blocks, self.parts, x.parts, strict=False):
             with naming(block.names):
                 rows = distribution.read(part)
-                out.append(distribution.relative_log_density(rows) if relative else distribution.log_density(rows))
-        return out
+                told = distribution.relative_log_density(rows) if relative else distribution.log_density(rows)
+            yield told
 
     def log_density(self, x: Batch) -> Array:
         """Log p(x | y) of every row under every class, (rows, classes)."""
-        first, *others = self.each(x, relative=False)
-        return sum(others, start=first)
+        return self._sum(x, relative=False)
 
     def relative_log_density(self, x: Batch) -> Array:
         """The same up to a term that all classes share."""
-        first, *others = self.each(x)
-        return sum(others, start=first)
+        return self._sum(x, relative=True)
+
+    def _sum(self, x: Batch, relative: bool) -> Array:
+        each = self.each(x, relative)
+        out = next(each)
+        for part in each:
+            out += part
+        return out
 
     @property
     def n_columns(self) -> int:
