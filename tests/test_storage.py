@@ -110,6 +110,7 @@ STATISTICS = [
     statistics.Scatter.of(GAPS, CODES, 3),
     statistics.RowSample.of(TABLE, CODES, 3, WEIGHT, size=20),
     MIXED.summarize(TABLE, Y, WEIGHT).statistic,
+    sf.Text().summarize(NAMES[:, 0], Y, WEIGHT).statistic,
 ]
 OPTIONS = [
     sf.Beta(0.5, np.array([1.0, 2.0, 3.0])),
@@ -138,6 +139,7 @@ OPTIONS = [
     sf.MultivariateGaussian(tied=True, share=np.array([0.1, 0.3, 0.7])),
     sf.Poisson(prior=None),
     LinearDiscriminant(prior=None, tied=True, priors=np.array([0.5, 0.5])),
+    sf.Text(prior=sf.Dirichlet(0.5)),
     MIXED,
     *MIXED.blocks,
     *(block.family for block in MIXED.blocks),
@@ -752,7 +754,7 @@ def swapped(value, **changes):
 
 def test_arrays_that_do_not_belong_together_are_refused():
     moments, totals, _, numbers, names, *_ = STATISTICS
-    sample, joint, _, higher, scatter, rows, blocks = STATISTICS[6:]
+    sample, joint, _, higher, scatter, rows, blocks, _ = STATISTICS[6:]
     points = sample.parts[0]
     by_class = sf.ByClass(LABELS, np.ones(3), moments)
     for bad in (

@@ -38,6 +38,7 @@ _HOMES = {
         "MultivariateGaussian",
         "Poisson",
         "Table",
+        "Text",
     ],
     "suffice.model": ["Model"],
     "suffice.calibration": ["Calibration"],

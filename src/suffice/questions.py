@@ -101,7 +101,7 @@ def impute(model: Model, rows: Batch, posterior: Array, how: str, rng: np.random
     drawn = np.minimum(drawn, posterior.shape[1] - 1)
     out: dict[str, Any] = {}
     for block, part, read in zip(found.family.blocks, found.parts, rows.parts, strict=False):
-        if block.missing:
+        if block.missing or block.family.reads == "text":  # nothing can be written into a text that is missing
             continue
         filled = _fill(part, read, posterior, how, drawn if how == "sample" else likeliest, rng)
         out.update((name, filled[:, j]) for j, name in enumerate(block.names))

@@ -12,7 +12,9 @@ from suffice.errors import InvalidDataError, InvalidOptionError
 from suffice.families import Family
 from suffice.families.automatic import Automatic, AutomaticBernoulli, AutomaticCategorical, Smoothing
 from suffice.families.product import Block
+from suffice.families.text import Text
 from suffice.frames import Frame
+from suffice.priors import Dirichlet
 
 FREE_TEXT = 30  # letters on average, from which on a column of mostly different strings is text
 DISTINCT = 0.9  # the share of different strings that makes a column a list of names
@@ -21,9 +23,10 @@ ENOUGH = 50  # rows from which on that can be judged
 FITS = {
     "numbers": ("bool", "number", "category", "empty"),
     "categories": ("bool", "number", "text", "category", "empty"),
+    "text": ("text", "category", "empty"),
 }
 SUITED = {
-    "text": "Categorical, JointCategorical",
+    "text": "Categorical, JointCategorical, Text",
     "category": "Categorical, JointCategorical",
     "bool": "Bernoulli, Categorical",
     "number": "Gaussian, Kernel, Mixture, Binned, Poisson, Categorical and the other families of numbers",
@@ -97,7 +100,7 @@ def by_type(frame: Frame, name: str, smoothing: Smoothing, limit: int | None) ->
     if kind == "category":
         return AutomaticCategorical(smoothing)
     if kind == "text":
-        return _text_reason(column) or AutomaticCategorical(smoothing)
+        return _text_family(column, smoothing)
     if kind == "date":
         return f"{column.type} is a time: turn it into numbers or categories, such as the month"
     if kind == "empty":
@@ -119,18 +122,16 @@ def _counts_rows(column: Any) -> bool:
     return bool((np.diff(values) == 1).all())
 
 
-def _text_reason(column: Any) -> str | None:
+def _text_family(column: Any, smoothing: Smoothing) -> Family[Any] | str:
+    """Categories, or words where most texts differ and are long; short ones that differ name the rows."""
     import pyarrow.compute as pc
 
     present = len(column) - column.null_count
-    if present < ENOUGH:
-        return None
-    distinct = pc.count_distinct(column).as_py()
-    if distinct < DISTINCT * present:
-        return None
-    letters = pc.mean(pc.utf8_length(column)).as_py()
-    if letters > FREE_TEXT:
-        return "free text: its words would have to be counted"
+    distinct = pc.count_distinct(column).as_py() if present >= ENOUGH else 0
+    if present < ENOUGH or distinct < DISTINCT * present:
+        return AutomaticCategorical(smoothing)
+    if pc.mean(pc.utf8_length(column)).as_py() > FREE_TEXT:
+        return Text(prior=Dirichlet(1.0 if smoothing == "auto" else smoothing))
     return f"{distinct} of {present} values differ: it names the rows"
 
 

@@ -66,11 +66,12 @@ def storable(cls: C) -> C:
 for _cls in (
     *(statistics.Blocks, statistics.ByClass, statistics.Counts, statistics.Fourth, statistics.Moments),
     *(statistics.Points, statistics.RowSample, statistics.Sample, statistics.Scatter, statistics.Totals),
+    statistics.WordCounts,
     *(priors.Beta, priors.ClassPrior, priors.Dirichlet, priors.Gamma),
     *(priors.NormalInverseGamma, priors.NormalInverseWishart),
     *(families.Bernoulli, families.Binned, families.Categorical, families.Complement, families.Exponential),
     *(families.Gaussian, families.Geometric, families.JointCategorical, families.Kernel, families.LogNormal),
-    *(families.Mixture, families.Multinomial, families.MultivariateGaussian, families.Poisson),
+    *(families.Mixture, families.Multinomial, families.MultivariateGaussian, families.Poisson, families.Text),
     *(LinearDiscriminant, Automatic, AutomaticBernoulli, AutomaticCategorical, Block, Product, Schema),
 ):
     storable(_cls)

@@ -15,6 +15,7 @@ from suffice.families.mixture import Mixture
 from suffice.families.multinomial import Multinomial
 from suffice.families.multivariate_gaussian import MultivariateGaussian
 from suffice.families.poisson import Poisson
+from suffice.families.text import Text
 
 __all__ = [
     "Bernoulli",
@@ -35,4 +36,5 @@ __all__ = [
     "MultivariateGaussian",
     "Poisson",
     "Table",
+    "Text",
 ]

@@ -63,14 +63,16 @@ class Table:
 
     def __str__(self) -> str:
         cells = [[v if isinstance(v, str) else f"{v:.6g}" for v in row] for row in self.values]
-        heads = [str(c) for c in self.columns]
-        first = max([len(self.title), *(len(str(r)) for r in self.rows)])
-        widths = [max([len(h), *(len(row[j]) for row in cells)]) for j, h in enumerate(heads)]
-        line = [self.title.ljust(first), *(h.rjust(w) for h, w in zip(heads, widths, strict=True))]
-        lines = ["  ".join(line)]
-        for name, row in zip(self.rows, cells, strict=True):
-            lines.append("  ".join([str(name).ljust(first), *(c.rjust(w) for c, w in zip(row, widths, strict=True))]))
-        return "\n".join(lines)
+        lines = [[self.title, *map(str, self.columns)]]
+        lines += [[str(name), *row] for name, row in zip(self.rows, cells, strict=True)]
+        columns = list(zip(*lines, strict=True))
+        widths = [max(map(len, column)) for column in columns]
+        words = [True, *(any(isinstance(v, str) and v[:1].isalpha() for v in column) for column in self.values.T)]
+        aligned = (
+            "  ".join(c.ljust(n) if w else c.rjust(n) for c, n, w in zip(line, widths, words, strict=True))
+            for line in lines
+        )
+        return "\n".join(line.rstrip() for line in aligned)
 
 
 class Distribution(ABC):
@@ -160,7 +162,7 @@ class Family(Options, ABC, Generic[S]):
     learn: Learn | None = None
 
     kind: ClassVar[type[Statistic]]
-    reads: ClassVar[Literal["numbers", "categories"]] = "numbers"  # what it wants of the columns of a table
+    reads: ClassVar[Literal["numbers", "categories", "text"]] = "numbers"  # what it wants of the columns of a table
     weak_prior: ClassVar[Any]  # what a bare family uses; None where nothing is conjugate, and `prior` no option
 
     def __post_init__(self) -> None:

@@ -45,6 +45,8 @@ class Block(Options):
         if self.missing:
             gaps = [np.asarray(column.is_null(nan_is_null=True)) for column in columns]
             return self.family.read(np.stack(gaps, axis=1).astype(np.float64))
+        if self.family.reads == "text":
+            return self.family.read(frames.texts(columns[0], self.names[0]))
         if self.family.reads == "categories":
             return self.family.read(frames.categories(*columns, names=self.names))
         numbers = [frames.numbers(column, name) for column, name in zip(columns, self.names, strict=True)]

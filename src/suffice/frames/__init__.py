@@ -1,6 +1,6 @@
 """Anything tabular as named Arrow columns, what families read from them, and answers as the type that was passed in."""
 
-from suffice.frames.columns import categories, label_codes, labels, numbers, weights
+from suffice.frames.columns import categories, label_codes, labels, numbers, texts, weights
 from suffice.frames.frame import Frame, kind
 from suffice.frames.giving_back import example, like
 from suffice.frames.hashes import row_hashes
@@ -17,5 +17,6 @@ __all__ = [
     "like",
     "numbers",
     "row_hashes",
+    "texts",
     "weights",
 ]

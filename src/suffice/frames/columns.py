@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from suffice import tables
 from suffice.errors import InvalidDataError, MissingLabelError
-from suffice.frames.frame import Column, kind, refuse, value_type
+from suffice.frames.frame import Column, is_text, kind, refuse, value_type
 from suffice.tables import Array, Categories, Codes, Labels, Values
 
 
@@ -71,6 +71,17 @@ def categories(*columns: Column, names: Sequence[str] | None = None) -> Categori
         codes[:, j], found = _encode(_chunked(column), None if names is None else names[j], "categories")
         keys.append(found)
     return Categories(codes, tuple(keys))
+
+
+def texts(column: Column, name: str | None = None) -> list[str | None]:
+    """A column of strings, or of categories that are strings, as Python has them; None where it is null."""
+    import pyarrow as pa
+
+    column = _chunked(column)
+    held = value_type(column.type)
+    if not is_text(held) and not pa.types.is_null(held) and kind(column) != "empty":
+        raise refuse(column, name, "text: convert it first")
+    return column.to_pylist()
 
 
 def labels(column: Column, name: str | None = None) -> Values:

@@ -9,12 +9,14 @@ from suffice.statistics.sample import Points, Sample
 from suffice.statistics.scatter import Fourth, Scatter
 from suffice.statistics.statistic import Statistic
 from suffice.statistics.totals import Totals
+from suffice.statistics.word_counts import Documents, WordCounts
 
 __all__ = [
     "Batch",
     "Blocks",
     "ByClass",
     "Counts",
+    "Documents",
     "Fourth",
     "Moments",
     "Points",
@@ -23,4 +25,5 @@ __all__ = [
     "Scatter",
     "Statistic",
     "Totals",
+    "WordCounts",
 ]
