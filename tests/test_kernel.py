@@ -581,3 +581,15 @@ def test_any_number_of_threads_gives_the_same_bits():
         return subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout
 
     assert run(1) == run(2) == run(3)
+
+
+def test_many_rows_of_few_values_have_the_densities_of_those_values():
+    rng = np.random.default_rng(5)
+    family = sf.Kernel()
+    x, y = rng.integers(0, 50, (500, 2)).astype(float), rng.integers(0, 2, 500)
+    fitted = family.estimate(family.summarize(x, y).statistic)
+    rows = rng.integers(-5, 60, (100_000, 2)).astype(float)
+    rows[rng.random(rows.shape) < 0.1] = np.nan
+    found = fitted.log_density(rows)
+    some = rng.choice(100_000, 500, replace=False)
+    np.testing.assert_allclose(found[some], fitted.log_density(rows[some]), rtol=1e-12)

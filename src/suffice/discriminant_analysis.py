@@ -20,7 +20,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from suffice.errors import InvalidDataError, InvalidOptionError, SingularCovarianceError
 from suffice.estimator import GenerativeClassifier, read_only
 from suffice.families import MultivariateGaussian
-from suffice.families.covariance import as_scatter, per_weight
+from suffice.families.covariance import alone, as_scatter, per_weight
 from suffice.families.discriminant import Directions, LinearDiscriminant
 from suffice.model import Model
 from suffice.priors import ClassPrior
@@ -469,7 +469,8 @@ class QuadraticDiscriminantAnalysis(_DiscriminantAnalysis):
 def _exceeds(covariance: Array, tol: float) -> bool:
     """Tell whether every eigenvalue is above `tol`, by trying to factorize what is above it."""
     try:
-        np.linalg.cholesky(covariance - tol * np.eye(len(covariance)))
+        with alone(len(covariance)):
+            np.linalg.cholesky(covariance - tol * np.eye(len(covariance)))
     except np.linalg.LinAlgError:
         return False
     return True

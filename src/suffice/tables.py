@@ -307,6 +307,16 @@ def _encode_small_integers(values: Values, low: int, high: int) -> tuple[Codes, 
     return number[codes], found
 
 
+def repeated(values: Array) -> tuple[NDArray[np.int32], Array] | None:
+    """Number the distinct values of a long column where there are few, by hashing; None where there seem to be many."""
+    import pyarrow as pa
+
+    if len(values) < 1 << 16 or len(np.unique(values[:: len(values) // 1024])) > 256:
+        return None
+    encoded = pa.array(values).dictionary_encode()
+    return np.asarray(encoded.indices), np.asarray(encoded.dictionary)
+
+
 def _encode_by_hashing(values: Values) -> tuple[Codes, Values]:
     import pyarrow as pa
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -11,8 +13,25 @@ from suffice.errors import InvalidDataError, InvalidOptionError
 from suffice.statistics import Sample, Scatter
 from suffice.tables import Array
 
+SMALL = 512  # columns of a matrix that one thread is enough for
+
 Shrinkage: TypeAlias = float | Literal["ledoit-wolf", "oas"] | None
 Toward: TypeAlias = Literal["sphere", "diagonal", "identity"]
+
+
+@cache
+def _libraries() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def alone(columns: int) -> AbstractContextManager[Any]:
+    """Let BLAS use one thread for matrices of so few columns.
+
+    Its other threads would gain nothing, and go on spinning for a tenth of a second in the way of ours.
+    """
+    return _libraries().limit(limits=1, user_api="blas") if columns <= SMALL else nullcontext()
 
 
 def diagonals(matrices: Array) -> Array:

@@ -33,7 +33,7 @@ class LinearDiscriminant(MultivariateGaussian):
     tol: float = 1e-4
     priors: NDArray[Any] | None = None
 
-    def estimate(self, statistic: Scatter | Sample) -> Distribution:
+    def _estimate(self, statistic: Scatter | Sample) -> Distribution:
         """Means and covariance, and what the solver makes of them."""
         statistic = self.complete(statistic)
         mean, covariance = self.point(statistic)

@@ -15,7 +15,7 @@ from suffice.errors import InvalidOptionError, NoLinearFormError, NotPartError
 from suffice.families import bandwidth as rules
 from suffice.families.family import Distribution, Family, Table
 from suffice.statistics import Points, Sample
-from suffice.tables import Array, Codes, Values, is_sparse, refuse_infinite
+from suffice.tables import Array, Codes, Values, is_sparse, refuse_infinite, repeated
 
 KernelName: TypeAlias = Literal["gaussian", "epanechnikov", "triangular", "uniform", "biweight", "cosine"]
 RuleName: TypeAlias = Literal["silverman", "scott", "sheather-jones", "likelihood"]
@@ -307,6 +307,12 @@ class KernelDistribution(Distribution):
         """Add the log-densities of a column's entries (rows,) to `out` (rows, classes)."""
         part, order = self.parts[j], np.empty(len(column), np.int64)
         if not len(part.weight):
+            return
+        few = repeated(column)
+        if few is not None:  # each value once is enough
+            table = np.zeros((len(few[1]), out.shape[1]))
+            self.add_column(j, few[1], table)
+            out += table[few[0]]
             return
         column = column.copy()
         seen = len(column) - np.count_nonzero(np.isnan(column))

@@ -15,6 +15,7 @@ from suffice.errors import InvalidOptionError, NoLinearFormError
 from suffice.families.covariance import (
     Shrinkage,
     Toward,
+    alone,
     as_scatter,
     diagonals,
     fitted_covariances,
@@ -122,6 +123,11 @@ class MultivariateGaussian(Family[Any]):
         return {"complete": self.missing == "complete", "fourth": self.shrinkage == "ledoit-wolf"}
 
     def estimate(self, statistic: Scatter | Sample) -> Distribution:
+        """Means and covariances by maximum likelihood, shrunk, or those of the normal-inverse-Wishart posterior."""
+        with alone(statistic.n_columns):
+            return self._estimate(statistic)
+
+    def _estimate(self, statistic: Scatter | Sample) -> Distribution:
         """Means and covariances by maximum likelihood, shrunk, or those of the normal-inverse-Wishart posterior."""
         statistic = self.complete(statistic)
         if self.learn == "predictive":
@@ -249,12 +255,14 @@ class MultivariateGaussianDistribution(Distribution):
         """W = L⁻¹, with which W (x − μ) has the covariance I."""
         from scipy.linalg.lapack import dtrtri
 
-        return np.stack([np.ascontiguousarray(dtrtri(factor, lower=1)[0]) for factor in self.factor])
+        with alone(self.n_columns):
+            return np.stack([np.ascontiguousarray(dtrtri(factor, lower=1)[0]) for factor in self.factor])
 
     @cached_property
     def eigen(self) -> tuple[Array, Array]:
         """The eigenvalues of each covariance, the largest first, and its eigenvectors, one to a column."""
-        values, vectors = np.linalg.eigh(self.covariance)
+        with alone(self.n_columns):
+            values, vectors = np.linalg.eigh(self.covariance)
         return values[:, ::-1], vectors[:, :, ::-1]
 
     def log_density(self, x: Any) -> Array:
