@@ -910,3 +910,15 @@ def test_a_failed_call_leaves_the_classifier_as_it_was():
     with pytest.raises(sf.InfiniteValueError):
         fresh.fit(bad, "y")
     assert vars(fresh) == vars(BayesClassifier())
+
+
+def test_many_rows_are_gone_through_in_parts_and_errors_say_where(monkeypatch):
+    rng = np.random.default_rng(3)
+    table = {"x": rng.normal(size=90), "s": rng.choice(["a", "b"], 90), "y": rng.integers(0, 2, 90)}
+    clf = sf.BayesClassifier({"x": sf.Gaussian()}).fit(table, "y")
+    whole = clf.predict_proba(table)
+    monkeypatch.setattr("suffice.families.product.AT_ONCE", 16)
+    assert_allclose(clf.predict_proba(table), whole, rtol=1e-12)
+    table["x"][77] = np.inf
+    with pytest.raises(sf.InfiniteValueError, match="row 77"):
+        clf.predict_proba(table)

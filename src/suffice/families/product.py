@@ -10,13 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice import frames
-from suffice.errors import InvalidDataError, MismatchError, naming
+from suffice.errors import InvalidDataError, MismatchError, RefusedValueError, naming
 from suffice.families.family import Distribution, Family, Table
 from suffice.families.logarithms import log_ratio
 from suffice.frames import Frame
 from suffice.priors import Options
 from suffice.statistics import Batch, Blocks, RowSample
 from suffice.tables import Array, Codes, Values
+
+AT_ONCE = 1 << 19  # rows: what blocks say of so many takes memory that can be used again
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -173,7 +175,15 @@ class ProductDistribution(Distribution):
         """The same up to a term that all classes share."""
         return self._sum(x, relative=True)
 
+    def _sum_from(self, lo: int, x: Batch, relative: bool) -> Array:
+        try:
+            return self._sum(x[lo : lo + AT_ONCE], relative)
+        except RefusedValueError as error:
+            raise error.further_down(lo) from None
+
     def _sum(self, x: Batch, relative: bool) -> Array:
+        if x.n > AT_ONCE:
+            return np.concatenate([self._sum_from(lo, x, relative) for lo in range(0, x.n, AT_ONCE)])
         each = self.each(x, relative)
         out = next(each)
         for part in each:
