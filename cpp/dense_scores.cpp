@@ -1,6 +1,6 @@
 // Linear scores of dense rows: a matrix product with few columns, for which general libraries are slow.
 //
-// One instruction works on eight classes; eight rows are held in registers while their columns go by.
+// One instruction works on eight classes; four rows are held in registers while their columns go by.
 #include <cmath>
 
 #include "buffer.hpp"
@@ -9,7 +9,7 @@
 namespace suffice {
 namespace {
 
-constexpr Index tile_rows = 64, side = 8, tile_cols = 256;
+constexpr Index tile_rows = 64, side = 4, tile_cols = 256;
 
 typedef double Eight __attribute__((vector_size(64)));
 typedef double Four __attribute__((vector_size(32)));
@@ -41,7 +41,7 @@ SUFFICE_INLINE void add_scores(const T* x, Index row_stride, Index col_stride, I
         const Index at = row_major ? j : j * col_stride;
         if (row_major && j % line == 0)  // the rows after these: more streams than the hardware follows by itself
 #pragma GCC unroll 8
-            for (int r = 0; r < rows; ++r) __builtin_prefetch(row[r] + at + 2 * rows * row_stride);
+            for (int r = 0; r < rows; ++r) __builtin_prefetch(row[r] + at + 8 * rows * row_stride, 0, 2);
 #pragma GCC unroll 8
         for (int r = 0; r < rows; ++r) {
             const double value = row_major ? double(row[r][at]) : double(x[at + r]);
@@ -92,13 +92,11 @@ SUFFICE_INLINE bool scores_tile(const Matrix<T>& x, Index i0, Index rows, const 
         add_tile<T, true>(x, i0, rows, coef, stride, classes, sum);
     else
         add_tile<T, false>(x, i0, rows, coef, stride, classes, sum);
+    for (Index i = 0; i < rows; ++i) std::copy_n(sum + i * stride, classes, out + (i0 + i) * classes);
+    const double* written = out + i0 * classes;
     double probe = 0;
-    for (Index i = 0; i < rows; ++i)
-        for (Index c = 0; c < classes; ++c) {
-            const double score = sum[i * stride + c];
-            out[(i0 + i) * classes + c] = score;
-            probe += score * 0.0;
-        }
+#pragma omp simd reduction(+ : probe)
+    for (Index k = 0; k < rows * classes; ++k) probe += written[k] * 0.0;
     return probe == 0;
 }
 

@@ -115,7 +115,7 @@ Index scatter(Matrix<T> x, Rows rows, double* weight, double* mean, double* cros
             const T* row = x.data + i * x.row_stride;
             if (k + 8 < unit.hi) {
                 const char* ahead = reinterpret_cast<const char*>(x.data + order.row[k + 8] * x.row_stride);
-                for (Index byte = 0; byte < d * Index(sizeof(T)); byte += 64) __builtin_prefetch(ahead + byte);
+                for (Index byte = 0; byte < d * Index(sizeof(T)); byte += 64) __builtin_prefetch(ahead + byte, 0, 2);
             }
             const double w = rows.weight ? rows.weight[i] : 1.0, root = std::sqrt(w);
             if (!scatter_pack(row, origin, d, root, s.panel + depth * stride)) {
