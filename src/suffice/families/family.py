@@ -111,8 +111,9 @@ class Distribution(ABC):
 
     def expect(self, x: Any) -> Array:
         """Each row as every class expects it, (rows, classes, columns): gaps filled by E[x | observed entries, y]."""
+        expected = self.expected
         x = np.asarray(x.toarray() if is_sparse(x) else x, dtype=np.float64)[:, None, :]
-        return np.where(np.isnan(x), self.expected, x)
+        return np.where(np.isnan(x), expected, x)
 
     def contrast(self, x: Any, first: NDArray[Any], second: NDArray[Any]) -> Array:
         """What each column adds to log p(x | first) − log p(x | second), classes of each row, (rows, columns).
