@@ -22,6 +22,7 @@ from suffice.tables import Array, Codes
 
 LEAST = np.log(1e-12)  # a class that has no prior probability still has a gradient
 BEYOND = 1e9  # evidence against a class that counts as excluding it
+DOUBT = 20.0  # rows that would speak against an exponent above 1: what is naive is rarely too modest
 STRENGTH = 1.0  # of the penalty that keeps slopes and biases of classes near the common ones, in rows
 
 
@@ -69,7 +70,7 @@ class Calibration:
 
             def loss(exponent: float) -> float:
                 sharper = max(exponent - np.log(unit), 0.0)  # which a few rows that happen to be apart would ask for
-                pull = 0.5 * STRENGTH * sharper**2 / w.sum()
+                pull = 0.5 * DOUBT * sharper**2 / w.sum()
                 return _loss(prior + np.exp(exponent) * scaled, own, w) + float(pull)
 
             bounds = (min(np.log(unit), 0.0) - 12.0, np.log(unit) + 2.0)

@@ -2,7 +2,7 @@
 
 A column by itself is a classifier, p(y | x) ∝ p(y) p(x | y), and leaving each row out of its statistic says how good a
 one, exactly and without fitting again. The family with the best mean log p(y | x) is chosen; a column that does no
-better than the class prior, by more than a standard error, has one distribution for all classes, so that it says
+better than the class prior, by half a standard error, has one distribution for all classes, so that it says
 nothing of the class.
 """
 
@@ -31,6 +31,7 @@ SCORED = 5000  # distinct values that a family is judged by
 MOST_VALUES = 20  # distinct values that may be categories
 REPEATS = 3  # times that a value must be seen on average for that
 COMMON = 0.05  # the share of one value from which on a kernel would make a spike of it
+MARGIN = 0.5  # standard errors by which a column must beat chance to vote
 AMOUNTS = (0.1, 0.5, 1.0, 3.0, 10.0)  # of smoothing, where it is to be chosen
 
 Smoothing = float | Literal["auto"]
@@ -131,7 +132,7 @@ class Chosen(Family[Any]):
                 best = score, choice, fitted
         assert best is not None, "there is at least one candidate"
         score, choice, fitted = best
-        if self.gate and score.mean - score.chance <= score.error:
+        if self.gate and score.mean - score.chance <= MARGIN * score.error:
             alone = Choice(choice.name, choice.family, choice.statistic.pooled(), choice.read)
             return SilentDistribution(alone, alone.fit(), score.mean, score.chance, statistic.n_classes)
         return ChosenDistribution(choice, fitted, score.mean, score.chance)
