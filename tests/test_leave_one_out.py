@@ -293,3 +293,16 @@ def test_given_edges_stay_as_they_are():
     fixed, found = family.with_edges(sample)
     assert fixed is family
     assert_array_equal(found.weight, [[1.0, 1.0], [0.0, 1.0]])
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_prior_for_each_class_of_truths_goes_with_the_class(sparse):
+    rng = np.random.default_rng(8)
+    x, y = (rng.random((40, 3)) < 0.4).astype(float), rng.integers(0, 2, 40)
+    family = sf.Bernoulli(prior=sf.Beta(np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]), np.array([[2.0], [0.5]])))
+    rows = scipy.sparse.csr_matrix(x) if sparse else x
+    found = leave_one_out(family.summarize(rows, y), family, sf.ClassPrior(), rows, y)
+    for i in (0, 11, 39):
+        others = np.arange(40) != i
+        again = sf.Model.fit(x[others], y[others], family).log_joint(x[i : i + 1])[0]
+        np.testing.assert_allclose(found[i], again, rtol=1e-10)

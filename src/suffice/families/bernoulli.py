@@ -61,9 +61,10 @@ class Bernoulli(Family[Totals]):
         """θ = Σx/n, (Σx + a − 1)/(n + a + b − 2) or (Σx + a)/(n + a + b)."""
         return BernoulliDistribution(*self._probabilities(totals), self.threshold)
 
-    def _probabilities(self, totals: Totals) -> tuple[Array, Array]:
-        """θ and 1 − θ."""
-        posterior = (self.prior or Beta(0.0, 0.0)).update(totals)
+    def _probabilities(self, totals: Totals, codes: Codes | None = None) -> tuple[Array, Array]:
+        """θ and 1 − θ, of each class or of the classes of rows."""
+        prior = self.prior or Beta(0.0, 0.0)
+        posterior = (prior if codes is None else prior.of_rows(codes)).update(totals)
         return posterior.modes() if self.learn == "map" else posterior.means()
 
     def leave_one_out(self, totals: Totals, fitted: Distribution, x: Any, codes: Codes, weight: Array | None) -> Array:
@@ -72,17 +73,18 @@ class Bernoulli(Family[Totals]):
             out = fitted.log_density(x)
             for c in range(len(out[0])):
                 rows = np.flatnonzero(codes == c)
-                out[rows, c] = self._own_of_one_class(totals.take(np.array([c])), x[rows])
+                out[rows, c] = self._own_of_one_class(totals.take(np.array([c])), x[rows], c)
             return out
         return self._with_own_class(totals, fitted, x, codes, weight)
 
-    def _own_of_one_class(self, own: Totals, x: Any) -> Array:
+    def _own_of_one_class(self, own: Totals, x: Any, c: int) -> Array:
         """Rows of weight 1: estimate twice, without a true and without a false entry; then choose entry by entry."""
         # Where no true (or false) row was counted, no row asks for the estimate without it.
         seen = np.broadcast_to(own.weight, own.total.shape)
         without_true = Totals(clear_residue(seen - 1.0, seen), clear_residue(own.total - 1.0, seen))
         without_false = Totals(clear_residue(seen - own.total - 1.0, seen) + own.total, own.total)
-        true, false = self._probabilities(without_true)[0], self._probabilities(without_false)[1]
+        one = np.array([c])
+        true, false = self._probabilities(without_true, one)[0], self._probabilities(without_false, one)[1]
         return BernoulliDistribution(true, false, self.threshold).log_density(x)[:, 0]
 
     def own_log_density(self, totals: Totals, x: Any, codes: Codes, weight: Array) -> Array:
@@ -93,7 +95,7 @@ class Bernoulli(Family[Totals]):
         w = weight[:, None] * ~gaps
         seen, true = np.broadcast_to(totals.weight[codes], x.shape), totals.total[codes]
         rest = Totals(clear_residue(seen - w, seen), clear_residue(true - w * x, true))
-        one, zero = self._probabilities(rest)
+        one, zero = self._probabilities(rest, codes)
         with np.errstate(invalid="ignore"):  # 0 · log 0 is 0
             terms = np.where(x > 0, x * log(one), 0.0) + np.where(x < 1, (1.0 - x) * log(zero), 0.0)
         return np.where(gaps, 0.0, terms).sum(axis=1)
