@@ -7,8 +7,6 @@
 namespace suffice {
 namespace {
 
-constexpr double log_2pi = 1.8378770664093453;
-
 // Which entries of a row are observed, and the Cholesky factor of their covariance under each class.
 class Pattern {
 public:

@@ -11,28 +11,6 @@ namespace suffice {
 namespace {
 
 constexpr Index tile_rows = 64, tile_cols = 32;
-constexpr double log_2pi = 1.8378770664093453;
-
-// Copy rows i0.., columns j0.. to tile[column][row]; true if every value is finite.
-template <class T>
-SUFFICE_INLINE bool pack(const Matrix<T>& x, Index i0, Index rows, Index j0, Index cols, double* __restrict tile) {
-    if (x.col_stride == 1) {
-        transpose(x.data + i0 * x.row_stride + j0, x.row_stride, cols, rows, tile, tile_rows);
-    } else {
-        for (Index j = 0; j < cols; ++j) {
-            const T* column = x.data + (j0 + j) * x.col_stride + i0;
-            for (Index i = 0; i < rows; ++i) tile[j * tile_rows + i] = column[i];
-            // Each column is a stream of its own, more than the hardware follows.
-            for (Index i = 0; i < tile_rows; i += 64 / sizeof(T)) __builtin_prefetch(column + tile_rows + i);
-        }
-    }
-    if (rows < tile_rows)
-        for (Index j = 0; j < cols; ++j) std::fill_n(tile + j * tile_rows + rows, tile_rows - rows, 0.0);
-    double probe = 0;
-#pragma omp simd reduction(+ : probe)
-    for (Index k = 0; k < cols * tile_rows; ++k) probe += tile[k] * 0.0;
-    return probe == 0;
-}
 
 constexpr Index lanes = tile_rows / 8;
 
@@ -77,7 +55,7 @@ SUFFICE_INLINE Index density_tile(const Matrix<T>& x, Index i0, const double* me
     std::fill_n(distance, classes * tile_rows, 0.0);
     for (Index j0 = 0, chunk = 0; j0 < d; j0 += tile_cols, ++chunk) {
         const Index cols = std::min(tile_cols, d - j0);
-        if (pack(x, i0, rows, j0, cols, tile)) {
+        if (pack_tile<tile_rows>(x, i0, rows, j0, cols, tile)) {
             for (Index c = 0; c < classes; ++c) {
                 double* to = distance + c * tile_rows;
                 const double log_variances = chunk_log_variance[chunk * classes + c];

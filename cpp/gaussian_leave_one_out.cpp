@@ -6,8 +6,6 @@
 namespace suffice {
 namespace {
 
-constexpr double log_2pi = 1.8378770664093453;
-
 // Mean and centred squares per weight of a column once an entry of weight w at x is taken out.
 struct Without {
     double mean, variance;

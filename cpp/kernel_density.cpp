@@ -21,7 +21,7 @@
 namespace suffice {
 namespace {
 
-constexpr double log_2pi = 1.8378770664093453, infinity = std::numeric_limits<double>::infinity();
+constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double farthest = 1e150;   // bandwidths: what is farther counts as so far, that squares stay finite
 constexpr double tolerance = 1e-11;  // of what a box leaves out, relative to the sum
 constexpr double reach = 1.0;        // half the width of a box, in bandwidths

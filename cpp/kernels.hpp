@@ -12,6 +12,8 @@ namespace suffice {
 
 using Index = std::int64_t;
 
+constexpr double log_2pi = 1.8378770664093453;
+
 // A dense matrix: element (i, j) is data[i * row_stride + j * col_stride], and one stride is 1.
 template <class T>
 struct Matrix {

@@ -13,7 +13,6 @@ namespace suffice {
 namespace {
 
 constexpr Index block = 256;  // points whose responsibilities are in cache together
-constexpr double log_2pi = 1.8378770664093453;
 constexpr double no_share = 1e-100;  // a component of a smaller share than this is dropped
 
 struct Components {

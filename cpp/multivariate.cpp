@@ -12,7 +12,6 @@ namespace {
 
 constexpr Index tile_rows = 32, together = 8;  // rows in a tile, rows of W in a block
 constexpr int vectors = tile_rows / 8;
-constexpr double log_2pi = 1.8378770664093453;
 
 // Rows of W by eights, each block's columns side by side: block b holds columns 0 .. 8b+7.
 Index packed_size(Index d) {
@@ -43,35 +42,13 @@ SUFFICE_INLINE void turn_block(const double* __restrict w, Index columns, const 
     }
 }
 
-// Copy rows to tile[column][row]; true if every value is finite.
-template <class T>
-SUFFICE_INLINE bool pack_rows(const Matrix<T>& x, Index i0, Index rows, double* __restrict tile) {
-    if (x.col_stride == 1) {
-        transpose(x.data + i0 * x.row_stride, x.row_stride, x.cols, rows, tile, tile_rows);
-    } else {
-        for (Index j = 0; j < x.cols; ++j)
-            for (Index i = 0; i < rows; ++i) tile[j * tile_rows + i] = x.data[j * x.col_stride + i0 + i];
-    }
-    if (rows < tile_rows)
-        for (Index j = 0; j < x.cols; ++j) std::fill_n(tile + j * tile_rows + rows, tile_rows - rows, 0.0);
-    double probe = 0;
-#pragma omp simd reduction(+ : probe)
-    for (Index k = 0; k < x.cols * tile_rows; ++k) probe += tile[k] * 0.0;
-    return probe == 0;
-}
-
-template <class T>
-SUFFICE_INLINE bool any_pack_tile(const Matrix<T>& x, Index i0, Index rows, double* tile) {
-    return pack_rows(x, i0, rows, tile);
-}
-
 }  // namespace
 
 SUFFICE_CLONES bool multivariate_pack(const Matrix<double>& x, Index i0, Index rows, double* tile) {
-    return any_pack_tile(x, i0, rows, tile);
+    return pack_tile<tile_rows>(x, i0, rows, 0, x.cols, tile);
 }
 SUFFICE_CLONES bool multivariate_pack(const Matrix<float>& x, Index i0, Index rows, double* tile) {
-    return any_pack_tile(x, i0, rows, tile);
+    return pack_tile<tile_rows>(x, i0, rows, 0, x.cols, tile);
 }
 
 // distance[r] = |W (x_r − mean)|².

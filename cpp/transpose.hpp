@@ -50,6 +50,28 @@ SUFFICE_INLINE void transpose(const T* from, Index from_stride, Index rows, Inde
             to[r * to_stride + c] = from[c * from_stride + r];
 }
 
+// Copy rows i0.., columns j0.. to tile[column][row], `tile_rows` apart, the rows that lack as zeros; true if every
+// value is finite.
+template <Index tile_rows, class T>
+SUFFICE_INLINE bool pack_tile(const Matrix<T>& x, Index i0, Index rows, Index j0, Index cols, double* __restrict tile) {
+    if (x.col_stride == 1) {
+        transpose(x.data + i0 * x.row_stride + j0, x.row_stride, cols, rows, tile, tile_rows);
+    } else {
+        for (Index j = 0; j < cols; ++j) {
+            const T* column = x.data + (j0 + j) * x.col_stride + i0;
+            for (Index i = 0; i < rows; ++i) tile[j * tile_rows + i] = column[i];
+            // Each column is a stream of its own, more than the hardware follows.
+            for (Index i = 0; i < tile_rows; i += 64 / sizeof(T)) __builtin_prefetch(column + tile_rows + i);
+        }
+    }
+    if (rows < tile_rows)
+        for (Index j = 0; j < cols; ++j) std::fill_n(tile + j * tile_rows + rows, tile_rows - rows, 0.0);
+    double probe = 0;
+#pragma omp simd reduction(+ : probe)
+    for (Index k = 0; k < cols * tile_rows; ++k) probe += tile[k] * 0.0;
+    return probe == 0;
+}
+
 // Visit the entries of rows lo .. hi-1 as stretches of rows: use(row, row_stride, first_row, rows,
 // first_col, cols), `row` pointing to the first entry and the entries of a row lying side by side. A
 // row-major matrix is one stretch; of a column-major one, eight columns are turned at a time, eight

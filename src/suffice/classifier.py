@@ -22,7 +22,7 @@ from suffice.families.product import Product, ProductDistribution
 from suffice.frames import Frame, as_frame
 from suffice.model import Model, leave_one_out_parts
 from suffice.priors import ClassPrior, Dirichlet
-from suffice.questions import Evidence, impute, rank_features
+from suffice.questions import Evidence, impute
 from suffice.schema import Schema, infer
 from suffice.statistics import Batch, RowSample
 from suffice.tables import Array, Values, is_sparse
@@ -489,27 +489,6 @@ class BayesClassifier(GenerativeClassifier):
         log_posterior = self._log_posterior(learned.model, rows)
         titles = [block.title for block in self._distribution().family.blocks]
         return Evidence.of(learned.model, rows, log_posterior, titles, label, against)
-
-    def top_features(self, label: Any, n: int = 10, by: str = "log_odds") -> Table:
-        """Return the columns and categories that tell most of a class.
-
-        Parameters
-        ----------
-        label : label
-            The class.
-        n : int, default=10
-            How many.
-        by : {'log_odds', 'probability', 'information'}, default='log_odds'
-            Log p(value | label) − log p(value | other classes); p(value | label); or what knowing whether the row has
-            the value tells of whether it is of the class, in bits. Numbers are not values: columns of them are
-            ranked by 'information' alone, the leave-one-out gain of the column.
-
-        Returns
-        -------
-        table : Table
-            One row for each, the most telling first.
-        """
-        return rank_features(self._get_learned().model, self._schema_names(), label, n, by)
 
     def sample(self, n: int = 1, label: Any = None, random_state: Any = None) -> tuple[Any, Values]:
         """Draw rows from the model.

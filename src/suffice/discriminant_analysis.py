@@ -41,6 +41,7 @@ class _DiscriminantAnalysis(GenerativeClassifier):
     covariance_estimator: Any
 
     _accept_sparse: ClassVar[Any] = False
+    _keeps_single: ClassVar[bool] = True
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both"), None],
@@ -69,29 +70,23 @@ class _DiscriminantAnalysis(GenerativeClassifier):
         return {"shrinkage": self.shrinkage}
 
     def _given_priors(self) -> Array | None:
+        """The priors that were given, made to sum to 1."""
         if self.priors is None:
             return None
         priors = np.asarray(self.priors, dtype=np.float64)
         if (priors < 0).any():
             raise InvalidOptionError("priors must be non-negative")
-        if abs(priors.sum() - 1.0) > 1e-5:
-            warnings.warn("The priors do not sum to 1. Renormalizing", UserWarning, stacklevel=5)
         return priors / priors.sum()
 
+    def _check_priors(self) -> None:
+        if self.priors is not None and abs(np.sum(self.priors) - 1.0) > 1e-5:
+            warnings.warn("The priors do not sum to 1. Renormalizing", UserWarning, stacklevel=4)
+
     def _class_prior(self) -> ClassPrior:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # the family has warned already
-            priors = self._given_priors()
+        priors = self._given_priors()
         return ClassPrior() if priors is None else ClassPrior(priors)
 
     _no_estimator: ClassVar[str]  # what to say of a covariance estimator given to the solver 'svd'
-
-    @staticmethod
-    def _dtype_of(rows: Any) -> np.dtype[Any]:
-        return rows.dtype  # a matrix of floats
-
-    def _as_learned(self, values: Array) -> Array:
-        return values.astype(self._get_learned().dtype, copy=False)
 
     @property
     def _distribution(self) -> Any:
@@ -216,6 +211,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         self.covariance_estimator = covariance_estimator
 
     def _family(self) -> LinearDiscriminant:
+        self._check_priors()
         priors = self._given_priors()
         share = None if self.solver == "svd" else priors
         return LinearDiscriminant(
@@ -280,7 +276,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     def covariance_(self) -> Array:
         """Covariance within classes, each class counting by its prior."""
         if self.solver != "svd":
-            return self._as_learned(self._distribution.within)
+            return self._as_learned(self._distribution.estimated[0])
         if not self.store_covariance:
             raise AttributeError("covariance_ is there with solver='lsqr', 'eigen' or store_covariance=True")
         scatter = self._get_learned().family.complete(self._scatter)  # type: ignore[attr-defined]
@@ -407,7 +403,7 @@ class QuadraticDiscriminantAnalysis(_DiscriminantAnalysis):
         self.covariance_estimator = covariance_estimator
 
     def _family(self) -> MultivariateGaussian:
-        self._given_priors()
+        self._check_priors()
         options = self._options()
         if self.solver == "svd" and self.reg_param:
             options = {"shrinkage": self.reg_param, "toward": "identity"}
@@ -425,7 +421,7 @@ class QuadraticDiscriminantAnalysis(_DiscriminantAnalysis):
         if alone.any():
             label = labels[np.argmax(alone)]
             raise InvalidDataError(f"y has only 1 sample in class {label}, covariance is ill defined.")
-        for label, covariance, weight in zip(labels, self._covariances, self.class_count_, strict=True):
+        for label, covariance, weight in zip(labels, self._distribution.estimated, self.class_count_, strict=True):
             if not _exceeds(covariance, self.tol):
                 raise SingularCovarianceError(self._why_singular(label, weight))
 
@@ -439,14 +435,6 @@ class QuadraticDiscriminantAnalysis(_DiscriminantAnalysis):
             )
         parameter = "shrinkage" if self.solver == "eigen" else "reg_param"
         return f"{said}Increase the value of `{parameter}` to reduce the collinearity."
-
-    @property
-    def _covariances(self) -> Array:
-        """The covariance of each class before directions without variance are raised."""
-        learned = self._get_learned()
-        family, statistic = learned.family, learned.statistics.statistic
-        assert isinstance(family, MultivariateGaussian), "_family gives it"
-        return family.point(family.complete(statistic))[1]
 
     @property
     def scalings_(self) -> list[Array]:

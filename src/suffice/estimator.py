@@ -330,9 +330,13 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
 
     _accept_sparse: ClassVar[Any] = "csr"
 
-    @staticmethod
-    def _dtype_of(rows: Any) -> np.dtype[Any]:  # noqa: ARG004  # GaussianNB looks at the rows
-        return np.dtype(np.float64)
+    _keeps_single: ClassVar[bool] = False  # whether answers are float32 where all rows are
+
+    def _dtype_of(self, rows: Any) -> np.dtype[Any]:
+        return rows.dtype if self._keeps_single else np.dtype(np.float64)
+
+    def _as_learned(self, values: Array) -> Array:
+        return values.astype(self._get_learned().dtype, copy=False)
 
     # ---- what was learned
 
@@ -565,11 +569,9 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         """
         learned = self._get_learned()
         rows = self._check_X(X)
-        found = Evidence.of(
-            learned.model, rows, learned.model.log_posterior(rows), self._names(), label, against
-        ).columns()
-        found.pop("calibration")  # which nobody asked for
-        return found
+        log_posterior = learned.model.log_posterior(rows)
+        found = Evidence.of(learned.model, rows, log_posterior, self._names(), label, against)
+        return found.columns(calibrated=False)
 
     def top_features(self, label: Any, n: int = 10, by: str = "log_odds") -> Table:
         """Return the columns, categories or words that tell most of a class.
@@ -582,7 +584,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
             How many.
         by : {'log_odds', 'probability', 'information'}, default='log_odds'
             Log p(value | label) − log p(value | other classes); p(value | label); or what knowing whether the row has
-            the value tells of whether it is of the class, in bits.
+            the value tells of whether it is of the class, in bits. Numbers are not values: of a `BayesClassifier`,
+            columns of them are ranked by 'information' alone, the leave-one-out gain of the column.
 
         Returns
         -------

@@ -48,7 +48,23 @@ __all__ = [
 ]
 
 
-class GaussianNB(GenerativeClassifier):
+class _RealNB(GenerativeClassifier):
+    """What the estimators of real numbers share: dense rows, and a class prior that may be given as `priors`."""
+
+    priors: ArrayLike | None
+
+    _accept_sparse: ClassVar[Any] = False
+
+    def _class_prior(self) -> ClassPrior:
+        return ClassPrior() if self.priors is None else ClassPrior(np.asarray(self.priors))
+
+    @property
+    def class_prior_(self) -> Array:
+        """Probability of each class."""
+        return self._as_learned(np.exp(self._get_learned().model.log_prior))
+
+
+class GaussianNB(_RealNB):
     """Gaussian naive Bayes:  p(x | y) = Π_j N(x_j; μ_yj, σ²_yj).
 
     Parameters
@@ -92,7 +108,7 @@ class GaussianNB(GenerativeClassifier):
         "priors": ["array-like", None],
         "var_smoothing": [Interval(Real, 0, None, closed="left")],
     }
-    _accept_sparse: ClassVar[Any] = False
+    _keeps_single: ClassVar[bool] = True
 
     def __init__(self, *, priors: ArrayLike | None = None, var_smoothing: float = 1e-9):
         self.priors = priors
@@ -101,25 +117,10 @@ class GaussianNB(GenerativeClassifier):
     def _family(self) -> Gaussian:
         return Gaussian(prior=None, var_smoothing=self.var_smoothing)
 
-    def _class_prior(self) -> ClassPrior:
-        return ClassPrior() if self.priors is None else ClassPrior(np.asarray(self.priors))
-
-    @staticmethod
-    def _dtype_of(rows: Any) -> np.dtype[Any]:
-        return rows.dtype  # a matrix of floats
-
-    def _as_learned(self, values: Array) -> Array:
-        return values.astype(self._get_learned().dtype, copy=False)
-
     @property
     def class_count_(self) -> Array:
         """Weight of the rows of each class."""
         return self._as_learned(super().class_count_)
-
-    @property
-    def class_prior_(self) -> Array:
-        """Probability of each class."""
-        return self._as_learned(np.exp(self._get_learned().model.log_prior))
 
     @property
     def epsilon_(self) -> float:
@@ -627,7 +628,7 @@ class CategoricalNB(_DiscreteNB):
         return tags
 
 
-class KernelNB(GenerativeClassifier):
+class KernelNB(_RealNB):
     """Naive Bayes with kernel densities:  p(x | y) = Π_j Σ_i K((x_j − x_ij) / h_yj) / (n_y h_yj) over the rows i of y.
 
     Parameters
@@ -673,7 +674,6 @@ class KernelNB(GenerativeClassifier):
         "limit": [None, Interval(Integral, 1, None, closed="left")],
         "priors": ["array-like", None],
     }
-    _accept_sparse: ClassVar[Any] = False
 
     def __init__(
         self,
@@ -692,14 +692,6 @@ class KernelNB(GenerativeClassifier):
         width: Any = self.bandwidth if isinstance(self.bandwidth, (str, Real)) else np.asarray(self.bandwidth)
         return Kernel(self.kernel, width, self.limit)
 
-    def _class_prior(self) -> ClassPrior:
-        return ClassPrior() if self.priors is None else ClassPrior(np.asarray(self.priors))
-
-    @property
-    def class_prior_(self) -> Array:
-        """Probability of each class."""
-        return np.exp(self._get_learned().model.log_prior)
-
     @property
     def bandwidth_(self) -> Array:
         """Bandwidth of each column in each class."""
@@ -712,7 +704,7 @@ def _object_rows(X: Any) -> Any:
     return np.asarray(X, dtype=object) if array.dtype.kind in "UO" else array
 
 
-class MixtureNB(GenerativeClassifier):
+class MixtureNB(_RealNB):
     """Naive Bayes with a mixture of Gaussians for each column:  p(x | y) = Π_j Σ_k π_yjk N(x_j; μ_yjk, σ²_yjk).
 
     The values are kept, each distinct one once, and the mixtures found by expectation-maximization (EM) when they
@@ -783,7 +775,6 @@ class MixtureNB(GenerativeClassifier):
         "limit": [None, Interval(Integral, 1, None, closed="left")],
         "priors": ["array-like", None],
     }
-    _accept_sparse: ClassVar[Any] = False
 
     def __init__(
         self,
@@ -823,16 +814,8 @@ class MixtureNB(GenerativeClassifier):
             limit=self.limit,
         )
 
-    def _class_prior(self) -> ClassPrior:
-        return ClassPrior() if self.priors is None else ClassPrior(np.asarray(self.priors))
-
     def _mixtures(self) -> Any:
         return self._get_learned().model.distributions[0]
-
-    @property
-    def class_prior_(self) -> Array:
-        """Probability of each class."""
-        return np.exp(self._get_learned().model.log_prior)
 
     @property
     def weights_(self) -> Array:

@@ -81,10 +81,10 @@ class Evidence:
         rest = np.where(np.isnan(rest), 0.0, rest)
         return cls(model.labels[first], model.labels[second], prior, titles, blocks, rest, total)
 
-    def columns(self) -> dict[str, Any]:
-        """As columns of a table."""
+    def columns(self, calibrated: bool = True) -> dict[str, Any]:
+        """As columns of a table; what calibration changes only where there is any."""
         out: dict[str, Any] = {"label": self.label, "against": self.against, "prior": self.prior}
-        rest = {"calibration": self.calibration, "log_odds": self.log_odds}
+        rest = ({"calibration": self.calibration} if calibrated else {}) | {"log_odds": self.log_odds}
         titles = [f"{title} (column)" if title in out or title in rest else title for title in self.titles]
         return out | dict(zip(titles, self.blocks.T, strict=True)) | rest
 

@@ -13,6 +13,7 @@ from suffice.errors import InvalidDataError, InvalidOptionError
 from suffice.statistics import Sample, Scatter
 from suffice.tables import Array
 
+LOG_2PI = float(np.log(2.0 * np.pi))
 SMALL = 512  # columns of a matrix that one thread is enough for
 
 Shrinkage: TypeAlias = float | Literal["ledoit-wolf", "oas"] | None
@@ -134,10 +135,11 @@ def fitted_covariances(sample: Sample, estimator: Any) -> Array:
 
 
 class Positive(NamedTuple):
-    """Covariances raised to be positive, the Cholesky factors L of them, and the rank each had before."""
+    """Covariances raised to be positive, the Cholesky factors L of them, and what they were and their rank before."""
 
     covariance: Array
     factor: Array
+    estimated: Array
     rank: NDArray[np.int64]
 
 
@@ -168,5 +170,5 @@ def raised(covariance: Array, least: Array, floor: float) -> Positive:
             correlation[m] = 0.5 * (correlation[m] + correlation[m].T)
         factor[m] = np.linalg.cholesky(correlation[m])
     if not low.any() and not constant.any():
-        return Positive(covariance, factor * scale[:, :, None], rank)
-    return Positive(correlation * scales, factor * scale[:, :, None], rank)
+        return Positive(covariance, factor * scale[:, :, None], covariance, rank)
+    return Positive(correlation * scales, factor * scale[:, :, None], covariance, rank)

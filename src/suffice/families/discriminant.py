@@ -47,7 +47,7 @@ class LinearDiscriminant(MultivariateGaussian):
             directions = _by_eigenvalues(mean, covariance[0], total)
         else:
             directions = _by_least_squares(mean, covariance[0])
-        return LinearDiscriminantDistribution(mean, *positive, self.free(*mean.shape), covariance[0], directions)
+        return LinearDiscriminantDistribution(mean, *positive, self.free(*mean.shape), directions)
 
     def leave_one_out(self, statistic: Any, fitted: Distribution, x: Any, codes: Codes, weight: Array | None) -> Array:
         """By downdates; where directions were left out, row by row, up to a term that all classes share."""
@@ -134,9 +134,8 @@ def _shares(variance: Array) -> Array:
 
 @dataclass(frozen=True)
 class LinearDiscriminantDistribution(MultivariateGaussianDistribution):
-    """Tied Gaussians, the covariance within classes as it was estimated, and what a solver made of it."""
+    """Tied Gaussians, and what a solver made of the covariance within classes."""
 
-    within: Array
     directions: Directions
 
     @property

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from suffice.families.covariance import LOG_2PI
 from suffice.families.family import Distribution
 from suffice.statistics import Scatter
 from suffice.tables import Array, Codes
 
-LOG_2PI = float(np.log(2.0 * np.pi))
 SAFE = 1e-7  # of a variance: what a row may leave without losing a direction to rounding
 
 

@@ -34,7 +34,7 @@ class Components:
         """Gaussians of these means (k, columns) and covariances (k, columns, columns)."""
         factor = np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)
         full = np.full(len(mean), mean.shape[1])
-        return cls(share, MultivariateGaussianDistribution(mean, covariance, factor, full, 0))
+        return cls(share, MultivariateGaussianDistribution(mean, covariance, factor, covariance, full, 0))
 
     @property
     def mean(self) -> Array:

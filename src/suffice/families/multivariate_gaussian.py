@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from suffice import _core
 from suffice.errors import InvalidOptionError, NoLinearFormError
 from suffice.families.covariance import (
+    LOG_2PI,
     Shrinkage,
     Toward,
     alone,
@@ -28,8 +29,6 @@ from suffice.families.incomplete import GapsEM, fill, observed_log_density
 from suffice.priors import NormalInverseWishart
 from suffice.statistics import Sample, Scatter, Statistic
 from suffice.tables import Array, Codes, Values, refuse_at, refuse_infinite
-
-LOG_2PI = float(np.log(2.0 * np.pi))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -237,11 +236,15 @@ def _one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
 
 @dataclass(frozen=True)
 class MultivariateGaussianDistribution(Distribution):
-    """Means (classes, columns), and for each class or all together: covariance, its Cholesky factor, and its rank."""
+    """Means (classes, columns), and for each class or all together: covariance, its Cholesky factor, and its rank.
+
+    `estimated` is the covariance before directions without variance were raised.
+    """
 
     mean: Array
     covariance: Array
     factor: Array
+    estimated: Array
     rank: NDArray[np.int64]
     free: int
 
