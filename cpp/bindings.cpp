@@ -14,6 +14,9 @@ namespace nb = nanobind;
 using namespace nb::literals;
 
 namespace suffice {
+
+void bind_texts(nb::module_& m);  // text_bindings.cpp
+
 namespace {
 
 template <class T>
@@ -400,6 +403,7 @@ NB_MODULE(_core, m) {
     bind_multivariate<double>(m);
     bind_multivariate<float>(m);
     bind_gaps(m);
+    bind_texts(m);
     bind_sparse<double, std::int32_t>(m);
     bind_sparse<double, std::int64_t>(m);
     bind_sparse<float, std::int32_t>(m);

@@ -1,0 +1,219 @@
+#include "features.hpp"
+
+#include <bit>
+#include <utility>
+
+namespace suffice {
+namespace {
+
+constexpr std::uint64_t odd = 0x9E3779B97F4A7C15u;
+
+std::uint64_t load(const std::uint8_t* at, Index length) {
+    std::uint64_t out = 0;
+    if constexpr (std::endian::native == std::endian::little) {
+        std::memcpy(&out, at, std::size_t(length));
+    } else {
+        for (Index b = 0; b < length; ++b) out |= std::uint64_t(at[b]) << (8 * b);
+    }
+    return out;
+}
+
+}  // namespace
+
+std::uint64_t stable_hash(const std::uint8_t* bytes, Index length, std::uint64_t seed) {
+    std::uint64_t h = (seed ^ std::uint64_t(length)) * odd;
+    for (; length >= 8; bytes += 8, length -= 8) h = std::rotl((h ^ load(bytes, 8)) * 0xD6E8FEB86659FD93u, 29);
+    h = (h ^ load(bytes, length)) * 0xD6E8FEB86659FD93u;
+    h = (h ^ (h >> 32)) * odd;
+    return h ^ (h >> 29);
+}
+
+FeatureReader::FeatureReader(const TextReading& reading, const Lexicon& fixed)
+    : tokenizer_(reading.tokens),
+      fixed_(&fixed),
+      growing_(nullptr),
+      least_(reading.tokens.analyzer == Analyzer::word ? reading.least : 1),
+      most_(reading.tokens.analyzer == Analyzer::word ? reading.most : 1),
+      buckets_(reading.buckets),
+      levels_(most_),
+      before_(most_, no_feature) {
+    const Replacements& list = reading.replaced;
+    replaced_.resize(list.n);
+    for (Index i = 0; i < list.n; ++i) replaced_[i] = list.target[i] < 0 ? no_feature : Feature(list.target[i]);
+    if (!buckets_) return;
+    filter_ = std::make_unique<Lexicon>();
+    learn_replaced(*filter_, list);
+}
+
+FeatureReader::FeatureReader(const TextReading& reading, Lexicon& growing) : FeatureReader(reading, std::as_const(growing)) {
+    growing_ = &growing;
+    if (!buckets_ && !growing.size()) learn_replaced(growing, reading.replaced);
+}
+
+void learn_replaced(Lexicon& lexicon, const Replacements& replaced) {
+    for (Index i = 0; i < replaced.n; ++i) {
+        const std::uint32_t at = 0, length = std::uint32_t(replaced.start[i + 1] - replaced.start[i]);
+        Feature out;
+        lexicon.learn(replaced.text + replaced.start[i], &at, &length, 1, &out);
+    }
+}
+
+std::vector<Feature> learn_vocabulary(Lexicon& lexicon, const std::uint8_t* text, const Index* start, Index n, bool joined) {
+    lexicon.reserve(lexicon.size() + n);
+    std::vector<Feature> feature_of;
+    std::vector<std::uint32_t> at, length;
+    std::vector<Feature> words;
+    for (Index i = 0; i < n; ++i) {
+        const std::uint8_t *from = text + start[i], *end = text + start[i + 1];
+        at.clear(), length.clear();
+        for (const std::uint8_t* word = from;;) {
+            const void* space = joined ? std::memchr(word, ' ', std::size_t(end - word)) : nullptr;
+            const std::uint8_t* stop = space ? static_cast<const std::uint8_t*>(space) : end;
+            at.push_back(std::uint32_t(word - from)), length.push_back(std::uint32_t(stop - word));
+            if (stop == end) break;
+            word = stop + 1;
+        }
+        words.resize(at.size());
+        lexicon.learn(from, at.data(), length.data(), Index(at.size()), words.data());
+        Feature whole = words[0];
+        for (std::size_t w = 1; w < words.size(); ++w) lexicon.learn_pairs(&whole, &words[w], 1, &whole);
+        if (Index(feature_of.size()) < lexicon.size()) feature_of.resize(lexicon.size(), no_feature);
+        feature_of[whole] = Feature(i);
+    }
+    feature_of.resize(lexicon.size(), no_feature);
+    return feature_of;
+}
+
+void FeatureReader::remember(Index n) {
+    for (int level = 0; level < most_; ++level) before_[level] = levels_[level][n];
+    if (!buckets_) return;
+    // Keep what n-grams of the next segment may begin with.
+    const std::size_t kept = std::min<std::size_t>(word_start_.size(), most_ - 1), from = word_start_.size() - kept;
+    const std::uint32_t gone = kept ? word_start_[from] : std::uint32_t(joined_.size());
+    joined_.erase(joined_.begin(), joined_.begin() + gone);
+    word_start_.erase(word_start_.begin(), word_start_.begin() + Index(from));
+    word_length_.erase(word_length_.begin(), word_length_.begin() + Index(from));
+    for (std::uint32_t& start : word_start_) start -= gone;
+}
+
+void FeatureReader::cut(const Index* token_start, Index n) {
+    start_.resize(n), length_.resize(n);
+    for (Index t = 0; t < n; ++t) {
+        start_[t] = std::uint32_t(token_start[t] - token_start[0]);
+        length_[t] = std::uint32_t(token_start[t + 1] - token_start[t]);
+    }
+}
+
+void FeatureReader::look_up(const std::uint8_t* bytes, const std::uint32_t* start, const std::uint32_t* length, Index n,
+                            Feature* out) {
+    if (growing_)
+        growing_->learn(bytes, start, length, n, out);
+    else
+        fixed_->find(bytes, start, length, n, out);
+}
+
+Index FeatureReader::words(const std::uint8_t* bytes, const std::uint32_t* start, const std::uint32_t* length, Index n) {
+    std::vector<Feature>& found = levels_[0];
+    if (Index(found.size()) < n + 1) found.resize(n + n / 2 + 1);
+    found[0] = before_[0];
+    if (buckets_) return join_words(bytes, start, length, n);
+    look_up(bytes, start, length, n, found.data() + 1);
+    return replaced_.empty() ? n : replace(n);
+}
+
+Index FeatureReader::replace(Index n) {
+    Feature* word = levels_[0].data() + 1;
+    Index kept = 0;
+    for (Index t = 0; t < n; ++t) {
+        const Feature f = word[t];
+        if (f >= replaced_.size())
+            word[kept++] = f;
+        else if (replaced_[f] != no_feature)
+            word[kept++] = replaced_[f];
+    }
+    return kept;
+}
+
+void FeatureReader::join(int level, Index n) {
+    std::vector<Feature>& joined = levels_[level - 1];
+    if (Index(joined.size()) < n + 1) joined.resize(n + n / 2 + 1);
+    joined[0] = before_[level - 1];
+    if (!buckets_) {
+        const Feature *prefix = levels_[level - 2].data(), *last = levels_[0].data() + 1;
+        if (growing_)
+            growing_->learn_pairs(prefix, last, n, joined.data() + 1);
+        else
+            fixed_->find_pairs(prefix, last, n, joined.data() + 1);
+        return;
+    }
+    find_buckets(level, n, joined.data() + 1);
+}
+
+Index FeatureReader::join_words(const std::uint8_t* bytes, const std::uint32_t* start, const std::uint32_t* length, Index n) {
+    Feature* listed = levels_[0].data() + 1;
+    if (!replaced_.empty()) filter_->find(bytes, start, length, n, listed);
+    Index kept = 0;
+    for (Index t = 0; t < n; ++t) {
+        const std::uint8_t* word = bytes + start[t];
+        std::uint32_t size = length[t];
+        if (!replaced_.empty() && listed[t] != no_feature) {
+            const Feature target = replaced_[listed[t]];
+            if (target == no_feature) continue;
+            word = filter_->bytes(target), size = filter_->length(target);
+        }
+        ++kept;
+        word_start_.push_back(std::uint32_t(joined_.size()));
+        word_length_.push_back(size);
+        joined_.insert(joined_.end(), word, word + size);
+        joined_.push_back(' ');
+    }
+    find_buckets(1, kept, listed);
+    return kept;
+}
+
+void FeatureReader::find_buckets(int level, Index n, Feature* out) {
+    static const char digit[] = "0123456789abcdef";
+    const Index before = Index(word_start_.size()) - n;
+    bucket_names_.resize(8 * n + 8);
+    start_.resize(n), length_.resize(n);
+    for (Index t = 0; t < n; ++t) {
+        const Index last = before + t, first = std::max<Index>(last - level + 1, 0);
+        const std::uint32_t from = word_start_[first], size = word_start_[last] + word_length_[last] - from;
+        const std::int64_t hash = std::int32_t(murmur_hash(joined_.data() + from, size));
+        // As scikit-learn does: the number that has no absolute value of its size is moved.
+        std::uint64_t bucket = hash == INT32_MIN ? (std::uint64_t(INT32_MAX) - std::uint64_t(buckets_ - 1)) % buckets_
+                                                 : std::uint64_t(std::abs(hash)) % buckets_;
+        std::uint8_t* name = bucket_names_.data() + 8 * t;
+        for (int d = 7; d >= 1; --d, bucket >>= 4) name[d] = std::uint8_t(digit[bucket & 15]);
+        name[0] = '#';
+        start_[t] = std::uint32_t(8 * t), length_[t] = 8;
+    }
+    look_up(bucket_names_.data(), start_.data(), length_.data(), n, out);
+    for (Index t = 0; t < n && before + t < level - 1; ++t) out[t] = no_feature;  // too few words before it
+}
+
+std::uint32_t murmur_hash(const std::uint8_t* bytes, Index length) {
+    std::uint32_t h = 0;
+    auto mixed = [](std::uint32_t k) { return std::rotl(k * 0xcc9e2d51u, 15) * 0x1b873593u; };
+    Index at = 0;
+    for (; at + 4 <= length; at += 4) h = std::rotl(h ^ mixed(std::uint32_t(load(bytes + at, 4))), 13) * 5 + 0xe6546b64u;
+    if (at < length) h ^= mixed(std::uint32_t(load(bytes + at, length - at)));
+    h ^= std::uint32_t(length);
+    h = (h ^ (h >> 16)) * 0x85ebca6bu;
+    h = (h ^ (h >> 13)) * 0xc2b2ae35u;
+    return h ^ (h >> 16);
+}
+
+void throw_refused(const FirstPosition& refused, const Texts& texts, const TextReading& reading) {
+    const Index i = refused.get();
+    if (i < 0) return;
+    Tokenizer tokenizer(reading.tokens);
+    try {
+        tokenizer.begin(texts.documents[i]);
+        while (tokenizer.next()) {}
+    } catch (const BadText& bad) {
+        throw BadDocument(i, bad.position, bad.what_);
+    }
+}
+
+}  // namespace suffice

@@ -1,0 +1,77 @@
+// Features of texts by number: words, n-grams of words, n-grams of characters.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels.hpp"
+
+namespace suffice {
+
+using Feature = std::uint32_t;
+constexpr Feature no_feature = ~Feature(0);
+
+// A hash table from features to the numbers 0, 1, 2, …. A token of up to 8 bytes is its own key; a longer one is found by
+// its hash and compared byte by byte; an n-gram of words is the pair (n-gram without its last word, last word).
+class Lexicon {
+public:
+    Lexicon();
+
+    // The numbers of tokens: bytes + start[t], length[t] bytes each, 8 bytes readable beyond. New ones are numbered by
+    // `learn`, and `no_feature` to `find`.
+    void learn(const std::uint8_t* bytes, const std::uint32_t* start, const std::uint32_t* length, Index n, Feature* out);
+    void find(const std::uint8_t* bytes, const std::uint32_t* start, const std::uint32_t* length, Index n,
+              Feature* out) const;
+    // The same for pairs; one with `no_feature` in it is `no_feature`.
+    void learn_pairs(const Feature* prefix, const Feature* last, Index n, Feature* out);
+    void find_pairs(const Feature* prefix, const Feature* last, Index n, Feature* out) const;
+
+    Index size() const { return Index(value_.size()); }
+    bool is_pair(Feature f) const { return length_[f] == pair; }
+    Feature prefix(Feature f) const { return Feature(value_[f] >> 32); }
+    Feature last(Feature f) const { return Feature(value_[f]); }
+    const std::uint8_t* bytes(Feature f) const {
+        return length_[f] <= 8 ? reinterpret_cast<const std::uint8_t*>(&value_[f]) : arena_.data() + value_[f];
+    }
+    std::uint32_t length(Feature f) const { return length_[f]; }
+
+    // Make room in advance.
+    void reserve(Index features);
+
+private:
+    static constexpr std::uint32_t pair = ~std::uint32_t(0);
+    // `kind` is 0 where the slot is free, the length of a short token, or one of these.
+    static constexpr std::uint32_t a_pair = 9, a_long = 10;
+    struct Slot {
+        std::uint64_t key;
+        Feature feature;
+        std::uint32_t kind;
+    };
+    struct Probe {
+        std::uint64_t key, hash;
+        std::uint32_t kind;
+    };
+
+    static Probe probe(const std::uint8_t* token, std::uint32_t length);
+    static Probe probe(Feature prefix, Feature last);
+    bool same(const Slot& slot, const Probe& wanted, const std::uint8_t* token, std::uint32_t length) const;
+    std::size_t place(std::uint64_t hash) const { return hash >> shift_; }
+    void prefetch(std::uint64_t hash) const { __builtin_prefetch(&slots_[place(hash)], 0, 2); }
+    Feature look(const Probe& wanted, const std::uint8_t* token, std::uint32_t length) const;
+    Feature add(const Probe& wanted, const std::uint8_t* token, std::uint32_t length);
+    void grow(int shift);
+    template <class Look>
+    static void each_token(const Lexicon& own, const std::uint8_t* bytes, const std::uint32_t* start,
+                           const std::uint32_t* length, Index n, Look look);
+    template <class Look>
+    static void each_pair(const Lexicon& own, const Feature* prefix, const Feature* last, Index n, Look look);
+
+    std::vector<Slot> slots_;
+    int shift_;
+    // Of each feature: a short token's bytes, a long one's place in the arena, or a pair; and its length.
+    std::vector<std::uint64_t> value_;
+    std::vector<std::uint32_t> length_;
+    std::vector<std::uint8_t> arena_;
+};
+
+}  // namespace suffice

@@ -1,0 +1,94 @@
+// Every kernel on texts: a table of contents beside kernels.hpp.
+#pragma once
+
+#include "features.hpp"
+
+namespace suffice {
+
+// Text that one thread reads at a time.
+constexpr Index block_bytes = Index(1) << 19;
+
+// A vocabulary: feature i is the bytes start[i] .. start[i + 1] of text. Sorted, and each feature there once.
+struct Names {
+    std::vector<std::uint8_t> text;
+    std::vector<Index> start;
+};
+struct View {
+    const std::uint8_t* text;
+    const Index* start;
+    Index n;
+};
+
+// vocabulary.cpp: all features that several lexicons use, sorted by their names; place[l][f] is that of feature f of
+// lexicon l, or -1.
+struct Ordered {
+    Names names;
+    std::vector<std::vector<std::int32_t>> place;
+};
+Ordered order_features(const std::vector<const Lexicon*>& lexicons, const std::vector<std::vector<std::uint8_t>>& used);
+// The union of two vocabularies, and the place in it of each feature of either.
+struct Merged {
+    Names names;
+    std::vector<Index> place_a, place_b;
+};
+Merged merge_names(View a, View b);
+
+// word_counts.cpp: the total of every feature in every class that has it; feature i's are start[i] .. start[i + 1] of code
+// and total, by ascending class. And the weight of the documents of each class, and of their words.
+struct WordTotals {
+    Names names;
+    std::vector<Index> start;
+    std::vector<std::int32_t> code;
+    std::vector<double> total;
+    std::vector<double> documents, words;
+};
+WordTotals word_totals(const Texts& texts, const Rows& rows, const TextReading& reading, Weighting weighting);
+
+// word_matrix.cpp: a row for each document, of the counts of its features. With a vocabulary of all that is found:
+template <class T>
+struct WordMatrix {
+    Names names;
+    std::vector<Index> start;  // of rows
+    std::vector<std::int32_t> feature;
+    std::vector<T> value;
+};
+WordMatrix<std::int64_t> word_matrix(const Texts& texts, const TextReading& reading);
+// A vocabulary ready to be looked up.
+struct FixedLexicon {
+    Lexicon lexicon;
+    std::vector<Feature> feature;  // of each of the lexicon's numbers, or no_feature
+    Index size;
+};
+FixedLexicon fixed_lexicon(View vocabulary, const TextReading& reading);
+// With a given vocabulary, features ascending in each row; other features are left out.
+template <class T>
+WordMatrix<T> word_matrix(const Texts& texts, const TextReading& reading, const FixedLexicon& vocabulary, Weighting weighting);
+
+// text_hashes.cpp: a hash of each document, the same however it is held; 0 for a missing one.
+void text_hashes(const Texts& texts, std::uint64_t* out);
+
+// Rows of features with values, and a table that has entries for some classes of every feature: feature j's are
+// start[j] .. start[j + 1] of code, in which classes ascend, and of other arrays.
+struct Bags {
+    const Index* start;
+    const std::int32_t* feature;
+    const double* value;
+    Index rows;
+};
+struct Entries {
+    const Index* start;
+    const std::int32_t* code;
+    Index features;
+};
+// bag_scores.cpp: out[i, c] = base[c] Σ_j x_ij + Σ_j x_ij coef_jc, coef being 0 where there is no entry; lengths[i] = Σ_j x_ij.
+void bag_scores(Bags x, Entries entries, const double* coef, const double* base, Index classes, double* out, double* lengths);
+// bag_log_sums.cpp: sums[i] = Σ_j x_ij log(table_jc + added - w_i x_ij) with c = code[i]; −inf where nothing is left of it.
+void bag_log_sums(Bags x, Rows rows, Entries entries, const double* table, double added, double* sums);
+// bag_complement.cpp: out[i, c] = Σ_j x_ij (log(all_j + added - w_i x_ij) - log(all_j + added - w_i x_ij - n_jc)) where row i is taken
+// out of its class, of which n then has w_i x_ij less.
+void bag_complement(Bags x, Rows rows, Entries entries, const double* total, const double* all, double added, double* out);
+// bag_urns.cpp: out[i, c] = Σ_j f(n_jc) - f(0), f(n) = log Γ(n + added + x_ij) - log Γ(n + added), rows taken out of their classes
+// where `rows.code` is not null.
+void bag_urns(Bags x, Rows rows, Entries entries, const double* total, double added, double* out);
+
+}  // namespace suffice

@@ -1,0 +1,359 @@
+// The Python side of the kernels on texts.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+
+#include <optional>
+#include <stdexcept>
+
+#include "text.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace suffice {
+namespace {
+
+template <class T>
+using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Out = nb::ndarray<T, nb::c_contig, nb::device::cpu>;
+using Bytes = Vector<std::uint8_t>;
+using Places = Vector<Index>;
+using Weights = std::optional<Vector<double>>;
+
+void require(bool ok, const char* what) {
+    if (!ok) throw std::invalid_argument(what);
+}
+
+// A vector as an array that owns it.
+template <class T>
+nb::object array(std::vector<T>&& values) {
+    auto* kept = new std::vector<T>(std::move(values));
+    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+    return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner));
+}
+
+nb::tuple arrays(Names&& names) { return nb::make_tuple(array(std::move(names.text)), array(std::move(names.start))); }
+
+// start[0] = 0 ≤ start[1] ≤ … ≤ size.
+Index segments(const Places& start, Index size) {
+    require(start.size() > 0 && start(0) == 0, "segments must begin at 0");
+    const Index n = Index(start.size()) - 1;
+    for (Index i = 0; i < n; ++i) require(start(i) <= start(i + 1), "segments must ascend");
+    require(start(n) <= size, "segments beyond the data");
+    return n;
+}
+
+// Documents, and whatever keeps their memory.
+struct TextList {
+    nb::list owners;
+    std::vector<Document> documents;
+    bool cut = false;
+    Bytes bytes;
+    Places token_start;
+    std::vector<Index> document_start;
+
+    Texts view() const {
+        if (cut) return {nullptr, Index(document_start.size()) - 1, bytes.data(), token_start.data(), document_start.data()};
+        return {documents.data(), Index(documents.size())};
+    }
+};
+
+// How Python holds a text; no copy is made.
+Document document_of(PyObject* text) {
+    if (PyBytes_Check(text)) return {PyBytes_AS_STRING(text), PyBytes_GET_SIZE(text), Encoding::utf8};
+    const Encoding kind = PyUnicode_IS_ASCII(text)                          ? Encoding::utf8
+                          : PyUnicode_KIND(text) == PyUnicode_1BYTE_KIND ? Encoding::latin1
+                          : PyUnicode_KIND(text) == PyUnicode_2BYTE_KIND ? Encoding::ucs2
+                                                                         : Encoding::ucs4;
+    return {PyUnicode_DATA(text), PyUnicode_GET_LENGTH(text), kind};
+}
+
+// Add texts of a tuple; returns the place of the first thing that is none, or -1.
+Index add_strings(TextList& list, nb::tuple texts) {
+    const Index n = Index(nb::len(texts));
+    std::vector<Document> added;
+    added.reserve(n);
+    for (Index i = 0; i < n; ++i) {
+        PyObject* text = PyTuple_GET_ITEM(texts.ptr(), i);
+        const bool missing = text == Py_None || (PyFloat_Check(text) && PyFloat_AS_DOUBLE(text) != PyFloat_AS_DOUBLE(text));
+        if (!missing && !PyUnicode_Check(text) && !PyBytes_Check(text)) return i;
+        added.push_back(missing ? Document{nullptr, 0, Encoding::missing} : document_of(text));
+    }
+    list.owners.append(texts);
+    list.documents.insert(list.documents.end(), added.begin(), added.end());
+    return -1;
+}
+
+template <class Offset>
+void add_arrow(TextList& list, Bytes bytes, Vector<Offset> start, std::optional<Vector<bool>> present) {
+    const Index n = Index(start.size()) - 1;
+    require(n >= 0 && (!present || Index(present->size()) == n), "one start for each text, and an end");
+    Index before = 0;
+    for (Index i = 0; i <= n; ++i) {
+        require(start(i) >= before && Index(start(i)) <= Index(bytes.size()), "texts beyond the data");
+        before = start(i);
+    }
+    for (Index i = 0; i < n; ++i)
+        list.documents.push_back(present && !(*present)(i)
+                                     ? Document{nullptr, 0, Encoding::missing}
+                                     : Document{bytes.data() + start(i), Index(start(i + 1) - start(i)), Encoding::utf8});
+    list.owners.append(nb::cast(bytes));
+}
+
+void set_tokens(TextList& list, Bytes bytes, Places token_start, Places document_start) {
+    const Index tokens = segments(token_start, Index(bytes.size()) - 8);  // 8 bytes are read at a time
+    segments(document_start, tokens);
+    list.cut = true;
+    list.bytes = bytes, list.token_start = token_start;
+    list.document_start.assign(document_start.data(), document_start.data() + document_start.size());
+}
+
+TextList* take(const TextList& list, Places rows) {
+    const Texts view = list.view();
+    for (Index r = 0; r < Index(rows.size()); ++r) require(rows(r) >= 0 && rows(r) < view.n, "rows beyond the texts");
+    auto out = std::make_unique<TextList>();
+    out->owners = list.owners;
+    if (!list.cut) {
+        for (Index r = 0; r < Index(rows.size()); ++r) out->documents.push_back(list.documents[rows(r)]);
+        return out.release();
+    }
+    throw std::invalid_argument("texts in tokens are taken by their owner");
+}
+
+// Reading and the lists it needs.
+struct OwnedReading {
+    TextReading reading;
+    Bytes text;
+    Places start, target;
+};
+
+TextReading& with_replaced(OwnedReading& own, Bytes text, Places start, Places target) {
+    const Index n = segments(start, Index(text.size()) - 8);
+    require(Index(target.size()) == n, "one target for each word");
+    for (Index i = 0; i < n; ++i) require(target(i) < n, "targets beyond the list");
+    own.text = text, own.start = start, own.target = target;
+    own.reading.replaced = {text.data(), start.data(), target.data(), n};
+    return own.reading;
+}
+
+Weighting weighting(int term, int norm) {
+    require(term >= 0 && term <= 3 && norm >= 0 && norm <= 2, "a weighting by number");
+    return {TermWeight(term), LengthNorm(norm)};
+}
+
+Rows rows_of(const Vector<std::int32_t>& codes, const Weights& weight, Index classes, Index n) {
+    require(Index(codes.size()) == n && (!weight || Index(weight->size()) == n), "a class and a weight for each text");
+    require(n < (Index(1) << 31), "at most 2^31 texts at once: pass more in parts");
+    require(codes_within(codes.data(), n, classes), "class codes must lie between 0 and the number of classes");
+    return {codes.data(), weight ? weight->data() : nullptr, classes};
+}
+
+View view_of(const Bytes& text, const Places& start) { return {text.data(), start.data(), segments(start, Index(text.size()))}; }
+
+Entries entries_of(const Places& start, const Vector<std::int32_t>& code, Index classes) {
+    const Index n = segments(start, Index(code.size()));
+    require(codes_within(code.data(), Index(code.size()), classes), "class codes must lie between 0 and the number of classes");
+    return {start.data(), code.data(), n};
+}
+
+Bags bags_of(const Places& start, const Vector<std::int32_t>& feature, const Vector<double>& value, Index features) {
+    const Index n = segments(start, Index(feature.size()));
+    require(value.size() == feature.size(), "a value for each feature");
+    require(codes_within(feature.data(), start(n), features), "features beyond the vocabulary");
+    return {start.data(), feature.data(), value.data(), n};
+}
+
+void bind_bags(nb::module_& m) {
+    using Codes = Vector<std::int32_t>;
+    m.def(
+        "bag_scores",
+        [](Places start, Codes feature, Vector<double> value, Places at, Codes code, Vector<double> coef, Vector<double> base,
+           Out<double> out, Out<double> lengths) {
+            const Index classes = Index(base.size());
+            const Entries entries = entries_of(at, code, classes);
+            const Bags x = bags_of(start, feature, value, entries.features);
+            require(coef.size() == code.size() && Index(out.size()) == x.rows * classes && Index(lengths.size()) == x.rows,
+                    "sizes");
+            nb::gil_scoped_release release;
+            bag_scores(x, entries, coef.data(), base.data(), classes, out.data(), lengths.data());
+        },
+        "start"_a.noconvert(), "feature"_a.noconvert(), "value"_a.noconvert(), "at"_a.noconvert(), "code"_a.noconvert(),
+        "coef"_a.noconvert(), "base"_a.noconvert(), "out"_a.noconvert(), "lengths"_a.noconvert());
+    m.def(
+        "bag_log_sums",
+        [](Places start, Codes feature, Vector<double> value, Codes codes, Index classes, Weights weight, Places at, Codes code,
+           Vector<double> table, double added, Out<double> out) {
+            const Entries entries = entries_of(at, code, classes);
+            const Bags x = bags_of(start, feature, value, entries.features);
+            const Rows rows = rows_of(codes, weight, classes, x.rows);
+            require(table.size() == code.size() && Index(out.size()) == x.rows, "sizes");
+            nb::gil_scoped_release release;
+            bag_log_sums(x, rows, entries, table.data(), added, out.data());
+        },
+        "start"_a.noconvert(), "feature"_a.noconvert(), "value"_a.noconvert(), "codes"_a.noconvert(), "classes"_a,
+        "weight"_a.noconvert().none(), "at"_a.noconvert(), "code"_a.noconvert(), "table"_a.noconvert(), "added"_a,
+        "out"_a.noconvert());
+    m.def(
+        "bag_complement",
+        [](Places start, Codes feature, Vector<double> value, Codes codes, Index classes, Weights weight, Places at, Codes code,
+           Vector<double> total, Vector<double> all, double added, Out<double> out) {
+            const Entries entries = entries_of(at, code, classes);
+            const Bags x = bags_of(start, feature, value, entries.features);
+            const Rows rows = rows_of(codes, weight, classes, x.rows);
+            require(total.size() == code.size() && Index(all.size()) == entries.features && added > 0 &&
+                        Index(out.size()) == x.rows * classes,
+                    "sizes");
+            nb::gil_scoped_release release;
+            bag_complement(x, rows, entries, total.data(), all.data(), added, out.data());
+        },
+        "start"_a.noconvert(), "feature"_a.noconvert(), "value"_a.noconvert(), "codes"_a.noconvert(), "classes"_a,
+        "weight"_a.noconvert().none(), "at"_a.noconvert(), "code"_a.noconvert(), "total"_a.noconvert(), "all"_a.noconvert(),
+        "added"_a, "out"_a.noconvert());
+    m.def(
+        "bag_urns",
+        [](Places start, Codes feature, Vector<double> value, std::optional<Codes> codes, Index classes, Weights weight, Places at,
+           Codes code, Vector<double> total, double added, Out<double> out) {
+            const Entries entries = entries_of(at, code, classes);
+            const Bags x = bags_of(start, feature, value, entries.features);
+            const Rows rows = codes ? rows_of(*codes, weight, classes, x.rows) : Rows{nullptr, nullptr, classes};
+            require(total.size() == code.size() && added > 0 && Index(out.size()) == x.rows * classes, "sizes");
+            nb::gil_scoped_release release;
+            bag_urns(x, rows, entries, total.data(), added, out.data());
+        },
+        "start"_a.noconvert(), "feature"_a.noconvert(), "value"_a.noconvert(), "codes"_a.noconvert().none(), "classes"_a,
+        "weight"_a.noconvert().none(), "at"_a.noconvert(), "code"_a.noconvert(), "total"_a.noconvert(), "added"_a,
+        "out"_a.noconvert());
+}
+
+}  // namespace
+
+void bind_texts(nb::module_& m) {
+    static nb::object refused = nb::steal(PyErr_NewException("suffice._core.BadDocument", PyExc_ValueError, nullptr));
+    m.attr("BadDocument") = refused;
+    nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
+        try {
+            std::rethrow_exception(thrown);
+        } catch (const BadDocument& bad) {
+            nb::tuple args = nb::make_tuple(bad.document, bad.position, bad.found.c_str());
+            PyErr_SetObject(refused.ptr(), args.ptr());
+        }
+    });
+
+    nb::class_<TextList>(m, "Texts")
+        .def(nb::init<>())
+        .def("__len__", [](const TextList& list) { return list.view().n; })
+        .def("add_strings", &add_strings, "texts"_a)
+        .def("add_arrow", &add_arrow<std::int32_t>, "bytes"_a.noconvert(), "start"_a.noconvert(), "present"_a.noconvert().none())
+        .def("add_arrow", &add_arrow<std::int64_t>, "bytes"_a.noconvert(), "start"_a.noconvert(), "present"_a.noconvert().none())
+        .def("set_tokens", &set_tokens, "bytes"_a.noconvert(), "start"_a.noconvert(), "document_start"_a.noconvert())
+        .def("take", &take, "rows"_a.noconvert())
+        .def("missing", [](const TextList& list, Out<bool> out) {
+            const Texts texts = list.view();
+            require(Index(out.size()) == texts.n, "output size");
+            for (Index i = 0; i < texts.n; ++i) out.data()[i] = texts.missing(i);
+        }, "out"_a.noconvert())
+        .def("sizes", [](const TextList& list, Out<Index> out) {
+            const Texts texts = list.view();
+            require(Index(out.size()) == texts.n, "output size");
+            for (Index i = 0; i < texts.n; ++i) out.data()[i] = texts.size(i);
+        }, "out"_a.noconvert())
+        .def("hashes", [](const TextList& list, Out<std::uint64_t> out) {
+            const Texts texts = list.view();
+            require(Index(out.size()) == texts.n, "output size");
+            nb::gil_scoped_release release;
+            text_hashes(texts, out.data());
+        }, "out"_a.noconvert());
+
+    nb::class_<OwnedReading>(m, "TextReading")
+        .def("__init__",
+             [](OwnedReading* own, bool lowercase, int accents, int analyzer, int least, int most, Index buckets, Bytes text,
+                Places start, Places target) {
+                 require(accents >= 0 && accents <= 2 && analyzer >= 0 && analyzer <= 2, "options by number");
+                 require(1 <= least && least <= most && buckets >= 0 && buckets <= (Index(1) << 28), "sizes of features");
+                 new (own) OwnedReading{};
+                 own->reading = {{lowercase, Accents(accents), Analyzer(analyzer), least, most}, least, most, buckets, {}};
+                 with_replaced(*own, text, start, target);
+             },
+             "lowercase"_a, "accents"_a, "analyzer"_a, "least"_a, "most"_a, "buckets"_a, "replaced"_a.noconvert(),
+             "replaced_start"_a.noconvert(), "replaced_target"_a.noconvert());
+
+    nb::class_<FixedLexicon>(m, "Lexicon")
+        .def("__init__",
+             [](FixedLexicon* own, Bytes text, Places start, const OwnedReading& reading) {
+                 const View view = view_of(text, start);
+                 require(Index(text.size()) >= start(view.n) + 8, "8 bytes are read at a time");
+                 nb::gil_scoped_release release;
+                 new (own) FixedLexicon(fixed_lexicon(view, reading.reading));
+             },
+             "text"_a.noconvert(), "start"_a.noconvert(), "reading"_a)
+        .def("__len__", [](const FixedLexicon& own) { return own.size; });
+
+    m.def(
+        "word_totals",
+        [](const TextList& list, Vector<std::int32_t> codes, Index classes, Weights weight, const OwnedReading& reading, int term,
+           int norm) {
+            const Texts texts = list.view();
+            const Rows rows = rows_of(codes, weight, classes, texts.n);
+            const Weighting w = weighting(term, norm);
+            WordTotals out;
+            {
+                nb::gil_scoped_release release;
+                out = word_totals(texts, rows, reading.reading, w);
+            }
+            return nb::make_tuple(arrays(std::move(out.names)), array(std::move(out.start)), array(std::move(out.code)),
+                                  array(std::move(out.total)), array(std::move(out.documents)), array(std::move(out.words)));
+        },
+        "texts"_a, "codes"_a.noconvert(), "classes"_a, "weight"_a.noconvert().none(), "reading"_a, "term"_a, "norm"_a);
+    m.def(
+        "word_matrix",
+        [](const TextList& list, const OwnedReading& reading) {
+            WordMatrix<std::int64_t> out;
+            {
+                nb::gil_scoped_release release;
+                out = word_matrix(list.view(), reading.reading);
+            }
+            return nb::make_tuple(arrays(std::move(out.names)), array(std::move(out.start)), array(std::move(out.feature)),
+                                  array(std::move(out.value)));
+        },
+        "texts"_a, "reading"_a);
+    m.def(
+        "count_words",
+        [](const TextList& list, const OwnedReading& reading, const FixedLexicon& lexicon) {
+            WordMatrix<std::int64_t> out;
+            {
+                nb::gil_scoped_release release;
+                out = word_matrix<std::int64_t>(list.view(), reading.reading, lexicon, {});
+            }
+            return nb::make_tuple(array(std::move(out.start)), array(std::move(out.feature)), array(std::move(out.value)));
+        },
+        "texts"_a, "reading"_a, "lexicon"_a);
+    m.def(
+        "weigh_words",
+        [](const TextList& list, const OwnedReading& reading, const FixedLexicon& lexicon, int term, int norm) {
+            const Weighting w = weighting(term, norm);
+            WordMatrix<double> out;
+            {
+                nb::gil_scoped_release release;
+                out = word_matrix<double>(list.view(), reading.reading, lexicon, w);
+            }
+            return nb::make_tuple(array(std::move(out.start)), array(std::move(out.feature)), array(std::move(out.value)));
+        },
+        "texts"_a, "reading"_a, "lexicon"_a, "term"_a, "norm"_a);
+    m.def(
+        "merge_names",
+        [](Bytes text_a, Places start_a, Bytes text_b, Places start_b) {
+            const View a = view_of(text_a, start_a), b = view_of(text_b, start_b);
+            Merged out;
+            {
+                nb::gil_scoped_release release;
+                out = merge_names(a, b);
+            }
+            return nb::make_tuple(arrays(std::move(out.names)), array(std::move(out.place_a)), array(std::move(out.place_b)));
+        },
+        "text_a"_a.noconvert(), "start_a"_a.noconvert(), "text_b"_a.noconvert(), "start_b"_a.noconvert());
+    bind_bags(m);
+}
+
+}  // namespace suffice

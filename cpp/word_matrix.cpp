@@ -1,0 +1,175 @@
+// Documents as rows of a sparse matrix.
+#include "text.hpp"
+
+namespace suffice {
+namespace {
+
+// Documents lo .. hi-1, and what was found in them.
+struct Piece {
+    Index lo, hi;
+    int finder = 0;
+    std::vector<Index> length = {};  // of rows
+    std::vector<Feature> feature = {};
+    std::vector<std::uint32_t> count = {};
+};
+
+std::vector<Piece> pieces_of(const Texts& texts, Index& bytes) {
+    std::vector<Piece> pieces;
+    bytes = 0;
+    for (Index lo = 0, hi; lo < texts.n; lo = hi) {
+        Index size = 0;
+        for (hi = lo; hi < texts.n && size < block_bytes; ++hi) size += texts.size(hi) + 64;
+        pieces.push_back({lo, hi});
+        bytes += size;
+    }
+    return pieces;
+}
+
+void read_piece(const Texts& texts, FeatureReader& reader, const Lexicon& lexicon, Bag& bag, Piece& piece, FirstPosition& refused) {
+    read_each(nullptr, piece.lo, piece.hi, refused, [&](Index i) {
+        if (texts.missing(i)) {
+            piece.length.push_back(0);
+            return;
+        }
+        bag.read(reader, texts, i, lexicon);
+        piece.length.push_back(Index(bag.feature.size()));
+        piece.feature.insert(piece.feature.end(), bag.feature.begin(), bag.feature.end());
+        piece.count.insert(piece.count.end(), bag.count.begin(), bag.count.end());
+    });
+}
+
+// Where each row begins.
+template <class T>
+void lay_out(const std::vector<Piece>& pieces, Index rows, WordMatrix<T>& out) {
+    out.start.assign(1, 0);
+    out.start.reserve(rows + 1);
+    for (const Piece& piece : pieces)
+        for (Index length : piece.length) out.start.push_back(out.start.back() + length);
+    out.feature.resize(out.start.back());
+    out.value.resize(out.start.back());
+}
+
+// Write one row, by ascending feature; place(f) tells which it is.
+template <class T, class Place>
+void write_row(const Feature* feature, const std::uint32_t* count, Index n, Weighting weighting, Place place,
+               std::vector<std::uint64_t>& keys, std::vector<std::uint32_t>& counts, std::vector<double>& values,
+               std::int32_t* to, T* value) {
+    keys.resize(n);
+    for (Index e = 0; e < n; ++e) keys[e] = std::uint64_t(place(feature[e])) << 32 | count[e];
+    std::sort(keys.begin(), keys.end());
+    for (Index e = 0; e < n; ++e) to[e] = std::int32_t(keys[e] >> 32);
+    if (weighting.plain()) {
+        for (Index e = 0; e < n; ++e) value[e] = T(std::uint32_t(keys[e]));
+        return;
+    }
+    counts.resize(n), values.resize(n);
+    for (Index e = 0; e < n; ++e) counts[e] = std::uint32_t(keys[e]);
+    weigh(weighting, counts.data(), n, values.data());
+    for (Index e = 0; e < n; ++e) value[e] = T(values[e]);
+}
+
+template <class T, class Place>
+void write_piece(const Piece& piece, Weighting weighting, Place place, WordMatrix<T>& out) {
+    std::vector<std::uint64_t> keys;
+    std::vector<std::uint32_t> counts;
+    std::vector<double> values;
+    Index from = 0;
+    for (Index i = piece.lo; i < piece.hi; ++i) {
+        const Index n = out.start[i + 1] - out.start[i];
+        write_row(piece.feature.data() + from, piece.count.data() + from, n, weighting, place, keys, counts, values,
+                  out.feature.data() + out.start[i], out.value.data() + out.start[i]);
+        from += n;
+    }
+}
+
+}  // namespace
+
+WordMatrix<std::int64_t> word_matrix(const Texts& texts, const TextReading& reading) {
+    struct Finder {
+        Lexicon lexicon;
+        FeatureReader reader;
+        Bag bag;
+        explicit Finder(const TextReading& reading) : reader(reading, lexicon) {}
+    };
+    Index bytes;
+    std::vector<Piece> pieces = pieces_of(texts, bytes);
+    const int threads = threads_for(bytes, Index(pieces.size()));
+    std::vector<std::unique_ptr<Finder>> finders;
+    for (int t = 0; t < threads; ++t) finders.push_back(std::make_unique<Finder>(reading));
+    FirstPosition refused;
+    for_blocks(Index(pieces.size()), threads, [&](Index p, int slot) {
+        pieces[p].finder = slot;
+        read_piece(texts, finders[slot]->reader, finders[slot]->lexicon, finders[slot]->bag, pieces[p], refused);
+    });
+    throw_refused(refused, texts, reading);
+
+    std::vector<const Lexicon*> lexicons;
+    std::vector<std::vector<std::uint8_t>> used;
+    for (const auto& finder : finders) {
+        lexicons.push_back(&finder->lexicon);
+        used.emplace_back(finder->lexicon.size(), 0);
+    }
+    for (const Piece& piece : pieces)
+        for (Feature f : piece.feature) used[piece.finder][f] = 1;
+    Ordered ordered = order_features(lexicons, used);
+    WordMatrix<std::int64_t> out;
+    out.names = std::move(ordered.names);
+    lay_out(pieces, texts.n, out);
+    for_blocks(Index(pieces.size()), threads, [&](Index p, int) {
+        const std::vector<std::int32_t>& place = ordered.place[pieces[p].finder];
+        write_piece(pieces[p], {}, [&](Feature f) { return place[f]; }, out);
+        pieces[p].feature = {}, pieces[p].count = {};
+    });
+    return out;
+}
+
+FixedLexicon fixed_lexicon(View vocabulary, const TextReading& reading) {
+    FixedLexicon out;
+    const bool joined = reading.tokens.analyzer == Analyzer::word && reading.most > 1 && !reading.buckets;
+    if (!reading.buckets) learn_replaced(out.lexicon, reading.replaced);
+    out.feature = learn_vocabulary(out.lexicon, vocabulary.text, vocabulary.start, vocabulary.n, joined);
+    out.size = vocabulary.n;
+    return out;
+}
+
+template <class T>
+WordMatrix<T> word_matrix(const Texts& texts, const TextReading& reading, const FixedLexicon& vocabulary, Weighting weighting) {
+    struct Finder {
+        FeatureReader reader;
+        Bag bag;
+    };
+    Index bytes;
+    std::vector<Piece> pieces = pieces_of(texts, bytes);
+    const int threads = threads_for(bytes, Index(pieces.size()));
+    std::vector<Finder> finders;
+    for (int t = 0; t < threads; ++t) finders.push_back({FeatureReader(reading, vocabulary.lexicon), {}});
+    FirstPosition refused;
+    const Feature* feature = vocabulary.feature.data();
+    for_blocks(Index(pieces.size()), threads, [&](Index p, int slot) {
+        Piece& piece = pieces[p];
+        read_piece(texts, finders[slot].reader, vocabulary.lexicon, finders[slot].bag, piece, refused);
+        // Words that are only part of n-grams, and those that were to be replaced, are no features.
+        Index from = 0, to = 0;
+        for (Index& length : piece.length) {
+            const Index end = from + length, first = to;
+            for (; from < end; ++from)
+                if (feature[piece.feature[from]] != no_feature) {
+                    piece.feature[to] = feature[piece.feature[from]];
+                    piece.count[to++] = piece.count[from];
+                }
+            length = to - first;
+        }
+    });
+    throw_refused(refused, texts, reading);
+    WordMatrix<T> out;
+    lay_out(pieces, texts.n, out);
+    for_blocks(Index(pieces.size()), threads, [&](Index p, int) {
+        write_piece(pieces[p], weighting, [](Feature f) { return f; }, out);
+        pieces[p].feature = {}, pieces[p].count = {};
+    });
+    return out;
+}
+template WordMatrix<std::int64_t> word_matrix(const Texts&, const TextReading&, const FixedLexicon&, Weighting);
+template WordMatrix<double> word_matrix(const Texts&, const TextReading&, const FixedLexicon&, Weighting);
+
+}  // namespace suffice
