@@ -7,7 +7,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
@@ -252,7 +252,7 @@ class BagOfWords(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         stops = tuple(stops) if stops is not None and not isinstance(stops, str) else stops
         return Reading(
             lowercase=bool(self.lowercase),
-            strip_accents=accents,  # type: ignore[arg-type]  # checked
+            strip_accents=accents,
             analyzer=named,
             ngram_range=self.ngram_range,
             stop_words=stops if self.analyzer == "word" else None,
@@ -284,11 +284,12 @@ class BagOfWords(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
 
     def _count_all(self, texts: Texts, reading: Reading) -> tuple[Vocabulary, _Counts]:
         """The counts of all features, stems taken."""
-        features, *rows = words.count_matrix(texts, reading)
+        features, indptr, indices, data = words.count_matrix(texts, reading)
+        counts = _Counts(indptr, indices, data, len(features))
         if self.stem is not None and not self._cuts_texts:
             features, places = words.fold(features, self._stem_words())
-            rows = list(words.regroup(*rows, places, len(features)))
-        return features, _Counts(*rows, len(features))
+            counts = counts.moved(places, len(features))
+        return features, counts
 
     def _count(self, texts: Texts, reading: Reading, columns: _Columns | None) -> _Counts:
         """The counts of known features, or of hashed ones."""
@@ -380,11 +381,13 @@ class BagOfWords(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
 
     @property
     def vocabulary_(self) -> dict[str, int]:
-        """The column of each word, made anew at each call: hold on to it to look many up."""
+        """The column of each word, made when it is first asked for."""
         if "_columns" not in self.__dict__:
-            hashed = "hashing to n_features columns holds none" if self.n_features is not None else "fit some texts first"
+            hashed = (
+                "hashing to n_features columns holds none" if self.n_features is not None else "fit some texts first"
+            )
             raise AttributeError(f"{type(self).__name__} has no vocabulary_: {hashed}")
-        return self._columns.as_dict()
+        return self._columns.by_name
 
     @vocabulary_.setter
     def vocabulary_(self, vocabulary: Mapping[str, int] | Iterable[str]) -> None:
@@ -541,7 +544,7 @@ class BagOfWords(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         if callable(self.stem):
             return partial(_stem_each, self.stem)
         assert self.stem is not None
-        return stems.stemmer(self.stem)
+        return partial(stems.stem_words, self.stem)
 
     # ---- what does not go together
 
@@ -554,9 +557,13 @@ class BagOfWords(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
                 stems.check(self.stem)
         if self.n_features is not None:
             odd = [name for name in ("vocabulary", "max_features") if getattr(self, name) is not None]
-            odd += ["max_df"] * (self.max_df != 1.0 or isinstance(self.max_df, Integral)) + ["min_df"] * (self.min_df != 1)
+            odd += ["max_df"] * (self.max_df != 1.0 or isinstance(self.max_df, Integral)) + ["min_df"] * (
+                self.min_df != 1
+            )
             if odd:
-                raise InvalidOptionError(f"Hashing to n_features columns holds no vocabulary, so {odd[0]} has no meaning")
+                raise InvalidOptionError(
+                    f"Hashing to n_features columns holds no vocabulary, so {odd[0]} has no meaning"
+                )
         unused = []
         if self.tokenizer is not None and self.token_pattern is not None:
             unused.append(("token_pattern", "'tokenizer' is not None'"))
@@ -610,7 +617,7 @@ class _Counts:
 
     def totals(self) -> NDArray[np.float64]:
         """The sum of each column."""
-        return np.bincount(self.indices, weights=self.data, minlength=self.columns)
+        return np.bincount(self.indices, weights=self.data, minlength=self.columns).astype(np.float64)
 
     def select(self, kept: NDArray[np.bool_]) -> _Counts:
         """The columns of a mask."""
@@ -642,9 +649,7 @@ class _Columns:
                 raise InvalidOptionError("Vocabulary contains repeated indices.")
             missing = set(range(len(names))) - set(columns)
             if missing:
-                raise InvalidOptionError(
-                    f"Vocabulary of size {len(names)} doesn't contain index {min(missing)}."
-                )
+                raise InvalidOptionError(f"Vocabulary of size {len(names)} doesn't contain index {min(missing)}.")
         else:
             names = sorted(vocabulary) if isinstance(vocabulary, (set, frozenset)) else list(vocabulary)
             columns = np.arange(len(names))
@@ -674,10 +679,15 @@ class _Columns:
         out[self.column] = names
         return out
 
-    def as_dict(self) -> dict[str, int]:
+    @cached_property
+    def by_name(self) -> dict[str, int]:
         """The column of each word, in the order of the alphabet."""
         columns = range(len(self.vocabulary)) if self.column is None else self.column.tolist()
         return dict(zip(self.vocabulary.names.tolist(), columns, strict=True))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The arrays, without what was made of them."""
+        return {"vocabulary": self.vocabulary, "column": self.column}
 
 
 # ------------------------------------------------------------------------------------------------- documents
@@ -689,7 +699,7 @@ def _documents(raw: Any) -> Any:
         raise InvalidDataError(
             "Iterable over raw text documents expected, string object received. For one document, pass [document]."
         )
-    if is_table(raw) or hasattr(raw, "column_names"):
+    if is_table(raw) or hasattr(raw, "schema"):
         frame = as_frame(raw)
         if len(frame.names) != 1:
             raise InvalidDataError(f"Texts are one column; the table has {len(frame.names)}: pass one of {frame.names}")

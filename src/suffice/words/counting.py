@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,9 @@ from numpy.typing import NDArray
 from suffice.errors import InvalidTextError
 from suffice.frames.reading import as_column
 from suffice.words.analysis import analyze
+from suffice.words.folding import Rows
 from suffice.words.reading import Reading
 from suffice.words.vocabulary import Vocabulary
-
-Rows = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]  # indptr, indices and data of a matrix in rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +37,8 @@ class Texts:
     def of_tokens(cls, text: NDArray[np.uint8], start: NDArray[np.int64], document_start: NDArray[np.int64]) -> Texts:
         """Feature t is `text[start[t] : start[t + 1]]`, document d has `document_start[d]` to that of d + 1."""
         data, at, docs = text.tobytes(), start.tolist(), document_start.tolist()
-        cut = [data[lo:hi].decode() for lo, hi in zip(at[:-1], at[1:], strict=True)]
-        return cls([cut[lo:hi] for lo, hi in zip(docs[:-1], docs[1:], strict=True)])
+        cut = [data[lo:hi].decode() for lo, hi in pairwise(at)]
+        return cls([cut[lo:hi] for lo, hi in pairwise(docs)])
 
     def __len__(self) -> int:
         return len(self.documents)
@@ -82,7 +82,9 @@ def matrix(texts: Texts, reading: Reading, vocabulary: Vocabulary) -> Rows:
 
 def _rows(counts: Any, vocabulary: Vocabulary) -> Rows:
     number = {name: i for i, name in enumerate(vocabulary.names)}
-    indptr, indices, data = [0], [], []
+    indptr: list[int] = [0]
+    indices: list[int] = []
+    data: list[int] = []
     for row in counts:
         found = sorted((number[feature], n) for feature, n in row.items() if feature in number)
         indices.extend(i for i, _ in found)

@@ -7,12 +7,15 @@ the same are summed.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from itertools import pairwise
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from suffice.words.vocabulary import Places, Vocabulary
+
+Rows: TypeAlias = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]  # indptr, indices and data of a matrix in rows
 
 
 def fold(features: Vocabulary, stem: Callable[[Iterable[str]], list[str]]) -> tuple[Vocabulary, Places]:
@@ -34,15 +37,13 @@ def hash_places(features: Vocabulary, n_features: int) -> Places:
     from sklearn.utils import murmurhash3_32
 
     text, start = features.text.tobytes(), features.start.tolist()
-    hashes = [murmurhash3_32(text[lo:hi], 0) for lo, hi in zip(start[:-1], start[1:], strict=True)]
+    hashes = [murmurhash3_32(text[lo:hi], 0) for lo, hi in pairwise(start)]
     signed = np.array(hashes, dtype=np.int64)
     lowest = -(1 << 31)  # has no absolute value in 32 bits
     return np.where(signed == lowest, (1 << 31) - n_features, np.abs(signed)) % n_features
 
 
-def regroup(
-    indptr: NDArray[Any], indices: NDArray[Any], data: NDArray[Any], places: Places, columns: int
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+def regroup(indptr: NDArray[Any], indices: NDArray[Any], data: NDArray[Any], places: Places, columns: int) -> Rows:
     """Move column j of a matrix in rows to `places[j]`, summing what meets there; −1 leaves it out."""
     import scipy.sparse
 

@@ -20,16 +20,16 @@ ACCENTS = ("ascii", "unicode")
 
 @dataclass(frozen=True)
 class Reading:
-    """How a text becomes features: words, neighbouring words, or neighbouring characters.
+    r"""How a text becomes features: words, neighbouring words, or neighbouring characters.
 
-    Words are the longest runs of two or more word characters, Python's `\\w`, after lower-casing (`str.lower`) and,
+    Words are the longest runs of two or more word characters, Python's `\w`, after lower-casing (`str.lower`) and,
     where asked, without accents. `ngram_range` is how few and how many words or characters make a feature. `stop_words`
     are left out before words are joined: the list of a language by its name, or words as they are after lower-casing.
     `stem` is the language by whose rules words lose their endings. With `n_features`, features are hashed to that many
     columns, and no vocabulary is held.
 
-    >>> Reading(ngram_range=(1, 2), stop_words=("the", "a")).stop_list
-    frozenset({...})
+    >>> Reading(ngram_range=(1, 2), stop_words=("the", "an", "the")).stop_words
+    ('an', 'the')
     """
 
     lowercase: bool = True
@@ -66,7 +66,7 @@ class Reading:
 
     @cached_property
     def stop_list(self) -> frozenset[str]:
-        """The stop words as they stand in a text that is read: a named list is read as texts are, a given one is not."""
+        """The stop words as they stand in a text that is read. A named list is read as texts are; a given one stays."""
         if self.stop_words is None:
             return frozenset()
         if not isinstance(self.stop_words, str):
@@ -92,7 +92,7 @@ def _sizes(value: Any) -> tuple[int, int]:
     least, most = map(int, value)
     if not 1 <= least <= most:
         raise InvalidOptionError(
-            f"Invalid value for ngram_range={value}: the lower boundary must be at least 1, and no larger than the upper"
+            f"Invalid value for ngram_range={value}: lower boundary larger than the upper boundary, or less than 1"
         )
     return least, most
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import threading
+from collections.abc import Iterable
 from types import ModuleType
+from typing import Any
 
 from suffice.errors import InvalidOptionError, MissingPackageError
 
@@ -22,15 +24,26 @@ def check(language: str) -> None:
         raise InvalidOptionError(f"No stemmer for {language!r}. Known are {', '.join(known)}")
 
 
-def stemmer(language: str) -> Callable[[Iterable[str]], list[str]]:
-    """Make what stems many words at a call; of one thread, as it remembers a bounded number of them.
+def stem_words(language: str, words: Iterable[str]) -> list[str]:
+    """The stem of each word.
 
-    >>> stemmer("english")(["slow", "slowness", "slowed", "slowly"])
+    >>> stem_words("english", ["slow", "slowness", "slowed", "slowly"])
     ['slow', 'slow', 'slow', 'slowli']
     """
-    check(language)
-    made = _package().Stemmer(language, CACHE)
-    return lambda words: made.stemWords(list(words))
+    if language not in _OWN.stemmers:
+        check(language)
+        _OWN.stemmers[language] = _package().Stemmer(language, CACHE)
+    return _OWN.stemmers[language].stemWords(list(words))
+
+
+class _Own(threading.local):
+    """The stemmers of a thread: none may be used by two at a time."""
+
+    def __init__(self) -> None:
+        self.stemmers: dict[str, Any] = {}
+
+
+_OWN = _Own()
 
 
 def _package() -> ModuleType:
