@@ -44,6 +44,7 @@ _HOMES = {
     "suffice.calibration": ["Calibration"],
     "suffice.classifier": ["BayesClassifier"],
     "suffice.estimator": ["load"],
+    "suffice.text": ["BagOfWords"],
     "suffice.errors": [
         "DamagedFileError",
         "ForeignFileError",
@@ -51,9 +52,11 @@ _HOMES = {
         "InfiniteValueError",
         "InvalidDataError",
         "InvalidOptionError",
+        "InvalidTextError",
         "MismatchError",
         "MissingColumnWarning",
         "MissingLabelError",
+        "MissingPackageError",
         "NegativeValueError",
         "NewerFileError",
         "NoDistributionError",
@@ -78,6 +81,7 @@ _MODULES = (
     "priors",
     "statistics",
     "storage",
+    "text",
 )
 
 __all__ = sorted(_HOME_OF)

@@ -68,6 +68,14 @@ class NegativeValueError(RefusedValueError):
         return type(self)(what, self.value, self.row, self.column, self.advice)
 
 
+class InvalidTextError(InvalidDataError):
+    """Something that is no text, or a text that cannot be read."""
+
+
+class MissingPackageError(SufficeError, ImportError):
+    """An option needs a package that is not installed."""
+
+
 class InvalidOptionError(SufficeError, ValueError):
     """An option, prior or parameter that makes no sense, alone or with the others."""
 

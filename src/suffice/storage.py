@@ -35,6 +35,7 @@ from suffice.families.discriminant import LinearDiscriminant
 from suffice.families.product import Block, Product
 from suffice.frames import Frame
 from suffice.schema import Schema
+from suffice.words import Reading, Vocabulary
 
 FORMAT = 1  # raised when files change so that older versions cannot read them
 MOST_HEADER = 100_000_000  # bytes; the limit of the safetensors library too
@@ -73,6 +74,7 @@ for _cls in (
     *(families.Gaussian, families.Geometric, families.JointCategorical, families.Kernel, families.LogNormal),
     *(families.Mixture, families.Multinomial, families.MultivariateGaussian, families.Poisson, families.Text),
     *(LinearDiscriminant, Automatic, AutomaticBernoulli, AutomaticCategorical, Block, Product, Schema),
+    *(Reading, Vocabulary),
 ):
     storable(_cls)
 
