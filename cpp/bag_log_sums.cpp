@@ -1,12 +1,11 @@
 // Logarithms of what is left of a class's totals without one of its rows.
 #include <cmath>
-#include <limits>
 
 #include "text.hpp"
 
 namespace suffice {
 
-void bag_log_sums(Bags x, Rows rows, Entries entries, const double* table, double added, double* sums) {
+void bag_log_sums(Bags x, Rows rows, Entries entries, const double* table, double added, double of_nothing, double* sums) {
     const Index size = 64, blocks = (x.rows + size - 1) / size;
     for_blocks(blocks, threads_for(x.rows ? 16 * x.start[x.rows] : 0, blocks), [&](Index b, int) {
         for (Index i = b * size; i < std::min(x.rows, (b + 1) * size); ++i) {
@@ -19,7 +18,7 @@ void bag_log_sums(Bags x, Rows rows, Entries entries, const double* table, doubl
                 const double whole = own != end && *own == rows.code[i] ? table[own - entries.code] : 0.0;
                 double left = whole - w * x.value[e];
                 left = (left > 1e-12 * whole ? left : 0.0) + added;
-                sum += left > 0 ? x.value[e] * std::log(left) : -std::numeric_limits<double>::infinity();
+                sum += x.value[e] * (left > 0 ? std::log(left) : of_nothing);
             }
             sums[i] = sum;
         }

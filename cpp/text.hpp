@@ -82,8 +82,9 @@ struct Entries {
 };
 // bag_scores.cpp: out[i, c] = base[c] Σ_j x_ij + Σ_j x_ij coef_jc, coef being 0 where there is no entry; lengths[i] = Σ_j x_ij.
 void bag_scores(Bags x, Entries entries, const double* coef, const double* base, Index classes, double* out, double* lengths);
-// bag_log_sums.cpp: sums[i] = Σ_j x_ij log(table_jc + added - w_i x_ij) with c = code[i]; −inf where nothing is left of it.
-void bag_log_sums(Bags x, Rows rows, Entries entries, const double* table, double added, double* sums);
+// bag_log_sums.cpp: sums[i] = Σ_j x_ij log(table_jc + added - w_i x_ij) with c = code[i]; a logarithm counts as `of_nothing` where
+// nothing is left.
+void bag_log_sums(Bags x, Rows rows, Entries entries, const double* table, double added, double of_nothing, double* sums);
 // bag_complement.cpp: out[i, c] = Σ_j x_ij (log(all_j + added - w_i x_ij) - log(all_j + added - w_i x_ij - n_jc)) where row i is taken
 // out of its class, of which n then has w_i x_ij less.
 void bag_complement(Bags x, Rows rows, Entries entries, const double* total, const double* all, double added, double* out);

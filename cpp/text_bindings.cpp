@@ -184,17 +184,17 @@ void bind_bags(nb::module_& m) {
     m.def(
         "bag_log_sums",
         [](Places start, Codes feature, Vector<double> value, Codes codes, Index classes, Weights weight, Places at, Codes code,
-           Vector<double> table, double added, Out<double> out) {
+           Vector<double> table, double added, double of_nothing, Out<double> out) {
             const Entries entries = entries_of(at, code, classes);
             const Bags x = bags_of(start, feature, value, entries.features);
             const Rows rows = rows_of(codes, weight, classes, x.rows);
             require(table.size() == code.size() && Index(out.size()) == x.rows, "sizes");
             nb::gil_scoped_release release;
-            bag_log_sums(x, rows, entries, table.data(), added, out.data());
+            bag_log_sums(x, rows, entries, table.data(), added, of_nothing, out.data());
         },
         "start"_a.noconvert(), "feature"_a.noconvert(), "value"_a.noconvert(), "codes"_a.noconvert(), "classes"_a,
         "weight"_a.noconvert().none(), "at"_a.noconvert(), "code"_a.noconvert(), "table"_a.noconvert(), "added"_a,
-        "out"_a.noconvert());
+        "of_nothing"_a, "out"_a.noconvert());
     m.def(
         "bag_complement",
         [](Places start, Codes feature, Vector<double> value, Codes codes, Index classes, Weights weight, Places at, Codes code,

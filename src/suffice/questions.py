@@ -186,9 +186,14 @@ def rank_features(model: Model, names: Sequence[str], label: Any, n: int, by: st
         raise InvalidOptionError(f"by must be one of {MEASURES}, found {by!r}")
     own = place(model, label)
     share = np.exp(model.log_prior - np.logaddexp.reduce(model.log_prior))
-    found = [(title, _measures(p, share, own)) for title, p in model.distributions[0].outcomes(names)]
+    found: list[tuple[str, Array]] = []
+    for outcomes in model.distributions[0].outcomes(names):
+        values = _measures(outcomes.probability, share, own)
+        # Of millions of words only those that may be among the first get a name.
+        some = np.argsort(-values[:, MEASURES.index(by)], kind="stable")[:n]
+        found += [(outcomes.title(int(i)), values[i]) for i in some]
     if isinstance(model.distributions[0], ProductDistribution):
-        found += [(title, (np.nan, np.nan, bits)) for title, bits in _columns(model)]
+        found += [(title, np.array([np.nan, np.nan, bits])) for title, bits in _columns(model)]
     if not found:
         raise NoDistributionError(
             f"{type(model.distributions[0]).__name__} has no outcomes to rank: its columns hold numbers of any size"
@@ -207,14 +212,17 @@ def _columns(model: Model) -> Iterator[tuple[str, float]]:
             yield block.title, max(part.score - part.chance, 0.0) / np.log(2.0)
 
 
-def _measures(p: Array, share: Array, own: int) -> tuple[float, float, float]:
-    """Log-odds of a value in a class against the others, its probability there, and the bits it tells."""
+def _measures(p: Array, share: Array, own: int) -> Array:
+    """Log-odds of values in a class against the others, their probability there, and the bits they tell, (values, 3)."""
     others = np.delete(share, own)
-    rest = float(np.delete(p, own) @ others / others.sum()) if others.sum() > 0 else 0.0
-    with np.errstate(divide="ignore"):
-        odds = float(np.log(p[own]) - np.log(rest))
-    joint = np.array([[share[own] * p[own], share[own] * (1 - p[own])], [0.0, 0.0]])
-    joint[1] = (1 - share[own]) * np.array([rest, 1 - rest])
-    apart = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
-    ratio = np.divide(joint, apart, out=np.ones_like(joint), where=joint > 0)
-    return odds, float(p[own]), float((joint * np.log2(ratio)).sum())
+    rest = np.delete(p, own, axis=0).T @ others / others.sum() if others.sum() > 0 else np.zeros(p.shape[1])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        odds = np.log(p[own]) - np.log(rest)
+    bits = np.zeros(p.shape[1])
+    either = share[own] * p[own] + (1 - share[own]) * rest
+    for weight, given in ((share[own], p[own]), (1 - share[own], rest)):
+        for part, whole in ((given, either), (1 - given, 1 - either)):
+            joint = weight * part
+            apart = weight * whole
+            bits += joint * np.log2(np.divide(joint, apart, out=np.ones_like(joint), where=(joint > 0) & (apart > 0)))
+    return np.stack([odds, p[own], bits], axis=1)

@@ -67,7 +67,7 @@ def storable(cls: C) -> C:
 for _cls in (
     *(statistics.Blocks, statistics.ByClass, statistics.Counts, statistics.Fourth, statistics.Moments),
     *(statistics.Points, statistics.RowSample, statistics.Sample, statistics.Scatter, statistics.Totals),
-    statistics.WordCounts,
+    *(statistics.BagSample, statistics.WordCounts),
     *(priors.Beta, priors.ClassPrior, priors.Dirichlet, priors.Gamma),
     *(priors.NormalInverseGamma, priors.NormalInverseWishart),
     *(families.Bernoulli, families.Binned, families.Categorical, families.Complement, families.Exponential),

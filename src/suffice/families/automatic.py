@@ -20,7 +20,7 @@ from suffice.errors import InvalidOptionError, MismatchError
 from suffice.families.bernoulli import Bernoulli
 from suffice.families.binned import Binned
 from suffice.families.categorical import Categorical
-from suffice.families.family import Distribution, Family, Table
+from suffice.families.family import Distribution, Family, Outcomes, Table
 from suffice.families.gaussian import Gaussian
 from suffice.families.kernel import Kernel
 from suffice.priors import Beta, ClassPrior, Dirichlet
@@ -333,7 +333,7 @@ class ChosenDistribution(Distribution):
         assert self.choice.statistic.keys is not None, "values are their own names"
         return self.fitted.probability @ self.choice.statistic.keys[0][:, None]  # type: ignore[attr-defined]
 
-    def outcomes(self, names: Sequence[str]) -> Iterator[tuple[str, Array]]:
+    def outcomes(self, names: Sequence[str]) -> Iterator[Outcomes]:
         """Those of the chosen family."""
         return self.fitted.outcomes(names)
 
@@ -371,9 +371,9 @@ class SilentDistribution(ChosenDistribution):
         """The mean, the same for every class, (classes, 1)."""
         return np.repeat(super().expected, self.classes, axis=0)
 
-    def outcomes(self, names: Sequence[str]) -> Iterator[tuple[str, Array]]:
+    def outcomes(self, names: Sequence[str]) -> Iterator[Outcomes]:
         """Those of all classes together, for each."""
-        return ((name, np.repeat(p, self.classes)) for name, p in self.fitted.outcomes(names))
+        return (Outcomes(title, np.repeat(p, self.classes, axis=0)) for title, p in self.fitted.outcomes(names))
 
     def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:  # noqa: ARG002  # they share one
         """The tables of all classes together."""

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from suffice.errors import InvalidOptionError
-from suffice.families.family import Distribution, Family
+from suffice.families.family import Distribution, Family, Outcomes
 from suffice.families.linear import LinearDistribution, LinearScores
 from suffice.families.logarithms import finite_log, log
 from suffice.priors import Beta
@@ -131,9 +131,9 @@ class BernoulliDistribution(LinearDistribution):
         """θ."""
         return self.probability
 
-    def outcomes(self, names: Sequence[str]) -> Iterator[tuple[str, Array]]:
+    def outcomes(self, names: Sequence[str]) -> Iterator[Outcomes]:
         """Each column being true."""
-        return zip(names, self.probability.T, strict=True)
+        yield Outcomes(names.__getitem__, self.probability)
 
     @property
     def n_parameters(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from suffice import _core
 from suffice.errors import InvalidOptionError, MismatchError, NoLinearFormError
-from suffice.families.family import Distribution, Family, Table, pack
+from suffice.families.family import Distribution, Family, Outcomes, Table, pack
 from suffice.families.logarithms import log, log_ratio
 from suffice.priors import Dirichlet
 from suffice.statistics import Counts
@@ -192,12 +192,11 @@ class CategoricalDistribution(Distribution):
             out[:, j] = log_ratio(density[at, first], density[at, second])
         return out
 
-    def outcomes(self, names: Sequence[str]) -> Iterator[tuple[str, Array]]:
+    def outcomes(self, names: Sequence[str]) -> Iterator[Outcomes]:
         """Each category of each column."""
         keys = self.counts.keys or tuple(np.arange(size) for size in self.counts.sizes)
         for name, own, part in zip(names, keys, self.counts.columns(self.probability), strict=True):
-            for j, key in enumerate(own.tolist()):
-                yield f"{name} = {key}", part[:, j]
+            yield Outcomes(partial(_titled, name, own), part)
 
     def linear(self) -> Any:
         """Refuse: categories are names, not amounts."""
@@ -238,3 +237,7 @@ class CategoricalDistribution(Distribution):
             drawn = (rng.random((len(codes), 1)) * reached[:, -1:] >= reached[:, :-1]).sum(axis=1)
             out[:, j] = self.counts.keys[j][drawn] if self.counts.keys is not None else drawn
         return out
+
+
+def _titled(name: str, keys: Values, i: int) -> str:
+    return f"{name} = {keys.tolist()[i] if len(keys) < 64 else keys[i]}"

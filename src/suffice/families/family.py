@@ -29,6 +29,13 @@ class Default:
 DEFAULT: Final = Default()
 
 
+class Outcomes(NamedTuple):
+    """What may be: a title by number, made when it is asked for, and the probabilities (classes, outcomes)."""
+
+    title: Callable[[int], str]
+    probability: Array
+
+
 class LinearForm(NamedTuple):
     """Scores coef·x + intercept whose differences between classes are log-odds.
 
@@ -129,8 +136,8 @@ class Distribution(ABC):
             out[:, j] = log_ratio(density[at, first], density[at, second])
         return out
 
-    def outcomes(self, names: Sequence[str]) -> Iterator[tuple[str, Array]]:  # noqa: ARG002  # the contract
-        """What columns may hold, by name, and how probable that is in every class, (classes,)."""
+    def outcomes(self, names: Sequence[str]) -> Iterator[Outcomes]:  # noqa: ARG002  # the contract
+        """What columns may hold, and how probable that is in every class, some of it at a time."""
         return iter(())
 
     def draw(self, x: Any, codes: Codes, rng: np.random.Generator) -> Array:

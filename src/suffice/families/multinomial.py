@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.errors import NoLinearFormError
-from suffice.families.family import Distribution, Family
+from suffice.families.family import Distribution, Family, Outcomes
 from suffice.families.linear import LinearDistribution, LinearScores
 from suffice.families.logarithms import finite_log, log_sums, peak_losses
 from suffice.priors import Dirichlet
@@ -103,9 +103,9 @@ class MultinomialDistribution(LinearDistribution):
         """θ."""
         return self.probability
 
-    def outcomes(self, names: Sequence[str]) -> Iterator[tuple[str, Array]]:
+    def outcomes(self, names: Sequence[str]) -> Iterator[Outcomes]:
         """Each column being drawn."""
-        return zip(names, self.probability.T, strict=True)
+        yield Outcomes(names.__getitem__, self.probability)
 
     @property
     def n_parameters(self) -> int:

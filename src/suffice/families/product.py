@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from suffice import frames
 from suffice.errors import InvalidDataError, MismatchError, RefusedValueError, naming
-from suffice.families.family import Distribution, Family, Table
+from suffice.families.family import Distribution, Family, Outcomes, Table
 from suffice.families.logarithms import log_ratio
 from suffice.frames import Frame
 from suffice.priors import Options
@@ -48,7 +48,7 @@ class Block(Options):
             gaps = [np.asarray(column.is_null(nan_is_null=True)) for column in columns]
             return self.family.read(np.stack(gaps, axis=1).astype(np.float64))
         if self.family.reads == "text":
-            return self.family.read(frames.texts(columns[0], self.names[0]))
+            return self.family.read(columns[0])
         if self.family.reads == "categories":
             return self.family.read(frames.categories(*columns, names=self.names))
         numbers = [frames.numbers(column, name) for column, name in zip(columns, self.names, strict=True)]
@@ -217,7 +217,7 @@ class ProductDistribution(Distribution):
         at = np.arange(x.n)
         return np.stack([log_ratio(part[at, first], part[at, second]) for part in self.each(x)], axis=1)
 
-    def outcomes(self, names: Sequence[str]) -> Iterator[tuple[str, Array]]:  # noqa: ARG002  # blocks know their names
+    def outcomes(self, names: Sequence[str]) -> Iterator[Outcomes]:  # noqa: ARG002  # blocks know their names
         """Those of all blocks."""
         for block, part in zip(self.family.blocks, self.parts, strict=True):
             yield from part.outcomes([block.title] if block.missing else block.names)

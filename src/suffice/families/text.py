@@ -4,100 +4,216 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, ClassVar
+from functools import cached_property, partial
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.errors import NoLinearFormError
-from suffice.families.family import Distribution, Family, Table
-from suffice.families.multinomial import Multinomial
+from suffice.errors import InvalidOptionError, NoDistributionError, NoLinearFormError
+from suffice.families.bags import Bags, in_parts
+from suffice.families.event_models import (
+    BernoulliModel,
+    ComplementModel,
+    EventModel,
+    MultinomialModel,
+    UrnModel,
+)
+from suffice.families.event_tuning import tuned
+from suffice.families.family import DEFAULT, Distribution, Family, Outcomes, Table
 from suffice.priors import Dirichlet
-from suffice.statistics import Documents, Totals, WordCounts
+from suffice.statistics import WordCounts
 from suffice.tables import Array, Codes, Values
+from suffice.words import Lexicon, Reading, Texts, Vocabulary, Weighting
+
+Event: TypeAlias = Literal["multinomial", "complement", "bernoulli", "auto"]
 
 SHOWN = 20  # words in a table for people
+AT_ONCE = 1 << 16  # words whose probabilities are reckoned at a time
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Text(Family[WordCounts]):
     """A text as the words that are in it, in any order:  p(x | y) = Π_w θ_yw^(times w is in x).
 
-    Words are two letters or more, in lower case. The vocabulary is that of all texts learned, and grows with them; a
-    word never learned says nothing, and so does a missing text. What is learned of θ is what `Multinomial` learns.
+    That is the multinomial event model. With `event="bernoulli"` every word of the vocabulary is there or not; with
+    "complement" a class is scored by how badly the words of the others fit; "auto" is the sum of a multinomial and a
+    complement score. Words are two letters or more, in lower case, unless the options say otherwise. The vocabulary is
+    that of all texts learned, and grows with them; a word never learned says nothing, and so does a missing text.
+
+    `prior` is a Dirichlet with one α for all words, of which learned is what `Multinomial` learns (for "bernoulli", a
+    Beta with that α for both sides); with "auto" it is the α of least leave-one-out log-loss over `keep` documents that
+    are kept with the totals.
 
     >>> family = Text()
-    >>> found = family.estimate(family.summarize([["good good"], ["bad"]], ["+", "-"]).statistic)
-    >>> found.vocabulary, found.words.probability
-    (array(['bad', 'good'], dtype='<U4'), array([[0.25      , 0.75      ],
+    >>> found = family.estimate(family.summarize(["good good", "bad"], ["+", "-"]).statistic)
+    >>> found.vocabulary, found.event.probability(0, 2)
+    (Vocabulary(2 words: 'bad', 'good'), array([[0.25      , 0.75      ],
            [0.66666667, 0.33333333]]))
     """
+
+    event: Event = "multinomial"
+    ngrams: tuple[int, int] = (1, 1)
+    term_weight: str | None = None
+    length_norm: str | None = None
+    analyzer: str = "word"
+    lowercase: bool = True
+    strip_accents: str | None = None
+    stop_words: Any = None
+    stem: str | None = None
+    n_features: int | None = None
+    keep: int | None = None
 
     kind: ClassVar = WordCounts
     reads: ClassVar = "text"
     weak_prior: ClassVar = Dirichlet(1.0)
 
-    def check_width(self, columns: int) -> None:  # the prior is over words
-        """Accept one column of texts."""
+    def __post_init__(self) -> None:
+        if self.event not in get_args(Event):
+            raise InvalidOptionError(f"Text: event must be one of {get_args(Event)}, found {self.event!r}")
+        automatic = isinstance(self.prior, str) and self.prior == "auto"
+        if automatic or (self.event == "auto" and self.prior is DEFAULT):
+            if self.learn not in (None, "mean"):
+                raise InvalidOptionError(f"Text: learn={self.learn!r} needs a prior of its own, not 'auto'")
+            object.__setattr__(self, "prior", "auto")
+            object.__setattr__(self, "learn", "mean")
+        else:
+            super().__post_init__()
+        self._check_event()
+        object.__setattr__(self, "ngrams", self.how.ngram_range)
+        object.__setattr__(self, "stop_words", self.how.stop_words)
+        object.__setattr__(self, "term_weight", self.weighting.term)
+        if self.keep is None:
+            object.__setattr__(self, "keep", 5000 if self.automatic else 0)
 
-    def read(self, x: Any) -> Documents:
-        """Find the words of a column of texts."""
-        return read_texts(x)
+    def _check_event(self) -> None:
+        if isinstance(self.prior, Dirichlet) and np.ndim(self.prior.alpha):
+            raise InvalidOptionError("Text: the vocabulary grows, so the prior has one α for all words")
+        if self.event in ("complement", "auto"):
+            if self.learn in ("map", "predictive"):
+                raise InvalidOptionError(f"Text: learn={self.learn!r} has no meaning for event={self.event!r}")
+            if self.prior is None or (isinstance(self.prior, Dirichlet) and not float(self.prior.alpha) > 0):
+                raise InvalidOptionError(f"Text: event={self.event!r} needs a prior, Dirichlet(α) with α > 0")
+        if self.event == "bernoulli":
+            if self.term_weight not in (None, "binary") or self.length_norm is not None:
+                raise InvalidOptionError("Text: with event='bernoulli' a word is there or not: no other weights have a meaning")
+            if self.learn == "predictive":  # of one document it is the posterior mean
+                object.__setattr__(self, "learn", "mean")
+
+    @property
+    def automatic(self) -> bool:
+        """Whether anything is chosen by leaving documents out."""
+        return self.event == "auto" or isinstance(self.prior, str)
 
     @cached_property
-    def multinomial(self) -> Multinomial:
-        """How the probabilities of words are learned."""
-        return Multinomial(self.prior, self.learn)
+    def how(self) -> Reading:
+        """How texts are read."""
+        return Reading(
+            self.lowercase,
+            self.strip_accents,  # type: ignore[arg-type]  # checked there
+            self.analyzer,  # type: ignore[arg-type]
+            self.ngrams,
+            self.stop_words,
+            self.stem,
+            self.n_features,
+        )
+
+    @cached_property
+    def weighting(self) -> Weighting:
+        """What counts become."""
+        usual = {"bernoulli": "binary", "auto": "sqrt"}.get(self.event, "count")
+        return Weighting(self.term_weight or usual, self.length_norm)  # type: ignore[arg-type]  # checked there
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How the statistic is to read texts."""
+        return {"reading": self.how, "weighting": self.weighting, "keep": self.keep}
+
+    def check_width(self, columns: int) -> None:
+        """Accept one column of texts."""
+
+    def read(self, x: Any) -> Texts | Bags:
+        """Read a column of texts."""
+        return read_texts(x)
+
+    @property
+    def added(self) -> float:
+        """What is added to every count."""
+        if self.prior is None:
+            return 0.0
+        return float(self.prior.alpha) - (1.0 if self.learn == "map" else 0.0)
 
     def estimate(self, counts: WordCounts) -> TextDistribution:
-        """The probability of every word in every class."""
-        vocabulary, totals = _totals(counts)
-        return TextDistribution(vocabulary, self.multinomial.estimate(totals))
+        """The event model of the totals."""
+        return TextDistribution(counts.vocabulary, self.model(counts), self.how, self.weighting)
+
+    def model(self, counts: WordCounts) -> EventModel:
+        """The event model, smoothed as it is asked for."""
+        if self.automatic:
+            alpha = None if isinstance(self.prior, str) else float(self.prior.alpha)
+            return tuned(counts, self.event, self.weighting, alpha)
+        if self.event == "complement":
+            return ComplementModel(counts, self.added)
+        if self.event == "bernoulli":
+            return BernoulliModel(counts, self.added)
+        return UrnModel(counts, self.added) if self.learn == "predictive" else MultinomialModel(counts, self.added)
 
     def leave_one_out(
         self, counts: WordCounts, fitted: Distribution, x: Any, codes: Codes, weight: Array | None
     ) -> Array:
-        """As `Multinomial` does; the vocabulary stays that of all texts."""
+        """Exactly; the vocabulary, and what was chosen, stay those of all texts."""
         assert isinstance(fitted, TextDistribution)
-        vocabulary, totals = _totals(counts)
-        return self.multinomial.leave_one_out(totals, fitted.words, x.over(vocabulary), codes, weight)
+        out, lo = [], 0
+        for bags in in_parts(x, fitted.lexicon, self.weighting):
+            part = slice(lo, lo + len(bags))
+            out.append(fitted.event.leave_one_out(bags, codes[part], None if weight is None else weight[part]))
+            lo += len(bags)
+        return np.concatenate(out)
 
 
-def read_texts(x: Any) -> Documents:
+def read_texts(x: Any) -> Texts | Bags:
     """Texts from a column, a table of one column, or what has been read already."""
-    if isinstance(x, Documents):
+    if isinstance(x, (Texts, Bags)):
         return x
-    return Documents.of(row[0] if isinstance(row, (list, tuple, np.ndarray)) else row for row in x)
-
-
-def _totals(counts: WordCounts) -> tuple[Values, Totals]:
-    """The vocabulary, and the total of every word; the first key counts the texts."""
-    if counts.keys is None or not len(counts.keys[0]):
-        return np.empty(0, dtype="<U1"), Totals(np.zeros((len(counts.weight), 1)), np.zeros((len(counts.weight), 0)))
-    return counts.keys[0][1:], Totals(counts.weight[:, :1], np.ascontiguousarray(counts.weight[:, 1:]))
+    if isinstance(x, (list, tuple)) and len(x) and all(isinstance(row, (list, tuple)) and len(row) == 1 for row in x):
+        if all(row[0] is None or isinstance(row[0], (str, bytes)) for row in x):
+            return Texts.of([row[0] for row in x])
+    return Texts.of(x)
 
 
 @dataclass(frozen=True)
 class TextDistribution(Distribution):
-    """A sorted vocabulary, and the distribution of its words."""
+    """A vocabulary, and the event model over it."""
 
-    vocabulary: Values
-    words: Any
+    vocabulary: Vocabulary
+    event: EventModel
+    how: Reading
+    weighting: Weighting
 
-    def read(self, x: Any) -> Documents:
-        """Find the words of a column of texts."""
+    def read(self, x: Any) -> Texts | Bags:
+        """Read a column of texts."""
         return read_texts(x)
+
+    @cached_property
+    def lexicon(self) -> Lexicon:
+        """The vocabulary, ready to be looked up."""
+        return Lexicon(self.vocabulary, self.how)
+
+    def bags(self, x: Any) -> Iterator[Bags]:
+        """The documents' known words, some documents at a time."""
+        return in_parts(self.read(x), self.lexicon, self.weighting)
 
     def log_density(self, x: Any) -> Array:
         """Log p(x | y) of the known words of every text under every class, (rows, classes)."""
-        if not len(self.vocabulary):  # nobody has said a word
-            return np.zeros((len(x), len(self.words.length)))
-        return self.words.log_density(x.over(self.vocabulary))
+        return np.concatenate([self.event.scores(bags) + self.event.shared(bags)[:, None] for bags in self.bags(x)])
+
+    def relative_log_density(self, x: Any) -> Array:
+        """The same up to a term that all classes share."""
+        return np.concatenate([self.event.scores(bags) for bags in self.bags(x)])
 
     def linear(self) -> Any:
         """Refuse: a text is no number."""
-        raise NoLinearFormError("The log-odds are linear in the counts of words, not in a column: tables() shows them")
+        raise NoLinearFormError("The log-odds are linear in the counts of words, not in a column: evidence() shows them")
 
     @property
     def n_columns(self) -> int:
@@ -106,26 +222,50 @@ class TextDistribution(Distribution):
 
     @property
     def n_parameters(self) -> int:
-        """One less than the words for each class."""
-        return self.words.n_parameters
+        """One for each class and word, less one for each class where probabilities of words sum to one."""
+        sums_to_one = not isinstance(self.event, (BernoulliModel, ComplementModel))
+        return self.event.classes * max(self.event.size - sums_to_one, 0)
 
-    def outcomes(self, names: Sequence[str]) -> Iterator[tuple[str, Array]]:
-        """Each word being drawn."""
-        if hasattr(self.words, "probability"):
-            yield from ((f"{names[0]}: {w}", p) for w, p in zip(self.vocabulary, self.words.probability.T, strict=True))
+    def outcomes(self, names: Sequence[str]) -> Iterator[Outcomes]:
+        """Each word."""
+        for lo in range(0, self.event.size, AT_ONCE):
+            hi = min(lo + AT_ONCE, self.event.size)
+            yield Outcomes(partial(self._title, names, lo), self.event.probability(lo, hi))
+
+    def _title(self, names: Sequence[str], lo: int, i: int) -> str:
+        word = self.vocabulary[lo + i]
+        return f"{names[0]}: {word}" if names[0] else word
 
     def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:
         """The words that are the most probable in any class."""
-        table = self.words.probability if hasattr(self.words, "probability") else self.words.alpha
-        most = np.argsort(-table.max(axis=0), kind="stable")[:SHOWN]
-        rows = [str(word) for word in self.vocabulary[most]]
-        return [Table(str(names[0]), rows, [str(label) for label in labels], table[:, most].T)]
+        found: list[tuple[float, int, Array]] = []
+        for lo in range(0, self.event.size, AT_ONCE):
+            table = self.event.density.probability(lo, min(lo + AT_ONCE, self.event.size))
+            most = np.argsort(-table.max(axis=0), kind="stable")[:SHOWN]
+            found += [(-float(table[:, i].max()), lo + int(i), table[:, i]) for i in most]
+        found = sorted(found, key=lambda each: each[:2])[:SHOWN]
+        values = np.array([p for *_, p in found]).reshape(len(found), self.event.classes)
+        return [Table(str(names[0]), [self.vocabulary[i] for _, i, _ in found], [str(each) for each in labels], values)]
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> NDArray[Any]:
-        """Draw texts: as many words as texts of the class have, in no order."""
-        out = np.empty((len(codes), 1), dtype=object)
-        counts = np.asarray(self.words.sample(codes, rng)).astype(np.int64) if len(self.vocabulary) else None
-        for i in range(len(codes)):
-            drawn = np.repeat(self.vocabulary, counts[i]) if counts is not None else self.vocabulary
-            out[i, 0] = " ".join(rng.permutation(drawn))
+        """Draw texts: as many words as texts of the class have, one at a time and in no order."""
+        if self.how.analyzer != "word" or self.how.n_features is not None:
+            raise NoDistributionError("Only words can be put together to a text, not characters or hashed features")
+        counts, event = self.event.counts, self.event.density
+        lengths = np.divide(counts.words, counts.documents, out=np.zeros(event.classes), where=counts.documents > 0)
+        single = np.array([" " not in name for name in self.vocabulary.names], dtype=bool)
+        words = np.flatnonzero(single)
+        out = np.full((len(codes), 1), "", dtype=object)
+        for c in np.unique(codes):
+            p = event.probability(0, event.size)[c, words] if len(words) else np.zeros(0)
+            for i in np.flatnonzero(codes == c):
+                out[i, 0] = " ".join(self.vocabulary[int(j)] for j in _draw(words, p, lengths[c], event, rng))
         return out
+
+
+def _draw(words: NDArray[Any], p: Array, length: float, event: EventModel, rng: np.random.Generator) -> NDArray[Any]:
+    if isinstance(event, BernoulliModel):
+        return rng.permutation(words[rng.random(len(words)) < p])
+    if not len(words) or not p.sum() > 0:
+        return words[:0]
+    return rng.choice(words, size=rng.poisson(length), p=p / p.sum())

@@ -1,5 +1,6 @@
 """The algebra: summaries of data that add, subtract and scale. Nothing here knows of probability."""
 
+from suffice.statistics.bag_sample import BagSample
 from suffice.statistics.blocks import Batch, Blocks
 from suffice.statistics.by_class import ByClass
 from suffice.statistics.counts import Counts
@@ -9,14 +10,14 @@ from suffice.statistics.sample import Points, Sample
 from suffice.statistics.scatter import Fourth, Scatter
 from suffice.statistics.statistic import Statistic
 from suffice.statistics.totals import Totals
-from suffice.statistics.word_counts import Documents, WordCounts
+from suffice.statistics.word_counts import WordCounts
 
 __all__ = [
+    "BagSample",
     "Batch",
     "Blocks",
     "ByClass",
     "Counts",
-    "Documents",
     "Fourth",
     "Moments",
     "Points",

@@ -49,32 +49,15 @@ class RowSample(Statistic):
         """Keep the rows of a table whose hashes are the smallest."""
         hashes = row_hashes(x)
         weight = np.ones(len(x)) if weight is None else weight
-        some = np.flatnonzero(weight > 0)
-        most = size
-        while len(some) > most:  # rows that occur often take several places in line
-            cut = np.partition(hashes[some], most)[most]
-            first = some[hashes[some] <= cut]
-            if len(np.unique(hashes[first])) > size:
-                some = first
-                break
-            most *= 2
+        some = candidates(hashes, weight, size)
         found = cls(x[some], hashes[some], codes[some], weight[some], classes, size)._tidy()
         return found if onto is None else onto + found
 
     def _tidy(self) -> Self:
         """Sort by hash and class, make equal rows of a class one, and keep as many hashes as there is room for."""
-        order = np.lexsort((self.codes, self.hashes))
-        hashes, codes, weight = self.hashes[order], self.codes[order], self.weight[order]
-        fresh = np.ones(len(hashes), dtype=bool)
-        fresh[1:] = (hashes[1:] != hashes[:-1]) | (codes[1:] != codes[:-1])
-        first = np.flatnonzero(fresh)
-        heavy = np.add.reduceat(weight, first) if len(first) else weight
-        distinct = np.unique(hashes[first])
-        if len(distinct) > self.size:
-            kept = hashes[first] < distinct[self.size]
-            first, heavy = first[kept], heavy[kept]
-        rows = self.rows[order[first]] if len(self.rows) else self.rows
-        return type(self)(rows, hashes[first], codes[first], heavy, self.classes, self.size)
+        first, heavy = smallest(self.hashes, self.codes, self.weight, self.size)
+        rows = self.rows[first] if len(self.rows) else self.rows
+        return type(self)(rows, self.hashes[first], self.codes[first], heavy, self.classes, self.size)
 
     def __add__(self, other: Self) -> Self:
         if not len(self.hashes) or not len(other.hashes):
@@ -91,13 +74,8 @@ class RowSample(Statistic):
     def __sub__(self, other: Self) -> Self:
         if not len(self.hashes) or not len(other.hashes):
             return self
-        gone = {
-            (h, c): w
-            for h, c, w in zip(other.hashes.tolist(), other.codes.tolist(), other.weight.tolist(), strict=True)
-        }
-        taken = [gone.get(key, 0.0) for key in zip(self.hashes.tolist(), self.codes.tolist(), strict=True)]
-        left = self.weight - np.array(taken)
-        kept = np.flatnonzero(left > 1e-9 * self.weight)
+        left = weight_without(self, other)
+        kept = np.flatnonzero(left > 0)
         return type(self)(self.rows[kept], self.hashes[kept], self.codes[kept], left[kept], self.classes, self.size)
 
     def scale(self, factor: float) -> Self:
@@ -153,3 +131,39 @@ class RowSample(Statistic):
 
     def __repr__(self) -> str:
         return f"RowSample({len(self.hashes)} rows of at most {self.size})"
+
+
+def candidates(hashes: NDArray[np.uint64], weight: Array, size: int) -> NDArray[np.int64]:
+    """Rows among which are all with the `size` smallest distinct hashes: not many more, and none without weight."""
+    some, most = np.flatnonzero(weight > 0), size
+    while len(some) > most:  # rows that occur often take several places in line
+        cut = np.partition(hashes[some], most)[most]
+        first = some[hashes[some] <= cut]
+        if len(np.unique(hashes[first])) > size:
+            return first
+        most = max(2 * most, 1)
+    return some
+
+
+def smallest(hashes: NDArray[np.uint64], codes: Codes, weight: Array, size: int) -> tuple[NDArray[np.int64], Array]:
+    """The rows to keep, sorted by hash and class, equal rows of a class being one; and what each then weighs."""
+    order = np.lexsort((codes, hashes))
+    hashes, codes, weight = hashes[order], codes[order], weight[order]
+    fresh = np.ones(len(hashes), dtype=bool)
+    fresh[1:] = (hashes[1:] != hashes[:-1]) | (codes[1:] != codes[:-1])
+    first = np.flatnonzero(fresh)
+    heavy = np.add.reduceat(weight, first) if len(first) else weight
+    distinct = np.unique(hashes[first])
+    if len(distinct) > size:
+        kept = hashes[first] < distinct[size]
+        first, heavy = first[kept], heavy[kept]
+    return order[first], heavy
+
+
+def weight_without(sample: Any, other: Any) -> Array:
+    """What rows of a sample weigh without those of another; 0 where nothing is left."""
+    others = zip(other.hashes.tolist(), other.codes.tolist(), other.weight.tolist(), strict=True)
+    gone = {(h, c): w for h, c, w in others}
+    taken = [gone.get(key, 0.0) for key in zip(sample.hashes.tolist(), sample.codes.tolist(), strict=True)]
+    left = sample.weight - np.array(taken)
+    return np.where(left > 1e-9 * sample.weight, left, 0.0)

@@ -1,93 +1,166 @@
-"""Texts, and the counts of their features."""
+"""The counts of features in texts."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any
+from functools import cached_property
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.errors import InvalidTextError
-from suffice.frames.reading import as_column
-from suffice.words.analysis import analyze
-from suffice.words.folding import Rows
-from suffice.words.reading import Reading
-from suffice.words.vocabulary import Vocabulary
+from suffice import _core
+from suffice.errors import InvalidOptionError, InvalidTextError
+from suffice.tables import Array, Codes
+from suffice.words.reading import ACCENTS, ANALYZERS, Reading
+from suffice.words.stems import stem_words
+from suffice.words.texts import Texts, padded
+from suffice.words.vocabulary import Places, Vocabulary
+
+Rows: TypeAlias = tuple[Places, NDArray[np.int32], NDArray[Any]]  # indptr, indices and data of a matrix in rows
+TermWeight: TypeAlias = Literal["count", "binary", "sqrt", "log"]
+LengthNorm: TypeAlias = Literal["l1", "l2"]
 
 
-@dataclass(frozen=True, eq=False)
-class Texts:
-    """Documents, each a text, missing (None), or already cut into features (a list)."""
+@dataclass(frozen=True)
+class Weighting:
+    """What a feature's count c in a document becomes, and what the document's values are divided by.
 
-    documents: list[Any]
+    `term` is c, 1, √c or log(1 + c); `norm` divides by Σ v or by √Σ v².
+    """
 
-    @classmethod
-    def of(cls, documents: Any) -> Texts:
-        """From a list, tuple or array of `str`, `bytes` (UTF-8) and None, or anything that Arrow reads as strings."""
-        if isinstance(documents, np.ndarray) and documents.ndim == 1:
-            documents = documents.tolist()
-        if not isinstance(documents, (list, tuple)):
-            documents = as_column(documents, "texts").to_pylist()
-        return cls([_checked(document, i) for i, document in enumerate(documents)])
+    term: TermWeight = "count"
+    norm: LengthNorm | None = None
 
-    @classmethod
-    def of_tokens(cls, text: NDArray[np.uint8], start: NDArray[np.int64], document_start: NDArray[np.int64]) -> Texts:
-        """Feature t is `text[start[t] : start[t + 1]]`, document d has `document_start[d]` to that of d + 1."""
-        data, at, docs = text.tobytes(), start.tolist(), document_start.tolist()
-        cut = [data[lo:hi].decode() for lo, hi in pairwise(at)]
-        return cls([cut[lo:hi] for lo, hi in pairwise(docs)])
+    def __post_init__(self) -> None:
+        if self.term not in get_args(TermWeight):
+            raise InvalidOptionError(f"term_weight must be one of {get_args(TermWeight)}, found {self.term!r}")
+        if self.norm not in (None, *get_args(LengthNorm)):
+            raise InvalidOptionError(f"length_norm must be one of {(None, *get_args(LengthNorm))}, found {self.norm!r}")
 
-    def __len__(self) -> int:
-        return len(self.documents)
+    @property
+    def numbers(self) -> tuple[int, int]:
+        """As kernels know them."""
+        return get_args(TermWeight).index(self.term), (None, *get_args(LengthNorm)).index(self.norm)
 
-    def __getitem__(self, rows: Any) -> Texts:
-        return Texts([self.documents[i] for i in np.atleast_1d(np.arange(len(self))[rows])])
-
-    def features(self, reading: Reading) -> Any:
-        """Count the features of one document after the other."""
-        for document in self.documents:
-            yield Counter(document if isinstance(document, list) else analyze(document or "", reading))
-
-
-def _checked(document: Any, position: int) -> str | None:
-    try:
-        if isinstance(document, bytes):
-            return document.decode()
-        if isinstance(document, str):
-            document.encode()
-            return document
-    except UnicodeDecodeError as error:
-        raise InvalidTextError(f"Document {position} is not UTF-8: {error}") from None
-    except UnicodeEncodeError as error:
-        raise InvalidTextError(f"Document {position} holds a lone surrogate: {error}") from None
-    if document is None:
-        return None
-    raise InvalidTextError(f"Document {position} is no text but {type(document).__name__}")
+    def of(self, start: Places, count: Array) -> Array:
+        """The values of documents whose counts are `count[start[i] : start[i + 1]]`."""
+        of_count = {"count": np.asarray, "binary": np.ones_like, "sqrt": np.sqrt, "log": np.log1p}
+        value = np.asarray(of_count[self.term](count.astype(np.float64)))
+        if self.norm is None or not len(value):
+            return value
+        length = np.diff(start)
+        sums = np.bincount(np.repeat(np.arange(len(length)), length), value**2 if self.norm == "l2" else value)
+        sums = np.sqrt(sums) if self.norm == "l2" else sums
+        return value / np.repeat(sums, length[: len(sums)])
 
 
-def count_matrix(texts: Texts, reading: Reading) -> tuple[Vocabulary, NDArray[Any], NDArray[Any], NDArray[Any]]:
+@dataclass(frozen=True)
+class Lexicon:
+    """A vocabulary ready to be looked up, by a certain way of reading."""
+
+    vocabulary: Vocabulary
+    reading: Reading
+
+    @cached_property
+    def _native(self) -> tuple[_core.TextReading, _core.Lexicon]:
+        return self._with(native(self.reading))
+
+    def _with(self, reading: _core.TextReading) -> tuple[_core.TextReading, _core.Lexicon]:
+        return reading, _core.Lexicon(padded(self.vocabulary.text), self.vocabulary.start, reading)
+
+    def count(self, texts: Texts) -> Rows:
+        """A row of counts for each document, features ascending; others than the vocabulary's are left out."""
+        with _named_errors():
+            reading, lexicon = self._for(texts)
+            return _core.count_words(texts.native, reading, lexicon)
+
+    def weigh(self, texts: Texts, weighting: Weighting) -> Rows:
+        """The same, weighted."""
+        with _named_errors():
+            reading, lexicon = self._for(texts)
+            return _core.weigh_words(texts.native, reading, lexicon, *weighting.numbers)
+
+    def _for(self, texts: Texts) -> tuple[_core.TextReading, _core.Lexicon]:
+        # A word never seen may have a stem that is known.
+        return self._native if self.reading.stem is None else self._with(native_for(self.reading, texts))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"vocabulary": self.vocabulary, "reading": self.reading}
+
+
+def count_matrix(texts: Texts, reading: Reading) -> tuple[Vocabulary, Places, NDArray[np.int32], NDArray[np.int64]]:
     """Count all features: the sorted vocabulary, and a matrix in rows, each row's columns ascending."""
-    counts = list(texts.features(reading))
-    vocabulary = Vocabulary.of(set().union(*counts))
-    return (vocabulary, *_rows(counts, vocabulary))
+    with _named_errors():
+        names, *rows = _core.word_matrix(texts.native, native_for(reading, texts))
+    return Vocabulary(*names), *rows
 
 
 def matrix(texts: Texts, reading: Reading, vocabulary: Vocabulary) -> Rows:
     """Count the features that are in a vocabulary."""
-    return _rows(texts.features(reading), vocabulary)
+    return Lexicon(vocabulary, reading).count(texts)
 
 
-def _rows(counts: Any, vocabulary: Vocabulary) -> Rows:
-    number = {name: i for i, name in enumerate(vocabulary.names)}
-    indptr: list[int] = [0]
-    indices: list[int] = []
-    data: list[int] = []
-    for row in counts:
-        found = sorted((number[feature], n) for feature, n in row.items() if feature in number)
-        indices.extend(i for i, _ in found)
-        data.extend(n for _, n in found)
-        indptr.append(len(indices))
-    return np.array(indptr, dtype=np.int64), np.array(indices, dtype=np.int32), np.array(data, dtype=np.int32)
+@dataclass(frozen=True)
+class WordTotals:
+    """Feature i's totals are those of classes `codes[start[i] : start[i + 1]]`; and the weight of texts, and of words."""
+
+    vocabulary: Vocabulary
+    start: Places
+    codes: Codes
+    total: Array
+    documents: Array
+    words: Array
+
+
+def word_totals(
+    texts: Texts, codes: Codes, classes: int, weight: Array | None, reading: Reading, weighting: Weighting
+) -> WordTotals:
+    """Sum documents by class."""
+    with _named_errors():
+        names, *rest = _core.word_totals(
+            texts.native, codes, classes, weight, native_for(reading, texts), *weighting.numbers
+        )
+    return WordTotals(Vocabulary(*names), *rest)
+
+
+def native(reading: Reading, replaced: dict[str, str | None] | None = None) -> _core.TextReading:
+    """As kernels know it. `replaced` tells which words are read as others, or, where None, left out."""
+    replaced = dict.fromkeys(reading.stop_list) if replaced is None else replaced
+    words = Vocabulary.of({*replaced, *(word for word in replaced.values() if word is not None)})
+    read_as = [replaced.get(word, word) for word in words.names]
+    target = np.full(len(words), -1, dtype=np.int64)
+    kept = np.array([word is not None for word in read_as], dtype=bool)
+    target[kept] = words.find([word for word in read_as if word is not None])
+    return _core.TextReading(
+        reading.lowercase,
+        (None, *ACCENTS).index(reading.strip_accents),
+        ANALYZERS.index(reading.analyzer),
+        *reading.ngram_range,
+        reading.n_features or 0,
+        padded(words.text),
+        words.start,
+        target,
+    )
+
+
+def native_for(reading: Reading, texts: Texts) -> _core.TextReading:
+    """The same for certain texts: each of their distinct words is stemmed once."""
+    if reading.stem is None:
+        return native(reading)
+    plain = Reading(lowercase=reading.lowercase, strip_accents=reading.strip_accents)
+    names, *_ = _core.word_matrix(texts.native, native(plain))
+    words = [word for word in Vocabulary(*names).names if word not in reading.stop_list]
+    stems = dict(zip(words, stem_words(reading.stem, words), strict=True))
+    return native(reading, stems | dict.fromkeys(reading.stop_list))
+
+
+@contextmanager
+def _named_errors() -> Iterator[None]:
+    try:
+        yield
+    except _core.BadDocument as error:
+        document, position, found = error.args
+        raise InvalidTextError(f"Document {document} cannot be read: {found} at position {position}") from None

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from suffice import _core
 from suffice.errors import InvalidTextError, MismatchError
 
 Places = NDArray[np.int64]
@@ -97,6 +98,13 @@ class Vocabulary:
         if len(places) and (places[0] < 0 or places[-1] >= len(self) or (np.diff(places) <= 0).any()):
             raise MismatchError("The places of words to keep must ascend and be those of the vocabulary")
         return Vocabulary._of_arrow(self._as_arrow().take(places))
+
+    def merged(self, other: Vocabulary) -> tuple[Vocabulary, Places, Places]:
+        """All words of both, and where those of each are among them."""
+        if self is other or (len(self) == len(other) and self == other):
+            return self, np.arange(len(self)), np.arange(len(self))
+        names, mine, theirs = _core.merge_names(self.text, self.start, other.text, other.start)
+        return Vocabulary(*names), mine, theirs
 
     def check_arrays(self) -> None:
         """Refuse arrays that are no vocabulary; for what comes from outside, as from a file."""

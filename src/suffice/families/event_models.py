@@ -1,0 +1,332 @@
+"""What it means for a class to have written a document: the event models.
+
+Each is made of the totals of words in classes, and most words are in few of them. So every score is written as what a word
+says where a class has it, `coef`, beside what any word says that the class does not have, `base`:
+
+    score_y(x) = intercept_y + base_y Σ_j x_j + Σ_j x_j coef_jy
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from suffice import _core
+from suffice.errors import NoDistributionError
+from suffice.families.bags import Bags
+from suffice.families.logarithms import log
+from suffice.statistics import WordCounts
+from suffice.statistics.statistic import clear_residue
+from suffice.tables import Array, Codes
+
+
+class EventModel(ABC):
+    """Scores of documents under every class."""
+
+    def __init__(self, counts: WordCounts):
+        self.counts = counts
+        self.classes, self.size = counts.n_classes, len(counts.vocabulary)
+
+    @abstractmethod
+    def scores(self, bags: Bags) -> Array:
+        """Log p(x | y) up to a term that all classes share, (documents, classes)."""
+
+    @abstractmethod
+    def leave_one_out(self, bags: Bags, codes: Codes, weight: Array | None) -> Array:
+        """The same where each document is taken out of its class, in which it has some weight."""
+
+    def shared(self, bags: Bags) -> Array:
+        """The term that all classes share, (documents,)."""
+        return np.zeros(len(bags))
+
+    @property
+    def density(self) -> EventModel:
+        """The model whose p(x | y) is one."""
+        return self
+
+    def probability(self, lo: int, hi: int) -> Array:  # noqa: ARG002  # the contract
+        """The probability of words lo … hi − 1 in every class, (classes, words)."""
+        raise NoDistributionError(
+            f"{type(self).__name__} only scores classes: there is no p(x | y) to draw texts from or to rank words by. "
+            "event='multinomial' has one"
+        )
+
+    @abstractmethod
+    def contrast(self, bags: Bags, first: Any, second: Any) -> Array:
+        """What each feature of each document adds to the score of `first` less that of `second`, classes by document."""
+
+    @abstractmethod
+    def absent_contrast(self, bags: Bags, first: Any, second: Any) -> Array:
+        """What is added besides, (documents,)."""
+
+
+class LinearEventModel(EventModel):
+    """Scores that are linear in x."""
+
+    coef: Array
+    base: Array
+    intercept: Array | float = 0.0
+
+    def scores(self, bags: Bags) -> Array:
+        """By the entries of each document's features alone."""
+        out = bags.scores(self.counts, self.coef, self.base)
+        if np.any(self.intercept):
+            out[bags.present] += self.intercept
+        return self._vetoed(bags, out)
+
+    def _vetoed(self, bags: Bags, scores: Array) -> Array:  # noqa: ARG002  # for models that exclude
+        return scores
+
+    def contrast(self, bags: Bags, first: Any, second: Any) -> Array:
+        """x_j (coef_j,first + base_first − coef_j,second − base_second)."""
+        owner = np.repeat(np.arange(len(bags)), np.diff(bags.start))
+        told = [self._weight_of(bags.feature, classes[owner]) for classes in (first, second)]
+        return np.asarray(bags.value * (told[0] - told[1]))
+
+    def absent_contrast(self, bags: Bags, first: Any, second: Any) -> Array:
+        """The difference of the intercepts."""
+        intercept = np.broadcast_to(self.intercept, (self.classes,))
+        return np.where(bags.present, intercept[first] - intercept[second], 0.0)
+
+    @staticmethod
+    def _ones(bags: Bags) -> Bags:
+        """The same features, each once."""
+        return Bags(bags.start, bags.feature, np.ones(len(bags.feature)), bags.present)
+
+    def _weight_of(self, feature: Any, codes: Any) -> Array:
+        """coef + base of each feature in a class of its own."""
+        keys = self.counts.owner * self.classes + self.counts.codes
+        wanted = feature.astype(np.int64) * self.classes + codes
+        at = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
+        known = keys[at] == wanted if len(keys) else np.zeros(len(wanted), dtype=bool)
+        return np.where(known, self.coef[at] if len(keys) else 0.0, 0.0) + self.base[codes]
+
+
+class MultinomialModel(LinearEventModel):
+    """Every word drawn from the class's bag:  θ_yj = (n_yj + a) / N_y,  N_y = Σ_j n_yj + a V."""
+
+    def __init__(self, counts: WordCounts, added: float):
+        super().__init__(counts)
+        self.added = added
+        self.total = counts.by_class(np.maximum(counts.total + min(added, 0.0), 0.0)) + max(added, 0.0) * self.size
+        if added > 0:
+            self.coef = np.log1p(counts.total / added)
+            self.base = np.log(added) - log(self.total, of_zero=0.0)
+        else:  # a word that a class does not have excludes it
+            self.coef = log(np.maximum(counts.total + added, 0.0), of_zero=0.0)
+            self.base = -log(self.total, of_zero=0.0)
+
+    def _vetoed(self, bags: Bags, scores: Array) -> Array:
+        if self.added > 0:
+            return scores
+        there = (self.counts.total + self.added > 0).astype(np.float64)
+        known = self._ones(bags).scores(self.counts, there, np.zeros(self.classes))
+        scores[known < np.diff(bags.start)[:, None]] = -np.inf
+        return scores
+
+    def leave_one_out(self, bags: Bags, codes: Codes, weight: Array | None) -> Array:
+        """Only the document's own class changes, and there only its words: n_yj − w x_j, and N_y − w Σ_j x_j."""
+        out, sums, lengths = self.scores(bags), np.empty(len(bags)), bags.lengths
+        counts = self.counts
+        parts = counts.start, counts.codes, counts.total
+        _core.bag_log_sums(*bags.arrays, codes, self.classes, weight, *parts, self.added, -np.inf, sums)
+        removed = lengths if weight is None else weight * lengths
+        total = clear_residue(self.total[codes] - removed, self.total[codes])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            own = np.where(total > 0, sums - lengths * np.log(total), -np.inf)
+        out[np.arange(len(bags)), codes] = np.where(lengths > 0, own, 0.0)
+        return out
+
+    def probability(self, lo: int, hi: int) -> Array:
+        """θ."""
+        counts = np.maximum(self.counts.dense(lo, hi) + self.added, 0.0)
+        return np.divide(counts, self.total[:, None], out=np.zeros_like(counts), where=self.total[:, None] > 0)
+
+
+class ComplementModel(LinearEventModel):
+    """How badly the words of the other classes fit:  −log θ_(not y)j,  θ_(not y)j = (n_j − n_yj + a) / N_(not y)."""
+
+    def __init__(self, counts: WordCounts, added: float):
+        super().__init__(counts)
+        self.added = added
+        self.all = counts.by_word(counts.total)
+        whole = self.all[counts.owner]
+        others = clear_residue(whole - counts.total, whole)
+        self.coef = np.log(whole + added) - np.log(others + added)
+        self.rest = self.all.sum() - counts.by_class(counts.total) + added * self.size
+        self.base = log(self.rest, of_zero=0.0)
+
+    def shared(self, bags: Bags) -> Array:
+        """−Σ_j x_j log(n_j + a)."""
+        return -bags.sums(bags.value * np.log(self.all + self.added)[bags.feature])
+
+    def leave_one_out(self, bags: Bags, codes: Codes, weight: Array | None) -> Array:
+        """A document is part of every other class's complement: its words change in all of them."""
+        counts, out, lengths = self.counts, np.empty((len(bags), self.classes)), bags.lengths
+        parts = counts.start, counts.codes, counts.total
+        _core.bag_complement(*bags.arrays, codes, self.classes, weight, *parts, self.all, self.added, out)
+        removed = np.repeat((lengths if weight is None else weight * lengths)[:, None], self.classes, axis=1)
+        removed[np.arange(len(bags)), codes] = 0.0
+        return out + lengths[:, None] * log(np.maximum(self.rest - removed, 0.0), of_zero=0.0)
+
+
+class BernoulliModel(LinearEventModel):
+    """Every word of the vocabulary there or not:  ψ_yj = (n_yj + a) / (N_y + 2a), n and N counting documents."""
+
+    def __init__(self, counts: WordCounts, added: float):
+        super().__init__(counts)
+        self.added = added
+        n, size = counts.total, counts.documents
+        without = clear_residue(size[counts.codes] - n, n)
+        self.without = without + added
+        never = log(size + added, of_zero=0.0)
+        present = np.log1p(n / added) if added > 0 else log(n, of_zero=0.0)
+        self.coef = present + never[counts.codes] - log(self.without, of_zero=0.0)
+        self.base = (np.log(added) if added > 0 else 0.0) - never
+        self.intercept = self._absent(size, self.without)
+
+    def _absent(self, size: Array, without: Array) -> Array:
+        """Σ_j log(1 − ψ_yj), what is impossible aside."""
+        never = log(size + self.added, of_zero=0.0)
+        told = self.counts.by_class(log(np.maximum(without, 0.0), of_zero=0.0) - never[self.counts.codes])
+        return told + self.size * (never - log(size + 2 * self.added, of_zero=0.0))
+
+    def _vetoed(self, bags: Bags, scores: Array) -> Array:
+        if self.added > 0:
+            return scores
+        ones = self._ones(bags)
+        there = ones.scores(self.counts, np.ones(len(self.coef)), np.zeros(self.classes))
+        always = (self.without <= 0).astype(np.float64)  # in every document of the class
+        found = ones.scores(self.counts, always, np.zeros(self.classes))
+        wrong = (there < np.diff(bags.start)[:, None]) | (found < self.counts.by_class(always))
+        scores[wrong & bags.present[:, None]] = -np.inf
+        return scores
+
+    def leave_one_out(self, bags: Bags, codes: Codes, weight: Array | None) -> Array:
+        """The document's own class has w documents less, and its words are in w documents less."""
+        out, counts, n = self.scores(bags), self.counts, len(bags)
+        w = np.ones(n) if weight is None else weight
+        there, absent_there, absent = np.empty(n), np.empty(n), np.empty(n)
+        parts = *bags.arrays, codes, self.classes, weight, counts.start, counts.codes
+        _core.bag_log_sums(*parts, counts.total, self.added, -np.inf, there)
+        _core.bag_log_sums(*parts, self.without, 0.0, 0.0, absent_there)
+        possible = counts.documents[codes] - w + 2 * self.added > 1e-12 * counts.documents[codes]
+        for removed in np.unique(w):  # documents of one weight leave the same number behind
+            rows = np.flatnonzero(w == removed)
+            left = clear_residue(counts.documents - removed, counts.documents)
+            without = np.where(self.without - removed > 1e-12 * self.without, self.without - removed, 0.0)
+            absent[rows] = self._absent(left, without)[codes[rows]]
+            if self.added == 0:  # a word that all the others have, and this one has not
+                always = (without <= 0).astype(np.float64)
+                found = self._ones(bags).scores(counts, always, np.zeros(self.classes))
+                possible[rows] &= (found >= counts.by_class(always))[rows, codes[rows]]
+        own = np.where(possible, absent + there - absent_there, -np.inf)
+        out[np.arange(n), codes] = np.where(bags.present, own, 0.0)
+        return out
+
+    def probability(self, lo: int, hi: int) -> Array:
+        """ψ."""
+        size = (self.counts.documents + 2 * self.added)[:, None]
+        counts = self.counts.dense(lo, hi) + self.added
+        return np.divide(counts, size, out=np.zeros_like(counts), where=size > 0)
+
+
+class UrnModel(EventModel):
+    """The Dirichlet-multinomial: the class's bag is unknown, and a word drawn once is likelier to come again.
+
+    p(x | y) = Γ(A_y) / Γ(A_y + m) Π_j Γ(n_yj + a + x_j) / Γ(n_yj + a),  A_y = Σ_j n_yj + a V.
+    """
+
+    def __init__(self, counts: WordCounts, added: float):
+        super().__init__(counts)
+        self.multinomial = MultinomialModel(counts, added)
+        self.added, self.total = added, self.multinomial.total
+
+    def scores(self, bags: Bags) -> Array:
+        """By the entries of each document's features alone."""
+        return self._scores(bags, None, None)
+
+    def leave_one_out(self, bags: Bags, codes: Codes, weight: Array | None) -> Array:
+        """Only the document's own class changes."""
+        return self._scores(bags, codes, weight)
+
+    def _scores(self, bags: Bags, codes: Codes | None, weight: Array | None) -> Array:
+        from scipy.special import gammaln
+
+        counts, out, lengths = self.counts, np.empty((len(bags), self.classes)), bags.lengths
+        parts = counts.start, counts.codes, counts.total
+        _core.bag_urns(*bags.arrays, codes, self.classes, weight, *parts, self.added, out)
+        bag = np.repeat(self.total[None], len(bags), axis=0)
+        if codes is not None:
+            bag[np.arange(len(bags)), codes] -= lengths if weight is None else weight * lengths
+        return out + gammaln(bag) - gammaln(bag + lengths[:, None])
+
+    def shared(self, bags: Bags) -> Array:
+        """What a word says that no class has."""
+        from scipy.special import gammaln
+
+        return bags.sums(gammaln(self.added + bags.value) - gammaln(self.added))
+
+    def probability(self, lo: int, hi: int) -> Array:
+        """That of each word as the first one drawn."""
+        return self.multinomial.probability(lo, hi)
+
+    def contrast(self, bags: Bags, first: Any, second: Any) -> Array:
+        """log Γ(n + a + x) − log Γ(n + a) in one class less that in the other."""
+        from scipy.special import gammaln
+
+        owner = np.repeat(np.arange(len(bags)), np.diff(bags.start))
+        keys = self.counts.owner * self.classes + self.counts.codes
+        told = []
+        for classes in (first, second):
+            wanted = bags.feature.astype(np.int64) * self.classes + classes[owner]
+            at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+            n = np.where(keys[at] == wanted, self.counts.total[at], 0.0) + self.added
+            told.append(gammaln(n + bags.value) - gammaln(n))
+        return told[0] - told[1]
+
+    def absent_contrast(self, bags: Bags, first: Any, second: Any) -> Array:
+        """log Γ(A) − log Γ(A + m) in one class less that in the other."""
+        from scipy.special import gammaln
+
+        bags_of = [self.total[classes] for classes in (first, second)]
+        told = [gammaln(size) - gammaln(size + bags.lengths) for size in bags_of]
+        return told[0] - told[1]
+
+
+class MixedModel(LinearEventModel):
+    """The sum of a multinomial and a complement score, each with its own weight."""
+
+    def __init__(self, multinomial: MultinomialModel, complement: ComplementModel, weights: tuple[float, float]):
+        super().__init__(multinomial.counts)
+        self.parts, self.weights = (multinomial, complement), weights
+        self.coef = sum_of(weights, (part.coef for part in self.parts))
+        self.base = sum_of(weights, (part.base for part in self.parts))
+
+    @cached_property
+    def _density(self) -> EventModel:
+        return self.parts[0]
+
+    @property
+    def density(self) -> EventModel:
+        """The multinomial one."""
+        return self._density
+
+    def leave_one_out(self, bags: Bags, codes: Codes, weight: Array | None) -> Array:
+        """The sum of both."""
+        return sum_of(self.weights, (part.leave_one_out(bags, codes, weight) for part in self.parts))
+
+    def probability(self, lo: int, hi: int) -> Array:
+        """That of the multinomial."""
+        return self.parts[0].probability(lo, hi)
+
+
+def sum_of(weights: tuple[float, ...], arrays: Any) -> Array:
+    """Add arrays, each times its weight."""
+    out = 0.0
+    for weight, each in zip(weights, arrays, strict=True):
+        out = out + weight * each
+    return np.asarray(out)
