@@ -2,6 +2,7 @@
 
 import io
 import pickle
+import re
 import warnings
 from functools import lru_cache
 from pathlib import Path
@@ -606,6 +607,16 @@ def test_odd_texts_are_read():
     long = "x" * 1_000_000
     compare([f"{long} short {long}", "a\0b\0cd ef\0gh", "short"])
     compare([long[:3000]], analyzer="char", ngram_range=(2999, 3000))
+
+
+def test_the_guides_code_runs_from_top_to_bottom(capsys):
+    guide = (Path(__file__).parent.parent / "docs" / "text.md").read_text(encoding="utf-8")
+    scope: dict[str, object] = {}
+    for block in re.findall(r"```python\n(.*?)```", guide, re.DOTALL):
+        exec(compile(block, "text.md", "exec"), scope)
+    shown = capsys.readouterr().out
+    assert "{'and': 0, 'cat': 1, 'dog': 2, 'sleeps': 3, 'the': 4}" in shown
+    assert "['+']" in shown
 
 
 # ------------------------------------------------------------------------------------------------- 20 newsgroups
