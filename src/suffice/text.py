@@ -704,7 +704,7 @@ def _documents(raw: Any) -> Any:
         if len(frame.names) != 1:
             raise InvalidDataError(f"Texts are one column; the table has {len(frame.names)}: pass one of {frame.names}")
         return frame.columns[frame.names[0]]
-    if np.ndim(raw) == 0 and not isinstance(raw, Iterable):
+    if not isinstance(raw, Iterable) and not _is_readable(raw):
         raise InvalidDataError(f"Iterable over raw text documents expected, found {type(raw).__name__}")
     return raw
 
@@ -716,8 +716,12 @@ def _is_readable(documents: Any) -> bool:
 
 
 def _each(documents: Any) -> Iterator[Any]:
-    """One document after the other, as Python has them."""
-    return iter(documents.to_pylist() if hasattr(documents, "to_pylist") else documents)
+    """One document after the other, as Python has them; pandas says by itself what is missing."""
+    if hasattr(documents, "to_pylist"):
+        return iter(documents.to_pylist())
+    if hasattr(documents, "isna"):
+        return (None if gone else document for document, gone in zip(documents, documents.isna(), strict=True))
+    return iter(documents)
 
 
 def _is_utf8(encoding: str) -> bool:

@@ -1,0 +1,340 @@
+"""Vocabularies, how texts are read, stop words and stems."""
+
+import builtins
+import pickle
+import sys
+import threading
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from sklearn.feature_extraction.text import (
+    ENGLISH_STOP_WORDS,
+    CountVectorizer,
+    strip_accents_ascii,
+    strip_accents_unicode,
+)
+from sklearn.utils import murmurhash3_32
+
+import suffice as sf
+from suffice import storage
+from suffice.errors import DamagedFileError, InvalidOptionError, InvalidTextError, MismatchError, MissingPackageError
+from suffice.words import (
+    Reading,
+    Texts,
+    Vocabulary,
+    count_matrix,
+    fold,
+    hash_places,
+    matrix,
+    regroup,
+    stems,
+    stop_words,
+)
+from suffice.words.analysis import analyze, preprocess
+
+WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
+
+# ------------------------------------------------------------------------------------------------- vocabulary
+
+
+@given(st.lists(WORDS))
+def test_a_vocabulary_holds_each_word_once_in_the_order_of_code_points(names):
+    vocabulary = Vocabulary.of(names)
+    expected = sorted(set(names))
+    assert vocabulary.names.tolist() == expected
+    assert len(vocabulary) == len(expected)
+    assert [vocabulary[i] for i in range(len(vocabulary))] == expected
+    assert b"".join(word.encode() for word in expected) == vocabulary.text.tobytes()
+    vocabulary.check_arrays()
+
+
+@given(st.lists(WORDS), st.lists(WORDS))
+def test_words_are_found_at_their_places_and_strangers_at_none(names, others):
+    vocabulary = Vocabulary.of(names)
+    expected = [sorted(set(names)).index(word) if word in names else -1 for word in others]
+    assert vocabulary.find(others).tolist() == expected
+    unknown = Vocabulary.of(others)
+    assert_array_equal(vocabulary.find(unknown), vocabulary.find(unknown.names.tolist()))
+    assert vocabulary.find(unknown).dtype == np.int64
+
+
+@given(st.lists(WORDS, unique=True), st.data())
+def test_taking_words_keeps_their_order(names, data):
+    vocabulary = Vocabulary.of(names)
+    mask = np.array([data.draw(st.booleans()) for _ in names], dtype=bool)
+    expected = [word for word, kept in zip(sorted(names), mask, strict=True) if kept]
+    assert vocabulary.take(mask).names.tolist() == expected
+    assert vocabulary.take(np.flatnonzero(mask)) == Vocabulary.of(expected)
+
+
+def test_words_to_take_must_ascend():
+    vocabulary = Vocabulary.of(["a", "b"])
+    for places in ([1, 0], [0, 0], [2], [-1]):
+        with pytest.raises(MismatchError, match="must ascend"):
+            vocabulary.take(np.array(places))
+
+
+def test_a_vocabulary_reads_arrow_strings():
+    for array in (pa.array(["b", "a", "b"]), pa.chunked_array([["b"], ["a", "b"]])):
+        assert Vocabulary.of(array).names.tolist() == ["a", "b"]
+
+
+def test_a_vocabulary_says_what_it_holds():
+    assert repr(Vocabulary.of([])) == "Vocabulary(0 words)"
+    assert repr(Vocabulary.of("fedcba")) == "Vocabulary(6 words: 'a', 'b', 'c', 'd', …)"
+    vocabulary = Vocabulary.of(["a", "b"])
+    assert vocabulary[-1] == "b"
+    with pytest.raises(IndexError, match="has 2"):
+        vocabulary[2]
+    assert vocabulary != Vocabulary.of(["a"])
+    assert vocabulary != "ab"
+
+
+def test_what_is_no_word_is_refused():
+    with pytest.raises(InvalidTextError, match="found int at position 1"):
+        Vocabulary.of(["a", 3])
+    with pytest.raises(InvalidTextError, match="position 1 holds a lone surrogate"):
+        Vocabulary.of(["a", "\ud800"])
+    with pytest.raises(InvalidTextError, match="no missing words"):
+        Vocabulary.of(["a", None])
+
+
+@given(st.lists(WORDS))
+def test_a_vocabulary_survives_a_file_and_pickling(names):
+    vocabulary = Vocabulary.of(names)
+    assert storage.from_bytes(storage.to_bytes(vocabulary)) == vocabulary
+    assert pickle.loads(pickle.dumps(vocabulary)) == vocabulary
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "match"),
+    [
+        (b"ba", [0, 1, 2], "sorted"),
+        (b"aa", [0, 1, 2], "distinct"),
+        (b"ab", [0, 1], "fill"),
+        (b"ab", [1, 2], "fill"),
+        (b"ab", [0, 2, 1, 2], "fill"),
+        (b"ab", [], "fill"),
+        (b"\xff", [0, 1], "UTF-8"),
+        ("é".encode(), [0, 1, 2], "UTF-8"),
+    ],
+)
+def test_arrays_that_are_no_vocabulary_are_refused(text, start, match):
+    made = Vocabulary(np.frombuffer(text, dtype=np.uint8), np.array(start, dtype=np.int64))
+    with pytest.raises(MismatchError, match=match):
+        made.check_arrays()
+    with pytest.raises(DamagedFileError, match=match):
+        storage.from_bytes(storage.to_bytes(made))
+
+
+def test_arrays_of_other_types_are_refused():
+    with pytest.raises(MismatchError, match="start of a vocabulary should be int64"):
+        Vocabulary(np.empty(0, np.uint8), np.zeros(1, np.int32)).check_arrays()
+
+
+# ---------------------------------------------------------------------------------------------------- reading
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"lowercase": 1}, "True or False"),
+        ({"strip_accents": "latin"}, "None, 'ascii', 'unicode'; found 'latin'"),
+        ({"analyzer": "words"}, "'word', 'char', 'char_wb'; found 'words'"),
+        ({"ngram_range": (2, 1)}, "lower boundary larger"),
+        ({"ngram_range": (0, 1)}, "less than 1"),
+        ({"ngram_range": (1, 2, 3)}, "two whole numbers"),
+        ({"ngram_range": 2}, "two whole numbers"),
+        ({"ngram_range": (1.0, 2.0)}, "two whole numbers"),
+        ({"stop_words": 3}, "found int"),
+        ({"stop_words": ("a", 3)}, "found 3 of type int"),
+        ({"stop_words": "klingon"}, "Known are .*english.*german"),
+        ({"stem": "klingon"}, "Known are .*english.*german"),
+        ({"analyzer": "char", "stop_words": "english"}, "stop_words is about words"),
+        ({"analyzer": "char_wb", "stem": "english"}, "stem is about words"),
+        ({"n_features": 0}, "from 1 to"),
+        ({"n_features": True}, "from 1 to"),
+        ({"n_features": 1 << 31}, "from 1 to"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options, match):
+    with pytest.raises(InvalidOptionError, match=match):
+        Reading(**options)
+
+
+def test_readings_are_values():
+    assert Reading(stop_words=["b", "a"], ngram_range=[1, 2]) == Reading(stop_words=("a", "b"), ngram_range=(1, 2))
+    assert Reading() != Reading(lowercase=False)
+    reading = Reading(strip_accents="ascii", stop_words=("an",), stem="german", n_features=np.int64(64))
+    assert storage.from_bytes(storage.to_bytes(reading)) == reading
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])), st.booleans(), st.sampled_from([None, "ascii", "unicode"]))
+def test_accents_go_as_scikit_learn_takes_them(text, lowercase, accents):
+    expected = text.lower() if lowercase else text
+    if accents is not None:
+        expected = (strip_accents_ascii if accents == "ascii" else strip_accents_unicode)(expected)
+    assert preprocess(text, lowercase, accents) == expected
+
+
+@given(
+    st.text(st.sampled_from("ab é\u0301ß İΣ\n\t .,-_1😀")),
+    st.sampled_from(["word", "char", "char_wb"]),
+    st.integers(1, 3),
+    st.integers(0, 3),
+)
+def test_features_are_scikit_learns(text, analyzer, least, more):
+    options = {"analyzer": analyzer, "ngram_range": (least, least + more)}
+    expected = CountVectorizer(**options).build_analyzer()(text)
+    assert sorted(analyze(text, Reading(**options))) == sorted(expected)
+
+
+# ------------------------------------------------------------------------------------------------- stop words
+
+
+def test_english_stop_words_are_scikit_learns():
+    assert stop_words.named("english") == ENGLISH_STOP_WORDS
+    assert Reading(stop_words="english").stop_list == ENGLISH_STOP_WORDS
+
+
+@pytest.mark.parametrize("language", stop_words.languages())
+def test_every_language_has_a_list_that_is_read_as_texts_are(language):
+    assert len(stop_words.named(language)) > 20
+    for reading in (Reading(stop_words=language), Reading(stop_words=language, strip_accents="unicode")):
+        assert not analyze(" ".join(stop_words.named(language)), reading)
+
+
+def test_named_lists_follow_the_accents():
+    assert "été" in stop_words.named("french")
+    assert analyze("L'été", Reading(stop_words="french", strip_accents="unicode")) == []
+    assert analyze("L'été", Reading(stop_words=("été",), strip_accents="unicode")) == ["ete"]
+
+
+def without(monkeypatch, name):
+    """As if a package were not installed."""
+    real = builtins.__import__
+
+    def missing(wanted, *args, **kwargs):
+        if wanted == name:
+            raise ImportError(wanted)
+        return real(wanted, *args, **kwargs)
+
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setattr(builtins, "__import__", missing)
+
+
+def test_without_the_package_english_remains(monkeypatch):
+    without(monkeypatch, "stop_words")
+    assert stop_words.languages() == ["english"]
+    assert Reading(stop_words="english").stop_list
+    with pytest.raises(MissingPackageError, match=r"pip install 'suffice\[text\]'"):
+        Reading(stop_words="german")
+
+
+# ------------------------------------------------------------------------------------------------------ stems
+
+
+def test_words_lose_their_endings():
+    assert stems.stem_words("english", ["slow", "slowness", "slowed", "running"]) == ["slow", "slow", "slow", "run"]
+    assert stems.stem_words("german", ["häuser", "hauses"]) == ["haus", "haus"]
+    assert stems.stem_words("russian", ["книгами"]) == ["книг"]
+
+
+def test_stemming_from_many_threads_gives_the_same():
+    words = [f"{a}{b}ing" for a in "bcdfgh" for b in ("alk", "ump", "ess")] * 20
+    expected, found = stems.stem_words("english", words), []
+    threads = [threading.Thread(target=lambda: found.append(stems.stem_words("english", words))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [expected] * 8
+
+
+def test_without_the_package_the_error_says_what_to_install(monkeypatch):
+    without(monkeypatch, "Stemmer")
+    with pytest.raises(MissingPackageError, match=r"pip install 'suffice\[text\]'"):
+        Reading(stem="english")
+
+
+def test_features_fold_word_by_word_and_their_counts_add_up():
+    features = Vocabulary.of(["run", "running", "fast running", "fast", "runs fast"])
+    folded, places = fold(features, lambda words: stems.stem_words("english", words))
+    assert folded.names.tolist() == ["fast", "fast run", "run", "run fast"]
+    assert [folded[i] for i in places] == ["fast", "fast run", "run", "run", "run fast"]
+    counts = np.array([[1, 0, 2, 3, 0], [0, 0, 0, 0, 5]])
+    rows = [np.array([0, 3, 4]), np.array([0, 2, 3, 4]), np.array([1, 2, 3, 5])]
+    indptr, indices, data = regroup(*rows, places, 4)
+    dense = np.zeros((2, 4), dtype=int)
+    dense[np.repeat([0, 1], np.diff(indptr)), indices] = data
+    assert_array_equal(dense, [[counts[0, places == j].sum() for j in range(4)], [0, 0, 0, 5]])
+
+
+def test_each_distinct_word_is_stemmed_once():
+    calls = []
+
+    def stem(words):
+        calls.extend(words)
+        return list(words)
+
+    fold(Vocabulary.of(["a", "a b", "b a", "b"]), stem)
+    assert sorted(calls) == ["a", "b"]
+
+
+@given(st.lists(WORDS, unique=True), st.integers(1, 50))
+def test_hashed_columns_are_those_of_murmurhash(names, n_features):
+    vocabulary = Vocabulary.of(names)
+    expected = [abs(murmurhash3_32(word.encode(), 0)) % n_features for word in sorted(names)]
+    assert hash_places(vocabulary, n_features).tolist() == expected
+
+
+# --------------------------------------------------------------------------------------------------- counting
+
+
+def test_texts_come_from_anything_that_holds_strings():
+    import pandas as pd
+    import polars as pl
+
+    held = ["Some words", None, "some", ""]
+    forms = [held, tuple(held), np.array(held, dtype=object), pa.array(held), pa.chunked_array([held[:1], held[1:]])]
+    forms += [pd.Series(held), pd.Series(held, dtype=object), pl.Series(held), pa.array(held, pa.large_string())]
+    forms += [[None if text is None else text.encode() for text in held]]
+    for form in forms:
+        texts = Texts.of(form)
+        vocabulary, indptr, indices, data = count_matrix(texts, Reading())
+        assert vocabulary.names.tolist() == ["some", "words"]
+        assert (indptr.tolist(), indices.tolist(), data.tolist()) == ([0, 2, 2, 3, 3], [0, 1, 0], [1, 1, 1])
+        assert len(texts) == 4
+        some = matrix(texts[[2, 0]], Reading(), Vocabulary.of(["words"]))
+        assert [part.tolist() for part in some] == [[0, 0, 1], [0], [1]]
+
+
+@pytest.mark.parametrize(
+    ("documents", "match"),
+    [
+        (["a", 3], "1.*int"),
+        (["a", float("nan")], "1.*float"),
+        (["fine", "\udc80"], "1.*surrogate"),
+        ([b"\xff\xfe"], "0.*UTF-8"),
+    ],
+)
+def test_what_is_no_text_is_refused_with_its_place(documents, match):
+    with pytest.raises(InvalidTextError, match=match):
+        Texts.of(documents)
+
+
+def test_texts_may_be_cut_already():
+    text = np.frombuffer("a béa b".encode(), dtype=np.uint8)
+    texts = Texts.of_tokens(text, np.array([0, 3, 5, 8]), np.array([0, 2, 2, 3]))
+    vocabulary, indptr, indices, data = count_matrix(texts, Reading())
+    assert vocabulary.names.tolist() == ["a b", "é"]
+    assert (indptr.tolist(), indices.tolist(), data.tolist()) == ([0, 2, 2, 3], [0, 1, 0], [1, 1, 1])
+
+
+def test_the_errors_are_public():
+    assert issubclass(sf.InvalidTextError, ValueError)
+    assert issubclass(sf.MissingPackageError, ImportError)
