@@ -10,6 +10,9 @@ import sys
 import unicodedata
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TypeVar
+
+T = TypeVar("T")
 
 CHARACTERS = 0x110000
 SURROGATES = range(0xD800, 0xE000)
@@ -52,9 +55,9 @@ def two_levels(name: str, values: Sequence[int]) -> str:
     return array(f"{name}_block", first) + array(f"{name}_entry", [value for block in blocks for value in block])
 
 
-def numbered(values: Iterable[object]) -> tuple[list[int], dict[object, int]]:
+def numbered(values: Iterable[T]) -> tuple[list[int], dict[T, int]]:
     """Each value's number, and the distinct values in the order of their numbers."""
-    numbers: dict[object, int] = {}
+    numbers: dict[T, int] = {}
     return [numbers.setdefault(value, len(numbers)) for value in values], numbers
 
 
@@ -76,7 +79,7 @@ def characters() -> str:
     return (
         two_levels("character", entries)
         + f"inline constexpr Character character_records[{len(records)}] = {{\n"
-        + ",\n".join(f"{{{lower}, {found}}}" for found, lower in records)  # type: ignore[misc]
+        + ",\n".join(f"{{{lower}, {found}}}" for found, lower in records)
         + "};\n"
         + f"inline constexpr char32_t lower_sequences[{len(rows)}][{longest}] = {{"
         + ", ".join(f"{{{row}}}" for row in rows)
@@ -102,11 +105,10 @@ def accents() -> str:
     strips = [stripped(c) for c in range(CHARACTERS)]
     entries, texts = numbered([None, *strips])
     starts, blob = [0, 0], b""
-    for text in list(texts)[1:]:
-        assert isinstance(text, bytes)
+    for text in [text for text in texts if text is not None]:
         blob += text
         starts.append(len(blob))
-    longest = max(len(text) for text in strips if text is not None)
+    longest = max(map(len, filter(None, texts)))
     return (
         two_levels("accent", entries[1:])
         + array("accent_start", starts)
@@ -115,7 +117,8 @@ def accents() -> str:
     )
 
 
-HEAD = f"""// Written by unicode_tables.py: Unicode {unicodedata.unidata_version} as Python {sys.version.split()[0]} has it.
+HEAD = f"""// Written by unicode_tables.py.
+// Unicode {unicodedata.unidata_version} as Python {sys.version.split()[0]} has it.
 #pragma once
 
 #include <cstdint>

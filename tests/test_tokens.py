@@ -13,6 +13,10 @@ from sklearn.feature_extraction.text import CountVectorizer
 from suffice import _core
 
 EVERY = [chr(c) for c in range(sys.maxunicode + 1) if not 0xD800 <= c < 0xE000]
+# All but unassigned characters, ideographs and syllables, of which one is like the other.
+NOTABLE = [
+    c for c in EVERY if not unicodedata.name(c, "CJK" if ord(c) > 255 else c).startswith(("CJK", "HANGUL S", "TANGUT"))
+]
 ACCENTS = [None, "ascii", "unicode"]
 SEGMENT = 1 << 15
 
@@ -65,33 +69,32 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("accents", ACCENTS)
-@pytest.mark.parametrize("lowercase", [True, False])
 @pytest.mark.parametrize("name", TEXTS)
-def test_texts_of_many_scripts_have_the_tokens_scikit_learn_finds(name, lowercase, accents):
+def test_texts_of_many_scripts_have_the_tokens_scikit_learn_finds(name, accents):
     text = TEXTS[name]
-    for widened in (text, text + " \u0416", text + " 😀", "😀" + text * 30):
+    for lowercase, widened in [(True, text), (False, text), (True, text + " \u0416"), (True, "😀" + text * 5)]:
         for analyzer, ngrams in [("word", (1, 1)), ("char", (1, 3)), ("char_wb", (2, 9)), ("char", (2, 2))]:
             check(widened, lowercase=lowercase, accents=accents, analyzer=analyzer, ngrams=ngrams)
 
 
 @pytest.mark.parametrize("accents", ACCENTS)
 @pytest.mark.parametrize("lowercase", [True, False])
-@pytest.mark.parametrize("form", ["{0}x {0}", "a{0}b{0}{0}\t", "Σ{0} Α{0}ΣΑ"])
-def test_every_character_is_what_python_says(form, lowercase, accents):
-    check(" ".join(form.format(c) for c in EVERY), lowercase=lowercase, accents=accents)
+def test_every_character_is_what_python_says(lowercase, accents):
+    text = " ".join(f"{c}x{c}" for c in EVERY)
+    assert tokens(text, lowercase, accents) == expected(text, lowercase, accents)
+    for form in ("{0}x {0}", "a{0}b{0}{0}\t", "Σ{0} Α{0}ΣΑ"):
+        check(" ".join(form.format(c) for c in NOTABLE), lowercase=lowercase, accents=accents)
 
 
 @pytest.mark.parametrize("accents", ACCENTS)
 @pytest.mark.parametrize(("analyzer", "ngrams"), [("char", (2, 2)), ("char_wb", (3, 4))])
 def test_every_character_is_in_the_ngrams_scikit_learn_finds(analyzer, ngrams, accents):
-    for part in range(0, len(EVERY), 1 << 16):
-        text = " ".join(f"{c}b{c}{c}" for c in EVERY[part : part + (1 << 16)] if c.isprintable() or c.isspace())
-        check(text, accents=accents, analyzer=analyzer, ngrams=ngrams)
+    check(" ".join(f"{c}b{c}{c}" for c in NOTABLE), accents=accents, analyzer=analyzer, ngrams=ngrams)
 
 
 @pytest.mark.parametrize("form", ["Α{0}Σ {0}Σ", "1{0}Σ ΑΣ{0} ", "ΑΣ{0}Α ΑΣ{0}1", "Α{0}{0}Σ{0}{0}Σ{0}"])
 def test_a_final_sigma_is_final_whatever_stands_beside_it(form):
-    check("1".join(form.format(c) for c in EVERY))
+    check("1".join(form.format(c) for c in NOTABLE))
 
 
 LETTERS = st.one_of(st.text(), st.text(alphabet="aZ_9 .'\n\té Σİ\u0301\u3000人😀", max_size=300))
@@ -111,9 +114,10 @@ def test_any_text_has_the_tokens_scikit_learn_finds(text, lowercase, accents, an
 
 @pytest.mark.parametrize("letter", ["a", "é", "я", "人", "😀", "𐐀"])
 def test_words_are_whole_wherever_a_block_of_64_bytes_ends(letter):
-    for before in range(140):
-        for size in (1, 2, 3, 5, 63, 64, 65, 130):
-            check("." * before + letter.upper() * size + " " + "Yz" * (size % 3))
+    for before in range(66):
+        for size in (1, 2, 63, 65, 130):
+            text = "." * before + letter.upper() * size + " " + "Yz" * (size % 3)
+            assert tokens(text) == tokens(text.encode()) == re.findall(r"\w\w+", text.lower())
 
 
 @pytest.mark.parametrize("filler", ["a b  cd ", "é жъ  ", "人 "])
@@ -121,34 +125,26 @@ def test_words_are_whole_wherever_a_block_of_64_bytes_ends(letter):
     ("analyzer", "ngrams"), [("word", (1, 1)), ("char", (1, 1)), ("char", (4, 4)), ("char_wb", (3, 3))]
 )
 def test_tokens_are_whole_wherever_a_segment_ends(filler, analyzer, ngrams):
-    # Texts of all lengths around one and two segments, so that each of their characters is the last once.
+    # The text moves on, so that the segment ends in each of its parts once.
     size = len(filler.encode())
-    for segments in (1, 2):
-        text = (filler * (SEGMENT * segments // size + 1))[: SEGMENT * segments * len(filler) // size - 150]
-        for before in range(0, 70):
-            end = "Wörld  \u3000\n ΣΑΣ''" + "!" * before + "End. " + "xy z" * 40
-            document = "q" * before + text + end
-            assert tokens(document, analyzer=analyzer, ngrams=ngrams) == expected(
-                document, analyzer=analyzer, ngrams=ngrams
-            )
+    text = (filler * (SEGMENT // size + 1))[: SEGMENT * len(filler) // size - 150]
+    for before in range(0, 140, 4):
+        document = "q" * before + text + "Wörld  \u3000\n ΣΑΣ''" + "!" * (before % 7) + "End. " + "xy z" * 40
+        want = expected(document, analyzer=analyzer, ngrams=ngrams)
+        assert tokens(document, analyzer=analyzer, ngrams=ngrams) == want
 
 
 @pytest.mark.parametrize("gap", [" ", "\n", "\u3000", "\n ", " \u3000", "\u2028\u2028\u2028"])
 def test_white_space_at_the_end_of_a_segment_is_put_together(gap):
-    for before in range(SEGMENT - 70, SEGMENT + 5):
+    for before in range(SEGMENT - 8, SEGMENT + 3):
         document = "x" * before + gap + "y" * 80
-        for ngrams in [(1, 1), (2, 3)]:
-            assert (
-                tokens(document, analyzer="char", ngrams=ngrams)[-200:]
-                == (expected(document, analyzer="char", ngrams=ngrams)[-200:])
-            )
-        check(document)
+        assert tokens(document, analyzer="char", ngrams=(2, 2)) == expected(document, analyzer="char", ngrams=(2, 2))
     blanks = "é" + gap * 2 * SEGMENT + "b"
     check(blanks, analyzer="char", ngrams=(1, 3))
     check(blanks, analyzer="char_wb", ngrams=(1, 3))
 
 
-@pytest.mark.parametrize("letter", ["a", "Ж", "😀"])
+@pytest.mark.parametrize("letter", ["a", "Ж"])
 def test_a_million_letters_are_one_word(letter):
     word = letter * 1_000_000
     check(f"some {word} more")
@@ -157,11 +153,10 @@ def test_a_million_letters_are_one_word(letter):
 
 
 def test_ngrams_longer_than_a_segment():
-    text = "".join(chr(0x4E00 + i) for i in range(20_000)) * 3
-    for n in (10_923, 40_000, 60_000, 60_001):
-        got = tokens(text, analyzer="char", ngrams=(n, n))
-        assert len(got) == max(0, len(text) - n + 1)
-        assert all(token == text[i : i + n] for i, token in list(enumerate(got))[::997])
+    text = "".join(chr(0x4E00 + i) for i in range(15_000)) * 2
+    for n in (10_923, 29_900, 30_000, 30_001):
+        part = text[: n + 99]
+        assert tokens(part, analyzer="char", ngrams=(n, n)) == [part[i : i + n] for i in range(len(part) - n + 1)]
 
 
 def test_a_long_range_of_sizes_comes_in_parts():
@@ -191,7 +186,7 @@ BAD = [
 @pytest.mark.parametrize("analyzer", ["word", "char", "char_wb"])
 @pytest.mark.parametrize("bad", BAD, ids=bytes.hex)
 def test_bytes_that_are_not_utf_8_are_refused_with_their_position(bad, analyzer):
-    for before in ("", "abc ", "é", "x" * 63, "ж" * 32, "A" * 64, "α Σ" * 9_000, "word " * 20_000):
+    for before in ("", "abc ", "é", "x" * 63, "ж" * 32, "A" * 64, "α Σ" * 9_000):
         for after in (b"", b" more text", b"\xc3\xa9" * 40):
             document = before.encode() + bad + after
             with pytest.raises(UnicodeDecodeError) as python:
@@ -211,12 +206,12 @@ def test_bytes_are_refused_where_python_refuses_them(document):
         assert tokens(document) == expected(text)
 
 
-@pytest.mark.parametrize("surrogate", ["\ud800", "\udbff", "\udc00", "\udfff"])
+@pytest.mark.parametrize("surrogate", [0xD800, 0xDBFF, 0xDC00, 0xDFFF])
 @pytest.mark.parametrize("before", ["", "abc", "ж" * 100, "😀 x", "ΑΣ", "a" * 70_000])
 def test_lone_surrogates_are_refused_with_their_position(before, surrogate):
     for after in ("", " x", "😀"):
         with pytest.raises(ValueError, match=rf"a lone surrogate at position {len(before)}$"):
-            tokens(before + surrogate + after)
+            tokens(before + chr(surrogate) + after)
 
 
 def test_what_is_no_text_is_refused():
