@@ -1,0 +1,91 @@
+// One document's tokens, as spans of its text in normal form.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <vector>
+
+#include "kernels.hpp"
+
+namespace suffice {
+
+// How Arrow or Python hold a text: bytes of UTF-8, or one unit of one, two or four bytes for each character.
+enum class Encoding : std::uint8_t { missing, utf8, latin1, ucs2, ucs4 };
+
+struct Document {
+    const void* data;
+    Index size;  // in units: bytes, or characters of 1, 2 or 4 bytes
+    Encoding encoding;
+};
+
+// scikit-learn's "word", "char" and "char_wb".
+enum class Analyzer : std::uint8_t { word, character, within_words };
+
+enum class Accents : std::uint8_t { keep, ascii, unicode };
+
+struct TokenOptions {
+    bool lowercase = true;
+    Accents accents = Accents::keep;
+    Analyzer analyzer = Analyzer::word;
+    int least = 1, most = 1;  // sizes of character n-grams, 1 <= least <= most; words have none
+};
+
+// Not a text: bytes that are not UTF-8, a lone surrogate. The position counts the document's units.
+struct BadText : std::exception {
+    BadText(Index where, const char* why) : position(where), what_(why) {}
+    const char* what() const noexcept override { return what_; }
+    Index position;
+    const char* what_;
+};
+
+// Tokens of one document, a segment at a time (some 32 KiB of text, more only where one token is longer), so that
+// a document of any size takes little memory. Words are Python's `\w\w+`, lower case is `str.lower`, accents are taken
+// away as scikit-learn does, and n-grams of characters are its `char` and `char_wb`: the tokens of these come in
+// another order where there are several segments. The document must stay where it is until its last segment. After a
+// BadText the tokenizer can begin another document. It keeps its memory from one document to the next.
+class Tokenizer {
+public:
+    explicit Tokenizer(TokenOptions options);
+    void begin(const Document& document);
+    // Find the next segment's tokens; false when the document has ended. A segment may hold no tokens.
+    bool next();
+    // Token t is length()[t] bytes of UTF-8 at bytes() + start()[t].
+    Index size() const { return size_; }
+    const std::uint8_t* bytes() const { return bytes_.data(); }  // readable for 64 bytes beyond the last token
+    const std::uint32_t* start() const { return start_.data(); }
+    const std::uint32_t* length() const { return length_.data(); }
+
+private:
+    void reserve(Index carried);
+    void fill();
+    template <Analyzer analyzer>
+    void fill_as();
+    template <class Unit, bool utf8, Analyzer analyzer>
+    void fill_from();
+    Index carry(Index from);
+    void next_runs();
+    void next_characters();
+    void emit_characters();
+    void emit_within_words();
+    Index emit(const std::uint32_t* place, Index first, Index n, Index count);
+    void places(Index from, Index to);
+
+    TokenOptions options_;
+    Document document_{nullptr, 0, Encoding::missing};
+    Index read_ = 0;       // units of the document that were read
+    Index room_ = 0;       // bytes a segment may have before it ends
+    Index end_ = 0;        // bytes of the segment
+    Index carried_ = 0;    // where the part begins that goes on in the next segment
+    Index space_ = -1;     // character n-grams: where the white space stands that ends the segment, or -1
+    bool ascii_ = true;    // the segment's bytes are
+    bool emitting_ = false;
+    Index settled_ = 0, done_ = 0;  // characters that cannot change any more; those whose n-grams came before
+    Index n_ = 0, at_ = 0;          // the n-gram to come: its size and first character
+    Index words_ = 0, word_ = 0;    // white-space separated words of the segment, and the one whose n-grams come
+    Index size_ = 0;
+    std::vector<std::uint8_t> bytes_;
+    std::vector<std::uint64_t> mask_;  // a bit for each byte: is it within a token
+    std::vector<std::uint32_t> start_, length_, word_start_, word_end_, place_;
+};
+
+}  // namespace suffice
