@@ -402,8 +402,8 @@ void Tokenizer::reserve(Index carried) {
         grow(start_, runs);
         grow(length_, runs);
     } else {
-        grow(start_, tokens_at_once);
-        grow(length_, tokens_at_once);
+        grow(start_, tokens_at_once + 8);
+        grow(length_, tokens_at_once + 8);
     }
     if (options_.analyzer == Analyzer::within_words) {
         grow(word_start_, runs);
@@ -568,19 +568,24 @@ void Tokenizer::next_characters() {
         settled_ = sure;
         carried_ = sure - keep;
     } else {
-        places(0, sure);
-        settled_ = Index(place_.size()) - 1;
+        settled_ = places(0, sure);
         keep = std::min<Index>(keep, settled_);
         carried_ = place_[settled_ - keep];
     }
 }
 
-// Where the characters among these bytes begin, and where the last one ends.
-void Tokenizer::places(Index from, Index to) {
-    place_.clear();
-    for (Index i = from; i < to; ++i)
-        if ((bytes_[i] & 0xC0) != 0x80) place_.push_back(std::uint32_t(i));
-    place_.push_back(std::uint32_t(to));
+// Where the characters among these bytes begin, and where the last one ends; their number.
+Index Tokenizer::places(Index from, Index to) {
+    grow(place_, to - from + 1);
+    const std::uint8_t* bytes = bytes_.data();
+    std::uint32_t* place = place_.data();
+    Index found = 0;
+    for (Index i = from; i < to; ++i) {
+        place[found] = std::uint32_t(i);
+        found += (bytes[i] & 0xC0) != 0x80;
+    }
+    place[found] = std::uint32_t(to);
+    return found;
 }
 
 // Tokens of n characters that begin with the character `first` and those after it, as far as there is room.
@@ -593,10 +598,12 @@ Index Tokenizer::emit(const std::uint32_t* place, Index first, Index n, Index co
             length[i] = place[first + i + n] - place[first + i];
         }
     } else {
-        for (Index i = 0; i < count; ++i) {
-            start[i] = std::uint32_t(first + i);
-            length[i] = std::uint32_t(n);
-        }
+        // Eight at a time, some in vain: most words have fewer, and a count that changes is a branch mispredicted.
+        for (Index i = 0; i < count; i += 8)
+            for (Index k = i; k < i + 8; ++k) {
+                start[k] = std::uint32_t(first + k);
+                length[k] = std::uint32_t(n);
+            }
     }
     size_ += count;
     return count;
@@ -615,8 +622,8 @@ void Tokenizer::emit_characters() {
 void Tokenizer::emit_within_words() {
     for (; word_ < words_; ++word_, n_ = options_.least, at_ = -1) {
         const Index from = Index(word_start_[word_]) - 1, to = Index(word_end_[word_]) + 1;
-        if (!ascii_ && at_ < 0 && n_ == options_.least) places(from, to);
-        const Index characters = ascii_ ? to - from : Index(place_.size()) - 1;
+        if (at_ < 0 && n_ == options_.least) settled_ = ascii_ ? to - from : places(from, to);
+        const Index characters = settled_;
         const Index origin = ascii_ ? from : 0;
         const std::uint32_t* place = ascii_ ? nullptr : place_.data();
         for (; n_ <= options_.most; ++n_, at_ = -1) {

@@ -68,7 +68,7 @@ private:
     void emit_characters();
     void emit_within_words();
     Index emit(const std::uint32_t* place, Index first, Index n, Index count);
-    void places(Index from, Index to);
+    Index places(Index from, Index to);
 
     TokenOptions options_;
     Document document_{nullptr, 0, Encoding::missing};
@@ -79,7 +79,7 @@ private:
     Index space_ = -1;     // character n-grams: where the white space stands that ends the segment, or -1
     bool ascii_ = true;    // the segment's bytes are
     bool emitting_ = false;
-    Index settled_ = 0, done_ = 0;  // characters that cannot change any more; those whose n-grams came before
+    Index settled_ = 0, done_ = 0;  // characters to make n-grams of; those that ended n-grams of the segment before
     Index n_ = 0, at_ = 0;          // the n-gram to come: its size and first character
     Index words_ = 0, word_ = 0;    // white-space separated words of the segment, and the one whose n-grams come
     Index size_ = 0;
