@@ -13,26 +13,24 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
 from suffice import frames
-from suffice.calibration import Calibration
-from suffice.errors import InvalidDataError, InvalidOptionError, MismatchError, MissingColumnWarning, NotPartError
-from suffice.estimator import GenerativeClassifier
+from suffice.calibrated import CalibratedClassifier
+from suffice.errors import InvalidDataError, InvalidOptionError, MismatchError, MissingColumnWarning
 from suffice.families import Table
 from suffice.families.automatic import ChosenDistribution
 from suffice.families.product import Product, ProductDistribution
 from suffice.frames import Frame, as_frame
-from suffice.model import Model, leave_one_out_parts
 from suffice.priors import ClassPrior, Dirichlet
 from suffice.questions import Evidence, impute
 from suffice.schema import Schema, infer
 from suffice.statistics import Batch, RowSample
-from suffice.tables import Array, Values, is_sparse
+from suffice.tables import Array, Codes, Values, is_sparse
 
 __all__ = ["BayesClassifier"]
 
 DENSE_CELLS = 1 << 26  # a sparse matrix may become a table of half a gigabyte
 
 
-class BayesClassifier(GenerativeClassifier):
+class BayesClassifier(CalibratedClassifier):
     """Naive Bayes for tables with columns of any kind:  p(x, y) = p(y) Π_block p(x_block | y).
 
     Parameters
@@ -80,7 +78,7 @@ class BayesClassifier(GenerativeClassifier):
     array(['m', 'f'], dtype='<U1')
     """
 
-    _fitted: ClassVar[tuple[str, ...]] = (*GenerativeClassifier._fitted, "_schema")
+    _fitted: ClassVar[tuple[str, ...]] = (*CalibratedClassifier._fitted, "_schema")
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "families": [StrOptions({"auto"}), dict],
@@ -220,15 +218,6 @@ class BayesClassifier(GenerativeClassifier):
         """The family of what was learned."""
         return self._get_learned().family  # type: ignore[return-value]
 
-    def _class_prior(self) -> ClassPrior:
-        if isinstance(self.prior, ClassPrior):
-            return self.prior
-        if self.prior is None:
-            return ClassPrior()
-        if isinstance(self.prior, (str, Dirichlet)):
-            return ClassPrior(self.prior)  # type: ignore[arg-type]  # validated
-        return ClassPrior(np.asarray(self.prior))
-
     # ---- reading input
 
     def _check_X(self, X: Any, reset: bool = False) -> Any:
@@ -299,94 +288,9 @@ class BayesClassifier(GenerativeClassifier):
     def _distribution(self) -> ProductDistribution:
         return self._get_learned().model.distributions[0]  # type: ignore[return-value]
 
-    @property
-    def calibration_(self) -> Calibration:
-        """The exponent on the evidence, and the part of the prior mixed in."""
-        learned = self._get_learned()
-        found = learned.__dict__.get("calibration")
-        if found is None or found[0] != self.calibrate:
-            found = self.calibrate, self._fit_calibration()
-            learned.__dict__["calibration"] = found
-        return found[1]
-
-    def _fit_calibration(self) -> Calibration:
-        learned = self._get_learned()
-        kept: RowSample = learned.statistics.statistic.parts[-1]
-        classes = len(learned.statistics.labels)
-        if self.calibrate is False or not len(kept.hashes):
-            return Calibration.none(classes)
-        unit = np.minimum(kept.weight, 1.0)
-        rows = learned.family.read(kept.rows)
-        labels = learned.statistics.labels[kept.codes]
-        try:
-            evidence, log_prior = leave_one_out_parts(
-                learned.statistics, learned.family, learned.prior, rows, labels, unit, learned.model
-            )
-        except NotPartError:  # values were compressed to a limit: rows can no longer be left out
-            evidence = learned.model.relative_log_conditional(rows)
-            log_prior = np.repeat(learned.model.log_prior[None], len(evidence), axis=0)
-        # A row that is all there is of its class says nothing of how well the class is known.
-        others = learned.statistics.weight[kept.codes] > unit * (1 + 1e-9)
-        some = np.flatnonzero(others & np.isfinite(log_prior[np.arange(len(unit)), kept.codes]))
-        form: Literal["exponent", "classes"] = "classes" if self.calibrate == "classes" else "exponent"
-        return Calibration.fit(evidence[some], log_prior[some], kept.codes[some], kept.weight[some], form)
-
-    def predict_log_proba(self, X: Any) -> Array:
-        """Return log p(y | x) for each row and class, calibrated unless that was declined.
-
-        Parameters
-        ----------
-        X : table
-            Rows; missing entries are left out of account, and so are columns that are not there.
-
-        Returns
-        -------
-        C : ndarray of shape (n_samples, n_classes)
-            Log-probabilities, classes in the order of `classes_`.
-        """
-        return self._ask(self._log_posterior, X)
-
-    def predict_proba(self, X: Any) -> Array:
-        """Return p(y | x) for each row and class, calibrated unless that was declined.
-
-        Parameters
-        ----------
-        X : table
-            Rows; missing entries are left out of account, and so are columns that are not there.
-
-        Returns
-        -------
-        C : ndarray of shape (n_samples, n_classes)
-            Probabilities, classes in the order of `classes_`.
-        """
-        return self._ask(self._posterior, X)
-
-    def predict(self, X: Any) -> Values:
-        """Return the most probable class of each row.
-
-        Parameters
-        ----------
-        X : table
-            Rows; missing entries are left out of account, and so are columns that are not there.
-
-        Returns
-        -------
-        C : ndarray of shape (n_samples,)
-            Labels.
-        """
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
-
-    def _posterior(self, model: Model, rows: Any) -> Array:
-        calibration = self.calibration_
-        if not self.calibrate:
-            return model.posterior(rows)
-        return calibration.posterior(model.relative_log_conditional(rows), model.log_prior)
-
-    def _log_posterior(self, model: Model, rows: Any) -> Array:
-        calibration = self.calibration_
-        if not self.calibrate:
-            return model.log_posterior(rows)
-        return calibration.log_posterior(model.relative_log_conditional(rows), model.log_prior)
+    def _kept(self) -> tuple[Any, Codes, Array]:
+        kept: RowSample = self._get_learned().statistics.statistic.parts[-1]
+        return kept.rows, kept.codes, kept.weight
 
     def leave_one_out(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
         """Return log p(y | x_i) of each training row under the model of all other rows, exactly.
@@ -407,15 +311,7 @@ class BayesClassifier(GenerativeClassifier):
         C : ndarray of shape (n_samples, n_classes)
             Leave-one-out log-probabilities, classes in the order of `classes_`.
         """
-        learned = self._get_learned()
-        rows, labels, weight = self._split(X, y, sample_weight)
-        rows, labels = self._check_X_y(rows, labels, reset=False)
-        evidence, log_prior = leave_one_out_parts(
-            learned.statistics, learned.family, learned.prior, learned.family.read(rows), labels, weight, learned.model
-        )
-        if not self.calibrate:
-            return learned.model.normalize(evidence + log_prior, np.zeros(evidence.shape[1]), as_log=True)
-        return self.calibration_.log_posterior(evidence, log_prior)
+        return super().leave_one_out(*self._split(X, y, sample_weight))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the share of rows whose label is predicted.

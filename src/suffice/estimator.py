@@ -51,6 +51,7 @@ ESTIMATORS = {
     ),
     **dict.fromkeys(["LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis"], "suffice.discriminant_analysis"),
     "BayesClassifier": "suffice.classifier",
+    "TextClassifier": "suffice.text.classifier",
 }
 
 

@@ -40,6 +40,24 @@ def place(model: Model, label: Any) -> int:
 # ------------------------------------------------------------------------------------------------ evidence
 
 
+def contrasted(
+    model: Model, log_posterior: Array, label: Any = None, against: Any = None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The classes compared for each row: those given, or the second of two with the first, or the likeliest two."""
+    n = len(log_posterior)
+    if len(model.labels) < 2:
+        raise InvalidOptionError("Evidence compares classes, and there is only one")
+    order = np.argsort(-log_posterior, axis=1, kind="stable")
+    first = order[:, 0]
+    if label is not None:
+        first = np.full(n, place(model, label))
+    elif len(model.labels) == 2:
+        first = np.full(n, 1 if against is None else 1 - place(model, against))
+    if against is not None:
+        return first, np.full(n, place(model, against))
+    return first, np.where(order[:, 0] == first, order[:, 1], order[:, 0])
+
+
 @dataclass(frozen=True)
 class Evidence:
     """For each row two classes, and log-odds of the first against the second that add up.
@@ -60,19 +78,8 @@ class Evidence:
         cls, model: Model, rows: Any, log_posterior: Array, titles: list[str], label: Any = None, against: Any = None
     ) -> Evidence:
         """Compare classes: those given, or the second of two with the first, or the likeliest two of each row."""
-        n, at = len(log_posterior), np.arange(len(log_posterior))
-        if len(model.labels) < 2:
-            raise InvalidOptionError("Evidence compares classes, and there is only one")
-        order = np.argsort(-log_posterior, axis=1, kind="stable")
-        first, second = order[:, 0], order[:, 1]
-        if label is not None:
-            first = np.full(n, place(model, label))
-        elif len(model.labels) == 2:
-            first = np.full(n, 1 if against is None else 1 - place(model, against))
-        if against is not None:
-            second = np.full(n, place(model, against))
-        else:
-            second = np.where(order[:, 0] == first, order[:, 1], order[:, 0])
+        at = np.arange(len(log_posterior))
+        first, second = contrasted(model, log_posterior, label, against)
         blocks = model.distributions[0].contrast(rows, first, second)
         prior = log_ratio(model.log_prior[first], model.log_prior[second])
         total = log_ratio(log_posterior[at, first], log_posterior[at, second])

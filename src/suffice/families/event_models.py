@@ -9,7 +9,6 @@ says where a class has it, `coef`, beside what any word says that the class does
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -47,12 +46,9 @@ class EventModel(ABC):
         """The model whose p(x | y) is one."""
         return self
 
-    def probability(self, lo: int, hi: int) -> Array:  # noqa: ARG002  # the contract
+    @abstractmethod
+    def probability(self, lo: int, hi: int) -> Array:
         """The probability of words lo … hi − 1 in every class, (classes, words)."""
-        raise NoDistributionError(
-            f"{type(self).__name__} only scores classes: there is no p(x | y) to draw texts from or to rank words by. "
-            "event='multinomial' has one"
-        )
 
     @abstractmethod
     def contrast(self, bags: Bags, first: Any, second: Any) -> Array:
@@ -162,6 +158,17 @@ class ComplementModel(LinearEventModel):
     def shared(self, bags: Bags) -> Array:
         """−Σ_j x_j log(n_j + a)."""
         return -bags.sums(bags.value * np.log(self.all + self.added)[bags.feature])
+
+    @property
+    def density(self) -> EventModel:
+        """Refuse: it has none."""
+        raise NoDistributionError(
+            "event='complement' only scores classes: there is no p(x | y). event='multinomial' has one, of the same words"
+        )
+
+    def probability(self, lo: int, hi: int) -> Array:
+        """The smoothed share of words in each class itself, to rank them by."""
+        return MultinomialModel(self.counts, self.added).probability(lo, hi)
 
     def leave_one_out(self, bags: Bags, codes: Codes, weight: Array | None) -> Array:
         """A document is part of every other class's complement: its words change in all of them."""
@@ -306,14 +313,10 @@ class MixedModel(LinearEventModel):
         self.coef = sum_of(weights, (part.coef for part in self.parts))
         self.base = sum_of(weights, (part.base for part in self.parts))
 
-    @cached_property
-    def _density(self) -> EventModel:
-        return self.parts[0]
-
     @property
     def density(self) -> EventModel:
         """The multinomial one."""
-        return self._density
+        return self.parts[0]
 
     def leave_one_out(self, bags: Bags, codes: Codes, weight: Array | None) -> Array:
         """The sum of both."""

@@ -28,6 +28,8 @@ from suffice.words import Lexicon, Reading, Texts, Vocabulary, Weighting
 
 Event: TypeAlias = Literal["multinomial", "complement", "bernoulli", "auto"]
 
+# What a count becomes, and how documents are normalised, where that is not said: of the others a count stays as it is.
+USUAL: dict[str, tuple[str, str | None]] = {"bernoulli": ("binary", None), "auto": ("sqrt", "l2")}
 SHOWN = 20  # words in a table for people
 AT_ONCE = 1 << 16  # words whose probabilities are reckoned at a time
 
@@ -40,6 +42,8 @@ class Text(Family[WordCounts]):
     "complement" a class is scored by how badly the words of the others fit; "auto" is the sum of a multinomial and a
     complement score. Words are two letters or more, in lower case, unless the options say otherwise. The vocabulary is
     that of all texts learned, and grows with them; a word never learned says nothing, and so does a missing text.
+    What a word counts for is by default how often it occurs; for "bernoulli" whether it does, and for "auto" the root of
+    that, documents having length 1 (`term_weight="sqrt"`, `length_norm="l2"`).
 
     `prior` is a Dirichlet with one α for all words, of which learned is what `Multinomial` learns (for "bernoulli", a
     Beta with that α for both sides); with "auto" it is the α of least leave-one-out log-loss over `keep` documents that
@@ -55,7 +59,7 @@ class Text(Family[WordCounts]):
     event: Event = "multinomial"
     ngrams: tuple[int, int] = (1, 1)
     term_weight: str | None = None
-    length_norm: str | None = None
+    length_norm: str | None = "auto"
     analyzer: str = "word"
     lowercase: bool = True
     strip_accents: str | None = None
@@ -83,6 +87,7 @@ class Text(Family[WordCounts]):
         object.__setattr__(self, "ngrams", self.how.ngram_range)
         object.__setattr__(self, "stop_words", self.how.stop_words)
         object.__setattr__(self, "term_weight", self.weighting.term)
+        object.__setattr__(self, "length_norm", self.weighting.norm)
         if self.keep is None:
             object.__setattr__(self, "keep", 5000 if self.automatic else 0)
 
@@ -95,7 +100,7 @@ class Text(Family[WordCounts]):
             if self.prior is None or (isinstance(self.prior, Dirichlet) and not float(self.prior.alpha) > 0):
                 raise InvalidOptionError(f"Text: event={self.event!r} needs a prior, Dirichlet(α) with α > 0")
         if self.event == "bernoulli":
-            if self.term_weight not in (None, "binary") or self.length_norm is not None:
+            if self.term_weight not in (None, "binary") or self.length_norm not in ("auto", None):
                 raise InvalidOptionError("Text: with event='bernoulli' a word is there or not: no other weights have a meaning")
             if self.learn == "predictive":  # of one document it is the posterior mean
                 object.__setattr__(self, "learn", "mean")
@@ -121,8 +126,9 @@ class Text(Family[WordCounts]):
     @cached_property
     def weighting(self) -> Weighting:
         """What counts become."""
-        usual = {"bernoulli": "binary", "auto": "sqrt"}.get(self.event, "count")
-        return Weighting(self.term_weight or usual, self.length_norm)  # type: ignore[arg-type]  # checked there
+        term, norm = USUAL.get(self.event, ("count", None))
+        norm = norm if self.length_norm == "auto" else self.length_norm  # type: ignore[assignment]  # checked there
+        return Weighting(self.term_weight or term, norm)  # type: ignore[arg-type]
 
     @property
     def reading(self) -> dict[str, Any]:
@@ -240,7 +246,7 @@ class TextDistribution(Distribution):
         """The words that are the most probable in any class."""
         found: list[tuple[float, int, Array]] = []
         for lo in range(0, self.event.size, AT_ONCE):
-            table = self.event.density.probability(lo, min(lo + AT_ONCE, self.event.size))
+            table = self.event.probability(lo, min(lo + AT_ONCE, self.event.size))
             most = np.argsort(-table.max(axis=0), kind="stable")[:SHOWN]
             found += [(-float(table[:, i].max()), lo + int(i), table[:, i]) for i in most]
         found = sorted(found, key=lambda each: each[:2])[:SHOWN]

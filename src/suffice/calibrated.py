@@ -1,0 +1,159 @@
+"""Estimators whose probabilities are calibrated on rows that were kept, each left out of the model."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from suffice.calibration import Calibration
+from suffice.errors import NotPartError
+from suffice.estimator import GenerativeClassifier
+from suffice.model import Model, leave_one_out_parts
+from suffice.priors import ClassPrior, Dirichlet
+from suffice.tables import Array, Codes, Values
+
+
+class CalibratedClassifier(GenerativeClassifier):
+    """A generative classifier that keeps some rows with its statistics, and tempers its evidence by them."""
+
+    prior: Any
+    calibrate: bool | Literal["classes"]
+
+    def _class_prior(self) -> ClassPrior:
+        if isinstance(self.prior, ClassPrior):
+            return self.prior
+        if self.prior is None:
+            return ClassPrior()
+        if isinstance(self.prior, (str, Dirichlet)):
+            return ClassPrior(self.prior)  # type: ignore[arg-type]  # validated
+        return ClassPrior(np.asarray(self.prior))
+
+    @abstractmethod
+    def _kept(self) -> tuple[Any, Codes, Array]:
+        """The rows kept, their classes and their weights."""
+
+    @property
+    def calibration_(self) -> Calibration:
+        """The exponent on the evidence, and the part of the prior mixed in."""
+        learned = self._get_learned()
+        found = learned.__dict__.get("calibration")
+        if found is None or found[0] != self.calibrate:
+            found = self.calibrate, self._fit_calibration()
+            learned.__dict__["calibration"] = found
+        return found[1]
+
+    def _fit_calibration(self) -> Calibration:
+        learned = self._get_learned()
+        kept, codes, weight = self._kept()
+        classes = len(learned.statistics.labels)
+        if self.calibrate is False or not len(codes):
+            return Calibration.none(classes)
+        unit = np.minimum(weight, 1.0)
+        rows = learned.family.read(kept)
+        labels = learned.statistics.labels[codes]
+        try:
+            evidence, log_prior = leave_one_out_parts(
+                learned.statistics, learned.family, learned.prior, rows, labels, unit, learned.model
+            )
+        except NotPartError:  # values were compressed to a limit: rows can no longer be left out
+            evidence = learned.model.relative_log_conditional(rows)
+            log_prior = np.repeat(learned.model.log_prior[None], len(evidence), axis=0)
+        # A row that is all there is of its class says nothing of how well the class is known.
+        others = learned.statistics.weight[codes] > unit * (1 + 1e-9)
+        some = np.flatnonzero(others & np.isfinite(log_prior[np.arange(len(unit)), codes]))
+        form: Literal["exponent", "classes"] = "classes" if self.calibrate == "classes" else "exponent"
+        return Calibration.fit(evidence[some], log_prior[some], codes[some], weight[some], form)
+
+    def predict_log_proba(self, X: Any) -> Array:
+        """Return log p(y | x) for each row and class, calibrated unless that was declined.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or table
+            Rows; what is missing is left out of account.
+
+        Returns
+        -------
+        C : ndarray of shape (n_samples, n_classes)
+            Log-probabilities, classes in the order of `classes_`.
+        """
+        return self._ask(self._log_posterior, X)
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return p(y | x) for each row and class, calibrated unless that was declined.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or table
+            Rows; what is missing is left out of account.
+
+        Returns
+        -------
+        C : ndarray of shape (n_samples, n_classes)
+            Probabilities, classes in the order of `classes_`.
+        """
+        return self._ask(self._posterior, X)
+
+    def predict(self, X: Any) -> Values:
+        """Return the most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or table
+            Rows; what is missing is left out of account.
+
+        Returns
+        -------
+        C : ndarray of shape (n_samples,)
+            Labels.
+        """
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def _posterior(self, model: Model, rows: Any) -> Array:
+        calibration = self.calibration_
+        if not self.calibrate:
+            return model.posterior(rows)
+        return calibration.posterior(model.relative_log_conditional(rows), model.log_prior)
+
+    def _log_posterior(self, model: Model, rows: Any) -> Array:
+        calibration = self.calibration_
+        if not self.calibrate:
+            return model.log_posterior(rows)
+        return calibration.log_posterior(model.relative_log_conditional(rows), model.log_prior)
+
+    def leave_one_out(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Array:
+        """Return log p(y | x_i) of each training row under the model of all other rows, exactly.
+
+        What was chosen, and the calibration, stay as the whole data have them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features) or table
+            Rows that were learned.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            The weights they were learned with.
+
+        Returns
+        -------
+        C : ndarray of shape (n_samples, n_classes)
+            Leave-one-out log-probabilities, classes in the order of `classes_`.
+        """
+        learned = self._get_learned()
+        rows, labels = self._check_X_y(X, y, reset=False)
+        evidence, log_prior = leave_one_out_parts(
+            learned.statistics,
+            learned.family,
+            learned.prior,
+            learned.family.read(rows),
+            labels,
+            sample_weight,
+            learned.model,
+        )
+        if not self.calibrate:
+            return learned.model.normalize(evidence + log_prior, np.zeros(evidence.shape[1]), as_log=True)
+        return self.calibration_.log_posterior(evidence, log_prior)
