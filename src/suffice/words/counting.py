@@ -69,7 +69,7 @@ def _checked(document: Any, position: int) -> str | None:
 
 
 def count_matrix(texts: Texts, reading: Reading) -> tuple[Vocabulary, NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Count all features: the sorted vocabulary, and a matrix in rows, each row's columns ascending."""
+    """Count all features, before stems are taken: the sorted vocabulary, and a matrix in rows, columns ascending."""
     counts = list(texts.features(reading))
     vocabulary = Vocabulary.of(set().union(*counts))
     return (vocabulary, *_rows(counts, vocabulary))
