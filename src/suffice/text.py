@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -215,8 +216,9 @@ class BagOfWords(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         out = self._weigh(counts, idf)
         for name in ("_columns", "idf_", "fixed_vocabulary_"):
             self.__dict__.pop(name, None)
+        self.fixed_vocabulary_ = self.vocabulary is not None
         if columns is not None:
-            self._columns, self.fixed_vocabulary_ = columns, self.vocabulary is not None
+            self._columns = columns
         if idf is not None:
             self.idf_ = idf
         return out
@@ -235,8 +237,9 @@ class BagOfWords(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
             The counts, or weights.
         """
         documents = _documents(raw_documents)
-        self._validate_params()
-        self._check_options()
+        if "fixed_vocabulary_" not in self.__dict__:  # fitting has looked at them
+            self._validate_params()
+            self._check_options()
         columns = None if self.n_features is not None else self._known()
         if self.use_idf and not hasattr(self, "idf_"):
             raise NotFittedError("The inverse document frequencies are not known yet: fit some texts first")
@@ -324,8 +327,13 @@ class BagOfWords(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
     def _is_binary(self) -> bool:
         return bool(self.binary) or self.weight == "binary"
 
+    def _real_type(self) -> np.dtype[Any]:
+        """What weights that are no whole numbers are given in: `dtype`, where it is real."""
+        dtype = np.dtype(self.dtype)
+        return dtype if dtype in (np.float32, np.float64) else np.dtype(np.float64)
+
     def _inverse_document_frequency(self, counts: _Counts, columns: _Columns | None) -> NDArray[Any]:
-        dtype = np.dtype(self.dtype) if np.dtype(self.dtype) in (np.float32, np.float64) else np.dtype(np.float64)
+        dtype = self._real_type()
         frequency = counts.document_frequency().astype(dtype)
         if not self.smooth_idf and (frequency == 0).any():
             at = int(np.argmin(frequency))
@@ -341,9 +349,8 @@ class BagOfWords(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         import scipy.sparse
         from sklearn.preprocessing import normalize
 
-        dtype = np.dtype(self.dtype)
-        if (self.weight in ("sqrt", "log") or idf is not None or self.norm is not None) and dtype.kind != "f":
-            dtype = np.dtype(np.float64)
+        weighed = self.weight in ("sqrt", "log") or idf is not None or self.norm is not None
+        dtype = self._real_type() if weighed else np.dtype(self.dtype)
         data = np.ones(len(counts.data), dtype) if self._is_binary else counts.data.astype(dtype)
         if self.weight == "sqrt":
             np.sqrt(data, out=data)
@@ -654,7 +661,7 @@ class _Columns:
             raise InvalidOptionError("empty vocabulary passed to fit")
         words_ = Vocabulary.of(names)
         if len(words_) < len(names):
-            twice = next(name for i, name in enumerate(names) if name in names[:i])
+            twice = Counter(names).most_common(1)[0][0]
             raise InvalidOptionError(f"Duplicate term in vocabulary: {twice!r}")
         if lowercase and any(any(map(str.isupper, name)) for name in names):
             warnings.warn(
