@@ -151,7 +151,7 @@ inline void weigh(Weighting weighting, const std::uint32_t* count, Index n, doub
         const double v = weighting.term == TermWeight::count    ? c
                          : weighting.term == TermWeight::binary ? 1.0
                          : weighting.term == TermWeight::sqrt   ? std::sqrt(c)
-                                                                : std::log1p(c);
+                                                                : 1.0 + std::log(c);
         value[e] = v;
         sum += weighting.norm == LengthNorm::l2 ? v * v : v;
     }

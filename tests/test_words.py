@@ -335,6 +335,28 @@ def test_texts_may_be_cut_already():
     assert (indptr.tolist(), indices.tolist(), data.tolist()) == ([0, 2, 2, 3], [0, 1, 0], [1, 1, 1])
 
 
+def test_matrices_follow_the_reading():
+    texts = Texts.of(["He runs", "running, running", None])
+    vocabulary, *rows = count_matrix(texts, Reading(stem="english"))
+    assert vocabulary.names.tolist() == ["he", "run"]
+    assert [part.tolist() for part in rows] == [[0, 2, 3, 3], [0, 1, 1], [1, 1, 2]]
+    known = matrix(texts, Reading(stem="english"), Vocabulary.of(["run", "walk"]))
+    assert [part.tolist() for part in known] == [[0, 1, 2, 2], [0, 0], [1, 2]]
+    own = count_matrix(texts, Reading(), lambda words: [word[:1] for word in words])
+    assert own[0].names.tolist() == ["h", "r"]
+    hashed = matrix(texts, Reading(n_features=1, stem="english"), None)
+    assert [part.tolist() for part in hashed] == [[0, 1, 2, 2], [0, 0], [2, 2]]
+
+
+def test_hashing_and_a_vocabulary_exclude_each_other():
+    texts = Texts.of(["one"])
+    with pytest.raises(InvalidOptionError, match="no vocabulary"):
+        count_matrix(texts, Reading(n_features=4))
+    for reading, vocabulary in ((Reading(n_features=4), Vocabulary.of(["one"])), (Reading(), None)):
+        with pytest.raises(InvalidOptionError, match="say one"):
+            matrix(texts, reading, vocabulary)
+
+
 def test_the_errors_are_public():
     assert issubclass(sf.InvalidTextError, ValueError)
     assert issubclass(sf.MissingPackageError, ImportError)

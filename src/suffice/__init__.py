@@ -44,7 +44,7 @@ _HOMES = {
     "suffice.calibration": ["Calibration"],
     "suffice.classifier": ["BayesClassifier"],
     "suffice.estimator": ["load"],
-    "suffice.text": ["BagOfWords"],
+    "suffice.text": ["BagOfWords", "TextClassifier"],
     "suffice.errors": [
         "DamagedFileError",
         "ForeignFileError",

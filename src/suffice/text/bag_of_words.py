@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import re
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -203,6 +204,7 @@ class BagOfWords(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         documents = _documents(raw_documents)
         self._validate_params()
         self._check_options()
+        self._warn_of_unused()
         columns = _Columns.given(self.vocabulary, self.lowercase)
         self._check_stop_words()
         texts, reading = self._read(documents)
@@ -214,8 +216,9 @@ class BagOfWords(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         out = self._weigh(counts, idf)
         for name in ("_columns", "idf_", "fixed_vocabulary_"):
             self.__dict__.pop(name, None)
+        self.fixed_vocabulary_ = self.vocabulary is not None
         if columns is not None:
-            self._columns, self.fixed_vocabulary_ = columns, self.vocabulary is not None
+            self._columns = columns
         if idf is not None:
             self.idf_ = idf
         return out
@@ -234,8 +237,9 @@ class BagOfWords(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
             The counts, or weights.
         """
         documents = _documents(raw_documents)
-        self._validate_params()
-        self._check_options()
+        if "fixed_vocabulary_" not in self.__dict__:  # fitting has looked at them
+            self._validate_params()
+            self._check_options()
         columns = None if self.n_features is not None else self._known()
         if self.use_idf and not hasattr(self, "idf_"):
             raise NotFittedError("The inverse document frequencies are not known yet: fit some texts first")
@@ -256,6 +260,8 @@ class BagOfWords(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
             analyzer=named,
             ngram_range=self.ngram_range,
             stop_words=stops if self.analyzer == "word" else None,
+            stem=self.stem if isinstance(self.stem, str) else None,
+            n_features=self.n_features,
         )
 
     @property
@@ -269,7 +275,7 @@ class BagOfWords(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         """The texts, and what native code is still to do with them."""
         reading = self._reading()
         if self._cuts_texts:
-            return _cut(map(self.build_analyzer(), _each(documents))), Reading()
+            return _cut(map(self.build_analyzer(), _each(documents))), Reading(n_features=self.n_features)
         plain = self.input == "content" and self.decode_error == "strict" and _is_utf8(self.encoding)
         if self.preprocessor is not None or callable(self.strip_accents):
             prepare = self.build_preprocessor()
@@ -282,31 +288,18 @@ class BagOfWords(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
             documents = list(documents)
         return Texts.of(documents), reading
 
-    def _count_all(self, texts: Texts, reading: Reading) -> tuple[Vocabulary, _Counts]:
-        """The counts of all features, stems taken."""
-        features, indptr, indices, data = words.count_matrix(texts, reading)
-        counts = _Counts(indptr, indices, data, len(features))
-        if self.stem is not None and not self._cuts_texts:
-            features, places = words.fold(features, self._stem_words())
-            counts = counts.moved(places, len(features))
-        return features, counts
-
     def _count(self, texts: Texts, reading: Reading, columns: _Columns | None) -> _Counts:
         """The counts of known features, or of hashed ones."""
-        if columns is None:
-            assert self.n_features is not None
-            features, counts = self._count_all(texts, reading)
-            return counts.moved(words.hash_places(features, self.n_features), int(self.n_features))
-        if self.stem is not None and not self._cuts_texts:
-            features, counts = self._count_all(texts, reading)
-            counts = counts.moved(columns.vocabulary.find(features), len(columns.vocabulary))
-        else:
-            counts = _Counts(*words.matrix(texts, reading, columns.vocabulary), len(columns.vocabulary))
-        return counts if columns.column is None else counts.moved(columns.column, counts.columns)
+        vocabulary = None if columns is None else columns.vocabulary
+        width = reading.n_features if vocabulary is None else len(vocabulary)
+        assert width is not None
+        counts = _Counts(*words.matrix(texts, reading, vocabulary, self._own_stem()), width)
+        return counts if columns is None or columns.column is None else counts.moved(columns.column, width)
 
     def _learn(self, texts: Texts, reading: Reading) -> tuple[_Columns, _Counts]:
         """The vocabulary of these texts, and their counts over it."""
-        features, counts = self._count_all(texts, reading)
+        features, *rows = words.count_matrix(texts, reading, self._own_stem())
+        counts = _Counts(rows[0], rows[1], rows[2], len(features))
         if not len(features):
             raise InvalidDataError("empty vocabulary; perhaps the documents only contain stop words")
         n = len(texts)
@@ -314,6 +307,8 @@ class BagOfWords(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         low = self.min_df if isinstance(self.min_df, Integral) else self.min_df * n
         if high < low:
             raise InvalidOptionError("max_df corresponds to < documents than min_df")
+        if low <= 1 and high >= n and self.max_features is None:
+            return _Columns(features), counts  # every word is in some document
         frequency = counts.document_frequency()
         kept = (frequency >= low) & (frequency <= high)
         if self.max_features is not None and kept.sum() > self.max_features:
@@ -332,8 +327,13 @@ class BagOfWords(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
     def _is_binary(self) -> bool:
         return bool(self.binary) or self.weight == "binary"
 
+    def _real_type(self) -> np.dtype[Any]:
+        """What weights that are no whole numbers are given in: `dtype`, where it is real."""
+        dtype = np.dtype(self.dtype)
+        return dtype if dtype in (np.float32, np.float64) else np.dtype(np.float64)
+
     def _inverse_document_frequency(self, counts: _Counts, columns: _Columns | None) -> NDArray[Any]:
-        dtype = np.dtype(self.dtype) if np.dtype(self.dtype) in (np.float32, np.float64) else np.dtype(np.float64)
+        dtype = self._real_type()
         frequency = counts.document_frequency().astype(dtype)
         if not self.smooth_idf and (frequency == 0).any():
             at = int(np.argmin(frequency))
@@ -349,9 +349,8 @@ class BagOfWords(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         import scipy.sparse
         from sklearn.preprocessing import normalize
 
-        dtype = np.dtype(self.dtype)
-        if (self.weight in ("sqrt", "log") or idf is not None or self.norm is not None) and dtype.kind != "f":
-            dtype = np.dtype(np.float64)
+        weighed = self.weight in ("sqrt", "log") or idf is not None or self.norm is not None
+        dtype = self._real_type() if weighed else np.dtype(self.dtype)
         data = np.ones(len(counts.data), dtype) if self._is_binary else counts.data.astype(dtype)
         if self.weight == "sqrt":
             np.sqrt(data, out=data)
@@ -536,20 +535,22 @@ class BagOfWords(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
             ngrams = character_ngrams if self.analyzer == "char" else ngrams_within_words
             make = partial(ngrams, ngram_range=reading.ngram_range)
             return partial(_analyze, self.decode, self.build_preprocessor(), make)
-        stem = None if self.stem is None else self._stem_words()
+        stem: Callable[[Iterable[str]], list[str]] | None = None
+        if isinstance(self.stem, str):
+            stem = partial(stems.stem_words, self.stem)
+        elif self.stem is not None:
+            stem = partial(_stem_each, self.stem)
         make = partial(_features_of_words, reading.stop_list, stem, reading.ngram_range)
         return partial(_analyze, self.decode, self.build_preprocessor(), self.build_tokenizer(), make)
 
-    def _stem_words(self) -> Callable[[Iterable[str]], list[str]]:
-        if callable(self.stem):
-            return partial(_stem_each, self.stem)
-        assert self.stem is not None
-        return partial(stems.stem_words, self.stem)
+    def _own_stem(self) -> Callable[[Iterable[str]], list[str]] | None:
+        """A stemmer of the user's, where words are still to be stemmed after they are counted."""
+        return partial(_stem_each, self.stem) if callable(self.stem) and not self._cuts_texts else None
 
     # ---- what does not go together
 
     def _check_options(self) -> None:
-        """Refuse options of ours that would do nothing, and warn of scikit-learn's as it does."""
+        """Refuse options of ours that would do nothing."""
         if self.stem is not None:
             if self.analyzer != "word":
                 raise InvalidOptionError(f"stem is about words: with analyzer={self.analyzer!r} there are none to stem")
@@ -564,6 +565,9 @@ class BagOfWords(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
                 raise InvalidOptionError(
                     f"Hashing to n_features columns holds no vocabulary, so {odd[0]} has no meaning"
                 )
+
+    def _warn_of_unused(self) -> None:
+        """Warn of options that scikit-learn's other options overrule, as it does."""
         unused = []
         if self.tokenizer is not None and self.token_pattern is not None:
             unused.append(("token_pattern", "'tokenizer' is not None'"))
@@ -657,7 +661,7 @@ class _Columns:
             raise InvalidOptionError("empty vocabulary passed to fit")
         words_ = Vocabulary.of(names)
         if len(words_) < len(names):
-            twice = next(name for i, name in enumerate(names) if name in names[:i])
+            twice = Counter(names).most_common(1)[0][0]
             raise InvalidOptionError(f"Duplicate term in vocabulary: {twice!r}")
         if lowercase and any(any(map(str.isupper, name)) for name in names):
             warnings.warn(

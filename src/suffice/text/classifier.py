@@ -47,7 +47,7 @@ class TextClassifier(CalibratedClassifier):
         Temper the evidence so that probabilities can be believed, fitted on exact leave-one-out scores of documents
         kept for that. With 'classes' every class has a slope and bias of its own.
     term_weight : {'count', 'binary', 'sqrt', 'log'} or None, default=None
-        What a word that occurs t times counts for: t, 1, √t or log(1 + t). By default t; 1 for 'bernoulli', √t for 'auto'.
+        What a word that occurs t times counts for: t, 1, √t or 1 + log t. By default t; 1 for 'bernoulli', √t for 'auto'.
     length_norm : {'l1', 'l2', 'auto'} or None, default='auto'
         Divide a document's values by their sum, or by the root of the sum of their squares. By default only for
         event='auto', which takes 'l2'.

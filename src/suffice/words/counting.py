@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from suffice import _core
 from suffice.errors import InvalidOptionError, InvalidTextError
 from suffice.tables import Array, Codes
+from suffice.words.folding import Rows
 from suffice.words.reading import ACCENTS, ANALYZERS, Reading
 from suffice.words.stems import stem_words
 from suffice.words.texts import Texts, padded
 from suffice.words.vocabulary import Places, Vocabulary
 
-Rows: TypeAlias = tuple[Places, NDArray[np.int32], NDArray[Any]]  # indptr, indices and data of a matrix in rows
 TermWeight: TypeAlias = Literal["count", "binary", "sqrt", "log"]
 LengthNorm: TypeAlias = Literal["l1", "l2"]
 
@@ -28,7 +28,7 @@ LengthNorm: TypeAlias = Literal["l1", "l2"]
 class Weighting:
     """What a feature's count c in a document becomes, and what the document's values are divided by.
 
-    `term` is c, 1, √c or log(1 + c); `norm` divides by Σ v or by √Σ v².
+    `term` is c, 1, √c or 1 + log c; `norm` divides by Σ v or by √Σ v².
     """
 
     term: TermWeight = "count"
@@ -47,7 +47,7 @@ class Weighting:
 
     def of(self, start: Places, count: Array) -> Array:
         """The values of documents whose counts are `count[start[i] : start[i + 1]]`."""
-        of_count = {"count": np.asarray, "binary": np.ones_like, "sqrt": np.sqrt, "log": np.log1p}
+        of_count = {"count": np.asarray, "binary": np.ones_like, "sqrt": np.sqrt, "log": lambda c: 1.0 + np.log(c)}
         value = np.asarray(of_count[self.term](count.astype(np.float64)))
         if self.norm is None or not len(value):
             return value
