@@ -46,6 +46,18 @@ struct TextReading {
     int least, most;  // sizes of n-grams of words
     Index buckets;    // features are hashed into so many, and named by them; 0: each has its own name
     Replacements replaced;
+
+    bool joins_words() const { return tokens.analyzer == Analyzer::word; }
+    // Features of one size are a block, where sizes can be told apart.
+    int blocks() const { return joins_words() && !buckets ? most - least + 1 : 1; }
+    // How many features, known or not, a document of so many words has in a block.
+    double features(Index words, int block) const {
+        if (!joins_words()) return double(words);
+        double out = 0;
+        for (int size = buckets ? least : least + block; size <= (buckets ? most : least + block); ++size)
+            out += double(std::max<Index>(words - size + 1, 0));
+        return out;
+    }
 };
 
 // A document that cannot be read, and where in it.
@@ -63,8 +75,8 @@ public:
     FeatureReader(const TextReading& reading, Lexicon& growing);
     FeatureReader(const TextReading& reading, const Lexicon& fixed);
 
-    // Call take(features, n) for the features of the document, a part at a time; some of them may be no_feature.
-    // Returns how many words the document has.
+    // Call take(features, n, block) for the features of the document, a part at a time and those of one size, whose
+    // number is the block; some of them may be no_feature. Returns how many words the document has.
     template <class Take>
     Index read(const Texts& texts, Index i, Take take) {
         Index words = 0;
@@ -90,10 +102,10 @@ private:
     template <class Take>
     Index segment(const std::uint8_t* bytes, const std::uint32_t* start, const std::uint32_t* length, Index n, Take take) {
         n = words(bytes, start, length, n);
-        if (least_ <= 1) take(levels_[0].data() + 1, n);
+        if (least_ <= 1) take(levels_[0].data() + 1, n, 0);
         for (int level = 2; level <= most_; ++level) {
             join(level, n);
-            if (level >= least_) take(levels_[level - 1].data() + 1, n);
+            if (level >= least_) take(levels_[level - 1].data() + 1, n, buckets_ ? 0 : level - least_);
         }
         if (n) remember(n);
         return n;
@@ -144,8 +156,13 @@ struct Weighting {
     bool plain() const { return term == TermWeight::count && norm == LengthNorm::none; }
 };
 
-inline void weigh(Weighting weighting, const std::uint32_t* count, Index n, double* value) {
-    double sum = 0;
+// The values of a document's distinct features, by their counts and blocks. `unknown` is how many more features each block has, of
+// which nothing is known: each is one for itself, and part of the length. It becomes what their values sum to, or 0 where
+// there is no length.
+inline void weigh(Weighting weighting, const std::uint32_t* count, const std::uint8_t* block, Index n, int blocks, double* unknown,
+                  double* value) {
+    double sum[256];
+    for (int b = 0; b < blocks; ++b) sum[b] = unknown[b];
     for (Index e = 0; e < n; ++e) {
         const double c = count[e];
         const double v = weighting.term == TermWeight::count    ? c
@@ -153,27 +170,33 @@ inline void weigh(Weighting weighting, const std::uint32_t* count, Index n, doub
                          : weighting.term == TermWeight::sqrt   ? std::sqrt(c)
                                                                 : 1.0 + std::log(c);
         value[e] = v;
-        sum += weighting.norm == LengthNorm::l2 ? v * v : v;
+        sum[block[e]] += weighting.norm == LengthNorm::l2 ? v * v : v;
     }
-    if (weighting.norm == LengthNorm::none || !(sum > 0)) return;
-    const double by = weighting.norm == LengthNorm::l2 ? 1.0 / std::sqrt(sum) : 1.0 / sum;
-    for (Index e = 0; e < n; ++e) value[e] *= by;
+    for (int b = 0; b < blocks; ++b) {
+        const bool normed = weighting.norm != LengthNorm::none && sum[b] > 0;
+        sum[b] = !normed ? 1.0 : weighting.norm == LengthNorm::l2 ? 1.0 / std::sqrt(sum[b]) : 1.0 / sum[b];
+        unknown[b] = normed ? unknown[b] * sum[b] : 0.0;
+    }
+    if (weighting.norm == LengthNorm::none) return;
+    for (Index e = 0; e < n; ++e) value[e] *= sum[block[e]];
 }
 
 // Distinct features of the document read last, with how often each occurs.
 struct Bag {
     std::vector<Feature> feature;
     std::vector<std::uint32_t> count;
+    std::vector<std::uint8_t> block;
     Index words = 0;
 
     // Read document i into the bag.
     void read(FeatureReader& reader, const Texts& texts, Index i, const Lexicon& lexicon) {
-        feature.clear();
-        words = reader.read(texts, i, [&](const Feature* features, Index n) {
+        feature.clear(), block.clear();
+        words = reader.read(texts, i, [&](const Feature* features, Index n, int own) {
             if (Index(times_.size()) < lexicon.size()) times_.resize(lexicon.size() + lexicon.size() / 2);
             std::uint32_t* times = times_.data();
             for (Index t = 0; t < n; ++t)
                 if (features[t] != no_feature && !times[features[t]]++) feature.push_back(features[t]);
+            block.resize(feature.size(), std::uint8_t(own));
         });
         count.resize(feature.size());
         for (std::size_t e = 0; e < feature.size(); ++e) count[e] = times_[feature[e]], times_[feature[e]] = 0;

@@ -51,12 +51,15 @@ struct WordMatrix {
     std::vector<Index> start;  // of rows
     std::vector<std::int32_t> feature;
     std::vector<T> value;
+    std::vector<Index> words;     // of each row
+    std::vector<double> unknown;  // (rows, blocks): what the values of features outside the vocabulary sum to; see `weigh`
 };
 WordMatrix<std::int64_t> word_matrix(const Texts& texts, const TextReading& reading);
 // A vocabulary ready to be looked up.
 struct FixedLexicon {
     Lexicon lexicon;
-    std::vector<Feature> feature;  // of each of the lexicon's numbers, or no_feature
+    std::vector<Feature> feature;     // of each of the lexicon's numbers, or no_feature
+    std::vector<std::uint8_t> block;  // of each feature
     Index size;
 };
 FixedLexicon fixed_lexicon(View vocabulary, const TextReading& reading);

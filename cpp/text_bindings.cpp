@@ -271,7 +271,7 @@ void bind_texts(nb::module_& m) {
              [](OwnedReading* own, bool lowercase, int accents, int analyzer, int least, int most, Index buckets, Bytes text,
                 Places start, Places target) {
                  require(accents >= 0 && accents <= 2 && analyzer >= 0 && analyzer <= 2, "options by number");
-                 require(1 <= least && least <= most && buckets >= 0 && buckets <= (Index(1) << 28), "sizes of features");
+                 require(1 <= least && least <= most && most <= 255 && buckets >= 0 && buckets <= (Index(1) << 28), "sizes of features");
                  new (own) OwnedReading{};
                  own->reading = {{lowercase, Accents(accents), Analyzer(analyzer), least, most}, least, most, buckets, {}};
                  with_replaced(*own, text, start, target);
@@ -338,7 +338,8 @@ void bind_texts(nb::module_& m) {
                 nb::gil_scoped_release release;
                 out = word_matrix<double>(list.view(), reading.reading, lexicon, w);
             }
-            return nb::make_tuple(array(std::move(out.start)), array(std::move(out.feature)), array(std::move(out.value)));
+            return nb::make_tuple(array(std::move(out.start)), array(std::move(out.feature)), array(std::move(out.value)),
+                                  array(std::move(out.words)), array(std::move(out.unknown)));
         },
         "texts"_a, "reading"_a, "lexicon"_a, "term"_a, "norm"_a);
     m.def(

@@ -46,7 +46,7 @@ void count_plainly(const Texts& texts, const std::int32_t* row, Finder& own, Blo
     read_each(row, block.lo, block.hi, refused, [&](Index i) {
         if (texts.missing(i)) return;
         block.documents += 1;
-        block.words += double(own.reader.read(texts, i, [&](const Feature* features, Index n) {
+        block.words += double(own.reader.read(texts, i, [&](const Feature* features, Index n, int) {
             make_room(own.times, own.lexicon);
             std::uint32_t* times = own.times.data();
             for (Index t = 0; t < n; ++t)
@@ -56,14 +56,15 @@ void count_plainly(const Texts& texts, const std::int32_t* row, Finder& own, Blo
     hand_over(own.touched, own.times, block);
 }
 
-void count_weighted(const Texts& texts, const Rows& rows, Weighting weighting, const std::int32_t* row, Finder& own, Block& block,
+void count_weighted(const Texts& texts, const Rows& rows, int blocks, Weighting weighting, const std::int32_t* row, Finder& own, Block& block,
                     FirstPosition& refused) {
     read_each(row, block.lo, block.hi, refused, [&](Index i) {
         if (texts.missing(i)) return;
         own.bag.read(own.reader, texts, i, own.lexicon);
         const Index n = Index(own.bag.feature.size());
         own.value.resize(n);
-        weigh(weighting, own.bag.count.data(), n, own.value.data());
+        double unknown[256] = {};
+        weigh(weighting, own.bag.count.data(), own.bag.block.data(), n, blocks, unknown, own.value.data());
         make_room(own.total, own.lexicon);
         const double w = rows.weight ? rows.weight[i] : 1.0;
         for (Index e = 0; e < n; ++e) {
@@ -100,7 +101,7 @@ WordTotals word_totals(const Texts& texts, const Rows& rows, const TextReading& 
         if (weighting.plain() && !rows.weight)
             count_plainly(texts, order.row.data(), *finders[slot], blocks[b], refused);
         else
-            count_weighted(texts, rows, weighting, order.row.data(), *finders[slot], blocks[b], refused);
+            count_weighted(texts, rows, reading.blocks(), weighting, order.row.data(), *finders[slot], blocks[b], refused);
     });
     throw_refused(refused, texts, reading);
 

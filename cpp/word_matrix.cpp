@@ -8,7 +8,7 @@ namespace {
 struct Piece {
     Index lo, hi;
     int finder = 0;
-    std::vector<Index> length = {};  // of rows
+    std::vector<Index> length = {}, words = {};  // of rows
     std::vector<Feature> feature = {};
     std::vector<std::uint32_t> count = {};
 };
@@ -29,9 +29,11 @@ void read_piece(const Texts& texts, FeatureReader& reader, const Lexicon& lexico
     read_each(nullptr, piece.lo, piece.hi, refused, [&](Index i) {
         if (texts.missing(i)) {
             piece.length.push_back(0);
+            piece.words.push_back(0);
             return;
         }
         bag.read(reader, texts, i, lexicon);
+        piece.words.push_back(bag.words);
         piece.length.push_back(Index(bag.feature.size()));
         piece.feature.insert(piece.feature.end(), bag.feature.begin(), bag.feature.end());
         piece.count.insert(piece.count.end(), bag.count.begin(), bag.count.end());
@@ -43,42 +45,50 @@ template <class T>
 void lay_out(const std::vector<Piece>& pieces, Index rows, WordMatrix<T>& out) {
     out.start.assign(1, 0);
     out.start.reserve(rows + 1);
-    for (const Piece& piece : pieces)
+    for (const Piece& piece : pieces) {
         for (Index length : piece.length) out.start.push_back(out.start.back() + length);
+        out.words.insert(out.words.end(), piece.words.begin(), piece.words.end());
+    }
     out.feature.resize(out.start.back());
     out.value.resize(out.start.back());
 }
 
-// Write one row, by ascending feature; place(f) tells which it is.
+// Write rows, each by ascending feature; place(f) tells which feature it is.
 template <class T, class Place>
-void write_row(const Feature* feature, const std::uint32_t* count, Index n, Weighting weighting, Place place,
-               std::vector<std::uint64_t>& keys, std::vector<std::uint32_t>& counts, std::vector<double>& values,
-               std::int32_t* to, T* value) {
-    keys.resize(n);
-    for (Index e = 0; e < n; ++e) keys[e] = std::uint64_t(place(feature[e])) << 32 | count[e];
-    std::sort(keys.begin(), keys.end());
-    for (Index e = 0; e < n; ++e) to[e] = std::int32_t(keys[e] >> 32);
-    if (weighting.plain()) {
-        for (Index e = 0; e < n; ++e) value[e] = T(std::uint32_t(keys[e]));
-        return;
-    }
-    counts.resize(n), values.resize(n);
-    for (Index e = 0; e < n; ++e) counts[e] = std::uint32_t(keys[e]);
-    weigh(weighting, counts.data(), n, values.data());
-    for (Index e = 0; e < n; ++e) value[e] = T(values[e]);
-}
-
-template <class T, class Place>
-void write_piece(const Piece& piece, Weighting weighting, Place place, WordMatrix<T>& out) {
+void write_counts(const Piece& piece, Place place, WordMatrix<T>& out) {
     std::vector<std::uint64_t> keys;
-    std::vector<std::uint32_t> counts;
-    std::vector<double> values;
     Index from = 0;
     for (Index i = piece.lo; i < piece.hi; ++i) {
-        const Index n = out.start[i + 1] - out.start[i];
-        write_row(piece.feature.data() + from, piece.count.data() + from, n, weighting, place, keys, counts, values,
-                  out.feature.data() + out.start[i], out.value.data() + out.start[i]);
+        const Index to = out.start[i], n = out.start[i + 1] - to;
+        keys.resize(n);
+        for (Index e = 0; e < n; ++e)
+            keys[e] = std::uint64_t(std::uint32_t(place(piece.feature[from + e]))) << 32 | piece.count[from + e];
+        std::sort(keys.begin(), keys.end());
+        for (Index e = 0; e < n; ++e) {
+            out.feature[to + e] = std::int32_t(keys[e] >> 32);
+            out.value[to + e] = T(std::uint32_t(keys[e]));
+        }
         from += n;
+    }
+}
+
+// Turn the counts of a piece's rows into values.
+void weigh_rows(const Piece& piece, const TextReading& reading, const std::vector<std::uint8_t>& block_of, Weighting weighting,
+                WordMatrix<double>& out) {
+    const int blocks = reading.blocks();
+    std::vector<std::uint32_t> count;
+    std::vector<std::uint8_t> block;
+    for (Index i = piece.lo; i < piece.hi; ++i) {
+        const Index from = out.start[i], n = out.start[i + 1] - from;
+        double* unknown = out.unknown.data() + i * blocks;
+        for (int b = 0; b < blocks; ++b) unknown[b] = reading.features(out.words[i], b);
+        count.resize(n), block.resize(n);
+        for (Index e = 0; e < n; ++e) {
+            count[e] = std::uint32_t(out.value[from + e]);
+            block[e] = block_of[out.feature[from + e]];
+            unknown[block[e]] -= count[e];
+        }
+        weigh(weighting, count.data(), block.data(), n, blocks, unknown, out.value.data() + from);
     }
 }
 
@@ -117,7 +127,7 @@ WordMatrix<std::int64_t> word_matrix(const Texts& texts, const TextReading& read
     lay_out(pieces, texts.n, out);
     for_blocks(Index(pieces.size()), threads, [&](Index p, int) {
         const std::vector<std::int32_t>& place = ordered.place[pieces[p].finder];
-        write_piece(pieces[p], {}, [&](Feature f) { return place[f]; }, out);
+        write_counts(pieces[p], [&](Feature f) { return place[f]; }, out);
         pieces[p].feature = {}, pieces[p].count = {};
     });
     return out;
@@ -129,6 +139,13 @@ FixedLexicon fixed_lexicon(View vocabulary, const TextReading& reading) {
     if (!reading.buckets) learn_replaced(out.lexicon, reading.replaced);
     out.feature = learn_vocabulary(out.lexicon, vocabulary.text, vocabulary.start, vocabulary.n, joined);
     out.size = vocabulary.n;
+    out.block.resize(vocabulary.n);
+    if (joined)
+        for (Index i = 0; i < vocabulary.n; ++i) {
+            const std::uint8_t *from = vocabulary.text + vocabulary.start[i], *end = vocabulary.text + vocabulary.start[i + 1];
+            const Index size = 1 + std::count(from, end, ' ');
+            out.block[i] = std::uint8_t(std::clamp<Index>(size - reading.least, 0, reading.blocks() - 1));
+        }
     return out;
 }
 
@@ -163,8 +180,10 @@ WordMatrix<T> word_matrix(const Texts& texts, const TextReading& reading, const 
     throw_refused(refused, texts, reading);
     WordMatrix<T> out;
     lay_out(pieces, texts.n, out);
+    out.unknown.resize(texts.n * reading.blocks());
     for_blocks(Index(pieces.size()), threads, [&](Index p, int) {
-        write_piece(pieces[p], weighting, [](Feature f) { return f; }, out);
+        write_counts(pieces[p], [](Feature f) { return f; }, out);
+        if constexpr (std::is_same_v<T, double>) weigh_rows(pieces[p], reading, vocabulary.block, weighting, out);
         pieces[p].feature = {}, pieces[p].count = {};
     });
     return out;

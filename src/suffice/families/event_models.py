@@ -4,14 +4,20 @@ Each is made of the totals of words in classes, and most words are in few of the
 says where a class has it, `coef`, beside what any word says that the class does not have, `base`:
 
     score_y(x) = intercept_y + base_y Σ_j x_j + Σ_j x_j coef_jy
+
+A word that is not in the vocabulary says nothing, unless documents are brought to one length: then it is part of the
+length, and scored as a word that no class has, which is what a word is that only the document left out has.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from suffice import _core
 from suffice.errors import NoDistributionError
@@ -55,50 +61,63 @@ class EventModel(ABC):
         """What each feature of each document adds to the score of `first` less that of `second`, classes by document."""
 
     @abstractmethod
-    def absent_contrast(self, bags: Bags, first: Any, second: Any) -> Array:
-        """What is added besides, (documents,)."""
+    def contrast_besides(self, bags: Bags, first: Any, second: Any) -> dict[str, Array]:
+        """What is added besides, (documents,), and what it is that adds it."""
 
 
 class LinearEventModel(EventModel):
-    """Scores that are linear in x."""
+    """Scores that are linear in x. `base` is (blocks, classes), `block` the block of every word."""
 
     coef: Array
     base: Array
     intercept: Array | float = 0.0
+    block: NDArray[Any] | None = None
 
     def scores(self, bags: Bags) -> Array:
         """By the entries of each document's features alone."""
-        out = bags.scores(self.counts, self.coef, self.base)
+        bags = self._seen(bags)
+        if self.block is None:
+            out = bags.scores(self.counts, self.coef, self.base[0])
+            if bags.unknown.any():
+                out += bags.unknown.sum(axis=1, keepdims=True) * self.base
+        else:
+            out = bags.scores(self.counts, self.coef) + bags.lengths_by(self.block) @ self.base
         if np.any(self.intercept):
             out[bags.present] += self.intercept
         return self._vetoed(bags, out)
+
+    def _seen(self, bags: Bags) -> Bags:
+        """Documents as they are scored."""
+        return bags
 
     def _vetoed(self, bags: Bags, scores: Array) -> Array:  # noqa: ARG002  # for models that exclude
         return scores
 
     def contrast(self, bags: Bags, first: Any, second: Any) -> Array:
         """x_j (coef_j,first + base_first − coef_j,second − base_second)."""
-        owner = np.repeat(np.arange(len(bags)), np.diff(bags.start))
-        told = [self._weight_of(bags.feature, classes[owner]) for classes in (first, second)]
-        return np.asarray(bags.value * (told[0] - told[1]))
+        told = [self._weight_of(bags.feature, classes[bags.owner]) for classes in (first, second)]
+        return np.asarray(self._seen(bags).value * (told[0] - told[1]))
 
-    def absent_contrast(self, bags: Bags, first: Any, second: Any) -> Array:
-        """The difference of the intercepts."""
-        intercept = np.broadcast_to(self.intercept, (self.classes,))
-        return np.where(bags.present, intercept[first] - intercept[second], 0.0)
-
-    @staticmethod
-    def _ones(bags: Bags) -> Bags:
-        """The same features, each once."""
-        return Bags(bags.start, bags.feature, np.ones(len(bags.feature)), bags.present)
+    def contrast_besides(self, bags: Bags, first: Any, second: Any) -> dict[str, Array]:
+        """Unknown words, where they are part of the length; and the intercepts."""
+        seen, intercept = self._seen(bags), np.broadcast_to(self.intercept, (self.classes,))
+        unknown = (seen.unknown * (self.base[:, first] - self.base[:, second]).T).sum(axis=1)
+        absent = np.where(bags.present, intercept[first] - intercept[second], 0.0)
+        return {"unknown words": unknown, "words that are not there": absent}
 
     def _weight_of(self, feature: Any, codes: Any) -> Array:
         """coef + base of each feature in a class of its own."""
-        keys = self.counts.owner * self.classes + self.counts.codes
-        wanted = feature.astype(np.int64) * self.classes + codes
-        at = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
-        known = keys[at] == wanted if len(keys) else np.zeros(len(wanted), dtype=bool)
-        return np.where(known, self.coef[at] if len(keys) else 0.0, 0.0) + self.base[codes]
+        at = entries_of(self.counts, feature, codes)
+        block = 0 if self.block is None else self.block[feature]
+        return np.where(at >= 0, self.coef[at] if len(self.coef) else 0.0, 0.0) + self.base[block, codes]
+
+
+def entries_of(counts: WordCounts, feature: Any, codes: Any) -> NDArray[np.int64]:
+    """Where the total of each feature in a class of its own is, −1 where there is none."""
+    keys = counts.owner * counts.n_classes + counts.codes
+    wanted = feature.astype(np.int64) * counts.n_classes + codes
+    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[at] == wanted, at, -1) if len(keys) else np.full(len(wanted), -1)
 
 
 class MultinomialModel(LinearEventModel):
@@ -110,16 +129,16 @@ class MultinomialModel(LinearEventModel):
         self.total = counts.by_class(np.maximum(counts.total + min(added, 0.0), 0.0)) + max(added, 0.0) * self.size
         if added > 0:
             self.coef = np.log1p(counts.total / added)
-            self.base = np.log(added) - log(self.total, of_zero=0.0)
+            self.base = (np.log(added) - log(self.total, of_zero=0.0))[None]
         else:  # a word that a class does not have excludes it
             self.coef = log(np.maximum(counts.total + added, 0.0), of_zero=0.0)
-            self.base = -log(self.total, of_zero=0.0)
+            self.base = -log(self.total, of_zero=0.0)[None]
 
     def _vetoed(self, bags: Bags, scores: Array) -> Array:
         if self.added > 0:
             return scores
         there = (self.counts.total + self.added > 0).astype(np.float64)
-        known = self._ones(bags).scores(self.counts, there, np.zeros(self.classes))
+        known = bags.ones.scores(self.counts, there)
         scores[known < np.diff(bags.start)[:, None]] = -np.inf
         return scores
 
@@ -153,7 +172,7 @@ class ComplementModel(LinearEventModel):
         others = clear_residue(whole - counts.total, whole)
         self.coef = np.log(whole + added) - np.log(others + added)
         self.rest = self.all.sum() - counts.by_class(counts.total) + added * self.size
-        self.base = log(self.rest, of_zero=0.0)
+        self.base = log(self.rest, of_zero=0.0)[None]
 
     def shared(self, bags: Bags) -> Array:
         """−Σ_j x_j log(n_j + a)."""
@@ -192,7 +211,7 @@ class BernoulliModel(LinearEventModel):
         never = log(size + added, of_zero=0.0)
         present = np.log1p(n / added) if added > 0 else log(n, of_zero=0.0)
         self.coef = present + never[counts.codes] - log(self.without, of_zero=0.0)
-        self.base = (np.log(added) if added > 0 else 0.0) - never
+        self.base = ((np.log(added) if added > 0 else 0.0) - never)[None]
         self.intercept = self._absent(size, self.without)
 
     def _absent(self, size: Array, without: Array) -> Array:
@@ -204,10 +223,9 @@ class BernoulliModel(LinearEventModel):
     def _vetoed(self, bags: Bags, scores: Array) -> Array:
         if self.added > 0:
             return scores
-        ones = self._ones(bags)
-        there = ones.scores(self.counts, np.ones(len(self.coef)), np.zeros(self.classes))
+        there = bags.ones.scores(self.counts, np.ones(len(self.coef)))
         always = (self.without <= 0).astype(np.float64)  # in every document of the class
-        found = ones.scores(self.counts, always, np.zeros(self.classes))
+        found = bags.ones.scores(self.counts, always)
         wrong = (there < np.diff(bags.start)[:, None]) | (found < self.counts.by_class(always))
         scores[wrong & bags.present[:, None]] = -np.inf
         return scores
@@ -228,7 +246,7 @@ class BernoulliModel(LinearEventModel):
             absent[rows] = self._absent(left, without)[codes[rows]]
             if self.added == 0:  # a word that all the others have, and this one has not
                 always = (without <= 0).astype(np.float64)
-                found = self._ones(bags).scores(counts, always, np.zeros(self.classes))
+                found = bags.ones.scores(counts, always)
                 possible[rows] &= (found >= counts.by_class(always))[rows, codes[rows]]
         own = np.where(possible, absent + there - absent_there, -np.inf)
         out[np.arange(n), codes] = np.where(bags.present, own, 0.0)
@@ -285,51 +303,77 @@ class UrnModel(EventModel):
         """log Γ(n + a + x) − log Γ(n + a) in one class less that in the other."""
         from scipy.special import gammaln
 
-        owner = np.repeat(np.arange(len(bags)), np.diff(bags.start))
-        keys = self.counts.owner * self.classes + self.counts.codes
         told = []
         for classes in (first, second):
-            wanted = bags.feature.astype(np.int64) * self.classes + classes[owner]
-            at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-            n = np.where(keys[at] == wanted, self.counts.total[at], 0.0) + self.added
+            at = entries_of(self.counts, bags.feature, classes[bags.owner])
+            n = np.where(at >= 0, self.counts.total[at] if len(self.counts.total) else 0.0, 0.0) + self.added
             told.append(gammaln(n + bags.value) - gammaln(n))
         return told[0] - told[1]
 
-    def absent_contrast(self, bags: Bags, first: Any, second: Any) -> Array:
+    def contrast_besides(self, bags: Bags, first: Any, second: Any) -> dict[str, Array]:
         """log Γ(A) − log Γ(A + m) in one class less that in the other."""
         from scipy.special import gammaln
 
-        bags_of = [self.total[classes] for classes in (first, second)]
-        told = [gammaln(size) - gammaln(size + bags.lengths) for size in bags_of]
-        return told[0] - told[1]
+        sizes = (self.total[classes] for classes in (first, second))
+        told = [gammaln(size) - gammaln(size + bags.lengths) for size in sizes]
+        return {"the number of words": told[0] - told[1]}
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of the scores that are added: of a block's words, with its weight."""
+
+    block: int
+    weight: float
+    model: LinearEventModel
 
 
 class MixedModel(LinearEventModel):
-    """The sum of a multinomial and a complement score, each with its own weight."""
+    """Scores added with weights: of every block of words a multinomial and a complement one.
 
-    def __init__(self, multinomial: MultinomialModel, complement: ComplementModel, weights: tuple[float, float]):
-        super().__init__(multinomial.counts)
-        self.parts, self.weights = (multinomial, complement), weights
-        self.coef = sum_of(weights, (part.coef for part in self.parts))
-        self.base = sum_of(weights, (part.base for part in self.parts))
+    score_y(x) = Σ_b e^(v ℓ_b) Σ_k w_bk score_bky(x_b), where ℓ_b is log(1 + features of the document in the block) less
+    `length[b]`: long documents may be surer of themselves than short ones, or less. `mixed` is the part of the prior
+    that belongs to it, where probabilities are wanted.
+    """
+
+    def __init__(
+        self,
+        counts: WordCounts,
+        block: NDArray[Any],
+        parts: Sequence[Part],
+        exponent: float,
+        length: Array,
+        mixed: float,
+    ):
+        super().__init__(counts)
+        self.block, self.parts, self.exponent, self.length, self.mixed = block, tuple(parts), exponent, length, mixed
+        self.coef, self.base = np.zeros(len(counts.total)), np.zeros((len(length), self.classes))
+        entry_block = np.repeat(block, np.diff(counts.start))
+        for part in parts:
+            self.coef[entry_block == part.block] += part.weight * part.model.coef
+            self.base[part.block] += part.weight * part.model.base[0]
+
+    def _factor(self, bags: Bags) -> Array:
+        return np.exp(self.exponent * (np.log1p(bags.features) - self.length))
+
+    def _seen(self, bags: Bags) -> Bags:
+        """Values times e^(v ℓ)."""
+        return bags.scaled(self._factor(bags), self.block)  # type: ignore[arg-type]  # it has blocks
 
     @property
     def density(self) -> EventModel:
-        """The multinomial one."""
-        return self.parts[0]
+        """One multinomial of all words, smoothed as those of the first block are."""
+        return MultinomialModel(self.counts, self.parts[0].model.added)  # type: ignore[attr-defined]
 
     def leave_one_out(self, bags: Bags, codes: Codes, weight: Array | None) -> Array:
-        """The sum of both."""
-        return sum_of(self.weights, (part.leave_one_out(bags, codes, weight) for part in self.parts))
+        """The sum over the parts, each leaving the document out."""
+        out, factor = np.zeros((len(bags), self.classes)), self._factor(bags)
+        for b in range(len(self.length)):
+            own = bags.only(self.block, b)  # type: ignore[arg-type]
+            for part in (part for part in self.parts if part.block == b):
+                out += part.weight * factor[:, b : b + 1] * part.model.leave_one_out(own, codes, weight)
+        return out
 
     def probability(self, lo: int, hi: int) -> Array:
         """That of the multinomial."""
-        return self.parts[0].probability(lo, hi)
-
-
-def sum_of(weights: tuple[float, ...], arrays: Any) -> Array:
-    """Add arrays, each times its weight."""
-    out = 0.0
-    for weight, each in zip(weights, arrays, strict=True):
-        out = out + weight * each
-    return np.asarray(out)
+        return self.density.probability(lo, hi)

@@ -157,7 +157,7 @@ class Text(Family[WordCounts]):
         """The event model, smoothed as it is asked for."""
         if self.automatic:
             alpha = None if isinstance(self.prior, str) else float(self.prior.alpha)
-            return tuned(counts, self.event, self.weighting, alpha)
+            return tuned(counts, self.event, self.weighting, self.how, alpha)
         if self.event == "complement":
             return ComplementModel(counts, self.added)
         if self.event == "bernoulli":

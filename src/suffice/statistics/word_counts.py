@@ -98,6 +98,19 @@ class WordCounts(Statistic):
         out[self.codes[part], owner] = (self.total if values is None else values)[part]
         return out
 
+    def only(self, words: NDArray[np.bool_]) -> Self:
+        """Of some words alone, as a mask; without the documents kept."""
+        entries = np.repeat(words, np.diff(self.start))
+        start = np.concatenate([[0], np.cumsum(np.diff(self.start)[words])]).astype(np.int64)
+        return replace(
+            self,
+            vocabulary=self.vocabulary.take(words),
+            start=start,
+            codes=self.codes[entries],
+            total=self.total[entries],
+            kept=BagSample.empty(),
+        )
+
     # ---- the algebra
 
     def __add__(self, other: Self) -> Self:

@@ -12,10 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from suffice.calibrated import CalibratedClassifier
+from suffice.calibration import Calibration
 from suffice.errors import InvalidDataError, InvalidTextError, NoDistributionError
 from suffice.estimator import _Learned
 from suffice.families import Table, Text
 from suffice.families.bags import Bags
+from suffice.families.event_models import MixedModel
 from suffice.families.text import TextDistribution, read_texts
 from suffice.model import Model
 from suffice.priors import ClassPrior, Dirichlet
@@ -271,7 +273,14 @@ class TextClassifier(CalibratedClassifier):
     def _kept(self) -> tuple[Any, Codes, Array]:
         learned = self._get_learned()
         counts: WordCounts = learned.statistics.statistic
-        return Bags.kept(counts, learned.family.weighting), counts.kept.codes, counts.kept.weight  # type: ignore[attr-defined]
+        family: Text = learned.family  # type: ignore[assignment]
+        return Bags.kept(counts, family.weighting, family.how), counts.kept.codes, counts.kept.weight
+
+    def _fit_calibration(self) -> Calibration:
+        event = self.event_
+        if self.calibrate is True and isinstance(event, MixedModel):  # its weights were fitted together with ε
+            return replace(Calibration.none(event.classes), mixed=event.mixed)
+        return super()._fit_calibration()
 
     def _distribution(self) -> TextDistribution:
         return self._get_learned().model.distributions[0]  # type: ignore[return-value]
@@ -309,7 +318,7 @@ class TextClassifier(CalibratedClassifier):
         -------
         evidence : Table, or list of Tables
             For each document: the prior log-odds, what each of its known words or n-grams adds, the most telling first,
-            what the absence of words adds (where it does), what calibration changes, and the sum, the log-odds of
+            what unknown or absent words add (where they do), what calibration changes, and the sum, the log-odds of
             `predict_proba`.
         """
         if isinstance(X, (str, bytes)):
@@ -323,14 +332,15 @@ class TextClassifier(CalibratedClassifier):
             at = np.arange(lo, lo + len(bags))
             lo += len(bags)
             told = found.event.contrast(bags, first[at], second[at])
-            absent = found.event.absent_contrast(bags, first[at], second[at])
+            besides = found.event.contrast_besides(bags, first[at], second[at])
             for i, row in enumerate(at):
                 part = slice(bags.start[i], bags.start[i + 1])
                 odds = log_posterior[row, first[row]] - log_posterior[row, second[row]]
                 prior = learned.model.log_prior[first[row]] - learned.model.log_prior[second[row]]
                 names = [found.vocabulary[int(j)] for j in bags.feature[part]]
                 title = f"{learned.model.labels[first[row]]} against {learned.model.labels[second[row]]}"
-                out.append(_as_table(title, prior, names, told[part], absent[i], odds))
+                others = {name: float(each[i]) for name, each in besides.items()}
+                out.append(_as_table(title, prior, names, told[part], others, odds))
         return out
 
     def sample(self, n: int = 1, label: Any = None, random_state: Any = None) -> tuple[NDArray[Any], Values]:
@@ -423,13 +433,16 @@ def _size(learned: _Learned) -> int:
     return counts.vocabulary.text.nbytes + counts.start.nbytes + counts.total.nbytes
 
 
-def _as_table(title: str, prior: float, names: list[str], told: Array, absent: float, odds: float) -> Table:
+def _as_table(
+    title: str, prior: float, names: list[str], told: Array, besides: dict[str, float], odds: float
+) -> Table:
     order = np.argsort(-np.abs(told), kind="stable")
     rows = ["(prior)", *(names[i] for i in order)]
     values = [prior, *told[order]]
-    if absent:
-        rows.append("(words that are not there)")
-        values.append(absent)
+    for name, value in besides.items():
+        if value:
+            rows.append(f"({name})")
+            values.append(value)
     with np.errstate(invalid="ignore"):
         rest = odds - sum(values)
     rows += ["(calibration)", "(sum)"]

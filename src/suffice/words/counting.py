@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,8 @@ LengthNorm: TypeAlias = Literal["l1", "l2"]
 class Weighting:
     """What a feature's count c in a document becomes, and what the document's values are divided by.
 
-    `term` is c, 1, √c or 1 + log c; `norm` divides by Σ v or by √Σ v².
+    `term` is c, 1, √c or 1 + log c; `norm` divides by Σ v or by √Σ v², over the features of one size: words by
+    themselves, pairs of words by themselves. Features that are not in the vocabulary are part of the length.
     """
 
     term: TermWeight = "count"
@@ -45,16 +46,25 @@ class Weighting:
         """As kernels know them."""
         return get_args(TermWeight).index(self.term), (None, *get_args(LengthNorm)).index(self.norm)
 
-    def of(self, start: Places, count: Array) -> Array:
-        """The values of documents whose counts are `count[start[i] : start[i + 1]]`."""
+    def of(self, start: Places, count: Array, block: NDArray[Any]) -> Array:
+        """The values of documents whose counts are `count[start[i] : start[i + 1]]`, of features of some `block` each."""
         of_count = {"count": np.asarray, "binary": np.ones_like, "sqrt": np.sqrt, "log": lambda c: 1.0 + np.log(c)}
         value = np.asarray(of_count[self.term](count.astype(np.float64)))
         if self.norm is None or not len(value):
             return value
-        length = np.diff(start)
-        sums = np.bincount(np.repeat(np.arange(len(length)), length), value**2 if self.norm == "l2" else value)
-        sums = np.sqrt(sums) if self.norm == "l2" else sums
-        return value / np.repeat(sums, length[: len(sums)])
+        owner = np.repeat(np.arange(len(start) - 1), np.diff(start)) * (int(block.max()) + 1) + block
+        sums = np.bincount(owner, value**2 if self.norm == "l2" else value)
+        return np.asarray(value / (np.sqrt(sums) if self.norm == "l2" else sums)[owner])
+
+
+class Weighed(NamedTuple):
+    """A matrix in rows, the words of each document, and what the values of its unknown features sum to, by block."""
+
+    start: Places
+    feature: NDArray[np.int32]
+    value: Array
+    words: Places
+    unknown: Array
 
 
 @dataclass(frozen=True)
@@ -77,11 +87,12 @@ class Lexicon:
             reading, lexicon = self._for(texts)
             return _core.count_words(texts.native, reading, lexicon)
 
-    def weigh(self, texts: Texts, weighting: Weighting) -> Rows:
+    def weigh(self, texts: Texts, weighting: Weighting) -> Weighed:
         """The same, weighted."""
         with _named_errors():
             reading, lexicon = self._for(texts)
-            return _core.weigh_words(texts.native, reading, lexicon, *weighting.numbers)
+            *rows, unknown = _core.weigh_words(texts.native, reading, lexicon, *weighting.numbers)
+            return Weighed(*rows, unknown.reshape(len(texts), self.reading.blocks))
 
     def _for(self, texts: Texts) -> tuple[_core.TextReading, _core.Lexicon]:
         # A word never seen may have a stem that is known.

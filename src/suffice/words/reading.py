@@ -7,9 +7,13 @@ from functools import cached_property
 from numbers import Integral
 from typing import Any, Literal, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
 from suffice.errors import InvalidOptionError
 from suffice.words import stems, stop_words
 from suffice.words.analysis import WORD, preprocess
+from suffice.words.vocabulary import Vocabulary
 
 Analyzer: TypeAlias = Literal["word", "char", "char_wb"]
 Accents: TypeAlias = Literal["ascii", "unicode"]
@@ -64,6 +68,32 @@ class Reading:
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
 
+    @property
+    def joins_words(self) -> bool:
+        """Whether features are words that are joined by spaces."""
+        return self.analyzer == "word" and self.n_features is None
+
+    @property
+    def blocks(self) -> int:
+        """Features of one size are a block, where sizes can be told apart."""
+        return self.ngram_range[1] - self.ngram_range[0] + 1 if self.joins_words else 1
+
+    def features(self, words: Any) -> Any:
+        """How many features, known or not, documents of so many words (or characters) have in each block."""
+        least, most = self.ngram_range
+        if self.analyzer != "word":
+            return words[:, None]
+        sizes = np.maximum(words[:, None] - np.arange(least, most + 1) + 1, 0)
+        return sizes if self.joins_words else sizes.sum(axis=1, keepdims=True)
+
+    def block_of(self, vocabulary: Vocabulary) -> NDArray[np.uint8]:
+        """The block of each feature."""
+        if self.blocks == 1:
+            return np.zeros(len(vocabulary), dtype=np.uint8)
+        spaces = np.concatenate([[0], np.cumsum(vocabulary.text == ord(" "))])
+        sizes = 1 + np.diff(spaces[vocabulary.start])
+        return np.clip(sizes - self.ngram_range[0], 0, self.blocks - 1).astype(np.uint8)
+
     @cached_property
     def stop_list(self) -> frozenset[str]:
         """The stop words as they stand in a text that is read. A named list is read as texts are; a given one stays."""
@@ -90,6 +120,8 @@ def _sizes(value: Any) -> tuple[int, int]:
     if not isinstance(value, (tuple, list)) or len(value) != 2 or not all(map(_is_whole, value)):
         raise InvalidOptionError(f"ngram_range is two whole numbers, as (1, 2); found {value!r}")
     least, most = map(int, value)
+    if most > 255:
+        raise InvalidOptionError(f"n-grams have at most 255 words or characters, found ngram_range={value}")
     if not 1 <= least <= most:
         raise InvalidOptionError(
             f"Invalid value for ngram_range={value}: lower boundary larger than the upper boundary, or less than 1"
