@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
 
-.PHONY: demo test bench lint clean
+.PHONY: demo test bench bench-text lint clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/built
@@ -16,6 +16,13 @@ test: $(VENV)/test
 
 bench: $(VENV)/bench
 	$(BIN)/python -m benchmarks
+
+# Needs 20 Newsgroups and SMS spam; SUFFICE_DATA says where they are.
+bench-text: $(VENV)/bench-text
+	@test -n "$$SUFFICE_DATA" || { echo "SUFFICE_DATA must name the folder of 20newsgroups-train.parquet," \
+	  "20newsgroups-test.parquet and sms-spam.parquet" >&2; exit 2; }
+	$(BIN)/python -m benchmarks text
+	$(BIN)/python -m benchmarks.text_quality
 
 lint: $(VENV)/lint
 	$(BIN)/ruff check .
@@ -34,6 +41,6 @@ $(VENV)/built: $(SOURCES)
 	$(PIP) install --no-build-isolation --editable .
 	touch $@
 
-$(VENV)/test $(VENV)/lint $(VENV)/bench: $(VENV)/%: $(VENV)/built
+$(VENV)/test $(VENV)/lint $(VENV)/bench $(VENV)/bench-text: $(VENV)/%: $(VENV)/built
 	$(PIP) install --group $*
 	touch $@

@@ -7,7 +7,7 @@ import os
 import platform
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from importlib.metadata import version
+from importlib.metadata import distributions, version
 from pathlib import Path
 from typing import Any
 
@@ -15,22 +15,23 @@ import psutil
 
 from benchmarks.harness import Outcome, Quantity, Settings
 
-RESULTS = Path(__file__).resolve().parent / "results" / "latest.json"
-HEADS = ("case", "ours (ms)", "scikit-learn (ms)", "ratio", "target", "reached")
+RESULTS = Path(__file__).resolve().parent / "results"
+PEERS = ("polars", "vowpalwabbit", "fasttext-wheel", "river")  # of text; named where they are there
 
 
-def text_table(outcomes: Sequence[Outcome]) -> str:
+def text_table(outcomes: Sequence[Outcome], peer: str) -> str:
     """Write a table in columns of even width, numbers to the right."""
-    rows = [HEADS, *(_cells(o) for o in outcomes)]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(HEADS))]
+    rows = [_heads(peer), *(_cells(o) for o in outcomes)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in _columns(row, widths)) for row in rows]
     return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:]])
 
 
-def markdown_table(outcomes: Sequence[Outcome]) -> str:
+def markdown_table(outcomes: Sequence[Outcome], peer: str) -> str:
     """Write the same table in Markdown."""
-    lines = ["| " + " | ".join(row) + " |" for row in [HEADS, *(_cells(o) for o in outcomes)]]
-    return "\n".join([lines[0], "|:--|" + "--:|" * (len(HEADS) - 1), *lines[1:]])
+    heads = _heads(peer)
+    lines = ["| " + " | ".join(row) + " |" for row in [heads, *(_cells(o) for o in outcomes)]]
+    return "\n".join([lines[0], "|:--|" + "--:|" * (len(heads) - 1), *lines[1:]])
 
 
 def setting_lines(environment: dict[str, Any]) -> list[str]:
@@ -50,7 +51,8 @@ def setting_lines(environment: dict[str, Any]) -> list[str]:
 
 def describe_environment() -> dict[str, Any]:
     """Collect the machine, the versions and the date."""
-    packages = ("numpy", "scipy", "scikit-learn", "suffice")
+    installed = {d.name.lower() for d in distributions()}
+    packages = ("numpy", "scipy", "scikit-learn", "suffice", *(p for p in PEERS if p in installed))
     return {
         "machine": {
             "cpu": _cpu_name(),
@@ -64,16 +66,21 @@ def describe_environment() -> dict[str, Any]:
     }
 
 
-def write_json(outcomes: Sequence[Outcome], environment: dict[str, Any], settings: Settings) -> Path:
-    """Write everything that was measured, single times included."""
-    RESULTS.parent.mkdir(parents=True, exist_ok=True)
+def write_json(outcomes: Sequence[Outcome], environment: dict[str, Any], settings: Settings, suite: str) -> Path:
+    """Write everything that was measured, single times included; the models' file is called latest.json."""
+    file = RESULTS / ("latest.json" if suite == "models" else f"{suite}.json")
+    RESULTS.mkdir(parents=True, exist_ok=True)
     content = {
         **environment,
         "settings": {"quick": settings.quick, "repeats": settings.repeats},
         "cases": [_record(o) for o in outcomes],
     }
-    RESULTS.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    return RESULTS
+    file.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return file
+
+
+def _heads(peer: str) -> tuple[str, ...]:
+    return ("case", "ours (ms)", peer, "ratio", "target", "reached")
 
 
 def _columns(row: Sequence[str], widths: Sequence[int]) -> Any:
