@@ -31,7 +31,7 @@ def main() -> int:
     outcomes = run(chosen)
     peer = "scikit-learn (ms)" if options.suite == "models" else "theirs (ms)"
     print((markdown_table if options.markdown else text_table)(outcomes, peer))
-    print("", *setting_lines(environment), sep="\n", file=sys.stderr if options.markdown else sys.stdout)
+    print("", *setting_lines(environment, options.suite), sep="\n", file=sys.stderr if options.markdown else sys.stdout)
     if settings.quick:
         print("a quick run: its ratios say little", file=sys.stderr)
     print(f"written to {write_json(outcomes, environment, settings, options.suite)}", file=sys.stderr)
