@@ -112,7 +112,7 @@ class River:
         from river.feature_extraction import BagOfWords
         from river.naive_bayes import MultinomialNB as OneByOne
 
-        self.words, self.model = BagOfWords(tokenizer_pattern=WORDS), OneByOne(alpha=1.0)
+        self.words, self.model = BagOfWords(strip_accents=False, tokenizer_pattern=WORDS), OneByOne(alpha=1.0)
 
     def learn(self, text: str, label: str) -> None:
         """Learn one document."""
