@@ -63,13 +63,11 @@ class Quality:
     calibration_error: float
 
     @classmethod
-    def of(cls, p: Any, classes: Any, labels: Any) -> Quality:
-        """Judge posteriors by the labels."""
-        own = p[np.arange(len(labels)), np.searchsorted(classes, labels)]
-        with np.errstate(divide="ignore"):  # scikit-learn says 0 of what happened
-            loss = -np.log(np.maximum(own, np.finfo(float).eps)).mean()
-        right = np.asarray(classes)[p.argmax(axis=1)] == labels
-        return cls(float(right.mean()), float(loss), calibration_error(p.max(axis=1), right))
+    def of(cls, log_p: Any, classes: Any, labels: Any) -> Quality:
+        """Judge log-posteriors by the labels; logarithms, as some models say of what happened that it cannot."""
+        right = np.asarray(classes)[log_p.argmax(axis=1)] == labels
+        loss = -log_p[np.arange(len(labels)), np.searchsorted(classes, labels)].mean()
+        return cls(float(right.mean()), float(loss), calibration_error(np.exp(log_p.max(axis=1)), right))
 
 
 def calibration_error(said: Any, right: Any) -> float:
@@ -82,18 +80,18 @@ def calibration_error(said: Any, right: Any) -> float:
 def held_out(make: Callable[[], Any], train: Corpus, test: Corpus) -> Quality:
     """Learn one half and judge by the other."""
     model = make().fit(train.texts, train.labels)
-    return Quality.of(model.predict_proba(test.texts), model.classes_, test.labels)
+    return Quality.of(model.predict_log_proba(test.texts), model.classes_, test.labels)
 
 
 def cross_validated(make: Callable[[], Any], corpus: Corpus, positive: str) -> tuple[Quality, float]:
     """Judge each of ten folds by a model of the other nine; also the share of the other class called positive."""
-    p = np.empty((len(corpus), 2))
+    log_p = np.empty((len(corpus), 2))
     for learn, ask in StratifiedKFold(FOLDS, shuffle=True, random_state=0).split(corpus.labels, corpus.labels):
         model = make().fit(corpus[learn].texts, corpus.labels[learn])
-        p[ask] = model.predict_proba(corpus[ask].texts)
+        log_p[ask] = model.predict_log_proba(corpus[ask].texts)
     classes = np.unique(corpus.labels)
-    called = classes[p.argmax(axis=1)] == positive
-    return Quality.of(p, classes, corpus.labels), float(called[corpus.labels != positive].mean())
+    called = classes[log_p.argmax(axis=1)] == positive
+    return Quality.of(log_p, classes, corpus.labels), float(called[corpus.labels != positive].mean())
 
 
 # ------------------------------------------------------------------------------------------ the table
