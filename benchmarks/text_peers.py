@@ -21,7 +21,7 @@ def default_pipeline(ngrams: tuple[int, int] = (1, 1)) -> Pipeline:
 
 
 def logistic_regression() -> Pipeline:
-    """Logistic regression on 1 + log tf, idf and unit length, with the penalty that serves it best here."""
+    """Logistic regression on 1 + log tf, idf and unit length, with the better of two penalties here."""
     return make_pipeline(TfidfVectorizer(sublinear_tf=True), LogisticRegression(C=100, max_iter=1000))
 
 
@@ -39,7 +39,7 @@ def spell_numbers(labels: Any) -> list[int]:
 class VowpalWabbit:
     """One against all on hashed words, one pass, from and to files of lines cut into words before any time counts.
 
-    Its own parser then runs in a thread of its own; handing it line by line from Python is a third slower.
+    Its parser then runs in a thread of its own, which is quicker than handing it line by line from Python.
     """
 
     def __init__(self, folder: Path, texts: list[str], labels: Any, questions: list[str]):

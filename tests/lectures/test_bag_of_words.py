@@ -77,7 +77,9 @@ def test_stop_words_rare_words_and_stems():
     without = BagOfWords(stop_words=["the", "of"]).fit(texts)
     assert list(without.get_feature_names_out()) == ["fast", "fox", "moves", "slow", "slowly", "slowness", "snail"]
     assert list(BagOfWords(min_df=2).fit(texts).get_feature_names_out()) == ["snail", "the"]
-    stemmed = BagOfWords(stop_words=["the", "of"], stem="english")
-    x = stemmed.fit_transform(texts).toarray()
-    assert {"slowly", "slowness"}.isdisjoint(stemmed.vocabulary_)
-    assert x[:, stemmed.vocabulary_["slow"]].tolist() == [2, 1, 0]
+    # Snowball leaves "slowly" as "slowli"; the lecture's own rule is a function.
+    for stem, slow in (("english", [1, 1, 0]), (lambda word: word.removesuffix("ly").removesuffix("ness"), [2, 1, 0])):
+        bag = BagOfWords(stop_words=["the", "of"], stem=stem)
+        x = bag.fit_transform(texts).toarray()
+        assert {"slowly", "slowness"}.isdisjoint(bag.vocabulary_)
+        assert x[:, bag.vocabulary_["slow"]].tolist() == slow
