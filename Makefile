@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
 
-.PHONY: demo test bench bench-text lint clean
+.PHONY: demo test bench bench-text text-data lint clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/built
@@ -17,12 +17,14 @@ test: $(VENV)/test
 bench: $(VENV)/bench
 	$(BIN)/python -m benchmarks
 
-# Needs 20 Newsgroups and SMS spam; SUFFICE_DATA says where they are.
-bench-text: $(VENV)/bench-text
-	@test -n "$$SUFFICE_DATA" || { echo "SUFFICE_DATA must name the folder of 20newsgroups-train.parquet," \
-	  "20newsgroups-test.parquet and sms-spam.parquet" >&2; exit 2; }
+bench-text: text-data $(VENV)/bench-text
 	$(BIN)/python -m benchmarks text
 	$(BIN)/python -m benchmarks.text_quality
+
+# Said before anything is installed.
+text-data:
+	@test -n "$$SUFFICE_DATA" || { echo "SUFFICE_DATA must name the folder of 20newsgroups-train.parquet," \
+	  "20newsgroups-test.parquet and sms-spam.parquet" >&2; exit 2; }
 
 lint: $(VENV)/lint
 	$(BIN)/ruff check .
