@@ -94,7 +94,7 @@ def test_a_single_text_is_not_a_list_of_letters(text):
         lambda: BagOfWords().fit(text),
         lambda: BagOfWords().fit(TEXTS).transform(text),
     ):
-        with pytest.raises(InvalidDataError, match="(?i)string|str|list|document"):
+        with pytest.raises(InvalidDataError, match=r"(?i)string|str|list|document"):
             call()
     assert model.predict(["cold rain"]).tolist() == ["sad"]
 
@@ -111,7 +111,7 @@ def test_rows_and_labels_must_agree():
         model.fit(TEXTS, LABELS[:3])
     with pytest.raises(ValueError, match="0 sample"):
         model.fit([], [])
-    with pytest.raises(ValueError, match="row 1 is missing|contains NaN"):
+    with pytest.raises(ValueError, match=r"row 1 is missing|contains NaN"):
         model.fit(TEXTS, np.array(["sad", None, "glad", "glad"], object))
     with pytest.raises(NotFittedError, match="TextClassifier instance is not fitted yet"):
         model.predict(TEXTS)
@@ -210,8 +210,10 @@ def test_an_empty_vocabulary_gives_a_named_error_or_one_answer(event, texts, opt
     try:
         model.fit(texts, labels)
         found = model.predict_proba(["sun", "", texts[0]])
-    except SufficeError as error:
-        assert "vocabulary" in str(error)
+    except InvalidDataError as error:
+        found, said = None, str(error)
+    if found is None:
+        assert "vocabulary" in said
     else:
         prior = [1 / 4, 3 / 4] if event in ("multinomial", "bernoulli") else found[0]  # a complement has no prior
         assert_allclose(found, [prior] * 3, rtol=1e-9)
