@@ -138,8 +138,8 @@ def test_a_word_may_have_a_million_letters(letter):
     assert found == expected
     pairs = count(texts[:1], ngram_range=(1, 2))
     assert set(pairs) == {"end", "short", word.lower(), f"short {word.lower()}", f"{word.lower()} end"}
-    model = classifier().fit(texts, ["a", "b", "a"])
-    assert model.predict([word, "short"]).tolist() == ["b", "a"]
+    model = classifier().fit(texts, ["a", "b", "c"])
+    assert model.predict(["end", word, word + letter]).tolist() == ["a", "b", "c"]
 
 
 def test_a_large_document_is_read_in_little_time_and_counted_in_full():
