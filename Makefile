@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
 
-.PHONY: demo test bench lint clean
+.PHONY: demo test bench bench-text text-data lint clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/built
@@ -16,6 +16,15 @@ test: $(VENV)/test
 
 bench: $(VENV)/bench
 	$(BIN)/python -m benchmarks
+
+bench-text: text-data $(VENV)/bench-text
+	$(BIN)/python -m benchmarks text
+	$(BIN)/python -m benchmarks.text_quality
+
+# Said before anything is installed.
+text-data:
+	@test -n "$$SUFFICE_DATA" || { echo "SUFFICE_DATA must name the folder of 20newsgroups-train.parquet," \
+	  "20newsgroups-test.parquet and sms-spam.parquet" >&2; exit 2; }
 
 lint: $(VENV)/lint
 	$(BIN)/ruff check .
@@ -34,6 +43,6 @@ $(VENV)/built: $(SOURCES)
 	$(PIP) install --no-build-isolation --editable .
 	touch $@
 
-$(VENV)/test $(VENV)/lint $(VENV)/bench: $(VENV)/%: $(VENV)/built
+$(VENV)/test $(VENV)/lint $(VENV)/bench $(VENV)/bench-text: $(VENV)/%: $(VENV)/built
 	$(PIP) install --group $*
 	touch $@

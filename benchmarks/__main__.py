@@ -6,35 +6,42 @@ import argparse
 import gc
 import sys
 import time
+from importlib import import_module
 
-from benchmarks import classifier, densities, discriminant_analysis, naive_bayes
 from benchmarks.harness import AnswersDifferError, Case, Group, Outcome, Settings
 from benchmarks.report import describe_environment, markdown_table, setting_lines, text_table, write_json
 
-HOMES = (naive_bayes, discriminant_analysis, densities, classifier)
+# What is measured together, and where its cases are; text needs peers that the others do without.
+SUITES = {"models": ("naive_bayes", "discriminant_analysis", "densities", "classifier"), "text": ("text",)}
 
 
 def main() -> int:
     """Run what the command line asks for; fail only where answers differ."""
     options = read_options()
     settings = Settings(options.quick, options.repeats)
-    chosen = choose([g for home in HOMES for g in home.groups(settings)], options.only)
+    homes = [import_module(f"benchmarks.{name}") for name in SUITES[options.suite]]
+    everything = [g for home in homes for g in home.groups(settings)]
+    chosen = choose(everything, options.only)
+    if not everything:
+        return 2
     if not chosen:
         print(f"no case has {options.only!r} in its name", file=sys.stderr)
         return 2
     environment = describe_environment()
     outcomes = run(chosen)
-    print((markdown_table if options.markdown else text_table)(outcomes))
-    print("", *setting_lines(environment), sep="\n", file=sys.stderr if options.markdown else sys.stdout)
+    peer = "scikit-learn (ms)" if options.suite == "models" else "theirs (ms)"
+    print((markdown_table if options.markdown else text_table)(outcomes, peer))
+    print("", *setting_lines(environment, options.suite), sep="\n", file=sys.stderr if options.markdown else sys.stdout)
     if settings.quick:
         print("a quick run: its ratios say little", file=sys.stderr)
-    print(f"written to {write_json(outcomes, environment, settings)}", file=sys.stderr)
+    print(f"written to {write_json(outcomes, environment, settings, options.suite)}", file=sys.stderr)
     return int(any(o.failure for o in outcomes))
 
 
 def read_options() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("suite", nargs="?", choices=SUITES, default="models", help="what to measure")
     parser.add_argument("--quick", action="store_true", help="a twentieth of the rows, to see that everything runs")
     parser.add_argument("--only", metavar="SUBSTRING", default="", help="run only cases whose name contains this")
     parser.add_argument("--repeats", type=int, default=5, metavar="N", help="rounds; scikit-learn runs in every second")
