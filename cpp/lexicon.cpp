@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 #include <stdexcept>
+#include <utility>
 
 #include "threads.hpp"
 
@@ -83,8 +84,8 @@ Feature Lexicon::add(const Probe& wanted, const std::uint8_t* token, std::uint32
 }
 
 void Lexicon::grow(int shift) {
-    std::vector<Slot> before(std::size_t(1) << (64 - shift));
-    before.swap(slots_);
+    Zeros<Slot> before(std::size_t(1) << (64 - shift));
+    std::swap(before, slots_);
     shift_ = shift;
     for (const Slot& slot : before) {
         if (!slot.kind) continue;
@@ -96,7 +97,7 @@ void Lexicon::grow(int shift) {
 }
 
 void Lexicon::reserve(Index features) {
-    const int bits = std::bit_width(std::uint64_t(std::max<Index>(2 * features, 2)) - 1);
+    const int bits = std::bit_width(std::uint64_t(std::max<Index>(10 * features / 7, 2)));
     if (64 - bits < shift_) grow(64 - bits);
 }
 
