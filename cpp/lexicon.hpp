@@ -38,6 +38,8 @@ public:
 
     // Make room in advance.
     void reserve(Index features);
+    // Give back the memory that looking features up takes: from now on they can only be named.
+    void close() { slots_ = Zeros<Slot>(1); }
 
 private:
     static constexpr std::uint32_t pair = ~std::uint32_t(0);

@@ -182,8 +182,9 @@ Ordered order_features(const std::vector<Learned>& learned, int least) {
             }
         }
         sort_items(items, std::bit_width(std::uint64_t(ranks) * (words + 1)));
+        if (now == levels) break;
         if (now == 2) rank = word;
-        if (now < levels) ranks = number(items, rank, [](const Item& a, const Item& b) { return a.key != b.key; });
+        ranks = number(items, rank, [](const Item& a, const Item& b) { return a.key != b.key; });
     }
 
     // Of equals one names the feature; what is no feature has no place.

@@ -15,6 +15,13 @@ struct Finder {
     std::vector<Feature> touched;
 
     explicit Finder(const TextReading& reading) : reader(reading, lexicon) {}
+
+    // Keep the names of features alone.
+    void close() {
+        lexicon.close();
+        bag = {};
+        value = {}, total = {}, times = {}, touched = {};
+    }
 };
 
 // Documents of one class.
@@ -212,6 +219,7 @@ WordTotals word_totals(const Texts& texts, const Rows& rows, const TextReading& 
             count_weighted(texts, rows, reading.blocks(), weighting, order.row.data(), *finders[slot], blocks[b], refused);
     });
     throw_refused(refused, texts, reading);
+    for (auto& finder : finders) finder->close();
 
     WordTotals out;
     out.documents.assign(rows.classes, 0);

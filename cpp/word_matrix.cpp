@@ -116,6 +116,7 @@ WordMatrix<std::int64_t> word_matrix(const Texts& texts, const TextReading& read
         read_piece(texts, finders[slot]->reader, finders[slot]->lexicon, finders[slot]->bag, pieces[p], refused);
     });
     throw_refused(refused, texts, reading);
+    for (auto& finder : finders) finder->lexicon.close();
 
     std::vector<Learned> learned;
     for (const auto& finder : finders)

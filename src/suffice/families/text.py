@@ -88,6 +88,8 @@ class Text(Family[WordCounts]):
         object.__setattr__(self, "stop_words", self.how.stop_words)
         object.__setattr__(self, "term_weight", self.weighting.term)
         object.__setattr__(self, "length_norm", self.weighting.norm)
+        if self.keep is not None and not (isinstance(self.keep, int) and self.keep >= 0):
+            raise InvalidOptionError(f"Text: keep is how many documents to keep, a number from 0 on; found {self.keep!r}")
         if self.keep is None:
             object.__setattr__(self, "keep", 5000 if self.automatic else 0)
 

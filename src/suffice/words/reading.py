@@ -90,8 +90,8 @@ class Reading:
         """The block of each feature."""
         if self.blocks == 1:
             return np.zeros(len(vocabulary), dtype=np.uint8)
-        spaces = np.concatenate([[0], np.cumsum(vocabulary.text == ord(" "))])
-        sizes = 1 + np.diff(spaces[vocabulary.start])
+        spaces = np.flatnonzero(vocabulary.text == ord(" "))
+        sizes = 1 + np.diff(np.searchsorted(spaces, vocabulary.start))
         return np.clip(sizes - self.ngram_range[0], 0, self.blocks - 1).astype(np.uint8)
 
     @cached_property
