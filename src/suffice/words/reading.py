@@ -118,10 +118,10 @@ def _is_whole(value: Any) -> bool:
 def _sizes(value: Any) -> tuple[int, int]:
     """Checked sizes of n-grams."""
     if not isinstance(value, (tuple, list)) or len(value) != 2 or not all(map(_is_whole, value)):
-        raise InvalidOptionError(f"ngram_range is two whole numbers, as (1, 2); found {value!r}")
+        raise InvalidOptionError(f"The sizes of n-grams are two whole numbers, as (1, 2); found {value!r}")
     least, most = map(int, value)
     if most > 255:
-        raise InvalidOptionError(f"n-grams have at most 255 words or characters, found ngram_range={value}")
+        raise InvalidOptionError(f"n-grams have at most 255 words or characters, found sizes {value}")
     if not 1 <= least <= most:
         raise InvalidOptionError(
             f"Invalid value for ngram_range={value}: lower boundary larger than the upper boundary, or less than 1"
