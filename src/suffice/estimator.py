@@ -6,9 +6,11 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from importlib import import_module
+from io import BytesIO
 from numbers import Integral
+from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, Self
 
 import numpy as np
@@ -17,7 +19,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted, validate_data
 
-from suffice import storage
+from suffice import engines, storage
 from suffice.errors import (
     DamagedFileError,
     InvalidDataError,
@@ -27,6 +29,7 @@ from suffice.errors import (
     UnstorableError,
 )
 from suffice.families import Family, LinearForm, Table
+from suffice.frames import Frame, as_frame
 from suffice.model import Model, leave_one_out
 from suffice.priors import ClassPrior, same
 from suffice.questions import Evidence, rank_features
@@ -122,23 +125,31 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
 
     # ---- learning
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, checkpoint: str | os.PathLike[str] | None = None) -> Self:
         """Learn from rows, forgetting whatever was learned before.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Training rows; NaN means missing.
-        y : array-like of shape (n_samples,)
-            Labels: numbers or strings.
-        sample_weight : array-like of shape (n_samples,), default=None
+        X : array-like of shape (n_samples, n_features), or rows that are not in memory
+            Training rows; NaN means missing. Files by name or pattern, streams, and data frames of Spark, Dask, Ray and
+            Ibis are learned where they lie.
+        y : array-like of shape (n_samples,), or str
+            Labels: numbers or strings; of rows that are not in memory, the name of the column that holds them.
+        sample_weight : array-like of shape (n_samples,) or str, default=None
             Weights of the rows, 1 each by default. A row of weight 0 is as good as absent.
+        checkpoint : str or path, default=None
+            Of files: where to keep what was learned so far, so that a fit that was broken off goes on from there.
 
         Returns
         -------
         self : object
             The fitted estimator.
         """
+        source = engines.find(X)
+        if source is not None:
+            return self._fit_source(source, y, sample_weight, checkpoint)
+        if checkpoint is not None:
+            raise InvalidOptionError("checkpoint is for rows that come from files: these are in memory already")
         with _Unchanged(self):
             self._validate_params()
             rows, labels = self._check_X_y(X, y, reset=True)
@@ -172,6 +183,9 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
             The fitted estimator.
         """
         before: _Learned | None = self.__dict__.get("_learned")
+        source = engines.find(X)
+        if source is not None:
+            return self._fit_source(source, y, sample_weight, None, before, classes)
         with _Unchanged(self):
             if before is None:
                 self._validate_params()
@@ -265,6 +279,62 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         return merged
 
     __radd__ = __add__
+
+    # ---- rows that are not in memory
+
+    _form: ClassVar[engines.Form] = "numbers"  # what columns are handed to the family as
+
+    def _fit_source(
+        self,
+        source: engines.Source,
+        y: Any,
+        weight: Any,
+        checkpoint: str | os.PathLike[str] | None = None,
+        before: _Learned | None = None,
+        classes: ArrayLike | None = None,
+    ) -> Self:
+        """Learn from rows where they lie: what columns are, their first rows tell."""
+        for name, what in ((y, "y"), (weight, "sample_weight")):
+            if not isinstance(name, str) and not (name is None and what == "sample_weight"):
+                raise InvalidDataError(f"Of rows that are not in memory, {what} is the name of a column; found {name!r}")
+        source.check_column(y, "to learn")
+        if weight is not None:
+            source.check_column(weight, "of weights")
+        with _Unchanged(self):
+            self._validate_params()
+            declared = self._declare(before, classes)
+            names = [name for name in source.names if name not in (y, weight)]
+            if before is None:
+                self._check_columns(as_frame(source.head()).select(names))
+                family = self._family()
+            else:
+                family = before.family
+            task = engines.Task(family, self._columns_read(), y, weight, self._form)
+            found = source.reduce(task, None if checkpoint is None else Path(checkpoint))
+            if found is None:
+                raise InvalidDataError("There are no rows to learn from")
+            seen = found if before is None else before.seen + found
+            self._learn(seen, family, declared, np.dtype(np.float64) if before is None else before.dtype)
+        return self
+
+    def _check_columns(self, head: Frame) -> None:
+        """Take note of the columns of a table, of which the first rows are here."""
+        if not head.names:
+            raise InvalidDataError("There is no column to learn from besides the labels")
+        engines.in_form(head, self._form)  # refuses what cannot be read so
+        self.n_features_in_ = len(head.names)
+        self.feature_names_in_ = np.array(head.names, dtype=object)
+
+    def _columns_read(self) -> tuple[str, ...]:
+        """The columns that the family reads."""
+        return tuple(str(name) for name in self.feature_names_in_)
+
+    def _answer_source(self, source: engines.Source, question: engines.Question) -> Any:
+        """Ask about rows where they lie."""
+        self._get_learned()
+        for name in self._columns_read():
+            source.check_column(name, "that the model was trained on")
+        return source.answer(engines.Answer(self._to_bytes(), question, self._columns_read()))
 
     def _learn(self, seen: ByClass[Any], family: Family[Any], declared: Values | None, dtype: np.dtype[Any]) -> None:
         learned = _Learned(seen, family, self._class_prior(), declared, dtype)
@@ -405,7 +475,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         C : ndarray of shape (n_samples,)
             Labels.
         """
-        return self._ask(_predict, X)
+        source = engines.find(X)
+        return self._ask(_predict, X) if source is None else self._answer_source(source, "predict")
 
     def predict_log_proba(self, X: Any) -> Array:
         """Return log p(y | x) for each row and class.
@@ -420,7 +491,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         C : ndarray of shape (n_samples, n_classes)
             Log-probabilities, classes in the order of `classes_`.
         """
-        return self._ask(Model.log_posterior, X)
+        source = engines.find(X)
+        return self._ask(Model.log_posterior, X) if source is None else self._answer_source(source, "predict_log_proba")
 
     def predict_proba(self, X: Any) -> Array:
         """Return p(y | x) for each row and class.
@@ -435,7 +507,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         C : ndarray of shape (n_samples, n_classes)
             Probabilities, classes in the order of `classes_`.
         """
-        return self._ask(Model.posterior, X)
+        source = engines.find(X)
+        return self._ask(Model.posterior, X) if source is None else self._answer_source(source, "predict_proba")
 
     def _ask(self, question: Callable[..., Any], X: Any) -> Any:
         """Ask the model about rows. Numbers are float32 where both the training rows and these are."""
@@ -642,12 +715,19 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         path : str, path or binary file
             Where to write; the usual ending is `.suffice`.
         """
+        storage.save(self._saved(), path)
+
+    def _saved(self) -> _Saved:
         self._get_learned()
         name = type(self).__name__
         if ESTIMATORS.get(name) != type(self).__module__:
             raise UnstorableError(f"{name} is none of suffice's estimators: a file would not tell how to make it again")
         fitted = {name: self.__dict__[name] for name in self._fitted if name in self.__dict__}
-        storage.save(_Saved(name, self.get_params(deep=False), fitted), path)
+        return _Saved(name, self.get_params(deep=False), fitted)
+
+    def _to_bytes(self) -> bytes:
+        """As `save` writes it."""
+        return storage.to_bytes(self._saved())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -681,6 +761,29 @@ def load(path: str | os.PathLike[str] | BinaryIO) -> Any:
         raise DamagedFileError(f"The file does not hold what a fitted {saved.estimator} knows")
     estimator.__dict__.update(saved.attributes)
     return estimator
+
+
+def answer_batch(answer: bytes | engines.Answer, batch: Any) -> dict[str, Any]:
+    """What a worker does: the answers for a batch of rows, as columns by name.
+
+    `predict` gives "prediction"; `predict_proba` a column "probability <label>" for every class besides, and
+    `predict_log_proba` "log_probability <label>".
+    """
+    asked = storage.from_bytes(answer) if isinstance(answer, bytes) else answer
+    estimator = _loaded(asked.estimator)
+    rows = engines.in_form(as_frame(batch).select(asked.names), estimator._form)
+    if asked.question == "predict":
+        return {"prediction": estimator.predict(rows)}
+    told = getattr(estimator, asked.question)(rows)
+    title = "probability" if asked.question == "predict_proba" else "log_probability"
+    columns = {f"{title} {label}": told[:, k] for k, label in enumerate(estimator.classes_.tolist())}
+    return {"prediction": estimator.classes_[told.argmax(axis=1)]} | columns
+
+
+@lru_cache(maxsize=2)
+def _loaded(estimator: bytes) -> Any:
+    """The estimator that travelled: once for all batches of a worker."""
+    return load(BytesIO(estimator))
 
 
 def _impute(model: Model, rows: Any, dtype: Any = np.float64) -> Array:

@@ -18,6 +18,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_feature_names, _check_n_features, validate_data
 
+from suffice import engines
 from suffice.errors import InvalidOptionError
 from suffice.estimator import GenerativeClassifier, read_only
 from suffice.families import (
@@ -548,6 +549,7 @@ class CategoricalNB(_DiscreteNB):
         "alpha": [Interval(Real, 0, None, closed="left")],
     }
     _accept_sparse: ClassVar[Any] = False
+    _form: ClassVar[engines.Form] = "categories"
 
     def __init__(
         self,

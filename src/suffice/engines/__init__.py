@@ -1,0 +1,34 @@
+"""Training is map(summarize), then reduce(+): here for rows that are not in memory, engine by engine.
+
+Which engine it is tells the type of what is passed; none is imported that is not imported already.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Any
+
+from suffice.engines.source import Answer, Question, Source
+from suffice.engines.task import Form, Task, add_up, in_form, summarize_part
+
+__all__ = ["Answer", "Form", "Question", "Source", "Task", "add_up", "find", "in_form", "summarize_part"]
+
+# The module whose objects an engine takes, and the engine: asked in this order, for some objects look like several.
+ENGINES = {
+    "pyspark": "suffice.engines.spark",
+    "dask": "suffice.engines.dask",
+    "ray": "suffice.engines.ray",
+    "ibis": "suffice.engines.ibis",
+}
+
+
+def find(x: Any) -> Source | None:
+    """The source that `x` is, or None for what is in memory."""
+    for name, home in ENGINES.items():
+        if name in sys.modules and type(x).__module__.split(".")[0].startswith(name):
+            source: Source | None = import_module(home).find(x)
+            if source is not None:
+                return source
+    found: Source | None = import_module("suffice.engines.local").find(x)
+    return found

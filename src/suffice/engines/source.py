@@ -1,0 +1,59 @@
+"""Rows that are not in memory: what every engine can do with them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from suffice import storage
+from suffice.engines.task import Task
+from suffice.errors import InvalidDataError
+from suffice.statistics import ByClass
+
+Question: TypeAlias = Literal["predict", "predict_proba", "predict_log_proba"]
+
+
+class Source(ABC):
+    """A table somewhere else: files, a stream, a data frame of Spark, Dask or Ray, a table of a database."""
+
+    @property
+    @abstractmethod
+    def names(self) -> list[str]:
+        """The names of its columns."""
+
+    @abstractmethod
+    def head(self) -> Any:
+        """Its first rows as an Arrow table, to tell what the columns are."""
+
+    @abstractmethod
+    def reduce(self, task: Task, checkpoint: Path | None = None) -> ByClass[Any] | None:
+        """Summarize all rows; None where there are none."""
+
+    @abstractmethod
+    def answer(self, answer: Answer) -> Any:
+        """The table as its engine has tables, lazily where it can, with the answers in columns of their own."""
+
+    def check_column(self, name: str, what: str) -> None:
+        """Refuse a column that is not there, naming the nearest."""
+        if name in self.names:
+            return
+        near = get_close_matches(name, self.names, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise InvalidDataError(f"There is no column {name!r} {what}{hint} The columns are {self.names[:20]}")
+
+
+@storage.storable
+@dataclass(frozen=True)
+class Answer:
+    """What is asked of a fitted estimator for every batch of rows; it travels as a task does."""
+
+    estimator: bytes  # as `save` writes it
+    question: Question
+    names: tuple[str, ...]  # of the columns that the estimator reads
+
+    def to_bytes(self) -> bytes:
+        """As it travels."""
+        return storage.to_bytes(self)

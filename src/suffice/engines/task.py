@@ -1,0 +1,97 @@
+"""What is done with every batch of rows, wherever they lie."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from suffice import frames, storage
+from suffice.errors import InvalidDataError, MissingLabelError, RefusedValueError
+from suffice.families import Family
+from suffice.frames import Frame, as_frame
+from suffice.statistics import ByClass
+from suffice.words import Texts
+
+Form: TypeAlias = Literal["table", "numbers", "categories", "texts"]
+
+
+@storage.storable
+@dataclass(frozen=True)
+class Task:
+    """Summarize rows by their labels: `family` of the columns `names`, which are handed to it in some `form`.
+
+    A task and the statistics it gives travel in the library's own storage format, so that a worker needs nothing but
+    the library.
+    """
+
+    family: Family[Any]
+    names: tuple[str, ...]
+    target: str
+    weight: str | None
+    form: Form
+
+    @property
+    def columns(self) -> list[str]:
+        """All columns that are read."""
+        return [*self.names, self.target, *([] if self.weight is None else [self.weight])]
+
+    def summarize(self, batch: Any, onto: ByClass[Any] | None = None) -> ByClass[Any] | None:
+        """Add a batch of rows to what there is; of no rows nothing comes."""
+        frame = as_frame(batch)
+        for name in self.columns:
+            if name not in frame.columns:
+                raise InvalidDataError(f"There is no column {name!r}: the columns are {frame.names[:20]}")
+        if not frame.n:
+            return onto
+        labels = frames.labels(frame.column(self.target), self.target)
+        weight = None if self.weight is None else frames.weights(frame.column(self.weight), self.weight)
+        return self.family.summarize(in_form(frame.select(self.names), self.form), labels, weight, onto)
+
+    def summarize_all(self, batches: Iterable[Any], onto: ByClass[Any] | None = None) -> ByClass[Any] | None:
+        """Add batches one after the other; errors count rows from the first."""
+        before = 0
+        for batch in batches:
+            try:
+                onto = self.summarize(batch, onto)
+            except (RefusedValueError, MissingLabelError) as error:
+                raise error.further_down(before) from None
+            before += batch.num_rows
+        return onto
+
+    def to_bytes(self) -> bytes:
+        """As it travels."""
+        return storage.to_bytes(self)
+
+
+def in_form(frame: Frame, form: Form) -> Any:
+    """Columns as a family reads them."""
+    if form == "table":
+        return frame
+    columns = [frame.column(name) for name in frame.names]
+    if form == "texts":
+        return Texts.of(columns[0])
+    if form == "categories":
+        return frames.categories(*columns, names=frame.names)
+    out = np.empty((frame.n, len(columns)), order="F")
+    for j, (name, column) in enumerate(zip(frame.names, columns, strict=True)):
+        out[:, j] = frames.numbers(column, name)
+    return out
+
+
+def summarize_part(task: bytes, batches: Iterable[Any]) -> bytes | None:
+    """What a worker does: the statistics of its part, as they travel; None where it has no rows."""
+    found = storage.from_bytes(task).summarize_all(batches)
+    return None if found is None else storage.to_bytes(found)
+
+
+def add_up(parts: Iterable[bytes | None]) -> ByClass[Any] | None:
+    """What the driver does: add what the workers found, in their order."""
+    total = None
+    for part in parts:
+        if part is not None:
+            found = storage.from_bytes(part)
+            total = found if total is None else total + found
+    return total
