@@ -1,20 +1,19 @@
 #include "features.hpp"
 
 #include <bit>
+#include <limits>
+#include <stdexcept>
 #include <utility>
 
 namespace suffice {
 namespace {
 
 constexpr std::uint64_t odd = 0x9E3779B97F4A7C15u;
+constexpr Index most_bytes = std::numeric_limits<std::uint32_t>::max();  // in a segment
 
 std::uint64_t load(const std::uint8_t* at, Index length) {
     std::uint64_t out = 0;
-    if constexpr (std::endian::native == std::endian::little) {
-        std::memcpy(&out, at, std::size_t(length));
-    } else {
-        for (Index b = 0; b < length; ++b) out |= std::uint64_t(at[b]) << (8 * b);
-    }
+    if (length) std::memcpy(&out, at, std::size_t(length));  // an empty text may be nowhere
     return out;
 }
 
@@ -96,12 +95,22 @@ void FeatureReader::remember(Index n) {
     for (std::uint32_t& start : word_start_) start -= gone;
 }
 
-void FeatureReader::cut(const Index* token_start, Index n) {
+Index FeatureReader::cut(const Texts& texts, Index i, Index first, Index n) {
+    const Index* token_start = texts.token_start + first;
+    while (n > 1 && token_start[n] - token_start[0] > most_bytes) n /= 2;
     start_.resize(n), length_.resize(n);
     for (Index t = 0; t < n; ++t) {
         start_[t] = std::uint32_t(token_start[t] - token_start[0]);
         length_[t] = std::uint32_t(token_start[t + 1] - token_start[t]);
     }
+    if (most_ == 1 || buckets_) return n;
+    // Names of n-grams must tell where their words end, and be in the order of these: see order_features.
+    for (Index t = 0; t < n; ++t) {
+        const std::uint8_t *from = texts.bytes + token_start[t], *end = texts.bytes + token_start[t + 1];
+        if (from == end || std::any_of(from, end, [](std::uint8_t byte) { return byte <= ' '; }))
+            throw BadText(first + t - texts.document_start[i], "an empty word or one with white space, which cannot be joined");
+    }
+    return n;
 }
 
 void FeatureReader::look_up(const std::uint8_t* bytes, const std::uint32_t* start, const std::uint32_t* length, Index n,
@@ -161,6 +170,7 @@ Index FeatureReader::join_words(const std::uint8_t* bytes, const std::uint32_t* 
             if (target == no_feature) continue;
             word = filter_->bytes(target), size = filter_->length(target);
         }
+        if (Index(joined_.size()) + size >= most_bytes) throw std::length_error("words too long to be hashed together");
         ++kept;
         word_start_.push_back(std::uint32_t(joined_.size()));
         word_length_.push_back(size);
@@ -207,13 +217,16 @@ std::uint32_t murmur_hash(const std::uint8_t* bytes, Index length) {
 void throw_refused(const FirstPosition& refused, const Texts& texts, const TextReading& reading) {
     const Index i = refused.get();
     if (i < 0) return;
-    Tokenizer tokenizer(reading.tokens);
+    const Lexicon none;
+    FeatureReader reader(reading, none);
     try {
-        tokenizer.begin(texts.documents[i]);
-        while (tokenizer.next()) {}
+        reader.read(texts, i, [](const Feature*, Index, int) {});
     } catch (const BadText& bad) {
         throw BadDocument(i, bad.position, bad.what_);
     }
+    throw BadDocument(i, 0, "a text that changed while it was read");
 }
+
+void throw_too_often() { throw std::length_error("a feature occurs 2^32 times or more: cut the document into parts"); }
 
 }  // namespace suffice

@@ -26,8 +26,12 @@ struct Texts {
     bool missing(Index i) const { return documents && documents[i].encoding == Encoding::missing; }
     // About how much there is to read.
     Index size(Index i) const {
-        if (!documents) return token_start[document_start[i + 1]] - token_start[document_start[i]];
-        return documents[i].size * (documents[i].encoding == Encoding::ucs2 ? 2 : documents[i].encoding == Encoding::ucs4 ? 4 : 1);
+        if (!documents) {
+            const Index lo = document_start[i], hi = document_start[i + 1];
+            return token_start[hi] - token_start[lo] + (hi - lo);
+        }
+        const Encoding kind = documents[i].encoding;
+        return documents[i].size * (kind == Encoding::ucs2 ? 2 : kind == Encoding::ucs4 ? 4 : 1);
     }
 };
 
@@ -39,6 +43,8 @@ struct Replacements {
     const Index* target = nullptr;
     Index n = 0;
 };
+
+constexpr int most_words = 255;  // in an n-gram: blocks are numbered by a byte
 
 // How documents are read.
 struct TextReading {
@@ -88,9 +94,8 @@ public:
                 words += segment(tokenizer_.bytes(), tokenizer_.start(), tokenizer_.length(), tokenizer_.size(), take);
             return words;
         }
-        for (Index lo = texts.document_start[i], end = texts.document_start[i + 1]; lo < end; lo += at_once) {
-            const Index n = std::min(at_once, end - lo);
-            cut(texts.token_start + lo, n);
+        for (Index lo = texts.document_start[i], end = texts.document_start[i + 1], n; lo < end; lo += n) {
+            n = cut(texts, i, lo, std::min(at_once, end - lo));
             words += segment(texts.bytes + texts.token_start[lo], start_.data(), length_.data(), n, take);
         }
         return words;
@@ -111,7 +116,8 @@ private:
         return n;
     }
     void remember(Index n);
-    void cut(const Index* token_start, Index n);
+    // Make up to n tokens of document i, from `first`, a segment; returns how many.
+    Index cut(const Texts& texts, Index i, Index first, Index n);
     // The words of a segment, without those left out; then their n-grams, from the ones a word shorter. The first place of
     // each level is for what came last in the segment before.
     Index words(const std::uint8_t* bytes, const std::uint32_t* start, const std::uint32_t* length, Index n);
@@ -156,12 +162,12 @@ struct Weighting {
     bool plain() const { return term == TermWeight::count && norm == LengthNorm::none; }
 };
 
-// The values of a document's distinct features, by their counts and blocks. `unknown` is how many more features each block has, of
-// which nothing is known: each is one for itself, and part of the length. It becomes what their values sum to, or 0 where
-// there is no length.
-inline void weigh(Weighting weighting, const std::uint32_t* count, const std::uint8_t* block, Index n, int blocks, double* unknown,
-                  double* value) {
-    double sum[256];
+// The values of a document's distinct features, by their counts and blocks. `unknown` is how many more features each block
+// has, of which nothing is known: each is one for itself, and part of the length. It becomes what their values sum to, or
+// 0 where there is no length.
+inline void weigh(Weighting weighting, const std::uint32_t* count, const std::uint8_t* block, Index n, int blocks,
+                  double* unknown, double* value) {
+    double sum[most_words];
     for (int b = 0; b < blocks; ++b) sum[b] = unknown[b];
     for (Index e = 0; e < n; ++e) {
         const double c = count[e];
@@ -181,6 +187,9 @@ inline void weigh(Weighting weighting, const std::uint32_t* count, const std::ui
     for (Index e = 0; e < n; ++e) value[e] *= sum[block[e]];
 }
 
+// Counts have 32 bits: one that is 0 was too large.
+[[noreturn]] void throw_too_often();
+
 // Distinct features of the document read last, with how often each occurs.
 struct Bag {
     std::vector<Feature> feature;
@@ -199,7 +208,10 @@ struct Bag {
             block.resize(feature.size(), std::uint8_t(own));
         });
         count.resize(feature.size());
-        for (std::size_t e = 0; e < feature.size(); ++e) count[e] = times_[feature[e]], times_[feature[e]] = 0;
+        for (std::size_t e = 0; e < feature.size(); ++e) {
+            count[e] = times_[feature[e]], times_[feature[e]] = 0;
+            if (!count[e]) throw_too_often();
+        }
     }
 
 private:

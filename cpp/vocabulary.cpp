@@ -1,5 +1,6 @@
 // Vocabularies in the order of their names.
 #include <bit>
+#include <stdexcept>
 
 #include "text.hpp"
 
@@ -33,8 +34,8 @@ std::uint64_t first_bytes(const std::uint8_t* bytes, std::uint32_t length) {
     return __builtin_bswap64(out);
 }
 
-int compare(const std::uint8_t* a, std::uint32_t m, const std::uint8_t* b, std::uint32_t n) {
-    const int c = std::memcmp(a, b, std::min(m, n));
+int compare(const std::uint8_t* a, Index m, const std::uint8_t* b, Index n) {
+    const int c = std::memcmp(a, b, std::size_t(std::min(m, n)));
     return c ? c : (m > n) - (m < n);
 }
 
@@ -85,6 +86,7 @@ Ordered order_features(const std::vector<const Lexicon*>& lexicons, const std::v
             }
         features += size;
     }
+    if (features > most_features) throw std::length_error("more than 2^31 - 1 different features");
     const Index words = rank_tokens(lexicons, word);
     Ranks rank = word;
     Index ranks = words;
@@ -160,8 +162,8 @@ Merged merge_names(View a, View b) {
     for (Index i = 0, j = 0; i < a.n || j < b.n;) {
         const int c = i == a.n   ? 1
                       : j == b.n ? -1
-                                 : compare(a.text + a.start[i], std::uint32_t(a.start[i + 1] - a.start[i]), b.text + b.start[j],
-                                           std::uint32_t(b.start[j + 1] - b.start[j]));
+                                 : compare(a.text + a.start[i], a.start[i + 1] - a.start[i], b.text + b.start[j],
+                                           b.start[j + 1] - b.start[j]);
         const Index place = Index(from.size());
         from.push_back(c <= 0 ? std::pair(false, i) : std::pair(true, j));
         if (c <= 0) out.place_a[i++] = place;

@@ -10,8 +10,8 @@ struct Finder {
     Lexicon lexicon;
     FeatureReader reader;
     Bag bag;
-    std::vector<double> value, total;     // of the bag; of the block, by feature
-    std::vector<std::uint32_t> times;     // of the block, by feature: enough where every word counts 1
+    std::vector<double> value, total;  // of the bag; of the block, by feature
+    std::vector<std::uint32_t> times;  // of the block, by feature: enough where every word counts 1
     std::vector<Feature> touched;
 
     explicit Finder(const TextReading& reading) : reader(reading, lexicon) {}
@@ -37,7 +37,10 @@ template <class T>
 void hand_over(std::vector<Feature>& touched, std::vector<T>& counted, Block& block) {
     block.feature = touched;
     block.total.resize(touched.size());
-    for (std::size_t e = 0; e < touched.size(); ++e) block.total[e] = counted[touched[e]], counted[touched[e]] = 0;
+    for (std::size_t e = 0; e < touched.size(); ++e) {
+        block.total[e] = counted[touched[e]], counted[touched[e]] = 0;
+        if (std::is_integral_v<T> && !block.total[e]) throw_too_often();
+    }
     touched.clear();
 }
 
@@ -56,14 +59,14 @@ void count_plainly(const Texts& texts, const std::int32_t* row, Finder& own, Blo
     hand_over(own.touched, own.times, block);
 }
 
-void count_weighted(const Texts& texts, const Rows& rows, int blocks, Weighting weighting, const std::int32_t* row, Finder& own, Block& block,
-                    FirstPosition& refused) {
+void count_weighted(const Texts& texts, const Rows& rows, int blocks, Weighting weighting, const std::int32_t* row, Finder& own,
+                    Block& block, FirstPosition& refused) {
     read_each(row, block.lo, block.hi, refused, [&](Index i) {
         if (texts.missing(i)) return;
         own.bag.read(own.reader, texts, i, own.lexicon);
         const Index n = Index(own.bag.feature.size());
         own.value.resize(n);
-        double unknown[256] = {};
+        double unknown[most_words] = {};
         weigh(weighting, own.bag.count.data(), own.bag.block.data(), n, blocks, unknown, own.value.data());
         make_room(own.total, own.lexicon);
         const double w = rows.weight ? rows.weight[i] : 1.0;
