@@ -131,7 +131,7 @@ void set_tokens(TextList& list, Bytes bytes, Places token_start, Places document
     list.cut = true;
 }
 
-std::unique_ptr<TextList> take(const TextList& list, Places rows) {
+TextList* take(const TextList& list, Places rows) {
     require(!list.cut, "texts in tokens are taken by their owner");
     auto out = std::make_unique<TextList>();
     out->owners.append(list.owners);
@@ -140,7 +140,7 @@ std::unique_ptr<TextList> take(const TextList& list, Places rows) {
         require(rows(r) >= 0 && rows(r) < Index(list.documents.size()), "rows beyond the texts");
         out->documents.push_back(list.documents[rows(r)]);
     }
-    return out;
+    return out.release();
 }
 
 // Reading and the lists it needs, which are copies: whoever holds the arrays may write to them.
@@ -300,9 +300,8 @@ void bind_texts(nb::module_& m) {
             for (Index i = 0; i < texts.n; ++i) out.data()[i] = texts.size(i);
         }, "out"_a.noconvert())
         .def("hashes", [](const TextList& list, Out<std::uint64_t> out) {
-            const Texts texts = list.view();
+            const Texts texts = list.read();
             require(Index(out.size()) == texts.n, "output size");
-            list.fixed = true;
             nb::gil_scoped_release release;
             text_hashes(texts, out.data());
         }, "out"_a.noconvert());

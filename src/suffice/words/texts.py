@@ -16,10 +16,11 @@ PADDING = 8  # bytes that kernels may read beyond the last
 
 
 class Texts:
-    """A column of documents. None is a missing one, which is not the same as an empty one.
+    """A column of documents. None and NaN are missing ones, which is not the same as empty ones.
 
-    Python's strings and Arrow's buffers are read where they are; nothing is copied. Documents may also come already
-    cut into features (`of_tokens`), or as sequences of word numbers.
+    Python's strings and Arrow's buffers are read where they are; nothing is copied. That they are texts, with no lone
+    surrogate and no byte that is not UTF-8, shows when their words are counted. Documents may also come already cut into
+    features (`of_tokens`), or as sequences of word numbers.
 
     >>> len(Texts.of(["a text", None, ""]))
     3
