@@ -107,8 +107,8 @@ Index FeatureReader::cut(const Texts& texts, Index i, Index first, Index n) {
     // Names of n-grams must tell where their words end, and be in the order of these: see order_features.
     for (Index t = 0; t < n; ++t) {
         const std::uint8_t *from = texts.bytes + token_start[t], *end = texts.bytes + token_start[t + 1];
-        if (from == end || std::any_of(from, end, [](std::uint8_t byte) { return byte <= ' '; }))
-            throw BadText(first + t - texts.document_start[i], "an empty word or one with white space, which cannot be joined");
+        if (std::any_of(from, end, [](std::uint8_t byte) { return byte <= ' '; }))
+            throw BadText(first + t - texts.document_start[i], "a word with white space, which cannot be joined to others,");
     }
     return n;
 }

@@ -538,7 +538,7 @@ def test_what_scikit_learn_refuses_is_refused_alike(options, texts, match):
         ({}, np.array([["fine"], [float("nan")]], dtype=object), "np.nan is an invalid document.*Document 1"),
         ({"n_features": (1 << 28) + 1}, ["one"], "n_features"),
         ({"stem": lambda word: 3}, ["one"], "stem of 'one' is no string but int"),
-        ({"stem": lambda word: "", "ngram_range": (1, 2)}, ["one"], "words that are joined"),
+        ({"stem": lambda word: "a b", "ngram_range": (1, 2)}, ["one"], "cannot be joined"),
         ({}, [b"\xff"], "UTF-8"),
         ({}, ["\ud800"], "surrogate"),
         ({"analyzer": lambda document: document}, [["a"], ["b", 3]], "found int in document 1"),

@@ -301,8 +301,8 @@ class BagOfWords(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
 
     def _learn(self, texts: Texts, reading: Reading) -> tuple[_Columns, _Counts]:
         """The vocabulary of these texts, and their counts over it."""
-        features, *rows = words.count_matrix(texts, reading, self._own_stem())
-        counts = _Counts(rows[0], rows[1], rows[2], len(features))
+        features, indptr, indices, data = words.count_matrix(texts, reading, self._own_stem())
+        counts = _Counts(indptr, indices, data, len(features))
         if not len(features):
             raise InvalidDataError("empty vocabulary; perhaps the documents only contain stop words")
         n = len(texts)

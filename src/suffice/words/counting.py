@@ -49,7 +49,12 @@ class Weighting:
 
     def of(self, start: Places, count: Array, block: NDArray[Any]) -> Array:
         """The values of documents whose counts are `count[start[i] : start[i + 1]]`, of features of some `block` each."""
-        of_count = {"count": np.asarray, "binary": np.ones_like, "sqrt": np.sqrt, "log": lambda c: 1.0 + np.log(c)}
+        of_count: dict[str, Callable[[Any], Any]] = {
+            "count": np.asarray,
+            "binary": np.ones_like,
+            "sqrt": np.sqrt,
+            "log": lambda c: 1.0 + np.log(c),
+        }
         value = np.asarray(of_count[self.term](count.astype(np.float64)))
         if self.norm is None or not len(value):
             return value
@@ -91,8 +96,8 @@ class Lexicon:
     def weigh(self, texts: Texts, weighting: Weighting) -> Weighed:
         """The same, weighted."""
         with _named_errors():
-            *rows, unknown = _core.weigh_words(texts.native, self._for(texts), *weighting.numbers)
-            return Weighed(*rows, unknown.reshape(len(texts), self.reading.blocks))
+            found = Weighed(*_core.weigh_words(texts.native, self._for(texts), *weighting.numbers))
+            return found._replace(unknown=found.unknown.reshape(len(texts), self.reading.blocks))
 
     def _for(self, texts: Texts) -> _core.Lexicon:
         if self.stem is None and self.reading.stem is None:
@@ -190,8 +195,10 @@ def native_for(reading: Reading, texts: Texts, stem: Stem | None = None) -> _cor
     for word, short in stems.items():
         if not isinstance(short, str):
             raise InvalidTextError(f"The stem of {word!r} is no string but {type(short).__name__}")
-        if reading.ngram_range[1] > 1 and (not short or min(short) <= " "):
-            raise InvalidTextError(f"The stem of {word!r} is {short!r}: words that are joined hold no spaces and are not empty")
+        if reading.ngram_range[1] > 1 and min(short, default="~") <= " ":
+            raise InvalidTextError(
+                f"The stem of {word!r} is {short!r}: words with white space cannot be joined to others"
+            )
     return native(reading, stems | dict.fromkeys(reading.stop_list))
 
 

@@ -52,7 +52,9 @@ class Texts:
         at = native.add_strings(documents)
         if at >= 0:
             kind = type(documents[at]).__name__
-            raise InvalidTextError(f"Document {at} is no text but {kind}: {_shown(documents[at])}. Texts are str, or None")
+            raise InvalidTextError(
+                f"Document {at} is no text but {kind}: {_shown(documents[at])}. Texts are str, or None"
+            )
         return cls(native)
 
     @classmethod
@@ -125,9 +127,7 @@ class Texts:
         text, start, document_start = self.tokens
         places = ranges(document_start[some], np.diff(document_start)[some])
         letters = ranges(start[places], np.diff(start)[places])
-        return Texts.of_tokens(
-            text[letters], _starts(np.diff(start)[places]), _starts(np.diff(document_start)[some])
-        )
+        return Texts.of_tokens(text[letters], _starts(np.diff(start)[places]), _starts(np.diff(document_start)[some]))
 
     @property
     def present(self) -> NDArray[np.bool_]:
