@@ -1,3 +1,4 @@
+// From documents to the numbers of their features: words, what stands for them, and n-grams of these.
 #include "features.hpp"
 
 #include <bit>
@@ -44,7 +45,8 @@ FeatureReader::FeatureReader(const TextReading& reading, const Lexicon& fixed)
     learn_replaced(*filter_, list);
 }
 
-FeatureReader::FeatureReader(const TextReading& reading, Lexicon& growing) : FeatureReader(reading, std::as_const(growing)) {
+FeatureReader::FeatureReader(const TextReading& reading, Lexicon& growing)
+    : FeatureReader(reading, std::as_const(growing)) {
     growing_ = &growing;
     if (!buckets_ && !growing.size()) learn_replaced(growing, reading.replaced);
 }
@@ -57,7 +59,8 @@ void learn_replaced(Lexicon& lexicon, const Replacements& replaced) {
     }
 }
 
-std::vector<Feature> learn_vocabulary(Lexicon& lexicon, const std::uint8_t* text, const Index* start, Index n, bool joined) {
+std::vector<Feature> learn_vocabulary(Lexicon& lexicon, const std::uint8_t* text, const Index* start, Index n,
+                                      bool joined) {
     lexicon.reserve(lexicon.size() + n);
     std::vector<Feature> feature_of;
     std::vector<std::uint32_t> at, length;
@@ -108,7 +111,8 @@ Index FeatureReader::cut(const Texts& texts, Index i, Index first, Index n) {
     for (Index t = 0; t < n; ++t) {
         const std::uint8_t *from = texts.bytes + token_start[t], *end = texts.bytes + token_start[t + 1];
         if (std::any_of(from, end, [](std::uint8_t byte) { return byte <= ' '; }))
-            throw BadText(first + t - texts.document_start[i], "a word with white space, which cannot be joined to others,");
+            throw BadText(first + t - texts.document_start[i],
+                          "a word with white space, which cannot be joined to others,");
     }
     return n;
 }
@@ -121,7 +125,8 @@ void FeatureReader::look_up(const std::uint8_t* bytes, const std::uint32_t* star
         fixed_->find(bytes, start, length, n, out);
 }
 
-Index FeatureReader::words(const std::uint8_t* bytes, const std::uint32_t* start, const std::uint32_t* length, Index n) {
+Index FeatureReader::words(const std::uint8_t* bytes, const std::uint32_t* start, const std::uint32_t* length,
+                           Index n) {
     std::vector<Feature>& found = levels_[0];
     if (Index(found.size()) < n + 1) found.resize(n + n / 2 + 1);
     found[0] = before_[0];
@@ -158,7 +163,8 @@ void FeatureReader::join(int level, Index n) {
     find_buckets(level, n, joined.data() + 1);
 }
 
-Index FeatureReader::join_words(const std::uint8_t* bytes, const std::uint32_t* start, const std::uint32_t* length, Index n) {
+Index FeatureReader::join_words(const std::uint8_t* bytes, const std::uint32_t* start, const std::uint32_t* length,
+                                Index n) {
     Feature* listed = levels_[0].data() + 1;
     if (!replaced_.empty()) filter_->find(bytes, start, length, n, listed);
     Index kept = 0;
@@ -206,7 +212,8 @@ std::uint32_t murmur_hash(const std::uint8_t* bytes, Index length) {
     std::uint32_t h = 0;
     auto mixed = [](std::uint32_t k) { return std::rotl(k * 0xcc9e2d51u, 15) * 0x1b873593u; };
     Index at = 0;
-    for (; at + 4 <= length; at += 4) h = std::rotl(h ^ mixed(std::uint32_t(load(bytes + at, 4))), 13) * 5 + 0xe6546b64u;
+    for (; at + 4 <= length; at += 4)
+        h = std::rotl(h ^ mixed(std::uint32_t(load(bytes + at, 4))), 13) * 5 + 0xe6546b64u;
     if (at < length) h ^= mixed(std::uint32_t(load(bytes + at, length - at)));
     h ^= std::uint32_t(length);
     h = (h ^ (h >> 16)) * 0x85ebca6bu;

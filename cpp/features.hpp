@@ -105,7 +105,8 @@ private:
     static constexpr Index at_once = 4096;  // tokens of a document that comes in tokens
 
     template <class Take>
-    Index segment(const std::uint8_t* bytes, const std::uint32_t* start, const std::uint32_t* length, Index n, Take take) {
+    Index segment(const std::uint8_t* bytes, const std::uint32_t* start, const std::uint32_t* length, Index n,
+                  Take take) {
         n = words(bytes, start, length, n);
         if (least_ <= 1) take(levels_[0].data() + 1, n, 0);
         for (int level = 2; level <= most_; ++level) {
@@ -118,15 +119,16 @@ private:
     void remember(Index n);
     // Make up to n tokens of document i, from `first`, a segment; returns how many.
     Index cut(const Texts& texts, Index i, Index first, Index n);
-    // The words of a segment, without those left out; then their n-grams, from the ones a word shorter. The first place of
-    // each level is for what came last in the segment before.
+    // The words of a segment, without those left out; then their n-grams, from the ones a word shorter. The first
+    // place of each level is for what came last in the segment before.
     Index words(const std::uint8_t* bytes, const std::uint32_t* start, const std::uint32_t* length, Index n);
     Index replace(Index n);
     void join(int level, Index n);
     // The same where features are hashed: words are joined by spaces, and n-grams are parts of that.
     Index join_words(const std::uint8_t* bytes, const std::uint32_t* start, const std::uint32_t* length, Index n);
     void find_buckets(int level, Index n, Feature* out);
-    void look_up(const std::uint8_t* bytes, const std::uint32_t* start, const std::uint32_t* length, Index n, Feature* out);
+    void look_up(const std::uint8_t* bytes, const std::uint32_t* start, const std::uint32_t* length, Index n,
+                 Feature* out);
 
     Tokenizer tokenizer_;
     const Lexicon* fixed_;
@@ -147,7 +149,8 @@ private:
 // What a lexicon must know before any document: the words replaced are its first.
 void learn_replaced(Lexicon& lexicon, const Replacements& replaced);
 // Learn the sorted features of a vocabulary, n-grams as pairs if `joined`; the feature of each number, or no_feature.
-std::vector<Feature> learn_vocabulary(Lexicon& lexicon, const std::uint8_t* text, const Index* start, Index n, bool joined);
+std::vector<Feature> learn_vocabulary(Lexicon& lexicon, const std::uint8_t* text, const Index* start, Index n,
+                                      bool joined);
 // A hash of bytes that is the same on all machines.
 std::uint64_t stable_hash(const std::uint8_t* bytes, Index length, std::uint64_t seed = 0);
 // MurmurHash3 of 32 bits, by which scikit-learn's HashingVectorizer finds columns.
@@ -162,9 +165,9 @@ struct Weighting {
     bool plain() const { return term == TermWeight::count && norm == LengthNorm::none; }
 };
 
-// The values of a document's distinct features, by their counts and blocks. `unknown` is how many more features each block
-// has, of which nothing is known: each is one for itself, and part of the length. It becomes what their values sum to, or
-// 0 where there is no length.
+// The values of a document's distinct features, by their counts and blocks. `unknown` is how many more features each
+// block has, of which nothing is known: each is one for itself, and part of the length. It becomes what their values
+// sum to, or 0 where there is no length.
 inline void weigh(Weighting weighting, const std::uint32_t* count, const std::uint8_t* block, Index n, int blocks,
                   double* unknown, double* value) {
     double sum[most_words];

@@ -3,6 +3,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -67,8 +68,9 @@ struct TextList {
     mutable bool fixed = false;  // kernels read on while Python goes on: nothing may be added after the first reading
 
     Texts view() const {
-        if (cut) return {nullptr, Index(document_start.size()) - 1, bytes.data(), token_start.data(), document_start.data()};
-        return {documents.data(), Index(documents.size())};
+        if (!cut) return {documents.data(), Index(documents.size())};
+        const Index n = Index(document_start.size()) - 1;
+        return {nullptr, n, bytes.data(), token_start.data(), document_start.data()};
     }
     Texts read() const {
         fixed = true;
@@ -95,7 +97,7 @@ Index add_strings(TextList& list, nb::tuple texts) {
     added.reserve(n);
     for (Index i = 0; i < n; ++i) {
         PyObject* text = PyTuple_GET_ITEM(texts.ptr(), i);
-        const bool missing = text == Py_None || (PyFloat_Check(text) && PyFloat_AS_DOUBLE(text) != PyFloat_AS_DOUBLE(text));
+        const bool missing = text == Py_None || (PyFloat_Check(text) && std::isnan(PyFloat_AS_DOUBLE(text)));
         if (!missing && !PyUnicode_Check(text) && !PyBytes_Check(text)) return i;
         added.push_back(missing ? Document{nullptr, 0, Encoding::missing} : document_of(text));
     }
@@ -118,7 +120,8 @@ void add_arrow(TextList& list, Bytes bytes, Vector<Offset> start, std::optional<
     for (Index i = 0; i < n; ++i)
         list.documents.push_back(present && !(*present)(i)
                                      ? Document{nullptr, 0, Encoding::missing}
-                                     : Document{bytes.data() + start(i), Index(start(i + 1) - start(i)), Encoding::utf8});
+                                     : Document{bytes.data() + start(i), Index(start(i + 1) - start(i)),
+                                                Encoding::utf8});
 }
 
 void set_tokens(TextList& list, Bytes bytes, Places token_start, Places document_start) {
@@ -158,7 +161,8 @@ void set_replaced(OwnedReading& own, const Bytes& text, const Places& start, con
     const Index n = name_segments(start, Index(text.size()) - 8);
     require(Index(target.size()) == n, "one target for each word");
     auto word = [&](Index i) {
-        return std::string_view(reinterpret_cast<const char*>(text.data()) + start(i), std::size_t(start(i + 1) - start(i)));
+        return std::string_view(reinterpret_cast<const char*>(text.data()) + start(i),
+                                std::size_t(start(i + 1) - start(i)));
     };
     for (Index i = 0; i < n; ++i) {
         require(target(i) < n, "targets beyond the list");
@@ -194,7 +198,8 @@ View view_of(const Bytes& text, const Places& start) {
 
 Entries entries_of(const Places& start, const Vector<std::int32_t>& code, Index classes) {
     const Index n = segments(start, Index(code.size()));
-    require(codes_within(code.data(), Index(code.size()), classes), "class codes must lie between 0 and the number of classes");
+    require(codes_within(code.data(), Index(code.size()), classes),
+            "class codes must lie between 0 and the number of classes");
     return {start.data(), code.data(), n};
 }
 
@@ -209,13 +214,13 @@ void bind_bags(nb::module_& m) {
     using Codes = Vector<std::int32_t>;
     m.def(
         "bag_scores",
-        [](Places start, Codes feature, Vector<double> value, Places at, Codes code, Vector<double> coef, Vector<double> base,
-           Out<double> out, Out<double> lengths) {
+        [](Places start, Codes feature, Vector<double> value, Places at, Codes code, Vector<double> coef,
+           Vector<double> base, Out<double> out, Out<double> lengths) {
             const Index classes = Index(base.size());
             const Entries entries = entries_of(at, code, classes);
             const Bags x = bags_of(start, feature, value, entries.features);
-            require(coef.size() == code.size() && Index(out.size()) == x.rows * classes && Index(lengths.size()) == x.rows,
-                    "sizes");
+            require(coef.size() == code.size(), "sizes");
+            require(Index(out.size()) == x.rows * classes && Index(lengths.size()) == x.rows, "sizes");
             nb::gil_scoped_release release;
             bag_scores(x, entries, coef.data(), base.data(), classes, out.data(), lengths.data());
         },
@@ -223,8 +228,8 @@ void bind_bags(nb::module_& m) {
         "coef"_a.noconvert(), "base"_a.noconvert(), "out"_a.noconvert(), "lengths"_a.noconvert());
     m.def(
         "bag_log_sums",
-        [](Places start, Codes feature, Vector<double> value, Codes codes, Index classes, Weights weight, Places at, Codes code,
-           Vector<double> table, double added, double of_nothing, Out<double> out) {
+        [](Places start, Codes feature, Vector<double> value, Codes codes, Index classes, Weights weight, Places at,
+           Codes code, Vector<double> table, double added, double of_nothing, Out<double> out) {
             const Entries entries = entries_of(at, code, classes);
             const Bags x = bags_of(start, feature, value, entries.features);
             const Rows rows = rows_of(codes, weight, classes, x.rows);
@@ -237,8 +242,8 @@ void bind_bags(nb::module_& m) {
         "of_nothing"_a, "out"_a.noconvert());
     m.def(
         "bag_complement",
-        [](Places start, Codes feature, Vector<double> value, Codes codes, Index classes, Weights weight, Places at, Codes code,
-           Vector<double> total, Vector<double> all, double added, Out<double> out) {
+        [](Places start, Codes feature, Vector<double> value, Codes codes, Index classes, Weights weight, Places at,
+           Codes code, Vector<double> total, Vector<double> all, double added, Out<double> out) {
             const Entries entries = entries_of(at, code, classes);
             const Bags x = bags_of(start, feature, value, entries.features);
             const Rows rows = rows_of(codes, weight, classes, x.rows);
@@ -249,12 +254,12 @@ void bind_bags(nb::module_& m) {
             bag_complement(x, rows, entries, total.data(), all.data(), added, out.data());
         },
         "start"_a.noconvert(), "feature"_a.noconvert(), "value"_a.noconvert(), "codes"_a.noconvert(), "classes"_a,
-        "weight"_a.noconvert().none(), "at"_a.noconvert(), "code"_a.noconvert(), "total"_a.noconvert(), "all"_a.noconvert(),
-        "added"_a, "out"_a.noconvert());
+        "weight"_a.noconvert().none(), "at"_a.noconvert(), "code"_a.noconvert(), "total"_a.noconvert(),
+        "every"_a.noconvert(), "added"_a, "out"_a.noconvert());
     m.def(
         "bag_urns",
-        [](Places start, Codes feature, Vector<double> value, std::optional<Codes> codes, Index classes, Weights weight, Places at,
-           Codes code, Vector<double> total, double added, Out<double> out) {
+        [](Places start, Codes feature, Vector<double> value, std::optional<Codes> codes, Index classes,
+           Weights weight, Places at, Codes code, Vector<double> total, double added, Out<double> out) {
             const Entries entries = entries_of(at, code, classes);
             const Bags x = bags_of(start, feature, value, entries.features);
             const Rows rows = codes ? rows_of(*codes, weight, classes, x.rows) : Rows{nullptr, nullptr, classes};
@@ -262,9 +267,9 @@ void bind_bags(nb::module_& m) {
             nb::gil_scoped_release release;
             bag_urns(x, rows, entries, total.data(), added, out.data());
         },
-        "start"_a.noconvert(), "feature"_a.noconvert(), "value"_a.noconvert(), "codes"_a.noconvert().none(), "classes"_a,
-        "weight"_a.noconvert().none(), "at"_a.noconvert(), "code"_a.noconvert(), "total"_a.noconvert(), "added"_a,
-        "out"_a.noconvert());
+        "start"_a.noconvert(), "feature"_a.noconvert(), "value"_a.noconvert(), "codes"_a.noconvert().none(),
+        "classes"_a, "weight"_a.noconvert().none(), "at"_a.noconvert(), "code"_a.noconvert(), "total"_a.noconvert(),
+        "added"_a, "out"_a.noconvert());
 }
 
 }  // namespace
@@ -285,9 +290,11 @@ void bind_texts(nb::module_& m) {
         .def(nb::init<>())
         .def("__len__", [](const TextList& list) { return list.view().n; })
         .def("add_strings", &add_strings, "texts"_a)
-        .def("add_arrow", &add_arrow<std::int32_t>, "bytes"_a.noconvert(), "start"_a.noconvert(), "present"_a.noconvert().none())
-        .def("add_arrow", &add_arrow<std::int64_t>, "bytes"_a.noconvert(), "start"_a.noconvert(), "present"_a.noconvert().none())
-        .def("set_tokens", &set_tokens, "bytes"_a.noconvert(), "start"_a.noconvert(), "document_start"_a.noconvert())
+        .def("add_arrow", &add_arrow<std::int32_t>, "text"_a.noconvert(), "start"_a.noconvert(),
+             "present"_a.noconvert().none())
+        .def("add_arrow", &add_arrow<std::int64_t>, "text"_a.noconvert(), "start"_a.noconvert(),
+             "present"_a.noconvert().none())
+        .def("set_tokens", &set_tokens, "text"_a.noconvert(), "start"_a.noconvert(), "document_start"_a.noconvert())
         .def("take", &take, "rows"_a.noconvert())
         .def("missing", [](const TextList& list, Out<bool> out) {
             const Texts texts = list.view();
@@ -308,8 +315,8 @@ void bind_texts(nb::module_& m) {
 
     nb::class_<OwnedReading>(m, "TextReading")
         .def("__init__",
-             [](OwnedReading* own, bool lowercase, int accents, int analyzer, int least, int most, Index buckets, Bytes text,
-                Places start, Places target) {
+             [](OwnedReading* own, bool lowercase, int accents, int analyzer, int least, int most, Index buckets,
+                Bytes text, Places start, Places target) {
                  require(accents >= 0 && accents <= 2 && analyzer >= 0 && analyzer <= 2, "options by number");
                  const TokenOptions tokens{lowercase, Accents(accents), Analyzer(analyzer), least, most};
                  require(1 <= least && least <= most, "sizes of n-grams");
@@ -335,8 +342,8 @@ void bind_texts(nb::module_& m) {
 
     m.def(
         "word_totals",
-        [](const TextList& list, Vector<std::int32_t> codes, Index classes, Weights weight, const OwnedReading& reading, int term,
-           int norm) {
+        [](const TextList& list, Vector<std::int32_t> codes, Index classes, Weights weight,
+           const OwnedReading& reading, int term, int norm) {
             const Texts texts = list.read();
             const Rows rows = rows_of(codes, weight, classes, texts.n);
             const Weighting w = weighting(term, norm);
@@ -346,7 +353,8 @@ void bind_texts(nb::module_& m) {
                 out = word_totals(texts, rows, reading.reading, w);
             }
             return nb::make_tuple(arrays(std::move(out.names)), array(std::move(out.start)), array(std::move(out.code)),
-                                  array(std::move(out.total)), array(std::move(out.documents)), array(std::move(out.words)));
+                                  array(std::move(out.total)), array(std::move(out.documents)),
+                                  array(std::move(out.words)));
         },
         "texts"_a, "codes"_a.noconvert(), "classes"_a, "weight"_a.noconvert().none(), "reading"_a, "term"_a, "norm"_a);
     m.def(
@@ -358,8 +366,8 @@ void bind_texts(nb::module_& m) {
                 nb::gil_scoped_release release;
                 out = word_matrix(texts, reading.reading);
             }
-            return nb::make_tuple(arrays(std::move(out.names)), array(std::move(out.start)), array(std::move(out.feature)),
-                                  array(std::move(out.value)));
+            return nb::make_tuple(arrays(std::move(out.names)), array(std::move(out.start)),
+                                  array(std::move(out.feature)), array(std::move(out.value)));
         },
         "texts"_a, "reading"_a);
     m.def(
@@ -371,7 +379,8 @@ void bind_texts(nb::module_& m) {
                 nb::gil_scoped_release release;
                 out = word_matrix<std::int64_t>(texts, lexicon.reading.reading, lexicon.fixed, {});
             }
-            return nb::make_tuple(array(std::move(out.start)), array(std::move(out.feature)), array(std::move(out.value)));
+            return nb::make_tuple(array(std::move(out.start)), array(std::move(out.feature)),
+                                  array(std::move(out.value)));
         },
         "texts"_a, "lexicon"_a);
     m.def(
@@ -384,8 +393,9 @@ void bind_texts(nb::module_& m) {
                 nb::gil_scoped_release release;
                 out = word_matrix<double>(texts, lexicon.reading.reading, lexicon.fixed, w);
             }
-            return nb::make_tuple(array(std::move(out.start)), array(std::move(out.feature)), array(std::move(out.value)),
-                                  array(std::move(out.words)), array(std::move(out.unknown)));
+            return nb::make_tuple(array(std::move(out.start)), array(std::move(out.feature)),
+                                  array(std::move(out.value)), array(std::move(out.words)),
+                                  array(std::move(out.unknown)));
         },
         "texts"_a, "lexicon"_a, "term"_a, "norm"_a);
     m.def(
@@ -397,7 +407,8 @@ void bind_texts(nb::module_& m) {
                 nb::gil_scoped_release release;
                 out = merge_names(a, b);
             }
-            return nb::make_tuple(arrays(std::move(out.names)), array(std::move(out.place_a)), array(std::move(out.place_b)));
+            return nb::make_tuple(arrays(std::move(out.names)), array(std::move(out.place_a)),
+                                  array(std::move(out.place_b)));
         },
         "text_a"_a.noconvert(), "start_a"_a.noconvert(), "text_b"_a.noconvert(), "start_b"_a.noconvert());
     bind_bags(m);

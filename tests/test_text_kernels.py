@@ -1,4 +1,4 @@
-"""The kernels that read texts, against plain Python: odd words, long documents, any number of threads, bad arguments."""
+"""The kernels that read texts against plain Python: odd words, long documents, many threads, bad arguments."""
 
 import gc
 import threading

@@ -48,7 +48,7 @@ class Weighting:
         return get_args(TermWeight).index(self.term), (None, *get_args(LengthNorm)).index(self.norm)
 
     def of(self, start: Places, count: Array, block: NDArray[Any]) -> Array:
-        """The values of documents whose counts are `count[start[i] : start[i + 1]]`, of features of some `block` each."""
+        """The values of documents with counts `count[start[i] : start[i + 1]]`, of features of some `block` each."""
         of_count: dict[str, Callable[[Any], Any]] = {
             "count": np.asarray,
             "binary": np.ones_like,
@@ -141,7 +141,7 @@ def matrix(texts: Texts, reading: Reading, vocabulary: Vocabulary, stem: Stem | 
 
 @dataclass(frozen=True)
 class WordTotals:
-    """Feature i's totals are those of classes `codes[start[i] : start[i + 1]]`; and the weight of texts, and of words."""
+    """Totals of feature i are those of classes `codes[start[i] : start[i + 1]]`; and the weight of texts, of words."""
 
     vocabulary: Vocabulary
     start: Places

@@ -19,8 +19,8 @@ class Texts:
     """A column of documents. None and NaN are missing ones, which is not the same as empty ones.
 
     Python's strings and Arrow's buffers are read where they are; nothing is copied. That they are texts, with no lone
-    surrogate and no byte that is not UTF-8, shows when their words are counted. Documents may also come already cut into
-    features (`of_tokens`), or as sequences of word numbers.
+    surrogate and no byte that is not UTF-8, shows when their words are counted. Documents may also come already cut
+    into features (`of_tokens`), or as sequences of word numbers.
 
     >>> len(Texts.of(["a text", None, ""]))
     3
@@ -31,8 +31,7 @@ class Texts:
 
     @classmethod
     def of(cls, documents: Any) -> Texts:
-        """From a list or array of `str`, `bytes` (UTF-8) and None, from whatever Arrow reads as a column of strings, or from
-        sequences of word numbers."""  # noqa: D209
+        """From a list or array of `str`, `bytes` (UTF-8) and None, an Arrow column, or sequences of word numbers."""
         if isinstance(documents, Texts):
             return documents
         if isinstance(documents, (str, bytes)):
@@ -97,7 +96,7 @@ class Texts:
             if row.ndim != 1 or (len(row) and row.dtype.kind not in "iu"):
                 kind = type(documents[i]).__name__
                 raise InvalidTextError(
-                    f"Document {i} is a {kind} that is no sequence of word numbers. A text is a str: join words by spaces"
+                    f"Document {i} is a {kind} that is no sequence of word numbers. A text is a str: join its words"
                 )
         numbers = np.concatenate([np.empty(0, np.int64), *rows]).astype(np.int64)
         names = pa.array(numbers).cast(pa.large_string())
