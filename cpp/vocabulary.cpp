@@ -132,6 +132,7 @@ Ordered order_features(const std::vector<const Lexicon*>& lexicons, const std::v
         out.names.start.push_back(out.names.start.back() + name_length(*lexicons[first[r].first], first[r].second));
     }
     const Index n = Index(out.names.start.size()) - 1;
+    out.names.text.reserve(out.names.start.back() + 1);  // a place to copy to, even if all names are empty
     out.names.text.resize(out.names.start.back());
     const Index size = 8192, blocks = (n + size - 1) / size;
     for_blocks(blocks, threads_for(16 * n, blocks), [&](Index b, int) {
@@ -175,6 +176,7 @@ Merged merge_names(View a, View b) {
         const View& v = second ? b : a;
         out.names.start.push_back(out.names.start.back() + v.start[i + 1] - v.start[i]);
     }
+    out.names.text.reserve(out.names.start.back() + 1);  // a place to copy to, even if all names are empty
     out.names.text.resize(out.names.start.back());
     for (std::size_t p = 0; p < from.size(); ++p) {
         const View& v = from[p].first ? b : a;

@@ -183,7 +183,7 @@ class TextClassifier(CalibratedClassifier):
         Parameters
         ----------
         X : list or array of str, Arrow or data frame column, or sequences of word numbers
-            Documents; None is a missing one, which says nothing.
+            Documents; None or NaN is a missing one, which says nothing.
         y : array-like of shape (n_samples,)
             Labels: numbers or strings.
         sample_weight : array-like of shape (n_samples,), default=None
