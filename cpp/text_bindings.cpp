@@ -30,12 +30,12 @@ void require(bool ok, const char* what) {
 }
 
 // A vector as an array that owns it.
-template <class T>
-nb::object array(std::vector<T>&& values) {
-    auto kept = std::make_unique<std::vector<T>>(std::move(values));
-    nb::capsule owner(kept.get(), [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-    std::vector<T>* held = kept.release();
-    return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(held->data(), {held->size()}, owner));
+template <class Values>
+nb::object array(Values&& values) {
+    auto kept = std::make_unique<Values>(std::move(values));
+    nb::capsule owner(kept.get(), [](void* p) noexcept { delete static_cast<Values*>(p); });
+    Values* held = kept.release();
+    return nb::cast(nb::ndarray<nb::numpy, typename Values::value_type, nb::ndim<1>>(held->data(), {held->size()}, owner));
 }
 
 nb::tuple arrays(Names&& names) { return nb::make_tuple(array(std::move(names.text)), array(std::move(names.start))); }

@@ -79,7 +79,7 @@ class _Found:
 
     @property
     def mixed(self) -> float:
-        return float(1.0 / (1.0 + np.exp(-self.phi[-1])))
+        return float(np.exp(-np.logaddexp(0.0, -self.phi[-1])))
 
 
 class _Search:
@@ -135,7 +135,7 @@ class _Search:
         """Walk from the start, one kind at a time, as long as it helps."""
         place = {kind: START[kind] for kind in self.kinds}
         if not len(self.codes):
-            return _Found(place, np.concatenate([self.centre, [0.0, 0.0]]), 0.0)
+            return _Found(place, np.concatenate([self.centre, [0.0, -np.inf]]), 0.0)
         found = self._at(place, None)
         moved = self.alpha is None
         while moved:

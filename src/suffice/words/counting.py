@@ -94,7 +94,7 @@ class Lexicon:
             return _core.count_words(texts.native, self._for(texts))
 
     def weigh(self, texts: Texts, weighting: Weighting) -> Weighed:
-        """The same, weighted."""
+        """The same, weighted; features as they come."""
         with _named_errors():
             found = Weighed(*_core.weigh_words(texts.native, self._for(texts), *weighting.numbers))
             return found._replace(unknown=found.unknown.reshape(len(texts), self.reading.blocks))
