@@ -53,9 +53,12 @@ struct TextList {
     Bytes bytes;
     Places token_start;
     std::vector<Index> document_start;
+    std::optional<Vector<bool>> present;
 
     Texts view() const {
-        if (cut) return {nullptr, Index(document_start.size()) - 1, bytes.data(), token_start.data(), document_start.data()};
+        if (cut)
+            return {nullptr,           Index(document_start.size()) - 1, bytes.data(),
+                    token_start.data(), document_start.data(),           present ? present->data() : nullptr};
         return {documents.data(), Index(documents.size())};
     }
 };
@@ -102,10 +105,12 @@ void add_arrow(TextList& list, Bytes bytes, Vector<Offset> start, std::optional<
     list.owners.append(nb::cast(bytes));
 }
 
-void set_tokens(TextList& list, Bytes bytes, Places token_start, Places document_start) {
+void set_tokens(TextList& list, Bytes bytes, Places token_start, Places document_start, std::optional<Vector<bool>> present) {
     const Index tokens = segments(token_start, Index(bytes.size()) - 8);  // 8 bytes are read at a time
     segments(document_start, tokens);
+    require(!present || present->size() + 1 == document_start.size(), "present of each document");
     list.cut = true;
+    list.present = present;
     list.bytes = bytes, list.token_start = token_start;
     list.document_start.assign(document_start.data(), document_start.data() + document_start.size());
 }
@@ -247,7 +252,8 @@ void bind_texts(nb::module_& m) {
         .def("add_strings", &add_strings, "texts"_a)
         .def("add_arrow", &add_arrow<std::int32_t>, "bytes"_a.noconvert(), "start"_a.noconvert(), "present"_a.noconvert().none())
         .def("add_arrow", &add_arrow<std::int64_t>, "bytes"_a.noconvert(), "start"_a.noconvert(), "present"_a.noconvert().none())
-        .def("set_tokens", &set_tokens, "bytes"_a.noconvert(), "start"_a.noconvert(), "document_start"_a.noconvert())
+        .def("set_tokens", &set_tokens, "bytes"_a.noconvert(), "start"_a.noconvert(), "document_start"_a.noconvert(),
+             "present"_a.noconvert() = nb::none())
         .def("take", &take, "rows"_a.noconvert())
         .def("missing", [](const TextList& list, Out<bool> out) {
             const Texts texts = list.view();

@@ -126,20 +126,20 @@ class MultinomialModel(LinearEventModel):
     def __init__(self, counts: WordCounts, added: float):
         super().__init__(counts)
         self.added = added
-        self.total = counts.by_class(np.maximum(counts.total + min(added, 0.0), 0.0)) + max(added, 0.0) * self.size
+        self.total = counts.by_class(counts.total) + added * self.size
         if added > 0:
             self.coef = np.log1p(counts.total / added)
             self.base = (np.log(added) - log(self.total, of_zero=0.0))[None]
         else:  # a word that a class does not have excludes it
-            self.coef = log(np.maximum(counts.total + added, 0.0), of_zero=0.0)
+            self.coef = log(counts.total, of_zero=0.0)
             self.base = -log(self.total, of_zero=0.0)[None]
 
     def _vetoed(self, bags: Bags, scores: Array) -> Array:
         if self.added > 0:
             return scores
-        there = (self.counts.total + self.added > 0).astype(np.float64)
+        there = (self.counts.total > 0).astype(np.float64)
         known = bags.ones.scores(self.counts, there)
-        scores[known < np.diff(bags.start)[:, None]] = -np.inf
+        scores[(known < np.diff(bags.start)[:, None]) | (bags.unknown.sum(axis=1) > 0)[:, None]] = -np.inf
         return scores
 
     def leave_one_out(self, bags: Bags, codes: Codes, weight: Array | None) -> Array:
@@ -157,7 +157,7 @@ class MultinomialModel(LinearEventModel):
 
     def probability(self, lo: int, hi: int) -> Array:
         """θ."""
-        counts = np.maximum(self.counts.dense(lo, hi) + self.added, 0.0)
+        counts = self.counts.dense(lo, hi) + self.added
         return np.divide(counts, self.total[:, None], out=np.zeros_like(counts), where=self.total[:, None] > 0)
 
 
@@ -268,7 +268,8 @@ class UrnModel(EventModel):
     def __init__(self, counts: WordCounts, added: float):
         super().__init__(counts)
         self.multinomial = MultinomialModel(counts, added)
-        self.added, self.total = added, self.multinomial.total
+        total = self.multinomial.total
+        self.added, self.total = added, np.where(total > 0, total, 1.0)  # without a vocabulary any size will do
 
     def scores(self, bags: Bags) -> Array:
         """By the entries of each document's features alone."""

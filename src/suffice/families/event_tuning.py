@@ -135,7 +135,7 @@ class _Search:
         """Walk from the start, one kind at a time, as long as it helps."""
         place = {kind: START[kind] for kind in self.kinds}
         if not len(self.codes):
-            return _Found(place, np.concatenate([self.centre, [0.0, 0.0]]), 0.0)
+            return _Found(place, np.concatenate([self.centre, [0.0, -np.inf]]), 0.0)  # nothing to doubt it by
         found = self._at(place, None)
         moved = self.alpha is None
         while moved:

@@ -94,6 +94,12 @@ class Text(Family[WordCounts]):
     def _check_event(self) -> None:
         if isinstance(self.prior, Dirichlet) and np.ndim(self.prior.alpha):
             raise InvalidOptionError("Text: the vocabulary grows, so the prior has one α for all words")
+        if isinstance(self.prior, Dirichlet):
+            alpha = float(self.prior.alpha)
+            if self.learn == "map" and alpha < 1:
+                raise InvalidOptionError(f"Text: learn='map' needs α of at least 1, found {alpha:g}: below there is no mode")
+            if self.learn == "predictive" and not alpha > 0:
+                raise InvalidOptionError("Text: learn='predictive' needs a prior with α > 0")
         if self.event in ("complement", "auto"):
             if self.learn in ("map", "predictive"):
                 raise InvalidOptionError(f"Text: learn={self.learn!r} has no meaning for event={self.event!r}")
@@ -257,6 +263,8 @@ class TextDistribution(Distribution):
         """Draw texts: as many words as texts of the class have, one at a time and in no order."""
         if self.how.analyzer != "word" or self.how.n_features is not None:
             raise NoDistributionError("Only words can be put together to a text, not characters or hashed features")
+        if self.how.ngram_range[0] > 1:
+            raise NoDistributionError("Only single words can be put together to a text: ngrams must begin with 1")
         counts, event = self.event.counts, self.event.density
         lengths = np.divide(counts.words, counts.documents, out=np.zeros(event.classes), where=counts.documents > 0)
         single = np.array([" " not in name for name in self.vocabulary.names], dtype=bool)

@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from suffice.calibrated import CalibratedClassifier
 from suffice.calibration import Calibration
 from suffice.errors import InvalidDataError, InvalidTextError, NoDistributionError
-from suffice.estimator import _Learned
+from suffice.estimator import _Learned, _Unchanged
 from suffice.families import Table, Text
 from suffice.families.bags import Bags
 from suffice.families.event_models import MixedModel
@@ -155,7 +155,7 @@ class TextClassifier(CalibratedClassifier):
         if self.smoothing == "auto":
             prior, learn = "auto", self.learn
         elif self.smoothing == 0:
-            prior, learn = None, "mle"
+            prior, learn = None, "mle" if self.learn == "mean" else self.learn
         else:
             prior, learn = Dirichlet(float(self.smoothing)), self.learn
         needed = self.calibrate is not False or self.event == "auto" or self.smoothing == "auto"
@@ -194,8 +194,10 @@ class TextClassifier(CalibratedClassifier):
         self : object
             The fitted classifier.
         """
-        super().fit(X, y, sample_weight)
-        self._pending = _Pending()
+        with _Unchanged(self):
+            self.__dict__.pop("_pending", None)  # documents that wait belong to what is forgotten
+            super().fit(X, y, sample_weight)
+            self._pending = _Pending()
         return self
 
     def partial_fit(
@@ -221,29 +223,52 @@ class TextClassifier(CalibratedClassifier):
         self : object
             The fitted classifier.
         """
-        pending = self.__dict__.get("_pending")
-        if pending is not None and classes is None and sample_weight is None and pending.takes(X, y, self._learned):
-            if pending.size > max(PENDING, _size(self._learned)):
+        pending, learned = self.__dict__.get("_pending"), self.__dict__.get("_learned")
+        plain = pending is not None and learned is not None and classes is None and sample_weight is None
+        if plain and pending.takes(X, y, learned):
+            if pending.size > max(PENDING, _size(learned)):
                 self._get_learned()
             return self
-        if "_learned" in self.__dict__:
+        if learned is not None:
             self._get_learned()
         super().partial_fit(X, y, classes, sample_weight)
         self._pending = _Pending()
         return self
 
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters. Documents that wait are counted first, by the parameters they were given to.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters by their names.
+
+        Returns
+        -------
+        self : object
+            The classifier.
+        """
+        if "_learned" in self.__dict__:
+            self._get_learned()
+            self.__dict__.pop("_pending", None)  # the next documents meet the new parameters at once
+        super().set_params(**params)
+        return self
+
     def _get_learned(self) -> _Learned:
-        pending = self.__dict__.get("_pending")
-        if pending is not None and pending.texts:
-            waiting = self._pending
-            self._pending = _Pending()
-            super().partial_fit(waiting.texts, np.array(waiting.labels))
+        learned, pending = super()._get_learned(), self.__dict__.get("_pending")
+        if pending is None or not pending.texts:
+            return learned
+        seen = learned.family.summarize(pending.texts, np.array(pending.labels), None, learned.seen)
+        self._learn(seen, learned.family, learned.declared, learned.dtype)
+        self._pending = _Pending()
         return super()._get_learned()
 
     def __getstate__(self) -> dict[str, Any]:
         if "_learned" in self.__dict__:
             self._get_learned()
-        return super().__getstate__()
+        state: dict[str, Any] = dict(super().__getstate__())
+        state.pop("_pending", None)  # a copy waits for documents of its own
+        return state
 
     # ---- reading input
 
@@ -406,11 +431,15 @@ class _Pending:
 
     def takes(self, texts: Any, labels: Any, learned: _Learned) -> bool:
         """Take a few plain strings with labels like those known; what else there may be is for others to check."""
-        if not isinstance(texts, list) or len(texts) != len(labels) or not texts or len(texts) > 64:
+        if not isinstance(texts, list) or not isinstance(labels, (list, tuple)):
+            return False
+        if len(texts) != len(labels) or not 0 < len(texts) <= 64:
             return False
         kind = str if learned.seen.labels.dtype.kind == "U" else int if learned.seen.labels.dtype.kind == "i" else None
         for text, label in zip(texts, labels, strict=True):
             if type(text) is not str or type(label) is not kind or not (text.isascii() or _is_whole(text)):
+                return False
+            if kind is int and not -(1 << 63) <= label < 1 << 63:
                 return False
         self.texts += texts
         self.labels += labels

@@ -77,11 +77,20 @@ class Texts:
         return cls(native)
 
     @classmethod
-    def of_tokens(cls, text: NDArray[np.uint8], start: NDArray[np.int64], document_start: NDArray[np.int64]) -> Texts:
-        """Feature t is `text[start[t] : start[t + 1]]`, document d has `document_start[d]` to that of d + 1."""
+    def of_tokens(
+        cls,
+        text: NDArray[np.uint8],
+        start: NDArray[np.int64],
+        document_start: NDArray[np.int64],
+        present: NDArray[np.bool_] | None = None,
+    ) -> Texts:
+        """Feature t is `text[start[t] : start[t + 1]]`, document d has `document_start[d]` to that of d + 1.
+
+        `present` tells which documents are not missing: by default all.
+        """
         native = _core.Texts()
         start, document_start = (np.ascontiguousarray(each, dtype=np.int64) for each in (start, document_start))
-        native.set_tokens(padded(text), start, document_start)
+        native.set_tokens(padded(text), start, document_start, present)
         return cls(native, (text, start, document_start))
 
     @classmethod
@@ -102,7 +111,8 @@ class Texts:
         text = np.frombuffer(data, dtype=np.uint8) if data is not None else np.empty(0, np.uint8)
         start = np.frombuffer(offsets, dtype=np.int64)[: len(names) + 1]
         lengths = [len(row) for row in rows]
-        return cls.of_tokens(text, start, np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))
+        present = np.array([each is not None for each in documents], dtype=bool)
+        return cls.of_tokens(text, start, _starts(np.array(lengths, dtype=np.int64)), present)
 
     def __len__(self) -> int:
         return len(self.native)
@@ -125,7 +135,7 @@ class Texts:
         places = ranges(document_start[some], np.diff(document_start)[some])
         letters = ranges(start[places], np.diff(start)[places])
         return Texts.of_tokens(
-            text[letters], _starts(np.diff(start)[places]), _starts(np.diff(document_start)[some])
+            text[letters], _starts(np.diff(start)[places]), _starts(np.diff(document_start)[some]), self.present[some]
         )
 
     @property
