@@ -55,7 +55,7 @@ def combinations():
 # ---- scores
 
 
-@pytest.mark.parametrize(("event", "term", "norm", "ngrams"), combinations())
+@pytest.mark.parametrize(("event", "term", "norm", "ngrams"), list(combinations()))
 def test_scores_are_those_of_the_dense_formula(event, term, norm, ngrams):
     family = family_of(event, 0.7, term_weight=term, length_norm=norm, ngrams=ngrams)
     for weight in (None, WEIGHT):
@@ -122,7 +122,7 @@ def test_models_are_those_of_scikit_learn(event, peer, alpha, ngrams):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize(("event", "term", "norm", "ngrams"), combinations())
+@pytest.mark.parametrize(("event", "term", "norm", "ngrams"), list(combinations()))
 def test_leaving_one_out_is_subtracting_it_and_estimating_again(event, term, norm, ngrams, weighted):
     weight = WEIGHT if weighted else None
     family = family_of(event, 0.4, term_weight=term, length_norm=norm, ngrams=ngrams)
@@ -263,7 +263,7 @@ def test_no_vocabulary_means_no_evidence(event):
     _, distribution = fitted(family, ["a", "b", None], ["x", "y", "x"])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert_array_equal(distribution.relative_log_density(Texts.of(["a", "hello", None])), 0.0)
+        assert_array_equal(centred(distribution.relative_log_density(Texts.of(["a", "hello", None]))), 0.0)
 
 
 # ---- what is chosen

@@ -229,7 +229,8 @@ class WordCounts(Statistic):
         kept = self.kept
         if not isinstance(kept, BagSample) or (len(kept.feature) and int(kept.feature.max()) >= len(self.vocabulary)):
             raise MismatchError("kept should be a sample of documents over the vocabulary")
-        if len(kept.feature) and int(kept.feature.min()) < 0 or len(kept) and not 0 <= kept.codes.max() < self.n_classes:
+        known = not len(kept) or 0 <= kept.codes.min() <= kept.codes.max() < self.n_classes
+        if not known or (len(kept.feature) and int(kept.feature.min()) < 0):
             raise MismatchError("kept should be a sample of documents of these classes")
 
     def __eq__(self, other: object) -> bool:
