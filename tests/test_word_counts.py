@@ -19,6 +19,7 @@ from suffice.statistics import BagSample, ByClass, WordCounts
 from suffice.words import Reading, Texts, Vocabulary, Weighting
 
 WORDS = ["red", "green", "blue", "süß", "漢字", "no", "x" * 40, "a"]
+ODD = [None, "", " ", "İstanbul ΟΔΟΣ", "\0nul", "no_o-no", "🙂🙂 ok", "a b c", "x" * 300]
 CLASSES = 3
 
 few = settings(max_examples=40)
@@ -27,14 +28,11 @@ few = settings(max_examples=40)
 @st.composite
 def documents(draw, most=10):
     """Documents, their classes, and weights that add exactly."""
-    one = st.one_of(
-        st.none(), st.just(""), st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join), st.text(max_size=8)
-    )
-    texts = draw(st.lists(one.filter(lambda t: t is None or not any("\ud800" <= c <= "\udfff" for c in t)), max_size=most))
-    codes = np.array([draw(st.integers(0, CLASSES - 1)) for _ in texts], dtype=np.int32)
-    weight = draw(st.one_of(st.none(), st.just("some")))
-    if weight is not None:
-        weight = np.array([draw(st.sampled_from([0.0, 0.5, 1.0, 2.0, 3.25])) for _ in texts])
+    one = st.one_of(st.sampled_from(ODD), st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join))
+    rows = draw(st.lists(st.tuples(one, st.integers(0, CLASSES - 1), st.sampled_from([0.0, 0.5, 1, 2, 3.25])), max_size=most))
+    codes = np.array([code for _, code, _ in rows], dtype=np.int32)
+    weight = np.array([w for *_, w in rows], dtype=float) if draw(st.booleans()) else None
+    texts = [text for text, *_ in rows]
     return texts, codes, weight
 
 
