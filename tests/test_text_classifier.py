@@ -159,6 +159,7 @@ def test_texts_may_be_held_by_anything():
         pl.Series(TEXTS),
         pa.table({"text": TEXTS}),
         pd.DataFrame({"text": TEXTS}),
+        pd.DataFrame({"text": TEXTS}, index=np.arange(len(TEXTS))[::-1]),
         pl.DataFrame({"text": TEXTS}),
         [None if text is None else text.encode() for text in TEXTS],
     ):
@@ -203,6 +204,8 @@ def test_sequences_of_word_numbers_are_texts(options):
         ([[1.5], [2]], [0, 1], InvalidTextError),
         (np.array([["a", "b"], ["c", "d"]]), [0, 1], InvalidTextError),
         (pa.array([1, 2]), [0, 1], InvalidTextError),
+        (pd.DataFrame({"x": ["good", "bad"], "y": ["good", "bad"]}), [0, 1], InvalidTextError),
+        (pa.table({"x": ["good", "bad"], "y": ["good", "bad"]}), [0, 1], InvalidTextError),
     ],
 )
 def test_a_failed_fit_leaves_what_was_learned(texts, labels, error):
@@ -306,7 +309,8 @@ def test_small_things(options):
     equal = fitted(options, ["good film"] * 6, ["x", "y"] * 3)
     assert_allclose(equal.predict_proba(["good", "film", "good film", ""]), 0.5)
     lonely = fitted(options, [*TEXTS, "quite alone here"], [*LABELS, "z"])
-    assert lonely.predict(["quite alone here"]) == ["z"]
+    if "n_features" not in options:  # which may hash to columns that others have
+        assert lonely.predict(["quite alone here"]) == ["z"]
     assert np.isfinite(lonely.predict_log_proba(TEXTS)).all()
     unkept = fitted(options | {"keep": 0})
     assert len(unkept.statistics_.statistic.kept) == 0

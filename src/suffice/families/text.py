@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.errors import InvalidOptionError, NoDistributionError, NoLinearFormError
+from suffice.errors import InvalidOptionError, InvalidTextError, NoDistributionError, NoLinearFormError
 from suffice.families.bags import Bags, in_parts
 from suffice.families.event_models import (
     BernoulliModel,
@@ -21,6 +21,8 @@ from suffice.families.event_models import (
 )
 from suffice.families.event_tuning import tuned
 from suffice.families.family import DEFAULT, Distribution, Family, Outcomes, Table
+from suffice.frames import as_frame
+from suffice.frames.reading import is_arrow, is_pandas, is_polars
 from suffice.priors import Dirichlet
 from suffice.statistics import WordCounts
 from suffice.tables import Array, Codes, Values
@@ -190,6 +192,11 @@ def read_texts(x: Any) -> Texts | Bags:
     if isinstance(x, (list, tuple)) and len(x) and all(isinstance(row, (list, tuple)) and len(row) == 1 for row in x):
         if all(row[0] is None or isinstance(row[0], (str, bytes)) for row in x):
             return Texts.of([row[0] for row in x])
+    if is_pandas(x) or is_polars(x) or is_arrow(x, "Table") or is_arrow(x, "RecordBatch"):
+        columns = as_frame(x).columns
+        if len(columns) != 1:
+            raise InvalidTextError(f"Expected one column of texts, found a table of {len(columns)}: {', '.join(columns)}")
+        (x,) = columns.values()
     return Texts.of(x)
 
 
