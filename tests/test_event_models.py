@@ -9,14 +9,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.naive_bayes import BernoulliNB, ComplementNB, MultinomialNB
-from text_oracle import Corpus, centred, left_out, posterior, random_texts, scores
 
 import suffice as sf
 from suffice.errors import ImpossibleRowWarning, InvalidOptionError, NoDistributionError
+from suffice.families import bags
 from suffice.families.bags import Bags
 from suffice.families.event_models import MixedModel
 from suffice.families.event_tuning import _Weights
 from suffice.words import Texts
+from text_oracle import Corpus, centred, left_out, posterior, random_texts, scores
 
 CLASSES = 3
 TEXTS, CODES = random_texts(24)
@@ -240,13 +241,31 @@ def test_what_words_add_is_the_difference_of_scores(event, norm):
     options = {"ngrams": ngrams} | ({} if event == "bernoulli" else {"length_norm": norm})
     family = sf.Text(event="auto", **options) if event == "auto" else family_of(event, 0.5, **options)
     _, distribution = fitted(family)
-    for bags in distribution.bags(Texts.of(NEW)):
+    for known in distribution.bags(Texts.of(NEW)):
         for first, second in [(0, 1), (2, 0), (1, 1)]:
             a, b = np.full(len(NEW), first), np.full(len(NEW), second)
-            told = bags.sums(distribution.event.contrast(bags, a, b))
-            told = told + sum(distribution.event.contrast_besides(bags, a, b).values())
+            told = known.sums(distribution.event.contrast(known, a, b))
+            told = told + sum(distribution.event.contrast_besides(known, a, b).values())
             score = distribution.relative_log_density(Texts.of(NEW))
             assert_allclose(told, score[:, first] - score[:, second], rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("event", ["multinomial", "bernoulli"])
+def test_a_word_that_excludes_a_class_says_so(event):
+    texts = ["red green", "red", "blue green", "blue"]
+    clf = sf.TextClassifier(event=event, ngrams=(1, 1), smoothing=0, calibrate=False).fit(texts, ["r", "r", "b", "b"])
+    said = clf.evidence("red green", "r", "b")
+    values = dict(zip(said.rows, said.values[:, 0], strict=True))
+    assert values["red"] == values["(sum)"] == np.inf
+    assert values["green"] == values["(calibration)"] == 0
+    if event == "bernoulli":
+        with pytest.warns(ImpossibleRowWarning):
+            said = clf.evidence("green", "r", "b")
+        assert not np.isnan(said.values).any()
+    other = clf.evidence("red", "b", "r")
+    values = dict(zip(other.rows, other.values[:, 0], strict=True))
+    assert values["red"] == values["(sum)"] == -np.inf
+    assert values["(calibration)"] == 0
 
 
 def test_complement_scores_are_no_density():
@@ -320,7 +339,7 @@ def test_the_gradient_and_the_hessian_are_those_of_the_objective():
 
 
 def recipe(texts, codes, classes, ngrams, alpha=None):
-    """Event 'auto' from its description: exact scores of documents left out, and SciPy's minimum on every grid point."""
+    """Event 'auto' from its description: exact scores of documents left out, SciPy's minimum on every grid point."""
     corpus = Corpus(texts, ngrams, "sqrt", "l2")
     blocks = ngrams[1] - ngrams[0] + 1
     kinds, start = ("multinomial", "complement"), {"multinomial": -1.0, "complement": -0.5}
@@ -466,3 +485,32 @@ def test_with_no_documents_kept_nothing_is_doubted():
     assert clf.event_.mixed == 0.0
     assert clf.event_.exponent == 0.0
     assert_allclose([part.weight for part in clf.event_.parts], [0.5, 1.0, 0.5 / np.e, 1 / np.e])
+
+
+@pytest.mark.parametrize("norm", [None, "l2"])
+@pytest.mark.parametrize("event", list(EVENTS))
+def test_a_document_without_weight_is_scored_as_any_other(event, norm):
+    family = family_of(event, 0.4, **({} if event == "bernoulli" else {"length_norm": norm}))
+    texts, codes = [*TEXTS, "wah only here", "strange"], np.append(CODES, [1, 2]).astype(np.int32)
+    weight = np.append(WEIGHT, [0.0, 0.0])
+    counts, distribution = fitted(family, texts, np.array(["a", "b", "c"])[codes], weight)
+    assert "strange" not in distribution.vocabulary.names
+    found = family.leave_one_out(counts, distribution, family.read(texts), codes, weight)
+    plain = distribution.relative_log_density(family.read(texts))
+    assert_allclose(centred(found[-2:]), centred(plain[-2:]), atol=1e-10)
+
+
+@pytest.mark.parametrize("event", [*EVENTS, "auto"])
+def test_how_many_documents_are_read_at_a_time_does_not_matter(event, monkeypatch):
+    family = sf.Text(event="auto") if event == "auto" else family_of(event, 0.4)
+    counts, distribution = fitted(family, weight=WEIGHT)
+    numbers = Texts.of([[1, 2], None, [], [2, 2, 3]] * 5)
+    asked = [
+        lambda: distribution.log_density(Texts.of(TEXTS)),
+        lambda: distribution.log_density(numbers),
+        lambda: family.leave_one_out(counts, distribution, family.read(TEXTS), CODES, WEIGHT),
+    ]
+    whole = [ask() for ask in asked]
+    monkeypatch.setattr(bags, "AT_ONCE", 7)
+    for expected, ask in zip(whole, asked, strict=True):
+        assert_array_equal(ask(), expected)

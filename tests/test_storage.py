@@ -36,8 +36,8 @@ from suffice import (
     priors,
     statistics,
     storage,
-    text,
 )
+from suffice import text as texts
 from suffice.classifier import BayesClassifier
 from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from suffice.families.automatic import Automatic, AutomaticBernoulli, AutomaticCategorical
@@ -236,7 +236,7 @@ def test_no_statistic_prior_or_family_was_forgotten():
 
 def test_no_estimator_was_forgotten():
     homes = {name: m.__name__ for m in (naive_bayes, discriminant_analysis, classifier) for name in m.__all__}
-    assert set(text.__all__) == {BagOfWords.__name__, TextClassifier.__name__}, "only the second is a classifier"
+    assert set(texts.__all__) == {BagOfWords.__name__, TextClassifier.__name__}, "only the second is a classifier"
     homes["TextClassifier"] = TextClassifier.__module__
     assert homes == estimator.ESTIMATORS
     assert {type(e).__name__ for e, _ in ESTIMATORS} == set(homes)

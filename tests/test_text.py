@@ -10,7 +10,6 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.naive_bayes import MultinomialNB
-from text_oracle import Corpus, left_out, random_texts
 
 import suffice as sf
 from suffice.errors import InvalidOptionError, InvalidTextError, NoDistributionError, NoLinearFormError
@@ -19,6 +18,7 @@ from suffice.model import leave_one_out
 from suffice.statistics import WordCounts
 from suffice.storage import from_bytes, to_bytes
 from suffice.words import Texts
+from text_oracle import Corpus, left_out, random_texts
 
 SAD, GLAD = (
     ["rain and more rain", "Cold rain, cold wind!", "no sun at all"],

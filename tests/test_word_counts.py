@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from text_oracle import Corpus, words_of
 
-from suffice.errors import MismatchError, NotPartError
+from suffice.errors import InvalidTextError, MismatchError, NotPartError
 from suffice.statistics import BagSample, ByClass, WordCounts
 from suffice.words import Reading, Texts, Vocabulary, Weighting
+from text_oracle import Corpus, words_of
 
 WORDS = ["red", "green", "blue", "süß", "漢字", "no", "x" * 40, "a"]
 ODD = [None, "", " ", "İstanbul ΟΔΟΣ", "\0nul", "no_o-no", "🙂🙂 ok", "a b c", "x" * 300]
@@ -29,7 +29,9 @@ few = settings(max_examples=40)
 def documents(draw, most=10):
     """Documents, their classes, and weights that add exactly."""
     one = st.one_of(st.sampled_from(ODD), st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join))
-    rows = draw(st.lists(st.tuples(one, st.integers(0, CLASSES - 1), st.sampled_from([0.0, 0.5, 1, 2, 3.25])), max_size=most))
+    rows = draw(
+        st.lists(st.tuples(one, st.integers(0, CLASSES - 1), st.sampled_from([0.0, 0.5, 1, 2, 3.25])), max_size=most)
+    )
     codes = np.array([code for _, code, _ in rows], dtype=np.int32)
     weight = np.array([w for *_, w in rows], dtype=float) if draw(st.booleans()) else None
     texts = [text for text, *_ in rows]
@@ -39,7 +41,10 @@ def documents(draw, most=10):
 readings = st.sampled_from([Reading(), Reading(ngram_range=(1, 2)), Reading(analyzer="char_wb", ngram_range=(1, 3))])
 
 
-def summary(rows, reading=Reading(), weighting=Weighting(), keep=100, onto=None):
+PLAINLY, COUNTS = Reading(), Weighting()
+
+
+def summary(rows, reading=PLAINLY, weighting=COUNTS, keep=100, onto=None):
     texts, codes, weight = rows
     return WordCounts.of(Texts.of(texts), codes, CLASSES, weight, onto, reading, weighting, keep)
 
@@ -118,7 +123,7 @@ def test_all_documents_are_kept_where_there_is_room(rows):
 @few
 @given(documents(), st.integers(0, 4))
 def test_those_with_the_smallest_hashes_are_kept(rows, size):
-    texts, codes, weight = rows
+    texts, _, weight = rows
     heavy = np.ones(len(texts)) if weight is None else weight
     hashes = Texts.of(texts).hashes if texts else np.zeros(0, np.uint64)
     there = {int(h) for h, t, w in zip(hashes, texts, heavy, strict=True) if t is not None and w > 0}
@@ -143,6 +148,10 @@ def test_sequences_of_word_numbers_can_be_missing_too():
     assert_array_equal(found.documents, [2.0])
     assert named(found) == {("3", 0): 2.0, ("12", 0): 1.0}
     assert len(found.kept) == 2
+    big = Texts.of([np.array([2**60 + 1], np.uint64), [-3]])
+    assert named(WordCounts.of(big, np.zeros(2, np.int32), 1)) == {(str(2**60 + 1), 0): 1.0, ("-3", 0): 1.0}
+    with pytest.raises(InvalidTextError, match="Document 0"):
+        Texts.of([np.array([2**63], np.uint64)])
 
 
 # ---- the algebra

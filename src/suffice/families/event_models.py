@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from suffice import _core
 from suffice.errors import NoDistributionError
 from suffice.families.bags import Bags
-from suffice.families.logarithms import log
+from suffice.families.logarithms import log, log_ratio
 from suffice.statistics import WordCounts
 from suffice.statistics.statistic import clear_residue
 from suffice.tables import Array, Codes
@@ -68,6 +68,7 @@ class EventModel(ABC):
 class LinearEventModel(EventModel):
     """Scores that are linear in x. `base` is (blocks, classes), `block` the block of every word."""
 
+    added: float = np.nan  # to every count
     coef: Array
     base: Array
     intercept: Array | float = 0.0
@@ -96,7 +97,7 @@ class LinearEventModel(EventModel):
     def contrast(self, bags: Bags, first: Any, second: Any) -> Array:
         """x_j (coef_j,first + base_first − coef_j,second − base_second)."""
         told = [self._weight_of(bags.feature, classes[bags.owner]) for classes in (first, second)]
-        return np.asarray(self._seen(bags).value * (told[0] - told[1]))
+        return np.asarray(self._seen(bags).value * log_ratio(*told))
 
     def contrast_besides(self, bags: Bags, first: Any, second: Any) -> dict[str, Array]:
         """Unknown words, where they are part of the length; and the intercepts."""
@@ -106,10 +107,11 @@ class LinearEventModel(EventModel):
         return {"unknown words": unknown, "words that are not there": absent}
 
     def _weight_of(self, feature: Any, codes: Any) -> Array:
-        """coef + base of each feature in a class of its own."""
+        """Coef + base of each feature in a class of its own."""
         at = entries_of(self.counts, feature, codes)
         block = 0 if self.block is None else self.block[feature]
-        return np.where(at >= 0, self.coef[at] if len(self.coef) else 0.0, 0.0) + self.base[block, codes]
+        absent = -np.inf if self.added == 0 else 0.0  # then it excludes the class
+        return np.where(at >= 0, self.coef[at] if len(self.coef) else 0.0, absent) + self.base[block, codes]
 
 
 def entries_of(counts: WordCounts, feature: Any, codes: Any) -> NDArray[np.int64]:
@@ -148,6 +150,8 @@ class MultinomialModel(LinearEventModel):
         counts = self.counts
         parts = counts.start, counts.codes, counts.total
         _core.bag_log_sums(*bags.arrays, codes, self.classes, weight, *parts, self.added, -np.inf, sums)
+        unknown = bags.unknown.sum(axis=1)  # of documents without weight: all words of others are known
+        sums[unknown > 0] += unknown[unknown > 0] * (np.log(self.added) if self.added > 0 else -np.inf)
         removed = lengths if weight is None else weight * lengths
         total = clear_residue(self.total[codes] - removed, self.total[codes])
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -224,11 +228,21 @@ class BernoulliModel(LinearEventModel):
         if self.added > 0:
             return scores
         there = bags.ones.scores(self.counts, np.ones(len(self.coef)))
-        always = (self.without <= 0).astype(np.float64)  # in every document of the class
-        found = bags.ones.scores(self.counts, always)
-        wrong = (there < np.diff(bags.start)[:, None]) | (found < self.counts.by_class(always))
+        wrong = (there < np.diff(bags.start)[:, None]) | self._lacks(bags)
         scores[wrong & bags.present[:, None]] = -np.inf
         return scores
+
+    def _lacks(self, bags: Bags) -> NDArray[np.bool_]:
+        """Whether a document is without a word that every document of the class has, (documents, classes)."""
+        always = (self.without <= 0).astype(np.float64)
+        return np.asarray(bags.ones.scores(self.counts, always) < self.counts.by_class(always))
+
+    def contrast_besides(self, bags: Bags, first: Any, second: Any) -> dict[str, Array]:
+        """Words that are not there; without smoothing they may exclude a class."""
+        absent = np.where(self._lacks(bags), -np.inf, self.intercept)
+        at = np.arange(len(bags))
+        told = log_ratio(absent[at, first], absent[at, second])
+        return {"words that are not there": np.where(bags.present, told, 0.0)}
 
     def leave_one_out(self, bags: Bags, codes: Codes, weight: Array | None) -> Array:
         """The document's own class has w documents less, and its words are in w documents less."""
@@ -301,7 +315,7 @@ class UrnModel(EventModel):
         return self.multinomial.probability(lo, hi)
 
     def contrast(self, bags: Bags, first: Any, second: Any) -> Array:
-        """log Γ(n + a + x) − log Γ(n + a) in one class less that in the other."""
+        """Log Γ(n + a + x) − log Γ(n + a) in one class less that in the other."""
         from scipy.special import gammaln
 
         told = []
@@ -312,7 +326,7 @@ class UrnModel(EventModel):
         return told[0] - told[1]
 
     def contrast_besides(self, bags: Bags, first: Any, second: Any) -> dict[str, Array]:
-        """log Γ(A) − log Γ(A + m) in one class less that in the other."""
+        """Log Γ(A) − log Γ(A + m) in one class less that in the other."""
         from scipy.special import gammaln
 
         sizes = (self.total[classes] for classes in (first, second))

@@ -99,7 +99,9 @@ class Text(Family[WordCounts]):
         if isinstance(self.prior, Dirichlet):
             alpha = float(self.prior.alpha)
             if self.learn == "map" and alpha < 1:
-                raise InvalidOptionError(f"Text: learn='map' needs α of at least 1, found {alpha:g}: below there is no mode")
+                raise InvalidOptionError(
+                    f"Text: learn='map' needs α of at least 1, found {alpha:g}: below there is no mode"
+                )
             if self.learn == "predictive" and not alpha > 0:
                 raise InvalidOptionError("Text: learn='predictive' needs a prior with α > 0")
         if self.event in ("complement", "auto"):
@@ -109,7 +111,9 @@ class Text(Family[WordCounts]):
                 raise InvalidOptionError(f"Text: event={self.event!r} needs a prior, Dirichlet(α) with α > 0")
         if self.event == "bernoulli":
             if self.term_weight not in (None, "binary") or self.length_norm not in ("auto", None):
-                raise InvalidOptionError("Text: with event='bernoulli' a word is there or not: no other weights have a meaning")
+                raise InvalidOptionError(
+                    "Text: with event='bernoulli' a word is there or not: no other weights have a meaning"
+                )
             if self.learn == "predictive":  # of one document it is the posterior mean
                 object.__setattr__(self, "learn", "mean")
 
@@ -195,7 +199,9 @@ def read_texts(x: Any) -> Texts | Bags:
     if is_pandas(x) or is_polars(x) or is_arrow(x, "Table") or is_arrow(x, "RecordBatch"):
         columns = as_frame(x).columns
         if len(columns) != 1:
-            raise InvalidTextError(f"Expected one column of texts, found a table of {len(columns)}: {', '.join(columns)}")
+            raise InvalidTextError(
+                f"Expected one column of texts, found a table of {len(columns)}: {', '.join(columns)}"
+            )
         (x,) = columns.values()
     return Texts.of(x)
 
@@ -232,7 +238,9 @@ class TextDistribution(Distribution):
 
     def linear(self) -> Any:
         """Refuse: a text is no number."""
-        raise NoLinearFormError("The log-odds are linear in the counts of words, not in a column: evidence() shows them")
+        raise NoLinearFormError(
+            "The log-odds are linear in the counts of words, not in a column: evidence() shows them"
+        )
 
     @property
     def n_columns(self) -> int:

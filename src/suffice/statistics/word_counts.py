@@ -12,7 +12,7 @@ from suffice.errors import MismatchError, NotPartError
 from suffice.statistics.bag_sample import BagSample
 from suffice.statistics.statistic import Statistic, check_array, clear_residue, spread_rows, subtract_weights
 from suffice.tables import Array, Codes
-from suffice.words import Reading, Texts, Vocabulary, Weighting, word_totals
+from suffice.words import Reading, Vocabulary, Weighting, word_totals
 
 
 @dataclass(frozen=True, eq=False, repr=False)

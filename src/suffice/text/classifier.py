@@ -14,12 +14,11 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from suffice.calibrated import CalibratedClassifier
 from suffice.calibration import Calibration
 from suffice.errors import InvalidDataError, InvalidTextError, NoDistributionError
-from suffice.estimator import _Learned, _Unchanged
+from suffice.estimator import _Learned
 from suffice.families import Table, Text
 from suffice.families.bags import Bags
 from suffice.families.event_models import MixedModel
 from suffice.families.text import TextDistribution, read_texts
-from suffice.model import Model
 from suffice.priors import ClassPrior, Dirichlet
 from suffice.questions import contrasted
 from suffice.statistics import WordCounts
@@ -152,16 +151,18 @@ class TextClassifier(CalibratedClassifier):
         self.keep = keep
 
     def _family(self) -> Text:
+        prior: Any
+        learn: Any = self.learn
         if self.smoothing == "auto":
-            prior, learn = "auto", self.learn
+            prior = "auto"
         elif self.smoothing == 0:
-            prior, learn = None, "mle" if self.learn == "mean" else self.learn
+            prior, learn = None, "mle" if learn == "mean" else learn
         else:
-            prior, learn = Dirichlet(float(self.smoothing)), self.learn
+            prior = Dirichlet(float(self.smoothing))
         needed = self.calibrate is not False or self.event == "auto" or self.smoothing == "auto"
         return Text(
             prior=prior,
-            learn=learn,  # type: ignore[arg-type]  # validated
+            learn=learn,
             event=self.event,
             ngrams=tuple(self.ngrams),  # type: ignore[arg-type]  # checked there
             term_weight=self.term_weight,
@@ -194,10 +195,8 @@ class TextClassifier(CalibratedClassifier):
         self : object
             The fitted classifier.
         """
-        with _Unchanged(self):
-            self.__dict__.pop("_pending", None)  # documents that wait belong to what is forgotten
-            super().fit(X, y, sample_weight)
-            self._pending = _Pending()
+        super().fit(X, y, sample_weight)
+        self._pending = _Pending(self._learned)
         return self
 
     def partial_fit(
@@ -223,16 +222,17 @@ class TextClassifier(CalibratedClassifier):
         self : object
             The fitted classifier.
         """
-        pending, learned = self.__dict__.get("_pending"), self.__dict__.get("_learned")
-        plain = pending is not None and learned is not None and classes is None and sample_weight is None
-        if plain and pending.takes(X, y, learned):
-            if pending.size > max(PENDING, _size(learned)):
+        learned: _Learned | None = self.__dict__.get("_learned")
+        pending: _Pending | None = self.__dict__.get("_pending")
+        plain = classes is None and sample_weight is None
+        if plain and pending is not None and pending.onto is learned and pending.takes(X, y):
+            if pending.size > max(PENDING, _size(pending.onto)):
                 self._get_learned()
             return self
         if learned is not None:
             self._get_learned()
         super().partial_fit(X, y, classes, sample_weight)
-        self._pending = _Pending()
+        self._pending = _Pending(self._learned)
         return self
 
     def set_params(self, **params: Any) -> Self:
@@ -256,12 +256,12 @@ class TextClassifier(CalibratedClassifier):
 
     def _get_learned(self) -> _Learned:
         learned, pending = super()._get_learned(), self.__dict__.get("_pending")
-        if pending is None or not pending.texts:
+        if pending is None or pending.onto is not learned or not pending.texts:
             return learned
         seen = learned.family.summarize(pending.texts, np.array(pending.labels), None, learned.seen)
         self._learn(seen, learned.family, learned.declared, learned.dtype)
-        self._pending = _Pending()
-        return super()._get_learned()
+        self._pending = _Pending(self._learned)
+        return self._learned
 
     def __getstate__(self) -> dict[str, Any]:
         if "_learned" in self.__dict__:
@@ -422,24 +422,25 @@ class TextClassifier(CalibratedClassifier):
 
 
 class _Pending:
-    """Documents that wait to be counted, all of which can be read."""
+    """Documents that wait to be counted, all of which can be read; they count only beside what they came `onto`."""
 
-    def __init__(self) -> None:
+    def __init__(self, onto: _Learned) -> None:
+        self.onto = onto
         self.texts: list[str] = []
         self.labels: list[Any] = []
         self.size = 0
 
-    def takes(self, texts: Any, labels: Any, learned: _Learned) -> bool:
+    def takes(self, texts: Any, labels: Any) -> bool:
         """Take a few plain strings with labels like those known; what else there may be is for others to check."""
         if not isinstance(texts, list) or not isinstance(labels, (list, tuple)):
             return False
         if len(texts) != len(labels) or not 0 < len(texts) <= 64:
             return False
-        kind = str if learned.seen.labels.dtype.kind == "U" else int if learned.seen.labels.dtype.kind == "i" else None
+        kind: type | None = {"U": str, "i": int}.get(self.onto.seen.labels.dtype.kind)
         for text, label in zip(texts, labels, strict=True):
             if type(text) is not str or type(label) is not kind or not (text.isascii() or _is_whole(text)):
                 return False
-            if kind is int and not -(1 << 63) <= label < 1 << 63:
+            if isinstance(label, int) and not -(1 << 63) <= label < 1 << 63:
                 return False
         self.texts += texts
         self.labels += labels
@@ -462,9 +463,7 @@ def _size(learned: _Learned) -> int:
     return counts.vocabulary.text.nbytes + counts.start.nbytes + counts.total.nbytes
 
 
-def _as_table(
-    title: str, prior: float, names: list[str], told: Array, besides: dict[str, float], odds: float
-) -> Table:
+def _as_table(title: str, prior: float, names: list[str], told: Array, besides: dict[str, float], odds: float) -> Table:
     order = np.argsort(-np.abs(told), kind="stable")
     rows = ["(prior)", *(names[i] for i in order)]
     values = [prior, *told[order]]
@@ -477,5 +476,3 @@ def _as_table(
     rows += ["(calibration)", "(sum)"]
     values += [0.0 if np.isnan(rest) else rest, odds]
     return Table(title, rows, ["log_odds"], np.array(values)[:, None])
-
-

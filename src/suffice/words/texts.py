@@ -51,7 +51,9 @@ class Texts:
         at = native.add_strings(documents)
         if at >= 0:
             kind = type(documents[at]).__name__
-            raise InvalidTextError(f"Document {at} is no text but {kind}: {_shown(documents[at])}. Texts are str, or None")
+            raise InvalidTextError(
+                f"Document {at} is no text but {kind}: {_shown(documents[at])}. Texts are str, or None"
+            )
         return cls(native)
 
     @classmethod
@@ -100,12 +102,12 @@ class Texts:
 
         rows = [np.asarray([] if each is None else each) for each in documents]
         for i, row in enumerate(rows):
-            if row.ndim != 1 or (len(row) and row.dtype.kind not in "iu"):
+            if row.ndim != 1 or (len(row) and (row.dtype.kind not in "iu" or row.max() > np.iinfo(np.int64).max)):
                 kind = type(documents[i]).__name__
                 raise InvalidTextError(
                     f"Document {i} is a {kind} that is no sequence of word numbers. A text is a str: join words by spaces"
                 )
-        numbers = np.concatenate([np.empty(0, np.int64), *rows]).astype(np.int64)
+        numbers = np.concatenate([np.empty(0, np.int64), *(row.astype(np.int64) for row in rows)])
         names = pa.array(numbers).cast(pa.large_string())
         _, offsets, data = names.buffers()
         text = np.frombuffer(data, dtype=np.uint8) if data is not None else np.empty(0, np.uint8)
