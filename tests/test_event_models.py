@@ -12,7 +12,7 @@ from sklearn.naive_bayes import BernoulliNB, ComplementNB, MultinomialNB
 
 import suffice as sf
 from suffice.errors import ImpossibleRowWarning, InvalidOptionError, NoDistributionError
-from suffice.families import bags
+from suffice.families import bags, event_tuning
 from suffice.families.bags import Bags
 from suffice.families.event_models import MixedModel
 from suffice.families.event_tuning import _Weights
@@ -478,6 +478,40 @@ def test_documents_kept_are_the_documents_read_again():
         assert_array_equal(kept.feature, read.feature)
         assert_array_equal(kept.features, read.features)
         assert_allclose(kept.value, read.value, rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"analyzer": "char", "ngrams": (1, 3)},
+        {"analyzer": "char_wb", "ngrams": (2, 4)},
+        {"n_features": 8, "ngrams": (1, 2)},
+        {"stop_words": ["wah", "wbh"], "ngrams": (1, 2)},
+        {"stem": "english", "ngrams": (1, 2)},
+    ],
+    ids=str,
+)
+def test_documents_kept_are_the_documents_read_again_however_they_are_read(options):
+    family = sf.Text(event="auto", **options)
+    counts, distribution = fitted(family, ["running wah runs wah", "wbh ran, 12 cats"], ["a", "b"])
+    kept = Bags.kept(counts, family.weighting, family.how)
+    texts = ["running wah runs wah", "wbh ran, 12 cats"]
+    order = np.argsort(Texts.of(texts).hashes)
+    read = next(distribution.bags(Texts.of([texts[i] for i in order])))
+    assert_array_equal(kept.start, read.start)
+    assert_array_equal(kept.feature, read.feature)
+    assert_array_equal(kept.features, read.features)
+    assert_array_equal(read.unknown, 0.0)
+    assert_allclose(kept.value, read.value, rtol=1e-14)
+
+
+def test_of_many_classes_the_first_documents_decide(monkeypatch):
+    texts = [f"{text} number{i}" for i, text in enumerate(TEXTS)]
+    few = sf.TextClassifier(keep=10).fit(texts, LABELS).event_
+    monkeypatch.setattr(event_tuning, "CELLS", 10 * CLASSES)
+    many = sf.TextClassifier().fit(texts, LABELS).event_
+    assert few.mixed == many.mixed
+    assert [part.weight for part in few.parts] == [part.weight for part in many.parts]
 
 
 def test_with_no_documents_kept_nothing_is_doubted():

@@ -507,10 +507,21 @@ def test_what_cannot_be_learned_leaves_the_rest_as_it_was(texts, labels):
     assert clf.class_count_.sum() == expected.class_count_.sum() + 1
 
 
+def test_a_class_that_the_prior_has_no_room_for_is_refused_at_once():
+    clf = sf.TextClassifier(**PLAIN, prior=[0.2, 0.8]).fit(["red", "blue"], ["a", "b"])
+    clf.partial_fit(["green"], ["a"])
+    with pytest.raises(ValueError, match=r"2|prior"):
+        clf.partial_fit(["yellow"], ["c"])
+    assert_array_equal(clf.class_count_, [2, 1])
+    assert_array_equal(clf.predict(["blue"]), ["b"])
+
+
 def test_numbers_as_labels_wait_too_and_big_ones_are_refused():
-    clf = sf.TextClassifier(**PLAIN).fit(["red", "blue"], [0, 1])
-    clf.partial_fit(["green"], [7]).partial_fit(["green"], (7,))
-    assert len(clf._pending.texts) == 2
+    clf = sf.TextClassifier(**PLAIN).fit(["red", "blue", "green"], [0, 1, 7])
+    clf.partial_fit(["green"], [7]).partial_fit(["green"], (7,)).partial_fit(["green"], [True])
+    assert_array_equal(clf.class_count_, [1, 2, 3])
+    clf.forget(["green", "green"], [1, 7])
+    clf.partial_fit(["red"], [0]).forget(["red"], [0])
     with pytest.raises((ValueError, TypeError, OverflowError)):
         clf.partial_fit(["green"], [2**70]).predict(["green"])
     with pytest.raises(MismatchError):

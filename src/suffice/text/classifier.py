@@ -426,21 +426,21 @@ class _Pending:
 
     def __init__(self, onto: _Learned) -> None:
         self.onto = onto
+        self.known = {label for label in onto.seen.labels.tolist() if type(label) in (str, int)}
         self.texts: list[str] = []
         self.labels: list[Any] = []
         self.size = 0
 
     def takes(self, texts: Any, labels: Any) -> bool:
-        """Take a few plain strings with labels like those known; what else there may be is for others to check."""
+        """Take a few plain strings of classes that are known; what else there may be is for others to check."""
         if not isinstance(texts, list) or not isinstance(labels, (list, tuple)):
             return False
         if len(texts) != len(labels) or not 0 < len(texts) <= 64:
             return False
-        kind: type | None = {"U": str, "i": int}.get(self.onto.seen.labels.dtype.kind)
         for text, label in zip(texts, labels, strict=True):
-            if type(text) is not str or type(label) is not kind or not (text.isascii() or _is_whole(text)):
+            if type(label) not in (str, int) or label not in self.known:
                 return False
-            if isinstance(label, int) and not -(1 << 63) <= label < 1 << 63:
+            if type(text) is not str or not (text.isascii() or _is_whole(text)):
                 return False
         self.texts += texts
         self.labels += labels
