@@ -23,6 +23,7 @@ class WordCounts(Statistic):
     classes. `documents` is the weight of each class's texts, missing ones aside, and `words` that of their words. Where a
     question needs documents, not only totals, a bounded sample of them is `kept` as well.
 
+    >>> from suffice.words import Texts
     >>> counts = WordCounts.of(Texts.of(["a dog", "dog dog"]), np.zeros(2, np.int32), 1)
     >>> counts.vocabulary, counts.total, counts.documents
     (Vocabulary(1 words: 'dog'), array([3.]), array([2.]))
