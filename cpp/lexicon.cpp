@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstring>
 #include <stdexcept>
+#include <utility>
 
 #include "threads.hpp"
 
@@ -66,7 +67,7 @@ SUFFICE_INLINE Feature Lexicon::look(const Probe& wanted, const std::uint8_t* to
 }
 
 Feature Lexicon::add(const Probe& wanted, const std::uint8_t* token, std::uint32_t length) {
-    if (2 * value_.size() >= slots_.size()) grow(shift_ - 1);
+    if (20 * value_.size() >= 13 * slots_.size()) grow(shift_ - 1);
     if (value_.size() >= no_feature) throw std::length_error("more than 2^32 features");
     std::size_t at = place(wanted.hash);
     while (slots_[at].kind) at = (at + 1) & (slots_.size() - 1);
@@ -83,8 +84,8 @@ Feature Lexicon::add(const Probe& wanted, const std::uint8_t* token, std::uint32
 }
 
 void Lexicon::grow(int shift) {
-    std::vector<Slot> before(std::size_t(1) << (64 - shift));
-    before.swap(slots_);
+    Zeros<Slot> before(std::size_t(1) << (64 - shift));
+    std::swap(before, slots_);
     shift_ = shift;
     for (const Slot& slot : before) {
         if (!slot.kind) continue;
@@ -96,7 +97,7 @@ void Lexicon::grow(int shift) {
 }
 
 void Lexicon::reserve(Index features) {
-    const int bits = std::bit_width(std::uint64_t(std::max<Index>(2 * features, 2)) - 1);
+    const int bits = std::bit_width(std::uint64_t(std::max<Index>(20 * features / 13 + 1, 2)));
     if (64 - bits < shift_) grow(64 - bits);
 }
 

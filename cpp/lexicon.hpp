@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernels.hpp"
+#include "pages.hpp"
 
 namespace suffice {
 
@@ -37,6 +38,8 @@ public:
 
     // Make room in advance.
     void reserve(Index features);
+    // Give back the memory that looking features up takes: from now on they can only be named.
+    void close() { slots_ = Zeros<Slot>(1); }
 
 private:
     static constexpr std::uint32_t pair = ~std::uint32_t(0);
@@ -56,7 +59,7 @@ private:
     static Probe probe(Feature prefix, Feature last);
     bool same(const Slot& slot, const Probe& wanted, const std::uint8_t* token, std::uint32_t length) const;
     std::size_t place(std::uint64_t hash) const { return hash >> shift_; }
-    void prefetch(std::uint64_t hash) const { __builtin_prefetch(&slots_[place(hash)], 0, 2); }
+    void prefetch(std::uint64_t hash) const { __builtin_prefetch(&slots_[place(hash)]); }
     Feature look(const Probe& wanted, const std::uint8_t* token, std::uint32_t length) const;
     Feature add(const Probe& wanted, const std::uint8_t* token, std::uint32_t length);
     void grow(int shift);
@@ -66,12 +69,12 @@ private:
     template <class Look>
     static void each_pair(const Lexicon& own, const Feature* prefix, const Feature* last, Index n, Look look);
 
-    std::vector<Slot> slots_;
+    Zeros<Slot> slots_;
     int shift_;
     // Of each feature: a short token's bytes, a long one's place in the arena, or a pair; and its length.
-    std::vector<std::uint64_t> value_;
-    std::vector<std::uint32_t> length_;
-    std::vector<std::uint8_t> arena_;
+    Large<std::uint64_t> value_;
+    Large<std::uint32_t> length_;
+    Large<std::uint8_t> arena_;
 };
 
 }  // namespace suffice

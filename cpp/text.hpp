@@ -2,6 +2,7 @@
 #pragma once
 
 #include "features.hpp"
+#include "pages.hpp"
 
 namespace suffice {
 
@@ -10,8 +11,8 @@ constexpr Index block_bytes = Index(1) << 19;
 
 // A vocabulary: feature i is the bytes start[i] .. start[i + 1] of text. Sorted, and each feature there once.
 struct Names {
-    std::vector<std::uint8_t> text;
-    std::vector<Index> start;
+    Large<std::uint8_t> text;
+    Large<Index> start;
 };
 struct View {
     const std::uint8_t* text;
@@ -19,13 +20,26 @@ struct View {
     Index n;
 };
 
-// vocabulary.cpp: all features that several lexicons use, sorted by their names; place[l][f] is that of feature f of
-// lexicon l, or -1.
+// vocabulary.cpp: all features of several lexicons, sorted by their names: n-grams of `least` words or more, but of the first
+// `replaced` words only those that were `used`. Feature i is known to lexicons as source[source_start[i]] ..
+// source[source_start[i + 1]].
+struct Source {
+    std::uint32_t lexicon;
+    Feature feature;
+};
 struct Ordered {
     Names names;
-    std::vector<std::vector<std::int32_t>> place;
+    Large<Source> source;
+    Large<Index> source_start;
+
+    // The place of every feature of a lexicon, -1 where it has none.
+    Large<std::int32_t> places(std::uint32_t lexicon, Index size) const;
 };
-Ordered order_features(const std::vector<const Lexicon*>& lexicons, const std::vector<std::vector<std::uint8_t>>& used);
+struct Learned {
+    const Lexicon* lexicon;
+    std::vector<std::uint8_t> used;  // of the words replaced
+};
+Ordered order_features(const std::vector<Learned>& learned, int least);
 // The union of two vocabularies, and the place in it of each feature of either.
 struct Merged {
     Names names;
@@ -37,9 +51,9 @@ Merged merge_names(View a, View b);
 // and total, by ascending class. And the weight of the documents of each class, and of their words.
 struct WordTotals {
     Names names;
-    std::vector<Index> start;
-    std::vector<std::int32_t> code;
-    std::vector<double> total;
+    Large<Index> start;
+    Large<std::int32_t> code;
+    Large<double> total;
     std::vector<double> documents, words;
 };
 WordTotals word_totals(const Texts& texts, const Rows& rows, const TextReading& reading, Weighting weighting);
@@ -49,8 +63,8 @@ template <class T>
 struct WordMatrix {
     Names names;
     std::vector<Index> start;  // of rows
-    std::vector<std::int32_t> feature;
-    std::vector<T> value;
+    Large<std::int32_t> feature;
+    Large<T> value;
     std::vector<Index> words;     // of each row
     std::vector<double> unknown;  // (rows, blocks): what the values of features outside the vocabulary sum to; see `weigh`
 };
@@ -63,7 +77,7 @@ struct FixedLexicon {
     Index size;
 };
 FixedLexicon fixed_lexicon(View vocabulary, const TextReading& reading);
-// With a given vocabulary, features ascending in each row; other features are left out.
+// With a given vocabulary; other features are left out. Counts are by ascending feature, values as the features came.
 template <class T>
 WordMatrix<T> word_matrix(const Texts& texts, const TextReading& reading, const FixedLexicon& vocabulary, Weighting weighting);
 

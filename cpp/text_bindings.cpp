@@ -27,11 +27,11 @@ void require(bool ok, const char* what) {
 }
 
 // A vector as an array that owns it.
-template <class T>
-nb::object array(std::vector<T>&& values) {
-    auto* kept = new std::vector<T>(std::move(values));
-    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-    return nb::cast(nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner));
+template <class Values>
+nb::object array(Values&& values) {
+    auto* kept = new Values(std::move(values));
+    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<Values*>(p); });
+    return nb::cast(nb::ndarray<nb::numpy, typename Values::value_type, nb::ndim<1>>(kept->data(), {kept->size()}, owner));
 }
 
 nb::tuple arrays(Names&& names) { return nb::make_tuple(array(std::move(names.text)), array(std::move(names.start))); }

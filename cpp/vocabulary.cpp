@@ -12,18 +12,43 @@ struct Item {
     Feature feature;
 };
 
-// Sort by key, `bits` of it at most, 11 at a time from the lowest: stable.
-void radix_sort(std::vector<Item>& items, int bits) {
-    constexpr int digit = 11;
-    std::vector<Item> other(items.size());
-    for (int shift = 0; shift < bits; shift += digit) {
-        std::vector<Index> at((1 << digit) + 1, 0);
-        for (const Item& item : items) ++at[(item.key >> shift & ((1 << digit) - 1)) + 1];
-        if (*std::max_element(at.begin(), at.end()) == Index(items.size())) continue;  // all have the same digit
-        for (int d = 0; d < 1 << digit; ++d) at[d + 1] += at[d];
-        for (const Item& item : items) other[at[item.key >> shift & ((1 << digit) - 1)]++] = item;
-        items.swap(other);
+using Items = Large<Item>;
+
+// Sort some items by the lowest `bits` of their keys, 11 at a time.
+void sort_part(Item* items, Item* other, Index n, int bits) {
+    constexpr int digit = 11, values = 1 << digit;
+    if (n < 256) {
+        std::sort(items, items + n, [](const Item& a, const Item& b) { return a.key < b.key; });
+        return;
     }
+    Item *from = items, *to = other;
+    for (int shift = 0; shift < bits; shift += digit) {
+        Index at[values + 1] = {};
+        for (Index e = 0; e < n; ++e) ++at[(from[e].key >> shift & (values - 1)) + 1];
+        if (*std::max_element(at, at + values + 1) == n) continue;  // all have the same digit
+        for (int d = 0; d < values; ++d) at[d + 1] += at[d];
+        for (Index e = 0; e < n; ++e) to[at[from[e].key >> shift & (values - 1)]++] = from[e];
+        std::swap(from, to);
+    }
+    if (from != items) std::copy(from, from + n, items);
+}
+
+// Sort by keys of so many bits: first into parts by the highest, which then fit into the cache and are sorted at a time.
+void sort_items(Items& items, int bits) {
+    constexpr int digit = 10;
+    const int shift = std::max(bits - digit, 0);
+    const Index n = Index(items.size()), parts = Index(1) << (bits - shift);
+    if (n < 2) return;
+    std::vector<Index> start(parts + 1, 0);
+    for (const Item& item : items) ++start[(item.key >> shift) + 1];
+    for (Index d = 0; d < parts; ++d) start[d + 1] += start[d];
+    std::vector<Index> at(start.begin(), start.end() - 1);
+    Items other(n);
+    for (const Item& item : items) other[at[item.key >> shift]++] = item;
+    items.swap(other);
+    for_blocks(parts, threads_for(4 * n, parts), [&](Index p, int) {
+        sort_part(items.data() + start[p], other.data() + start[p], start[p + 1] - start[p], shift);
+    });
 }
 
 // The first 8 bytes, the first the most significant.
@@ -38,117 +63,156 @@ int compare(const std::uint8_t* a, std::uint32_t m, const std::uint8_t* b, std::
     return c ? c : (m > n) - (m < n);
 }
 
-using Ranks = std::vector<std::vector<std::int32_t>>;  // of each lexicon's features
+using Ranks = std::vector<Large<std::int32_t>>;  // of each lexicon's features
 
-// Sort tokens by their bytes; equal ones have one rank. Returns how many ranks there are.
-Index rank_tokens(const std::vector<const Lexicon*>& lexicons, Ranks& rank) {
-    std::vector<Item> items;
-    for (std::size_t l = 0; l < lexicons.size(); ++l)
-        for (Index f = 0; f < lexicons[l]->size(); ++f)
-            if (!lexicons[l]->is_pair(f))
-                items.push_back({first_bytes(lexicons[l]->bytes(f), lexicons[l]->length(f)), std::uint32_t(l), Feature(f)});
-    radix_sort(items, 64);
-    auto bytes = [&](const Item& i) { return lexicons[i.lexicon]->bytes(i.feature); };
-    auto length = [&](const Item& i) { return lexicons[i.lexicon]->length(i.feature); };
-    auto order = [&](const Item& a, const Item& b) { return compare(bytes(a), length(a), bytes(b), length(b)); };
-    Index ranks = 0;
-    for (std::size_t lo = 0, hi; lo < items.size(); lo = hi) {
-        for (hi = lo + 1; hi < items.size() && items[hi].key == items[lo].key;) ++hi;
-        if (hi > lo + 1)  // only tokens longer than 8 bytes, and those of several lexicons
-            std::sort(items.begin() + lo, items.begin() + hi, [&](const Item& a, const Item& b) { return order(a, b) < 0; });
-        for (std::size_t e = lo; e < hi; ++e) {
-            if (e > lo && order(items[e - 1], items[e])) ++ranks;
-            rank[items[e].lexicon][items[e].feature] = std::int32_t(ranks);
-        }
-        ++ranks;
+bool different(const Item& a, const Item& b, const std::vector<Learned>& learned) {
+    const Lexicon &first = *learned[a.lexicon].lexicon, &second = *learned[b.lexicon].lexicon;
+    const std::uint32_t m = first.length(a.feature), n = second.length(b.feature);
+    return a.key != b.key || m != n || (m > 8 && std::memcmp(first.bytes(a.feature), second.bytes(b.feature), m));
+}
+
+// Tokens in the order of their bytes.
+Items sorted_tokens(const std::vector<Learned>& learned) {
+    Items items;
+    for (std::size_t l = 0; l < learned.size(); ++l) {
+        const Lexicon& lexicon = *learned[l].lexicon;
+        for (Index f = 0; f < lexicon.size(); ++f)
+            if (!lexicon.is_pair(f))
+                items.push_back({first_bytes(lexicon.bytes(f), lexicon.length(f)), std::uint32_t(l), Feature(f)});
     }
-    return ranks;
+    sort_items(items, 64);
+    auto less = [&](const Item& a, const Item& b) {
+        const Lexicon &first = *learned[a.lexicon].lexicon, &second = *learned[b.lexicon].lexicon;
+        return compare(first.bytes(a.feature), first.length(a.feature), second.bytes(b.feature), second.length(b.feature)) < 0;
+    };
+    for (std::size_t lo = 0, hi; lo < items.size(); lo = hi) {
+        bool whole = true;  // the key is all there is of them
+        for (hi = lo; hi < items.size() && items[hi].key == items[lo].key; ++hi)
+            whole = whole && learned[items[hi].lexicon].lexicon->length(items[hi].feature) ==
+                                 learned[items[lo].lexicon].lexicon->length(items[lo].feature) &&
+                    learned[items[hi].lexicon].lexicon->length(items[hi].feature) <= 8;
+        if (!whole) std::sort(items.begin() + Index(lo), items.begin() + Index(hi), less);
+    }
+    return items;
+}
+
+// Number items that stand in order; equal ones share a number. Returns how many there are.
+template <class Different>
+Index number(const Items& items, Ranks& rank, Different differ) {
+    Index ranks = 0;
+    for (std::size_t e = 0; e < items.size(); ++e) {
+        ranks += e && differ(items[e - 1], items[e]);
+        rank[items[e].lexicon][items[e].feature] = std::int32_t(ranks);
+    }
+    return ranks + !items.empty();
+}
+
+// Write the names of features, which stand in order.
+Names write_names(const std::vector<Learned>& learned, const Ordered& ordered) {
+    const Index n = Index(ordered.source_start.size()) - 1;
+    auto first = [&](Index i) {
+        const Source& source = ordered.source[ordered.source_start[i]];
+        return std::pair(learned[source.lexicon].lexicon, source.feature);
+    };
+    Names out;
+    out.start.resize(n + 1);
+    out.start[0] = 0;
+    const Index size = 8192, blocks = (n + size - 1) / size;
+    const int threads = threads_for(16 * n, blocks);
+    for_blocks(blocks, threads, [&](Index b, int) {
+        for (Index i = b * size; i < std::min(n, (b + 1) * size); ++i) {
+            auto [lexicon, f] = first(i);
+            Index length = 0;
+            for (; lexicon->is_pair(f); f = lexicon->prefix(f)) length += 1 + lexicon->length(lexicon->last(f));
+            out.start[i + 1] = length + lexicon->length(f);
+        }
+    });
+    for (Index i = 0; i < n; ++i) out.start[i + 1] += out.start[i];
+    out.text.resize(out.start[n]);
+    for_blocks(blocks, threads, [&](Index b, int) {
+        for (Index i = b * size; i < std::min(n, (b + 1) * size); ++i) {
+            auto [lexicon, f] = first(i);
+            std::uint8_t* end = out.text.data() + out.start[i + 1];
+            for (; lexicon->is_pair(f); f = lexicon->prefix(f)) {
+                const Feature last = lexicon->last(f);
+                end -= lexicon->length(last);
+                std::memcpy(end, lexicon->bytes(last), lexicon->length(last));
+                *--end = ' ';
+            }
+            std::memcpy(end - lexicon->length(f), lexicon->bytes(f), lexicon->length(f));
+        }
+    });
+    return out;
 }
 
 }  // namespace
 
 // A word comes right before the n-grams that begin with it, because a space is less than all that words are made of: names
 // are in the order of (rank of the n-gram without its last word, rank of that word). So n-grams are sorted by numbers.
-Ordered order_features(const std::vector<const Lexicon*>& lexicons, const std::vector<std::vector<std::uint8_t>>& used) {
-    Ranks word(lexicons.size());
-    Index features = 0;
+Ordered order_features(const std::vector<Learned>& learned, int least) {
+    const std::size_t lexicons = learned.size();
+    Ranks word(lexicons);
+    std::vector<Large<std::uint8_t>> level(lexicons);
     int levels = 1;
-    std::vector<std::vector<std::uint8_t>> level(lexicons.size());
-    for (std::size_t l = 0; l < lexicons.size(); ++l) {
-        const Index size = lexicons[l]->size();
-        word[l].assign(size, -1);
-        level[l].assign(size, 1);
-        for (Index f = 0; f < size; ++f)
-            if (lexicons[l]->is_pair(f)) {  // an n-gram is numbered after the one that it extends
-                level[l][f] = level[l][lexicons[l]->prefix(f)] + 1;
-                levels = std::max(levels, int(level[l][f]));
-            }
-        features += size;
+    for (std::size_t l = 0; l < lexicons; ++l) {
+        const Lexicon& lexicon = *learned[l].lexicon;
+        word[l].assign(lexicon.size(), -1);
+        level[l].resize(lexicon.size());
+        for (Index f = 0; f < lexicon.size(); ++f) {  // an n-gram is numbered after the one that it extends
+            level[l][f] = lexicon.is_pair(f) ? level[l][lexicon.prefix(f)] + 1 : 1;
+            levels = std::max(levels, int(level[l][f]));
+        }
     }
-    const Index words = rank_tokens(lexicons, word);
-    Ranks rank = word;
+    Items items = sorted_tokens(learned);
+    const Index words = number(items, word, [&](const Item& a, const Item& b) { return different(a, b, learned); });
+    Ranks rank;
     Index ranks = words;
-    std::vector<Item> items;
-    items.reserve(features);
     for (int now = 2; now <= levels; ++now) {
+        const Ranks& before = now == 2 ? word : rank;
         items.clear();
-        for (std::size_t l = 0; l < lexicons.size(); ++l)
-            for (Index f = 0; f < lexicons[l]->size(); ++f) {
+        for (std::size_t l = 0; l < lexicons; ++l) {
+            const Lexicon& lexicon = *learned[l].lexicon;
+            items.reserve(items.size() + lexicon.size());
+            for (Index f = 0; f < lexicon.size(); ++f) {
                 if (level[l][f] > now) continue;
                 const bool joined = level[l][f] == now;
-                const std::uint64_t first = joined ? rank[l][lexicons[l]->prefix(f)] : rank[l][f];
-                const std::uint64_t second = joined ? word[l][lexicons[l]->last(f)] + 1 : 0;
+                const std::uint64_t first = before[l][joined ? lexicon.prefix(f) : Feature(f)];
+                const std::uint64_t second = joined ? word[l][lexicon.last(f)] + 1 : 0;
                 items.push_back({first * (words + 1) + second, std::uint32_t(l), Feature(f)});
             }
-        radix_sort(items, std::bit_width(std::uint64_t(ranks) * (words + 1)));
-        ranks = 0;
-        for (std::size_t e = 0; e < items.size(); ++e) {
-            ranks += e && items[e].key != items[e - 1].key;
-            rank[items[e].lexicon][items[e].feature] = std::int32_t(ranks);
         }
-        ranks += !items.empty();
+        sort_items(items, std::bit_width(std::uint64_t(ranks) * (words + 1)));
+        if (now == levels) break;
+        if (now == 2) rank = word;
+        ranks = number(items, rank, [](const Item& a, const Item& b) { return a.key != b.key; });
     }
 
-    // One of the equals names the feature; what nobody uses has no place.
-    std::vector<std::pair<std::uint32_t, Feature>> first(ranks, {~std::uint32_t(0), 0});
-    for (std::size_t l = 0; l < lexicons.size(); ++l)
-        for (Index f = 0; f < lexicons[l]->size(); ++f)
-            if (used[l][f]) first[rank[l][f]] = {std::uint32_t(l), Feature(f)};
-    std::vector<std::int32_t> place(ranks, -1);
+    // Of equals one names the feature; what is no feature has no place.
     Ordered out;
-    out.names.start.reserve(ranks + 1);
-    out.names.start.push_back(0);
-    auto name_length = [&](const Lexicon& lexicon, Feature f) {
-        Index n = 0;
-        for (; lexicon.is_pair(f); f = lexicon.prefix(f)) n += 1 + lexicon.length(lexicon.last(f));
-        return n + lexicon.length(f);
-    };
-    for (Index r = 0, next = 0; r < ranks; ++r) {
-        if (first[r].first == ~std::uint32_t(0)) continue;
-        place[r] = std::int32_t(next);
-        first[next++] = first[r];
-        out.names.start.push_back(out.names.start.back() + name_length(*lexicons[first[r].first], first[r].second));
+    out.source.reserve(items.size());
+    out.source_start.reserve(items.size() + 1);
+    bool named = false;
+    for (std::size_t e = 0; e < items.size(); ++e) {
+        const Item& item = items[e];
+        const std::vector<std::uint8_t>& used = learned[item.lexicon].used;
+        const bool same = e && items[e - 1].key == item.key && (levels > 1 || !different(items[e - 1], item, learned));
+        named = named && same;
+        if (level[item.lexicon][item.feature] < least) continue;
+        if (item.feature < used.size() && !used[item.feature]) continue;
+        if (!named) out.source_start.push_back(Index(out.source.size()));
+        named = true;
+        out.source.push_back({item.lexicon, item.feature});
     }
-    const Index n = Index(out.names.start.size()) - 1;
-    out.names.text.resize(out.names.start.back());
-    const Index size = 8192, blocks = (n + size - 1) / size;
-    for_blocks(blocks, threads_for(16 * n, blocks), [&](Index b, int) {
-        for (Index i = b * size; i < std::min(n, (b + 1) * size); ++i) {
-            const Lexicon& lexicon = *lexicons[first[i].first];
-            std::uint8_t* end = out.names.text.data() + out.names.start[i + 1];
-            Feature f = first[i].second;
-            for (; lexicon.is_pair(f); f = lexicon.prefix(f)) {
-                const Feature last = lexicon.last(f);
-                end -= lexicon.length(last);
-                std::memcpy(end, lexicon.bytes(last), lexicon.length(last));
-                *--end = ' ';
-            }
-            std::memcpy(end - lexicon.length(f), lexicon.bytes(f), lexicon.length(f));
-        }
-    });
-    for (std::size_t l = 0; l < lexicons.size(); ++l)
-        for (std::int32_t& r : rank[l]) r = r < 0 ? -1 : place[r];
-    out.place = std::move(rank);
+    out.source_start.push_back(Index(out.source.size()));
+    out.names = write_names(learned, out);
+    return out;
+}
+
+Large<std::int32_t> Ordered::places(std::uint32_t lexicon, Index size) const {
+    Large<std::int32_t> out(size, -1);
+    for (Index i = 0; i + 1 < Index(source_start.size()); ++i)
+        for (Index s = source_start[i]; s < source_start[i + 1]; ++s)
+            if (source[s].lexicon == lexicon) out[source[s].feature] = std::int32_t(i);
     return out;
 }
 

@@ -15,6 +15,13 @@ struct Finder {
     std::vector<Feature> touched;
 
     explicit Finder(const TextReading& reading) : reader(reading, lexicon) {}
+
+    // Keep the names of features alone.
+    void close() {
+        lexicon.close();
+        bag = {};
+        value = {}, total = {}, times = {}, touched = {};
+    }
 };
 
 // Documents of one class.
@@ -23,8 +30,8 @@ struct Block {
     Index lo, hi;  // places in the order by class
     int finder = 0;
     double documents = 0, words = 0;
-    std::vector<Feature> feature = {};
-    std::vector<double> total = {};
+    Large<Feature> feature = {};
+    Large<double> total = {};
 };
 
 template <class T>
@@ -35,7 +42,7 @@ void make_room(std::vector<T>& table, const Lexicon& lexicon) {
 // Move what was counted to the block.
 template <class T>
 void hand_over(std::vector<Feature>& touched, std::vector<T>& counted, Block& block) {
-    block.feature = touched;
+    block.feature.assign(touched.begin(), touched.end());
     block.total.resize(touched.size());
     for (std::size_t e = 0; e < touched.size(); ++e) block.total[e] = counted[touched[e]], counted[touched[e]] = 0;
     touched.clear();
@@ -78,6 +85,114 @@ void count_weighted(const Texts& texts, const Rows& rows, int blocks, Weighting 
     hand_over(own.touched, own.total, block);
 }
 
+// The totals that one thread's blocks have of each of its features, in the order of the blocks.
+struct Found {
+    Large<Index> start;
+    Large<std::int32_t> block;
+    Large<double> total;
+
+    // Features are numbered as they come: those new to a block stand side by side.
+    void collect(std::vector<Block>& blocks, int finder, Index features) {
+        start.assign(features + 2, 0);
+        for (const Block& own : blocks)
+            if (own.finder == finder)
+                for (Feature f : own.feature) ++start[f + 2];
+        for (Index f = 0; f < features; ++f) start[f + 2] += start[f + 1];
+        block.resize(start[features + 1]);
+        total.resize(start[features + 1]);
+        for (std::size_t b = 0; b < blocks.size(); ++b) {
+            if (blocks[b].finder != finder) continue;
+            for (std::size_t e = 0; e < blocks[b].feature.size(); ++e) {
+                const Index to = start[blocks[b].feature[e] + 1]++;
+                block[to] = std::int32_t(b);
+                total[to] = blocks[b].total[e];
+            }
+            blocks[b].feature = {}, blocks[b].total = {};
+        }
+    }
+};
+
+// The totals of one feature by class, those of several threads in the order of the blocks. Returns how many there are.
+Index merge(const Source* from, const Source* end, const std::vector<Found>& found, const std::vector<Block>& blocks,
+            std::vector<Index>& at, std::int32_t* code, double* total) {
+    at.clear();
+    for (const Source* s = from; s < end; ++s) at.push_back(found[s->lexicon].start[s->feature]);
+    Index n = 0;
+    for (;;) {
+        const Source* next = nullptr;
+        for (const Source* s = from; s < end; ++s) {
+            const Found& own = found[s->lexicon];
+            if (at[s - from] == own.start[s->feature + 1]) continue;
+            if (!next || own.block[at[s - from]] < found[next->lexicon].block[at[next - from]]) next = s;
+        }
+        if (!next) return n;
+        const Found& own = found[next->lexicon];
+        const Index e = at[next - from]++;
+        const std::int32_t c = blocks[own.block[e]].code;
+        if (n && code[n - 1] == c) {
+            total[n - 1] += own.total[e];
+        } else {
+            code[n] = c;
+            total[n++] = own.total[e];
+        }
+    }
+}
+
+// Put the threads' totals together, feature by feature. Blocks are in the order of their classes, so a feature's totals are.
+void gather(std::vector<Block>& blocks, const std::vector<Learned>& learned, const Ordered& ordered, WordTotals& out) {
+    const int finders = int(learned.size());
+    std::vector<Found> found(finders);
+    for_blocks(finders, finders, [&](Index t, int) { found[t].collect(blocks, int(t), learned[t].lexicon->size()); });
+
+    const Index n = Index(ordered.source_start.size()) - 1, width = 8192, parts = (n + width - 1) / width;
+    const Source* source = ordered.source.data();
+    // A feature's totals lie anywhere: they are asked for well before they are read.
+    const Index last = Index(ordered.source.size()), ahead = 16;
+    auto fetch = [&](Index s) {
+        if (s + 2 * ahead >= last) return;
+        const Source &soon = source[s + ahead], &later = source[s + 2 * ahead];
+        __builtin_prefetch(found[later.lexicon].start.data() + later.feature);
+        const Index at = found[soon.lexicon].start[soon.feature];
+        __builtin_prefetch(found[soon.lexicon].block.data() + at);
+        __builtin_prefetch(found[soon.lexicon].total.data() + at);
+    };
+    out.start.resize(n + 1);
+    out.start[0] = 0;
+    for_blocks(parts, finders, [&](Index p, int) {
+        for (Index i = p * width; i < std::min(n, (p + 1) * width); ++i) {
+            fetch(ordered.source_start[i]);
+            Index most = 0;
+            for (Index s = ordered.source_start[i]; s < ordered.source_start[i + 1]; ++s) {
+                const Large<Index>& start = found[source[s].lexicon].start;
+                most += start[source[s].feature + 1] - start[source[s].feature];
+            }
+            out.start[i + 1] = most;
+        }
+    });
+    for (Index i = 0; i < n; ++i) out.start[i + 1] += out.start[i];
+    out.code.resize(out.start[n]);
+    out.total.resize(out.start[n]);
+    Large<std::int32_t> length(n);
+    for_blocks(parts, finders, [&](Index p, int) {
+        std::vector<Index> at;
+        for (Index i = p * width; i < std::min(n, (p + 1) * width); ++i) {
+            fetch(ordered.source_start[i]);
+            length[i] = std::int32_t(merge(source + ordered.source_start[i], source + ordered.source_start[i + 1], found, blocks, at,
+                                           out.code.data() + out.start[i], out.total.data() + out.start[i]));
+        }
+    });
+    // Where blocks of one class met, room is left over.
+    Index to = 0;
+    for (Index i = 0; i < n; ++i) {
+        const Index from = out.start[i];
+        out.start[i] = to;
+        for (Index e = from; e < from + length[i]; ++e, ++to) out.code[to] = out.code[e], out.total[to] = out.total[e];
+    }
+    out.start[n] = to;
+    out.code.resize(to);
+    out.total.resize(to);
+}
+
 }  // namespace
 
 WordTotals word_totals(const Texts& texts, const Rows& rows, const TextReading& reading, Weighting weighting) {
@@ -104,59 +219,25 @@ WordTotals word_totals(const Texts& texts, const Rows& rows, const TextReading& 
             count_weighted(texts, rows, reading.blocks(), weighting, order.row.data(), *finders[slot], blocks[b], refused);
     });
     throw_refused(refused, texts, reading);
+    for (auto& finder : finders) finder->close();
 
-    std::vector<const Lexicon*> lexicons;
-    std::vector<std::vector<std::uint8_t>> used;
-    for (const auto& finder : finders) {
-        lexicons.push_back(&finder->lexicon);
-        used.emplace_back(finder->lexicon.size(), 0);
-    }
     WordTotals out;
     out.documents.assign(rows.classes, 0);
     out.words.assign(rows.classes, 0);
+    std::vector<Learned> learned;
+    for (const auto& finder : finders)
+        learned.push_back({&finder->lexicon, std::vector<std::uint8_t>(reading.buckets ? 0 : reading.replaced.n, 0)});
     for (const Block& block : blocks) {
-        for (Feature f : block.feature) used[block.finder][f] = 1;
+        std::vector<std::uint8_t>& used = learned[block.finder].used;
+        if (!used.empty())
+            for (Feature f : block.feature)
+                if (f < used.size()) used[f] = 1;
         out.documents[block.code] += block.documents;
         out.words[block.code] += block.words;
     }
-    Ordered ordered = order_features(lexicons, used);
+    Ordered ordered = order_features(learned, reading.joins_words() && !reading.buckets ? reading.least : 1);
     out.names = std::move(ordered.names);
-
-    // Blocks are in the order of their classes, so that each feature's entries are too; equal classes become one.
-    const Index n = Index(out.names.start.size()) - 1;
-    std::vector<Index> at(n + 1, 0);
-    for (const Block& block : blocks)
-        for (Feature f : block.feature) ++at[ordered.place[block.finder][f] + 1];
-    for (Index i = 0; i < n; ++i) at[i + 1] += at[i];
-    out.start = at;
-    out.code.resize(at[n]);
-    out.total.resize(at[n]);
-    for (Block& block : blocks) {
-        const std::vector<std::int32_t>& place = ordered.place[block.finder];
-        for (std::size_t e = 0; e < block.feature.size(); ++e) {
-            const Index to = at[place[block.feature[e]]]++;
-            out.code[to] = block.code;
-            out.total[to] = block.total[e];
-        }
-        block.feature = {};
-        block.total = {};
-    }
-    Index to = 0;
-    for (Index i = 0; i < n; ++i) {
-        const Index lo = out.start[i], hi = out.start[i + 1];
-        out.start[i] = to;
-        for (Index e = lo; e < hi; ++e) {
-            if (e > lo && out.code[e] == out.code[to - 1]) {
-                out.total[to - 1] += out.total[e];
-            } else {
-                out.code[to] = out.code[e];
-                out.total[to++] = out.total[e];
-            }
-        }
-    }
-    out.start[n] = to;
-    out.code.resize(to);
-    out.total.resize(to);
+    gather(blocks, learned, ordered, out);
     return out;
 }
 

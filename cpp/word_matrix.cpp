@@ -9,8 +9,8 @@ struct Piece {
     Index lo, hi;
     int finder = 0;
     std::vector<Index> length = {}, words = {};  // of rows
-    std::vector<Feature> feature = {};
-    std::vector<std::uint32_t> count = {};
+    Large<Feature> feature = {};
+    Large<std::uint32_t> count = {};
 };
 
 std::vector<Piece> pieces_of(const Texts& texts, Index& bytes) {
@@ -72,23 +72,27 @@ void write_counts(const Piece& piece, Place place, WordMatrix<T>& out) {
     }
 }
 
-// Turn the counts of a piece's rows into values.
-void weigh_rows(const Piece& piece, const TextReading& reading, const std::vector<std::uint8_t>& block_of, Weighting weighting,
-                WordMatrix<double>& out) {
+// Write rows as they were read, their counts as values.
+void write_values(const Piece& piece, const TextReading& reading, const std::vector<std::uint8_t>& block_of, Weighting weighting,
+                  WordMatrix<double>& out) {
     const int blocks = reading.blocks();
-    std::vector<std::uint32_t> count;
+    const Index to = out.start[piece.lo], all = out.start[piece.hi] - to;
+    std::copy_n(piece.feature.data(), all, out.feature.data() + to);
+    if (weighting.plain()) {
+        std::copy_n(piece.count.data(), all, out.value.data() + to);
+        return;
+    }
     std::vector<std::uint8_t> block;
     for (Index i = piece.lo; i < piece.hi; ++i) {
-        const Index from = out.start[i], n = out.start[i + 1] - from;
+        const Index from = out.start[i] - to, n = out.start[i + 1] - out.start[i];
         double* unknown = out.unknown.data() + i * blocks;
         for (int b = 0; b < blocks; ++b) unknown[b] = reading.features(out.words[i], b);
-        count.resize(n), block.resize(n);
+        block.resize(n);
         for (Index e = 0; e < n; ++e) {
-            count[e] = std::uint32_t(out.value[from + e]);
-            block[e] = block_of[out.feature[from + e]];
-            unknown[block[e]] -= count[e];
+            block[e] = block_of[piece.feature[from + e]];
+            unknown[block[e]] -= piece.count[from + e];
         }
-        weigh(weighting, count.data(), block.data(), n, blocks, unknown, out.value.data() + from);
+        weigh(weighting, piece.count.data() + from, block.data(), n, blocks, unknown, out.value.data() + out.start[i]);
     }
 }
 
@@ -112,21 +116,26 @@ WordMatrix<std::int64_t> word_matrix(const Texts& texts, const TextReading& read
         read_piece(texts, finders[slot]->reader, finders[slot]->lexicon, finders[slot]->bag, pieces[p], refused);
     });
     throw_refused(refused, texts, reading);
+    for (auto& finder : finders) finder->lexicon.close();
 
-    std::vector<const Lexicon*> lexicons;
-    std::vector<std::vector<std::uint8_t>> used;
-    for (const auto& finder : finders) {
-        lexicons.push_back(&finder->lexicon);
-        used.emplace_back(finder->lexicon.size(), 0);
+    std::vector<Learned> learned;
+    for (const auto& finder : finders)
+        learned.push_back({&finder->lexicon, std::vector<std::uint8_t>(reading.buckets ? 0 : reading.replaced.n, 0)});
+    for (const Piece& piece : pieces) {
+        std::vector<std::uint8_t>& used = learned[piece.finder].used;
+        if (used.empty()) continue;
+        for (Feature f : piece.feature)
+            if (f < used.size()) used[f] = 1;
     }
-    for (const Piece& piece : pieces)
-        for (Feature f : piece.feature) used[piece.finder][f] = 1;
-    Ordered ordered = order_features(lexicons, used);
+    Ordered ordered = order_features(learned, reading.joins_words() && !reading.buckets ? reading.least : 1);
     WordMatrix<std::int64_t> out;
     out.names = std::move(ordered.names);
     lay_out(pieces, texts.n, out);
+    std::vector<Large<std::int32_t>> places(learned.size());
+    for_blocks(Index(learned.size()), threads,
+               [&](Index l, int) { places[l] = ordered.places(std::uint32_t(l), learned[l].lexicon->size()); });
     for_blocks(Index(pieces.size()), threads, [&](Index p, int) {
-        const std::vector<std::int32_t>& place = ordered.place[pieces[p].finder];
+        const Large<std::int32_t>& place = places[pieces[p].finder];
         write_counts(pieces[p], [&](Feature f) { return place[f]; }, out);
         pieces[p].feature = {}, pieces[p].count = {};
     });
@@ -182,8 +191,10 @@ WordMatrix<T> word_matrix(const Texts& texts, const TextReading& reading, const 
     lay_out(pieces, texts.n, out);
     out.unknown.resize(texts.n * reading.blocks());
     for_blocks(Index(pieces.size()), threads, [&](Index p, int) {
-        write_counts(pieces[p], [](Feature f) { return f; }, out);
-        if constexpr (std::is_same_v<T, double>) weigh_rows(pieces[p], reading, vocabulary.block, weighting, out);
+        if constexpr (std::is_same_v<T, double>)
+            write_values(pieces[p], reading, vocabulary.block, weighting, out);
+        else
+            write_counts(pieces[p], [](Feature f) { return f; }, out);
         pieces[p].feature = {}, pieces[p].count = {};
     });
     return out;

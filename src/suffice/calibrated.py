@@ -47,9 +47,11 @@ class CalibratedClassifier(GenerativeClassifier):
 
     def _fit_calibration(self) -> Calibration:
         learned = self._get_learned()
-        kept, codes, weight = self._kept()
         classes = len(learned.statistics.labels)
-        if self.calibrate is False or not len(codes):
+        if self.calibrate is False:
+            return Calibration.none(classes)
+        kept, codes, weight = self._kept()
+        if not len(codes):
             return Calibration.none(classes)
         unit = np.minimum(weight, 1.0)
         rows = learned.family.read(kept)

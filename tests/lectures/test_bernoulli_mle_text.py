@@ -9,7 +9,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import make_pipeline
 
 import suffice as sf
-from lectures.test_bag_of_words import CATEGORIES, read
+from lectures.newsgroups import CATEGORIES, four_newsgroups
 from lectures.test_bernoulli_mle import clipped
 from suffice.naive_bayes import BernoulliNB
 from suffice.text import BagOfWords
@@ -17,7 +17,7 @@ from suffice.text import BagOfWords
 
 @pytest.fixture
 def newsgroups(data_dir):
-    return read(data_dir)
+    return four_newsgroups(data_dir)
 
 
 def classifier(smoothing: float) -> sf.TextClassifier:

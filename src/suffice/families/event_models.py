@@ -31,6 +31,8 @@ from suffice.tables import Array, Codes
 class EventModel(ABC):
     """Scores of documents under every class."""
 
+    added: float  # what smoothing adds to every total
+
     def __init__(self, counts: WordCounts):
         self.counts = counts
         self.classes, self.size = counts.n_classes, len(counts.vocabulary)
@@ -46,6 +48,13 @@ class EventModel(ABC):
     def shared(self, bags: Bags) -> Array:
         """The term that all classes share, (documents,)."""
         return np.zeros(len(bags))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._told()}; {self.classes} classes, {self.size} features)"
+
+    def _told(self) -> str:
+        """The parameters that are not by word."""
+        return f"smoothing {self.added:.4g}"
 
     @property
     def density(self) -> EventModel:
@@ -68,7 +77,6 @@ class EventModel(ABC):
 class LinearEventModel(EventModel):
     """Scores that are linear in x. `base` is (blocks, classes), `block` the block of every word."""
 
-    added: float = np.nan  # to every count
     coef: Array
     base: Array
     intercept: Array | float = 0.0
@@ -97,7 +105,7 @@ class LinearEventModel(EventModel):
     def contrast(self, bags: Bags, first: Any, second: Any) -> Array:
         """x_j (coef_j,first + base_first − coef_j,second − base_second)."""
         told = [self._weight_of(bags.feature, classes[bags.owner]) for classes in (first, second)]
-        return np.asarray(self._seen(bags).value * log_ratio(*told))
+        return self._seen(bags).value * log_ratio(told[0], told[1])
 
     def contrast_besides(self, bags: Bags, first: Any, second: Any) -> dict[str, Array]:
         """Unknown words, where they are part of the length; and the intercepts."""
@@ -110,8 +118,8 @@ class LinearEventModel(EventModel):
         """Coef + base of each feature in a class of its own."""
         at = entries_of(self.counts, feature, codes)
         block = 0 if self.block is None else self.block[feature]
-        absent = -np.inf if self.added == 0 else 0.0  # then it excludes the class
-        return np.where(at >= 0, self.coef[at] if len(self.coef) else 0.0, absent) + self.base[block, codes]
+        none = 0.0 if self.added > 0 else -np.inf  # without smoothing, a word that a class does not have excludes it
+        return np.where(at >= 0, self.coef[at] if len(self.coef) else none, none) + self.base[block, codes]
 
 
 def entries_of(counts: WordCounts, feature: Any, codes: Any) -> NDArray[np.int64]:
@@ -362,11 +370,20 @@ class MixedModel(LinearEventModel):
     ):
         super().__init__(counts)
         self.block, self.parts, self.exponent, self.length, self.mixed = block, tuple(parts), exponent, length, mixed
+        self.added = parts[0].model.added
         self.coef, self.base = np.zeros(len(counts.total)), np.zeros((len(length), self.classes))
         entry_block = np.repeat(block, np.diff(counts.start))
         for part in parts:
             self.coef[entry_block == part.block] += part.weight * part.model.coef
             self.base[part.block] += part.weight * part.model.base[0]
+
+    def _told(self) -> str:
+        kinds = (type(part.model).__name__.removesuffix("Model").lower() for part in self.parts)
+        parts = (
+            f"{part.weight:.3g} × {kind} of block {part.block} (smoothing {part.model.added:.3g})"
+            for part, kind in zip(self.parts, kinds, strict=True)
+        )
+        return f"{' + '.join(parts)}; length exponent {self.exponent:.3g}, mixed {self.mixed:.3g}"
 
     def _factor(self, bags: Bags) -> Array:
         return np.exp(self.exponent * (np.log1p(bags.features) - self.length))
@@ -378,7 +395,7 @@ class MixedModel(LinearEventModel):
     @property
     def density(self) -> EventModel:
         """One multinomial of all words, smoothed as those of the first block are."""
-        return MultinomialModel(self.counts, self.parts[0].model.added)  # type: ignore[attr-defined]
+        return MultinomialModel(self.counts, self.added)
 
     def leave_one_out(self, bags: Bags, codes: Codes, weight: Array | None) -> Array:
         """The sum over the parts, each leaving the document out."""

@@ -79,7 +79,7 @@ class _Found:
 
     @property
     def mixed(self) -> float:
-        return float(1.0 / (1.0 + np.exp(-self.phi[-1])))
+        return float(np.exp(-np.logaddexp(0.0, -self.phi[-1])))
 
 
 class _Search:
@@ -135,7 +135,7 @@ class _Search:
         """Walk from the start, one kind at a time, as long as it helps."""
         place = {kind: START[kind] for kind in self.kinds}
         if not len(self.codes):
-            return _Found(place, np.concatenate([self.centre, [0.0, -np.inf]]), 0.0)  # nothing to doubt it by
+            return _Found(place, np.concatenate([self.centre, [0.0, -np.inf]]), 0.0)
         found = self._at(place, None)
         moved = self.alpha is None
         while moved:
@@ -190,9 +190,7 @@ class _Weights:
             move *= min(1.0, 2.0 / max(float(np.abs(move).max()), 1e-300))  # at most 2 in any parameter
             slope, size = float(gradient @ move[self.free]), 1.0
             trial = self._value(phi + move)
-            if -slope < 1e-9 * max(
-                1.0, abs(value)
-            ):  # too little for values to tell: the step is still the better place
+            if -slope < 1e-9 * max(1.0, abs(value)):  # too little for values to tell, and still the better place
                 return phi + move, trial
             while trial > value + 1e-4 * size * slope and size >= 1e-8:
                 size /= 2

@@ -68,6 +68,9 @@ class Table:
 
         return pd.DataFrame(self.values, index=pd.Index(self.rows, name=self.title), columns=list(self.columns))
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def __str__(self) -> str:
         cells = [[v if isinstance(v, str) else f"{v:.6g}" for v in row] for row in self.values]
         lines = [[self.title, *map(str, self.columns)]]

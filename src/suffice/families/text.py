@@ -80,7 +80,7 @@ class Text(Family[WordCounts]):
         automatic = isinstance(self.prior, str) and self.prior == "auto"
         if automatic or (self.event == "auto" and self.prior is DEFAULT):
             if self.learn not in (None, "mean"):
-                raise InvalidOptionError(f"Text: learn={self.learn!r} needs a prior of its own, not 'auto'")
+                raise InvalidOptionError(f"Text: learn={self.learn!r} needs a smoothing of its own, a number, not 'auto'")
             object.__setattr__(self, "prior", "auto")
             object.__setattr__(self, "learn", "mean")
         else:
@@ -90,6 +90,8 @@ class Text(Family[WordCounts]):
         object.__setattr__(self, "stop_words", self.how.stop_words)
         object.__setattr__(self, "term_weight", self.weighting.term)
         object.__setattr__(self, "length_norm", self.weighting.norm)
+        if self.keep is not None and not (isinstance(self.keep, int) and self.keep >= 0):
+            raise InvalidOptionError(f"Text: keep is how many documents to keep, a number from 0 on; found {self.keep!r}")
         if self.keep is None:
             object.__setattr__(self, "keep", 5000 if self.automatic else 0)
 
@@ -108,7 +110,7 @@ class Text(Family[WordCounts]):
             if self.learn in ("map", "predictive"):
                 raise InvalidOptionError(f"Text: learn={self.learn!r} has no meaning for event={self.event!r}")
             if self.prior is None or (isinstance(self.prior, Dirichlet) and not float(self.prior.alpha) > 0):
-                raise InvalidOptionError(f"Text: event={self.event!r} needs a prior, Dirichlet(α) with α > 0")
+                raise InvalidOptionError(f"Text: event={self.event!r} needs smoothing: a prior Dirichlet(α) with α > 0")
         if self.event == "bernoulli":
             if self.term_weight not in (None, "binary") or self.length_norm not in ("auto", None):
                 raise InvalidOptionError(
@@ -284,6 +286,8 @@ class TextDistribution(Distribution):
         lengths = np.divide(counts.words, counts.documents, out=np.zeros(event.classes), where=counts.documents > 0)
         single = np.array([" " not in name for name in self.vocabulary.names], dtype=bool)
         words = np.flatnonzero(single)
+        if event.size and not len(words):
+            raise NoDistributionError("The features are n-grams alone: texts are put together from words, ngrams=(1, …)")
         out = np.full((len(codes), 1), "", dtype=object)
         for c in np.unique(codes):
             p = event.probability(0, event.size)[c, words] if len(words) else np.zeros(0)

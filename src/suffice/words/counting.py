@@ -88,7 +88,7 @@ class Lexicon:
             return _core.count_words(texts.native, reading, lexicon)
 
     def weigh(self, texts: Texts, weighting: Weighting) -> Weighed:
-        """The same, weighted."""
+        """The same, weighted; features as they come."""
         with _named_errors():
             reading, lexicon = self._for(texts)
             *rows, unknown = _core.weigh_words(texts.native, reading, lexicon, *weighting.numbers)

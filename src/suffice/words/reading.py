@@ -90,8 +90,8 @@ class Reading:
         """The block of each feature."""
         if self.blocks == 1:
             return np.zeros(len(vocabulary), dtype=np.uint8)
-        spaces = np.concatenate([[0], np.cumsum(vocabulary.text == ord(" "))])
-        sizes = 1 + np.diff(spaces[vocabulary.start])
+        spaces = np.flatnonzero(vocabulary.text == ord(" "))
+        sizes = 1 + np.diff(np.searchsorted(spaces, vocabulary.start))
         return np.clip(sizes - self.ngram_range[0], 0, self.blocks - 1).astype(np.uint8)
 
     @cached_property
@@ -118,10 +118,10 @@ def _is_whole(value: Any) -> bool:
 def _sizes(value: Any) -> tuple[int, int]:
     """Checked sizes of n-grams."""
     if not isinstance(value, (tuple, list)) or len(value) != 2 or not all(map(_is_whole, value)):
-        raise InvalidOptionError(f"ngram_range is two whole numbers, as (1, 2); found {value!r}")
+        raise InvalidOptionError(f"The sizes of n-grams are two whole numbers, as (1, 2); found {value!r}")
     least, most = map(int, value)
     if most > 255:
-        raise InvalidOptionError(f"n-grams have at most 255 words or characters, found ngram_range={value}")
+        raise InvalidOptionError(f"n-grams have at most 255 words or characters, found sizes {value}")
     if not 1 <= least <= most:
         raise InvalidOptionError(
             f"Invalid value for ngram_range={value}: lower boundary larger than the upper boundary, or less than 1"
