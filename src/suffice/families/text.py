@@ -80,7 +80,9 @@ class Text(Family[WordCounts]):
         automatic = isinstance(self.prior, str) and self.prior == "auto"
         if automatic or (self.event == "auto" and self.prior is DEFAULT):
             if self.learn not in (None, "mean"):
-                raise InvalidOptionError(f"Text: learn={self.learn!r} needs a smoothing of its own, a number, not 'auto'")
+                raise InvalidOptionError(
+                    f"Text: learn={self.learn!r} needs a smoothing of its own, a number, not 'auto'"
+                )
             object.__setattr__(self, "prior", "auto")
             object.__setattr__(self, "learn", "mean")
         else:
@@ -91,7 +93,9 @@ class Text(Family[WordCounts]):
         object.__setattr__(self, "term_weight", self.weighting.term)
         object.__setattr__(self, "length_norm", self.weighting.norm)
         if self.keep is not None and not (isinstance(self.keep, int) and self.keep >= 0):
-            raise InvalidOptionError(f"Text: keep is how many documents to keep, a number from 0 on; found {self.keep!r}")
+            raise InvalidOptionError(
+                f"Text: keep is how many documents to keep, a number from 0 on; found {self.keep!r}"
+            )
         if self.keep is None:
             object.__setattr__(self, "keep", 5000 if self.automatic else 0)
 
@@ -280,14 +284,14 @@ class TextDistribution(Distribution):
         """Draw texts: as many words as texts of the class have, one at a time and in no order."""
         if self.how.analyzer != "word" or self.how.n_features is not None:
             raise NoDistributionError("Only words can be put together to a text, not characters or hashed features")
-        if self.how.ngram_range[0] > 1:
-            raise NoDistributionError("Only single words can be put together to a text: ngrams must begin with 1")
         counts, event = self.event.counts, self.event.density
         lengths = np.divide(counts.words, counts.documents, out=np.zeros(event.classes), where=counts.documents > 0)
         single = np.array([" " not in name for name in self.vocabulary.names], dtype=bool)
         words = np.flatnonzero(single)
         if event.size and not len(words):
-            raise NoDistributionError("The features are n-grams alone: texts are put together from words, ngrams=(1, …)")
+            raise NoDistributionError(
+                "The features are n-grams alone: texts are put together from words, ngrams=(1, …)"
+            )
         out = np.full((len(codes), 1), "", dtype=object)
         for c in np.unique(codes):
             p = event.probability(0, event.size)[c, words] if len(words) else np.zeros(0)
