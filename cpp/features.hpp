@@ -15,15 +15,17 @@
 namespace suffice {
 
 // Documents to be cut into tokens; or, where `documents` is null, already cut: the tokens of document i are
-// token_start[document_start[i]] .. token_start[document_start[i + 1]], places in bytes.
+// token_start[document_start[i]] .. token_start[document_start[i + 1]], places in bytes; `present`, where it is given, tells which
+// of those are not missing.
 struct Texts {
     const Document* documents;
     Index n;
     const std::uint8_t* bytes = nullptr;
     const Index* token_start = nullptr;
     const Index* document_start = nullptr;
+    const bool* present = nullptr;
 
-    bool missing(Index i) const { return documents && documents[i].encoding == Encoding::missing; }
+    bool missing(Index i) const { return documents ? documents[i].encoding == Encoding::missing : present && !present[i]; }
     // About how much there is to read.
     Index size(Index i) const {
         if (!documents) {

@@ -65,12 +65,14 @@ struct TextList {
     bool cut = false;
     Bytes bytes;
     std::vector<Index> token_start, document_start;
+    std::optional<Vector<bool>> present;  // of documents that came in tokens
     mutable bool fixed = false;  // kernels read on while Python goes on: nothing may be added after the first reading
 
     Texts view() const {
         if (!cut) return {documents.data(), Index(documents.size())};
-        const Index n = Index(document_start.size()) - 1;
-        return {nullptr, n, bytes.data(), token_start.data(), document_start.data()};
+        const bool* known = present ? present->data() : nullptr;
+        return {nullptr,           Index(document_start.size()) - 1, bytes.data(), token_start.data(),
+                document_start.data(), known};
     }
     Texts read() const {
         fixed = true;
@@ -124,13 +126,15 @@ void add_arrow(TextList& list, Bytes bytes, Vector<Offset> start, std::optional<
                                                 Encoding::utf8});
 }
 
-void set_tokens(TextList& list, Bytes bytes, Places token_start, Places document_start) {
+void set_tokens(TextList& list, Bytes bytes, Places token_start, Places document_start,
+                std::optional<Vector<bool>> present) {
     list.require_open();
     require(list.documents.empty(), "texts are strings or tokens, not both");
     const Index tokens = name_segments(token_start, Index(bytes.size()) - 8);  // 8 bytes are read at a time
     segments(document_start, tokens);
+    require(!present || present->size() + 1 == document_start.size(), "present of each document");
     list.token_start = copy_of(token_start), list.document_start = copy_of(document_start);
-    list.bytes = bytes;
+    list.bytes = bytes, list.present = present;
     list.cut = true;
 }
 
@@ -294,7 +298,8 @@ void bind_texts(nb::module_& m) {
              "present"_a.noconvert().none())
         .def("add_arrow", &add_arrow<std::int64_t>, "text"_a.noconvert(), "start"_a.noconvert(),
              "present"_a.noconvert().none())
-        .def("set_tokens", &set_tokens, "text"_a.noconvert(), "start"_a.noconvert(), "document_start"_a.noconvert())
+        .def("set_tokens", &set_tokens, "text"_a.noconvert(), "start"_a.noconvert(), "document_start"_a.noconvert(),
+             "present"_a.noconvert() = nb::none())
         .def("take", &take, "rows"_a.noconvert())
         .def("missing", [](const TextList& list, Out<bool> out) {
             const Texts texts = list.view();

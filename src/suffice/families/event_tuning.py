@@ -190,13 +190,14 @@ class _Weights:
             move *= min(1.0, 2.0 / max(float(np.abs(move).max()), 1e-300))  # at most 2 in any parameter
             slope, size = float(gradient @ move[self.free]), 1.0
             trial = self._value(phi + move)
+            if -slope < 1e-9 * max(1.0, abs(value)):  # too little for values to tell, and still the better place
+                return phi + move, trial
             while trial > value + 1e-4 * size * slope and size >= 1e-8:
                 size /= 2
                 trial = self._value(phi + size * move)
-            done = -slope < 1e-9 * max(1.0, abs(value)) or size < 1e-8
             if trial < value:
                 phi, value = phi + size * move, trial
-            if done:
+            if size < 1e-8:
                 break
         return phi, value
 

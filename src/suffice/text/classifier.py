@@ -19,7 +19,6 @@ from suffice.families import Table, Text
 from suffice.families.bags import Bags
 from suffice.families.event_models import MixedModel
 from suffice.families.text import TextDistribution, read_texts
-from suffice.model import Model
 from suffice.priors import ClassPrior, Dirichlet
 from suffice.questions import contrasted
 from suffice.statistics import WordCounts
@@ -152,16 +151,18 @@ class TextClassifier(CalibratedClassifier):
         self.keep = keep
 
     def _family(self) -> Text:
+        prior: Any
+        learn: Any = self.learn
         if self.smoothing == "auto":
-            prior, learn = "auto", self.learn
+            prior = "auto"
         elif self.smoothing == 0:
-            prior, learn = None, "mle"
+            prior, learn = None, "mle" if learn == "mean" else learn
         else:
-            prior, learn = Dirichlet(float(self.smoothing)), self.learn
+            prior = Dirichlet(float(self.smoothing))
         needed = self.calibrate is not False or self.event == "auto" or self.smoothing == "auto"
         return Text(
             prior=prior,
-            learn=learn,  # type: ignore[arg-type]  # validated
+            learn=learn,
             event=self.event,
             ngrams=tuple(self.ngrams),  # type: ignore[arg-type]  # checked there
             term_weight=self.term_weight,
@@ -195,7 +196,7 @@ class TextClassifier(CalibratedClassifier):
             The fitted classifier.
         """
         super().fit(X, y, sample_weight)
-        self._pending = _Pending()
+        self._pending = _Pending(self._learned)
         return self
 
     def partial_fit(
@@ -221,29 +222,53 @@ class TextClassifier(CalibratedClassifier):
         self : object
             The fitted classifier.
         """
-        pending = self.__dict__.get("_pending")
-        if pending is not None and classes is None and sample_weight is None and pending.takes(X, y, self._learned):
-            if pending.size > max(PENDING, _size(self._learned)):
+        learned: _Learned | None = self.__dict__.get("_learned")
+        pending: _Pending | None = self.__dict__.get("_pending")
+        plain = classes is None and sample_weight is None
+        if plain and pending is not None and pending.onto is learned and pending.takes(X, y):
+            if pending.size > max(PENDING, _size(pending.onto)):
                 self._get_learned()
             return self
-        if "_learned" in self.__dict__:
+        if learned is not None:
             self._get_learned()
         super().partial_fit(X, y, classes, sample_weight)
-        self._pending = _Pending()
+        self._pending = _Pending(self._learned)
+        return self
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters. Documents that wait are counted first, by the parameters they were given to.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters by their names.
+
+        Returns
+        -------
+        self : object
+            The classifier.
+        """
+        if "_learned" in self.__dict__:
+            self._get_learned()
+            self.__dict__.pop("_pending", None)  # the next documents meet the new parameters at once
+        super().set_params(**params)
         return self
 
     def _get_learned(self) -> _Learned:
-        pending = self.__dict__.get("_pending")
-        if pending is not None and pending.texts:
-            waiting = self._pending
-            self._pending = _Pending()
-            super().partial_fit(waiting.texts, np.array(waiting.labels))
-        return super()._get_learned()
+        learned, pending = super()._get_learned(), self.__dict__.get("_pending")
+        if pending is None or pending.onto is not learned or not pending.texts:
+            return learned
+        seen = learned.family.summarize(pending.texts, np.array(pending.labels), None, learned.seen)
+        self._learn(seen, learned.family, learned.declared, learned.dtype)
+        self._pending = _Pending(self._learned)
+        return self._learned
 
     def __getstate__(self) -> dict[str, Any]:
         if "_learned" in self.__dict__:
             self._get_learned()
-        return super().__getstate__()
+        state: dict[str, Any] = dict(super().__getstate__())
+        state.pop("_pending", None)  # a copy waits for documents of its own
+        return state
 
     # ---- reading input
 
@@ -397,20 +422,25 @@ class TextClassifier(CalibratedClassifier):
 
 
 class _Pending:
-    """Documents that wait to be counted, all of which can be read."""
+    """Documents that wait to be counted, all of which can be read; they count only beside what they came `onto`."""
 
-    def __init__(self) -> None:
+    def __init__(self, onto: _Learned) -> None:
+        self.onto = onto
+        self.known = {label for label in onto.seen.labels.tolist() if type(label) in (str, int)}
         self.texts: list[str] = []
         self.labels: list[Any] = []
         self.size = 0
 
-    def takes(self, texts: Any, labels: Any, learned: _Learned) -> bool:
-        """Take a few plain strings with labels like those known; what else there may be is for others to check."""
-        if not isinstance(texts, list) or len(texts) != len(labels) or not texts or len(texts) > 64:
+    def takes(self, texts: Any, labels: Any) -> bool:
+        """Take a few plain strings of classes that are known; what else there may be is for others to check."""
+        if not isinstance(texts, list) or not isinstance(labels, (list, tuple)):
             return False
-        kind = str if learned.seen.labels.dtype.kind == "U" else int if learned.seen.labels.dtype.kind == "i" else None
+        if len(texts) != len(labels) or not 0 < len(texts) <= 64:
+            return False
         for text, label in zip(texts, labels, strict=True):
-            if type(text) is not str or type(label) is not kind or not (text.isascii() or _is_whole(text)):
+            if type(label) not in (str, int) or label not in self.known:
+                return False
+            if type(text) is not str or not (text.isascii() or _is_whole(text)):
                 return False
         self.texts += texts
         self.labels += labels
@@ -433,9 +463,7 @@ def _size(learned: _Learned) -> int:
     return counts.vocabulary.text.nbytes + counts.start.nbytes + counts.total.nbytes
 
 
-def _as_table(
-    title: str, prior: float, names: list[str], told: Array, besides: dict[str, float], odds: float
-) -> Table:
+def _as_table(title: str, prior: float, names: list[str], told: Array, besides: dict[str, float], odds: float) -> Table:
     order = np.argsort(-np.abs(told), kind="stable")
     rows = ["(prior)", *(names[i] for i in order)]
     values = [prior, *told[order]]
@@ -448,5 +476,3 @@ def _as_table(
     rows += ["(calibration)", "(sum)"]
     values += [0.0 if np.isnan(rest) else rest, odds]
     return Table(title, rows, ["log_odds"], np.array(values)[:, None])
-
-

@@ -79,11 +79,20 @@ class Texts:
         return cls(native)
 
     @classmethod
-    def of_tokens(cls, text: NDArray[np.uint8], start: NDArray[np.int64], document_start: NDArray[np.int64]) -> Texts:
-        """Feature t is `text[start[t] : start[t + 1]]`, document d has `document_start[d]` to that of d + 1."""
+    def of_tokens(
+        cls,
+        text: NDArray[np.uint8],
+        start: NDArray[np.int64],
+        document_start: NDArray[np.int64],
+        present: NDArray[np.bool_] | None = None,
+    ) -> Texts:
+        """Feature t is `text[start[t] : start[t + 1]]`, document d has `document_start[d]` to that of d + 1.
+
+        `present` tells which documents are not missing: by default all.
+        """
         native = _core.Texts()
         start, document_start = (np.ascontiguousarray(each, dtype=np.int64) for each in (start, document_start))
-        native.set_tokens(padded(text), start, document_start)
+        native.set_tokens(padded(text), start, document_start, present)
         return cls(native, (text, start, document_start))
 
     @classmethod
@@ -93,18 +102,19 @@ class Texts:
 
         rows = [np.asarray([] if each is None else each) for each in documents]
         for i, row in enumerate(rows):
-            if row.ndim != 1 or (len(row) and row.dtype.kind not in "iu"):
+            if row.ndim != 1 or (len(row) and (row.dtype.kind not in "iu" or row.max() > np.iinfo(np.int64).max)):
                 kind = type(documents[i]).__name__
                 raise InvalidTextError(
                     f"Document {i} is a {kind} that is no sequence of word numbers. A text is a str: join its words"
                 )
-        numbers = np.concatenate([np.empty(0, np.int64), *rows]).astype(np.int64)
+        numbers = np.concatenate([np.empty(0, np.int64), *(row.astype(np.int64) for row in rows)])
         names = pa.array(numbers).cast(pa.large_string())
         _, offsets, data = names.buffers()
         text = np.frombuffer(data, dtype=np.uint8) if data is not None else np.empty(0, np.uint8)
         start = np.frombuffer(offsets, dtype=np.int64)[: len(names) + 1]
         lengths = [len(row) for row in rows]
-        return cls.of_tokens(text, start, np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))
+        present = np.array([each is not None for each in documents], dtype=bool)
+        return cls.of_tokens(text, start, _starts(np.array(lengths, dtype=np.int64)), present)
 
     def __len__(self) -> int:
         return len(self.native)
@@ -126,7 +136,9 @@ class Texts:
         text, start, document_start = self.tokens
         places = ranges(document_start[some], np.diff(document_start)[some])
         letters = ranges(start[places], np.diff(start)[places])
-        return Texts.of_tokens(text[letters], _starts(np.diff(start)[places]), _starts(np.diff(document_start)[some]))
+        return Texts.of_tokens(
+            text[letters], _starts(np.diff(start)[places]), _starts(np.diff(document_start)[some]), self.present[some]
+        )
 
     @property
     def present(self) -> NDArray[np.bool_]:
