@@ -59,31 +59,105 @@ void learn_replaced(Lexicon& lexicon, const Replacements& replaced) {
     }
 }
 
+namespace {
+
+// Learns the features of a sorted vocabulary. In it an n-gram follows what it extends, so that most of the way to it is known;
+// and the longest, which nothing extends, are learned many at a time.
+class VocabularyLearner {
+public:
+    VocabularyLearner(Lexicon& lexicon, Index n) : lexicon_(lexicon) { lexicon.reserve(lexicon.size() + n); }
+
+    void word(const std::uint8_t* name, Index length, Index i) { set(token(name, length), i); }
+
+    void joined(const std::uint8_t* name, Index length, Index i) {
+        const Index first = last_space(name, length);
+        if (first < 0) {
+            word(name, length, i);
+            return;
+        }
+        if (first != prefix_length_ || std::memcmp(prefix_name_, name, std::size_t(first))) {
+            prefix_ = path(name, first);
+            prefix_name_ = name, prefix_length_ = first;
+        }
+        prefixes_[waiting_] = prefix_;
+        places_[waiting_] = i;
+        names_[waiting_] = name + first + 1;
+        lengths_[waiting_] = std::uint32_t(length - first - 1);
+        if (++waiting_ == together) flush();
+    }
+
+    std::vector<Feature> features() {
+        flush();
+        feature_of_.resize(lexicon_.size(), no_feature);
+        return std::move(feature_of_);
+    }
+
+private:
+    static constexpr int together = 256;
+
+    static Index last_space(const std::uint8_t* name, Index length) {
+        Index at = length - 1;
+        while (at >= 0 && name[at] != ' ') --at;
+        return at;
+    }
+
+    Feature token(const std::uint8_t* name, Index length) {
+        const std::uint32_t at = 0, size = std::uint32_t(length);
+        Feature out;
+        lexicon_.learn(name, &at, &size, 1, &out);
+        return out;
+    }
+
+    // The n-gram of so many bytes, word by word.
+    Feature path(const std::uint8_t* name, Index length) {
+        const Index first = last_space(name, length);
+        if (first < 0) return token(name, length);
+        Feature before = path(name, first), last = token(name + first + 1, length - first - 1), out;
+        lexicon_.learn_pairs(&before, &last, 1, &out);
+        return out;
+    }
+
+    void flush() {
+        if (!waiting_) return;
+        std::uint32_t at[together];
+        Feature last[together];
+        // Names stand side by side: the first is the lowest.
+        for (int w = 0; w < waiting_; ++w) at[w] = std::uint32_t(names_[w] - names_[0]);
+        lexicon_.learn(names_[0], at, lengths_, waiting_, last);
+        lexicon_.learn_pairs(prefixes_, last, waiting_, last);
+        for (int w = 0; w < waiting_; ++w) set(last[w], places_[w]);
+        waiting_ = 0;
+    }
+
+    void set(Feature f, Index i) {
+        if (Index(feature_of_.size()) <= Index(f)) feature_of_.resize(std::max<std::size_t>(2 * f, 1024), no_feature);
+        feature_of_[f] = Feature(i);
+    }
+
+    Lexicon& lexicon_;
+    std::vector<Feature> feature_of_;
+    const std::uint8_t* prefix_name_ = nullptr;
+    Index prefix_length_ = -1;
+    Feature prefix_ = no_feature;
+    int waiting_ = 0;
+    Feature prefixes_[together];
+    Index places_[together];
+    const std::uint8_t* names_[together];
+    std::uint32_t lengths_[together];
+};
+
+}  // namespace
+
 std::vector<Feature> learn_vocabulary(Lexicon& lexicon, const std::uint8_t* text, const Index* start, Index n,
                                       bool joined) {
-    lexicon.reserve(lexicon.size() + n);
-    std::vector<Feature> feature_of;
-    std::vector<std::uint32_t> at, length;
-    std::vector<Feature> words;
+    VocabularyLearner learner(lexicon, n);
     for (Index i = 0; i < n; ++i) {
-        const std::uint8_t *from = text + start[i], *end = text + start[i + 1];
-        at.clear(), length.clear();
-        for (const std::uint8_t* word = from;;) {
-            const void* space = joined ? std::memchr(word, ' ', std::size_t(end - word)) : nullptr;
-            const std::uint8_t* stop = space ? static_cast<const std::uint8_t*>(space) : end;
-            at.push_back(std::uint32_t(word - from)), length.push_back(std::uint32_t(stop - word));
-            if (stop == end) break;
-            word = stop + 1;
-        }
-        words.resize(at.size());
-        lexicon.learn(from, at.data(), length.data(), Index(at.size()), words.data());
-        Feature whole = words[0];
-        for (std::size_t w = 1; w < words.size(); ++w) lexicon.learn_pairs(&whole, &words[w], 1, &whole);
-        if (Index(feature_of.size()) < lexicon.size()) feature_of.resize(lexicon.size(), no_feature);
-        feature_of[whole] = Feature(i);
+        if (joined)
+            learner.joined(text + start[i], start[i + 1] - start[i], i);
+        else
+            learner.word(text + start[i], start[i + 1] - start[i], i);
     }
-    feature_of.resize(lexicon.size(), no_feature);
-    return feature_of;
+    return learner.features();
 }
 
 void FeatureReader::remember(Index n) {

@@ -99,6 +99,8 @@ void Lexicon::grow(int shift) {
 void Lexicon::reserve(Index features) {
     const int bits = std::bit_width(std::uint64_t(std::max<Index>(20 * features / 13 + 1, 2)));
     if (64 - bits < shift_) grow(64 - bits);
+    value_.reserve(features);
+    length_.reserve(features);
 }
 
 template <class Look>

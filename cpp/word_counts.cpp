@@ -1,5 +1,7 @@
 // Documents by class, summed up: every thread counts with a lexicon of its own, block by block; blocks are put together in
 // their order, so that any number of threads gives the same bits.
+#include <stdexcept>
+
 #include "text.hpp"
 
 namespace suffice {
@@ -90,25 +92,28 @@ void count_weighted(const Texts& texts, const Rows& rows, int blocks, Weighting 
 
 // The totals that one thread's blocks have of each of its features, in the order of the blocks.
 struct Found {
-    Large<Index> start;
-    Large<std::int32_t> block;
-    Large<double> total;
+    struct Entry {
+        double total;
+        std::int32_t block;
+    };
+    Large<std::uint32_t> start;
+    Large<Entry> entry;
 
     // Features are numbered as they come: those new to a block stand side by side.
     void collect(std::vector<Block>& blocks, int finder, Index features) {
+        Index entries = 0;
+        for (const Block& own : blocks) entries += own.finder == finder ? Index(own.feature.size()) : 0;
+        if (entries > UINT32_MAX) throw std::length_error("too many texts at once: pass them in parts");
         start.assign(features + 2, 0);
         for (const Block& own : blocks)
             if (own.finder == finder)
                 for (Feature f : own.feature) ++start[f + 2];
         for (Index f = 0; f < features; ++f) start[f + 2] += start[f + 1];
-        block.resize(start[features + 1]);
-        total.resize(start[features + 1]);
+        entry.resize(start[features + 1]);
         for (std::size_t b = 0; b < blocks.size(); ++b) {
             if (blocks[b].finder != finder) continue;
             for (std::size_t e = 0; e < blocks[b].feature.size(); ++e) {
-                const Index to = start[blocks[b].feature[e] + 1]++;
-                block[to] = std::int32_t(b);
-                total[to] = blocks[b].total[e];
+                entry[start[blocks[b].feature[e] + 1]++] = {blocks[b].total[e], std::int32_t(b)};
             }
             blocks[b].feature = {}, blocks[b].total = {};
         }
@@ -118,6 +123,18 @@ struct Found {
 // The totals of one feature by class, those of several threads in the order of the blocks. Returns how many there are.
 Index merge(const Source* from, const Source* end, const std::vector<Found>& found, const std::vector<Block>& blocks,
             std::vector<Index>& at, std::int32_t* code, double* total) {
+    if (end - from == 1) {  // as most are
+        const Found& own = found[from->lexicon];
+        Index n = 0;
+        for (Index e = own.start[from->feature]; e < own.start[from->feature + 1]; ++e) {
+            const std::int32_t c = blocks[own.entry[e].block].code;
+            if (n && code[n - 1] == c)
+                total[n - 1] += own.entry[e].total;
+            else
+                code[n] = c, total[n++] = own.entry[e].total;
+        }
+        return n;
+    }
     at.clear();
     for (const Source* s = from; s < end; ++s) at.push_back(found[s->lexicon].start[s->feature]);
     Index n = 0;
@@ -126,17 +143,17 @@ Index merge(const Source* from, const Source* end, const std::vector<Found>& fou
         for (const Source* s = from; s < end; ++s) {
             const Found& own = found[s->lexicon];
             if (at[s - from] == own.start[s->feature + 1]) continue;
-            if (!next || own.block[at[s - from]] < found[next->lexicon].block[at[next - from]]) next = s;
+            if (!next || own.entry[at[s - from]].block < found[next->lexicon].entry[at[next - from]].block) next = s;
         }
         if (!next) return n;
         const Found& own = found[next->lexicon];
         const Index e = at[next - from]++;
-        const std::int32_t c = blocks[own.block[e]].code;
+        const std::int32_t c = blocks[own.entry[e].block].code;
         if (n && code[n - 1] == c) {
-            total[n - 1] += own.total[e];
+            total[n - 1] += own.entry[e].total;
         } else {
             code[n] = c;
-            total[n++] = own.total[e];
+            total[n++] = own.entry[e].total;
         }
     }
 }
@@ -155,9 +172,7 @@ void gather(std::vector<Block>& blocks, const std::vector<Learned>& learned, con
         if (s + 2 * ahead >= last) return;
         const Source &soon = source[s + ahead], &later = source[s + 2 * ahead];
         __builtin_prefetch(found[later.lexicon].start.data() + later.feature);
-        const Index at = found[soon.lexicon].start[soon.feature];
-        __builtin_prefetch(found[soon.lexicon].block.data() + at);
-        __builtin_prefetch(found[soon.lexicon].total.data() + at);
+        __builtin_prefetch(found[soon.lexicon].entry.data() + found[soon.lexicon].start[soon.feature]);
     };
     out.start.resize(n + 1);
     out.start[0] = 0;
@@ -166,7 +181,7 @@ void gather(std::vector<Block>& blocks, const std::vector<Learned>& learned, con
             fetch(ordered.source_start[i]);
             Index most = 0;
             for (Index s = ordered.source_start[i]; s < ordered.source_start[i + 1]; ++s) {
-                const Large<Index>& start = found[source[s].lexicon].start;
+                const Large<std::uint32_t>& start = found[source[s].lexicon].start;
                 most += start[source[s].feature + 1] - start[source[s].feature];
             }
             out.start[i + 1] = most;
