@@ -1,7 +1,7 @@
 """What it means for a class to have written a document: the event models.
 
-Each is made of the totals of words in classes, and most words are in few of them. So every score is written as what a word
-says where a class has it, `coef`, beside what any word says that the class does not have, `base`:
+Each is made of the totals of words in classes, and most words are in few of them. So every score is written as what a
+word says where a class has it, `coef`, beside what any word says that the class does not have, `base`:
 
     score_y(x) = intercept_y + base_y Σ_j x_j + Σ_j x_j coef_jy
 
@@ -67,7 +67,7 @@ class EventModel(ABC):
 
     @abstractmethod
     def contrast(self, bags: Bags, first: Any, second: Any) -> Array:
-        """What each feature of each document adds to the score of `first` less that of `second`, classes by document."""
+        """What each feature of each document adds to the score of class `first` less that of `second`."""
 
     @abstractmethod
     def contrast_besides(self, bags: Bags, first: Any, second: Any) -> dict[str, Array]:
@@ -194,7 +194,7 @@ class ComplementModel(LinearEventModel):
     def density(self) -> EventModel:
         """Refuse: it has none."""
         raise NoDistributionError(
-            "event='complement' only scores classes: there is no p(x | y). event='multinomial' has one, of the same words"
+            "event='complement' only scores classes: there is no p(x | y). event='multinomial' has one of these words"
         )
 
     def probability(self, lo: int, hi: int) -> Array:

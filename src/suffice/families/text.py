@@ -44,8 +44,8 @@ class Text(Family[WordCounts]):
     "complement" a class is scored by how badly the words of the others fit; "auto" is the sum of a multinomial and a
     complement score. Words are two letters or more, in lower case, unless the options say otherwise. The vocabulary is
     that of all texts learned, and grows with them; a word never learned says nothing, and so does a missing text.
-    What a word counts for is by default how often it occurs; for "bernoulli" whether it does, and for "auto" the root of
-    that, documents having length 1 (`term_weight="sqrt"`, `length_norm="l2"`).
+    What a word counts for is by default how often it occurs; for "bernoulli" whether it does, and for "auto" the root
+    of that, documents having length 1 (`term_weight="sqrt"`, `length_norm="l2"`).
 
     `prior` is a Dirichlet with one α for all words, of which learned is what `Multinomial` learns (for "bernoulli", a
     Beta with that α for both sides); with "auto" it is the α of least leave-one-out log-loss over `keep` documents that
@@ -145,8 +145,8 @@ class Text(Family[WordCounts]):
     def weighting(self) -> Weighting:
         """What counts become."""
         term, norm = USUAL.get(self.event, ("count", None))
-        norm = norm if self.length_norm == "auto" else self.length_norm  # type: ignore[assignment]  # checked there
-        return Weighting(self.term_weight or term, norm)  # type: ignore[arg-type]
+        norm = norm if self.length_norm == "auto" else self.length_norm
+        return Weighting(self.term_weight or term, norm)  # type: ignore[arg-type]  # checked there
 
     @property
     def reading(self) -> dict[str, Any]:
@@ -183,7 +183,12 @@ class Text(Family[WordCounts]):
         return UrnModel(counts, self.added) if self.learn == "predictive" else MultinomialModel(counts, self.added)
 
     def leave_one_out(
-        self, counts: WordCounts, fitted: Distribution, x: Any, codes: Codes, weight: Array | None
+        self,
+        counts: WordCounts,  # noqa: ARG002  # the model holds them
+        fitted: Distribution,
+        x: Any,
+        codes: Codes,
+        weight: Array | None,
     ) -> Array:
         """Exactly; the vocabulary, and what was chosen, stay those of all texts."""
         assert isinstance(fitted, TextDistribution)
@@ -199,9 +204,8 @@ def read_texts(x: Any) -> Texts | Bags:
     """Texts from a column, a table of one column, or what has been read already."""
     if isinstance(x, (Texts, Bags)):
         return x
-    if isinstance(x, (list, tuple)) and len(x) and all(isinstance(row, (list, tuple)) and len(row) == 1 for row in x):
-        if all(row[0] is None or isinstance(row[0], (str, bytes)) for row in x):
-            return Texts.of([row[0] for row in x])
+    if isinstance(x, (list, tuple)) and len(x) and all(map(_is_row, x)):
+        return Texts.of([row[0] for row in x])
     if is_pandas(x) or is_polars(x) or is_arrow(x, "Table") or is_arrow(x, "RecordBatch"):
         columns = as_frame(x).columns
         if len(columns) != 1:
@@ -210,6 +214,11 @@ def read_texts(x: Any) -> Texts | Bags:
             )
         (x,) = columns.values()
     return Texts.of(x)
+
+
+def _is_row(row: Any) -> bool:
+    """Tell whether this is a row of a table whose one column holds texts."""
+    return isinstance(row, (list, tuple)) and len(row) == 1 and (row[0] is None or isinstance(row[0], (str, bytes)))
 
 
 @dataclass(frozen=True)

@@ -14,14 +14,16 @@ from suffice.statistics.statistic import Statistic, check_array, clear_residue, 
 from suffice.tables import Array, Codes
 from suffice.words import Reading, Vocabulary, Weighting, word_totals
 
+PLAIN, COUNTED = Reading(), Weighting()
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WordCounts(Statistic):
     """The total Σ w·x of every word of one column of texts, in every class that has it.
 
     Word i's totals are `total[start[i] : start[i + 1]]`, of the classes `codes[…]`, ascending: most words are in few
-    classes. `documents` is the weight of each class's texts, missing ones aside, and `words` that of their words. Where a
-    question needs documents, not only totals, a bounded sample of them is `kept` as well.
+    classes. `documents` is the weight of each class's texts, missing ones aside, and `words` that of their words. Where
+    a question needs documents, not only totals, a bounded sample of them is `kept` as well.
 
     >>> from suffice.words import Texts
     >>> counts = WordCounts.of(Texts.of(["a dog", "dog dog"]), np.zeros(2, np.int32), 1)
@@ -52,8 +54,8 @@ class WordCounts(Statistic):
         classes: int,
         weight: Array | None = None,
         onto: Self | None = None,
-        reading: Reading = Reading(),
-        weighting: Weighting = Weighting(),
+        reading: Reading = PLAIN,
+        weighting: Weighting = COUNTED,
         keep: int = 0,
     ) -> Self:
         """Sum the words of texts, weighted, and keep up to `keep` of the texts."""
@@ -159,7 +161,7 @@ class WordCounts(Statistic):
 
     def _keys(self, place: NDArray[Any]) -> NDArray[np.int64]:
         """A number for each total, ascending: of its word at `place` and its class."""
-        return place[self.owner] * self.n_classes + self.codes
+        return np.asarray(place[self.owner] * self.n_classes + self.codes, dtype=np.int64)
 
     def trimmed(self) -> Self:
         """Without the words that nothing is left of."""

@@ -30,9 +30,9 @@ PENDING = 1 << 20  # bytes of text that may wait to be counted, at least
 class TextClassifier(CalibratedClassifier):
     """Naive Bayes for texts: reads raw documents, counts while it reads, and knows how sure it may be.
 
-    By default a document's words and pairs of words are weighted by the root of their count and brought to length 1; the
-    score of a class is the sum of a multinomial and a complement one, log p(y) + a·M_y(x) + b·C_y(x); smoothing and the
-    two weights are those of least exact leave-one-out log-loss. With `event="multinomial", ngrams=(1, 1),
+    By default words, and pairs of words, are weighted by the root of their count and brought to length 1 in each
+    document; the score of a class is a weighted sum of a multinomial and a complement one for words and for pairs, and
+    smoothing and weights are those of least exact leave-one-out log-loss. With `event="multinomial", ngrams=(1, 1),
     smoothing=1.0, calibrate=False` it is the multinomial naive Bayes of textbooks and of scikit-learn.
 
     Parameters
@@ -48,7 +48,8 @@ class TextClassifier(CalibratedClassifier):
         Temper the evidence so that probabilities can be believed, fitted on exact leave-one-out scores of documents
         kept for that. With 'classes' every class has a slope and bias of its own.
     term_weight : {'count', 'binary', 'sqrt', 'log'} or None, default=None
-        What a word that occurs t times counts for: t, 1, √t or 1 + log t. By default t; 1 for 'bernoulli', √t for 'auto'.
+        What a word that occurs t times counts for: t, 1, √t or 1 + log t. By default t; with 'bernoulli' 1, with
+        'auto' √t.
     length_norm : {'l1', 'l2', 'auto'} or None, default='auto'
         Divide a document's values by their sum, or by the root of the sum of their squares. By default only for
         event='auto', which takes 'l2'.
@@ -289,8 +290,8 @@ class TextClassifier(CalibratedClassifier):
         counts: WordCounts = self._get_learned().statistics.statistic
         if not len(counts.vocabulary):
             raise InvalidTextError(
-                "empty vocabulary: no text has a feature. Words are two letters or more; perhaps the texts only contain "
-                "stop words, or are shorter than the n-grams"
+                "empty vocabulary: no text has a feature. Words are two letters or more; perhaps the texts only "
+                "contain stop words, or are shorter than the n-grams"
             )
 
     # ---- answering
@@ -390,7 +391,7 @@ class TextClassifier(CalibratedClassifier):
         drawn, labels = super().sample(n, label, random_state)
         return drawn[:, 0], labels
 
-    def impute(self, X: Any) -> Array:
+    def impute(self, X: Any) -> Array:  # noqa: ARG002  # of any text
         """Refuse: a text that is missing cannot be made up.
 
         Parameters
@@ -406,6 +407,10 @@ class TextClassifier(CalibratedClassifier):
     def vocabulary_(self) -> dict[str, int]:
         """The number of each feature, in the order of their code points."""
         return {name: i for i, name in enumerate(self._distribution().vocabulary.names)}
+
+    def tables(self) -> list[Table]:
+        """Return the class prior and the most probable words as tables for people; print them to read them."""
+        return self._get_learned().model.tables(["words"])
 
     @property
     def event_(self) -> Any:
