@@ -5,8 +5,8 @@
 namespace suffice {
 namespace {
 
-SUFFICE_CLONES void score_rows(const Bags& x, const Rows& rows, const Entries& entries, const double* total, const double* all,
-                               double added, Index lo, Index hi, double* out) {
+SUFFICE_CLONES void score_rows(const Bags& x, const Rows& rows, const Entries& entries, const double* total,
+                               const double* all, double added, Index lo, Index hi, double* out) {
     constexpr Index most = 32;
     for (Index i = lo; i < hi; ++i) {
         double* score = out + i * rows.classes;
@@ -34,7 +34,8 @@ SUFFICE_CLONES void score_rows(const Bags& x, const Rows& rows, const Entries& e
 
 }  // namespace
 
-void bag_complement(Bags x, Rows rows, Entries entries, const double* total, const double* all, double added, double* out) {
+void bag_complement(Bags x, Rows rows, Entries entries, const double* total, const double* all, double added,
+                    double* out) {
     const Index size = 64, blocks = (x.rows + size - 1) / size;
     for_blocks(blocks, threads_for(x.rows ? 64 * x.start[x.rows] : 0, blocks), [&](Index b, int) {
         score_rows(x, rows, entries, total, all, added, b * size, std::min(x.rows, (b + 1) * size), out);

@@ -5,7 +5,8 @@
 
 namespace suffice {
 
-void bag_log_sums(Bags x, Rows rows, Entries entries, const double* table, double added, double of_nothing, double* sums) {
+void bag_log_sums(Bags x, Rows rows, Entries entries, const double* table, double added, double of_nothing,
+                  double* sums) {
     const Index size = 64, blocks = (x.rows + size - 1) / size;
     for_blocks(blocks, threads_for(x.rows ? 16 * x.start[x.rows] : 0, blocks), [&](Index b, int) {
         for (Index i = b * size; i < std::min(x.rows, (b + 1) * size); ++i) {

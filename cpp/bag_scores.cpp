@@ -4,8 +4,8 @@
 namespace suffice {
 namespace {
 
-SUFFICE_CLONES void score_rows(const Bags& x, const Entries& entries, const double* coef, const double* base, Index classes,
-                               Index lo, Index hi, double* out, double* lengths) {
+SUFFICE_CLONES void score_rows(const Bags& x, const Entries& entries, const double* coef, const double* base,
+                               Index classes, Index lo, Index hi, double* out, double* lengths) {
     constexpr Index ahead = 12;
     const Index last = x.start[x.rows];
     for (Index i = lo; i < hi; ++i) {
@@ -35,7 +35,8 @@ SUFFICE_CLONES void score_rows(const Bags& x, const Entries& entries, const doub
 
 }  // namespace
 
-void bag_scores(Bags x, Entries entries, const double* coef, const double* base, Index classes, double* out, double* lengths) {
+void bag_scores(Bags x, Entries entries, const double* coef, const double* base, Index classes, double* out,
+                double* lengths) {
     const Index size = 64, blocks = (x.rows + size - 1) / size;
     for_blocks(blocks, threads_for(x.rows ? 4 * x.start[x.rows] : 0, blocks), [&](Index b, int) {
         score_rows(x, entries, coef, base, classes, b * size, std::min(x.rows, (b + 1) * size), out, lengths);

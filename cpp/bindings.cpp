@@ -458,6 +458,7 @@ void bind_tokens(nb::module_& m) {
 }  // namespace
 
 NB_MODULE(_core, m) {
+    nb::set_leak_warnings(false);  // a model that something still holds when Python ends is nothing to print about
     m.doc() = "The kernels of suffice: private, see cpp/kernels.hpp.";
     m.def("max_threads", &max_threads);
     bind_dense<double>(m);

@@ -1,20 +1,20 @@
+// From documents to the numbers of their features: words, what stands for them, and n-grams of these.
 #include "features.hpp"
 
 #include <bit>
+#include <limits>
+#include <stdexcept>
 #include <utility>
 
 namespace suffice {
 namespace {
 
 constexpr std::uint64_t odd = 0x9E3779B97F4A7C15u;
+constexpr Index most_bytes = std::numeric_limits<std::uint32_t>::max();  // in a segment
 
 std::uint64_t load(const std::uint8_t* at, Index length) {
     std::uint64_t out = 0;
-    if constexpr (std::endian::native == std::endian::little) {
-        std::memcpy(&out, at, std::size_t(length));
-    } else {
-        for (Index b = 0; b < length; ++b) out |= std::uint64_t(at[b]) << (8 * b);
-    }
+    if (length) std::memcpy(&out, at, std::size_t(length));  // an empty text may be nowhere
     return out;
 }
 
@@ -45,7 +45,8 @@ FeatureReader::FeatureReader(const TextReading& reading, const Lexicon& fixed)
     learn_replaced(*filter_, list);
 }
 
-FeatureReader::FeatureReader(const TextReading& reading, Lexicon& growing) : FeatureReader(reading, std::as_const(growing)) {
+FeatureReader::FeatureReader(const TextReading& reading, Lexicon& growing)
+    : FeatureReader(reading, std::as_const(growing)) {
     growing_ = &growing;
     if (!buckets_ && !growing.size()) learn_replaced(growing, reading.replaced);
 }
@@ -58,30 +59,105 @@ void learn_replaced(Lexicon& lexicon, const Replacements& replaced) {
     }
 }
 
-std::vector<Feature> learn_vocabulary(Lexicon& lexicon, const std::uint8_t* text, const Index* start, Index n, bool joined) {
-    lexicon.reserve(lexicon.size() + n);
-    std::vector<Feature> feature_of;
-    std::vector<std::uint32_t> at, length;
-    std::vector<Feature> words;
-    for (Index i = 0; i < n; ++i) {
-        const std::uint8_t *from = text + start[i], *end = text + start[i + 1];
-        at.clear(), length.clear();
-        for (const std::uint8_t* word = from;;) {
-            const void* space = joined ? std::memchr(word, ' ', std::size_t(end - word)) : nullptr;
-            const std::uint8_t* stop = space ? static_cast<const std::uint8_t*>(space) : end;
-            at.push_back(std::uint32_t(word - from)), length.push_back(std::uint32_t(stop - word));
-            if (stop == end) break;
-            word = stop + 1;
+namespace {
+
+// Learns the features of a sorted vocabulary. In it an n-gram follows what it extends, so that most of the way to it is known;
+// and the longest, which nothing extends, are learned many at a time.
+class VocabularyLearner {
+public:
+    VocabularyLearner(Lexicon& lexicon, Index n) : lexicon_(lexicon) { lexicon.reserve(lexicon.size() + n); }
+
+    void word(const std::uint8_t* name, Index length, Index i) { set(token(name, length), i); }
+
+    void joined(const std::uint8_t* name, Index length, Index i) {
+        const Index first = last_space(name, length);
+        if (first < 0) {
+            word(name, length, i);
+            return;
         }
-        words.resize(at.size());
-        lexicon.learn(from, at.data(), length.data(), Index(at.size()), words.data());
-        Feature whole = words[0];
-        for (std::size_t w = 1; w < words.size(); ++w) lexicon.learn_pairs(&whole, &words[w], 1, &whole);
-        if (Index(feature_of.size()) < lexicon.size()) feature_of.resize(lexicon.size(), no_feature);
-        feature_of[whole] = Feature(i);
+        if (first != prefix_length_ || std::memcmp(prefix_name_, name, std::size_t(first))) {
+            prefix_ = path(name, first);
+            prefix_name_ = name, prefix_length_ = first;
+        }
+        prefixes_[waiting_] = prefix_;
+        places_[waiting_] = i;
+        names_[waiting_] = name + first + 1;
+        lengths_[waiting_] = std::uint32_t(length - first - 1);
+        if (++waiting_ == together) flush();
     }
-    feature_of.resize(lexicon.size(), no_feature);
-    return feature_of;
+
+    std::vector<Feature> features() {
+        flush();
+        feature_of_.resize(lexicon_.size(), no_feature);
+        return std::move(feature_of_);
+    }
+
+private:
+    static constexpr int together = 256;
+
+    static Index last_space(const std::uint8_t* name, Index length) {
+        Index at = length - 1;
+        while (at >= 0 && name[at] != ' ') --at;
+        return at;
+    }
+
+    Feature token(const std::uint8_t* name, Index length) {
+        const std::uint32_t at = 0, size = std::uint32_t(length);
+        Feature out;
+        lexicon_.learn(name, &at, &size, 1, &out);
+        return out;
+    }
+
+    // The n-gram of so many bytes, word by word.
+    Feature path(const std::uint8_t* name, Index length) {
+        const Index first = last_space(name, length);
+        if (first < 0) return token(name, length);
+        Feature before = path(name, first), last = token(name + first + 1, length - first - 1), out;
+        lexicon_.learn_pairs(&before, &last, 1, &out);
+        return out;
+    }
+
+    void flush() {
+        if (!waiting_) return;
+        std::uint32_t at[together];
+        Feature last[together];
+        // Names stand side by side: the first is the lowest.
+        for (int w = 0; w < waiting_; ++w) at[w] = std::uint32_t(names_[w] - names_[0]);
+        lexicon_.learn(names_[0], at, lengths_, waiting_, last);
+        lexicon_.learn_pairs(prefixes_, last, waiting_, last);
+        for (int w = 0; w < waiting_; ++w) set(last[w], places_[w]);
+        waiting_ = 0;
+    }
+
+    void set(Feature f, Index i) {
+        if (Index(feature_of_.size()) <= Index(f)) feature_of_.resize(std::max<std::size_t>(2 * f, 1024), no_feature);
+        feature_of_[f] = Feature(i);
+    }
+
+    Lexicon& lexicon_;
+    std::vector<Feature> feature_of_;
+    const std::uint8_t* prefix_name_ = nullptr;
+    Index prefix_length_ = -1;
+    Feature prefix_ = no_feature;
+    int waiting_ = 0;
+    Feature prefixes_[together];
+    Index places_[together];
+    const std::uint8_t* names_[together];
+    std::uint32_t lengths_[together];
+};
+
+}  // namespace
+
+std::vector<Feature> learn_vocabulary(Lexicon& lexicon, const std::uint8_t* text, const Index* start, Index n,
+                                      bool joined) {
+    VocabularyLearner learner(lexicon, n);
+    for (Index i = 0; i < n; ++i) {
+        if (joined)
+            learner.joined(text + start[i], start[i + 1] - start[i], i);
+        else
+            learner.word(text + start[i], start[i + 1] - start[i], i);
+    }
+    return learner.features();
 }
 
 void FeatureReader::remember(Index n) {
@@ -96,12 +172,23 @@ void FeatureReader::remember(Index n) {
     for (std::uint32_t& start : word_start_) start -= gone;
 }
 
-void FeatureReader::cut(const Index* token_start, Index n) {
+Index FeatureReader::cut(const Texts& texts, Index i, Index first, Index n) {
+    const Index* token_start = texts.token_start + first;
+    while (n > 1 && token_start[n] - token_start[0] > most_bytes) n /= 2;
     start_.resize(n), length_.resize(n);
     for (Index t = 0; t < n; ++t) {
         start_[t] = std::uint32_t(token_start[t] - token_start[0]);
         length_[t] = std::uint32_t(token_start[t + 1] - token_start[t]);
     }
+    if (most_ == 1 || buckets_) return n;
+    // Names of n-grams must tell where their words end, and be in the order of these: see order_features.
+    for (Index t = 0; t < n; ++t) {
+        const std::uint8_t *from = texts.bytes + token_start[t], *end = texts.bytes + token_start[t + 1];
+        if (std::any_of(from, end, [](std::uint8_t byte) { return byte <= ' '; }))
+            throw BadText(first + t - texts.document_start[i],
+                          "a word with white space, which cannot be joined to others,");
+    }
+    return n;
 }
 
 void FeatureReader::look_up(const std::uint8_t* bytes, const std::uint32_t* start, const std::uint32_t* length, Index n,
@@ -112,7 +199,8 @@ void FeatureReader::look_up(const std::uint8_t* bytes, const std::uint32_t* star
         fixed_->find(bytes, start, length, n, out);
 }
 
-Index FeatureReader::words(const std::uint8_t* bytes, const std::uint32_t* start, const std::uint32_t* length, Index n) {
+Index FeatureReader::words(const std::uint8_t* bytes, const std::uint32_t* start, const std::uint32_t* length,
+                           Index n) {
     std::vector<Feature>& found = levels_[0];
     if (Index(found.size()) < n + 1) found.resize(n + n / 2 + 1);
     found[0] = before_[0];
@@ -149,7 +237,8 @@ void FeatureReader::join(int level, Index n) {
     find_buckets(level, n, joined.data() + 1);
 }
 
-Index FeatureReader::join_words(const std::uint8_t* bytes, const std::uint32_t* start, const std::uint32_t* length, Index n) {
+Index FeatureReader::join_words(const std::uint8_t* bytes, const std::uint32_t* start, const std::uint32_t* length,
+                                Index n) {
     Feature* listed = levels_[0].data() + 1;
     if (!replaced_.empty()) filter_->find(bytes, start, length, n, listed);
     Index kept = 0;
@@ -161,6 +250,7 @@ Index FeatureReader::join_words(const std::uint8_t* bytes, const std::uint32_t* 
             if (target == no_feature) continue;
             word = filter_->bytes(target), size = filter_->length(target);
         }
+        if (Index(joined_.size()) + size >= most_bytes) throw std::length_error("words too long to be hashed together");
         ++kept;
         word_start_.push_back(std::uint32_t(joined_.size()));
         word_length_.push_back(size);
@@ -196,7 +286,8 @@ std::uint32_t murmur_hash(const std::uint8_t* bytes, Index length) {
     std::uint32_t h = 0;
     auto mixed = [](std::uint32_t k) { return std::rotl(k * 0xcc9e2d51u, 15) * 0x1b873593u; };
     Index at = 0;
-    for (; at + 4 <= length; at += 4) h = std::rotl(h ^ mixed(std::uint32_t(load(bytes + at, 4))), 13) * 5 + 0xe6546b64u;
+    for (; at + 4 <= length; at += 4)
+        h = std::rotl(h ^ mixed(std::uint32_t(load(bytes + at, 4))), 13) * 5 + 0xe6546b64u;
     if (at < length) h ^= mixed(std::uint32_t(load(bytes + at, length - at)));
     h ^= std::uint32_t(length);
     h = (h ^ (h >> 16)) * 0x85ebca6bu;
@@ -207,13 +298,16 @@ std::uint32_t murmur_hash(const std::uint8_t* bytes, Index length) {
 void throw_refused(const FirstPosition& refused, const Texts& texts, const TextReading& reading) {
     const Index i = refused.get();
     if (i < 0) return;
-    Tokenizer tokenizer(reading.tokens);
+    const Lexicon none;
+    FeatureReader reader(reading, none);
     try {
-        tokenizer.begin(texts.documents[i]);
-        while (tokenizer.next()) {}
+        reader.read(texts, i, [](const Feature*, Index, int) {});
     } catch (const BadText& bad) {
         throw BadDocument(i, bad.position, bad.what_);
     }
+    throw BadDocument(i, 0, "a text that changed while it was read");
 }
+
+void throw_too_often() { throw std::length_error("a feature occurs 2^32 times or more: cut the document into parts"); }
 
 }  // namespace suffice

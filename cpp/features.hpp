@@ -15,19 +15,25 @@
 namespace suffice {
 
 // Documents to be cut into tokens; or, where `documents` is null, already cut: the tokens of document i are
-// token_start[document_start[i]] .. token_start[document_start[i + 1]], places in bytes.
+// token_start[document_start[i]] .. token_start[document_start[i + 1]], places in bytes; `present`, where it is given, tells which
+// of those are not missing.
 struct Texts {
     const Document* documents;
     Index n;
     const std::uint8_t* bytes = nullptr;
     const Index* token_start = nullptr;
     const Index* document_start = nullptr;
+    const bool* present = nullptr;
 
-    bool missing(Index i) const { return documents && documents[i].encoding == Encoding::missing; }
+    bool missing(Index i) const { return documents ? documents[i].encoding == Encoding::missing : present && !present[i]; }
     // About how much there is to read.
     Index size(Index i) const {
-        if (!documents) return token_start[document_start[i + 1]] - token_start[document_start[i]];
-        return documents[i].size * (documents[i].encoding == Encoding::ucs2 ? 2 : documents[i].encoding == Encoding::ucs4 ? 4 : 1);
+        if (!documents) {
+            const Index lo = document_start[i], hi = document_start[i + 1];
+            return token_start[hi] - token_start[lo] + (hi - lo);
+        }
+        const Encoding kind = documents[i].encoding;
+        return documents[i].size * (kind == Encoding::ucs2 ? 2 : kind == Encoding::ucs4 ? 4 : 1);
     }
 };
 
@@ -39,6 +45,8 @@ struct Replacements {
     const Index* target = nullptr;
     Index n = 0;
 };
+
+constexpr int most_words = 255;  // in an n-gram: blocks are numbered by a byte
 
 // How documents are read.
 struct TextReading {
@@ -88,9 +96,8 @@ public:
                 words += segment(tokenizer_.bytes(), tokenizer_.start(), tokenizer_.length(), tokenizer_.size(), take);
             return words;
         }
-        for (Index lo = texts.document_start[i], end = texts.document_start[i + 1]; lo < end; lo += at_once) {
-            const Index n = std::min(at_once, end - lo);
-            cut(texts.token_start + lo, n);
+        for (Index lo = texts.document_start[i], end = texts.document_start[i + 1], n; lo < end; lo += n) {
+            n = cut(texts, i, lo, std::min(at_once, end - lo));
             words += segment(texts.bytes + texts.token_start[lo], start_.data(), length_.data(), n, take);
         }
         return words;
@@ -100,7 +107,8 @@ private:
     static constexpr Index at_once = 4096;  // tokens of a document that comes in tokens
 
     template <class Take>
-    Index segment(const std::uint8_t* bytes, const std::uint32_t* start, const std::uint32_t* length, Index n, Take take) {
+    Index segment(const std::uint8_t* bytes, const std::uint32_t* start, const std::uint32_t* length, Index n,
+                  Take take) {
         n = words(bytes, start, length, n);
         if (least_ <= 1) take(levels_[0].data() + 1, n, 0);
         for (int level = 2; level <= most_; ++level) {
@@ -111,16 +119,18 @@ private:
         return n;
     }
     void remember(Index n);
-    void cut(const Index* token_start, Index n);
-    // The words of a segment, without those left out; then their n-grams, from the ones a word shorter. The first place of
-    // each level is for what came last in the segment before.
+    // Make up to n tokens of document i, from `first`, a segment; returns how many.
+    Index cut(const Texts& texts, Index i, Index first, Index n);
+    // The words of a segment, without those left out; then their n-grams, from the ones a word shorter. The first
+    // place of each level is for what came last in the segment before.
     Index words(const std::uint8_t* bytes, const std::uint32_t* start, const std::uint32_t* length, Index n);
     Index replace(Index n);
     void join(int level, Index n);
     // The same where features are hashed: words are joined by spaces, and n-grams are parts of that.
     Index join_words(const std::uint8_t* bytes, const std::uint32_t* start, const std::uint32_t* length, Index n);
     void find_buckets(int level, Index n, Feature* out);
-    void look_up(const std::uint8_t* bytes, const std::uint32_t* start, const std::uint32_t* length, Index n, Feature* out);
+    void look_up(const std::uint8_t* bytes, const std::uint32_t* start, const std::uint32_t* length, Index n,
+                 Feature* out);
 
     Tokenizer tokenizer_;
     const Lexicon* fixed_;
@@ -141,7 +151,8 @@ private:
 // What a lexicon must know before any document: the words replaced are its first.
 void learn_replaced(Lexicon& lexicon, const Replacements& replaced);
 // Learn the sorted features of a vocabulary, n-grams as pairs if `joined`; the feature of each number, or no_feature.
-std::vector<Feature> learn_vocabulary(Lexicon& lexicon, const std::uint8_t* text, const Index* start, Index n, bool joined);
+std::vector<Feature> learn_vocabulary(Lexicon& lexicon, const std::uint8_t* text, const Index* start, Index n,
+                                      bool joined);
 // A hash of bytes that is the same on all machines.
 std::uint64_t stable_hash(const std::uint8_t* bytes, Index length, std::uint64_t seed = 0);
 // MurmurHash3 of 32 bits, by which scikit-learn's HashingVectorizer finds columns.
@@ -156,12 +167,12 @@ struct Weighting {
     bool plain() const { return term == TermWeight::count && norm == LengthNorm::none; }
 };
 
-// The values of a document's distinct features, by their counts and blocks. `unknown` is how many more features each block has, of
-// which nothing is known: each is one for itself, and part of the length. It becomes what their values sum to, or 0 where
-// there is no length.
-inline void weigh(Weighting weighting, const std::uint32_t* count, const std::uint8_t* block, Index n, int blocks, double* unknown,
-                  double* value) {
-    double sum[256];
+// The values of a document's distinct features, by their counts and blocks. `unknown` is how many more features each
+// block has, of which nothing is known: each is one for itself, and part of the length. It becomes what their values
+// sum to, or 0 where there is no length.
+inline void weigh(Weighting weighting, const std::uint32_t* count, const std::uint8_t* block, Index n, int blocks,
+                  double* unknown, double* value) {
+    double sum[most_words];
     for (int b = 0; b < blocks; ++b) sum[b] = unknown[b];
     for (Index e = 0; e < n; ++e) {
         const double c = count[e];
@@ -181,6 +192,9 @@ inline void weigh(Weighting weighting, const std::uint32_t* count, const std::ui
     for (Index e = 0; e < n; ++e) value[e] *= sum[block[e]];
 }
 
+// Counts have 32 bits: one that is 0 was too large.
+[[noreturn]] void throw_too_often();
+
 // Distinct features of the document read last, with how often each occurs.
 struct Bag {
     std::vector<Feature> feature;
@@ -199,7 +213,10 @@ struct Bag {
             block.resize(feature.size(), std::uint8_t(own));
         });
         count.resize(feature.size());
-        for (std::size_t e = 0; e < feature.size(); ++e) count[e] = times_[feature[e]], times_[feature[e]] = 0;
+        for (std::size_t e = 0; e < feature.size(); ++e) {
+            count[e] = times_[feature[e]], times_[feature[e]] = 0;
+            if (!count[e]) throw_too_often();
+        }
     }
 
 private:

@@ -39,9 +39,9 @@ Lexicon::Lexicon() : slots_(std::size_t(1) << 12), shift_(64 - 12) {}
 
 SUFFICE_INLINE Lexicon::Probe Lexicon::probe(const std::uint8_t* token, std::uint32_t length) {
     if (length <= 8) [[likely]] {
-        // The bytes beyond the token are shifted out; on a big-endian machine the same bytes would be others.
+        // The bytes beyond the token are shifted out.
         const std::uint64_t key = length ? load(token) << (64 - 8 * length) >> (64 - 8 * length) : 0;
-        return {key, scatter_bits(key, 0x9E3779B97F4A7C15u), length};
+        return {key, scatter_bits(key, 0x9E3779B97F4A7C15u), length + 1};
     }
     const std::uint64_t key = hash_long(token, length);
     return {key, scatter_bits(key, 0x9E3779B97F4A7C15u), a_long};
@@ -67,8 +67,8 @@ SUFFICE_INLINE Feature Lexicon::look(const Probe& wanted, const std::uint8_t* to
 }
 
 Feature Lexicon::add(const Probe& wanted, const std::uint8_t* token, std::uint32_t length) {
+    if (Index(value_.size()) >= most_features) throw std::length_error("more than 2^31 - 1 different features");
     if (20 * value_.size() >= 13 * slots_.size()) grow(shift_ - 1);
-    if (value_.size() >= no_feature) throw std::length_error("more than 2^32 features");
     std::size_t at = place(wanted.hash);
     while (slots_[at].kind) at = (at + 1) & (slots_.size() - 1);
     const Feature added = Feature(value_.size());
@@ -99,6 +99,8 @@ void Lexicon::grow(int shift) {
 void Lexicon::reserve(Index features) {
     const int bits = std::bit_width(std::uint64_t(std::max<Index>(20 * features / 13 + 1, 2)));
     if (64 - bits < shift_) grow(64 - bits);
+    value_.reserve(features);
+    length_.reserve(features);
 }
 
 template <class Look>

@@ -1,6 +1,7 @@
 // Features of texts by number: words, n-grams of words, n-grams of characters.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <vector>
 
@@ -11,6 +12,10 @@ namespace suffice {
 
 using Feature = std::uint32_t;
 constexpr Feature no_feature = ~Feature(0);
+constexpr Index most_features = (Index(1) << 31) - 1;  // places in a vocabulary are int32
+
+// A short token's bytes are the first of its number's.
+static_assert(std::endian::native == std::endian::little, "big-endian machines are not supported");
 
 // A hash table from features to the numbers 0, 1, 2, …. A token of up to 8 bytes is its own key; a longer one is found by
 // its hash and compared byte by byte; an n-gram of words is the pair (n-gram without its last word, last word).
@@ -43,8 +48,8 @@ public:
 
 private:
     static constexpr std::uint32_t pair = ~std::uint32_t(0);
-    // `kind` is 0 where the slot is free, the length of a short token, or one of these.
-    static constexpr std::uint32_t a_pair = 9, a_long = 10;
+    // `kind` is 0 where the slot is free, 1 + the length of a short token, or one of these.
+    static constexpr std::uint32_t a_pair = 10, a_long = 11;
     struct Slot {
         std::uint64_t key;
         Feature feature;

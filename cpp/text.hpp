@@ -47,8 +47,8 @@ struct Merged {
 };
 Merged merge_names(View a, View b);
 
-// word_counts.cpp: the total of every feature in every class that has it; feature i's are start[i] .. start[i + 1] of code
-// and total, by ascending class. And the weight of the documents of each class, and of their words.
+// word_counts.cpp: the total of every feature in every class that has it; feature i's are start[i] .. start[i + 1] of
+// code and total, by ascending class. And the weight of the documents of each class, and of their words.
 struct WordTotals {
     Names names;
     Large<Index> start;
@@ -66,7 +66,7 @@ struct WordMatrix {
     Large<std::int32_t> feature;
     Large<T> value;
     std::vector<Index> words;     // of each row
-    std::vector<double> unknown;  // (rows, blocks): what the values of features outside the vocabulary sum to; see `weigh`
+    std::vector<double> unknown;  // (rows, blocks): what values of features outside the vocabulary sum to; see `weigh`
 };
 WordMatrix<std::int64_t> word_matrix(const Texts& texts, const TextReading& reading);
 // A vocabulary ready to be looked up.
@@ -79,7 +79,8 @@ struct FixedLexicon {
 FixedLexicon fixed_lexicon(View vocabulary, const TextReading& reading);
 // With a given vocabulary; other features are left out. Counts are by ascending feature, values as the features came.
 template <class T>
-WordMatrix<T> word_matrix(const Texts& texts, const TextReading& reading, const FixedLexicon& vocabulary, Weighting weighting);
+WordMatrix<T> word_matrix(const Texts& texts, const TextReading& reading, const FixedLexicon& vocabulary,
+                          Weighting weighting);
 
 // text_hashes.cpp: a hash of each document, the same however it is held; 0 for a missing one.
 void text_hashes(const Texts& texts, std::uint64_t* out);
@@ -97,16 +98,20 @@ struct Entries {
     const std::int32_t* code;
     Index features;
 };
-// bag_scores.cpp: out[i, c] = base[c] Σ_j x_ij + Σ_j x_ij coef_jc, coef being 0 where there is no entry; lengths[i] = Σ_j x_ij.
-void bag_scores(Bags x, Entries entries, const double* coef, const double* base, Index classes, double* out, double* lengths);
-// bag_log_sums.cpp: sums[i] = Σ_j x_ij log(table_jc + added - w_i x_ij) with c = code[i]; a logarithm counts as `of_nothing` where
-// nothing is left.
-void bag_log_sums(Bags x, Rows rows, Entries entries, const double* table, double added, double of_nothing, double* sums);
-// bag_complement.cpp: out[i, c] = Σ_j x_ij (log(all_j + added - w_i x_ij) - log(all_j + added - w_i x_ij - n_jc)) where row i is taken
-// out of its class, of which n then has w_i x_ij less.
-void bag_complement(Bags x, Rows rows, Entries entries, const double* total, const double* all, double added, double* out);
-// bag_urns.cpp: out[i, c] = Σ_j f(n_jc) - f(0), f(n) = log Γ(n + added + x_ij) - log Γ(n + added), rows taken out of their classes
-// where `rows.code` is not null.
+// bag_scores.cpp: out[i, c] = base[c] Σ_j x_ij + Σ_j x_ij coef_jc, coef being 0 where there is no entry, and
+// lengths[i] = Σ_j x_ij.
+void bag_scores(Bags x, Entries entries, const double* coef, const double* base, Index classes, double* out,
+                double* lengths);
+// bag_log_sums.cpp: sums[i] = Σ_j x_ij log(table_jc + added - w_i x_ij) with c = code[i]; a logarithm counts as
+// `of_nothing` where nothing is left.
+void bag_log_sums(Bags x, Rows rows, Entries entries, const double* table, double added, double of_nothing,
+                  double* sums);
+// bag_complement.cpp: out[i, c] = Σ_j x_ij (log(all_j + added - w_i x_ij) - log(all_j + added - w_i x_ij - n_jc))
+// where row i is taken out of its class, of which n then has w_i x_ij less.
+void bag_complement(Bags x, Rows rows, Entries entries, const double* total, const double* all, double added,
+                    double* out);
+// bag_urns.cpp: out[i, c] = Σ_j f(n_jc) - f(0), f(n) = log Γ(n + added + x_ij) - log Γ(n + added), rows taken out of
+// their classes where `rows.code` is not null.
 void bag_urns(Bags x, Rows rows, Entries entries, const double* total, double added, double* out);
 
 }  // namespace suffice

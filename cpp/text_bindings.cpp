@@ -3,8 +3,11 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 
+#include <cmath>
+#include <memory>
 #include <optional>
 #include <stdexcept>
+#include <string_view>
 
 #include "text.hpp"
 
@@ -29,9 +32,10 @@ void require(bool ok, const char* what) {
 // A vector as an array that owns it.
 template <class Values>
 nb::object array(Values&& values) {
-    auto* kept = new Values(std::move(values));
-    nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<Values*>(p); });
-    return nb::cast(nb::ndarray<nb::numpy, typename Values::value_type, nb::ndim<1>>(kept->data(), {kept->size()}, owner));
+    auto kept = std::make_unique<Values>(std::move(values));
+    nb::capsule owner(kept.get(), [](void* p) noexcept { delete static_cast<Values*>(p); });
+    Values* held = kept.release();
+    return nb::cast(nb::ndarray<nb::numpy, typename Values::value_type, nb::ndim<1>>(held->data(), {held->size()}, owner));
 }
 
 nb::tuple arrays(Names&& names) { return nb::make_tuple(array(std::move(names.text)), array(std::move(names.start))); }
@@ -45,19 +49,36 @@ Index segments(const Places& start, Index size) {
     return n;
 }
 
-// Documents, and whatever keeps their memory.
+// The same for names, whose lengths have 32 bits.
+Index name_segments(const Places& start, Index size) {
+    const Index n = segments(start, size);
+    for (Index i = 0; i < n; ++i) require(start(i + 1) - start(i) < (Index(1) << 31), "a name of 2^31 bytes or more");
+    return n;
+}
+
+std::vector<Index> copy_of(const Places& values) { return {values.data(), values.data() + values.size()}; }
+
+// Documents, and whatever keeps their memory. Places are copies: whoever holds the arrays may write to them.
 struct TextList {
     nb::list owners;
     std::vector<Document> documents;
     bool cut = false;
     Bytes bytes;
-    Places token_start;
-    std::vector<Index> document_start;
+    std::vector<Index> token_start, document_start;
+    std::optional<Vector<bool>> present;  // of documents that came in tokens
+    mutable bool fixed = false;  // kernels read on while Python goes on: nothing may be added after the first reading
 
     Texts view() const {
-        if (cut) return {nullptr, Index(document_start.size()) - 1, bytes.data(), token_start.data(), document_start.data()};
-        return {documents.data(), Index(documents.size())};
+        if (!cut) return {documents.data(), Index(documents.size())};
+        const bool* known = present ? present->data() : nullptr;
+        return {nullptr,           Index(document_start.size()) - 1, bytes.data(), token_start.data(),
+                document_start.data(), known};
     }
+    Texts read() const {
+        fixed = true;
+        return view();
+    }
+    void require_open() const { require(!fixed && !cut, "texts that were read, or came in tokens, stay as they are"); }
 };
 
 // How Python holds a text; no copy is made.
@@ -72,12 +93,13 @@ Document document_of(PyObject* text) {
 
 // Add texts of a tuple; returns the place of the first thing that is none, or -1.
 Index add_strings(TextList& list, nb::tuple texts) {
+    list.require_open();
     const Index n = Index(nb::len(texts));
     std::vector<Document> added;
     added.reserve(n);
     for (Index i = 0; i < n; ++i) {
         PyObject* text = PyTuple_GET_ITEM(texts.ptr(), i);
-        const bool missing = text == Py_None || (PyFloat_Check(text) && PyFloat_AS_DOUBLE(text) != PyFloat_AS_DOUBLE(text));
+        const bool missing = text == Py_None || (PyFloat_Check(text) && std::isnan(PyFloat_AS_DOUBLE(text)));
         if (!missing && !PyUnicode_Check(text) && !PyBytes_Check(text)) return i;
         added.push_back(missing ? Document{nullptr, 0, Encoding::missing} : document_of(text));
     }
@@ -89,54 +111,77 @@ Index add_strings(TextList& list, nb::tuple texts) {
 template <class Offset>
 void add_arrow(TextList& list, Bytes bytes, Vector<Offset> start, std::optional<Vector<bool>> present) {
     const Index n = Index(start.size()) - 1;
+    list.require_open();
     require(n >= 0 && (!present || Index(present->size()) == n), "one start for each text, and an end");
     Index before = 0;
     for (Index i = 0; i <= n; ++i) {
         require(start(i) >= before && Index(start(i)) <= Index(bytes.size()), "texts beyond the data");
         before = start(i);
     }
+    list.owners.append(nb::cast(bytes));
     for (Index i = 0; i < n; ++i)
         list.documents.push_back(present && !(*present)(i)
                                      ? Document{nullptr, 0, Encoding::missing}
-                                     : Document{bytes.data() + start(i), Index(start(i + 1) - start(i)), Encoding::utf8});
-    list.owners.append(nb::cast(bytes));
+                                     : Document{bytes.data() + start(i), Index(start(i + 1) - start(i)),
+                                                Encoding::utf8});
 }
 
-void set_tokens(TextList& list, Bytes bytes, Places token_start, Places document_start) {
-    const Index tokens = segments(token_start, Index(bytes.size()) - 8);  // 8 bytes are read at a time
+void set_tokens(TextList& list, Bytes bytes, Places token_start, Places document_start,
+                std::optional<Vector<bool>> present) {
+    list.require_open();
+    require(list.documents.empty(), "texts are strings or tokens, not both");
+    const Index tokens = name_segments(token_start, Index(bytes.size()) - 8);  // 8 bytes are read at a time
     segments(document_start, tokens);
+    require(!present || present->size() + 1 == document_start.size(), "present of each document");
+    list.token_start = copy_of(token_start), list.document_start = copy_of(document_start);
+    list.bytes = bytes, list.present = present;
     list.cut = true;
-    list.bytes = bytes, list.token_start = token_start;
-    list.document_start.assign(document_start.data(), document_start.data() + document_start.size());
 }
 
 TextList* take(const TextList& list, Places rows) {
-    const Texts view = list.view();
-    for (Index r = 0; r < Index(rows.size()); ++r) require(rows(r) >= 0 && rows(r) < view.n, "rows beyond the texts");
+    require(!list.cut, "texts in tokens are taken by their owner");
     auto out = std::make_unique<TextList>();
-    out->owners = list.owners;
-    if (!list.cut) {
-        for (Index r = 0; r < Index(rows.size()); ++r) out->documents.push_back(list.documents[rows(r)]);
-        return out.release();
+    out->owners.append(list.owners);
+    out->documents.reserve(rows.size());
+    for (Index r = 0; r < Index(rows.size()); ++r) {
+        require(rows(r) >= 0 && rows(r) < Index(list.documents.size()), "rows beyond the texts");
+        out->documents.push_back(list.documents[rows(r)]);
     }
-    throw std::invalid_argument("texts in tokens are taken by their owner");
+    return out.release();
 }
 
-// Reading and the lists it needs.
+// Reading and the lists it needs, which are copies: whoever holds the arrays may write to them.
 struct OwnedReading {
+    struct Lists {
+        std::vector<std::uint8_t> text;
+        std::vector<Index> start, target;
+    };
     TextReading reading;
-    Bytes text;
-    Places start, target;
+    std::shared_ptr<const Lists> lists = {};
 };
 
-TextReading& with_replaced(OwnedReading& own, Bytes text, Places start, Places target) {
-    const Index n = segments(start, Index(text.size()) - 8);
+// Words are known by their places in the list, so that each must be there once.
+void set_replaced(OwnedReading& own, const Bytes& text, const Places& start, const Places& target) {
+    const Index n = name_segments(start, Index(text.size()) - 8);
     require(Index(target.size()) == n, "one target for each word");
-    for (Index i = 0; i < n; ++i) require(target(i) < n, "targets beyond the list");
-    own.text = text, own.start = start, own.target = target;
-    own.reading.replaced = {text.data(), start.data(), target.data(), n};
-    return own.reading;
+    auto word = [&](Index i) {
+        return std::string_view(reinterpret_cast<const char*>(text.data()) + start(i),
+                                std::size_t(start(i + 1) - start(i)));
+    };
+    for (Index i = 0; i < n; ++i) {
+        require(target(i) < n, "targets beyond the list");
+        require(!i || word(i - 1) < word(i), "words that are replaced must be distinct and sorted");
+    }
+    own.lists = std::make_shared<const OwnedReading::Lists>(
+        OwnedReading::Lists{{text.data(), text.data() + text.size()}, copy_of(start), copy_of(target)});
+    own.reading.replaced = {own.lists->text.data(), own.lists->start.data(), own.lists->target.data(), n};
 }
+
+// A vocabulary with the reading it was made for: numbers of words, and blocks, are that one's.
+struct OwnedLexicon {
+    OwnedReading reading;
+    FixedLexicon fixed;
+};
 
 Weighting weighting(int term, int norm) {
     require(term >= 0 && term <= 3 && norm >= 0 && norm <= 2, "a weighting by number");
@@ -146,15 +191,19 @@ Weighting weighting(int term, int norm) {
 Rows rows_of(const Vector<std::int32_t>& codes, const Weights& weight, Index classes, Index n) {
     require(Index(codes.size()) == n && (!weight || Index(weight->size()) == n), "a class and a weight for each text");
     require(n < (Index(1) << 31), "at most 2^31 texts at once: pass more in parts");
+    require(classes >= 0, "a number of classes");
     require(codes_within(codes.data(), n, classes), "class codes must lie between 0 and the number of classes");
     return {codes.data(), weight ? weight->data() : nullptr, classes};
 }
 
-View view_of(const Bytes& text, const Places& start) { return {text.data(), start.data(), segments(start, Index(text.size()))}; }
+View view_of(const Bytes& text, const Places& start) {
+    return {text.data(), start.data(), name_segments(start, Index(text.size()))};
+}
 
 Entries entries_of(const Places& start, const Vector<std::int32_t>& code, Index classes) {
     const Index n = segments(start, Index(code.size()));
-    require(codes_within(code.data(), Index(code.size()), classes), "class codes must lie between 0 and the number of classes");
+    require(codes_within(code.data(), Index(code.size()), classes),
+            "class codes must lie between 0 and the number of classes");
     return {start.data(), code.data(), n};
 }
 
@@ -169,13 +218,13 @@ void bind_bags(nb::module_& m) {
     using Codes = Vector<std::int32_t>;
     m.def(
         "bag_scores",
-        [](Places start, Codes feature, Vector<double> value, Places at, Codes code, Vector<double> coef, Vector<double> base,
-           Out<double> out, Out<double> lengths) {
+        [](Places start, Codes feature, Vector<double> value, Places at, Codes code, Vector<double> coef,
+           Vector<double> base, Out<double> out, Out<double> lengths) {
             const Index classes = Index(base.size());
             const Entries entries = entries_of(at, code, classes);
             const Bags x = bags_of(start, feature, value, entries.features);
-            require(coef.size() == code.size() && Index(out.size()) == x.rows * classes && Index(lengths.size()) == x.rows,
-                    "sizes");
+            require(coef.size() == code.size(), "sizes");
+            require(Index(out.size()) == x.rows * classes && Index(lengths.size()) == x.rows, "sizes");
             nb::gil_scoped_release release;
             bag_scores(x, entries, coef.data(), base.data(), classes, out.data(), lengths.data());
         },
@@ -183,8 +232,8 @@ void bind_bags(nb::module_& m) {
         "coef"_a.noconvert(), "base"_a.noconvert(), "out"_a.noconvert(), "lengths"_a.noconvert());
     m.def(
         "bag_log_sums",
-        [](Places start, Codes feature, Vector<double> value, Codes codes, Index classes, Weights weight, Places at, Codes code,
-           Vector<double> table, double added, double of_nothing, Out<double> out) {
+        [](Places start, Codes feature, Vector<double> value, Codes codes, Index classes, Weights weight, Places at,
+           Codes code, Vector<double> table, double added, double of_nothing, Out<double> out) {
             const Entries entries = entries_of(at, code, classes);
             const Bags x = bags_of(start, feature, value, entries.features);
             const Rows rows = rows_of(codes, weight, classes, x.rows);
@@ -197,8 +246,8 @@ void bind_bags(nb::module_& m) {
         "of_nothing"_a, "out"_a.noconvert());
     m.def(
         "bag_complement",
-        [](Places start, Codes feature, Vector<double> value, Codes codes, Index classes, Weights weight, Places at, Codes code,
-           Vector<double> total, Vector<double> all, double added, Out<double> out) {
+        [](Places start, Codes feature, Vector<double> value, Codes codes, Index classes, Weights weight, Places at,
+           Codes code, Vector<double> total, Vector<double> all, double added, Out<double> out) {
             const Entries entries = entries_of(at, code, classes);
             const Bags x = bags_of(start, feature, value, entries.features);
             const Rows rows = rows_of(codes, weight, classes, x.rows);
@@ -209,12 +258,12 @@ void bind_bags(nb::module_& m) {
             bag_complement(x, rows, entries, total.data(), all.data(), added, out.data());
         },
         "start"_a.noconvert(), "feature"_a.noconvert(), "value"_a.noconvert(), "codes"_a.noconvert(), "classes"_a,
-        "weight"_a.noconvert().none(), "at"_a.noconvert(), "code"_a.noconvert(), "total"_a.noconvert(), "all"_a.noconvert(),
-        "added"_a, "out"_a.noconvert());
+        "weight"_a.noconvert().none(), "at"_a.noconvert(), "code"_a.noconvert(), "total"_a.noconvert(),
+        "every"_a.noconvert(), "added"_a, "out"_a.noconvert());
     m.def(
         "bag_urns",
-        [](Places start, Codes feature, Vector<double> value, std::optional<Codes> codes, Index classes, Weights weight, Places at,
-           Codes code, Vector<double> total, double added, Out<double> out) {
+        [](Places start, Codes feature, Vector<double> value, std::optional<Codes> codes, Index classes,
+           Weights weight, Places at, Codes code, Vector<double> total, double added, Out<double> out) {
             const Entries entries = entries_of(at, code, classes);
             const Bags x = bags_of(start, feature, value, entries.features);
             const Rows rows = codes ? rows_of(*codes, weight, classes, x.rows) : Rows{nullptr, nullptr, classes};
@@ -222,32 +271,35 @@ void bind_bags(nb::module_& m) {
             nb::gil_scoped_release release;
             bag_urns(x, rows, entries, total.data(), added, out.data());
         },
-        "start"_a.noconvert(), "feature"_a.noconvert(), "value"_a.noconvert(), "codes"_a.noconvert().none(), "classes"_a,
-        "weight"_a.noconvert().none(), "at"_a.noconvert(), "code"_a.noconvert(), "total"_a.noconvert(), "added"_a,
-        "out"_a.noconvert());
+        "start"_a.noconvert(), "feature"_a.noconvert(), "value"_a.noconvert(), "codes"_a.noconvert().none(),
+        "classes"_a, "weight"_a.noconvert().none(), "at"_a.noconvert(), "code"_a.noconvert(), "total"_a.noconvert(),
+        "added"_a, "out"_a.noconvert());
 }
 
 }  // namespace
 
 void bind_texts(nb::module_& m) {
-    static nb::object refused = nb::steal(PyErr_NewException("suffice._core.BadDocument", PyExc_ValueError, nullptr));
-    m.attr("BadDocument") = refused;
-    nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
+    nb::object bad_document = nb::steal(PyErr_NewException("suffice._core.BadDocument", PyExc_ValueError, nullptr));
+    m.attr("BadDocument") = bad_document;
+    nb::register_exception_translator([](const std::exception_ptr& thrown, void* refused) {
         try {
             std::rethrow_exception(thrown);
         } catch (const BadDocument& bad) {
             nb::tuple args = nb::make_tuple(bad.document, bad.position, bad.found.c_str());
-            PyErr_SetObject(refused.ptr(), args.ptr());
+            PyErr_SetObject(static_cast<PyObject*>(refused), args.ptr());
         }
-    });
+    }, bad_document.release().ptr());  // kept for good: documents may be refused until the process ends
 
     nb::class_<TextList>(m, "Texts")
         .def(nb::init<>())
         .def("__len__", [](const TextList& list) { return list.view().n; })
         .def("add_strings", &add_strings, "texts"_a)
-        .def("add_arrow", &add_arrow<std::int32_t>, "bytes"_a.noconvert(), "start"_a.noconvert(), "present"_a.noconvert().none())
-        .def("add_arrow", &add_arrow<std::int64_t>, "bytes"_a.noconvert(), "start"_a.noconvert(), "present"_a.noconvert().none())
-        .def("set_tokens", &set_tokens, "bytes"_a.noconvert(), "start"_a.noconvert(), "document_start"_a.noconvert())
+        .def("add_arrow", &add_arrow<std::int32_t>, "text"_a.noconvert(), "start"_a.noconvert(),
+             "present"_a.noconvert().none())
+        .def("add_arrow", &add_arrow<std::int64_t>, "text"_a.noconvert(), "start"_a.noconvert(),
+             "present"_a.noconvert().none())
+        .def("set_tokens", &set_tokens, "text"_a.noconvert(), "start"_a.noconvert(), "document_start"_a.noconvert(),
+             "present"_a.noconvert() = nb::none())
         .def("take", &take, "rows"_a.noconvert())
         .def("missing", [](const TextList& list, Out<bool> out) {
             const Texts texts = list.view();
@@ -260,7 +312,7 @@ void bind_texts(nb::module_& m) {
             for (Index i = 0; i < texts.n; ++i) out.data()[i] = texts.size(i);
         }, "out"_a.noconvert())
         .def("hashes", [](const TextList& list, Out<std::uint64_t> out) {
-            const Texts texts = list.view();
+            const Texts texts = list.read();
             require(Index(out.size()) == texts.n, "output size");
             nb::gil_scoped_release release;
             text_hashes(texts, out.data());
@@ -268,33 +320,36 @@ void bind_texts(nb::module_& m) {
 
     nb::class_<OwnedReading>(m, "TextReading")
         .def("__init__",
-             [](OwnedReading* own, bool lowercase, int accents, int analyzer, int least, int most, Index buckets, Bytes text,
-                Places start, Places target) {
+             [](OwnedReading* own, bool lowercase, int accents, int analyzer, int least, int most, Index buckets,
+                Bytes text, Places start, Places target) {
                  require(accents >= 0 && accents <= 2 && analyzer >= 0 && analyzer <= 2, "options by number");
-                 require(1 <= least && least <= most && most <= 255 && buckets >= 0 && buckets <= (Index(1) << 28), "sizes of features");
-                 new (own) OwnedReading{};
-                 own->reading = {{lowercase, Accents(accents), Analyzer(analyzer), least, most}, least, most, buckets, {}};
-                 with_replaced(*own, text, start, target);
+                 const TokenOptions tokens{lowercase, Accents(accents), Analyzer(analyzer), least, most};
+                 require(1 <= least && least <= most, "sizes of n-grams");
+                 require(most <= most_words || tokens.analyzer != Analyzer::word, "n-grams of more than 255 words");
+                 require(buckets >= 0 && buckets <= (Index(1) << 28), "at most 2^28 buckets");  // 7 digits name one
+                 OwnedReading made{{tokens, least, most, buckets, {}}};
+                 set_replaced(made, text, start, target);
+                 new (own) OwnedReading(std::move(made));
              },
              "lowercase"_a, "accents"_a, "analyzer"_a, "least"_a, "most"_a, "buckets"_a, "replaced"_a.noconvert(),
              "replaced_start"_a.noconvert(), "replaced_target"_a.noconvert());
 
-    nb::class_<FixedLexicon>(m, "Lexicon")
+    nb::class_<OwnedLexicon>(m, "Lexicon")
         .def("__init__",
-             [](FixedLexicon* own, Bytes text, Places start, const OwnedReading& reading) {
+             [](OwnedLexicon* own, Bytes text, Places start, const OwnedReading& reading) {
                  const View view = view_of(text, start);
                  require(Index(text.size()) >= start(view.n) + 8, "8 bytes are read at a time");
                  nb::gil_scoped_release release;
-                 new (own) FixedLexicon(fixed_lexicon(view, reading.reading));
+                 new (own) OwnedLexicon{reading, fixed_lexicon(view, reading.reading)};
              },
              "text"_a.noconvert(), "start"_a.noconvert(), "reading"_a)
-        .def("__len__", [](const FixedLexicon& own) { return own.size; });
+        .def("__len__", [](const OwnedLexicon& own) { return own.fixed.size; });
 
     m.def(
         "word_totals",
-        [](const TextList& list, Vector<std::int32_t> codes, Index classes, Weights weight, const OwnedReading& reading, int term,
-           int norm) {
-            const Texts texts = list.view();
+        [](const TextList& list, Vector<std::int32_t> codes, Index classes, Weights weight,
+           const OwnedReading& reading, int term, int norm) {
+            const Texts texts = list.read();
             const Rows rows = rows_of(codes, weight, classes, texts.n);
             const Weighting w = weighting(term, norm);
             WordTotals out;
@@ -303,45 +358,51 @@ void bind_texts(nb::module_& m) {
                 out = word_totals(texts, rows, reading.reading, w);
             }
             return nb::make_tuple(arrays(std::move(out.names)), array(std::move(out.start)), array(std::move(out.code)),
-                                  array(std::move(out.total)), array(std::move(out.documents)), array(std::move(out.words)));
+                                  array(std::move(out.total)), array(std::move(out.documents)),
+                                  array(std::move(out.words)));
         },
         "texts"_a, "codes"_a.noconvert(), "classes"_a, "weight"_a.noconvert().none(), "reading"_a, "term"_a, "norm"_a);
     m.def(
         "word_matrix",
         [](const TextList& list, const OwnedReading& reading) {
+            const Texts texts = list.read();
             WordMatrix<std::int64_t> out;
             {
                 nb::gil_scoped_release release;
-                out = word_matrix(list.view(), reading.reading);
+                out = word_matrix(texts, reading.reading);
             }
-            return nb::make_tuple(arrays(std::move(out.names)), array(std::move(out.start)), array(std::move(out.feature)),
-                                  array(std::move(out.value)));
+            return nb::make_tuple(arrays(std::move(out.names)), array(std::move(out.start)),
+                                  array(std::move(out.feature)), array(std::move(out.value)));
         },
         "texts"_a, "reading"_a);
     m.def(
         "count_words",
-        [](const TextList& list, const OwnedReading& reading, const FixedLexicon& lexicon) {
+        [](const TextList& list, const OwnedLexicon& lexicon) {
+            const Texts texts = list.read();
             WordMatrix<std::int64_t> out;
             {
                 nb::gil_scoped_release release;
-                out = word_matrix<std::int64_t>(list.view(), reading.reading, lexicon, {});
+                out = word_matrix<std::int64_t>(texts, lexicon.reading.reading, lexicon.fixed, {});
             }
-            return nb::make_tuple(array(std::move(out.start)), array(std::move(out.feature)), array(std::move(out.value)));
+            return nb::make_tuple(array(std::move(out.start)), array(std::move(out.feature)),
+                                  array(std::move(out.value)));
         },
-        "texts"_a, "reading"_a, "lexicon"_a);
+        "texts"_a, "lexicon"_a);
     m.def(
         "weigh_words",
-        [](const TextList& list, const OwnedReading& reading, const FixedLexicon& lexicon, int term, int norm) {
+        [](const TextList& list, const OwnedLexicon& lexicon, int term, int norm) {
+            const Texts texts = list.read();
             const Weighting w = weighting(term, norm);
             WordMatrix<double> out;
             {
                 nb::gil_scoped_release release;
-                out = word_matrix<double>(list.view(), reading.reading, lexicon, w);
+                out = word_matrix<double>(texts, lexicon.reading.reading, lexicon.fixed, w);
             }
-            return nb::make_tuple(array(std::move(out.start)), array(std::move(out.feature)), array(std::move(out.value)),
-                                  array(std::move(out.words)), array(std::move(out.unknown)));
+            return nb::make_tuple(array(std::move(out.start)), array(std::move(out.feature)),
+                                  array(std::move(out.value)), array(std::move(out.words)),
+                                  array(std::move(out.unknown)));
         },
-        "texts"_a, "reading"_a, "lexicon"_a, "term"_a, "norm"_a);
+        "texts"_a, "lexicon"_a, "term"_a, "norm"_a);
     m.def(
         "merge_names",
         [](Bytes text_a, Places start_a, Bytes text_b, Places start_b) {
@@ -351,7 +412,8 @@ void bind_texts(nb::module_& m) {
                 nb::gil_scoped_release release;
                 out = merge_names(a, b);
             }
-            return nb::make_tuple(arrays(std::move(out.names)), array(std::move(out.place_a)), array(std::move(out.place_b)));
+            return nb::make_tuple(arrays(std::move(out.names)), array(std::move(out.place_a)),
+                                  array(std::move(out.place_b)));
         },
         "text_a"_a.noconvert(), "start_a"_a.noconvert(), "text_b"_a.noconvert(), "start_b"_a.noconvert());
     bind_bags(m);

@@ -1,5 +1,7 @@
 // Vocabularies in the order of their names.
 #include <bit>
+#include <utility>
+#include <stdexcept>
 
 #include "text.hpp"
 
@@ -39,12 +41,22 @@ void sort_items(Items& items, int bits) {
     const int shift = std::max(bits - digit, 0);
     const Index n = Index(items.size()), parts = Index(1) << (bits - shift);
     if (n < 2) return;
+    // Each thread moves a share of the items, to places that lie behind those of the shares before.
+    const Index shares = threads_for(n, 64), share = (n + shares - 1) / shares;
+    std::vector<std::vector<Index>> at(shares, std::vector<Index>(parts, 0));
+    auto each_share = [&](auto work) {
+        for_blocks(shares, int(shares), [&](Index t, int) {
+            for (Index e = t * share; e < std::min(n, (t + 1) * share); ++e) work(at[t], items[e]);
+        });
+    };
+    each_share([&](std::vector<Index>& own, const Item& item) { ++own[item.key >> shift]; });
     std::vector<Index> start(parts + 1, 0);
-    for (const Item& item : items) ++start[(item.key >> shift) + 1];
-    for (Index d = 0; d < parts; ++d) start[d + 1] += start[d];
-    std::vector<Index> at(start.begin(), start.end() - 1);
+    for (Index d = 0; d < parts; ++d) {
+        start[d + 1] = start[d];
+        for (std::vector<Index>& own : at) start[d + 1] += std::exchange(own[d], start[d + 1]);
+    }
     Items other(n);
-    for (const Item& item : items) other[at[item.key >> shift]++] = item;
+    each_share([&](std::vector<Index>& own, const Item& item) { other[own[item.key >> shift]++] = item; });
     items.swap(other);
     for_blocks(parts, threads_for(4 * n, parts), [&](Index p, int) {
         sort_part(items.data() + start[p], other.data() + start[p], start[p + 1] - start[p], shift);
@@ -58,8 +70,8 @@ std::uint64_t first_bytes(const std::uint8_t* bytes, std::uint32_t length) {
     return __builtin_bswap64(out);
 }
 
-int compare(const std::uint8_t* a, std::uint32_t m, const std::uint8_t* b, std::uint32_t n) {
-    const int c = std::memcmp(a, b, std::min(m, n));
+int compare(const std::uint8_t* a, Index m, const std::uint8_t* b, Index n) {
+    const int c = std::memcmp(a, b, std::size_t(std::min(m, n)));
     return c ? c : (m > n) - (m < n);
 }
 
@@ -154,6 +166,7 @@ Ordered order_features(const std::vector<Learned>& learned, int least) {
     Ranks word(lexicons);
     std::vector<Large<std::uint8_t>> level(lexicons);
     int levels = 1;
+    Index features = 0;
     for (std::size_t l = 0; l < lexicons; ++l) {
         const Lexicon& lexicon = *learned[l].lexicon;
         word[l].assign(lexicon.size(), -1);
@@ -162,25 +175,30 @@ Ordered order_features(const std::vector<Learned>& learned, int least) {
             level[l][f] = lexicon.is_pair(f) ? level[l][lexicon.prefix(f)] + 1 : 1;
             levels = std::max(levels, int(level[l][f]));
         }
+        features += lexicon.size();
     }
+    if (features > most_features) throw std::length_error("more than 2^31 - 1 different features");
     Items items = sorted_tokens(learned);
     const Index words = number(items, word, [&](const Item& a, const Item& b) { return different(a, b, learned); });
     Ranks rank;
     Index ranks = words;
     for (int now = 2; now <= levels; ++now) {
         const Ranks& before = now == 2 ? word : rank;
-        items.clear();
-        for (std::size_t l = 0; l < lexicons; ++l) {
+        std::vector<Index> from(lexicons + 1, 0);
+        for (std::size_t l = 0; l < lexicons; ++l)
+            from[l + 1] = from[l] + std::count_if(level[l].begin(), level[l].end(), [&](int of) { return of <= now; });
+        items.resize(from[lexicons]);
+        for_blocks(Index(lexicons), int(lexicons), [&](Index l, int) {
             const Lexicon& lexicon = *learned[l].lexicon;
-            items.reserve(items.size() + lexicon.size());
+            Item* to = items.data() + from[l];
             for (Index f = 0; f < lexicon.size(); ++f) {
                 if (level[l][f] > now) continue;
                 const bool joined = level[l][f] == now;
                 const std::uint64_t first = before[l][joined ? lexicon.prefix(f) : Feature(f)];
                 const std::uint64_t second = joined ? word[l][lexicon.last(f)] + 1 : 0;
-                items.push_back({first * (words + 1) + second, std::uint32_t(l), Feature(f)});
+                *to++ = {first * (words + 1) + second, std::uint32_t(l), Feature(f)};
             }
-        }
+        });
         sort_items(items, std::bit_width(std::uint64_t(ranks) * (words + 1)));
         if (now == levels) break;
         if (now == 2) rank = word;
@@ -224,8 +242,8 @@ Merged merge_names(View a, View b) {
     for (Index i = 0, j = 0; i < a.n || j < b.n;) {
         const int c = i == a.n   ? 1
                       : j == b.n ? -1
-                                 : compare(a.text + a.start[i], std::uint32_t(a.start[i + 1] - a.start[i]), b.text + b.start[j],
-                                           std::uint32_t(b.start[j + 1] - b.start[j]));
+                                 : compare(a.text + a.start[i], a.start[i + 1] - a.start[i], b.text + b.start[j],
+                                           b.start[j + 1] - b.start[j]);
         const Index place = Index(from.size());
         from.push_back(c <= 0 ? std::pair(false, i) : std::pair(true, j));
         if (c <= 0) out.place_a[i++] = place;
@@ -237,6 +255,7 @@ Merged merge_names(View a, View b) {
         const View& v = second ? b : a;
         out.names.start.push_back(out.names.start.back() + v.start[i + 1] - v.start[i]);
     }
+    out.names.text.reserve(out.names.start.back() + 1);  // a place to copy to, even if all names are empty
     out.names.text.resize(out.names.start.back());
     for (std::size_t p = 0; p < from.size(); ++p) {
         const View& v = from[p].first ? b : a;

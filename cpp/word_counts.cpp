@@ -1,5 +1,7 @@
 // Documents by class, summed up: every thread counts with a lexicon of its own, block by block; blocks are put together in
 // their order, so that any number of threads gives the same bits.
+#include <stdexcept>
+
 #include "text.hpp"
 
 namespace suffice {
@@ -10,8 +12,8 @@ struct Finder {
     Lexicon lexicon;
     FeatureReader reader;
     Bag bag;
-    std::vector<double> value, total;     // of the bag; of the block, by feature
-    std::vector<std::uint32_t> times;     // of the block, by feature: enough where every word counts 1
+    std::vector<double> value, total;  // of the bag; of the block, by feature
+    std::vector<std::uint32_t> times;  // of the block, by feature: enough where every word counts 1
     std::vector<Feature> touched;
 
     explicit Finder(const TextReading& reading) : reader(reading, lexicon) {}
@@ -24,14 +26,15 @@ struct Finder {
     }
 };
 
-// Documents of one class.
+// Documents of one class. V is a whole number where every word counts 1, which takes half the memory.
+template <class V>
 struct Block {
     std::int32_t code;
     Index lo, hi;  // places in the order by class
     int finder = 0;
     double documents = 0, words = 0;
     Large<Feature> feature = {};
-    Large<double> total = {};
+    Large<V> total = {};
 };
 
 template <class T>
@@ -40,16 +43,20 @@ void make_room(std::vector<T>& table, const Lexicon& lexicon) {
 }
 
 // Move what was counted to the block.
-template <class T>
-void hand_over(std::vector<Feature>& touched, std::vector<T>& counted, Block& block) {
+template <class V>
+void hand_over(std::vector<Feature>& touched, std::vector<V>& counted, Block<V>& block) {
     block.feature.assign(touched.begin(), touched.end());
     block.total.resize(touched.size());
-    for (std::size_t e = 0; e < touched.size(); ++e) block.total[e] = counted[touched[e]], counted[touched[e]] = 0;
+    for (std::size_t e = 0; e < touched.size(); ++e) {
+        block.total[e] = counted[touched[e]], counted[touched[e]] = 0;
+        if (std::is_integral_v<V> && !block.total[e]) throw_too_often();
+    }
     touched.clear();
 }
 
 // Every word of every document counts 1: no need to know which document it is in.
-void count_plainly(const Texts& texts, const std::int32_t* row, Finder& own, Block& block, FirstPosition& refused) {
+void count(const Texts& texts, const Rows&, const TextReading&, Weighting, const std::int32_t* row, Finder& own,
+           Block<std::uint32_t>& block, FirstPosition& refused) {
     read_each(row, block.lo, block.hi, refused, [&](Index i) {
         if (texts.missing(i)) return;
         block.documents += 1;
@@ -63,15 +70,15 @@ void count_plainly(const Texts& texts, const std::int32_t* row, Finder& own, Blo
     hand_over(own.touched, own.times, block);
 }
 
-void count_weighted(const Texts& texts, const Rows& rows, int blocks, Weighting weighting, const std::int32_t* row, Finder& own, Block& block,
-                    FirstPosition& refused) {
+void count(const Texts& texts, const Rows& rows, const TextReading& reading, Weighting weighting, const std::int32_t* row,
+           Finder& own, Block<double>& block, FirstPosition& refused) {
     read_each(row, block.lo, block.hi, refused, [&](Index i) {
         if (texts.missing(i)) return;
         own.bag.read(own.reader, texts, i, own.lexicon);
         const Index n = Index(own.bag.feature.size());
         own.value.resize(n);
-        double unknown[256] = {};
-        weigh(weighting, own.bag.count.data(), own.bag.block.data(), n, blocks, unknown, own.value.data());
+        double unknown[most_words] = {};
+        weigh(weighting, own.bag.count.data(), own.bag.block.data(), n, reading.blocks(), unknown, own.value.data());
         make_room(own.total, own.lexicon);
         const double w = rows.weight ? rows.weight[i] : 1.0;
         for (Index e = 0; e < n; ++e) {
@@ -86,26 +93,30 @@ void count_weighted(const Texts& texts, const Rows& rows, int blocks, Weighting 
 }
 
 // The totals that one thread's blocks have of each of its features, in the order of the blocks.
+template <class V>
 struct Found {
-    Large<Index> start;
-    Large<std::int32_t> block;
-    Large<double> total;
+    struct Entry {
+        V total;
+        std::int32_t block;
+    };
+    Large<std::uint32_t> start;
+    Large<Entry> entry;
 
     // Features are numbered as they come: those new to a block stand side by side.
-    void collect(std::vector<Block>& blocks, int finder, Index features) {
+    void collect(std::vector<Block<V>>& blocks, int finder, Index features) {
+        Index entries = 0;
+        for (const Block<V>& own : blocks) entries += own.finder == finder ? Index(own.feature.size()) : 0;
+        if (entries > UINT32_MAX) throw std::length_error("too many texts at once: pass them in parts");
         start.assign(features + 2, 0);
-        for (const Block& own : blocks)
+        for (const Block<V>& own : blocks)
             if (own.finder == finder)
                 for (Feature f : own.feature) ++start[f + 2];
         for (Index f = 0; f < features; ++f) start[f + 2] += start[f + 1];
-        block.resize(start[features + 1]);
-        total.resize(start[features + 1]);
+        entry.resize(start[features + 1]);
         for (std::size_t b = 0; b < blocks.size(); ++b) {
             if (blocks[b].finder != finder) continue;
             for (std::size_t e = 0; e < blocks[b].feature.size(); ++e) {
-                const Index to = start[blocks[b].feature[e] + 1]++;
-                block[to] = std::int32_t(b);
-                total[to] = blocks[b].total[e];
+                entry[start[blocks[b].feature[e] + 1]++] = {blocks[b].total[e], std::int32_t(b)};
             }
             blocks[b].feature = {}, blocks[b].total = {};
         }
@@ -113,35 +124,49 @@ struct Found {
 };
 
 // The totals of one feature by class, those of several threads in the order of the blocks. Returns how many there are.
-Index merge(const Source* from, const Source* end, const std::vector<Found>& found, const std::vector<Block>& blocks,
+template <class V>
+Index merge(const Source* from, const Source* end, const std::vector<Found<V>>& found, const std::vector<Block<V>>& blocks,
             std::vector<Index>& at, std::int32_t* code, double* total) {
+    if (end - from == 1) {  // as most are
+        const Found<V>& own = found[from->lexicon];
+        Index n = 0;
+        for (Index e = own.start[from->feature]; e < own.start[from->feature + 1]; ++e) {
+            const std::int32_t c = blocks[own.entry[e].block].code;
+            if (n && code[n - 1] == c)
+                total[n - 1] += own.entry[e].total;
+            else
+                code[n] = c, total[n++] = own.entry[e].total;
+        }
+        return n;
+    }
     at.clear();
     for (const Source* s = from; s < end; ++s) at.push_back(found[s->lexicon].start[s->feature]);
     Index n = 0;
     for (;;) {
         const Source* next = nullptr;
         for (const Source* s = from; s < end; ++s) {
-            const Found& own = found[s->lexicon];
+            const Found<V>& own = found[s->lexicon];
             if (at[s - from] == own.start[s->feature + 1]) continue;
-            if (!next || own.block[at[s - from]] < found[next->lexicon].block[at[next - from]]) next = s;
+            if (!next || own.entry[at[s - from]].block < found[next->lexicon].entry[at[next - from]].block) next = s;
         }
         if (!next) return n;
-        const Found& own = found[next->lexicon];
+        const Found<V>& own = found[next->lexicon];
         const Index e = at[next - from]++;
-        const std::int32_t c = blocks[own.block[e]].code;
+        const std::int32_t c = blocks[own.entry[e].block].code;
         if (n && code[n - 1] == c) {
-            total[n - 1] += own.total[e];
+            total[n - 1] += own.entry[e].total;
         } else {
             code[n] = c;
-            total[n++] = own.total[e];
+            total[n++] = own.entry[e].total;
         }
     }
 }
 
 // Put the threads' totals together, feature by feature. Blocks are in the order of their classes, so a feature's totals are.
-void gather(std::vector<Block>& blocks, const std::vector<Learned>& learned, const Ordered& ordered, WordTotals& out) {
+template <class V>
+void gather(std::vector<Block<V>>& blocks, const std::vector<Learned>& learned, const Ordered& ordered, WordTotals& out) {
     const int finders = int(learned.size());
-    std::vector<Found> found(finders);
+    std::vector<Found<V>> found(finders);
     for_blocks(finders, finders, [&](Index t, int) { found[t].collect(blocks, int(t), learned[t].lexicon->size()); });
 
     const Index n = Index(ordered.source_start.size()) - 1, width = 8192, parts = (n + width - 1) / width;
@@ -152,9 +177,7 @@ void gather(std::vector<Block>& blocks, const std::vector<Learned>& learned, con
         if (s + 2 * ahead >= last) return;
         const Source &soon = source[s + ahead], &later = source[s + 2 * ahead];
         __builtin_prefetch(found[later.lexicon].start.data() + later.feature);
-        const Index at = found[soon.lexicon].start[soon.feature];
-        __builtin_prefetch(found[soon.lexicon].block.data() + at);
-        __builtin_prefetch(found[soon.lexicon].total.data() + at);
+        __builtin_prefetch(found[soon.lexicon].entry.data() + found[soon.lexicon].start[soon.feature]);
     };
     out.start.resize(n + 1);
     out.start[0] = 0;
@@ -163,7 +186,7 @@ void gather(std::vector<Block>& blocks, const std::vector<Learned>& learned, con
             fetch(ordered.source_start[i]);
             Index most = 0;
             for (Index s = ordered.source_start[i]; s < ordered.source_start[i + 1]; ++s) {
-                const Large<Index>& start = found[source[s].lexicon].start;
+                const Large<std::uint32_t>& start = found[source[s].lexicon].start;
                 most += start[source[s].feature + 1] - start[source[s].feature];
             }
             out.start[i + 1] = most;
@@ -193,12 +216,11 @@ void gather(std::vector<Block>& blocks, const std::vector<Learned>& learned, con
     out.total.resize(to);
 }
 
-}  // namespace
-
-WordTotals word_totals(const Texts& texts, const Rows& rows, const TextReading& reading, Weighting weighting) {
+template <class V>
+WordTotals totals_as(const Texts& texts, const Rows& rows, const TextReading& reading, Weighting weighting) {
     ByClassOrder order;
     order.sort(rows, 0, texts.n);
-    std::vector<Block> blocks;
+    std::vector<Block<V>> blocks;
     Index bytes = 0;
     for (Index c = 0; c < rows.classes; ++c)
         for (Index lo = order.start[c], hi; lo < order.start[c + 1]; lo = hi) {
@@ -213,10 +235,7 @@ WordTotals word_totals(const Texts& texts, const Rows& rows, const TextReading& 
     FirstPosition refused;
     for_blocks(Index(blocks.size()), threads, [&](Index b, int slot) {
         blocks[b].finder = slot;
-        if (weighting.plain() && !rows.weight)
-            count_plainly(texts, order.row.data(), *finders[slot], blocks[b], refused);
-        else
-            count_weighted(texts, rows, reading.blocks(), weighting, order.row.data(), *finders[slot], blocks[b], refused);
+        count(texts, rows, reading, weighting, order.row.data(), *finders[slot], blocks[b], refused);
     });
     throw_refused(refused, texts, reading);
     for (auto& finder : finders) finder->close();
@@ -227,7 +246,7 @@ WordTotals word_totals(const Texts& texts, const Rows& rows, const TextReading& 
     std::vector<Learned> learned;
     for (const auto& finder : finders)
         learned.push_back({&finder->lexicon, std::vector<std::uint8_t>(reading.buckets ? 0 : reading.replaced.n, 0)});
-    for (const Block& block : blocks) {
+    for (const Block<V>& block : blocks) {
         std::vector<std::uint8_t>& used = learned[block.finder].used;
         if (!used.empty())
             for (Feature f : block.feature)
@@ -239,6 +258,13 @@ WordTotals word_totals(const Texts& texts, const Rows& rows, const TextReading& 
     out.names = std::move(ordered.names);
     gather(blocks, learned, ordered, out);
     return out;
+}
+
+}  // namespace
+
+WordTotals word_totals(const Texts& texts, const Rows& rows, const TextReading& reading, Weighting weighting) {
+    if (weighting.plain() && !rows.weight) return totals_as<std::uint32_t>(texts, rows, reading, weighting);
+    return totals_as<double>(texts, rows, reading, weighting);
 }
 
 }  // namespace suffice

@@ -25,7 +25,8 @@ std::vector<Piece> pieces_of(const Texts& texts, Index& bytes) {
     return pieces;
 }
 
-void read_piece(const Texts& texts, FeatureReader& reader, const Lexicon& lexicon, Bag& bag, Piece& piece, FirstPosition& refused) {
+void read_piece(const Texts& texts, FeatureReader& reader, const Lexicon& lexicon, Bag& bag, Piece& piece,
+                FirstPosition& refused) {
     read_each(nullptr, piece.lo, piece.hi, refused, [&](Index i) {
         if (texts.missing(i)) {
             piece.length.push_back(0);
@@ -73,8 +74,8 @@ void write_counts(const Piece& piece, Place place, WordMatrix<T>& out) {
 }
 
 // Write rows as they were read, their counts as values.
-void write_values(const Piece& piece, const TextReading& reading, const std::vector<std::uint8_t>& block_of, Weighting weighting,
-                  WordMatrix<double>& out) {
+void write_values(const Piece& piece, const TextReading& reading, const std::vector<std::uint8_t>& block_of,
+                  Weighting weighting, WordMatrix<double>& out) {
     const int blocks = reading.blocks();
     const Index to = out.start[piece.lo], all = out.start[piece.hi] - to;
     std::copy_n(piece.feature.data(), all, out.feature.data() + to);
@@ -151,7 +152,8 @@ FixedLexicon fixed_lexicon(View vocabulary, const TextReading& reading) {
     out.block.resize(vocabulary.n);
     if (joined)
         for (Index i = 0; i < vocabulary.n; ++i) {
-            const std::uint8_t *from = vocabulary.text + vocabulary.start[i], *end = vocabulary.text + vocabulary.start[i + 1];
+            const std::uint8_t* from = vocabulary.text + vocabulary.start[i];
+            const std::uint8_t* end = vocabulary.text + vocabulary.start[i + 1];
             const Index size = 1 + std::count(from, end, ' ');
             out.block[i] = std::uint8_t(std::clamp<Index>(size - reading.least, 0, reading.blocks() - 1));
         }
@@ -159,7 +161,8 @@ FixedLexicon fixed_lexicon(View vocabulary, const TextReading& reading) {
 }
 
 template <class T>
-WordMatrix<T> word_matrix(const Texts& texts, const TextReading& reading, const FixedLexicon& vocabulary, Weighting weighting) {
+WordMatrix<T> word_matrix(const Texts& texts, const TextReading& reading, const FixedLexicon& vocabulary,
+                          Weighting weighting) {
     struct Finder {
         FeatureReader reader;
         Bag bag;

@@ -27,10 +27,8 @@ from suffice.words import (
     Texts,
     Vocabulary,
     count_matrix,
-    fold,
-    hash_places,
+    hashed_matrix,
     matrix,
-    regroup,
     stems,
     stop_words,
 )
@@ -158,7 +156,9 @@ def test_arrays_of_other_types_are_refused():
         ({"analyzer": "char_wb", "stem": "english"}, "stem is about words"),
         ({"n_features": 0}, "from 1 to"),
         ({"n_features": True}, "from 1 to"),
-        ({"n_features": 1 << 31}, "from 1 to"),
+        ({"n_features": (1 << 28) + 1}, "from 1 to"),
+        ({"ngram_range": (1, 256)}, "at most 255"),
+        ({"ngram_range": (1, 1 << 21), "analyzer": "char"}, "at most 1048576"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(options, match):
@@ -261,17 +261,11 @@ def test_without_the_package_the_error_says_what_to_install(monkeypatch):
         Reading(stem="english")
 
 
-def test_features_fold_word_by_word_and_their_counts_add_up():
-    features = Vocabulary.of(["run", "running", "fast running", "fast", "runs fast"])
-    folded, places = fold(features, lambda words: stems.stem_words("english", words))
-    assert folded.names.tolist() == ["fast", "fast run", "run", "run fast"]
-    assert [folded[i] for i in places] == ["fast", "fast run", "run", "run", "run fast"]
-    counts = np.array([[1, 0, 2, 3, 0], [0, 0, 0, 0, 5]])
-    rows = [np.array([0, 3, 4]), np.array([0, 2, 3, 4]), np.array([1, 2, 3, 5])]
-    indptr, indices, data = regroup(*rows, places, 4)
-    dense = np.zeros((2, 4), dtype=int)
-    dense[np.repeat([0, 1], np.diff(indptr)), indices] = data
-    assert_array_equal(dense, [[counts[0, places == j].sum() for j in range(4)], [0, 0, 0, 5]])
+def test_words_are_stemmed_before_they_are_joined_and_their_counts_add_up():
+    texts = Texts.of(["run running", "fast running runs fast"])
+    vocabulary, *rows = count_matrix(texts, Reading(stem="english", ngram_range=(1, 2)))
+    assert vocabulary.names.tolist() == ["fast", "fast run", "run", "run fast", "run run"]
+    assert [part.tolist() for part in rows] == [[0, 2, 7], [2, 4, 0, 1, 2, 3, 4], [2, 1, 2, 1, 2, 1, 1]]
 
 
 def test_each_distinct_word_is_stemmed_once():
@@ -281,15 +275,17 @@ def test_each_distinct_word_is_stemmed_once():
         calls.extend(words)
         return list(words)
 
-    fold(Vocabulary.of(["a", "a b", "b a", "b"]), stem)
-    assert sorted(calls) == ["a", "b"]
+    count_matrix(Texts.of(["aa bb aa", "bb aa"]), Reading(ngram_range=(1, 2), stop_words=("cc",)), stem)
+    assert sorted(calls) == ["aa", "bb"]
 
 
 @given(st.lists(WORDS, unique=True), st.integers(1, 50))
 def test_hashed_columns_are_those_of_murmurhash(names, n_features):
-    vocabulary = Vocabulary.of(names)
-    expected = [abs(murmurhash3_32(word.encode(), 0)) % n_features for word in sorted(names)]
-    assert hash_places(vocabulary, n_features).tolist() == expected
+    held = [word.encode() for word in names]
+    start = np.cumsum([0, *map(len, held)])
+    texts = Texts.of_tokens(np.frombuffer(b"".join(held), np.uint8), start, np.arange(len(names) + 1))
+    _, column, _ = hashed_matrix(texts, Reading(n_features=n_features))
+    assert column.tolist() == [abs(murmurhash3_32(word, 0)) % n_features for word in held]
 
 
 # --------------------------------------------------------------------------------------------------- counting
@@ -317,14 +313,18 @@ def test_texts_come_from_anything_that_holds_strings():
     ("documents", "match"),
     [
         (["a", 3], "1.*int"),
-        (["a", float("nan")], "1.*float"),
         (["fine", "\udc80"], "1.*surrogate"),
         ([b"\xff\xfe"], "0.*UTF-8"),
     ],
 )
 def test_what_is_no_text_is_refused_with_its_place(documents, match):
     with pytest.raises(InvalidTextError, match=match):
-        Texts.of(documents)
+        count_matrix(Texts.of(documents), Reading())
+
+
+def test_what_is_not_a_number_is_missing_as_in_pandas():
+    for missing in (None, float("nan"), np.float64("nan")):
+        assert Texts.of(["a", missing, ""]).present.tolist() == [True, False, True]
 
 
 def test_texts_may_be_cut_already():
@@ -344,17 +344,17 @@ def test_matrices_follow_the_reading():
     assert [part.tolist() for part in known] == [[0, 1, 2, 2], [0, 0], [1, 2]]
     own = count_matrix(texts, Reading(), lambda words: [word[:1] for word in words])
     assert own[0].names.tolist() == ["h", "r"]
-    hashed = matrix(texts, Reading(n_features=1, stem="english"), None)
+    hashed = hashed_matrix(texts, Reading(n_features=1, stem="english"))
     assert [part.tolist() for part in hashed] == [[0, 1, 2, 2], [0, 0], [2, 2]]
 
 
-def test_hashing_and_a_vocabulary_exclude_each_other():
-    texts = Texts.of(["one"])
-    with pytest.raises(InvalidOptionError, match="no vocabulary"):
-        count_matrix(texts, Reading(n_features=4))
-    for reading, vocabulary in ((Reading(n_features=4), Vocabulary.of(["one"])), (Reading(), None)):
-        with pytest.raises(InvalidOptionError, match="say one"):
-            matrix(texts, reading, vocabulary)
+def test_hashed_features_are_called_by_their_columns():
+    texts = Texts.of(["one two"])
+    vocabulary, *_ = count_matrix(texts, Reading(n_features=1 << 28))
+    column = sorted(abs(murmurhash3_32(word, 0)) % (1 << 28) for word in ("one", "two"))
+    assert vocabulary.names.tolist() == [f"#{j:07x}" for j in column]
+    with pytest.raises(InvalidOptionError, match="say how many"):
+        hashed_matrix(texts, Reading())
 
 
 def test_the_errors_are_public():

@@ -105,3 +105,92 @@ def _tokens(
     document: str | bytes | None, lowercase: bool, accents: str | None, analyzer: str, least: int, most: int
 ) -> list[str]:
     """A document's tokens one by one, for analyzers and tests: cpp/tokens.hpp."""
+
+class BadDocument(ValueError):  # noqa: N818
+    """The number of a document that cannot be read, the position in it, and what is there."""
+
+class Texts:
+    """Documents, in the memory of whoever holds them."""
+
+    def __len__(self) -> int: ...
+    def add_strings(self, texts: tuple[Any, ...]) -> int: ...
+    def add_arrow(self, text: Any, start: Any, present: Any | None) -> None: ...
+    def set_tokens(self, text: Any, start: Any, document_start: Any, present: Any = None) -> None: ...
+    def take(self, rows: Any) -> Texts: ...
+    def missing(self, out: Any) -> None: ...
+    def sizes(self, out: Any) -> None: ...
+    def hashes(self, out: Any) -> None: ...
+
+class TextReading:
+    """How documents are read: cpp/features.hpp."""
+
+    def __init__(
+        self,
+        lowercase: bool,
+        accents: int,
+        analyzer: int,
+        least: int,
+        most: int,
+        buckets: int,
+        replaced: Any,
+        replaced_start: Any,
+        replaced_target: Any,
+    ) -> None: ...
+
+class Lexicon:
+    """A vocabulary ready to be looked up."""
+
+    def __init__(self, text: Any, start: Any, reading: TextReading) -> None: ...
+    def __len__(self) -> int: ...
+
+def word_totals(
+    texts: Texts, codes: Any, classes: int, weight: Any | None, reading: TextReading, term: int, norm: int
+) -> tuple[Any, ...]: ...
+def word_matrix(texts: Texts, reading: TextReading) -> tuple[Any, Any, Any, Any]: ...
+def count_words(texts: Texts, lexicon: Lexicon) -> tuple[Any, Any, Any]: ...
+def weigh_words(texts: Texts, lexicon: Lexicon, term: int, norm: int) -> tuple[Any, Any, Any, Any, Any]: ...
+def merge_names(text_a: Any, start_a: Any, text_b: Any, start_b: Any) -> tuple[Any, Any, Any]: ...
+def bag_scores(
+    start: Any, feature: Any, value: Any, at: Any, code: Any, coef: Any, base: Any, out: Any, lengths: Any
+) -> None: ...
+def bag_log_sums(
+    start: Any,
+    feature: Any,
+    value: Any,
+    codes: Any,
+    classes: int,
+    weight: Any | None,
+    at: Any,
+    code: Any,
+    table: Any,
+    added: float,
+    of_nothing: float,
+    out: Any,
+) -> None: ...
+def bag_complement(
+    start: Any,
+    feature: Any,
+    value: Any,
+    codes: Any,
+    classes: int,
+    weight: Any | None,
+    at: Any,
+    code: Any,
+    total: Any,
+    every: Any,
+    added: float,
+    out: Any,
+) -> None: ...
+def bag_urns(
+    start: Any,
+    feature: Any,
+    value: Any,
+    codes: Any | None,
+    classes: int,
+    weight: Any | None,
+    at: Any,
+    code: Any,
+    total: Any,
+    added: float,
+    out: Any,
+) -> None: ...

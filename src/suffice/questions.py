@@ -220,7 +220,7 @@ def _columns(model: Model) -> Iterator[tuple[str, float]]:
 
 
 def _measures(p: Array, share: Array, own: int) -> Array:
-    """Log-odds of values in a class against the others, their probability there, and the bits they tell, (values, 3)."""
+    """Log-odds of values in a class against the others, their probability there, and their bits, (values, 3)."""
     others = np.delete(share, own)
     rest = np.delete(p, own, axis=0).T @ others / others.sum() if others.sum() > 0 else np.zeros(p.shape[1])
     with np.errstate(divide="ignore", invalid="ignore"):

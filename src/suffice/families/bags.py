@@ -22,9 +22,9 @@ AT_ONCE = 4096  # documents whose features are held at a time
 class Bags:
     """Document i has the features `feature[start[i] : start[i + 1]]`, places in a vocabulary, with their values.
 
-    Features of one size are a block: words, pairs of words. `features` is how many a document has in each block, known or
-    not, and `unknown` what the values of those sum to that are not in the vocabulary, (documents, blocks). A document
-    that is missing has none, and is not `present`.
+    Features of one size are a block: words, pairs of words. `features` is how many a document has in each block, known
+    or not, and `unknown` what the values of those sum to that are not in the vocabulary, (documents, blocks). A
+    document that is missing has none, and is not `present`.
     """
 
     start: NDArray[np.int64]
@@ -49,7 +49,7 @@ class Bags:
         start, end = kept.start[: n + 1], int(kept.start[n])
         feature, count = kept.feature[:end], kept.count[:end]
         block = reading.block_of(counts.vocabulary)[feature]
-        value = weighting.of(start, count, block)
+        value = weighting.of(start, count.astype(np.float64), block)
         place = np.repeat(np.arange(n), np.diff(start)) * reading.blocks + block
         features = np.bincount(place, count, n * reading.blocks).reshape(n, reading.blocks)
         return cls(start, feature, value, features, np.zeros(features.shape), np.ones(n, dtype=bool))

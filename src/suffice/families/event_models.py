@@ -1,7 +1,7 @@
 """What it means for a class to have written a document: the event models.
 
-Each is made of the totals of words in classes, and most words are in few of them. So every score is written as what a word
-says where a class has it, `coef`, beside what any word says that the class does not have, `base`:
+Each is made of the totals of words in classes, and most words are in few of them. So every score is written as what a
+word says where a class has it, `coef`, beside what any word says that the class does not have, `base`:
 
     score_y(x) = intercept_y + base_y Σ_j x_j + Σ_j x_j coef_jy
 
@@ -67,7 +67,7 @@ class EventModel(ABC):
 
     @abstractmethod
     def contrast(self, bags: Bags, first: Any, second: Any) -> Array:
-        """What each feature of each document adds to the score of `first` less that of `second`, classes by document."""
+        """What each feature of each document adds to the score of class `first` less that of `second`."""
 
     @abstractmethod
     def contrast_besides(self, bags: Bags, first: Any, second: Any) -> dict[str, Array]:
@@ -115,7 +115,7 @@ class LinearEventModel(EventModel):
         return {"unknown words": unknown, "words that are not there": absent}
 
     def _weight_of(self, feature: Any, codes: Any) -> Array:
-        """coef + base of each feature in a class of its own."""
+        """Coef + base of each feature in a class of its own."""
         at = entries_of(self.counts, feature, codes)
         block = 0 if self.block is None else self.block[feature]
         none = 0.0 if self.added > 0 else -np.inf  # without smoothing, a word that a class does not have excludes it
@@ -136,20 +136,20 @@ class MultinomialModel(LinearEventModel):
     def __init__(self, counts: WordCounts, added: float):
         super().__init__(counts)
         self.added = added
-        self.total = counts.by_class(np.maximum(counts.total + min(added, 0.0), 0.0)) + max(added, 0.0) * self.size
+        self.total = counts.by_class(counts.total) + added * self.size
         if added > 0:
             self.coef = np.log1p(counts.total / added)
             self.base = (np.log(added) - log(self.total, of_zero=0.0))[None]
         else:  # a word that a class does not have excludes it
-            self.coef = log(np.maximum(counts.total + added, 0.0), of_zero=0.0)
+            self.coef = log(counts.total, of_zero=0.0)
             self.base = -log(self.total, of_zero=0.0)[None]
 
     def _vetoed(self, bags: Bags, scores: Array) -> Array:
         if self.added > 0:
             return scores
-        there = (self.counts.total + self.added > 0).astype(np.float64)
+        there = (self.counts.total > 0).astype(np.float64)
         known = bags.ones.scores(self.counts, there)
-        scores[known < np.diff(bags.start)[:, None]] = -np.inf
+        scores[(known < np.diff(bags.start)[:, None]) | (bags.unknown.sum(axis=1) > 0)[:, None]] = -np.inf
         return scores
 
     def leave_one_out(self, bags: Bags, codes: Codes, weight: Array | None) -> Array:
@@ -158,6 +158,8 @@ class MultinomialModel(LinearEventModel):
         counts = self.counts
         parts = counts.start, counts.codes, counts.total
         _core.bag_log_sums(*bags.arrays, codes, self.classes, weight, *parts, self.added, -np.inf, sums)
+        unknown = bags.unknown.sum(axis=1)  # of documents without weight: all words of others are known
+        sums[unknown > 0] += unknown[unknown > 0] * (np.log(self.added) if self.added > 0 else -np.inf)
         removed = lengths if weight is None else weight * lengths
         total = clear_residue(self.total[codes] - removed, self.total[codes])
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -167,7 +169,7 @@ class MultinomialModel(LinearEventModel):
 
     def probability(self, lo: int, hi: int) -> Array:
         """θ."""
-        counts = np.maximum(self.counts.dense(lo, hi) + self.added, 0.0)
+        counts = self.counts.dense(lo, hi) + self.added
         return np.divide(counts, self.total[:, None], out=np.zeros_like(counts), where=self.total[:, None] > 0)
 
 
@@ -192,7 +194,7 @@ class ComplementModel(LinearEventModel):
     def density(self) -> EventModel:
         """Refuse: it has none."""
         raise NoDistributionError(
-            "event='complement' only scores classes: there is no p(x | y). event='multinomial' has one, of the same words"
+            "event='complement' only scores classes: there is no p(x | y). event='multinomial' has one of these words"
         )
 
     def probability(self, lo: int, hi: int) -> Array:
@@ -234,11 +236,21 @@ class BernoulliModel(LinearEventModel):
         if self.added > 0:
             return scores
         there = bags.ones.scores(self.counts, np.ones(len(self.coef)))
-        always = (self.without <= 0).astype(np.float64)  # in every document of the class
-        found = bags.ones.scores(self.counts, always)
-        wrong = (there < np.diff(bags.start)[:, None]) | (found < self.counts.by_class(always))
+        wrong = (there < np.diff(bags.start)[:, None]) | self._lacks(bags)
         scores[wrong & bags.present[:, None]] = -np.inf
         return scores
+
+    def _lacks(self, bags: Bags) -> NDArray[np.bool_]:
+        """Whether a document is without a word that every document of the class has, (documents, classes)."""
+        always = (self.without <= 0).astype(np.float64)
+        return np.asarray(bags.ones.scores(self.counts, always) < self.counts.by_class(always))
+
+    def contrast_besides(self, bags: Bags, first: Any, second: Any) -> dict[str, Array]:
+        """Words that are not there; without smoothing they may exclude a class."""
+        absent = np.where(self._lacks(bags), -np.inf, self.intercept)
+        at = np.arange(len(bags))
+        told = log_ratio(absent[at, first], absent[at, second])
+        return {"words that are not there": np.where(bags.present, told, 0.0)}
 
     def leave_one_out(self, bags: Bags, codes: Codes, weight: Array | None) -> Array:
         """The document's own class has w documents less, and its words are in w documents less."""
@@ -278,7 +290,8 @@ class UrnModel(EventModel):
     def __init__(self, counts: WordCounts, added: float):
         super().__init__(counts)
         self.multinomial = MultinomialModel(counts, added)
-        self.added, self.total = added, self.multinomial.total
+        total = self.multinomial.total
+        self.added, self.total = added, np.where(total > 0, total, 1.0)  # without a vocabulary any size will do
 
     def scores(self, bags: Bags) -> Array:
         """By the entries of each document's features alone."""
@@ -310,7 +323,7 @@ class UrnModel(EventModel):
         return self.multinomial.probability(lo, hi)
 
     def contrast(self, bags: Bags, first: Any, second: Any) -> Array:
-        """log Γ(n + a + x) − log Γ(n + a) in one class less that in the other."""
+        """Log Γ(n + a + x) − log Γ(n + a) in one class less that in the other."""
         from scipy.special import gammaln
 
         told = []
@@ -321,7 +334,7 @@ class UrnModel(EventModel):
         return told[0] - told[1]
 
     def contrast_besides(self, bags: Bags, first: Any, second: Any) -> dict[str, Array]:
-        """log Γ(A) − log Γ(A + m) in one class less that in the other."""
+        """Log Γ(A) − log Γ(A + m) in one class less that in the other."""
         from scipy.special import gammaln
 
         sizes = (self.total[classes] for classes in (first, second))

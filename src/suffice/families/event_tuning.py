@@ -1,14 +1,14 @@
 """Smoothing and weights of event models, chosen by leaving documents out.
 
-Of the documents kept with the totals, each is scored by the model of all the others, exactly. Scores of blocks b and kinds k
-(multinomial, complement) are put together as
+Of the documents kept with the totals, each is scored by the model of all the others, exactly. Scores of blocks b and
+kinds k (multinomial, complement) are put together as
 
     z_y = log π_y + Σ_b e^(v ℓ_b) Σ_k e^(u_bk) score_bky,      p_y = (1 − ε) softmax(z)_y + ε π_y
 
 and u, v and ε are those that make the log-loss of the documents' own classes least, with weak priors that decide where
-there is little to go by: u normal around its centre with standard deviation 1, v around 0 with ¼, ε Beta(2, 2), of which
-follows ε = 1 / (n + 2) where no document fails. The smoothing of each kind is sought on a grid of half decades around α =
-10^r times the mean value of a feature, with a normal prior of one decade.
+there is little to go by: u normal around its centre with standard deviation 1, v around 0 with ¼, ε Beta(2, 2), of
+which follows ε = 1 / (n + 2) where no document fails. The smoothing of each kind is sought on a grid of half decades
+around α = 10^r times the mean value of a feature, with a normal prior of one decade.
 """
 
 from __future__ import annotations
@@ -190,13 +190,14 @@ class _Weights:
             move *= min(1.0, 2.0 / max(float(np.abs(move).max()), 1e-300))  # at most 2 in any parameter
             slope, size = float(gradient @ move[self.free]), 1.0
             trial = self._value(phi + move)
+            if -slope < 1e-9 * max(1.0, abs(value)):  # too little for values to tell, and still the better place
+                return phi + move, trial
             while trial > value + 1e-4 * size * slope and size >= 1e-8:
                 size /= 2
                 trial = self._value(phi + size * move)
-            done = -slope < 1e-9 * max(1.0, abs(value)) or size < 1e-8
             if trial < value:
                 phi, value = phi + size * move, trial
-            if done:
+            if size < 1e-8:
                 break
         return phi, value
 

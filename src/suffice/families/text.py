@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.errors import InvalidOptionError, NoDistributionError, NoLinearFormError
+from suffice.errors import InvalidOptionError, InvalidTextError, NoDistributionError, NoLinearFormError
 from suffice.families.bags import Bags, in_parts
 from suffice.families.event_models import (
     BernoulliModel,
@@ -21,6 +21,8 @@ from suffice.families.event_models import (
 )
 from suffice.families.event_tuning import tuned
 from suffice.families.family import DEFAULT, Distribution, Family, Outcomes, Table
+from suffice.frames import as_frame
+from suffice.frames.reading import is_arrow, is_pandas, is_polars
 from suffice.priors import Dirichlet
 from suffice.statistics import WordCounts
 from suffice.tables import Array, Codes, Values
@@ -42,8 +44,8 @@ class Text(Family[WordCounts]):
     "complement" a class is scored by how badly the words of the others fit; "auto" is the sum of a multinomial and a
     complement score. Words are two letters or more, in lower case, unless the options say otherwise. The vocabulary is
     that of all texts learned, and grows with them; a word never learned says nothing, and so does a missing text.
-    What a word counts for is by default how often it occurs; for "bernoulli" whether it does, and for "auto" the root of
-    that, documents having length 1 (`term_weight="sqrt"`, `length_norm="l2"`).
+    What a word counts for is by default how often it occurs; for "bernoulli" whether it does, and for "auto" the root
+    of that, documents having length 1 (`term_weight="sqrt"`, `length_norm="l2"`).
 
     `prior` is a Dirichlet with one α for all words, of which learned is what `Multinomial` learns (for "bernoulli", a
     Beta with that α for both sides); with "auto" it is the α of least leave-one-out log-loss over `keep` documents that
@@ -78,7 +80,9 @@ class Text(Family[WordCounts]):
         automatic = isinstance(self.prior, str) and self.prior == "auto"
         if automatic or (self.event == "auto" and self.prior is DEFAULT):
             if self.learn not in (None, "mean"):
-                raise InvalidOptionError(f"Text: learn={self.learn!r} needs a smoothing of its own, a number, not 'auto'")
+                raise InvalidOptionError(
+                    f"Text: learn={self.learn!r} needs a smoothing of its own, a number, not 'auto'"
+                )
             object.__setattr__(self, "prior", "auto")
             object.__setattr__(self, "learn", "mean")
         else:
@@ -89,13 +93,23 @@ class Text(Family[WordCounts]):
         object.__setattr__(self, "term_weight", self.weighting.term)
         object.__setattr__(self, "length_norm", self.weighting.norm)
         if self.keep is not None and not (isinstance(self.keep, int) and self.keep >= 0):
-            raise InvalidOptionError(f"Text: keep is how many documents to keep, a number from 0 on; found {self.keep!r}")
+            raise InvalidOptionError(
+                f"Text: keep is how many documents to keep, a number from 0 on; found {self.keep!r}"
+            )
         if self.keep is None:
             object.__setattr__(self, "keep", 5000 if self.automatic else 0)
 
     def _check_event(self) -> None:
         if isinstance(self.prior, Dirichlet) and np.ndim(self.prior.alpha):
             raise InvalidOptionError("Text: the vocabulary grows, so the prior has one α for all words")
+        if isinstance(self.prior, Dirichlet):
+            alpha = float(self.prior.alpha)
+            if self.learn == "map" and alpha < 1:
+                raise InvalidOptionError(
+                    f"Text: learn='map' needs α of at least 1, found {alpha:g}: below there is no mode"
+                )
+            if self.learn == "predictive" and not alpha > 0:
+                raise InvalidOptionError("Text: learn='predictive' needs a prior with α > 0")
         if self.event in ("complement", "auto"):
             if self.learn in ("map", "predictive"):
                 raise InvalidOptionError(f"Text: learn={self.learn!r} has no meaning for event={self.event!r}")
@@ -103,7 +117,9 @@ class Text(Family[WordCounts]):
                 raise InvalidOptionError(f"Text: event={self.event!r} needs smoothing: a prior Dirichlet(α) with α > 0")
         if self.event == "bernoulli":
             if self.term_weight not in (None, "binary") or self.length_norm not in ("auto", None):
-                raise InvalidOptionError("Text: with event='bernoulli' a word is there or not: no other weights have a meaning")
+                raise InvalidOptionError(
+                    "Text: with event='bernoulli' a word is there or not: no other weights have a meaning"
+                )
             if self.learn == "predictive":  # of one document it is the posterior mean
                 object.__setattr__(self, "learn", "mean")
 
@@ -129,8 +145,8 @@ class Text(Family[WordCounts]):
     def weighting(self) -> Weighting:
         """What counts become."""
         term, norm = USUAL.get(self.event, ("count", None))
-        norm = norm if self.length_norm == "auto" else self.length_norm  # type: ignore[assignment]  # checked there
-        return Weighting(self.term_weight or term, norm)  # type: ignore[arg-type]
+        norm = norm if self.length_norm == "auto" else self.length_norm
+        return Weighting(self.term_weight or term, norm)  # type: ignore[arg-type]  # checked there
 
     @property
     def reading(self) -> dict[str, Any]:
@@ -167,7 +183,12 @@ class Text(Family[WordCounts]):
         return UrnModel(counts, self.added) if self.learn == "predictive" else MultinomialModel(counts, self.added)
 
     def leave_one_out(
-        self, counts: WordCounts, fitted: Distribution, x: Any, codes: Codes, weight: Array | None
+        self,
+        counts: WordCounts,  # noqa: ARG002  # the model holds them
+        fitted: Distribution,
+        x: Any,
+        codes: Codes,
+        weight: Array | None,
     ) -> Array:
         """Exactly; the vocabulary, and what was chosen, stay those of all texts."""
         assert isinstance(fitted, TextDistribution)
@@ -183,10 +204,21 @@ def read_texts(x: Any) -> Texts | Bags:
     """Texts from a column, a table of one column, or what has been read already."""
     if isinstance(x, (Texts, Bags)):
         return x
-    if isinstance(x, (list, tuple)) and len(x) and all(isinstance(row, (list, tuple)) and len(row) == 1 for row in x):
-        if all(row[0] is None or isinstance(row[0], (str, bytes)) for row in x):
-            return Texts.of([row[0] for row in x])
+    if isinstance(x, (list, tuple)) and len(x) and all(map(_is_row, x)):
+        return Texts.of([row[0] for row in x])
+    if is_pandas(x) or is_polars(x) or is_arrow(x, "Table") or is_arrow(x, "RecordBatch"):
+        columns = as_frame(x).columns
+        if len(columns) != 1:
+            raise InvalidTextError(
+                f"Expected one column of texts, found a table of {len(columns)}: {', '.join(columns)}"
+            )
+        (x,) = columns.values()
     return Texts.of(x)
+
+
+def _is_row(row: Any) -> bool:
+    """Tell whether this is a row of a table whose one column holds texts."""
+    return isinstance(row, (list, tuple)) and len(row) == 1 and (row[0] is None or isinstance(row[0], (str, bytes)))
 
 
 @dataclass(frozen=True)
@@ -221,7 +253,9 @@ class TextDistribution(Distribution):
 
     def linear(self) -> Any:
         """Refuse: a text is no number."""
-        raise NoLinearFormError("The log-odds are linear in the counts of words, not in a column: evidence() shows them")
+        raise NoLinearFormError(
+            "The log-odds are linear in the counts of words, not in a column: evidence() shows them"
+        )
 
     @property
     def n_columns(self) -> int:
@@ -264,7 +298,9 @@ class TextDistribution(Distribution):
         single = np.array([" " not in name for name in self.vocabulary.names], dtype=bool)
         words = np.flatnonzero(single)
         if event.size and not len(words):
-            raise NoDistributionError("The features are n-grams alone: texts are put together from words, ngrams=(1, …)")
+            raise NoDistributionError(
+                "The features are n-grams alone: texts are put together from words, ngrams=(1, …)"
+            )
         out = np.full((len(codes), 1), "", dtype=object)
         for c in np.unique(codes):
             p = event.probability(0, event.size)[c, words] if len(words) else np.zeros(0)

@@ -18,7 +18,7 @@ from suffice.words.texts import ranges
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BagSample:
-    """At most `size` distinct documents, those with the smallest hashes (see `RowSample`), each with its class and weight.
+    """At most `size` distinct documents, those with the smallest hashes (see `RowSample`), with classes and weights.
 
     Document i has the features `feature[start[i] : start[i + 1]]`, places in a vocabulary kept elsewhere, `count` times
     each.
@@ -76,7 +76,9 @@ class BagSample:
         if not len(self) or not len(other):
             return other if len(other) else self if self.size else other
         return BagSample(
-            *(np.concatenate([getattr(self, name), getattr(other, name)]) for name in ("hashes", "codes", "weight")),
+            np.concatenate([self.hashes, other.hashes]),
+            np.concatenate([self.codes, other.codes]),
+            np.concatenate([self.weight, other.weight]),
             np.concatenate([self.start, self.start[-1] + other.start[1:]]),
             np.concatenate([self.feature, other.feature]),
             np.concatenate([self.count, other.count]),

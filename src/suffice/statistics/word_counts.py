@@ -12,7 +12,9 @@ from suffice.errors import MismatchError, NotPartError
 from suffice.statistics.bag_sample import BagSample
 from suffice.statistics.statistic import Statistic, check_array, clear_residue, spread_rows, subtract_weights
 from suffice.tables import Array, Codes
-from suffice.words import Reading, Texts, Vocabulary, Weighting, word_totals
+from suffice.words import Reading, Vocabulary, Weighting, word_totals
+
+PLAIN, COUNTED = Reading(), Weighting()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -20,9 +22,10 @@ class WordCounts(Statistic):
     """The total Σ w·x of every word of one column of texts, in every class that has it.
 
     Word i's totals are `total[start[i] : start[i + 1]]`, of the classes `codes[…]`, ascending: most words are in few
-    classes. `documents` is the weight of each class's texts, missing ones aside, and `words` that of their words. Where a
-    question needs documents, not only totals, a bounded sample of them is `kept` as well.
+    classes. `documents` is the weight of each class's texts, missing ones aside, and `words` that of their words. Where
+    a question needs documents, not only totals, a bounded sample of them is `kept` as well.
 
+    >>> from suffice.words import Texts
     >>> counts = WordCounts.of(Texts.of(["a dog", "dog dog"]), np.zeros(2, np.int32), 1)
     >>> counts.vocabulary, counts.total, counts.documents
     (Vocabulary(1 words: 'dog'), array([3.]), array([2.]))
@@ -51,8 +54,8 @@ class WordCounts(Statistic):
         classes: int,
         weight: Array | None = None,
         onto: Self | None = None,
-        reading: Reading = Reading(),
-        weighting: Weighting = Weighting(),
+        reading: Reading = PLAIN,
+        weighting: Weighting = COUNTED,
         keep: int = 0,
     ) -> Self:
         """Sum the words of texts, weighted, and keep up to `keep` of the texts."""
@@ -158,7 +161,7 @@ class WordCounts(Statistic):
 
     def _keys(self, place: NDArray[Any]) -> NDArray[np.int64]:
         """A number for each total, ascending: of its word at `place` and its class."""
-        return place[self.owner] * self.n_classes + self.codes
+        return np.asarray(place[self.owner] * self.n_classes + self.codes, dtype=np.int64)
 
     def trimmed(self) -> Self:
         """Without the words that nothing is left of."""
@@ -229,7 +232,8 @@ class WordCounts(Statistic):
         kept = self.kept
         if not isinstance(kept, BagSample) or (len(kept.feature) and int(kept.feature.max()) >= len(self.vocabulary)):
             raise MismatchError("kept should be a sample of documents over the vocabulary")
-        if len(kept.feature) and int(kept.feature.min()) < 0 or len(kept) and not 0 <= kept.codes.max() < self.n_classes:
+        known = not len(kept) or 0 <= kept.codes.min() <= kept.codes.max() < self.n_classes
+        if not known or (len(kept.feature) and int(kept.feature.min()) < 0):
             raise MismatchError("kept should be a sample of documents of these classes")
 
     def __eq__(self, other: object) -> bool:

@@ -25,8 +25,9 @@ from suffice import words
 from suffice.errors import InvalidDataError, InvalidOptionError, InvalidTextError
 from suffice.frames import as_frame
 from suffice.tables import is_table
-from suffice.words import Reading, Texts, Vocabulary, stems
+from suffice.words import Lexicon, Reading, Stem, Texts, Vocabulary, stems
 from suffice.words.analysis import character_ngrams, ngrams_within_words, preprocess, word_ngrams
+from suffice.words.reading import MOST_COLUMNS
 
 TOKEN_PATTERN = r"(?u)\b\w\w+\b"
 SAME_PATTERNS = {TOKEN_PATTERN, r"\b\w\w+\b", r"(?u)\w\w+", r"\w\w+"}  # these find the same words
@@ -108,7 +109,7 @@ class BagOfWords(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         "binary": ["boolean"],
         "dtype": "no_validation",  # NumPy has its own word on it
         "stem": [str, callable, None],
-        "n_features": [Interval(Integral, 1, (1 << 31) - 1, closed="both"), None],
+        "n_features": [Interval(Integral, 1, MOST_COLUMNS, closed="both"), None],
         "weight": [StrOptions(set(WEIGHTS))],
         "use_idf": ["boolean"],
         "smooth_idf": ["boolean"],
@@ -286,20 +287,22 @@ class BagOfWords(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
             documents = [self.decode(document) for document in _each(documents)]
         elif not _is_readable(documents):
             documents = list(documents)
-        return Texts.of(documents), reading
+        texts = Texts.of(documents)
+        _refuse_nan(documents, texts)
+        return texts, reading
 
     def _count(self, texts: Texts, reading: Reading, columns: _Columns | None) -> _Counts:
         """The counts of known features, or of hashed ones."""
-        vocabulary = None if columns is None else columns.vocabulary
-        width = reading.n_features if vocabulary is None else len(vocabulary)
-        assert width is not None
-        counts = _Counts(*words.matrix(texts, reading, vocabulary, self._own_stem()), width)
-        return counts if columns is None or columns.column is None else counts.moved(columns.column, width)
+        if columns is None:
+            assert reading.n_features is not None
+            return _Counts(*words.hashed_matrix(texts, reading, self._own_stem()), reading.n_features)
+        counts = _Counts(*columns.lexicon(reading, self._own_stem()).count(texts), len(columns.vocabulary))
+        return counts if columns.column is None else counts.moved(columns.column)
 
     def _learn(self, texts: Texts, reading: Reading) -> tuple[_Columns, _Counts]:
         """The vocabulary of these texts, and their counts over it."""
-        features, *rows = words.count_matrix(texts, reading, self._own_stem())
-        counts = _Counts(rows[0], rows[1], rows[2], len(features))
+        features, indptr, indices, data = words.count_matrix(texts, reading, self._own_stem())
+        counts = _Counts(indptr, indices, data, len(features))
         if not len(features):
             raise InvalidDataError("empty vocabulary; perhaps the documents only contain stop words")
         n = len(texts)
@@ -535,7 +538,7 @@ class BagOfWords(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
             ngrams = character_ngrams if self.analyzer == "char" else ngrams_within_words
             make = partial(ngrams, ngram_range=reading.ngram_range)
             return partial(_analyze, self.decode, self.build_preprocessor(), make)
-        stem: Callable[[Iterable[str]], list[str]] | None = None
+        stem: Stem | None = None
         if isinstance(self.stem, str):
             stem = partial(stems.stem_words, self.stem)
         elif self.stem is not None:
@@ -543,8 +546,8 @@ class BagOfWords(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         make = partial(_features_of_words, reading.stop_list, stem, reading.ngram_range)
         return partial(_analyze, self.decode, self.build_preprocessor(), self.build_tokenizer(), make)
 
-    def _own_stem(self) -> Callable[[Iterable[str]], list[str]] | None:
-        """A stemmer of the user's, where words are still to be stemmed after they are counted."""
+    def _own_stem(self) -> Stem | None:
+        """A stemmer of the user's, where native code finds the words."""
         return partial(_stem_each, self.stem) if callable(self.stem) and not self._cuts_texts else None
 
     # ---- what does not go together
@@ -630,9 +633,14 @@ class _Counts:
         place = (np.cumsum(kept) - 1).astype(self.indices.dtype)
         return _Counts(before[self.indptr], place[self.indices[entries]], self.data[entries], int(kept.sum()))
 
-    def moved(self, places: NDArray[np.int64], columns: int) -> _Counts:
-        """Column j at `places[j]`, summed where several meet."""
-        return _Counts(*words.regroup(self.indptr, self.indices, self.data, places, columns), columns)
+    def moved(self, places: NDArray[np.int64]) -> _Counts:
+        """Column j at `places[j]`, a permutation."""
+        import scipy.sparse
+
+        shape = (len(self.indptr) - 1, self.columns)
+        out = scipy.sparse.csr_array((self.data, places[self.indices], self.indptr), shape=shape)
+        out.sort_indices()
+        return _Counts(out.indptr, out.indices, out.data, self.columns)
 
 
 @dataclass(frozen=True)
@@ -689,6 +697,15 @@ class _Columns:
         columns = range(len(self.vocabulary)) if self.column is None else self.column.tolist()
         return dict(zip(self.vocabulary.names.tolist(), columns, strict=True))
 
+    def lexicon(self, reading: Reading, stem: Stem | None) -> Lexicon:
+        """The vocabulary ready to be looked up, kept for the next texts that are read the same way."""
+        if stem is not None:
+            return Lexicon(self.vocabulary, reading, stem)
+        kept: Lexicon | None = self.__dict__.get("_lexicon")
+        if kept is None or kept.reading != reading:
+            kept = self.__dict__["_lexicon"] = Lexicon(self.vocabulary, reading)
+        return kept
+
     def __getstate__(self) -> dict[str, Any]:
         """The arrays, without what was made of them."""
         return {"vocabulary": self.vocabulary, "column": self.column}
@@ -717,6 +734,18 @@ def _is_readable(documents: Any) -> bool:
     """Whether `Texts` takes these as they are."""
     interfaces = ("__arrow_c_stream__", "__arrow_c_array__", "__array__")
     return isinstance(documents, (list, tuple)) or any(hasattr(documents, name) for name in interfaces)
+
+
+def _refuse_nan(documents: Any, texts: Texts) -> None:
+    """Refuse NaN in a list, as scikit-learn does. In a column of pandas it is a missing text."""
+    if not isinstance(documents, (list, tuple, np.ndarray)) or texts.present.all():
+        return
+    each = documents.ravel().tolist() if isinstance(documents, np.ndarray) else documents
+    at = next((i for i in np.flatnonzero(~texts.present) if each[i] is not None), None)
+    if at is not None:
+        raise InvalidTextError(
+            f"np.nan is an invalid document, expected byte or unicode string. Document {at} is; a missing one is None"
+        )
 
 
 def _each(documents: Any) -> Iterator[Any]:
@@ -772,7 +801,7 @@ def _preprocess_with(strip_accents: Callable[[str], str], lowercase: bool, text:
 
 def _features_of_words(
     stop_list: frozenset[str],
-    stem: Callable[[Iterable[str]], list[str]] | None,
+    stem: Stem | None,
     ngram_range: tuple[int, int],
     found: Iterable[str],
 ) -> list[str]:

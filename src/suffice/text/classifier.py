@@ -19,7 +19,6 @@ from suffice.families import Table, Text
 from suffice.families.bags import Bags
 from suffice.families.event_models import MixedModel
 from suffice.families.text import TextDistribution, read_texts
-from suffice.model import Model
 from suffice.priors import ClassPrior, Dirichlet
 from suffice.questions import contrasted
 from suffice.statistics import WordCounts
@@ -31,9 +30,9 @@ PENDING = 1 << 20  # bytes of text that may wait to be counted, at least
 class TextClassifier(CalibratedClassifier):
     """Naive Bayes for texts: reads raw documents, counts while it reads, and knows how sure it may be.
 
-    By default a document's words and pairs of words are weighted by the root of their count and brought to length 1; the
-    score of a class is the sum of a multinomial and a complement one, log p(y) + a·M_y(x) + b·C_y(x); smoothing and the
-    two weights are those of least exact leave-one-out log-loss. With `event="multinomial", ngrams=(1, 1),
+    By default words, and pairs of words, are weighted by the root of their count and brought to length 1 in each
+    document; the score of a class is a weighted sum of a multinomial and a complement one for words and for pairs, and
+    smoothing and weights are those of least exact leave-one-out log-loss. With `event="multinomial", ngrams=(1, 1),
     smoothing=1.0, calibrate=False` it is the multinomial naive Bayes of textbooks and of scikit-learn.
 
     Parameters
@@ -49,7 +48,8 @@ class TextClassifier(CalibratedClassifier):
         Temper the evidence so that probabilities can be believed, fitted on exact leave-one-out scores of documents
         kept for that. With 'classes' every class has a slope and bias of its own.
     term_weight : {'count', 'binary', 'sqrt', 'log'} or None, default=None
-        What a word that occurs t times counts for: t, 1, √t or 1 + log t. By default t; 1 for 'bernoulli', √t for 'auto'.
+        What a word that occurs t times counts for: t, 1, √t or 1 + log t. By default t; with 'bernoulli' 1, with
+        'auto' √t.
     length_norm : {'l1', 'l2', 'auto'} or None, default='auto'
         Divide a document's values by their sum, or by the root of the sum of their squares. By default only for
         event='auto', which takes 'l2'.
@@ -152,16 +152,18 @@ class TextClassifier(CalibratedClassifier):
         self.keep = keep
 
     def _family(self) -> Text:
+        prior: Any
+        learn: Any = self.learn
         if self.smoothing == "auto":
-            prior, learn = "auto", self.learn
+            prior = "auto"
         elif self.smoothing == 0:
-            prior, learn = None, "mle"
+            prior, learn = None, "mle" if learn == "mean" else learn
         else:
-            prior, learn = Dirichlet(float(self.smoothing)), self.learn
+            prior = Dirichlet(float(self.smoothing))
         needed = self.calibrate is not False or self.event == "auto" or self.smoothing == "auto"
         return Text(
             prior=prior,
-            learn=learn,  # type: ignore[arg-type]  # validated
+            learn=learn,
             event=self.event,
             ngrams=tuple(self.ngrams),  # type: ignore[arg-type]  # checked there
             term_weight=self.term_weight,
@@ -183,7 +185,7 @@ class TextClassifier(CalibratedClassifier):
         Parameters
         ----------
         X : list or array of str, Arrow or data frame column, or sequences of word numbers
-            Documents; None is a missing one, which says nothing.
+            Documents; None or NaN is a missing one, which says nothing.
         y : array-like of shape (n_samples,)
             Labels: numbers or strings.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -195,7 +197,7 @@ class TextClassifier(CalibratedClassifier):
             The fitted classifier.
         """
         super().fit(X, y, sample_weight)
-        self._pending = _Pending()
+        self._pending = _Pending(self._learned)
         return self
 
     def partial_fit(
@@ -221,29 +223,53 @@ class TextClassifier(CalibratedClassifier):
         self : object
             The fitted classifier.
         """
-        pending = self.__dict__.get("_pending")
-        if pending is not None and classes is None and sample_weight is None and pending.takes(X, y, self._learned):
-            if pending.size > max(PENDING, _size(self._learned)):
+        learned: _Learned | None = self.__dict__.get("_learned")
+        pending: _Pending | None = self.__dict__.get("_pending")
+        plain = classes is None and sample_weight is None
+        if plain and pending is not None and pending.onto is learned and pending.takes(X, y):
+            if pending.size > max(PENDING, _size(pending.onto)):
                 self._get_learned()
             return self
-        if "_learned" in self.__dict__:
+        if learned is not None:
             self._get_learned()
         super().partial_fit(X, y, classes, sample_weight)
-        self._pending = _Pending()
+        self._pending = _Pending(self._learned)
+        return self
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters. Documents that wait are counted first, by the parameters they were given to.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters by their names.
+
+        Returns
+        -------
+        self : object
+            The classifier.
+        """
+        if "_learned" in self.__dict__:
+            self._get_learned()
+            self.__dict__.pop("_pending", None)  # the next documents meet the new parameters at once
+        super().set_params(**params)
         return self
 
     def _get_learned(self) -> _Learned:
-        pending = self.__dict__.get("_pending")
-        if pending is not None and pending.texts:
-            waiting = self._pending
-            self._pending = _Pending()
-            super().partial_fit(waiting.texts, np.array(waiting.labels))
-        return super()._get_learned()
+        learned, pending = super()._get_learned(), self.__dict__.get("_pending")
+        if pending is None or pending.onto is not learned or not pending.texts:
+            return learned
+        seen = learned.family.summarize(pending.texts, np.array(pending.labels), None, learned.seen)
+        self._learn(seen, learned.family, learned.declared, learned.dtype)
+        self._pending = _Pending(self._learned)
+        return self._learned
 
     def __getstate__(self) -> dict[str, Any]:
         if "_learned" in self.__dict__:
             self._get_learned()
-        return super().__getstate__()
+        state: dict[str, Any] = dict(super().__getstate__())
+        state.pop("_pending", None)  # a copy waits for documents of its own
+        return state
 
     # ---- reading input
 
@@ -264,8 +290,8 @@ class TextClassifier(CalibratedClassifier):
         counts: WordCounts = self._get_learned().statistics.statistic
         if not len(counts.vocabulary):
             raise InvalidTextError(
-                "empty vocabulary: no text has a feature. Words are two letters or more; perhaps the texts only contain "
-                "stop words, or are shorter than the n-grams"
+                "empty vocabulary: no text has a feature. Words are two letters or more; perhaps the texts only "
+                "contain stop words, or are shorter than the n-grams"
             )
 
     # ---- answering
@@ -365,7 +391,7 @@ class TextClassifier(CalibratedClassifier):
         drawn, labels = super().sample(n, label, random_state)
         return drawn[:, 0], labels
 
-    def impute(self, X: Any) -> Array:
+    def impute(self, X: Any) -> Array:  # noqa: ARG002  # of any text
         """Refuse: a text that is missing cannot be made up.
 
         Parameters
@@ -382,6 +408,10 @@ class TextClassifier(CalibratedClassifier):
         """The number of each feature, in the order of their code points."""
         return {name: i for i, name in enumerate(self._distribution().vocabulary.names)}
 
+    def tables(self) -> list[Table]:
+        """Return the class prior and the most probable words as tables for people; print them to read them."""
+        return self._get_learned().model.tables(["words"])
+
     @property
     def event_(self) -> Any:
         """The event model as it was smoothed and weighted."""
@@ -397,20 +427,25 @@ class TextClassifier(CalibratedClassifier):
 
 
 class _Pending:
-    """Documents that wait to be counted, all of which can be read."""
+    """Documents that wait to be counted, all of which can be read; they count only beside what they came `onto`."""
 
-    def __init__(self) -> None:
+    def __init__(self, onto: _Learned) -> None:
+        self.onto = onto
+        self.known = {label for label in onto.seen.labels.tolist() if type(label) in (str, int)}
         self.texts: list[str] = []
         self.labels: list[Any] = []
         self.size = 0
 
-    def takes(self, texts: Any, labels: Any, learned: _Learned) -> bool:
-        """Take a few plain strings with labels like those known; what else there may be is for others to check."""
-        if not isinstance(texts, list) or len(texts) != len(labels) or not texts or len(texts) > 64:
+    def takes(self, texts: Any, labels: Any) -> bool:
+        """Take a few plain strings of classes that are known; what else there may be is for others to check."""
+        if not isinstance(texts, list) or not isinstance(labels, (list, tuple)):
             return False
-        kind = str if learned.seen.labels.dtype.kind == "U" else int if learned.seen.labels.dtype.kind == "i" else None
+        if len(texts) != len(labels) or not 0 < len(texts) <= 64:
+            return False
         for text, label in zip(texts, labels, strict=True):
-            if type(text) is not str or type(label) is not kind or not (text.isascii() or _is_whole(text)):
+            if type(label) not in (str, int) or label not in self.known:
+                return False
+            if type(text) is not str or not (text.isascii() or _is_whole(text)):
                 return False
         self.texts += texts
         self.labels += labels
@@ -433,9 +468,7 @@ def _size(learned: _Learned) -> int:
     return counts.vocabulary.text.nbytes + counts.start.nbytes + counts.total.nbytes
 
 
-def _as_table(
-    title: str, prior: float, names: list[str], told: Array, besides: dict[str, float], odds: float
-) -> Table:
+def _as_table(title: str, prior: float, names: list[str], told: Array, besides: dict[str, float], odds: float) -> Table:
     order = np.argsort(-np.abs(told), kind="stable")
     rows = ["(prior)", *(names[i] for i in order)]
     values = [prior, *told[order]]
@@ -448,5 +481,3 @@ def _as_table(
     rows += ["(calibration)", "(sum)"]
     values += [0.0 if np.isnan(rest) else rest, odds]
     return Table(title, rows, ["log_odds"], np.array(values)[:, None])
-
-

@@ -1,8 +1,6 @@
 """Texts as counts of words: how they are read, and the vocabulary that is found."""
 
-from suffice.words.counting import Lexicon, Weighting, word_totals
-from suffice.words.folding import fold, hash_places, regroup
-from suffice.words.matrices import count_matrix, matrix
+from suffice.words.counting import Lexicon, Stem, Weighting, count_matrix, hashed_matrix, matrix, word_totals
 from suffice.words.reading import Reading
 from suffice.words.texts import Texts
 from suffice.words.vocabulary import Vocabulary
@@ -10,13 +8,12 @@ from suffice.words.vocabulary import Vocabulary
 __all__ = [
     "Lexicon",
     "Reading",
+    "Stem",
     "Texts",
     "Vocabulary",
     "Weighting",
     "count_matrix",
-    "fold",
-    "hash_places",
+    "hashed_matrix",
     "matrix",
-    "regroup",
     "word_totals",
 ]

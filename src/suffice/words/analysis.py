@@ -60,7 +60,7 @@ def ngrams_within_words(text: str, ngram_range: tuple[int, int]) -> list[str]:
 
 
 def analyze(text: str, reading: Reading) -> list[str]:
-    """The features of one text, in the order of their size; stems are left to `fold`."""
+    """The features of one text, in the order of their size; stems aside."""
     text = preprocess(text, reading.lowercase, reading.strip_accents)
     if reading.analyzer == "char":
         return character_ngrams(text, reading.ngram_range)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from suffice import _core
 from suffice.errors import InvalidOptionError, InvalidTextError
 from suffice.tables import Array, Codes
-from suffice.words.folding import Rows
 from suffice.words.reading import ACCENTS, ANALYZERS, Reading
 from suffice.words.stems import stem_words
 from suffice.words.texts import Texts, padded
@@ -22,6 +21,8 @@ from suffice.words.vocabulary import Places, Vocabulary
 
 TermWeight: TypeAlias = Literal["count", "binary", "sqrt", "log"]
 LengthNorm: TypeAlias = Literal["l1", "l2"]
+Rows: TypeAlias = tuple[Places, NDArray[np.int32], NDArray[np.int64]]  # indptr, indices and data of a matrix in rows
+Stem: TypeAlias = Callable[[Iterable[str]], list[str]]  # of many words at a call
 
 
 @dataclass(frozen=True)
@@ -47,8 +48,13 @@ class Weighting:
         return get_args(TermWeight).index(self.term), (None, *get_args(LengthNorm)).index(self.norm)
 
     def of(self, start: Places, count: Array, block: NDArray[Any]) -> Array:
-        """The values of documents whose counts are `count[start[i] : start[i + 1]]`, of features of some `block` each."""
-        of_count = {"count": np.asarray, "binary": np.ones_like, "sqrt": np.sqrt, "log": lambda c: 1.0 + np.log(c)}
+        """The values of documents with counts `count[start[i] : start[i + 1]]`, of features of some `block` each."""
+        of_count: dict[str, Callable[[Any], Any]] = {
+            "count": np.asarray,
+            "binary": np.ones_like,
+            "sqrt": np.sqrt,
+            "log": lambda c: 1.0 + np.log(c),
+        }
         value = np.asarray(of_count[self.term](count.astype(np.float64)))
         if self.norm is None or not len(value):
             return value
@@ -69,54 +75,73 @@ class Weighed(NamedTuple):
 
 @dataclass(frozen=True)
 class Lexicon:
-    """A vocabulary ready to be looked up, by a certain way of reading."""
+    """A vocabulary ready to be looked up, by a certain way of reading. `stem` takes the place of the reading's."""
 
     vocabulary: Vocabulary
     reading: Reading
+    stem: Stem | None = None
 
     @cached_property
-    def _native(self) -> tuple[_core.TextReading, _core.Lexicon]:
+    def _native(self) -> _core.Lexicon:
         return self._with(native(self.reading))
 
-    def _with(self, reading: _core.TextReading) -> tuple[_core.TextReading, _core.Lexicon]:
-        return reading, _core.Lexicon(padded(self.vocabulary.text), self.vocabulary.start, reading)
+    def _with(self, reading: _core.TextReading) -> _core.Lexicon:
+        return _core.Lexicon(padded(self.vocabulary.text), self.vocabulary.start, reading)
 
     def count(self, texts: Texts) -> Rows:
         """A row of counts for each document, features ascending; others than the vocabulary's are left out."""
         with _named_errors():
-            reading, lexicon = self._for(texts)
-            return _core.count_words(texts.native, reading, lexicon)
+            return _core.count_words(texts.native, self._for(texts))
 
     def weigh(self, texts: Texts, weighting: Weighting) -> Weighed:
         """The same, weighted; features as they come."""
         with _named_errors():
-            reading, lexicon = self._for(texts)
-            *rows, unknown = _core.weigh_words(texts.native, reading, lexicon, *weighting.numbers)
-            return Weighed(*rows, unknown.reshape(len(texts), self.reading.blocks))
+            found = Weighed(*_core.weigh_words(texts.native, self._for(texts), *weighting.numbers))
+            return found._replace(unknown=found.unknown.reshape(len(texts), self.reading.blocks))
 
-    def _for(self, texts: Texts) -> tuple[_core.TextReading, _core.Lexicon]:
-        # A word never seen may have a stem that is known.
-        return self._native if self.reading.stem is None else self._with(native_for(self.reading, texts))
+    def _for(self, texts: Texts) -> _core.Lexicon:
+        if self.stem is None and self.reading.stem is None:
+            return self._native
+        return self._with(native_for(self.reading, texts, self.stem))  # a word never seen may have a stem that is known
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"vocabulary": self.vocabulary, "reading": self.reading}
+        return {"vocabulary": self.vocabulary, "reading": self.reading, "stem": self.stem}
 
 
-def count_matrix(texts: Texts, reading: Reading) -> tuple[Vocabulary, Places, NDArray[np.int32], NDArray[np.int64]]:
-    """Count all features: the sorted vocabulary, and a matrix in rows, each row's columns ascending."""
+def count_matrix(
+    texts: Texts, reading: Reading, stem: Stem | None = None
+) -> tuple[Vocabulary, Places, NDArray[np.int32], NDArray[np.int64]]:
+    """Count all features: the sorted vocabulary, and a matrix in rows, each row's columns ascending.
+
+    `stem` takes the place of the reading's. Hashed features are called by the hexadecimal number of their column.
+
+    >>> vocabulary, indptr, indices, data = count_matrix(Texts.of(["A dog, a cat", "dog eats dog"]), Reading())
+    >>> vocabulary.names.tolist(), indptr.tolist(), indices.tolist(), data.tolist()
+    (['cat', 'dog', 'eats'], [0, 2, 4], [0, 1, 1, 2], [1, 1, 2, 1])
+    """
     with _named_errors():
-        names, *rows = _core.word_matrix(texts.native, native_for(reading, texts))
+        names, *rows = _core.word_matrix(texts.native, native_for(reading, texts, stem))
     return Vocabulary(*names), *rows
 
 
-def matrix(texts: Texts, reading: Reading, vocabulary: Vocabulary) -> Rows:
+def hashed_matrix(texts: Texts, reading: Reading, stem: Stem | None = None) -> Rows:
+    """Count features in the `n_features` columns that they are hashed to."""
+    if reading.n_features is None:
+        raise InvalidOptionError("Features are hashed to n_features columns: say how many")
+    names, indptr, indices, data = count_matrix(texts, reading, stem)
+    digits = names.text.reshape(len(names), 8)[:, 1:].astype(np.int32)  # after "#"; columns ascend as their names do
+    column = np.where(digits < ord("a"), digits - ord("0"), digits - ord("a") + 10) @ (1 << np.arange(24, -1, -4))
+    return indptr, column.astype(np.int32)[indices], data
+
+
+def matrix(texts: Texts, reading: Reading, vocabulary: Vocabulary, stem: Stem | None = None) -> Rows:
     """Count the features that are in a vocabulary."""
-    return Lexicon(vocabulary, reading).count(texts)
+    return Lexicon(vocabulary, reading, stem).count(texts)
 
 
 @dataclass(frozen=True)
 class WordTotals:
-    """Feature i's totals are those of classes `codes[start[i] : start[i + 1]]`; and the weight of texts, and of words."""
+    """Totals of feature i are those of classes `codes[start[i] : start[i + 1]]`; and the weight of texts, of words."""
 
     vocabulary: Vocabulary
     start: Places
@@ -157,14 +182,23 @@ def native(reading: Reading, replaced: dict[str, str | None] | None = None) -> _
     )
 
 
-def native_for(reading: Reading, texts: Texts) -> _core.TextReading:
+def native_for(reading: Reading, texts: Texts, stem: Stem | None = None) -> _core.TextReading:
     """The same for certain texts: each of their distinct words is stemmed once."""
-    if reading.stem is None:
+    if stem is None and reading.stem is not None:
+        stem = partial(stem_words, reading.stem)
+    if stem is None:
         return native(reading)
     plain = Reading(lowercase=reading.lowercase, strip_accents=reading.strip_accents)
     names, *_ = _core.word_matrix(texts.native, native(plain))
     words = [word for word in Vocabulary(*names).names if word not in reading.stop_list]
-    stems = dict(zip(words, stem_words(reading.stem, words), strict=True))
+    stems = dict(zip(words, stem(words), strict=True))
+    for word, short in stems.items():
+        if not isinstance(short, str):
+            raise InvalidTextError(f"The stem of {word!r} is no string but {type(short).__name__}")
+        if reading.ngram_range[1] > 1 and min(short, default="~") <= " ":
+            raise InvalidTextError(
+                f"The stem of {word!r} is {short!r}: words with white space cannot be joined to others"
+            )
     return native(reading, stems | dict.fromkeys(reading.stop_list))
 
 

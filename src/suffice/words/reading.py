@@ -20,6 +20,8 @@ Accents: TypeAlias = Literal["ascii", "unicode"]
 
 ANALYZERS = ("word", "char", "char_wb")
 ACCENTS = ("ascii", "unicode")
+MOST_COLUMNS = 1 << 28  # that features can be hashed to
+MOST_WORDS, MOST_CHARACTERS = 255, 1 << 20  # in an n-gram
 
 
 @dataclass(frozen=True)
@@ -49,12 +51,12 @@ class Reading:
             raise InvalidOptionError(f"lowercase is True or False, found {self.lowercase!r}")
         _require(self.strip_accents, "strip_accents", (None, *ACCENTS))
         _require(self.analyzer, "analyzer", ANALYZERS)
-        self._set("ngram_range", _sizes(self.ngram_range))
+        self._set("ngram_range", _sizes(self.ngram_range, MOST_WORDS if self.analyzer == "word" else MOST_CHARACTERS))
         if self.stop_words is not None and not isinstance(self.stop_words, str):
             self._set("stop_words", _stop_tuple(self.stop_words))
         if self.n_features is not None:
-            if not _is_whole(self.n_features) or not 1 <= self.n_features < 1 << 31:
-                raise InvalidOptionError(f"n_features is a number from 1 to 2³¹ − 1, found {self.n_features!r}")
+            if not _is_whole(self.n_features) or not 1 <= self.n_features <= MOST_COLUMNS:
+                raise InvalidOptionError(f"n_features is a number from 1 to 2²⁸, found {self.n_features!r}")
             self._set("n_features", int(self.n_features))
         if self.analyzer != "word":
             for name in ("stop_words", "stem"):
@@ -115,13 +117,13 @@ def _is_whole(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
-def _sizes(value: Any) -> tuple[int, int]:
+def _sizes(value: Any, limit: int) -> tuple[int, int]:
     """Checked sizes of n-grams."""
     if not isinstance(value, (tuple, list)) or len(value) != 2 or not all(map(_is_whole, value)):
         raise InvalidOptionError(f"The sizes of n-grams are two whole numbers, as (1, 2); found {value!r}")
     least, most = map(int, value)
-    if most > 255:
-        raise InvalidOptionError(f"n-grams have at most 255 words or characters, found sizes {value}")
+    if most > limit:
+        raise InvalidOptionError(f"n-grams have at most {limit} words or characters, found sizes {value}")
     if not 1 <= least <= most:
         raise InvalidOptionError(
             f"Invalid value for ngram_range={value}: lower boundary larger than the upper boundary, or less than 1"

@@ -16,10 +16,11 @@ PADDING = 8  # bytes that kernels may read beyond the last
 
 
 class Texts:
-    """A column of documents. None is a missing one, which is not the same as an empty one.
+    """A column of documents. None and NaN are missing ones, which is not the same as empty ones.
 
-    Python's strings and Arrow's buffers are read where they are; nothing is copied. Documents may also come already
-    cut into features (`of_tokens`), or as sequences of word numbers.
+    Python's strings and Arrow's buffers are read where they are; nothing is copied. That they are texts, with no lone
+    surrogate and no byte that is not UTF-8, shows when their words are counted. Documents may also come already cut
+    into features (`of_tokens`), or as sequences of word numbers.
 
     >>> len(Texts.of(["a text", None, ""]))
     3
@@ -30,8 +31,7 @@ class Texts:
 
     @classmethod
     def of(cls, documents: Any) -> Texts:
-        """From a list or array of `str`, `bytes` (UTF-8) and None, from whatever Arrow reads as a column of strings, or from
-        sequences of word numbers."""  # noqa: D209
+        """From a list or array of `str`, `bytes` (UTF-8) and None, an Arrow column, or sequences of word numbers."""
         if isinstance(documents, Texts):
             return documents
         if isinstance(documents, (str, bytes)):
@@ -51,7 +51,9 @@ class Texts:
         at = native.add_strings(documents)
         if at >= 0:
             kind = type(documents[at]).__name__
-            raise InvalidTextError(f"Document {at} is no text but {kind}: {_shown(documents[at])}. Texts are str, or None")
+            raise InvalidTextError(
+                f"Document {at} is no text but {kind}: {_shown(documents[at])}. Texts are str, or None"
+            )
         return cls(native)
 
     @classmethod
@@ -77,11 +79,20 @@ class Texts:
         return cls(native)
 
     @classmethod
-    def of_tokens(cls, text: NDArray[np.uint8], start: NDArray[np.int64], document_start: NDArray[np.int64]) -> Texts:
-        """Feature t is `text[start[t] : start[t + 1]]`, document d has `document_start[d]` to that of d + 1."""
+    def of_tokens(
+        cls,
+        text: NDArray[np.uint8],
+        start: NDArray[np.int64],
+        document_start: NDArray[np.int64],
+        present: NDArray[np.bool_] | None = None,
+    ) -> Texts:
+        """Feature t is `text[start[t] : start[t + 1]]`, document d has `document_start[d]` to that of d + 1.
+
+        `present` tells which documents are not missing: by default all.
+        """
         native = _core.Texts()
         start, document_start = (np.ascontiguousarray(each, dtype=np.int64) for each in (start, document_start))
-        native.set_tokens(padded(text), start, document_start)
+        native.set_tokens(padded(text), start, document_start, present)
         return cls(native, (text, start, document_start))
 
     @classmethod
@@ -91,18 +102,19 @@ class Texts:
 
         rows = [np.asarray([] if each is None else each) for each in documents]
         for i, row in enumerate(rows):
-            if row.ndim != 1 or (len(row) and row.dtype.kind not in "iu"):
+            if row.ndim != 1 or (len(row) and (row.dtype.kind not in "iu" or row.max() > np.iinfo(np.int64).max)):
                 kind = type(documents[i]).__name__
                 raise InvalidTextError(
-                    f"Document {i} is a {kind} that is no sequence of word numbers. A text is a str: join words by spaces"
+                    f"Document {i} is a {kind} that is no sequence of word numbers. A text is a str: join its words"
                 )
-        numbers = np.concatenate([np.empty(0, np.int64), *rows]).astype(np.int64)
+        numbers = np.concatenate([np.empty(0, np.int64), *(row.astype(np.int64) for row in rows)])
         names = pa.array(numbers).cast(pa.large_string())
         _, offsets, data = names.buffers()
         text = np.frombuffer(data, dtype=np.uint8) if data is not None else np.empty(0, np.uint8)
         start = np.frombuffer(offsets, dtype=np.int64)[: len(names) + 1]
         lengths = [len(row) for row in rows]
-        return cls.of_tokens(text, start, np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))
+        present = np.array([each is not None for each in documents], dtype=bool)
+        return cls.of_tokens(text, start, _starts(np.array(lengths, dtype=np.int64)), present)
 
     def __len__(self) -> int:
         return len(self.native)
@@ -125,7 +137,7 @@ class Texts:
         places = ranges(document_start[some], np.diff(document_start)[some])
         letters = ranges(start[places], np.diff(start)[places])
         return Texts.of_tokens(
-            text[letters], _starts(np.diff(start)[places]), _starts(np.diff(document_start)[some])
+            text[letters], _starts(np.diff(start)[places]), _starts(np.diff(document_start)[some]), self.present[some]
         )
 
     @property

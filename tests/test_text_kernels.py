@@ -1,0 +1,287 @@
+"""The kernels that read texts against plain Python: odd words, long documents, many threads, bad arguments."""
+
+import gc
+import threading
+from collections import Counter
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.feature_extraction.text import HashingVectorizer
+
+from suffice import _core
+from suffice.errors import InvalidTextError
+from suffice.words import (
+    Lexicon,
+    Reading,
+    Texts,
+    Vocabulary,
+    Weighting,
+    count_matrix,
+    hashed_matrix,
+    matrix,
+    word_totals,
+)
+from suffice.words.analysis import analyze, word_ngrams
+from suffice.words.counting import native
+from suffice.words.texts import padded
+
+NO_LIST = np.zeros(8, np.uint8), np.zeros(1, np.int64), np.zeros(0, np.int64)
+
+
+def rows_of(names, indptr, indices, data):
+    """Each row as a dictionary from names to counts."""
+    pairs = [(names[j], int(count)) for j, count in zip(indices, data, strict=True)]
+    return [dict(pairs[lo:hi]) for lo, hi in pairwise(indptr)]
+
+
+def in_tokens(documents):
+    """Texts that are cut already."""
+    held = [word.encode() for document in documents for word in document]
+    start = np.cumsum([0, *map(len, held)])
+    return Texts.of_tokens(np.frombuffer(b"".join(held), np.uint8), start, np.cumsum([0, *map(len, documents)]))
+
+
+def check(texts, reading, expected):
+    """Counts over what is found, over a part of it with features that no text has, and hashed."""
+    vocabulary, *rows = count_matrix(texts, reading)
+    assert vocabulary.names.tolist() == sorted(set().union(*expected))
+    assert rows_of(vocabulary.names, *rows) == expected
+    some = Vocabulary.of([*vocabulary.names[::2], "a  b", " a", "a ", "no such", "aa bb cc dd ee ff gg hh"])
+    kept = set(some.names)
+    known = [{name: n for name, n in row.items() if name in kept} for row in expected]
+    assert rows_of(some.names, *matrix(texts, reading, some)) == known
+    hashed = Reading(**{**vars_of(reading), "n_features": 5})
+    other = HashingVectorizer(
+        n_features=5, alternate_sign=False, norm=None, analyzer=lambda row: Counter(row).elements()
+    )
+    wanted = other.transform(expected).toarray() if expected else np.zeros((0, 5))
+    indptr, indices, data = hashed_matrix(texts, hashed)
+    found = np.zeros_like(wanted)
+    found[np.repeat(np.arange(len(wanted)), np.diff(indptr)), indices] = data
+    assert_array_equal(found, wanted)
+
+
+def vars_of(reading):
+    return {name: getattr(reading, name) for name in reading.__dataclass_fields__}
+
+
+# ----------------------------------------------------------------------------------------------------- counting
+
+WORDS = st.one_of(st.text("aébc日😀", min_size=1, max_size=4), st.sampled_from(["eightbts", "ninebytes", "x" * 70_000]))
+
+
+@given(
+    st.lists(st.none() | st.lists(WORDS, max_size=8).map(" ".join), max_size=5),
+    st.sampled_from(["word", "word", "char", "char_wb"]),
+    st.integers(1, 3),
+    st.integers(0, 2),
+    st.sets(st.text("aéb", max_size=3), max_size=3),
+)
+def test_counts_are_those_of_plain_python(documents, analyzer, least, more, stops):
+    if analyzer != "word":
+        documents = [text and text[:300] for text in documents]
+    stops = tuple(stops) if stops and analyzer == "word" else None
+    reading = Reading(analyzer=analyzer, ngram_range=(least, least + more), stop_words=stops)
+    expected = [dict(Counter(analyze(text, reading))) if text is not None else {} for text in documents]
+    check(Texts.of(documents), reading, expected)
+
+
+@given(st.lists(st.lists(st.sampled_from(["", "a", "a b", "a\tb", "a\0", "\0", " ", "é", "a" * 9, "a" * 8]))))
+def test_tokens_may_be_anything(documents):
+    check(in_tokens(documents), Reading(), [dict(Counter(document)) for document in documents])
+
+
+@given(st.lists(st.lists(st.sampled_from(["", "a", "b", "ab", "é", "a" * 9]))), st.integers(1, 3), st.integers(0, 2))
+def test_tokens_are_joined_even_where_they_are_empty(documents, least, more):
+    sizes = (least, least + more)
+    expected = [dict(Counter(word_ngrams(document, sizes))) for document in documents]
+    check(in_tokens(documents), Reading(ngram_range=sizes), expected)
+
+
+@pytest.mark.parametrize("word", ["a b", "a\tb", "a\0"])
+def test_tokens_whose_ngrams_would_be_ambiguous_are_refused(word):
+    texts = in_tokens([["fine"], ["fine", word]])
+    with pytest.raises(InvalidTextError, match=r"Document 1 cannot be read: a word with white space.* at position 1"):
+        count_matrix(texts, Reading(ngram_range=(1, 2)))
+    with pytest.raises(InvalidTextError, match="Document 1"):
+        matrix(texts, Reading(ngram_range=(2, 2)), Vocabulary.of(["fine"]))
+
+
+def test_ngrams_reach_over_the_parts_of_a_long_document():
+    rng = np.random.default_rng(0)
+    words = [f"w{i}" for i in rng.integers(300, size=30_000)]  # three parts of 32 KiB and more
+    reading = Reading(ngram_range=(1, 5), stop_words=("w7", "w8"))
+    text = " ".join(words)
+    check(Texts.of([text, None, text[:50_000]]), reading, [
+        dict(Counter(analyze(text, reading))), {}, dict(Counter(analyze(text[:50_000], reading))),
+    ])  # fmt: skip
+    tokens = [word for word in words if word not in ("w7", "w8")]
+    check(in_tokens([tokens]), reading, [dict(Counter(word_ngrams(tokens, (1, 5))))])
+
+
+def test_words_in_a_lexicon_do_not_replace_one_another_twice():
+    reading = Reading(stop_words=("cc",), ngram_range=(1, 2))
+    turn = {"aa": "bb", "bb": "cc", "dd": ""}
+    vocabulary, *rows = count_matrix(Texts.of(["aa bb cc dd ee"]), reading, lambda ws: [turn.get(w, w) for w in ws])
+    expected = dict(Counter(word_ngrams(["bb", "cc", "", "ee"], (1, 2))))
+    assert rows_of(vocabulary.names, *rows) == [expected]
+
+
+@pytest.mark.parametrize("reading", [Reading(ngram_range=(1, 3)), Reading(n_features=50), Reading(analyzer="char_wb")])
+def test_the_number_of_threads_changes_no_bit(monkeypatch, reading):
+    rng = np.random.default_rng(1)
+    texts = Texts.of([" ".join(f"w{i}" for i in rng.integers(5000, size=200)) for _ in range(2000)])
+    codes, weight = rng.integers(3, size=2000).astype(np.int32), rng.choice([0.0, 0.7, 1.3], 2000)
+    found = []
+    for threads in ("1", "2", "8"):
+        monkeypatch.setenv("SUFFICE_NUM_THREADS", threads)
+        names, *rows = count_matrix(texts, reading)
+        totals = word_totals(texts, codes, 3, weight, reading, Weighting("log", "l2"))
+        weighed = Lexicon(totals.vocabulary, reading).weigh(texts, Weighting("sqrt", "l1"))
+        parts = [names.text, names.start, *rows, totals.vocabulary.text, totals.start, totals.codes, totals.total]
+        found.append(b"".join(part.tobytes() for part in [*parts, totals.documents, totals.words, *weighed]))
+    assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize("term", ["count", "binary", "sqrt", "log"])
+@pytest.mark.parametrize("norm", [None, "l1", "l2"])
+def test_totals_are_sums_of_weighted_documents(term, norm):
+    documents, weight = ["aa bb aa", None, "bb cc", "zz zz", ""], np.array([0.5, 1.0, 2.0, 0.0, 3.0])
+    codes, reading = np.array([0, 0, 1, 1, 1], np.int32), Reading(ngram_range=(1, 2))
+    totals = word_totals(Texts.of(documents), codes, 2, weight, reading, Weighting(term, norm))
+    value = {"count": lambda c: c, "binary": lambda _: 1.0, "sqrt": np.sqrt, "log": lambda c: 1.0 + np.log(c)}[term]
+    expected = Counter()
+    for i in (0, 2):
+        for size in (0, 1):
+            row = {f: value(c) for f, c in Counter(analyze(documents[i], reading)).items() if f.count(" ") == size}
+            length = {None: 1.0, "l1": sum(row.values()), "l2": np.sqrt(sum(v * v for v in row.values()))}[norm]
+            for feature, v in row.items():
+                expected[feature, int(codes[i])] += weight[i] * v / length
+    owner = np.repeat(totals.vocabulary.names, np.diff(totals.start))
+    found = {(name, int(code)): total for name, code, total in zip(owner, totals.codes, totals.total, strict=True)}
+    assert found.keys() == expected.keys()  # a document without weight has brought no word
+    assert_allclose([found[key] for key in expected], list(expected.values()))
+    assert_array_equal(totals.documents, [0.5, 5.0])
+    assert_array_equal(totals.words, [1.5, 4.0])
+
+
+def test_a_hash_is_the_same_however_a_text_is_held():
+    import pyarrow as pa
+
+    held = ["", "plain", "é", "日本", "😀 mixed é"]
+    expected = Texts.of(held).hashes
+    assert len(set(expected.tolist())) == len(held)
+    for form in ([text.encode() for text in held], pa.array(held), pa.array(held, pa.large_string())):
+        assert_array_equal(Texts.of(form).hashes, expected)
+    assert Texts.of([None]).hashes.tolist() == [0]
+
+
+# --------------------------------------------------------------------------------------------- memory of others
+
+
+def test_arrays_may_be_written_to_after_texts_were_made_of_them():
+    text, start, document_start = np.frombuffer(b"abcd", np.uint8), np.array([0, 2, 4]), np.array([0, 2])
+    texts = Texts.of_tokens(text, start, document_start)
+    start[:], document_start[:] = 1 << 60, 1 << 60
+    assert count_matrix(texts, Reading())[0].names.tolist() == ["ab", "cd"]
+    listed, at, target = padded(np.frombuffer(b"aabb", np.uint8)), np.array([0, 2, 4]), np.array([-1, 1])
+    reading = _core.TextReading(True, 0, 0, 1, 1, 0, listed, at, target)
+    at[:], target[:] = 1 << 60, 1 << 60
+    names, *_ = _core.word_matrix(Texts.of(["aa bb"]).native, reading)
+    assert names[0].tobytes() == b"bb"
+
+
+def test_texts_that_were_taken_keep_their_memory():
+    import pyarrow as pa
+
+    for form in ([f"word{i}" * 9 for i in range(99)], pa.array([f"word{i}" * 9 for i in range(99)])):
+        texts = Texts.of(form)
+        some = texts[[98, 1]][[0]]
+        del texts, form
+        gc.collect()
+        assert count_matrix(some, Reading())[0].names.tolist() == ["word98" * 9]
+
+
+def test_nothing_is_added_to_texts_while_they_are_read():
+    texts = _core.Texts()
+    texts.add_strings(("some words",) * 20_000)
+    refused = []
+
+    def add():
+        try:
+            while True:
+                texts.add_strings(("more",))
+        except ValueError as error:
+            refused.append(str(error))
+
+    adding = threading.Thread(target=add)
+    adding.start()
+    _, start, _, _ = _core.word_matrix(texts, native(Reading()))
+    adding.join()
+    assert len(texts) == len(start) - 1
+    assert "stay as they are" in refused[0]
+
+
+# ------------------------------------------------------------------------------------------------ bad arguments
+
+
+def places(*values):
+    return np.array(values, dtype=np.int64)
+
+
+def letters(text):
+    return np.frombuffer(text, dtype=np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({1: 3}, "by number"),
+        ({2: -1}, "by number"),
+        ({3: 0}, "sizes of n-grams"),
+        ({3: 2}, "sizes of n-grams"),
+        ({4: 256}, "255 words"),
+        ({5: -1}, "buckets"),
+        ({5: (1 << 28) + 1}, "buckets"),
+        ({6: letters(b"")}, "beyond the data"),
+        ({7: places()}, "begin at 0"),
+        ({7: places(0, 1)}, "beyond the data"),
+        ({6: letters(bytes(9)), 7: places(0, 1)}, "one target"),
+        ({6: letters(bytes(9)), 7: places(0, 1), 8: places(1)}, "beyond the list"),
+        ({6: letters(bytes(10)), 7: places(0, 1, 2), 8: places(0, 0)}, "distinct"),
+        ({6: letters(bytes(10)), 7: places(0, 2, 1), 8: places(0, 0)}, "ascend"),
+    ],
+)
+def test_readings_that_make_no_sense_are_refused(change, match):
+    arguments = [True, 0, 0, 1, 1, 0, *NO_LIST]
+    for place, value in change.items():
+        arguments[place] = value
+    with pytest.raises(ValueError, match=match):
+        _core.TextReading(*arguments)
+
+
+def test_arrays_beyond_their_bounds_are_refused():
+    reading, texts = native(Reading()), _core.Texts()
+    for text, start in ((b"abc", (0, 3)), (bytes(11), (0, 12)), (bytes(11), ()), (bytes(11), (0, 2, 1))):
+        with pytest.raises(ValueError, match=r"data|begin|ascend|8 bytes"):
+            _core.Lexicon(letters(text), places(*start), reading)
+    for text, start, documents in ((b"a", (0, 1), (0, 1)), (bytes(9), (0, 1), (0, 2)), (bytes(9), (0, 1), ())):
+        with pytest.raises(ValueError, match=r"data|begin"):
+            texts.set_tokens(letters(text), places(*start), places(*documents))
+    for start in ([0, 2], [-1, 1], [1, 0], []):
+        with pytest.raises(ValueError, match=r"data|one start"):
+            texts.add_arrow(letters(b"a"), np.array(start, np.int32), None)
+    texts.add_strings(("ab", "cd"))
+    with pytest.raises(ValueError, match="not both"):
+        texts.set_tokens(letters(bytes(8)), places(0), places(0))
+    for row in (2, -1):
+        with pytest.raises(ValueError, match="beyond the texts"):
+            texts.take(places(row))
+    for codes, classes in (((0, 1), 1), ((0, -1), 2), ((0,), 1), ((0, 0), -1)):
+        with pytest.raises(ValueError, match="class"):
+            _core.word_totals(texts, np.array(codes, np.int32), classes, None, reading, 0, 0)
+    assert len(texts) == 2
