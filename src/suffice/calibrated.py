@@ -8,12 +8,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from suffice import engines
 from suffice.calibration import Calibration
 from suffice.errors import NotPartError
 from suffice.estimator import GenerativeClassifier
 from suffice.model import Model, leave_one_out_parts
 from suffice.priors import ClassPrior, Dirichlet
-from suffice.tables import Array, Codes, Values
+from suffice.tables import Array, Codes
 
 
 class CalibratedClassifier(GenerativeClassifier):
@@ -69,7 +70,7 @@ class CalibratedClassifier(GenerativeClassifier):
         form: Literal["exponent", "classes"] = "classes" if self.calibrate == "classes" else "exponent"
         return Calibration.fit(evidence[some], log_prior[some], codes[some], weight[some], form)
 
-    def predict_log_proba(self, X: Any) -> Array:
+    def predict_log_proba(self, X: Any) -> Any:
         """Return log p(y | x) for each row and class, calibrated unless that was declined.
 
         Parameters
@@ -82,9 +83,10 @@ class CalibratedClassifier(GenerativeClassifier):
         C : ndarray of shape (n_samples, n_classes)
             Log-probabilities, classes in the order of `classes_`.
         """
-        return self._ask(self._log_posterior, X)
+        source = engines.find(X)
+        return self._ask(self._log_posterior, X) if source is None else self._answer_source(source, "predict_log_proba")
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Any) -> Any:
         """Return p(y | x) for each row and class, calibrated unless that was declined.
 
         Parameters
@@ -97,9 +99,10 @@ class CalibratedClassifier(GenerativeClassifier):
         C : ndarray of shape (n_samples, n_classes)
             Probabilities, classes in the order of `classes_`.
         """
-        return self._ask(self._posterior, X)
+        source = engines.find(X)
+        return self._ask(self._posterior, X) if source is None else self._answer_source(source, "predict_proba")
 
-    def predict(self, X: Any) -> Values:
+    def predict(self, X: Any) -> Any:
         """Return the most probable class of each row.
 
         Parameters
@@ -112,6 +115,9 @@ class CalibratedClassifier(GenerativeClassifier):
         C : ndarray of shape (n_samples,)
             Labels.
         """
+        source = engines.find(X)
+        if source is not None:
+            return self._answer_source(source, "predict")
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     def _posterior(self, model: Model, rows: Any) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from dataclasses import replace
 from numbers import Integral, Real
@@ -12,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
-from suffice import frames
+from suffice import engines, frames
 from suffice.calibrated import CalibratedClassifier
 from suffice.errors import InvalidDataError, InvalidOptionError, MismatchError, MissingColumnWarning
 from suffice.families import Table
@@ -111,26 +112,33 @@ class BayesClassifier(CalibratedClassifier):
 
     # ---- learning
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, checkpoint: str | os.PathLike[str] | None = None
+    ) -> Self:
         """Learn from a table, forgetting whatever was learned before.
 
         Parameters
         ----------
         X : table
             A data frame of pandas or Polars, anything of Arrow, a DuckDB relation, a dict of columns, a NumPy array, a
-            list of records; null and NaN mean missing.
+            list of records; null and NaN mean missing. Files by name or pattern, streams, and data frames of Spark,
+            Dask, Ray and Ibis are learned where they lie.
         y : str or array-like of shape (n_samples,)
             The name of the column that holds the labels, or the labels. Of a single label comes a
             model that always predicts it.
         sample_weight : str or array-like of shape (n_samples,), default=None
             The name of a column of weights, or the weights.
+        checkpoint : str or path, default=None
+            Of files: where to keep what was learned so far, so that a fit that was broken off goes on from there.
 
         Returns
         -------
         self : object
             The fitted classifier.
         """
-        return super().fit(*self._split(X, y, sample_weight))
+        if engines.find(X) is None:
+            X, y, sample_weight = self._split(X, y, sample_weight)
+        return super().fit(X, y, sample_weight, checkpoint=checkpoint)
 
     def partial_fit(self, X: Any, y: Any = None, classes: ArrayLike | None = None, sample_weight: Any = None) -> Self:
         """Learn from more rows; what columns are was settled by the first.
@@ -151,8 +159,9 @@ class BayesClassifier(CalibratedClassifier):
         self : object
             The fitted classifier.
         """
-        rows, labels, weight = self._split(X, y, sample_weight)
-        return super().partial_fit(rows, labels, classes, weight)
+        if engines.find(X) is None:
+            X, y, sample_weight = self._split(X, y, sample_weight)
+        return super().partial_fit(X, y, classes, sample_weight)
 
     def forget(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Undo the learning of rows, by subtraction.
@@ -277,6 +286,14 @@ class BayesClassifier(CalibratedClassifier):
             warnings.warn(what, MissingColumnWarning, stacklevel=4)
         nothing = pa.chunked_array([pa.nulls(frame.n)])
         return Frame({name: frame.columns.get(name, nothing) for name in wanted}, frame.n)
+
+    _form: ClassVar[engines.Form] = "table"
+
+    def _check_columns(self, head: Frame) -> None:
+        self._check_X(head, reset=True)
+
+    def _columns_read(self) -> tuple[str, ...]:
+        return tuple(self._schema_names())
 
     def _schema_names(self) -> list[str]:
         learned = self.__dict__.get("_learned")

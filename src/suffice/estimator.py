@@ -125,7 +125,9 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
 
     # ---- learning
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, checkpoint: str | os.PathLike[str] | None = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, checkpoint: str | os.PathLike[str] | None = None
+    ) -> Self:
         """Learn from rows, forgetting whatever was learned before.
 
         Parameters
@@ -296,7 +298,9 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         """Learn from rows where they lie: what columns are, their first rows tell."""
         for name, what in ((y, "y"), (weight, "sample_weight")):
             if not isinstance(name, str) and not (name is None and what == "sample_weight"):
-                raise InvalidDataError(f"Of rows that are not in memory, {what} is the name of a column; found {name!r}")
+                raise InvalidDataError(
+                    f"Of rows that are not in memory, {what} is the name of a column; found {name!r}"
+                )
         source.check_column(y, "to learn")
         if weight is not None:
             source.check_column(weight, "of weights")
@@ -462,7 +466,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         """
         return self._ask(Model.log_joint, X)
 
-    def predict(self, X: Any) -> Values:
+    def predict(self, X: Any) -> Any:
         """Return the most probable class of each row.
 
         Parameters
@@ -478,7 +482,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         source = engines.find(X)
         return self._ask(_predict, X) if source is None else self._answer_source(source, "predict")
 
-    def predict_log_proba(self, X: Any) -> Array:
+    def predict_log_proba(self, X: Any) -> Any:
         """Return log p(y | x) for each row and class.
 
         Parameters
@@ -494,7 +498,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         source = engines.find(X)
         return self._ask(Model.log_posterior, X) if source is None else self._answer_source(source, "predict_log_proba")
 
-    def predict_proba(self, X: Any) -> Array:
+    def predict_proba(self, X: Any) -> Any:
         """Return p(y | x) for each row and class.
 
         Parameters

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import replace
 from numbers import Integral, Real
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from suffice import engines
 from suffice.calibrated import CalibratedClassifier
 from suffice.calibration import Calibration
 from suffice.errors import InvalidDataError, InvalidTextError, NoDistributionError
@@ -19,6 +21,7 @@ from suffice.families import Table, Text
 from suffice.families.bags import Bags
 from suffice.families.event_models import MixedModel
 from suffice.families.text import TextDistribution, read_texts
+from suffice.frames import Frame
 from suffice.priors import ClassPrior, Dirichlet
 from suffice.questions import contrasted
 from suffice.statistics import WordCounts
@@ -179,7 +182,9 @@ class TextClassifier(CalibratedClassifier):
 
     # ---- learning
 
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, checkpoint: str | os.PathLike[str] | None = None
+    ) -> Self:
         """Learn from texts, forgetting whatever was learned before.
 
         Parameters
@@ -190,13 +195,15 @@ class TextClassifier(CalibratedClassifier):
             Labels: numbers or strings.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the documents, 1 each by default.
+        checkpoint : str or path, default=None
+            Of files: where to keep what was learned so far, so that a fit that was broken off goes on from there.
 
         Returns
         -------
         self : object
             The fitted classifier.
         """
-        super().fit(X, y, sample_weight)
+        super().fit(X, y, sample_weight, checkpoint=checkpoint)
         self._pending = _Pending(self._learned)
         return self
 
@@ -282,6 +289,15 @@ class TextClassifier(CalibratedClassifier):
         if reset:
             self.n_features_in_ = 1
         return texts
+
+    _form: ClassVar[engines.Form] = "texts"
+
+    def _check_columns(self, head: Frame) -> None:
+        if len(head.names) != 1:
+            raise InvalidDataError(f"Expected one column of texts besides the labels, found {head.names[:20]}")
+        self.n_features_in_ = 1
+        self.feature_names_in_ = np.array(head.names, dtype=object)
+        engines.in_form(head, self._form)
 
     def _names(self) -> list[str]:
         return [""]
