@@ -3,15 +3,12 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
-#include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 
 #include <optional>
 #include <stdexcept>
-#include <string>
 
 #include "kernels.hpp"
-#include "tokens.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -396,65 +393,6 @@ void bind_kernel_density(nb::module_& m) {
         "start"_a.noconvert(), "total"_a.noconvert(), "bandwidth"_a.noconvert(), "out"_a.noconvert());
 }
 
-// A text as Python holds it: str, bytes of UTF-8, or None. It stays Python's.
-Document document(nb::handle text) {
-    PyObject* o = text.ptr();
-    if (o == Py_None) return {nullptr, 0, Encoding::missing};
-    if (PyBytes_Check(o)) return {PyBytes_AS_STRING(o), Index(PyBytes_GET_SIZE(o)), Encoding::utf8};
-    if (!PyUnicode_Check(o)) throw nb::type_error("a document must be str, bytes or None");
-    const Index size = Index(PyUnicode_GET_LENGTH(o));
-    const int kind = int(PyUnicode_KIND(o));
-    Encoding encoding = kind == PyUnicode_4BYTE_KIND ? Encoding::ucs4 : Encoding::ucs2;
-    if (kind == PyUnicode_1BYTE_KIND) encoding = PyUnicode_IS_ASCII(o) ? Encoding::utf8 : Encoding::latin1;
-    return {PyUnicode_DATA(o), size, encoding};
-}
-
-TokenOptions token_options(bool lowercase, const std::optional<std::string>& accents, const std::string& by, int least,
-                           int most) {
-    const std::string how = accents.value_or("");
-    require(how == "" || how == "ascii" || how == "unicode", "accents must be None, ascii or unicode");
-    require(by == "word" || by == "char" || by == "char_wb", "analyzer must be word, char or char_wb");
-    require(1 <= least && least <= most, "n-grams must have at least one character");
-    return {lowercase, how == "" ? Accents::keep : how == "ascii" ? Accents::ascii : Accents::unicode,
-            by == "word"   ? Analyzer::word
-            : by == "char" ? Analyzer::character
-                           : Analyzer::within_words,
-            least, most};
-}
-
-void append_tokens(nb::list& found, Tokenizer& tokenizer, const Document& document) {
-    try {
-        tokenizer.begin(document);
-        while (tokenizer.next()) {
-            const char* bytes = reinterpret_cast<const char*>(tokenizer.bytes());
-            for (Index t = 0; t < tokenizer.size(); ++t)
-                found.append(nb::str(bytes + tokenizer.start()[t], tokenizer.length()[t]));
-        }
-    } catch (const BadText& bad) {
-        throw std::invalid_argument(std::string(bad.what()) + " at position " + std::to_string(bad.position));
-    }
-}
-
-void bind_tokens(nb::module_& m) {
-    m.def(
-        "_tokens",
-        [](nb::handle text, bool lowercase, std::optional<std::string> accents, std::string analyzer, int least,
-           int most) {
-            TokenOptions options = token_options(lowercase, accents, analyzer, least, most);
-            const Document from = document(text);
-            nb::list found;
-            // All n-grams of one size before those of the next, as scikit-learn has them.
-            const int sizes = options.analyzer == Analyzer::character ? most - least + 1 : 1;
-            for (int i = 0; i < sizes; ++i) {
-                if (sizes > 1) options.least = options.most = least + i;
-                Tokenizer tokenizer(options);
-                append_tokens(found, tokenizer, from);
-            }
-            return found;
-        },
-        "document"_a.none(), "lowercase"_a, "accents"_a.none(), "analyzer"_a, "least"_a, "most"_a);
-}
-
 }  // namespace
 
 NB_MODULE(_core, m) {
@@ -508,7 +446,6 @@ NB_MODULE(_core, m) {
             class_weights(r, Index(codes.size()), out.data());
         },
         "codes"_a.noconvert(), "classes"_a, "weight"_a.noconvert().none(), "out"_a.noconvert());
-    bind_tokens(m);
     bind_mixture_fit(m);
     bind_mixture_log_density<double>(m);
     bind_mixture_log_density<float>(m);

@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
 
 #include <cmath>
 #include <memory>
@@ -214,6 +215,54 @@ Bags bags_of(const Places& start, const Vector<std::int32_t>& feature, const Vec
     return {start.data(), feature.data(), value.data(), n};
 }
 
+TokenOptions token_options(bool lowercase, const std::optional<std::string>& accents, const std::string& by, int least,
+                           int most) {
+    const std::string how = accents.value_or("");
+    require(how == "" || how == "ascii" || how == "unicode", "accents must be None, ascii or unicode");
+    require(by == "word" || by == "char" || by == "char_wb", "analyzer must be word, char or char_wb");
+    require(1 <= least && least <= most, "n-grams must have at least one character");
+    return {lowercase, how == "" ? Accents::keep : how == "ascii" ? Accents::ascii : Accents::unicode,
+            by == "word"   ? Analyzer::word
+            : by == "char" ? Analyzer::character
+                           : Analyzer::within_words,
+            least, most};
+}
+
+void append_tokens(nb::list& found, Tokenizer& tokenizer, const Document& document) {
+    try {
+        tokenizer.begin(document);
+        while (tokenizer.next()) {
+            const char* bytes = reinterpret_cast<const char*>(tokenizer.bytes());
+            for (Index t = 0; t < tokenizer.size(); ++t)
+                found.append(nb::str(bytes + tokenizer.start()[t], tokenizer.length()[t]));
+        }
+    } catch (const BadText& bad) {
+        throw std::invalid_argument(std::string(bad.what()) + " at position " + std::to_string(bad.position));
+    }
+}
+
+void bind_tokens(nb::module_& m) {
+    m.def(
+        "_tokens",
+        [](nb::handle text, bool lowercase, std::optional<std::string> accents, std::string analyzer, int least,
+           int most) {
+            TokenOptions options = token_options(lowercase, accents, analyzer, least, most);
+            if (!text.is_none() && !PyUnicode_Check(text.ptr()) && !PyBytes_Check(text.ptr()))
+                throw nb::type_error("a document must be str, bytes or None");
+            const Document from = text.is_none() ? Document{nullptr, 0, Encoding::missing} : document_of(text.ptr());
+            nb::list found;
+            // All n-grams of one size before those of the next, as scikit-learn has them.
+            const int sizes = options.analyzer == Analyzer::character ? most - least + 1 : 1;
+            for (int i = 0; i < sizes; ++i) {
+                if (sizes > 1) options.least = options.most = least + i;
+                Tokenizer tokenizer(options);
+                append_tokens(found, tokenizer, from);
+            }
+            return found;
+        },
+        "document"_a.none(), "lowercase"_a, "accents"_a.none(), "analyzer"_a, "least"_a, "most"_a);
+}
+
 void bind_bags(nb::module_& m) {
     using Codes = Vector<std::int32_t>;
     m.def(
@@ -417,6 +466,7 @@ void bind_texts(nb::module_& m) {
         },
         "text_a"_a.noconvert(), "start_a"_a.noconvert(), "text_b"_a.noconvert(), "start_b"_a.noconvert());
     bind_bags(m);
+    bind_tokens(m);
 }
 
 }  // namespace suffice
