@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -65,7 +67,7 @@ class Case:
     def rows(self, table: pd.DataFrame) -> Any:
         """What a local estimator takes."""
         x = table.drop(columns="y")
-        return x["text"] if "text" in x else x
+        return x.get("text", x)
 
     def fit_local(self, estimator: Any, table: pd.DataFrame) -> Any:
         return estimator.fit(self.rows(table), table["y"])
@@ -84,8 +86,22 @@ def cut(table: pd.DataFrame, seed: int | None = None) -> list[pd.DataFrame]:
     if seed is not None:
         table = table.sample(frac=1, random_state=seed)
     at = np.linspace(0, len(table), 9).astype(int)
-    parts = [table.iloc[a:b].reset_index(drop=True) for a, b in zip(at[:-1], at[1:], strict=True)]
+    parts = [table.iloc[a:b].reset_index(drop=True) for a, b in pairwise(at)]
     return [*parts[:2], table.iloc[:0].reset_index(drop=True), *parts[2:]]
+
+
+def without_the_package(folder: Path) -> dict[str, str]:
+    """The environment of a Python that cannot import suffice."""
+    (folder / "sitecustomize.py").write_text(
+        "import sys\n"
+        "class Missing:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name.split('.')[0] == 'suffice':\n"
+        "            raise ModuleNotFoundError(f'No module named {name!r}', name=name)\n"
+        "sys.meta_path.insert(0, Missing())\n",
+        encoding="utf-8",
+    )
+    return {"PYTHONPATH": str(folder)}
 
 
 def arrow(table: pd.DataFrame) -> pa.Table:

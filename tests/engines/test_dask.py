@@ -1,21 +1,24 @@
 """Dask, on a real local cluster: learning and answering where the rows lie."""
 
 import itertools
-import sys
 
 import pytest
 
 pytest.importorskip("dask.dataframe", reason="Dask is not installed: pip install 'suffice[dask]'")
-distributed = pytest.importorskip("distributed", reason="Dask has no cluster here: pip install 'suffice[dask]'")
+pytest.importorskip("distributed", reason="Dask has no cluster here: pip install 'suffice[dask]'")
 
 import dask
 import dask.dataframe as dd
-from cases import CASES, assert_answers, assert_same, cut, numbers
+import distributed
 
+from engines.cases import CASES, assert_answers, assert_same, cut, numbers
 from suffice.errors import InvalidDataError, InvalidOptionError, MissingPackageError
 from suffice.naive_bayes import GaussianNB
 
-pytestmark = pytest.mark.filterwarnings("default")  # Dask and what it calls have warnings of their own
+pytestmark = [
+    pytest.mark.filterwarnings("default"),  # Dask and what it calls have warnings of their own
+    pytest.mark.usefixtures("client"),
+]
 
 fresh = itertools.count()
 
@@ -34,12 +37,12 @@ def in_parts(table, seed=None):
     return dd.from_delayed(parts, meta=table.iloc[:0], verify_meta=False)
 
 
-def failing(part):
+def failing(part):  # noqa: ARG001
     raise RuntimeError("a job ran")
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_fit_and_the_answers_are_those_of_the_rows_in_memory(client, name):
+def test_the_fit_and_the_answers_are_those_of_the_rows_in_memory(name):
     case = CASES[name]
     local, frame = case.local(), in_parts(case.table(), seed=5)
     fitted = case.make().fit(frame, "y")
@@ -54,18 +57,19 @@ def test_the_fit_and_the_answers_are_those_of_the_rows_in_memory(client, name):
 def test_the_same_without_a_cluster():
     case = CASES["BayesClassifier"]
     frame = in_parts(case.table())
-    fitted = case.make().fit(frame, "y")
+    with dask.config.set(scheduler="threads"):
+        fitted = case.make().fit(frame, "y")
     assert_same(case, fitted, case.local())
 
 
-def test_parts_learned_one_after_the_other_give_the_whole(client):
+def test_parts_learned_one_after_the_other_give_the_whole():
     case = CASES["GaussianNB"]
     frame = in_parts(case.table().assign(w=1.0))
     fitted = case.make().partial_fit(frame.partitions[:5], "y", sample_weight="w")
     assert_same(case, fitted.partial_fit(frame.partitions[5:], "y", sample_weight="w"), case.local())
 
 
-def test_a_worker_that_dies_changes_nothing(client, tmp_path):
+def test_a_worker_that_dies_changes_nothing(tmp_path):
     case = CASES["GaussianNB"]
     died = tmp_path / "died"
 
@@ -85,7 +89,7 @@ def test_a_worker_that_dies_changes_nothing(client, tmp_path):
     assert_same(case, fitted, case.local_twice())
 
 
-def test_predictions_are_appended_lazily(client):
+def test_predictions_are_appended_lazily():
     case = CASES["CategoricalNB"]
     frame = in_parts(case.table())
     fitted = case.make().fit(frame, "y")
@@ -94,10 +98,10 @@ def test_predictions_are_appended_lazily(client):
     assert told["prediction"].dtype == "int64"
 
 
-def test_mistakes_are_told_before_any_job_runs(client):
+def test_mistakes_are_told_before_any_job_runs():
     sound = in_parts(numbers())
     frame = sound.map_partitions(failing, meta=sound._meta)
-    with pytest.raises(InvalidDataError, match="no column 'yy'.*did you mean 'y'"):
+    with pytest.raises(InvalidDataError, match=r"no column 'yy'.*did you mean 'y'"):
         GaussianNB().fit(frame, "yy")
     fitted = GaussianNB().fit(sound, "y")
     with pytest.raises(InvalidDataError, match="no column 'x1'"):
@@ -106,7 +110,7 @@ def test_mistakes_are_told_before_any_job_runs(client):
         fitted.predict(frame.assign(prediction=1))
 
 
-def test_what_cannot_be_learned_is_refused_by_name(client):
+def test_what_cannot_be_learned_is_refused_by_name():
     table = numbers()
     with pytest.raises(InvalidDataError, match="x1"):
         GaussianNB().fit(in_parts(table.assign(x1=[[1.0]] * len(table))), "y")
@@ -118,20 +122,19 @@ def test_what_cannot_be_learned_is_refused_by_name(client):
         GaussianNB().fit(in_parts(table), "y", checkpoint="run.suffice")
 
 
-def lose_the_package():
-    """What a worker without the package is like."""
-
-    class Missing:
-        def find_spec(self, name, path=None, target=None):
-            if name.split(".")[0] == "suffice":
-                raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-
-    for name in [name for name in sys.modules if name.split(".")[0] == "suffice"]:
-        del sys.modules[name]
-    sys.meta_path.insert(0, Missing())
-
-
 def test_workers_without_the_package_say_how_to_ship_it(client):
+    def lose_the_package():
+        import sys
+
+        class Missing:
+            def find_spec(self, name, *_):
+                if name.split(".")[0] == "suffice":
+                    raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+        for name in [name for name in sys.modules if name.split(".")[0] == "suffice"]:
+            del sys.modules[name]
+        sys.meta_path.insert(0, Missing())
+
     frame = in_parts(numbers())
     client.run(lose_the_package)
     try:

@@ -1,18 +1,21 @@
 """Spark, on a real local session: learning and answering where the rows lie."""
 
 import os
+import shutil
 import sys
 
 import pytest
 
 pytest.importorskip("pyspark", reason="Spark is not installed: pip install 'suffice[spark]'")
+if not os.environ.get("JAVA_HOME") and not shutil.which("java"):
+    pytest.skip("Spark needs Java 17 or later, which is not installed", allow_module_level=True)
 
 import numpy as np
 import pandas as pd
-from cases import CASES, arrow, assert_answers, assert_same, cut, numbers
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import functions as sql
 
+from engines.cases import CASES, arrow, assert_answers, assert_same, cut, numbers, without_the_package
 from suffice.errors import InvalidDataError, InvalidOptionError, MissingPackageError
 from suffice.naive_bayes import GaussianNB
 
@@ -62,8 +65,8 @@ def test_the_fit_and_the_answers_are_those_of_the_rows_in_memory(spark, name):
 
 def test_parts_learned_one_after_the_other_give_the_whole(spark):
     case = CASES["GaussianNB"]
-    frame = spark.createDataFrame(arrow(case.table())).withColumn("w", F.lit(1.0))
-    half = F.col("x0") > 1e6
+    frame = spark.createDataFrame(arrow(case.table())).withColumn("w", sql.lit(1.0))
+    half = sql.col("x0") > 1e6
     fitted = case.make().partial_fit(frame.where(half | half.isNull()), "y", sample_weight="w")
     assert_same(case, fitted.partial_fit(frame.where(~half), "y", sample_weight="w"), case.local())
 
@@ -77,8 +80,7 @@ def test_a_task_that_dies_and_is_retried_changes_nothing(spark, tmp_path):
 
         from pyspark import TaskContext
 
-        for batch in batches:
-            yield batch
+        yield from batches
         if TaskContext.get().partitionId() == 1 and not Path(died).exists():
             Path(died).touch()
             os._exit(1)
@@ -119,38 +121,31 @@ def test_mistakes_are_told_before_any_job_runs(spark):
 
     sound = spark.createDataFrame(arrow(numbers())).drop("x 2.5")  # Spark's own mapInArrow takes no dots
     frame = sound.mapInArrow(fail, sound.schema)
-    with pytest.raises(InvalidDataError, match="no column 'yy'.*did you mean 'y'"):
+    with pytest.raises(InvalidDataError, match=r"no column 'yy'.*did you mean 'y'"):
         GaussianNB().fit(frame, "yy")
     fitted = GaussianNB().fit(sound, "y")
     with pytest.raises(InvalidDataError, match="no column 'x1'"):
         fitted.predict(frame.drop("x1"))
     with pytest.raises(InvalidDataError, match="column 'prediction' already"):
-        fitted.predict(frame.withColumn("prediction", F.lit(1)))
+        fitted.predict(frame.withColumn("prediction", sql.lit(1)))
 
 
 def test_what_cannot_be_learned_is_refused_by_name(spark):
     frame = spark.createDataFrame(arrow(numbers()))
     with pytest.raises(InvalidDataError, match="x1"):
-        GaussianNB().fit(frame.withColumn("x1", F.array("x1")), "y")
+        GaussianNB().fit(frame.withColumn("x1", sql.array("x1")), "y")
     with pytest.raises(InvalidDataError, match="no rows"):
         GaussianNB().fit(frame.limit(0), "y")
     with pytest.raises(InvalidDataError, match="label of row 0"):
-        GaussianNB().fit(frame.withColumn("y", F.lit(None).cast("string")), "y")
+        GaussianNB().fit(frame.withColumn("y", sql.lit(None).cast("string")), "y")
     with pytest.raises(InvalidOptionError, match="checkpoint is for rows that come from files"):
         GaussianNB().fit(frame, "y", checkpoint="run.suffice")
 
 
 def test_workers_without_the_package_say_how_to_ship_it(spark, tmp_path, monkeypatch):
-    (tmp_path / "sitecustomize.py").write_text(
-        "import sys\n"
-        "class Missing:\n"
-        "    def find_spec(self, name, path=None, target=None):\n"
-        "        if name.split('.')[0] == 'suffice':\n"
-        "            raise ModuleNotFoundError(f'No module named {name!r}', name=name)\n"
-        "sys.meta_path.insert(0, Missing())\n"
-    )
+    path = without_the_package(tmp_path)["PYTHONPATH"]
     python = tmp_path / "python"
-    python.write_text(f'#!/bin/sh\nPYTHONPATH={tmp_path}:$PYTHONPATH exec {sys.executable} "$@"\n')
+    python.write_text(f'#!/bin/sh\nPYTHONPATH={path}:$PYTHONPATH exec {sys.executable} "$@"\n')
     python.chmod(0o755)
     frame = spark.createDataFrame(arrow(numbers()))
     monkeypatch.setattr(spark.sparkContext, "pythonExec", str(python))

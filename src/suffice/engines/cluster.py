@@ -40,8 +40,8 @@ class Refusal:
 
     def again(self) -> SufficeError:
         """The error, as the driver raises it."""
-        kind = getattr(errors, self.kind, InvalidDataError)
-        return kind(self.message)  # type: ignore[no-any-return]
+        error: SufficeError = getattr(errors, self.kind, InvalidDataError)(self.message)
+        return error
 
 
 # ---- on the workers

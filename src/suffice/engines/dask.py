@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +33,11 @@ class DaskSource(Source):
 
     @property
     def names(self) -> list[str]:
+        """The names of the columns."""
         return [str(name) for name in self.frame.columns]
 
     def head(self) -> Any:
+        """The first rows, of as few partitions as have them."""
         import pandas as pd
 
         found: list[Any] = []
@@ -47,21 +49,27 @@ class DaskSource(Source):
         return cluster.from_pandas(pd.concat([part for part in found if len(part)] or found[:1]))
 
     def reduce(self, task: Task, checkpoint: Path | None = None) -> ByClass[Any] | None:
+        """One statistic for each partition, added several at a time until there is one."""
         cluster.no_checkpoint(checkpoint, "Dask")
         summarize, merge = (dask.delayed(function, pure=False) for function in _workers(task.to_bytes()))
-        parts = [summarize(part) for part in self.frame[task.columns].to_delayed()]
+        parts = [summarize(part) for part in self.frame[self._columns(task.columns)].to_delayed()]
         while len(parts) > 1:
             parts = [merge(parts[k : k + cluster.FAN]) for k in range(0, len(parts), cluster.FAN)]
         with cluster.shipping(ADVICE):
             return cluster.total(dask.compute(*parts))
 
     def answer(self, answer: Answer) -> Any:
+        """The frame with the answers as further columns, lazily."""
         import pyarrow as pa
 
         added = cluster.new_columns(answer, self.names)
         empty = pa.table({name: pa.array([], kind) for name, kind in added.items()}).to_pandas()
         meta = self.frame._meta.assign(**{name: empty[name] for name in added})
-        return self.frame.map_partitions(_answerer(answer.to_bytes()), meta=meta)
+        return self.frame.map_partitions(_answerer(answer.to_bytes(), self._columns(answer.names)), meta=meta)
+
+    def _columns(self, names: Sequence[str]) -> list[Any]:
+        """What Dask calls the columns, whose names need not be strings."""
+        return [self.frame.columns[self.names.index(name)] for name in names]
 
 
 # What the workers run is made of functions within functions: they travel whole, and a worker that lacks the package
@@ -82,12 +90,12 @@ def _workers(task: bytes) -> tuple[Callable[[Any], bytes | None], Callable[[list
     return summarize, merge
 
 
-def _answerer(answer: bytes) -> Callable[[Any], Any]:
+def _answerer(answer: bytes, columns: list[Any]) -> Callable[[Any], Any]:
     def append(part: Any) -> Any:
         from suffice.engines import cluster
 
-        told = cluster.append(answer, cluster.from_pandas(part))
-        added = told.select(told.column_names[part.shape[1] :]).to_pandas()
+        told = cluster.append(answer, cluster.from_pandas(part[columns]))
+        added = told.select(told.column_names[len(columns) :]).to_pandas()
         return part.assign(**{name: added[name].set_axis(part.index) for name in added})
 
     return append

@@ -30,18 +30,22 @@ class RaySource(Source):
 
     def __init__(self, data: Dataset):
         self.data = data
+        self._names = list(data.columns() or [])  # once: where the names are not known, Ray reads a row to tell
 
     @property
     def names(self) -> list[str]:
-        return list(self.data.columns() or [])
+        """The names of the columns."""
+        return self._names
 
     def head(self) -> Any:
+        """The first rows."""
         import pyarrow as pa
 
         found = ray.get(self.data.limit(cluster.HEAD).to_arrow_refs())
         return pa.concat_tables(found, promote_options="permissive")
 
     def reduce(self, task: Task, checkpoint: Path | None = None) -> ByClass[Any] | None:
+        """One statistic for each block, some added on the workers, the rest here."""
         cluster.no_checkpoint(checkpoint, "Ray")
         summarize, merge = _workers(task.to_bytes())
         parts = self.data.select_columns(task.columns).map_batches(summarize, batch_format="pyarrow", batch_size=None)
@@ -50,6 +54,7 @@ class RaySource(Source):
             return cluster.total(row["state"] for row in groups.take_all())
 
     def answer(self, answer: Answer) -> Dataset:
+        """The dataset with the answers as further columns, lazily."""
         cluster.new_columns(answer, self.names)
         return self.data.map_batches(_answerer(answer.to_bytes()), batch_format="pyarrow", batch_size=None)
 

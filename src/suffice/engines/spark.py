@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql.functions import floor
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
@@ -37,9 +37,11 @@ class SparkSource(Source):
 
     @property
     def names(self) -> list[str]:
+        """The names of the columns."""
         return list(self.frame.columns)
 
     def head(self) -> Any:
+        """The first rows; columns that Arrow has no type for are refused."""
         try:
             to_arrow_schema(self.frame.schema)
         except Exception as error:  # each version of Spark has its own for this
@@ -47,17 +49,21 @@ class SparkSource(Source):
         return self.frame.limit(cluster.HEAD).toArrow()
 
     def reduce(self, task: Task, checkpoint: Path | None = None) -> ByClass[Any] | None:
+        """One statistic for each partition; neighbours are added on the workers, the rest here, in order."""
         cluster.no_checkpoint(checkpoint, "Spark")
         columns = [f"c{self.names.index(name)}" for name in task.columns]
-        parts = self._numbered().select(columns).mapInArrow(
-            _summarizer(task.to_bytes(), task.columns), "place int, state binary"
+        parts = (
+            self._numbered()
+            .select(columns)
+            .mapInArrow(_summarizer(task.to_bytes(), task.columns), "place int, state binary")
         )
-        groups = parts.groupBy(F.floor(parts.place / cluster.FAN).alias("group"))
+        groups = parts.groupBy(floor(parts.place / cluster.FAN).alias("group"))
         with cluster.shipping(ADVICE):
             found = groups.applyInArrow(_merger(), "place int, state binary").collect()
         return cluster.total(bytes(row.state) for row in sorted(found, key=lambda row: row.place))
 
     def answer(self, answer: Answer) -> DataFrame:
+        """The frame with the answers as further columns, lazily."""
         columns = cluster.new_columns(answer, self.names)
         numbered = self._numbered()
         added = [StructField(f"a{k}", from_arrow_type(kind)) for k, kind in enumerate(columns.values())]
