@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
 
-.PHONY: demo test bench bench-text text-data lint clean
+.PHONY: demo test test-engines bench bench-text text-data lint clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/built
@@ -13,6 +13,10 @@ demo: $(VENV)/built
 
 test: $(VENV)/test
 	$(BIN)/python -m pytest --cov --cov-report=term
+
+# Real sessions of every engine; `make test` passes without them.
+test-engines: $(VENV)/test-engines
+	$(BIN)/python -m pytest tests/engines
 
 bench: $(VENV)/bench
 	$(BIN)/python -m benchmarks
@@ -43,6 +47,6 @@ $(VENV)/built: $(SOURCES)
 	$(PIP) install --no-build-isolation --editable .
 	touch $@
 
-$(VENV)/test $(VENV)/lint $(VENV)/bench $(VENV)/bench-text: $(VENV)/%: $(VENV)/built
+$(VENV)/test $(VENV)/test-engines $(VENV)/lint $(VENV)/bench $(VENV)/bench-text: $(VENV)/%: $(VENV)/built
 	$(PIP) install --group $*
 	touch $@

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import suffice
+from suffice.engines import ENGINES
 
 ROOT = Path(__file__).parent.parent
 MODULES = [m.name for m in pkgutil.walk_packages(suffice.__path__, "suffice.") if not m.name.endswith("_core")]
@@ -51,6 +52,9 @@ def test_every_public_name_is_mentioned_in_the_docs():
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_in_docstrings_are_true(name):
+    for package, home in ENGINES.items():
+        if name == home:
+            pytest.importorskip(package, reason=f"{package} is not installed: {name} is for its frames")
     module = importlib.import_module(name)
     failures, _ = doctest.testmod(module, extraglobs={"np": np}, optionflags=doctest.ELLIPSIS)
     assert failures == 0

@@ -773,7 +773,7 @@ def answer_batch(answer: bytes | engines.Answer, batch: Any) -> dict[str, Any]:
     `predict` gives "prediction"; `predict_proba` a column "probability <label>" for every class besides, and
     `predict_log_proba` "log_probability <label>".
     """
-    asked = storage.from_bytes(answer) if isinstance(answer, bytes) else answer
+    asked = engines.Answer.from_bytes(answer) if isinstance(answer, bytes) else answer
     estimator = _loaded(asked.estimator)
     rows = engines.in_form(as_frame(batch).select(asked.names), estimator._form)
     if asked.question == "predict":
@@ -787,7 +787,10 @@ def answer_batch(answer: bytes | engines.Answer, batch: Any) -> dict[str, Any]:
 @lru_cache(maxsize=2)
 def _loaded(estimator: bytes) -> Any:
     """The estimator that travelled: once for all batches of a worker."""
-    return load(BytesIO(estimator))
+    loaded = load(BytesIO(estimator))
+    if loaded._form in ("numbers", "categories"):  # arrays of the right columns, which scikit-learn would miss names of
+        loaded.__dict__.pop("feature_names_in_", None)
+    return loaded
 
 
 def _impute(model: Model, rows: Any, dtype: Any = np.float64) -> Array:

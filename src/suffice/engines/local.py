@@ -8,4 +8,5 @@ from suffice.engines.source import Source
 
 
 def find(x: Any) -> Source | None:  # noqa: ARG001
+    """Files and streams."""
     return None

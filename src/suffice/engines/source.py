@@ -8,6 +8,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+import numpy as np
+
 from suffice import storage
 from suffice.engines.task import Task
 from suffice.errors import InvalidDataError
@@ -41,11 +43,10 @@ class Source(ABC):
         if name in self.names:
             return
         near = get_close_matches(name, self.names, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        hint = f"; did you mean {near[0]!r}?" if near else "."
         raise InvalidDataError(f"There is no column {name!r} {what}{hint} The columns are {self.names[:20]}")
 
 
-@storage.storable
 @dataclass(frozen=True)
 class Answer:
     """What is asked of a fitted estimator for every batch of rows; it travels as a task does."""
@@ -55,5 +56,12 @@ class Answer:
     names: tuple[str, ...]  # of the columns that the estimator reads
 
     def to_bytes(self) -> bytes:
-        """As it travels."""
-        return storage.to_bytes(self)
+        """As it travels; what is stored are arrays, so the estimator's bytes go as one."""
+        stored = {"estimator": np.frombuffer(self.estimator, np.uint8), "question": self.question, "names": self.names}
+        return storage.to_bytes(stored)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Answer:
+        """What `to_bytes` was made of."""
+        stored = storage.from_bytes(data)
+        return cls(stored["estimator"].tobytes(), stored["question"], stored["names"])

@@ -1,0 +1,101 @@
+"""Dask: one statistic for each partition, added as a tree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import dask
+import dask.dataframe as dd
+
+from suffice.engines import cluster
+from suffice.engines.source import Answer, Source
+from suffice.engines.task import Task
+from suffice.statistics import ByClass
+
+ADVICE = (
+    "install it into the environment that the workers are started in (pip install suffice), or, on a cluster that "
+    'runs, client.register_plugin(distributed.PipInstall(["suffice"]))'
+)
+
+
+def find(x: Any) -> Source | None:
+    """Data frames of Dask."""
+    return DaskSource(x) if isinstance(x, dd.DataFrame) else None
+
+
+class DaskSource(Source):
+    """A data frame of Dask."""
+
+    def __init__(self, frame: Any):
+        self.frame = frame
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+        return [str(name) for name in self.frame.columns]
+
+    def head(self) -> Any:
+        """The first rows, of as few partitions as have them."""
+        import pandas as pd
+
+        found: list[Any] = []
+        rows, at, step = 0, 0, 1
+        while at < self.frame.npartitions and rows < cluster.HEAD:  # more at a time, where partitions are small
+            some = self.frame.partitions[at : at + step]
+            found.append(some.head(cluster.HEAD - rows, npartitions=-1))
+            rows, at, step = rows + len(found[-1]), at + step, 2 * step
+        return cluster.from_pandas(pd.concat([part for part in found if len(part)] or found[:1]))
+
+    def reduce(self, task: Task, checkpoint: Path | None = None) -> ByClass[Any] | None:
+        """One statistic for each partition, added several at a time until there is one."""
+        cluster.no_checkpoint(checkpoint, "Dask")
+        summarize, merge = (dask.delayed(function, pure=False) for function in _workers(task.to_bytes()))
+        parts = [summarize(part) for part in self.frame[self._columns(task.columns)].to_delayed()]
+        while len(parts) > 1:
+            parts = [merge(parts[k : k + cluster.FAN]) for k in range(0, len(parts), cluster.FAN)]
+        with cluster.shipping(ADVICE):
+            return cluster.total(dask.compute(*parts))
+
+    def answer(self, answer: Answer) -> Any:
+        """The frame with the answers as further columns, lazily."""
+        import pyarrow as pa
+
+        added = cluster.new_columns(answer, self.names)
+        empty = pa.table({name: pa.array([], kind) for name, kind in added.items()}).to_pandas()
+        meta = self.frame._meta.assign(**{name: empty[name] for name in added})
+        return self.frame.map_partitions(_answerer(answer.to_bytes(), self._columns(answer.names)), meta=meta)
+
+    def _columns(self, names: Sequence[str]) -> list[Any]:
+        """What Dask calls the columns, whose names need not be strings."""
+        return [self.frame.columns[self.names.index(name)] for name in names]
+
+
+# What the workers run is made of functions within functions: they travel whole, and a worker that lacks the package
+# can still say so.
+
+
+def _workers(task: bytes) -> tuple[Callable[[Any], bytes | None], Callable[[list[Any]], bytes | None]]:
+    def summarize(part: Any) -> bytes | None:
+        from suffice.engines import cluster
+
+        return cluster.summarize(task, map(cluster.from_pandas, [part]))
+
+    def merge(parts: list[Any]) -> bytes | None:
+        from suffice.engines import cluster
+
+        return cluster.merge(parts)
+
+    return summarize, merge
+
+
+def _answerer(answer: bytes, columns: list[Any]) -> Callable[[Any], Any]:
+    def append(part: Any) -> Any:
+        from suffice.engines import cluster
+
+        told = cluster.append(answer, cluster.from_pandas(part[columns]))
+        added = told.select(told.column_names[len(columns) :]).to_pandas()
+        return part.assign(**{name: added[name].set_axis(part.index) for name in added})
+
+    return append

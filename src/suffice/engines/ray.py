@@ -1,0 +1,91 @@
+"""Ray Data: one statistic for each block, added several at a time, then by the driver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import ray
+from ray.data import Dataset
+
+from suffice.engines import cluster
+from suffice.engines.source import Answer, Source
+from suffice.engines.task import Task
+from suffice.statistics import ByClass
+
+ADVICE = (
+    'ray.init(runtime_env={"pip": ["suffice"]}) installs it on the nodes of a cluster; or install it into the image '
+    "that the nodes are started from (pip install suffice)"
+)
+
+
+def find(x: Any) -> Source | None:
+    """Datasets of Ray."""
+    return RaySource(x) if isinstance(x, Dataset) else None
+
+
+class RaySource(Source):
+    """A dataset of Ray."""
+
+    def __init__(self, data: Dataset):
+        self.data = data
+        self._names = list(data.columns() or [])  # once: where the names are not known, Ray reads a row to tell
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+        return self._names
+
+    def head(self) -> Any:
+        """The first rows."""
+        import pyarrow as pa
+
+        found = ray.get(self.data.limit(cluster.HEAD).to_arrow_refs())
+        return pa.concat_tables(found, promote_options="permissive")
+
+    def reduce(self, task: Task, checkpoint: Path | None = None) -> ByClass[Any] | None:
+        """One statistic for each block, some added on the workers, the rest here."""
+        cluster.no_checkpoint(checkpoint, "Ray")
+        summarize, merge = _workers(task.to_bytes())
+        parts = self.data.select_columns(task.columns).map_batches(summarize, batch_format="pyarrow", batch_size=None)
+        groups = parts.map_batches(merge, batch_format="pyarrow", batch_size=cluster.FAN)
+        with cluster.shipping(ADVICE):
+            return cluster.total(row["state"] for row in groups.take_all())
+
+    def answer(self, answer: Answer) -> Dataset:
+        """The dataset with the answers as further columns, lazily."""
+        cluster.new_columns(answer, self.names)
+        return self.data.map_batches(_answerer(answer.to_bytes()), batch_format="pyarrow", batch_size=None)
+
+
+# What the workers run is made of functions within functions: they travel whole, and a worker that lacks the package
+# can still say so.
+
+
+def _workers(task: bytes) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+    def table(state: bytes | None) -> Any:
+        import pyarrow as pa
+
+        return pa.table({"state": pa.array([] if state is None else [state], pa.large_binary())})
+
+    def summarize(block: Any) -> Any:
+        from suffice.engines import cluster
+
+        return table(cluster.summarize(task, [block]))
+
+    def merge(states: Any) -> Any:
+        from suffice.engines import cluster
+
+        return table(cluster.merge(states["state"].to_pylist() if states.num_rows else []))
+
+    return summarize, merge
+
+
+def _answerer(answer: bytes) -> Callable[[Any], Any]:
+    def append(block: Any) -> Any:
+        from suffice.engines import cluster
+
+        return cluster.append(answer, block)
+
+    return append

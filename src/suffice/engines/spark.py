@@ -1,0 +1,119 @@
+"""Spark: one statistic for each partition, added by groups of partitions, then by the driver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import floor
+from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
+from pyspark.sql.types import StructField, StructType
+
+from suffice.engines import cluster
+from suffice.engines.source import Answer, Source
+from suffice.engines.task import Task
+from suffice.errors import InvalidDataError
+from suffice.statistics import ByClass
+
+ADVICE = (
+    "install it into the Python that PYSPARK_PYTHON names on every node (pip install suffice), or ship an environment "
+    "that has it by spark-submit --archives or spark.addArtifacts(..., archive=True); it has native code, so that "
+    "--py-files alone will not do"
+)
+
+
+def find(x: Any) -> Source | None:
+    """Data frames of Spark, classic or Connect."""
+    return SparkSource(x) if isinstance(x, DataFrame) else None
+
+
+class SparkSource(Source):
+    """A data frame of Spark."""
+
+    def __init__(self, frame: DataFrame):
+        self.frame = frame
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+        return list(self.frame.columns)
+
+    def head(self) -> Any:
+        """The first rows; columns that Arrow has no type for are refused."""
+        try:
+            to_arrow_schema(self.frame.schema)
+        except Exception as error:  # each version of Spark has its own for this
+            raise InvalidDataError(f"Spark cannot hand all of these columns on: {error}") from error
+        return self.frame.limit(cluster.HEAD).toArrow()
+
+    def reduce(self, task: Task, checkpoint: Path | None = None) -> ByClass[Any] | None:
+        """One statistic for each partition; neighbours are added on the workers, the rest here, in order."""
+        cluster.no_checkpoint(checkpoint, "Spark")
+        columns = [f"c{self.names.index(name)}" for name in task.columns]
+        parts = (
+            self._numbered()
+            .select(columns)
+            .mapInArrow(_summarizer(task.to_bytes(), task.columns), "place int, state binary")
+        )
+        groups = parts.groupBy(floor(parts.place / cluster.FAN).alias("group"))
+        with cluster.shipping(ADVICE):
+            found = groups.applyInArrow(_merger(), "place int, state binary").collect()
+        return cluster.total(bytes(row.state) for row in sorted(found, key=lambda row: row.place))
+
+    def answer(self, answer: Answer) -> DataFrame:
+        """The frame with the answers as further columns, lazily."""
+        columns = cluster.new_columns(answer, self.names)
+        numbered = self._numbered()
+        added = [StructField(f"a{k}", from_arrow_type(kind)) for k, kind in enumerate(columns.values())]
+        kinds = StructType([*numbered.schema.fields, *added])
+        told = numbered.mapInArrow(_answerer(answer.to_bytes(), self.names, kinds.names), kinds)
+        return told.toDF(*self.names, *columns)
+
+    def _numbered(self) -> DataFrame:
+        """The frame, its columns c0, c1, …: what Spark hands to Python may have no dots in its name."""
+        return self.frame.toDF(*(f"c{k}" for k in range(len(self.names))))
+
+
+# What the workers run is made of functions within functions: they travel whole, and a worker that lacks the package
+# can still say so.
+
+
+def _summarizer(task: bytes, names: list[str]) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    def summarize(batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow as pa
+        from pyspark import TaskContext
+
+        from suffice.engines import cluster
+
+        state = cluster.summarize(task, (batch.rename_columns(names) for batch in batches))
+        context = TaskContext.get()
+        if state is not None and context is not None:
+            place = pa.array([context.partitionId()], pa.int32())
+            yield pa.record_batch({"place": place, "state": pa.array([state], pa.binary())})
+
+    return summarize
+
+
+def _merger() -> Callable[[Any], Any]:
+    def merge(group: Any) -> Any:
+        import pyarrow as pa
+
+        from suffice.engines import cluster
+
+        group = group.sort_by("place")
+        state = pa.array([cluster.merge(group["state"].to_pylist())], pa.binary())
+        return pa.table({"place": group["place"][:1], "state": state})
+
+    return merge
+
+
+def _answerer(answer: bytes, names: list[str], numbered: list[str]) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    def append(batches: Iterator[Any]) -> Iterator[Any]:
+        from suffice.engines import cluster
+
+        for batch in batches:
+            yield cluster.append(answer, batch.rename_columns(names)).rename_columns(numbered)
+
+    return append

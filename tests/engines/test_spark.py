@@ -1,0 +1,153 @@
+"""Spark, on a real local session: learning and answering where the rows lie."""
+
+import os
+import shutil
+import sys
+
+import pytest
+
+pytest.importorskip("pyspark", reason="Spark is not installed: pip install 'suffice[spark]'")
+if not os.environ.get("JAVA_HOME") and not shutil.which("java"):
+    pytest.skip("Spark needs Java 17 or later, which is not installed", allow_module_level=True)
+
+import numpy as np
+import pandas as pd
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as sql
+
+from engines.cases import CASES, arrow, assert_answers, assert_same, cut, numbers, without_the_package
+from suffice.errors import InvalidDataError, InvalidOptionError, MissingPackageError
+from suffice.naive_bayes import GaussianNB
+
+pytestmark = pytest.mark.filterwarnings("default")  # Spark and what it calls have warnings of their own
+
+
+@pytest.fixture(scope="session")
+def spark():
+    """One session for all tests: its start takes longer than they do."""
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    builder = SparkSession.builder.master("local[2, 3]").appName("suffice")
+    options = {
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.log.level": "OFF",
+    }
+    for name, value in options.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    yield session
+    session.stop()
+
+
+def in_parts(spark, table, seed=None):
+    """A data frame whose partitions are those of `cut`."""
+    parts = cut(table, seed)
+    schema = spark.createDataFrame(arrow(table)).schema
+    place = [k for k, part in enumerate(parts) for _ in range(len(part))]
+    whole = arrow(pd.concat(parts, ignore_index=True)).append_column("place", [place])
+    frame = spark.createDataFrame(whole)
+    pairs = frame.rdd.map(lambda row: (row[-1], tuple(row[:-1]))).partitionBy(len(parts), int)
+    return spark.createDataFrame(pairs.values(), schema)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_fit_and_the_answers_are_those_of_the_rows_in_memory(spark, name):
+    case = CASES[name]
+    local, frame = case.local(), in_parts(spark, case.table(), seed=5)
+    fitted = case.make().fit(frame, "y")
+    assert_same(case, fitted, local)
+    told = fitted.predict_proba(frame)
+    assert isinstance(told, type(frame))
+    assert_answers(case, local, told.toArrow().to_pandas())
+
+
+def test_parts_learned_one_after_the_other_give_the_whole(spark):
+    case = CASES["GaussianNB"]
+    frame = spark.createDataFrame(arrow(case.table())).withColumn("w", sql.lit(1.0))
+    half = sql.col("x0") > 1e6
+    fitted = case.make().partial_fit(frame.where(half | half.isNull()), "y", sample_weight="w")
+    assert_same(case, fitted.partial_fit(frame.where(~half), "y", sample_weight="w"), case.local())
+
+
+def test_a_task_that_dies_and_is_retried_changes_nothing(spark, tmp_path):
+    case = CASES["CategoricalNB"]
+    died = str(tmp_path / "died")
+
+    def die_once(batches):
+        from pathlib import Path
+
+        from pyspark import TaskContext
+
+        yield from batches
+        if TaskContext.get().partitionId() == 1 and not Path(died).exists():
+            Path(died).touch()
+            os._exit(1)
+
+    frame = in_parts(spark, case.table())
+    fitted = case.make().fit(frame, "y")
+    fitted.partial_fit(frame.mapInArrow(die_once, frame.schema), "y")
+    assert (tmp_path / "died").exists()
+    assert_same(case, fitted, case.local_twice())
+
+
+def test_numbers_far_from_zero_keep_their_variances(spark):
+    x = 1e9 + np.random.default_rng(0).normal(scale=8**0.5, size=2000)
+    table = numbers(2000)[["y"]].assign(x=x)
+    fitted = GaussianNB().fit(in_parts(spark, table), "y")
+    for k, label in enumerate(fitted.classes_):
+        assert fitted.var_[k, 0] == pytest.approx((x[table["y"] == label] - 1e9).var(), rel=1e-6)
+
+
+def test_predictions_are_appended_lazily_and_have_the_labels_type(spark):
+    case = CASES["CategoricalNB"]
+    frame = spark.createDataFrame(arrow(case.table()))
+    fitted = case.make().fit(frame, "y")
+
+    def fail(batches):
+        raise RuntimeError("a job ran")
+        yield from batches
+
+    told = fitted.predict(frame.mapInArrow(fail, frame.schema))
+    assert told.schema["prediction"].dataType.simpleString() == "bigint"
+    assert told.columns == [*frame.columns, "prediction"]
+
+
+def test_mistakes_are_told_before_any_job_runs(spark):
+    def fail(batches):
+        raise RuntimeError("a job ran")
+        yield from batches
+
+    sound = spark.createDataFrame(arrow(numbers())).drop("x 2.5")  # Spark's own mapInArrow takes no dots
+    frame = sound.mapInArrow(fail, sound.schema)
+    with pytest.raises(InvalidDataError, match=r"no column 'yy'.*did you mean 'y'"):
+        GaussianNB().fit(frame, "yy")
+    fitted = GaussianNB().fit(sound, "y")
+    with pytest.raises(InvalidDataError, match="no column 'x1'"):
+        fitted.predict(frame.drop("x1"))
+    with pytest.raises(InvalidDataError, match="column 'prediction' already"):
+        fitted.predict(frame.withColumn("prediction", sql.lit(1)))
+
+
+def test_what_cannot_be_learned_is_refused_by_name(spark):
+    frame = spark.createDataFrame(arrow(numbers()))
+    with pytest.raises(InvalidDataError, match="x1"):
+        GaussianNB().fit(frame.withColumn("x1", sql.array("x1")), "y")
+    with pytest.raises(InvalidDataError, match="no rows"):
+        GaussianNB().fit(frame.limit(0), "y")
+    with pytest.raises(InvalidDataError, match="label of row 0"):
+        GaussianNB().fit(frame.withColumn("y", sql.lit(None).cast("string")), "y")
+    with pytest.raises(InvalidOptionError, match="checkpoint is for rows that come from files"):
+        GaussianNB().fit(frame, "y", checkpoint="run.suffice")
+
+
+def test_workers_without_the_package_say_how_to_ship_it(spark, tmp_path, monkeypatch):
+    path = without_the_package(tmp_path)["PYTHONPATH"]
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nPYTHONPATH={path}:$PYTHONPATH exec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    frame = spark.createDataFrame(arrow(numbers()))
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", str(python))
+    with pytest.raises(MissingPackageError, match="PYSPARK_PYTHON"):
+        GaussianNB().fit(frame, "y")
