@@ -787,7 +787,10 @@ def answer_batch(answer: bytes | engines.Answer, batch: Any) -> dict[str, Any]:
 @lru_cache(maxsize=2)
 def _loaded(estimator: bytes) -> Any:
     """The estimator that travelled: once for all batches of a worker."""
-    return load(BytesIO(estimator))
+    loaded = load(BytesIO(estimator))
+    if loaded._form != "table":  # its columns come by their names, but not with them
+        loaded.__dict__.pop("feature_names_in_", None)
+    return loaded
 
 
 def _impute(model: Model, rows: Any, dtype: Any = np.float64) -> Array:
