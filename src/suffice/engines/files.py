@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from typing import Any
 
 from suffice.engines.answers import append
 from suffice.engines.checkpoints import Checkpoint
-from suffice.engines.formats import TEXT_FORMATS, dataset_of, format_of
+from suffice.engines.formats import TEXT_FORMATS, format_of, fragment_of
 from suffice.engines.paths import is_path, matching
 from suffice.engines.progress import Progress
 from suffice.engines.schemas import common, floats
@@ -65,12 +64,12 @@ class Files(Source):
         parts, schemas = [], []
         for path in paths:
             with _located(str(path)):
-                found = dataset_of(path)
+                found = fragment_of(path)
             if found is None:  # a file of no bytes has no rows
                 continue
             about = path.stat()
-            parts.append(Part(str(path), next(iter(found.get_fragments())), about.st_size, about.st_mtime_ns))
-            schemas.append(found.schema)
+            parts.append(Part(str(path), found, about.st_size, about.st_mtime_ns))
+            schemas.append(found.physical_schema)
         if not parts:
             raise InvalidDataError(f"All files are empty: {', '.join(str(path) for path in paths[:5])}")
         return parts, common(schemas, [part.title for part in parts])
@@ -96,11 +95,13 @@ class Files(Source):
 
         rows: list[Any] = []
         for part in self.parts:
-            for before, batch in self._read(part, self.names, self.schema, size=HEAD, ahead=0):
-                rows.append(batch.slice(0, HEAD - before))
-                if sum(map(len, rows)) >= HEAD:
-                    return pa.Table.from_batches(rows, self.schema).slice(0, HEAD)
-        return pa.Table.from_batches(rows, self.schema)
+            for _, batch in self._read(part, self.names, self.schema, size=HEAD, ahead=0):
+                rows.append(batch)
+                if part.is_text or sum(map(len, rows)) >= HEAD:  # further down in a text, columns may be others
+                    break
+            if sum(map(len, rows)) >= HEAD:
+                break
+        return pa.Table.from_batches(rows, self.schema).slice(0, HEAD)
 
     def reduce(self, task: Task, checkpoint: Path | None = None) -> ByClass[Any] | None:
         """Summarize all rows, from the checkpoint on where there is one; None where there are none."""
@@ -130,10 +131,10 @@ class Files(Source):
         return append(answer, self.schema, batches)
 
     def _read(
-        self, part: Part, columns: list[str], schema: Any, skip: int = 0, size: int = BATCH, ahead: int = AHEAD
+        self, part: Part, columns: list[str], schema: Any, skip: int = 0, size: int | None = None, ahead: int = AHEAD
     ) -> Iterator[tuple[int, Any]]:
         """The rows of a part after the first `skip`, in batches, each with the number of rows before it."""
-        options = {"columns": columns, "batch_size": size, "batch_readahead": ahead, "fragment_readahead": 1}
+        options = {"columns": columns, "batch_size": size or BATCH, "batch_readahead": ahead, "fragment_readahead": 1}
         if part.fragment is not self.asked:
             options["schema"] = schema
         before = 0
@@ -182,4 +183,4 @@ def _located(title: str, before: int = 0) -> Iterator[None]:
         if isinstance(error, (FileNotFoundError, PermissionError)):
             raise
         where = f" after row {before}" if before else ""
-        raise InvalidDataError(f"{os.fspath(title)} cannot be read{where}: {error}") from error
+        raise InvalidDataError(f"{title} cannot be read{where}: {error}") from error

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,13 +34,16 @@ def format_of(name: str) -> str | None:
     return next((kind for ending, kind in ENDINGS.items() if name.endswith(ending)), None)
 
 
-def dataset_of(path: Path) -> Any:
-    """One file as a dataset of Arrow; None if there is nothing in it."""
+def fragment_of(path: Path) -> Any:
+    """One file as a fragment of an Arrow dataset; None if there is nothing in it."""
     import pyarrow as pa
     import pyarrow.dataset as ds
 
+    kind = str(format_of(path.name))
     try:
-        return ds.dataset(str(path), format=_format(str(format_of(path.name))))
+        if path.name.lower().endswith(".zst"):
+            return Unpacked(path, kind)
+        return next(iter(ds.dataset(str(path), format=_format(kind)).get_fragments()))
     except pa.ArrowInvalid as error:
         if "Empty CSV" in str(error) or "Empty JSON" in str(error):
             return None
@@ -46,21 +51,71 @@ def dataset_of(path: Path) -> Any:
 
 
 def _format(kind: str) -> Any:
-    """What Arrow is to know of a format.
-
-    As in pandas, entries such as NA and null are missing, and so is nothing between two commas; what is in quotes is
-    text, and may run over several lines.
-    """
-    import pyarrow.csv as csv
+    """What Arrow is to know of a format."""
     import pyarrow.dataset as ds
-    import pyarrow.json as json
 
     if kind == "json":
-        return ds.JsonFileFormat(read_options=json.ReadOptions(block_size=BLOCK))
-    if kind not in ("csv", "tsv"):
-        return kind
-    return ds.CsvFileFormat(
-        parse_options=csv.ParseOptions(delimiter="\t" if kind == "tsv" else ",", newlines_in_values=True),
-        convert_options=csv.ConvertOptions(strings_can_be_null=True, quoted_strings_can_be_null=False),
-        read_options=csv.ReadOptions(block_size=BLOCK),
-    )
+        return ds.JsonFileFormat(**_json_options())
+    return ds.CsvFileFormat(**_csv_options(kind)) if kind in ("csv", "tsv") else kind
+
+
+def _json_options() -> dict[str, Any]:
+    import pyarrow.json as json
+
+    return {"read_options": json.ReadOptions(block_size=BLOCK)}
+
+
+def _csv_options(kind: str, types: Any = None, columns: Any = None) -> dict[str, Any]:
+    """As in pandas, entries such as NA and null are missing, and so is nothing between two commas.
+
+    What is in quotes is text, and may run over several lines.
+    """
+    import pyarrow.csv as csv
+
+    return {
+        "parse_options": csv.ParseOptions(delimiter="\t" if kind == "tsv" else ",", newlines_in_values=True),
+        "convert_options": csv.ConvertOptions(
+            strings_can_be_null=True, quoted_strings_can_be_null=False, column_types=types, include_columns=columns
+        ),
+        "read_options": csv.ReadOptions(block_size=BLOCK),
+    }
+
+
+class Unpacked:
+    """A file of text packed by zstd, which Arrow's datasets do not know by its ending; read like a fragment."""
+
+    def __init__(self, path: Path, kind: str):
+        self.path, self.kind = path, kind
+        with self._open() as reader:
+            self.physical_schema = reader.schema
+
+    def scanner(self, columns: list[str], schema: Any, batch_size: int, **_: Any) -> Unpacked.Scanner:
+        """Read some columns, as the types of a schema."""
+        return self.Scanner(self, columns, schema, batch_size)
+
+    def _open(self, columns: list[str] | None = None, schema: Any = None) -> Any:
+        import pyarrow as pa
+        import pyarrow.csv as csv
+        import pyarrow.json as json
+
+        stream = pa.input_stream(str(self.path), compression="zstd")
+        if self.kind == "json":
+            typed = None if schema is None else json.ParseOptions(explicit_schema=schema)
+            return json.open_json(stream, parse_options=typed, **_json_options())
+        return csv.open_csv(stream, **_csv_options(self.kind, schema, columns))
+
+    @dataclass(frozen=True)
+    class Scanner:
+        """What a fragment's scanner is asked for."""
+
+        file: Unpacked
+        columns: list[str]
+        schema: Any
+        batch_size: int
+
+        def to_batches(self) -> Iterator[Any]:
+            """The rows in batches."""
+            with self.file._open(self.columns, self.schema) as reader:
+                for batch in reader:
+                    for at in range(0, batch.num_rows, self.batch_size):
+                        yield batch.select(self.columns).slice(at, self.batch_size)
