@@ -2,8 +2,10 @@
 
 import os
 import pickle
+import re
 import sys
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -278,7 +280,7 @@ def test_an_error_of_a_stream_says_where_and_cannot_be_taken_for_the_end():
         model.fit(stream, "y")
     assert "_learned" not in model.__dict__
     with pytest.raises(InvalidDataError, match="after row 0: Expected a table"):
-        GaussianNB().fit(iter(["some", "texts"]), "y")
+        GaussianNB().fit(iter([{1, 2}]), "y")
     with pytest.raises(InvalidOptionError, match="checkpoint"):
         GaussianNB().fit(iter([numbers()]), "y", checkpoint="x")
 
@@ -358,6 +360,14 @@ def test_a_single_text_is_still_one(tmp_path, monkeypatch):
     for text in ("cheap pills", "cheap pills?"):
         with pytest.raises(InvalidTextError, match="put it into a list"):
             model.predict(text)
+
+
+def test_a_generator_of_texts_is_still_one():
+    table = texts()
+    plain = table["text"].to_pylist()
+    model = TextClassifier().fit((text for text in plain), table["y"].to_pylist())
+    np.testing.assert_array_equal(model.predict(text for text in plain), model.predict(plain))
+    np.testing.assert_array_equal(model.predict(iter(plain)), model.predict(plain))
 
 
 # ---- what goes wrong
@@ -489,9 +499,10 @@ def test_nothing_is_printed_but_on_a_terminal(tmp_path, capsys, monkeypatch):
     GaussianNB().fit(pattern, "y")
     assert capsys.readouterr() == ("", "")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    monkeypatch.setattr("suffice.engines.progress.Progress.part", lambda *_: None)
     GaussianNB().fit(pattern, "y")
-    assert capsys.readouterr().out == ""
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert "300 rows, file 5 of 5" in shown.err
 
 
 def test_breaking_off_leaves_everything_as_it_was(tmp_path, monkeypatch):
@@ -508,3 +519,16 @@ def test_breaking_off_leaves_everything_as_it_was(tmp_path, monkeypatch):
         model.fit(pattern, "y")
     np.testing.assert_array_equal(model.theta_, before)
     assert sorted(os.listdir(tmp_path / "data")) == listed
+
+
+def test_the_guide_runs_from_top_to_bottom(tmp_path, monkeypatch, capsys):
+    page = Path(__file__).parent.parent / "docs" / "scale.md"
+    blocks = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    scope = {}
+    for block in blocks:
+        exec(compile(block, page, "exec"), scope)
+    shown = capsys.readouterr().out
+    assert "4000.0" in shown
+    assert "'prediction', 'probability 0', 'probability 1'" in shown
+    assert pq.read_table(tmp_path / "answers").num_rows == 4000

@@ -11,11 +11,12 @@ import numpy as np
 
 from suffice.engines.files import Files, is_path
 from suffice.engines.source import Source
-from suffice.engines.streams import Stream
+from suffice.engines.streams import Stream, gives_tables
+from suffice.frames.reading import is_arrow
 
 
 def find(x: Any) -> Source | None:
-    """The source that `x` is: paths, datasets of Arrow, readers and iterators; it is looked at, and not read."""
+    """The source that `x` is: paths, datasets of Arrow, readers, iterators of tables (whose first one is looked at)."""
     if type(x) is np.ndarray:
         return None
     if isinstance(x, (str, os.PathLike)):
@@ -25,7 +26,9 @@ def find(x: Any) -> Source | None:
     dataset = sys.modules.get("pyarrow.dataset")
     if dataset is not None and isinstance(x, dataset.Dataset):
         return Files(x)
-    return Stream(x) if isinstance(x, Iterator) else None
+    if is_arrow(x, "RecordBatchReader"):
+        return Stream(x)
+    return Stream(x) if isinstance(x, Iterator) and gives_tables(x) else None
 
 
 def _are_paths(x: list[Any] | tuple[Any, ...]) -> bool:

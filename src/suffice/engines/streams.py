@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -17,6 +18,7 @@ from suffice.frames import Frame, as_frame
 from suffice.frames.reading import is_arrow, mark_read, was_read
 from suffice.statistics import ByClass
 
+_END = object()
 HEAD = 10_000  # rows, which tell what the columns are
 
 
@@ -24,7 +26,8 @@ HEAD = 10_000  # rows, which tell what the columns are
 class _Seen:
     """What has come of a stream without being used, and whether it has been used since."""
 
-    ahead: list[Any] = field(default_factory=list)
+    first: list[Any] = field(default_factory=list)  # as it came
+    ahead: list[Any] = field(default_factory=list)  # as tables
     used: bool = False
 
 
@@ -42,6 +45,22 @@ def _seen(stream: Any) -> _Seen:
                 return seen
         _HELD.append((stream, _Seen()))
         return _HELD[-1][1]
+
+
+def gives_tables(stream: Iterator[Any]) -> bool:
+    """Tell whether an iterator gives tables, or texts or rows; what is looked at for that stays to be used."""
+    seen = _seen(stream)
+    if not (seen.first or seen.ahead or seen.used):
+        seen.first.extend(islice(stream, 1))
+    return not seen.first or not (seen.first[0] is None or isinstance(seen.first[0], (str, bytes, list, tuple)))
+
+
+def unread(stream: Iterable[Any]) -> Iterable[Any]:
+    """An iterator from its beginning, with what has been looked at."""
+    if not isinstance(stream, Iterator):
+        return stream
+    first, _seen(stream).first = _seen(stream).first, []
+    return chain(first, stream)
 
 
 class Stream(Source):
@@ -115,10 +134,11 @@ class Stream(Source):
         """More tables from the stream itself."""
         import pyarrow as pa
 
+        first = _seen(self.stream).first
         while True:
             try:
-                batch = next(self.stream, None)
-                if batch is None:
+                batch = first.pop() if first else next(self.stream, _END)
+                if batch is _END:
                     return
                 table = as_frame(batch).table()
             except pa.ArrowException as error:
