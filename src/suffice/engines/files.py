@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from suffice.engines.answers import append
 from suffice.engines.checkpoints import Checkpoint
-from suffice.engines.formats import TEXT_FORMATS, format_of, fragment_of
+from suffice.engines.formats import TEXT_FORMATS, Unpacked, format_of, fragment_of
 from suffice.engines.paths import is_path, matching
 from suffice.engines.progress import Progress
 from suffice.engines.schemas import common, floats
@@ -95,6 +95,8 @@ class Files(Source):
 
         rows: list[Any] = []
         for part in self.parts:
+            if part.is_text and isinstance(self.asked, Sequence):  # a dataset would stumble over what comes after
+                part = replace(part, fragment=Unpacked(Path(part.title), str(format_of(part.title))))
             for _, batch in self._read(part, self.names, self.schema, size=HEAD, ahead=0):
                 rows.append(batch)
                 if part.is_text or sum(map(len, rows)) >= HEAD:  # further down in a text, columns may be others

@@ -21,6 +21,7 @@ ENDINGS = {
 }
 PACKED = (".gz", ".bz2", ".zst")
 TEXT_FORMATS = ("csv", "tsv", "json")
+BUFFER = 1 << 20  # bytes of a column of Parquet that are read together
 BLOCK = 1 << 23  # bytes of text that are read together; the first of them tell the types of columns
 
 
@@ -41,6 +42,8 @@ def fragment_of(path: Path) -> Any:
 
     kind = str(format_of(path.name))
     try:
+        if kind == "parquet":
+            return Rows(path)
         if path.name.lower().endswith(".zst"):
             return Unpacked(path, kind)
         return next(iter(ds.dataset(str(path), format=_format(kind)).get_fragments()))
@@ -81,8 +84,44 @@ def _csv_options(kind: str, types: Any = None, columns: Any = None) -> dict[str,
     }
 
 
+class Rows:
+    """A Parquet file, read like a fragment, but a few rows at a time: datasets hold whole groups of a million rows."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        with self._open() as file:
+            self.physical_schema = file.schema_arrow
+
+    def scanner(self, columns: list[str], schema: Any, batch_size: int, **_: Any) -> Rows.Scanner:
+        """Read some columns, as the types of a schema."""
+        return self.Scanner(self, columns, schema, batch_size)
+
+    def _open(self) -> Any:
+        import pyarrow.parquet as pq
+
+        return pq.ParquetFile(self.path, buffer_size=BUFFER, pre_buffer=False)
+
+    @dataclass(frozen=True)
+    class Scanner:
+        """What a fragment's scanner is asked for."""
+
+        file: Rows
+        columns: list[str]
+        schema: Any
+        batch_size: int
+
+        def to_batches(self) -> Iterator[Any]:
+            """The rows in batches."""
+            import pyarrow as pa
+
+            wanted = pa.schema([self.schema.field(name) for name in self.columns])
+            with self.file._open() as file:
+                for batch in file.iter_batches(self.batch_size, columns=self.columns):
+                    yield batch.select(self.columns).cast(wanted)
+
+
 class Unpacked:
-    """A file of text packed by zstd, which Arrow's datasets do not know by its ending; read like a fragment."""
+    """A file of text read like a fragment, in order: for .zst, which datasets do not know, and for first rows."""
 
     def __init__(self, path: Path, kind: str):
         self.path, self.kind = path, kind
@@ -98,7 +137,7 @@ class Unpacked:
         import pyarrow.csv as csv
         import pyarrow.json as json
 
-        stream = pa.input_stream(str(self.path), compression="zstd")
+        stream = pa.input_stream(str(self.path), compression="detect")
         if self.kind == "json":
             typed = None if schema is None else json.ParseOptions(explicit_schema=schema)
             return json.open_json(stream, parse_options=typed, **_json_options())
