@@ -319,6 +319,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
                 raise InvalidDataError("There are no rows to learn from")
             seen = found if before is None else before.seen + found
             self._learn(seen, family, declared, np.dtype(np.float64) if before is None else before.dtype)
+            if before is None:
+                self._check_fit()
         return self
 
     def _check_columns(self, head: Frame) -> None:
@@ -788,7 +790,7 @@ def answer_batch(answer: bytes | engines.Answer, batch: Any) -> dict[str, Any]:
 def _loaded(estimator: bytes) -> Any:
     """The estimator that travelled: once for all batches of a worker."""
     loaded = load(BytesIO(estimator))
-    if loaded._form in ("numbers", "categories"):  # arrays of the right columns, which scikit-learn would miss names of
+    if loaded._form != "table":  # its columns come by their names, but not with them
         loaded.__dict__.pop("feature_names_in_", None)
     return loaded
 

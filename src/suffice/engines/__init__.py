@@ -10,9 +10,10 @@ from importlib import import_module
 from typing import Any
 
 from suffice.engines.source import Answer, Question, Source
+from suffice.engines.streams import unread
 from suffice.engines.task import Form, Task, add_up, in_form, summarize_part
 
-__all__ = ["Answer", "Form", "Question", "Source", "Task", "add_up", "find", "in_form", "summarize_part"]
+__all__ = ["Answer", "Form", "Question", "Source", "Task", "add_up", "find", "in_form", "summarize_part", "unread"]
 
 # The module whose objects an engine takes, and the engine: asked in this order, for some objects look like several.
 ENGINES = {

@@ -61,6 +61,17 @@ def is_duckdb(x: Any) -> bool:
     return _is_a(x, "duckdb", "DuckDBPyRelation")
 
 
+def was_read(x: Any) -> bool:
+    """Tell whether `x` is a stream of Arrow that has been read here."""
+    return is_arrow(x, "RecordBatchReader") and x in _READ
+
+
+def mark_read(x: Any) -> None:
+    """Note that a stream of Arrow is read, so that reading it again is an error."""
+    if is_arrow(x, "RecordBatchReader"):
+        _READ.add(x)
+
+
 def _is_a(x: Any, module: str, name: str) -> bool:
     kind = getattr(sys.modules.get(module), name, None)
     return kind is not None and isinstance(x, kind)
@@ -123,7 +134,7 @@ def _read_arrow(x: Any) -> Any:
     import pyarrow as pa
 
     reader = is_arrow(x, "RecordBatchReader")
-    if reader and x in _READ:
+    if was_read(x):
         raise InvalidDataError("This stream has been read before, and can be read only once: read it into a table")
     try:
         if hasattr(x, "__arrow_c_stream__"):
@@ -134,8 +145,7 @@ def _read_arrow(x: Any) -> Any:
             table = x.fetch_arrow_table()  # older versions of DuckDB
     except pa.ArrowException as error:
         raise InvalidDataError(f"{_described(x)} could not be read as a table of Arrow columns: {error}") from error
-    if reader:
-        _READ.add(x)
+    mark_read(x)
     return table
 
 

@@ -282,7 +282,7 @@ class TextClassifier(CalibratedClassifier):
 
     def _check_X(self, X: Any, reset: bool = False) -> Any:
         if isinstance(X, Iterable) and not hasattr(X, "__len__") and not hasattr(X, "__arrow_c_stream__"):
-            X = list(X)
+            X = list(engines.unread(X))
         texts = read_texts(X)
         if not len(texts):
             raise InvalidDataError("Found array with 0 sample(s) while a minimum of 1 is required: there is no text")

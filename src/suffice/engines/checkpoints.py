@@ -1,0 +1,90 @@
+"""What was learned so far, kept in a file, so that a fit that was broken off goes on from there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from suffice import storage
+from suffice.engines.task import Task
+from suffice.errors import MismatchError, StorageError
+from suffice.statistics import ByClass
+
+EVERY = 30.0  # seconds between checkpoints within a file
+SHARE = 20.0  # of small files: so many times as long as the last checkpoint took to write, until the next
+
+
+@storage.storable
+@dataclass(frozen=True)
+class Progressed:
+    """What a checkpoint holds: of which task and files it is, how far it came, and what it found."""
+
+    task: str  # its SHA-256
+    files: tuple[tuple[str, int, int], ...]  # names, bytes, and when they were changed
+    part: int  # the file that is read
+    row: int  # how many of its rows are in the statistics
+    found: ByClass[Any] | None
+
+
+class Checkpoint:
+    """The checkpoint of one fit. It is replaced in one step, and removed when the fit is done."""
+
+    def __init__(self, path: Path, task: Task, files: Sequence[tuple[str, int, int]]):
+        self.path, self.files = path, tuple(files)
+        self.task = sha256(task.to_bytes()).hexdigest()
+        self.saved, self.took = monotonic(), 0.0
+
+    def resume(self) -> tuple[ByClass[Any] | None, int, int]:
+        """What was found before, and the file and row to go on from; the beginning, where there is no checkpoint."""
+        if not self.path.exists():
+            return None, 0, 0
+        held = storage.load(self.path)
+        if not isinstance(held, Progressed):
+            raise MismatchError(f"{self.path} holds a {type(held).__name__} and no checkpoint: choose another name")
+        if held.task != self.task:
+            raise MismatchError(
+                f"{self.path} is the checkpoint of another fit: of other columns, parameters or labels. "
+                "Remove it to begin anew, or choose another name"
+            )
+        for before, now in zip(held.files, self.files, strict=False):
+            if before != now:
+                raise MismatchError(
+                    f"{before[0]} was changed or replaced since the checkpoint {self.path} was written (here is "
+                    f"{now[0]} of {now[1]} bytes, there were {before[1]}): remove the checkpoint to begin anew"
+                )
+        if len(held.files) != len(self.files):
+            raise MismatchError(
+                f"{self.path} is the checkpoint of {len(held.files)} files, and here are {len(self.files)}: "
+                "remove the checkpoint to begin anew"
+            )
+        return held.found, held.part, held.row
+
+    def now_and_then(self, found: ByClass[Any] | None, part: int, row: int) -> None:
+        """Within a file: save if the last time was long ago."""
+        if monotonic() - self.saved >= EVERY:
+            self._save(found, part, row)
+
+    def after_part(self, found: ByClass[Any] | None, part: int) -> None:
+        """After a file: save, unless that would take a good part of the time."""
+        if part < len(self.files) and monotonic() - self.saved >= SHARE * self.took:
+            self._save(found, part, 0)
+
+    def _save(self, found: ByClass[Any] | None, part: int, row: int) -> None:
+        began = monotonic()
+        try:
+            storage.save(Progressed(self.task, self.files, part, row, found), self.path)
+        except OSError as error:
+            raise StorageError(
+                f"The checkpoint {self.path} could not be written ({error}). The one before it, if any, is still "
+                "there: make room and call fit again to go on from it"
+            ) from error
+        self.saved = monotonic()
+        self.took = self.saved - began
+
+    def remove(self) -> None:
+        """It has served its purpose."""
+        self.path.unlink(missing_ok=True)

@@ -1,0 +1,188 @@
+"""Files of rows, read one after the other while the rows that came before are summarized."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from suffice.engines.answers import append
+from suffice.engines.checkpoints import Checkpoint
+from suffice.engines.formats import TEXT_FORMATS, Unpacked, format_of, fragment_of
+from suffice.engines.paths import is_path, matching
+from suffice.engines.progress import Progress
+from suffice.engines.schemas import common, floats
+from suffice.engines.source import Answer, Source
+from suffice.engines.task import Task
+from suffice.errors import InvalidDataError, InvalidOptionError, MissingLabelError, RefusedValueError, SufficeError
+from suffice.statistics import ByClass
+
+__all__ = ["Files", "is_path"]
+
+HEAD = 10_000  # rows, which tell what the columns are
+BATCH = 1 << 16  # rows that are summarized together
+AHEAD = 4  # batches that are read while one is summarized
+
+
+@dataclass(frozen=True)
+class Part:
+    """A file, or what else a dataset is made of."""
+
+    title: str
+    fragment: Any
+    size: int | None = None  # bytes; None of what is no file
+    changed: int = 0  # nanoseconds
+
+    @property
+    def is_text(self) -> bool:
+        """Whether numbers are written out, so that a column is known by its first rows only."""
+        return format_of(self.title) in TEXT_FORMATS
+
+
+class Files(Source):
+    """Files by name, by pattern or in a folder, or a dataset of Arrow; they are looked for when first asked about."""
+
+    def __init__(self, asked: Any):
+        self.asked = asked
+
+    @cached_property
+    def _opened(self) -> tuple[list[Part], Any]:
+        """The parts, and the schema they share."""
+        if isinstance(self.asked, Sequence):
+            return self._open_files(matching(self.asked))
+        try:
+            fragments = list(self.asked.get_fragments())
+        except ValueError:  # a dataset with a filter is one part
+            return [Part("the dataset", self.asked)], self.asked.schema
+        return [_part_of(fragment) for fragment in fragments], self.asked.schema
+
+    @staticmethod
+    def _open_files(paths: list[Path]) -> tuple[list[Part], Any]:
+        parts, schemas = [], []
+        for path in paths:
+            with _located(str(path)):
+                found = fragment_of(path)
+            if found is None:  # a file of no bytes has no rows
+                continue
+            about = path.stat()
+            parts.append(Part(str(path), found, about.st_size, about.st_mtime_ns))
+            schemas.append(found.physical_schema)
+        if not parts:
+            raise InvalidDataError(f"All files are empty: {', '.join(str(path) for path in paths[:5])}")
+        return parts, common(schemas, [part.title for part in parts])
+
+    @property
+    def parts(self) -> list[Part]:
+        """What is read, in this order."""
+        return self._opened[0]
+
+    @property
+    def schema(self) -> Any:
+        """The Arrow schema that holds the rows of all parts."""
+        return self._opened[1]
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+        return list(self.schema.names)
+
+    def head(self) -> Any:
+        """The first rows as an Arrow table."""
+        import pyarrow as pa
+
+        rows: list[Any] = []
+        for part in self.parts:
+            if part.is_text and isinstance(self.asked, Sequence):  # a dataset would stumble over what comes after
+                part = replace(part, fragment=Unpacked(Path(part.title), str(format_of(part.title))))
+            for _, batch in self._read(part, self.names, self.schema, size=HEAD, ahead=0):
+                rows.append(batch)
+                if part.is_text or sum(map(len, rows)) >= HEAD:  # further down in a text, columns may be others
+                    break
+            if sum(map(len, rows)) >= HEAD:
+                break
+        return pa.Table.from_batches(rows, self.schema).slice(0, HEAD)
+
+    def reduce(self, task: Task, checkpoint: Path | None = None) -> ByClass[Any] | None:
+        """Summarize all rows, from the checkpoint on where there is one; None where there are none."""
+        kept = None if checkpoint is None else self._checkpoint(checkpoint, task)
+        found, first, skip = (None, 0, 0) if kept is None else kept.resume()
+        with Progress([part.size or 0 for part in self.parts], first) as progress:
+            for number in range(first, len(self.parts)):
+                part = self.parts[number]
+                schema = floats(self.schema, task) if part.is_text else self.schema
+                for before, batch in self._read(part, task.columns, schema, skip):
+                    with _located(part.title, before):
+                        found = task.summarize(batch, found)
+                    progress.rows(batch.num_rows)
+                    if kept is not None:
+                        kept.now_and_then(found, number, before + batch.num_rows)
+                progress.part(number)
+                skip = 0
+                if kept is not None:
+                    kept.after_part(found, number + 1)
+        if kept is not None:
+            kept.remove()
+        return found
+
+    def answer(self, answer: Answer) -> Any:
+        """The rows as a `pyarrow.RecordBatchReader`, read as it is, with the answers in columns of their own."""
+        batches = (batch for part in self.parts for _, batch in self._read(part, self.names, self.schema))
+        return append(answer, self.schema, batches)
+
+    def _read(
+        self, part: Part, columns: list[str], schema: Any, skip: int = 0, size: int | None = None, ahead: int = AHEAD
+    ) -> Iterator[tuple[int, Any]]:
+        """The rows of a part after the first `skip`, in batches, each with the number of rows before it."""
+        options = {"columns": columns, "batch_size": size or BATCH, "batch_readahead": ahead, "fragment_readahead": 1}
+        if part.fragment is not self.asked:
+            options["schema"] = schema
+        before = 0
+        with _located(part.title):
+            batches = part.fragment.scanner(**options).to_batches()
+        while True:
+            with _located(part.title, before):
+                batch = next(batches, None)
+            if batch is None:
+                return
+            before += batch.num_rows
+            if before > skip:
+                fresh = batch.slice(max(0, batch.num_rows - (before - skip)))
+                yield before - fresh.num_rows, fresh
+
+    def _checkpoint(self, path: Path, task: Task) -> Checkpoint:
+        for part in self.parts:
+            if part.size is None:
+                raise InvalidOptionError(f"checkpoint is for rows that come from files; {part.title} is none")
+        return Checkpoint(path, task, [(part.title, int(part.size or 0), part.changed) for part in self.parts])
+
+
+def _part_of(fragment: Any) -> Part:
+    path = getattr(fragment, "path", None)
+    if path is None:
+        return Part("part of the dataset", fragment)
+    info = fragment.filesystem.get_file_info(path)
+    return Part(path, fragment, info.size, info.mtime_ns or 0)
+
+
+@contextmanager
+def _located(title: str, before: int = 0) -> Iterator[None]:
+    """Say in errors which file it is, and which row."""
+    import pyarrow as pa
+
+    try:
+        yield
+    except RefusedValueError as error:
+        told = error.further_down(before)
+        raise type(error)(told.what, told.value, told.row, told.column, f"{told.advice} The file is {title}.") from None
+    except MissingLabelError as error:
+        raise InvalidDataError(f"{title}: {error.further_down(before)}") from None
+    except SufficeError as error:
+        raise type(error)(f"{title}: {error}") from error
+    except (pa.ArrowException, OSError, UnicodeError) as error:
+        if isinstance(error, (FileNotFoundError, PermissionError)):
+            raise
+        where = f" after row {before}" if before else ""
+        raise InvalidDataError(f"{title} cannot be read{where}: {error}") from error

@@ -1,0 +1,149 @@
+"""Streams of rows, which come once."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from suffice.engines.answers import append
+from suffice.engines.source import Answer, Source
+from suffice.engines.task import Task
+from suffice.errors import InvalidDataError, InvalidOptionError, SufficeError
+from suffice.frames import Frame, as_frame
+from suffice.frames.reading import is_arrow, mark_read, was_read
+from suffice.statistics import ByClass
+
+_END = object()
+HEAD = 10_000  # rows, which tell what the columns are
+
+
+@dataclass
+class _Seen:
+    """What has come of a stream without being used, and whether it has been used since."""
+
+    first: list[Any] = field(default_factory=list)  # as it came
+    ahead: list[Any] = field(default_factory=list)  # as tables
+    used: bool = False
+
+
+# What a failed call has looked at is there for the next. Some iterators cannot be referred to weakly: a few are held.
+_SEEN: WeakKeyDictionary[Any, _Seen] = WeakKeyDictionary()
+_HELD: deque[tuple[Any, _Seen]] = deque(maxlen=16)
+
+
+def _seen(stream: Any) -> _Seen:
+    try:
+        return _SEEN.setdefault(stream, _Seen())
+    except TypeError:
+        for held, seen in _HELD:
+            if held is stream:
+                return seen
+        _HELD.append((stream, _Seen()))
+        return _HELD[-1][1]
+
+
+def gives_tables(stream: Iterator[Any]) -> bool:
+    """Tell whether an iterator gives tables, or texts or rows; what is looked at for that stays to be used."""
+    seen = _seen(stream)
+    if not (seen.first or seen.ahead or seen.used):
+        seen.first.extend(islice(stream, 1))
+    return not seen.first or not (seen.first[0] is None or isinstance(seen.first[0], (str, bytes, list, tuple)))
+
+
+def unread(stream: Iterable[Any]) -> Iterable[Any]:
+    """An iterator from its beginning, with what has been looked at."""
+    if not isinstance(stream, Iterator):
+        return stream
+    first, _seen(stream).first = _seen(stream).first, []
+    return chain(first, stream)
+
+
+class Stream(Source):
+    """A `pyarrow.RecordBatchReader`, or an iterator of tables of any kind."""
+
+    def __init__(self, stream: Any):
+        self.stream = stream
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+        if is_arrow(self.stream, "RecordBatchReader"):
+            return list(self.stream.schema.names)
+        return list(self._first().schema.names)
+
+    def head(self) -> Any:
+        """The first rows as an Arrow table; they are still to be learned."""
+        seen = self._fresh()
+        self._first()
+        for table in self._pull():
+            seen.ahead.append(table)
+            if sum(len(each) for each in seen.ahead) >= HEAD:
+                break
+        return Frame.concat([as_frame(table) for table in seen.ahead]).table().slice(0, HEAD)
+
+    def reduce(self, task: Task, checkpoint: Path | None = None) -> ByClass[Any] | None:
+        """Summarize all rows as they come; a stream that has none is an error, for it may have been read before."""
+        if checkpoint is not None:
+            raise InvalidOptionError("checkpoint is for rows that come from files: a stream cannot be taken up again")
+        self._first()
+        return task.summarize_all(self._use())
+
+    def answer(self, answer: Answer) -> Any:
+        """The rows as a `pyarrow.RecordBatchReader`, read as it is, with the answers in columns of their own."""
+        schema = self._first().schema
+        return append(answer, schema, (batch for table in self._use() for batch in table.cast(schema).to_batches()))
+
+    def _fresh(self) -> _Seen:
+        seen = _seen(self.stream)
+        if seen.used or was_read(self.stream):
+            raise InvalidDataError("This stream has been read before, and can be read only once: make it anew")
+        return seen
+
+    def _first(self) -> Any:
+        """The first table that has rows, which stays to be used."""
+        seen = self._fresh()
+        while not seen.ahead or not len(seen.ahead[-1]):
+            table = next(self._pull(), None)
+            if table is None:
+                if seen.ahead:
+                    return seen.ahead[0]
+                raise InvalidDataError("This stream gives no rows: it is empty, or somebody has read it before")
+            seen.ahead.append(table)
+        return next(table for table in seen.ahead if len(table))
+
+    def _use(self) -> Iterator[Any]:
+        """All tables, those that were looked at first; from now on the stream counts as read."""
+        seen = self._fresh()
+        seen.used = True
+        mark_read(self.stream)
+        ahead, seen.ahead = seen.ahead, []
+        return self._chained(ahead)
+
+    def _chained(self, ahead: list[Any]) -> Iterator[Any]:
+        rows = sum(map(len, ahead))
+        while ahead:
+            yield ahead.pop(0)
+        yield from self._pull(rows)
+
+    def _pull(self, before: int = 0) -> Iterator[Any]:
+        """More tables from the stream itself."""
+        import pyarrow as pa
+
+        first = _seen(self.stream).first
+        while True:
+            try:
+                batch = first.pop() if first else next(self.stream, _END)
+                if batch is _END:
+                    return
+                table = as_frame(batch).table()
+            except pa.ArrowException as error:
+                raise InvalidDataError(f"The stream broke off after row {before}: {error}") from error
+            except SufficeError as error:
+                raise type(error)(f"In the batch of the stream after row {before}: {error}") from error
+            before += len(table)
+            yield table
