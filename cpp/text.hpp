@@ -37,9 +37,17 @@ struct Ordered {
 };
 struct Learned {
     const Lexicon* lexicon;
-    std::vector<std::uint8_t> used;  // of the words replaced
+    std::vector<std::uint8_t> used;  // of the words replaced, which are the lexicon's first unless it knows buckets only
+
+    Learned(const Lexicon& lexicon, const TextReading& reading)
+        : lexicon(&lexicon), used(reading.buckets ? 0 : std::size_t(reading.replaced.n), 0) {}
+    void use(const Large<Feature>& features) {
+        if (used.empty()) return;
+        for (Feature f : features)
+            if (f < used.size()) used[f] = 1;
+    }
 };
-Ordered order_features(const std::vector<Learned>& learned, int least);
+Ordered order_features(const std::vector<Learned>& learned, const TextReading& reading);
 // The union of two vocabularies, and the place in it of each feature of either.
 struct Merged {
     Names names;

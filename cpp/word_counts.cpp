@@ -244,17 +244,13 @@ WordTotals totals_as(const Texts& texts, const Rows& rows, const TextReading& re
     out.documents.assign(rows.classes, 0);
     out.words.assign(rows.classes, 0);
     std::vector<Learned> learned;
-    for (const auto& finder : finders)
-        learned.push_back({&finder->lexicon, std::vector<std::uint8_t>(reading.buckets ? 0 : reading.replaced.n, 0)});
+    for (const auto& finder : finders) learned.emplace_back(finder->lexicon, reading);
     for (const Block<V>& block : blocks) {
-        std::vector<std::uint8_t>& used = learned[block.finder].used;
-        if (!used.empty())
-            for (Feature f : block.feature)
-                if (f < used.size()) used[f] = 1;
+        learned[block.finder].use(block.feature);
         out.documents[block.code] += block.documents;
         out.words[block.code] += block.words;
     }
-    Ordered ordered = order_features(learned, reading.joins_words() && !reading.buckets ? reading.least : 1);
+    Ordered ordered = order_features(learned, reading);
     out.names = std::move(ordered.names);
     gather(blocks, learned, ordered, out);
     return out;

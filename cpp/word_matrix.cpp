@@ -120,15 +120,9 @@ WordMatrix<std::int64_t> word_matrix(const Texts& texts, const TextReading& read
     for (auto& finder : finders) finder->lexicon.close();
 
     std::vector<Learned> learned;
-    for (const auto& finder : finders)
-        learned.push_back({&finder->lexicon, std::vector<std::uint8_t>(reading.buckets ? 0 : reading.replaced.n, 0)});
-    for (const Piece& piece : pieces) {
-        std::vector<std::uint8_t>& used = learned[piece.finder].used;
-        if (used.empty()) continue;
-        for (Feature f : piece.feature)
-            if (f < used.size()) used[f] = 1;
-    }
-    Ordered ordered = order_features(learned, reading.joins_words() && !reading.buckets ? reading.least : 1);
+    for (const auto& finder : finders) learned.emplace_back(finder->lexicon, reading);
+    for (const Piece& piece : pieces) learned[piece.finder].use(piece.feature);
+    Ordered ordered = order_features(learned, reading);
     WordMatrix<std::int64_t> out;
     out.names = std::move(ordered.names);
     lay_out(pieces, texts.n, out);

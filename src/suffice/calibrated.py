@@ -6,15 +6,13 @@ from abc import abstractmethod
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from suffice import engines
 from suffice.calibration import Calibration
 from suffice.errors import NotPartError
 from suffice.estimator import GenerativeClassifier
 from suffice.model import Model, leave_one_out_parts
 from suffice.priors import ClassPrior, Dirichlet
-from suffice.tables import Array, Codes
+from suffice.tables import Array, Codes, Values
 
 
 class CalibratedClassifier(GenerativeClassifier):
@@ -70,98 +68,22 @@ class CalibratedClassifier(GenerativeClassifier):
         form: Literal["exponent", "classes"] = "classes" if self.calibrate == "classes" else "exponent"
         return Calibration.fit(evidence[some], log_prior[some], codes[some], weight[some], form)
 
-    def predict_log_proba(self, X: Any) -> Any:
-        """Return log p(y | x) for each row and class, calibrated unless that was declined.
+    def _most_probable(self, model: Model, rows: Any, dtype: Any = np.float64) -> Values:
+        return self.classes_[self._posterior(model, rows, dtype).argmax(axis=1)]
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features) or table
-            Rows; what is missing is left out of account.
-
-        Returns
-        -------
-        C : ndarray of shape (n_samples, n_classes)
-            Log-probabilities, classes in the order of `classes_`.
-        """
-        source = engines.find(X)
-        return self._ask(self._log_posterior, X) if source is None else self._answer_source(source, "predict_log_proba")
-
-    def predict_proba(self, X: Any) -> Any:
-        """Return p(y | x) for each row and class, calibrated unless that was declined.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features) or table
-            Rows; what is missing is left out of account.
-
-        Returns
-        -------
-        C : ndarray of shape (n_samples, n_classes)
-            Probabilities, classes in the order of `classes_`.
-        """
-        source = engines.find(X)
-        return self._ask(self._posterior, X) if source is None else self._answer_source(source, "predict_proba")
-
-    def predict(self, X: Any) -> Any:
-        """Return the most probable class of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features) or table
-            Rows; what is missing is left out of account.
-
-        Returns
-        -------
-        C : ndarray of shape (n_samples,)
-            Labels.
-        """
-        source = engines.find(X)
-        if source is not None:
-            return self._answer_source(source, "predict")
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
-
-    def _posterior(self, model: Model, rows: Any) -> Array:
+    def _posterior(self, model: Model, rows: Any, dtype: Any = np.float64) -> Array:
         calibration = self.calibration_
         if not self.calibrate:
-            return model.posterior(rows)
+            return super()._posterior(model, rows, dtype)
         return calibration.posterior(model.relative_log_conditional(rows), model.log_prior)
 
-    def _log_posterior(self, model: Model, rows: Any) -> Array:
+    def _log_posterior(self, model: Model, rows: Any, dtype: Any = np.float64) -> Array:
         calibration = self.calibration_
         if not self.calibrate:
-            return model.log_posterior(rows)
+            return super()._log_posterior(model, rows, dtype)
         return calibration.log_posterior(model.relative_log_conditional(rows), model.log_prior)
 
-    def leave_one_out(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Array:
-        """Return log p(y | x_i) of each training row under the model of all other rows, exactly.
-
-        What was chosen, and the calibration, stay as the whole data have them.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features) or table
-            Rows that were learned.
-        y : array-like of shape (n_samples,)
-            Their labels.
-        sample_weight : array-like of shape (n_samples,), default=None
-            The weights they were learned with.
-
-        Returns
-        -------
-        C : ndarray of shape (n_samples, n_classes)
-            Leave-one-out log-probabilities, classes in the order of `classes_`.
-        """
-        learned = self._get_learned()
-        rows, labels = self._check_X_y(X, y, reset=False)
-        evidence, log_prior = leave_one_out_parts(
-            learned.statistics,
-            learned.family,
-            learned.prior,
-            learned.family.read(rows),
-            labels,
-            sample_weight,
-            learned.model,
-        )
+    def _left_out(self, model: Model, evidence: Array, log_prior: Array) -> Array:
         if not self.calibrate:
-            return learned.model.normalize(evidence + log_prior, np.zeros(evidence.shape[1]), as_log=True)
+            return super()._left_out(model, evidence, log_prior)
         return self.calibration_.log_posterior(evidence, log_prior)

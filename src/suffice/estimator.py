@@ -30,7 +30,7 @@ from suffice.errors import (
 )
 from suffice.families import Family, LinearForm, Table
 from suffice.frames import Frame, as_frame
-from suffice.model import Model, leave_one_out
+from suffice.model import Model, leave_one_out_parts
 from suffice.priors import ClassPrior, same
 from suffice.questions import Evidence, rank_features
 from suffice.statistics import ByClass
@@ -133,8 +133,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or rows that are not in memory
-            Training rows; NaN means missing. Files by name or pattern, streams, and data frames of Spark, Dask, Ray and
-            Ibis are learned where they lie.
+            Training rows; NaN means missing. Files by name or pattern, streams, and data frames of Spark, Dask and Ray
+            are learned where they lie.
         y : array-like of shape (n_samples,), or str
             Labels: numbers or strings; of rows that are not in memory, the name of the column that holds them.
         sample_weight : array-like of shape (n_samples,) or str, default=None
@@ -482,7 +482,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
             Labels.
         """
         source = engines.find(X)
-        return self._ask(_predict, X) if source is None else self._answer_source(source, "predict")
+        return self._ask(self._most_probable, X) if source is None else self._answer_source(source, "predict")
 
     def predict_log_proba(self, X: Any) -> Any:
         """Return log p(y | x) for each row and class.
@@ -498,7 +498,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
             Log-probabilities, classes in the order of `classes_`.
         """
         source = engines.find(X)
-        return self._ask(Model.log_posterior, X) if source is None else self._answer_source(source, "predict_log_proba")
+        return self._ask(self._log_posterior, X) if source is None else self._answer_source(source, "predict_log_proba")
 
     def predict_proba(self, X: Any) -> Any:
         """Return p(y | x) for each row and class.
@@ -514,7 +514,22 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
             Probabilities, classes in the order of `classes_`.
         """
         source = engines.find(X)
-        return self._ask(Model.posterior, X) if source is None else self._answer_source(source, "predict_proba")
+        return self._ask(self._posterior, X) if source is None else self._answer_source(source, "predict_proba")
+
+    # How a model's answers are given; probabilities that are calibrated are other ones.
+
+    def _most_probable(self, model: Model, rows: Any, dtype: Any = None) -> Values:  # noqa: ARG002  # labels have their own
+        return model.predict(rows)
+
+    def _posterior(self, model: Model, rows: Any, dtype: Any = np.float64) -> Array:
+        return model.posterior(rows, dtype)
+
+    def _log_posterior(self, model: Model, rows: Any, dtype: Any = np.float64) -> Array:
+        return model.log_posterior(rows, dtype)
+
+    def _left_out(self, model: Model, evidence: Array, log_prior: Array) -> Array:
+        """Log p(y | x) of rows whose log p(x | y) and log p(y) were reckoned without them."""
+        return model.normalize(evidence + log_prior, np.zeros(evidence.shape[1]), as_log=True)
 
     def _ask(self, question: Callable[..., Any], X: Any) -> Any:
         """Ask the model about rows. Numbers are float32 where both the training rows and these are."""
@@ -548,10 +563,10 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         """
         learned = self._get_learned()
         rows, labels = self._check_X_y(X, y, reset=False)
-        joint = leave_one_out(
+        parts = leave_one_out_parts(
             learned.statistics, learned.family, learned.prior, rows, labels, sample_weight, learned.model
         )
-        return learned.model.normalize(joint, np.zeros(joint.shape[1]), as_log=True)
+        return self._left_out(learned.model, *parts)
 
     def cross_validate(
         self, X: Any, y: Any, folds: int = 10, sample_weight: ArrayLike | None = None, random_state: Any = 0
@@ -769,20 +784,18 @@ def load(path: str | os.PathLike[str] | BinaryIO) -> Any:
     return estimator
 
 
-def answer_batch(answer: bytes | engines.Answer, batch: Any) -> dict[str, Any]:
+def answer_batch(answer: engines.Answer, batch: Any) -> dict[str, Any]:
     """What a worker does: the answers for a batch of rows, as columns by name.
 
     `predict` gives "prediction"; `predict_proba` a column "probability <label>" for every class besides, and
     `predict_log_proba` "log_probability <label>".
     """
-    asked = engines.Answer.from_bytes(answer) if isinstance(answer, bytes) else answer
-    estimator = _loaded(asked.estimator)
-    rows = engines.in_form(as_frame(batch).select(asked.names), estimator._form)
-    if asked.question == "predict":
+    estimator = _loaded(answer.estimator)
+    rows = engines.in_form(as_frame(batch).select(answer.names), estimator._form)
+    if answer.title is None:
         return {"prediction": estimator.predict(rows)}
-    told = getattr(estimator, asked.question)(rows)
-    title = "probability" if asked.question == "predict_proba" else "log_probability"
-    columns = {f"{title} {label}": told[:, k] for k, label in enumerate(estimator.classes_.tolist())}
+    told = getattr(estimator, answer.question)(rows)
+    columns = {f"{answer.title} {label}": told[:, k] for k, label in enumerate(estimator.classes_.tolist())}
     return {"prediction": estimator.classes_[told.argmax(axis=1)]} | columns
 
 
@@ -797,10 +810,6 @@ def _loaded(estimator: bytes) -> Any:
 
 def _impute(model: Model, rows: Any, dtype: Any = np.float64) -> Array:
     return np.asarray(model.impute(rows), dtype)
-
-
-def _predict(model: Model, rows: Any, dtype: Any = None) -> Values:  # noqa: ARG001  # labels have their own type
-    return model.predict(rows)
 
 
 class _Unchanged:

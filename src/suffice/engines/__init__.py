@@ -11,16 +11,15 @@ from typing import Any
 
 from suffice.engines.source import Answer, Question, Source
 from suffice.engines.streams import unread
-from suffice.engines.task import Form, Task, add_up, in_form, summarize_part
+from suffice.engines.task import Form, Task, in_form, summarize_part
 
-__all__ = ["Answer", "Form", "Question", "Source", "Task", "add_up", "find", "in_form", "summarize_part", "unread"]
+__all__ = ["Answer", "Form", "Question", "Source", "Task", "find", "in_form", "summarize_part", "unread"]
 
 # The module whose objects an engine takes, and the engine: asked in this order, for some objects look like several.
 ENGINES = {
     "pyspark": "suffice.engines.spark",
     "dask": "suffice.engines.dask",
     "ray": "suffice.engines.ray",
-    "ibis": "suffice.engines.ibis",
 }
 
 

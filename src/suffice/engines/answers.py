@@ -1,8 +1,8 @@
-"""Rows with answers appended, as an Arrow stream."""
+"""Rows with answers appended, in Arrow."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -10,23 +10,45 @@ from suffice.engines.source import Answer
 from suffice.errors import InvalidDataError
 
 
-def append(answer: Answer, schema: Any, batches: Iterable[Any]) -> Any:
+def new_columns(answer: Answer, names: Sequence[str] = ()) -> dict[str, Any]:
+    """The Arrow types of the columns that are appended to a table of columns `names`."""
+    import pyarrow as pa
+
+    classes = _estimator()._loaded(answer.estimator).classes_
+    columns = {"prediction": pa.array(classes.tolist()).type}
+    if answer.title is not None:
+        columns |= {f"{answer.title} {label}": pa.float64() for label in classes.tolist()}
+    for name in columns:
+        if name in names:
+            raise InvalidDataError(f"There is a column {name!r} already, where the answers should go: rename it")
+    return columns
+
+
+def append(answer: bytes | Answer, table: Any) -> Any:
+    """Arrow rows with the answers in columns of their own."""
+    import pyarrow as pa
+
+    asked = Answer.from_bytes(answer) if isinstance(answer, bytes) else answer
+    told = _estimator().answer_batch(asked, table) if table.num_rows else {}
+    for name, kind in new_columns(asked).items():
+        table = table.append_column(pa.field(name, kind), pa.array(told[name] if told else [], kind))
+    return table
+
+
+def answered(answer: Answer, schema: Any, batches: Iterable[Any]) -> Any:
     """A `pyarrow.RecordBatchReader` of the rows and their answers; a batch is read when it is asked for."""
     import pyarrow as pa
 
-    ask = import_module("suffice.estimator").answer_batch  # estimators import this package
-    nothing = pa.table({name: pa.nulls(1, schema.field(name).type) for name in answer.names})
-    told = pa.table({name: pa.array(values) for name, values in ask(answer, nothing).items()})
-    for name in told.schema.names:
-        if name in schema.names:
-            raise InvalidDataError(f"The table has a column {name!r} already: rename it to have the answers beside it")
-    whole = pa.schema([*schema, *told.schema])
+    whole = pa.schema([*schema, *(pa.field(*column) for column in new_columns(answer, schema.names).items())])
 
-    def answered() -> Iterator[Any]:
+    def rows() -> Iterator[Any]:
         for batch in batches:
             if batch.num_rows:
-                columns = ask(answer, batch)
-                new = [pa.array(columns[field.name], type=field.type) for field in told.schema]
-                yield pa.RecordBatch.from_arrays([*batch.columns, *new], schema=whole)
+                yield pa.RecordBatch.from_arrays(append(answer, batch).columns, schema=whole)
 
-    return pa.RecordBatchReader.from_batches(whole, answered())
+    return pa.RecordBatchReader.from_batches(whole, rows())
+
+
+def _estimator() -> Any:
+    """The module of estimators, which imports this package."""
+    return import_module("suffice.estimator")

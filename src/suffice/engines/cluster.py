@@ -6,21 +6,34 @@ engine would try the same rows again and again, and bury what was said in a trac
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from suffice import errors, storage
-from suffice.engines.source import Answer
+from suffice.engines.answers import append, new_columns
+from suffice.engines.source import HEAD
 from suffice.engines.task import summarize_part
 from suffice.errors import InvalidDataError, InvalidOptionError, MissingPackageError, SufficeError
 from suffice.statistics import ByClass
 
+__all__ = [
+    "FAN",
+    "HEAD",
+    "Refusal",
+    "append",
+    "from_pandas",
+    "merge",
+    "new_columns",
+    "no_checkpoint",
+    "shipping",
+    "summarize",
+    "total",
+]
+
 FAN = 8  # how many statistics are added at a time on the way to the driver
-HEAD = 10_000  # how many rows tell what the columns are
 
 
 @storage.storable
@@ -72,17 +85,6 @@ def merge(parts: Iterable[bytes | None]) -> bytes | None:
     return storage.to_bytes(total)
 
 
-def append(answer: bytes, table: Any) -> Any:
-    """Arrow rows with the answers in columns of their own."""
-    import pyarrow as pa
-
-    columns = new_columns(Answer.from_bytes(answer))
-    told = import_module("suffice.estimator").answer_batch(answer, table) if table.num_rows else {}
-    for name, kind in columns.items():
-        table = table.append_column(pa.field(name, kind), pa.array(told[name] if told else [], kind))
-    return table
-
-
 def from_pandas(frame: Any) -> Any:
     """A data frame of pandas as Arrow rows; NaN becomes null, both mean missing."""
     import pyarrow as pa
@@ -103,21 +105,6 @@ def total(parts: Iterable[bytes | None]) -> ByClass[Any] | None:
     if isinstance(found, Refusal):
         raise found.again()
     return found
-
-
-def new_columns(answer: Answer, names: Sequence[str] = ()) -> dict[str, Any]:
-    """The Arrow types of the columns that are appended to a table of columns `names`."""
-    import pyarrow as pa
-
-    classes = import_module("suffice.estimator")._loaded(answer.estimator).classes_
-    columns = {"prediction": pa.array(classes.tolist()).type}
-    if answer.question != "predict":
-        title = "probability" if answer.question == "predict_proba" else "log_probability"
-        columns |= {f"{title} {label}": pa.float64() for label in classes.tolist()}
-    for name in columns:
-        if name in names:
-            raise InvalidDataError(f"There is a column {name!r} already, where the answers should go: rename it")
-    return columns
 
 
 def no_checkpoint(checkpoint: Path | None, engine: str) -> None:

@@ -9,20 +9,19 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from suffice.engines.answers import append
+from suffice.engines.answers import answered
 from suffice.engines.checkpoints import Checkpoint
 from suffice.engines.formats import TEXT_FORMATS, Unpacked, format_of, fragment_of
 from suffice.engines.paths import is_path, matching
 from suffice.engines.progress import Progress
 from suffice.engines.schemas import common, floats
-from suffice.engines.source import Answer, Source
+from suffice.engines.source import HEAD, Answer, Source
 from suffice.engines.task import Task
 from suffice.errors import InvalidDataError, InvalidOptionError, MissingLabelError, RefusedValueError, SufficeError
 from suffice.statistics import ByClass
 
 __all__ = ["Files", "is_path"]
 
-HEAD = 10_000  # rows, which tell what the columns are
 BATCH = 1 << 16  # rows that are summarized together
 AHEAD = 4  # batches that are read while one is summarized
 
@@ -130,7 +129,7 @@ class Files(Source):
     def answer(self, answer: Answer) -> Any:
         """The rows as a `pyarrow.RecordBatchReader`, read as it is, with the answers in columns of their own."""
         batches = (batch for part in self.parts for _, batch in self._read(part, self.names, self.schema))
-        return append(answer, self.schema, batches)
+        return answered(answer, self.schema, batches)
 
     def _read(
         self, part: Part, columns: list[str], schema: Any, skip: int = 0, size: int | None = None, ahead: int = AHEAD

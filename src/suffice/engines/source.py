@@ -18,6 +18,9 @@ from suffice.statistics import ByClass
 Question: TypeAlias = Literal["predict", "predict_proba", "predict_log_proba"]
 
 
+HEAD = 10_000  # rows, which tell what the columns are
+
+
 class Source(ABC):
     """A table somewhere else: files, a stream, a data frame of Spark, Dask or Ray, a table of a database."""
 
@@ -54,6 +57,11 @@ class Answer:
     estimator: bytes  # as `save` writes it
     question: Question
     names: tuple[str, ...]  # of the columns that the estimator reads
+
+    @property
+    def title(self) -> str | None:
+        """What the columns of numbers are called before their class; None where only labels are asked for."""
+        return {"predict_proba": "probability", "predict_log_proba": "log_probability"}.get(self.question)
 
     def to_bytes(self) -> bytes:
         """As it travels; what is stored are arrays, so the estimator's bytes go as one."""

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from suffice.engines.answers import append
-from suffice.engines.source import Answer, Source
+from suffice.engines.answers import answered
+from suffice.engines.source import HEAD, Answer, Source
 from suffice.engines.task import Task
 from suffice.errors import InvalidDataError, InvalidOptionError, SufficeError
 from suffice.frames import Frame, as_frame
@@ -19,7 +19,6 @@ from suffice.frames.reading import is_arrow, mark_read, was_read
 from suffice.statistics import ByClass
 
 _END = object()
-HEAD = 10_000  # rows, which tell what the columns are
 
 
 @dataclass
@@ -96,7 +95,7 @@ class Stream(Source):
     def answer(self, answer: Answer) -> Any:
         """The rows as a `pyarrow.RecordBatchReader`, read as it is, with the answers in columns of their own."""
         schema = self._first().schema
-        return append(answer, schema, (batch for table in self._use() for batch in table.cast(schema).to_batches()))
+        return answered(answer, schema, (batch for table in self._use() for batch in table.cast(schema).to_batches()))
 
     def _fresh(self) -> _Seen:
         seen = _seen(self.stream)

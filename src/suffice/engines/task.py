@@ -85,13 +85,3 @@ def summarize_part(task: bytes, batches: Iterable[Any]) -> bytes | None:
     """What a worker does: the statistics of its part, as they travel; None where it has no rows."""
     found = storage.from_bytes(task).summarize_all(batches)
     return None if found is None else storage.to_bytes(found)
-
-
-def add_up(parts: Iterable[bytes | None]) -> ByClass[Any] | None:
-    """What the driver does: add what the workers found, in their order."""
-    total = None
-    for part in parts:
-        if part is not None:
-            found = storage.from_bytes(part)
-            total = found if total is None else total + found
-    return total
