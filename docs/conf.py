@@ -1,0 +1,59 @@
+"""How the pages of this folder become a site: `make docs`."""
+
+from __future__ import annotations
+
+import re
+from importlib.metadata import version as version_of
+from typing import Any
+
+project = "suffice"
+version = release = version_of("suffice")
+extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc", "sphinx_copybutton"]
+
+# ------------------------------------------------------------------------------------------------- the pages
+
+exclude_patterns = ["figures.py"]
+myst_heading_anchors = 4  # links such as families.md#leaving-one-out, as on GitHub
+highlight_language = "none"  # a block without a language is output
+copybutton_exclude = ".linenos, .gp, .go"
+
+# -------------------------------------------------------------------------------------------- the reference
+
+default_role = "literal"  # `name` in a docstring is code
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"  # signatures stay readable; the words say what is meant
+autodoc_class_signature = "mixed"
+numpydoc_show_class_members = False  # autodoc lists them
+add_module_names = False
+
+
+def escape(_app: Any, _what: str, _name: str, _obj: Any, _options: Any, lines: list[str]) -> None:
+    """Let |, * and a last _ be what they are, and not mark-up."""
+    for i, line in enumerate(lines):
+        parts = re.split(r"(`[^`]*`)", line)  # what is code stays as it is
+        parts[::2] = [re.sub(r"(?<!\*)\*(?!\*)|\||(?<=\w)_(?=[,)])", r"\\\g<0>", part) for part in parts[::2]]
+        lines[i] = line if line.lstrip().startswith((">>>", "...")) else "".join(parts)
+
+
+def skip(_app: Any, _what: str, name: str, obj: Any, _skip: bool, _options: Any) -> bool | None:
+    """Leave out what scikit-learn adds to every estimator: it is described there."""
+    home = getattr(getattr(obj, "fget", obj), "__module__", None) or ""
+    return True if home.startswith("sklearn.") or re.fullmatch(r"set_\w+_request", name) else None
+
+
+def setup(app: Any) -> None:
+    """Connect what is above."""
+    app.connect("autodoc-skip-member", skip)
+    app.connect("autodoc-process-docstring", escape, priority=400)  # before numpydoc writes mark-up of its own
+
+
+# ------------------------------------------------------------------------------------------------- the looks
+
+html_theme = "furo"  # no script or font is fetched: the site works from a disk
+html_title = f"suffice {version}"
+html_static_path = ["_static"]
+html_css_files = ["suffice.css"]
+html_copy_source = False
+html_show_sourcelink = False
+html_show_copyright = False
+html_show_sphinx = False
