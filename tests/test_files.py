@@ -17,6 +17,7 @@ import pytest
 
 from suffice import BayesClassifier, TextClassifier
 from suffice.engines import find
+from suffice.engines.task import together
 from suffice.errors import InvalidDataError, InvalidOptionError, InvalidTextError, MismatchError
 from suffice.naive_bayes import CategoricalNB, GaussianNB
 
@@ -190,6 +191,32 @@ def texts():
     label = rng.integers(0, 2, 120)
     chosen = [rng.choice(words, 6, p=np.r_[3, 3, 3, 1, 1, 1, 3, 1] / 16 if y else None) for y in label]
     return pa.table({"text": [" ".join(each) for each in chosen], "y": np.array(["mail", "spam"])[label]})
+
+
+def test_what_is_kept_of_rows_that_may_be_any_number_is_bounded(tmp_path, monkeypatch):
+    monkeypatch.setattr("suffice.classifier.MOST_VALUES", 300)
+    monkeypatch.setattr("suffice.engines.files.BATCH", 500)
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 2, 3000)
+    table = pa.table({"x": rng.normal(y, 1.0), "y": y})
+    pq.write_table(table, tmp_path / "a.parquet")
+    near, every = (BayesClassifier(limit=limit).fit(tmp_path / "a.parquet", "y") for limit in ("auto", None))
+    whole = BayesClassifier().fit(table, "y")
+    points = [clf._learned.seen.statistic.parts[0].parts[0] for clf in (near, every, whole)]
+    assert np.diff(points[0].start).max() <= 2 * 300
+    np.testing.assert_allclose(points[0].class_weight, points[2].class_weight, rtol=1e-12)
+    np.testing.assert_array_equal(points[1].values, points[2].values)
+    told = [clf.predict_proba(table.select(["x"])) for clf in (near, whole)]
+    np.testing.assert_allclose(*told, atol=0.06)
+
+
+def test_small_batches_are_summarized_together_and_unlike_ones_apart(monkeypatch):
+    monkeypatch.setattr("suffice.engines.task.BATCH", 5)
+    whole, halves = pa.table({"x": [1, 2], "y": [0, 1]}), pa.table({"x": [0.5, 1.5], "y": [0, 1]})
+    made = list(together([*whole.to_batches(), whole, whole, whole, halves, halves]))
+    assert [len(table) for table in made] == [6, 2, 4]
+    assert pa.concat_tables(made[:2])["x"].to_pylist() == [1, 2] * 4
+    assert made[2]["x"].to_pylist() == [0.5, 1.5] * 2
 
 
 def test_a_column_of_texts_is_a_column(tmp_path):

@@ -28,6 +28,7 @@ from suffice.tables import Array, Codes, Values, is_sparse
 
 __all__ = ["BayesClassifier"]
 
+MOST_VALUES = 5000  # that are kept of a column for each class, of rows that may be any number
 DENSE_CELLS = 1 << 26  # a sparse matrix may become a table of half a gigabyte
 
 
@@ -52,8 +53,10 @@ class BayesClassifier(CalibratedClassifier):
         for that. With 'classes' every class has a slope and bias of its own.
     keep : int, default=5000
         Rows kept beside the statistics, chosen by what they hold, for calibration and outliers.
-    limit : int or None, default=None
-        Bounds the distinct values of a column that are kept for each class; rows can then not be forgotten.
+    limit : int, 'auto' or None, default='auto'
+        Bounds the distinct values of a column of numbers that are kept for each class; once they are merged to keep
+        within it, rows can no longer be forgotten. With 'auto' all are kept of rows in memory, and of rows that are
+        not, which may be any number, 5000; with None, all.
 
     Attributes
     ----------
@@ -88,7 +91,7 @@ class BayesClassifier(CalibratedClassifier):
         "missing": [StrOptions({"ignore", "informative"})],
         "calibrate": ["boolean", StrOptions({"classes"})],
         "keep": [Interval(Integral, 0, None, closed="left")],
-        "limit": [Interval(Integral, 1, None, closed="left"), None],
+        "limit": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"}), None],
     }
 
     def __init__(
@@ -100,7 +103,7 @@ class BayesClassifier(CalibratedClassifier):
         missing: Literal["ignore", "informative"] = "ignore",
         calibrate: bool | Literal["classes"] = True,
         keep: int = 5000,
-        limit: int | None = None,
+        limit: int | Literal["auto"] | None = "auto",
     ):
         self.families = families
         self.prior = prior
@@ -234,16 +237,15 @@ class BayesClassifier(CalibratedClassifier):
             return X
         frame, source = self._read(X, reset)
         if reset:
-            self._schema = infer(
-                frame,
-                self.families if isinstance(self.families, dict) else None,
-                self.smoothing,
-                self.missing,
-                self.limit,
-            )
+            self._schema = self._infer(frame, None)
             self._prototype = frames.example(source)
             return frame
         return self._aligned(frame)
+
+    def _infer(self, frame: Frame, limit: int | None) -> Schema:
+        """What the columns are; `limit` is what 'auto' means."""
+        named = self.families if isinstance(self.families, dict) else None
+        return infer(frame, named, self.smoothing, self.missing, limit if self.limit == "auto" else self.limit)
 
     def _read(self, X: Any, reset: bool) -> tuple[Frame, Any]:
         """A frame of the columns, and what it was made of."""
@@ -291,6 +293,7 @@ class BayesClassifier(CalibratedClassifier):
 
     def _check_columns(self, head: Frame) -> None:
         self._check_X(head, reset=True)
+        self._schema = self._infer(head, MOST_VALUES)
 
     def _columns_read(self) -> tuple[str, ...]:
         return tuple(self._schema_names())

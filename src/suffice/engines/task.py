@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -14,6 +14,8 @@ from suffice.families import Family
 from suffice.frames import Frame, as_frame
 from suffice.statistics import ByClass
 from suffice.words import Texts
+
+BATCH = 1 << 16  # rows that are summarized together
 
 Form: TypeAlias = Literal["table", "numbers", "categories", "texts"]
 
@@ -53,7 +55,7 @@ class Task:
     def summarize_all(self, batches: Iterable[Any], onto: ByClass[Any] | None = None) -> ByClass[Any] | None:
         """Add batches one after the other; errors count rows from the first."""
         before = 0
-        for batch in batches:
+        for batch in together(batches):
             try:
                 onto = self.summarize(batch, onto)
             except (RefusedValueError, MissingLabelError) as error:
@@ -64,6 +66,24 @@ class Task:
     def to_bytes(self) -> bytes:
         """As it travels."""
         return storage.to_bytes(self)
+
+
+def together(batches: Iterable[Any]) -> Iterator[Any]:
+    """Arrow rows in tables of `BATCH` rows or more: engines hand on a few thousand at once, and each has its price."""
+    import pyarrow as pa
+
+    held: list[Any] = []
+    for batch in batches:
+        table = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
+        if held and table.schema != held[0].schema:
+            yield pa.concat_tables(held)
+            held = []
+        held.append(table)
+        if sum(map(len, held)) >= BATCH:
+            yield pa.concat_tables(held)
+            held = []
+    if held:
+        yield pa.concat_tables(held)
 
 
 def in_form(frame: Frame, form: Form) -> Any:
