@@ -288,6 +288,38 @@ def test_a_classifier_of_tables_reads_a_stream_as_it_reads_the_table():
     np.testing.assert_array_equal(found.predict(table), expected.predict(table))
 
 
+class HandsOn:
+    """Only Arrow's C interface, as drivers of databases give it."""
+
+    def __init__(self, table, most=64):
+        self.table, self.most, self.asked = table, most, 0
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        self.asked += 1
+        return pa.RecordBatchReader.from_batches(
+            self.table.schema, self.table.to_batches(max_chunksize=self.most)
+        ).__arrow_c_stream__(requested_schema)
+
+
+def test_what_hands_on_a_stream_of_arrow_is_read_batch_by_batch_and_once():
+    table, handed = numbers().drop_columns(["w"]), HandsOn(numbers().drop_columns(["w"]))
+    same_gaussian(GaussianNB().fit(handed, "y"), gaussian_in_memory(table))
+    assert handed.asked == 1
+    found, usual = BayesClassifier().fit(handed, "y"), BayesClassifier().fit(table, "y")
+    assert handed.asked == 2
+    np.testing.assert_allclose(found.predict_proba(table), usual.predict_proba(table), rtol=1e-9)
+
+
+def test_a_query_of_duckdb_is_streamed():
+    duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed")
+    table = numbers().drop_columns(["w"])
+    held = duckdb.from_arrow(table)
+    clf = GaussianNB().fit(held.filter("b < 40"), "y").partial_fit(held.filter("b >= 40"), "y")
+    same_gaussian(clf, gaussian_in_memory(table))
+    with pytest.raises(InvalidDataError, match="did you mean 'y'"):
+        GaussianNB().fit(held, "yy")
+
+
 def test_a_stream_that_somebody_else_has_read_is_an_error():
     for stream in (numbers().to_reader(), iter([numbers()])):
         for _ in stream:

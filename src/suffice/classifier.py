@@ -139,7 +139,7 @@ class BayesClassifier(CalibratedClassifier):
         self : object
             The fitted classifier.
         """
-        if engines.find(X) is None:
+        if engines.find(X, learning=isinstance(y, str)) is None:
             X, y, sample_weight = self._split(X, y, sample_weight)
         return super().fit(X, y, sample_weight, checkpoint=checkpoint)
 
@@ -162,7 +162,7 @@ class BayesClassifier(CalibratedClassifier):
         self : object
             The fitted classifier.
         """
-        if engines.find(X) is None:
+        if engines.find(X, learning=isinstance(y, str)) is None:
             X, y, sample_weight = self._split(X, y, sample_weight)
         return super().partial_fit(X, y, classes, sample_weight)
 

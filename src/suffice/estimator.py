@@ -147,7 +147,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         self : object
             The fitted estimator.
         """
-        source = engines.find(X)
+        source = engines.find(X, learning=isinstance(y, str))
         if source is not None:
             return self._fit_source(source, y, sample_weight, checkpoint)
         if checkpoint is not None:
@@ -185,7 +185,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
             The fitted estimator.
         """
         before: _Learned | None = self.__dict__.get("_learned")
-        source = engines.find(X)
+        source = engines.find(X, learning=isinstance(y, str))
         if source is not None:
             return self._fit_source(source, y, sample_weight, None, before, classes)
         with _Unchanged(self):
