@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Mapping
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
@@ -234,16 +235,15 @@ class BayesClassifier(CalibratedClassifier):
             return X
         frame, source = self._read(X, reset)
         if reset:
-            self._schema = infer(
-                frame,
-                self.families if isinstance(self.families, dict) else None,
-                self.smoothing,
-                self.missing,
-                self.limit,
-            )
+            self._schema = self._infer(frames.looks(frame))
             self._prototype = frames.example(source)
             return frame
         return self._aligned(frame)
+
+    def _infer(self, looks: Mapping[str, frames.Look]) -> Schema:
+        """Give every column a family."""
+        families = self.families if isinstance(self.families, dict) else None
+        return infer(looks, families, self.smoothing, self.missing, self.limit)
 
     def _read(self, X: Any, reset: bool) -> tuple[Frame, Any]:
         """A frame of the columns, and what it was made of."""
@@ -289,8 +289,10 @@ class BayesClassifier(CalibratedClassifier):
 
     _form: ClassVar[engines.Form] = "table"
 
-    def _check_columns(self, head: Frame) -> None:
-        self._check_X(head, reset=True)
+    def _check_columns(self, head: Frame, looks: Mapping[str, frames.Look]) -> None:
+        self._note_columns(head)
+        self._schema = self._infer(looks)
+        self._prototype = frames.example(head)
 
     def _columns_read(self) -> tuple[str, ...]:
         return tuple(self._schema_names())
