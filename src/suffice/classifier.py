@@ -16,7 +16,7 @@ from sklearn.utils.validation import validate_data
 
 from suffice import engines, frames
 from suffice.calibrated import CalibratedClassifier
-from suffice.errors import InvalidDataError, InvalidOptionError, MismatchError, MissingColumnWarning
+from suffice.errors import InvalidDataError, InvalidOptionError, MismatchError, MissingColumnWarning, UncalibratedWarning
 from suffice.families import Table
 from suffice.families.automatic import ChosenDistribution
 from suffice.families.product import Product, ProductDistribution
@@ -227,6 +227,16 @@ class BayesClassifier(CalibratedClassifier):
     def _product(self) -> Product:
         """The family of what was learned."""
         return self._get_learned().family  # type: ignore[return-value]
+
+    def _check_fit(self) -> None:
+        if self.calibrate and self.keep and not len(self._kept()[1]):
+            warnings.warn(
+                "No rows could be kept to calibrate by, as none leave a database: probabilities are those of the model, "
+                "which are often too sure. Pass calibrate=False to have it so, or fit on rows, such as "
+                "table.to_pyarrow_batches()",
+                UncalibratedWarning,
+                stacklevel=5,
+            )
 
     # ---- reading input
 
