@@ -29,6 +29,7 @@ from suffice.errors import (
     UnstorableError,
 )
 from suffice.families import Family, LinearForm, Table
+from suffice.formulas import Scoring
 from suffice.frames import Frame, Look, as_frame
 from suffice.model import Model, leave_one_out_parts
 from suffice.priors import ClassPrior, same
@@ -704,6 +705,13 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         more, the posterior is the softmax of coef·x + intercept.
         """
         return self._get_learned().model.linear()
+
+    def formula(self) -> Scoring:
+        """Return what `predict_proba` does as formulas over the columns; an error says which columns have none.
+
+        They are for computing probabilities elsewhere, in a database or a web page: see `suffice.formulas`.
+        """
+        return self._get_learned().model.formula(self._names())
 
     def sample(self, n: int = 1, label: Any = None, random_state: Any = None) -> tuple[Any, Values]:
         """Draw rows from the model.

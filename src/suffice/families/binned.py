@@ -13,6 +13,8 @@ from suffice.errors import InvalidOptionError, MismatchError, NoLinearFormError
 from suffice.families import edges as cutting
 from suffice.families.categorical import Categorical, CategoricalDistribution
 from suffice.families.family import Distribution, Family, Table
+from suffice.families.logarithms import log
+from suffice.formulas import Steps, Term, unless_missing
 from suffice.priors import Dirichlet
 from suffice.statistics import Counts, Sample, Statistic
 from suffice.tables import Array, Categories, Codes, Values, as_dense, refuse_infinite
@@ -237,6 +239,12 @@ class BinnedDistribution(Distribution):
     def log_density(self, x: Any) -> Array:
         """Log of the probability of each row's bins under every class, (rows, classes)."""
         return self.table.log_density(cut(x, self.edges))
+
+    def formula(self, names: Sequence[str]) -> list[Term]:
+        """A step for each bin of each column."""
+        parts = self.table.counts.columns(self.probability)
+        each = zip(names, self.edges, parts, strict=True)
+        return [Term(n, (n,), unless_missing(n, Steps(n, edges, log(part)))) for n, edges, part in each]
 
     def linear(self) -> Any:
         """Refuse: the log-odds are steps."""

@@ -10,8 +10,9 @@ from typing import Any, ClassVar, Final, Generic, Literal, NamedTuple, TypeVar, 
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.errors import InvalidOptionError, MismatchError, NoDistributionError, NoLinearFormError
+from suffice.errors import InvalidOptionError, MismatchError, NoDistributionError, NoFormulaError, NoLinearFormError
 from suffice.families.logarithms import log_ratio
+from suffice.formulas import Term
 from suffice.priors import Learn, Options
 from suffice.statistics import ByClass, Statistic
 from suffice.tables import Array, Codes, Values, as_matrix, chunks, is_sparse
@@ -151,6 +152,13 @@ class Distribution(ABC):
         """Coef (classes, columns) and intercept (classes,) such that coef·x + intercept is log p(x | y)
         up to a term that is the same for all classes."""  # noqa: D209
         raise NoLinearFormError(f"{type(self).__name__} has no linear form")
+
+    def formula(self, names: Sequence[str]) -> list[Term]:  # noqa: ARG002  # the contract
+        """`relative_log_density` as formulas over columns of these names, one for each that speaks for itself.
+
+        They add up to log p(x | y), up to a term that all classes share.
+        """
+        raise NoFormulaError(f"{type(self).__name__} has no closed form to write down")
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> Any:  # noqa: ARG002  # the contract
         """Draw one row for each class number in `codes`."""
