@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from functools import cached_property
+from importlib import import_module
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import ibis.expr.types as ir
 import numpy as np
 
+from suffice.engines.answers import new_columns
 from suffice.engines.cluster import no_checkpoint
 from suffice.engines.database.looks import Surveyed, TableLook
-from suffice.engines.database.rows import Rows
+from suffice.engines.database.rows import Rows, knows_nan
+from suffice.engines.database.scoring import scored
 from suffice.engines.database.sums import QUERIES, sums
 from suffice.engines.database.survey import check_weights, survey
 from suffice.engines.database.values import values
@@ -84,4 +88,6 @@ class IbisSource(Source):
 
     def answer(self, answer: Answer) -> Any:
         """The table with the answers as further columns, an expression that scores in the database."""
-        raise NotImplementedError(answer)
+        new_columns(answer, self.names)  # refuses names that are taken
+        estimator = import_module("suffice.estimator").load(BytesIO(answer.estimator))
+        return scored(self.table, estimator.formula(), answer.question, knows_nan(self.table))

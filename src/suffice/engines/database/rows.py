@@ -112,30 +112,34 @@ def _seen(x: Any, block: Block, j: int) -> Any:
     return x
 
 
-def number(x: Any) -> Any:
-    """A column of numbers or truths as float64, NULL where it is missing."""
+def number(x: Any, nan: bool | None = None) -> Any:
+    """A column of numbers or truths as float64, NULL where it is missing; `nan` says whether to look for NaN."""
     if x.type().is_boolean():
         return x.cast("int32").cast("float64")
-    return without_nan(x if x.type().is_float64() else x.cast("float64"))
+    return without_nan(x if x.type().is_float64() else x.cast("float64"), nan)
 
 
-def category(x: Any) -> Any:
+def category(x: Any, nan: bool | None = None) -> Any:
     """A column of categories or labels, NULL where it is missing."""
-    return x.cast("float64") if x.type().is_decimal() else without_nan(x)
+    return x.cast("float64") if x.type().is_decimal() else without_nan(x, nan)
 
 
-def missing(x: Any) -> Any:
+def missing(x: Any, nan: bool | None = None) -> Any:
     """Whether an entry is missing."""
-    return x.isnull() | x.isnan() if x.type().is_floating() and knows_nan(x) else x.isnull()
+    return x.isnull() | x.isnan() if _may_be_nan(x, nan) else x.isnull()
 
 
-def without_nan(x: Any) -> Any:
+def without_nan(x: Any, nan: bool | None = None) -> Any:
     """NaN as NULL, where there is such a thing."""
-    return ibis.ifelse(x.isnan(), ibis.null(x.type()), x) if x.type().is_floating() and knows_nan(x) else x
+    return ibis.ifelse(x.isnan(), ibis.null(x.type()), x) if _may_be_nan(x, nan) else x
+
+
+def _may_be_nan(x: Any, nan: bool | None) -> bool:
+    return bool(x.type().is_floating()) and (knows_nan(x) if nan is None else nan)
 
 
 def knows_nan(x: Any) -> bool:
-    """Whether the database of an expression knows NaN; one without a database is taken to."""
+    """Whether the database of an expression knows NaN."""
     backends, _ = x._find_backends()
     return all(backend.has_operation(ops.IsNan) for backend in backends)
 
