@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Mapping
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
@@ -15,7 +16,7 @@ from sklearn.utils.validation import validate_data
 
 from suffice import engines, frames
 from suffice.calibrated import CalibratedClassifier
-from suffice.errors import InvalidDataError, InvalidOptionError, MismatchError, MissingColumnWarning
+from suffice.errors import InvalidDataError, InvalidOptionError, MismatchError, MissingColumnWarning, UncalibratedWarning
 from suffice.families import Table
 from suffice.families.automatic import ChosenDistribution
 from suffice.families.product import Product, ProductDistribution
@@ -230,6 +231,16 @@ class BayesClassifier(CalibratedClassifier):
         """The family of what was learned."""
         return self._get_learned().family  # type: ignore[return-value]
 
+    def _check_fit(self) -> None:
+        if self.calibrate and self.keep and not len(self._kept()[1]):
+            warnings.warn(
+                "No rows could be kept to calibrate by, as none leave a database: probabilities are those of the model, "
+                "which are often too sure. Pass calibrate=False to have it so, or fit on rows, such as "
+                "table.to_pyarrow_batches()",
+                UncalibratedWarning,
+                stacklevel=5,
+            )
+
     # ---- reading input
 
     def _check_X(self, X: Any, reset: bool = False) -> Any:
@@ -237,15 +248,15 @@ class BayesClassifier(CalibratedClassifier):
             return X
         frame, source = self._read(X, reset)
         if reset:
-            self._schema = self._infer(frame, None)
+            self._schema = self._infer(frames.looks(frame), None)
             self._prototype = frames.example(source)
             return frame
         return self._aligned(frame)
 
-    def _infer(self, frame: Frame, limit: int | None) -> Schema:
-        """What the columns are; `limit` is what 'auto' means."""
+    def _infer(self, looks: Mapping[str, frames.Look], limit: int | None) -> Schema:
+        """Give every column a family; `limit` is what 'auto' means."""
         named = self.families if isinstance(self.families, dict) else None
-        return infer(frame, named, self.smoothing, self.missing, limit if self.limit == "auto" else self.limit)
+        return infer(looks, named, self.smoothing, self.missing, limit if self.limit == "auto" else self.limit)
 
     def _read(self, X: Any, reset: bool) -> tuple[Frame, Any]:
         """A frame of the columns, and what it was made of."""
@@ -291,9 +302,10 @@ class BayesClassifier(CalibratedClassifier):
 
     _form: ClassVar[engines.Form] = "table"
 
-    def _check_columns(self, head: Frame) -> None:
-        self._check_X(head, reset=True)
-        self._schema = self._infer(head, MOST_VALUES)
+    def _check_columns(self, head: Frame, looks: Mapping[str, frames.Look]) -> None:
+        self._note_columns(head)
+        self._schema = self._infer(looks, MOST_VALUES)
+        self._prototype = frames.example(head)
 
     def _columns_read(self) -> tuple[str, ...]:
         return tuple(self._schema_names())

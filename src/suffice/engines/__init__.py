@@ -20,6 +20,7 @@ ENGINES = {
     "pyspark": "suffice.engines.spark",
     "dask": "suffice.engines.dask",
     "ray": "suffice.engines.ray",
+    "ibis": "suffice.engines.ibis",
 }
 
 
