@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
 
-.PHONY: demo test test-engines bench bench-text text-data lint clean
+.PHONY: demo test test-engines bench bench-text bench-engines text-data lint clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/built
@@ -24,6 +24,10 @@ bench: $(VENV)/bench
 bench-text: text-data $(VENV)/bench-text
 	$(BIN)/python -m benchmarks text
 	$(BIN)/python -m benchmarks.text_quality
+
+# Files, Spark against MLlib, DuckDB, and every engine by partitions; takes 25 GB of disk where temporary files go.
+bench-engines: $(VENV)/bench-engines
+	$(BIN)/python -m benchmarks engines
 
 # Said before anything is installed.
 text-data:
@@ -47,6 +51,6 @@ $(VENV)/built: $(SOURCES)
 	$(PIP) install --no-build-isolation --editable .
 	touch $@
 
-$(VENV)/test $(VENV)/test-engines $(VENV)/lint $(VENV)/bench $(VENV)/bench-text: $(VENV)/%: $(VENV)/built
+$(VENV)/test $(VENV)/test-engines $(VENV)/lint $(VENV)/bench $(VENV)/bench-text $(VENV)/bench-engines: $(VENV)/%: $(VENV)/built
 	$(PIP) install --group $*
 	touch $@

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Mapping
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
@@ -15,7 +16,7 @@ from sklearn.utils.validation import validate_data
 
 from suffice import engines, frames
 from suffice.calibrated import CalibratedClassifier
-from suffice.errors import InvalidDataError, InvalidOptionError, MismatchError, MissingColumnWarning
+from suffice.errors import InvalidDataError, InvalidOptionError, MismatchError, MissingColumnWarning, UncalibratedWarning
 from suffice.families import Table
 from suffice.families.automatic import ChosenDistribution
 from suffice.families.product import Product, ProductDistribution
@@ -28,6 +29,7 @@ from suffice.tables import Array, Codes, Values, is_sparse
 
 __all__ = ["BayesClassifier"]
 
+MOST_VALUES = 5000  # that are kept of a column for each class, of rows that may be any number
 DENSE_CELLS = 1 << 26  # a sparse matrix may become a table of half a gigabyte
 
 
@@ -52,8 +54,10 @@ class BayesClassifier(CalibratedClassifier):
         for that. With 'classes' every class has a slope and bias of its own.
     keep : int, default=5000
         Rows kept beside the statistics, chosen by what they hold, for calibration and outliers.
-    limit : int or None, default=None
-        Bounds the distinct values of a column that are kept for each class; rows can then not be forgotten.
+    limit : int, 'auto' or None, default='auto'
+        Bounds the distinct values of a column of numbers that are kept for each class; once they are merged to keep
+        within it, rows can no longer be forgotten. With 'auto' all are kept of rows in memory, and of rows that are
+        not, which may be any number, 5000; with None, all.
 
     Attributes
     ----------
@@ -88,7 +92,7 @@ class BayesClassifier(CalibratedClassifier):
         "missing": [StrOptions({"ignore", "informative"})],
         "calibrate": ["boolean", StrOptions({"classes"})],
         "keep": [Interval(Integral, 0, None, closed="left")],
-        "limit": [Interval(Integral, 1, None, closed="left"), None],
+        "limit": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"}), None],
     }
 
     def __init__(
@@ -100,7 +104,7 @@ class BayesClassifier(CalibratedClassifier):
         missing: Literal["ignore", "informative"] = "ignore",
         calibrate: bool | Literal["classes"] = True,
         keep: int = 5000,
-        limit: int | None = None,
+        limit: int | Literal["auto"] | None = "auto",
     ):
         self.families = families
         self.prior = prior
@@ -136,7 +140,7 @@ class BayesClassifier(CalibratedClassifier):
         self : object
             The fitted classifier.
         """
-        if engines.find(X) is None:
+        if engines.find(X, learning=isinstance(y, str)) is None:
             X, y, sample_weight = self._split(X, y, sample_weight)
         return super().fit(X, y, sample_weight, checkpoint=checkpoint)
 
@@ -159,7 +163,7 @@ class BayesClassifier(CalibratedClassifier):
         self : object
             The fitted classifier.
         """
-        if engines.find(X) is None:
+        if engines.find(X, learning=isinstance(y, str)) is None:
             X, y, sample_weight = self._split(X, y, sample_weight)
         return super().partial_fit(X, y, classes, sample_weight)
 
@@ -227,6 +231,16 @@ class BayesClassifier(CalibratedClassifier):
         """The family of what was learned."""
         return self._get_learned().family  # type: ignore[return-value]
 
+    def _check_fit(self) -> None:
+        if self.calibrate and self.keep and not len(self._kept()[1]):
+            warnings.warn(
+                "No rows could be kept to calibrate by, as none leave a database: probabilities are those of the model, "
+                "which are often too sure. Pass calibrate=False to have it so, or fit on rows, such as "
+                "table.to_pyarrow_batches()",
+                UncalibratedWarning,
+                stacklevel=5,
+            )
+
     # ---- reading input
 
     def _check_X(self, X: Any, reset: bool = False) -> Any:
@@ -234,16 +248,15 @@ class BayesClassifier(CalibratedClassifier):
             return X
         frame, source = self._read(X, reset)
         if reset:
-            self._schema = infer(
-                frame,
-                self.families if isinstance(self.families, dict) else None,
-                self.smoothing,
-                self.missing,
-                self.limit,
-            )
+            self._schema = self._infer(frames.looks(frame), None)
             self._prototype = frames.example(source)
             return frame
         return self._aligned(frame)
+
+    def _infer(self, looks: Mapping[str, frames.Look], limit: int | None) -> Schema:
+        """Give every column a family; `limit` is what 'auto' means."""
+        named = self.families if isinstance(self.families, dict) else None
+        return infer(looks, named, self.smoothing, self.missing, limit if self.limit == "auto" else self.limit)
 
     def _read(self, X: Any, reset: bool) -> tuple[Frame, Any]:
         """A frame of the columns, and what it was made of."""
@@ -289,8 +302,10 @@ class BayesClassifier(CalibratedClassifier):
 
     _form: ClassVar[engines.Form] = "table"
 
-    def _check_columns(self, head: Frame) -> None:
-        self._check_X(head, reset=True)
+    def _check_columns(self, head: Frame, looks: Mapping[str, frames.Look]) -> None:
+        self._note_columns(head)
+        self._schema = self._infer(looks, MOST_VALUES)
+        self._prototype = frames.example(head)
 
     def _columns_read(self) -> tuple[str, ...]:
         return tuple(self._schema_names())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
 from importlib import import_module
@@ -29,7 +29,8 @@ from suffice.errors import (
     UnstorableError,
 )
 from suffice.families import Family, LinearForm, Table
-from suffice.frames import Frame, as_frame
+from suffice.formulas import Scoring
+from suffice.frames import Frame, Look, as_frame
 from suffice.model import Model, leave_one_out_parts
 from suffice.priors import ClassPrior, same
 from suffice.questions import Evidence, rank_features
@@ -147,7 +148,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         self : object
             The fitted estimator.
         """
-        source = engines.find(X)
+        source = engines.find(X, learning=isinstance(y, str))
         if source is not None:
             return self._fit_source(source, y, sample_weight, checkpoint)
         if checkpoint is not None:
@@ -185,7 +186,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
             The fitted estimator.
         """
         before: _Learned | None = self.__dict__.get("_learned")
-        source = engines.find(X)
+        source = engines.find(X, learning=isinstance(y, str))
         if source is not None:
             return self._fit_source(source, y, sample_weight, None, before, classes)
         with _Unchanged(self):
@@ -309,7 +310,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
             declared = self._declare(before, classes)
             names = [name for name in source.names if name not in (y, weight)]
             if before is None:
-                self._check_columns(as_frame(source.head()).select(names))
+                head = as_frame(source.head()).select(names)
+                self._check_columns(head, source.looks(head))
                 family = self._family()
             else:
                 family = before.family
@@ -323,11 +325,14 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
                 self._check_fit()
         return self
 
-    def _check_columns(self, head: Frame) -> None:
-        """Take note of the columns of a table, of which the first rows are here."""
+    def _check_columns(self, head: Frame, looks: Mapping[str, Look]) -> None:  # noqa: ARG002  # all are read alike
+        """Take note of the columns of a table, of which the first rows, if any, and a look at each column are here."""
+        engines.in_form(head, self._form)  # refuses what cannot be read so
+        self._note_columns(head)
+
+    def _note_columns(self, head: Frame) -> None:
         if not head.names:
             raise InvalidDataError("There is no column to learn from besides the labels")
-        engines.in_form(head, self._form)  # refuses what cannot be read so
         self.n_features_in_ = len(head.names)
         self.feature_names_in_ = np.array(head.names, dtype=object)
 
@@ -700,6 +705,13 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         more, the posterior is the softmax of coef·x + intercept.
         """
         return self._get_learned().model.linear()
+
+    def formula(self) -> Scoring:
+        """Return what `predict_proba` does as formulas over the columns; an error says which columns have none.
+
+        They are for computing probabilities elsewhere, in a database or a web page: see `suffice.formulas`.
+        """
+        return self._get_learned().model.formula(self._names())
 
     def sample(self, n: int = 1, label: Any = None, random_state: Any = None) -> tuple[Any, Values]:
         """Draw rows from the model.

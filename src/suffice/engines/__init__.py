@@ -20,15 +20,19 @@ ENGINES = {
     "pyspark": "suffice.engines.spark",
     "dask": "suffice.engines.dask",
     "ray": "suffice.engines.ray",
+    "ibis": "suffice.engines.ibis",
 }
 
 
-def find(x: Any) -> Source | None:
-    """The source that `x` is, or None for what is in memory."""
+def find(x: Any, learning: bool = False) -> Source | None:
+    """The source that `x` is, or None for what is in memory.
+
+    `learning` by a column's name: then what only hands on a stream of Arrow, such as a DuckDB relation, is one too.
+    """
     for name, home in ENGINES.items():
         if name in sys.modules and type(x).__module__.split(".")[0].startswith(name):
             source: Source | None = import_module(home).find(x)
             if source is not None:
                 return source
-    found: Source | None = import_module("suffice.engines.local").find(x)
+    found: Source | None = import_module("suffice.engines.local").find(x, learning)
     return found

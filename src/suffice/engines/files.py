@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,13 +17,12 @@ from suffice.engines.paths import is_path, matching
 from suffice.engines.progress import Progress
 from suffice.engines.schemas import common, floats
 from suffice.engines.source import HEAD, Answer, Source
-from suffice.engines.task import Task
+from suffice.engines.task import BATCH, Task
 from suffice.errors import InvalidDataError, InvalidOptionError, MissingLabelError, RefusedValueError, SufficeError
 from suffice.statistics import ByClass
 
 __all__ = ["Files", "is_path"]
 
-BATCH = 1 << 16  # rows that are summarized together
 AHEAD = 4  # batches that are read while one is summarized
 
 
@@ -141,9 +141,10 @@ class Files(Source):
         before = 0
         with _located(part.title):
             batches = part.fragment.scanner(**options).to_batches()
+        coming = read_ahead(batches)
         while True:
             with _located(part.title, before):
-                batch = next(batches, None)
+                batch = next(coming, None)
             if batch is None:
                 return
             before += batch.num_rows
@@ -156,6 +157,15 @@ class Files(Source):
             if part.size is None:
                 raise InvalidOptionError(f"checkpoint is for rows that come from files; {part.title} is none")
         return Checkpoint(path, task, [(part.title, int(part.size or 0), part.changed) for part in self.parts])
+
+
+def read_ahead(batches: Iterator[Any]) -> Iterator[Any]:
+    """The same batches, each read while the one before it is in use."""
+    with ThreadPoolExecutor(max_workers=1) as reader:
+        coming = reader.submit(next, batches, None)
+        while (batch := coming.result()) is not None:
+            coming = reader.submit(next, batches, None)
+            yield batch
 
 
 def _part_of(fragment: Any) -> Part:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,25 @@ def unread(stream: Iterable[Any]) -> Iterable[Any]:
         return stream
     first, _seen(stream).first = _seen(stream).first, []
     return chain(first, stream)
+
+
+class Handed:
+    """Rows that something hands on as a stream of Arrow: it is asked for them when the first are wanted."""
+
+    def __init__(self, giver: Any):
+        self.giver = giver
+
+    @cached_property
+    def _reader(self) -> Any:
+        import pyarrow as pa
+
+        return pa.RecordBatchReader.from_stream(self.giver)
+
+    def __iter__(self) -> Handed:
+        return self
+
+    def __next__(self) -> Any:
+        return next(self._reader)
 
 
 class Stream(Source):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -11,9 +11,13 @@ import numpy as np
 from suffice import frames, storage
 from suffice.errors import InvalidDataError, MissingLabelError, RefusedValueError
 from suffice.families import Family
+from suffice.families.product import Block, Product
 from suffice.frames import Frame, as_frame
-from suffice.statistics import ByClass
+from suffice.statistics import Blocks, ByClass, RowSample, Statistic
+from suffice.tables import Array, Values
 from suffice.words import Texts
+
+BATCH = 1 << 16  # rows that are summarized together
 
 Form: TypeAlias = Literal["table", "numbers", "categories", "texts"]
 
@@ -38,6 +42,18 @@ class Task:
         """All columns that are read."""
         return [*self.names, self.target, *([] if self.weight is None else [self.weight])]
 
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """The blocks of columns that are summarized apart; but for a product of families there is one."""
+        return self.family.blocks if isinstance(self.family, Product) else (Block(self.names, self.family),)
+
+    def assembled(self, labels: Values, weight: Array, parts: Sequence[Statistic]) -> ByClass[Any]:
+        """What `summarize` gives, of the statistics of the blocks; of a product, without the rows it would keep."""
+        if not isinstance(self.family, Product):
+            return ByClass(labels, weight, parts[0])
+        none = RowSample.empty(len(labels), len(self.names))
+        return ByClass(labels, weight, Blocks((*parts, none), len(labels)))
+
     def summarize(self, batch: Any, onto: ByClass[Any] | None = None) -> ByClass[Any] | None:
         """Add a batch of rows to what there is; of no rows nothing comes."""
         frame = as_frame(batch)
@@ -53,7 +69,7 @@ class Task:
     def summarize_all(self, batches: Iterable[Any], onto: ByClass[Any] | None = None) -> ByClass[Any] | None:
         """Add batches one after the other; errors count rows from the first."""
         before = 0
-        for batch in batches:
+        for batch in together(batches):
             try:
                 onto = self.summarize(batch, onto)
             except (RefusedValueError, MissingLabelError) as error:
@@ -64,6 +80,24 @@ class Task:
     def to_bytes(self) -> bytes:
         """As it travels."""
         return storage.to_bytes(self)
+
+
+def together(batches: Iterable[Any]) -> Iterator[Any]:
+    """Arrow rows in tables of `BATCH` rows or more: engines hand on a few thousand at once, and each has its price."""
+    import pyarrow as pa
+
+    held: list[Any] = []
+    for batch in batches:
+        table = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
+        if held and table.schema != held[0].schema:
+            yield pa.concat_tables(held)
+            held = []
+        held.append(table)
+        if sum(map(len, held)) >= BATCH:
+            yield pa.concat_tables(held)
+            held = []
+    if held:
+        yield pa.concat_tables(held)
 
 
 def in_form(frame: Frame, form: Form) -> Any:

@@ -23,6 +23,7 @@ from suffice.families.categorical import Categorical
 from suffice.families.family import Distribution, Family, Outcomes, Table
 from suffice.families.gaussian import Gaussian
 from suffice.families.kernel import Kernel
+from suffice.formulas import Constant, Term
 from suffice.priors import Beta, ClassPrior, Dirichlet
 from suffice.statistics import Counts, Moments, Sample, Totals
 from suffice.tables import Array, Categories, Codes, Values, as_dense
@@ -341,6 +342,10 @@ class ChosenDistribution(Distribution):
         """Those of the chosen family."""
         return self.fitted.tables(labels, names)
 
+    def formula(self, names: Sequence[str]) -> list[Term]:
+        """That of the chosen family."""
+        return self.fitted.formula(names)
+
     def linear(self) -> tuple[Array, Array]:
         """That of the chosen family, where it has one."""
         return self.fitted.linear()
@@ -378,6 +383,10 @@ class SilentDistribution(ChosenDistribution):
     def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:  # noqa: ARG002  # they share one
         """The tables of all classes together."""
         return self.fitted.tables(np.array(["all"]), names)
+
+    def formula(self, names: Sequence[str]) -> list[Term]:
+        """Nothing that tells classes apart."""
+        return [Term(name, (name,), Constant(np.zeros(self.classes))) for name in names]
 
     def linear(self) -> tuple[Array, Array]:
         """Coefficients of 0."""

@@ -13,6 +13,8 @@ from suffice.errors import InvalidOptionError, MismatchError, NoLinearFormError
 from suffice.families import edges as cutting
 from suffice.families.categorical import Categorical, CategoricalDistribution
 from suffice.families.family import Distribution, Family, Table
+from suffice.families.logarithms import log
+from suffice.formulas import Steps, Term, unless_missing
 from suffice.priors import Dirichlet
 from suffice.statistics import Counts, Sample, Statistic
 from suffice.tables import Array, Categories, Codes, Values, as_dense, refuse_infinite
@@ -103,6 +105,10 @@ class Binned(Family[Any]):
         self.check_width(columns)
         each = self.edges if isinstance(self.edges[0], tuple) else (self.edges,) * columns
         return tuple(np.array(inner) for inner in each)
+
+    def cells(self, columns: int) -> tuple[Array, ...] | None:
+        """The given edges: a value is known by its bin."""
+        return None if self.edges is None else self.given_edges(columns)
 
     def read(self, x: Any) -> Any:
         """Bring columns into a dense matrix."""
@@ -233,6 +239,12 @@ class BinnedDistribution(Distribution):
     def log_density(self, x: Any) -> Array:
         """Log of the probability of each row's bins under every class, (rows, classes)."""
         return self.table.log_density(cut(x, self.edges))
+
+    def formula(self, names: Sequence[str]) -> list[Term]:
+        """A step for each bin of each column."""
+        parts = self.table.counts.columns(self.probability)
+        each = zip(names, self.edges, parts, strict=True)
+        return [Term(n, (n,), unless_missing(n, Steps(n, edges, log(part)))) for n, edges, part in each]
 
     def linear(self) -> Any:
         """Refuse: the log-odds are steps."""

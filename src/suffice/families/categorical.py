@@ -14,6 +14,7 @@ from suffice import _core
 from suffice.errors import InvalidOptionError, MismatchError, NoLinearFormError
 from suffice.families.family import Distribution, Family, Outcomes, Table, pack
 from suffice.families.logarithms import log, log_ratio
+from suffice.formulas import Lookup, Term, unless_missing
 from suffice.priors import Dirichlet
 from suffice.statistics import Counts
 from suffice.statistics.statistic import clear_residue
@@ -197,6 +198,15 @@ class CategoricalDistribution(Distribution):
         keys = self.counts.keys or tuple(np.arange(size) for size in self.counts.sizes)
         for name, own, part in zip(names, keys, self.counts.columns(self.probability), strict=True):
             yield Outcomes(partial(_titled, name, own), part)
+
+    def formula(self, names: Sequence[str]) -> list[Term]:
+        """A table for each column, and what an unseen category counts."""
+        keys = self.counts.keys or tuple(np.arange(size) for size in self.counts.sizes)
+        out = []
+        for j, (name, part) in enumerate(zip(names, self.counts.columns(self.probability), strict=True)):
+            table = Lookup(name, tuple(keys[j]), log(part), log(self.unseen[:, j]))
+            out.append(Term(name, (name,), unless_missing(name, table)))
+        return out
 
     def linear(self) -> Any:
         """Refuse: categories are names, not amounts."""

@@ -10,8 +10,9 @@ from typing import Any, ClassVar, Final, Generic, Literal, NamedTuple, TypeVar, 
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.errors import InvalidOptionError, MismatchError, NoDistributionError, NoLinearFormError
+from suffice.errors import InvalidOptionError, MismatchError, NoDistributionError, NoFormulaError, NoLinearFormError
 from suffice.families.logarithms import log_ratio
+from suffice.formulas import Term
 from suffice.priors import Learn, Options
 from suffice.statistics import ByClass, Statistic
 from suffice.tables import Array, Codes, Values, as_matrix, chunks, is_sparse
@@ -152,6 +153,13 @@ class Distribution(ABC):
         up to a term that is the same for all classes."""  # noqa: D209
         raise NoLinearFormError(f"{type(self).__name__} has no linear form")
 
+    def formula(self, names: Sequence[str]) -> list[Term]:  # noqa: ARG002  # the contract
+        """`relative_log_density` as formulas over columns of these names, one for each that speaks for itself.
+
+        They add up to log p(x | y), up to a term that all classes share.
+        """
+        raise NoFormulaError(f"{type(self).__name__} has no closed form to write down")
+
     def sample(self, codes: Codes, rng: np.random.Generator) -> Any:  # noqa: ARG002  # the contract
         """Draw one row for each class number in `codes`."""
         raise NoDistributionError(
@@ -174,6 +182,8 @@ class Family(Options, ABC, Generic[S]):
 
     kind: ClassVar[type[Statistic]]
     reads: ClassVar[Literal["numbers", "categories", "text"]] = "numbers"  # what it wants of the columns of a table
+    sees: ClassVar[Literal["values", "logarithms"]] = "values"  # what its statistic sees of numbers: see `prepared`
+    together: ClassVar[bool] = False  # whether its statistic sees combinations of the columns, not each apart
     weak_prior: ClassVar[Any]  # what a bare family uses; None where nothing is conjugate, and `prior` no option
 
     def __post_init__(self) -> None:
@@ -215,6 +225,10 @@ class Family(Options, ABC, Generic[S]):
     def reading(self) -> dict[str, Any]:
         """How the statistic is to read entries."""
         return {}
+
+    def cells(self, columns: int) -> tuple[Array, ...] | None:  # noqa: ARG002  # the contract
+        """Edges of each column between which the statistic tells no values apart; None where it tells all apart."""
+        return None
 
     def check_width(self, columns: int) -> None:
         """Refuse a prior, or other options, that are for another number of columns."""

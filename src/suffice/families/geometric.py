@@ -12,6 +12,7 @@ from suffice.errors import NoLinearFormError
 from suffice.families.linear import LinearDistribution, LinearScores
 from suffice.families.logarithms import finite_log, log
 from suffice.families.waiting import PredictiveWaiting, Waiting, WaitingDistribution, known_somewhere
+from suffice.formulas import Column, Formula, LogGamma, excluding, supported
 from suffice.priors import Beta
 from suffice.statistics import Totals
 from suffice.tables import Array, Codes, as_matrix, refuse_entries
@@ -88,6 +89,10 @@ class GeometricProbabilities(LinearDistribution, WaitingDistribution):
         """θ."""
         return self.probability
 
+    def formula_of(self, name: str, column: int) -> Formula:
+        """Log θ + x log(1 − θ); nothing but whole numbers ≥ 0 is possible."""
+        return supported(name, super().formula_of(name, column), 0.0, whole=True)
+
     def terms(self, x: Array) -> Array:
         """Log θ + x log(1 − θ)."""
         with np.errstate(invalid="ignore"):  # 0 · log 0 is 0
@@ -121,6 +126,18 @@ class BetaGeometricCounts(PredictiveWaiting):
         some = np.where(self.b > 0, self.b, 1.0)
         terms = betaln(self.a + 1.0, some + x) - betaln(self.a, some)
         return np.where(self.b > 0, terms, np.where(x > 0, -np.inf, 0.0))  # b = 0: no failure can happen
+
+    def formula_of(self, name: str, column: int) -> Formula:
+        """The same; nothing but whole numbers ≥ 0 is possible."""
+        from scipy.special import betaln, gammaln
+
+        a, b = self.a[:, column], self.b[:, column]
+        some, x = np.where(b > 0, b, 1.0), Column(name)
+        density = gammaln(a + 1.0) - betaln(a, some) + LogGamma(x + some) - LogGamma(x + (a + 1.0 + some))
+        if (b <= 0).any():  # no failure can happen
+            sure = np.where(b > 0, 0.0, betaln(a, some) - betaln(a + 1.0, some))
+            density = density + sure + excluding(name, 0.0, np.where(b > 0, 0.0, -np.inf))
+        return supported(name, density, 0.0, whole=True)
 
     def linear(self) -> Any:
         """Refuse: every further failure surprises less."""

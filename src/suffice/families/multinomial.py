@@ -14,6 +14,7 @@ from suffice.errors import NoLinearFormError
 from suffice.families.family import Distribution, Family, Outcomes
 from suffice.families.linear import LinearDistribution, LinearScores
 from suffice.families.logarithms import finite_log, log_sums, peak_losses
+from suffice.formulas import Column, LogGamma, Term, excluding, total, unless_missing
 from suffice.priors import Dirichlet
 from suffice.statistics import Totals
 from suffice.statistics.statistic import clear_residue
@@ -135,6 +136,21 @@ class DirichletMultinomial(Distribution):
             bag = np.full(x.shape[0], alpha.sum())
             out[:, c] = _urn_log_density(alpha[columns], bag, rows, values)
         return out
+
+    def formula(self, names: Sequence[str]) -> list[Term]:
+        """One term for all columns: how many words a row has depends on each."""
+        from scipy.special import gammaln
+
+        bag, length, gains = self.alpha.sum(axis=1), [], []
+        size = np.where(bag > 0, bag, 1.0)
+        for j, name in enumerate(names):
+            some = np.where(self.alpha[:, j] > 0, self.alpha[:, j], 1.0)
+            gain = LogGamma(Column(name) + some) - gammaln(some)
+            if (self.alpha[:, j] <= 0).any():
+                gain = gain + excluding(name, 0.0, np.where(self.alpha[:, j] > 0, 0.0, -np.inf))
+            length.append(unless_missing(name, Column(name)))
+            gains.append(unless_missing(name, gain))
+        return [Term(", ".join(names), tuple(names), gammaln(size) - LogGamma(total(length) + size) + total(gains))]
 
     def linear(self) -> Any:
         """Refuse: a word's second drawing counts for less than its first."""

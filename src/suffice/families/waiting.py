@@ -11,6 +11,7 @@ import numpy as np
 
 from suffice.families.entrywise import EntrywiseDistribution, EntrywiseFamily
 from suffice.families.family import Table
+from suffice.formulas import Formula, Term, unless_missing
 from suffice.statistics import Totals
 from suffice.tables import Array, Values
 
@@ -36,6 +37,14 @@ class WaitingDistribution(EntrywiseDistribution):
 
 class PredictiveWaiting(WaitingDistribution):
     """A waiting time whose parameter is integrated out: not linear in x, so summed entry by entry."""
+
+    def formula(self, names: Sequence[str]) -> list[Term]:
+        """What each column says by itself."""
+        return [Term(n, (n,), unless_missing(n, self.formula_of(n, j))) for j, n in enumerate(names)]
+
+    @abstractmethod
+    def formula_of(self, name: str, column: int) -> Formula:
+        """Log p of an entry of a column."""
 
     def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:
         """The expected value of each class and column."""
