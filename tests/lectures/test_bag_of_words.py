@@ -41,6 +41,13 @@ def test_a_words_index_can_be_looked_up(newsgroups):
     assert x[:, 8609].sum() > 0
 
 
+def test_the_fourth_post_asks_about_the_church(newsgroups):
+    texts, _, bag, x = newsgroups
+    assert "catholic church poland" in texts[3]
+    found = {word: x[3, bag.vocabulary_[word]] > 0 for word in ("church", "computer", "doctor", "important")}
+    assert found == {"church": True, "computer": False, "doctor": False, "important": True}
+
+
 def test_the_counts_are_scikit_learns(newsgroups):
     texts, _, _, x = newsgroups
     assert (x != CountVectorizer().fit_transform(texts)).nnz == 0
