@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
 
-.PHONY: demo test test-engines bench bench-text bench-engines text-data lint clean
+.PHONY: demo test test-engines bench bench-text bench-engines text-data lint docs clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/built
@@ -40,6 +40,11 @@ lint: $(VENV)/lint
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# The site, in build/docs; a warning is an error. Its figures are drawn anew by `python docs/figures.py`.
+docs: $(VENV)/docs
+	$(BIN)/python -m sphinx --fail-on-warning --fresh-env --quiet docs build/docs
+	@echo "open build/docs/index.html"
+
 clean:
 	rm -rf $(VENV) build
 
@@ -51,6 +56,6 @@ $(VENV)/built: $(SOURCES)
 	$(PIP) install --no-build-isolation --editable .
 	touch $@
 
-$(VENV)/test $(VENV)/test-engines $(VENV)/lint $(VENV)/bench $(VENV)/bench-text $(VENV)/bench-engines: $(VENV)/%: $(VENV)/built
+$(VENV)/test $(VENV)/test-engines $(VENV)/lint $(VENV)/bench $(VENV)/bench-text $(VENV)/bench-engines $(VENV)/docs: $(VENV)/%: $(VENV)/built
 	$(PIP) install --group $*
 	touch $@

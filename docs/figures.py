@@ -9,23 +9,23 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
-DOCS = Path(__file__).parent
-BLOCK = re.compile(r"(<!-- needs data -->\n\n?)?```python\n(.*?)```", re.DOTALL)
+DOCS = Path(__file__).resolve().parent
+BLOCK = re.compile(r"(<!-- needs data -->\n)?```python\n(.*?)```(?:\n\n```\n(.*?)```)?", re.DOTALL)
 
 
-def run(page: Path) -> int:
-    """Run a page's code in the current folder, and say how many blocks there were."""
+def run(page: Path) -> Iterator[tuple[str, str | None]]:
+    """Run a page's blocks in the current folder; after each, give its code and the output that the page shows."""
     scope: dict[str, object] = {}
-    found = BLOCK.findall(page.read_text(encoding="utf-8"))
-    for needs_data, code in found:
+    for needs_data, code, shown in BLOCK.findall(page.read_text(encoding="utf-8")):
         if not needs_data or os.environ.get("SUFFICE_DATA"):
             exec(compile(code, str(page), "exec"), scope)
-    return len(found)
+            yield code, shown or None
 
 
-def figures(page: Path) -> set[str]:
+def shown_by(page: Path) -> set[str]:
     """The pictures of `figures/` that a page shows."""
     return set(re.findall(r"\]\((?:\.\./)?figures/([^)]+)\)", page.read_text(encoding="utf-8")))
 
@@ -35,9 +35,10 @@ if __name__ == "__main__":
 
     mpl.use("agg")
     mpl.rcParams["svg.hashsalt"] = "suffice"  # the same picture is the same file
-    pages = [page for page in sorted(DOCS.rglob("*.md")) if figures(page)]
     (DOCS / "figures").mkdir(exist_ok=True)
     os.chdir(DOCS / "figures")
-    for page in pages:
-        print(page.relative_to(DOCS), file=sys.stderr)
-        run(page)
+    for page in sorted(DOCS.rglob("*.md")):
+        if shown_by(page):
+            print(page.name, file=sys.stderr)
+            for _ in run(page):
+                pass

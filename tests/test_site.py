@@ -1,0 +1,112 @@
+"""The pages of the site: their code runs and prints what they show, their figures are drawn, nothing is left out."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.util
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+import suffice
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+
+
+def load(path: Path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+figures = load(DOCS / "figures.py")
+SHOWS = sorted([*DOCS.glob("tutorials/*.md"), *DOCS.glob("lectures/*.md")])
+SHOWS += [DOCS / name for name in ("index.md", "mathematics.md", "adding_a_family.md")]
+
+
+@pytest.mark.parametrize("page", SHOWS, ids=lambda page: f"{page.parent.name}/{page.stem}")
+def test_code_runs_and_prints_what_the_page_shows(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for code, shown in figures.run(page):
+        printed = "\n".join(line.rstrip() for line in capsys.readouterr().out.rstrip().splitlines())
+        assert shown is None or printed == shown.rstrip(), code
+    drawn = {path.name for path in tmp_path.iterdir()}
+    if os.environ.get("SUFFICE_DATA"):
+        assert figures.shown_by(page) <= drawn
+    assert {name for name in figures.shown_by(page) if not (DOCS / "figures" / name).exists()} == set()
+
+
+def test_every_figure_is_shown_and_small():
+    shown = set().union(*(figures.shown_by(page) for page in DOCS.rglob("*.md")))
+    kept = {path.name: path.stat().st_size for path in (DOCS / "figures").iterdir()}
+    assert set(kept) == shown
+    assert max(kept.values()) < 150_000
+
+
+def test_the_reference_has_every_public_name():
+    listed = "\n".join(page.read_text(encoding="utf-8") for page in (DOCS / "reference").glob("*.md"))
+    found = set(re.findall(r"^\.\. auto\w+:: ([\w.]+)$", listed, re.MULTILINE))
+    found = {name.rsplit(".", 1)[-1] for name in found}
+    wanted = set(suffice.__all__)
+    for module in ("naive_bayes", "discriminant_analysis", "text"):
+        wanted |= set(importlib.import_module(f"suffice.{module}").__all__)
+    assert wanted - found == set(), "add them to a page of docs/reference"
+
+
+def test_every_link_of_every_page_leads_somewhere():
+    for page in DOCS.rglob("*.md"):
+        for target in re.findall(r"\]\((?!http)([^)#]+)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+# ------------------------------------------------------------------------------------------------ the lectures
+
+ROWS = """
+bag-of-words bernoulli-mle softmax-baseline gda-full gda-tied decision-regions sampling imputation outliers direct-counting
+categorical multinomial gaussian parameter-counts linear-form poisson beta-bernoulli bayesian-nb mixed missing laplace
+event-models top-words add-remove-classes single-pass probabilities gmm kde discretised fixed-variance
+generative-vs-discriminative traps
+""".split()
+
+
+def lecture_rows() -> dict[str, set[str]]:
+    """The tests that docs/lectures.md names for each row."""
+    lines = re.findall(r"^\| ([a-z-]+) \|.*\| ([^|]*) \|$", (DOCS / "lectures.md").read_text(encoding="utf-8"), re.MULTILINE)
+    return {name: set(re.findall(r"`(\w+\.py::\w+)`", tests)) for name, tests in lines if name in ROWS}
+
+
+def test_no_row_of_the_lectures_is_missing_and_each_has_tests():
+    rows = lecture_rows()
+    assert sorted(rows) == sorted(ROWS)
+    assert all(rows.values()), [name for name, tests in rows.items() if not tests]
+
+
+def test_the_tests_of_the_lectures_and_their_page_name_each_other():
+    there = set()
+    for path in (ROOT / "tests" / "lectures").glob("test_*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        there |= {f"{path.name}::{f.name}" for f in tree.body if isinstance(f, ast.FunctionDef) and f.name[:5] == "test_"}
+    assert set().union(*lecture_rows().values()) == there
+
+
+# ------------------------------------------------------------------------------------------------ what is claimed
+
+
+def test_the_comparison_has_no_number_that_the_measurements_have_not():
+    measured = (DOCS / "benchmarks.md").read_text(encoding="utf-8") + (DOCS / "classifier.md").read_text(encoding="utf-8")
+    claims = (DOCS / "comparison.md").read_text(encoding="utf-8")
+    numbers = re.findall(r"(?<![\w.])\d+\.\d+(?= (?:ms|MB|%)|[,) |])|\b\d+(?= ms| MB)", claims)
+    assert len(numbers) > 30
+    for number in numbers:
+        assert re.search(rf"(?<![\d.]){re.escape(number)}(?![\d])", measured), number
+
+
+def test_a_family_of_ones_own_takes_under_thirty_lines():
+    (first, *_) = figures.BLOCK.findall((DOCS / "adding_a_family.md").read_text(encoding="utf-8"))
+    code = first[1].split("import suffice as sf", 1)[1]
+    assert len([line for line in code.splitlines() if line.strip()]) < 30
