@@ -14,6 +14,7 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc", "sphinx_copybutto
 
 exclude_patterns = ["figures.py"]
 myst_heading_anchors = 4  # links such as families.md#leaving-one-out, as on GitHub
+smartquotes = False  # m' is a formula
 highlight_language = "none"  # a block without a language is output
 copybutton_exclude = ".linenos, .gp, .go"
 

@@ -1,7 +1,7 @@
 """Run the pages that draw, and keep their figures: `python docs/figures.py` from the root of the repository.
 
-A page's blocks of Python run from top to bottom in one scope. A block below the line `<!-- needs data -->` reads a data set
-from the folder that SUFFICE_DATA names, and is passed over where it names none.
+A page's blocks of Python run from top to bottom in one scope. A block below the line `<!-- needs data -->` reads a data
+set from the folder that SUFFICE_DATA names, and is passed over where it names none.
 """
 
 from __future__ import annotations

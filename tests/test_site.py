@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import importlib
 import importlib.util
 import os
@@ -66,12 +65,40 @@ def test_every_link_of_every_page_leads_somewhere():
 
 # ------------------------------------------------------------------------------------------------ the lectures
 
-ROWS = """
-bag-of-words bernoulli-mle softmax-baseline gda-full gda-tied decision-regions sampling imputation outliers direct-counting
-categorical multinomial gaussian parameter-counts linear-form poisson beta-bernoulli bayesian-nb mixed missing laplace
-event-models top-words add-remove-classes single-pass probabilities gmm kde discretised fixed-variance
-generative-vs-discriminative traps
-""".split()
+ROWS = [
+    "bag-of-words",
+    "bernoulli-mle",
+    "softmax-baseline",
+    "gda-full",
+    "gda-tied",
+    "decision-regions",
+    "sampling",
+    "imputation",
+    "outliers",
+    "direct-counting",
+    "categorical",
+    "multinomial",
+    "gaussian",
+    "parameter-counts",
+    "linear-form",
+    "poisson",
+    "beta-bernoulli",
+    "bayesian-nb",
+    "mixed",
+    "missing",
+    "laplace",
+    "event-models",
+    "top-words",
+    "add-remove-classes",
+    "single-pass",
+    "probabilities",
+    "gmm",
+    "kde",
+    "discretised",
+    "fixed-variance",
+    "generative-vs-discriminative",
+    "traps",
+]
 
 
 def lecture_rows() -> dict[str, set[str]]:
@@ -91,8 +118,8 @@ def test_no_row_of_the_lectures_is_missing_and_each_has_tests():
 def test_the_tests_of_the_lectures_and_their_page_name_each_other():
     there = set()
     for path in (ROOT / "tests" / "lectures").glob("test_*.py"):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        there |= {f"{path.name}::{f.name}" for f in tree.body if isinstance(f, ast.FunctionDef) and f.name[:5] == "test_"}
+        names = re.findall(r"^def (test_\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+        there |= {f"{path.name}::{name}" for name in names}
     assert set().union(*lecture_rows().values()) == there
 
 
@@ -100,7 +127,9 @@ def test_the_tests_of_the_lectures_and_their_page_name_each_other():
 
 
 def test_the_comparison_has_no_number_that_the_measurements_have_not():
-    measured = (DOCS / "benchmarks.md").read_text(encoding="utf-8") + (DOCS / "classifier.md").read_text(encoding="utf-8")
+    measured = (DOCS / "benchmarks.md").read_text(encoding="utf-8") + (DOCS / "classifier.md").read_text(
+        encoding="utf-8"
+    )
     claims = (DOCS / "comparison.md").read_text(encoding="utf-8")
     numbers = re.findall(r"(?<![\w.])\d+\.\d+(?= (?:ms|MB|%)|[,) |])|\b\d+(?= ms| MB)", claims)
     assert len(numbers) > 30

@@ -1,4 +1,4 @@
-"""What trips naive Bayes up: strange labels, a class of one row, constant columns, categories of one class, NaN beside −∞."""
+"""What trips naive Bayes up: strange labels, classes of one row, constant columns, categories of one class, gaps."""
 
 from fractions import Fraction
 
