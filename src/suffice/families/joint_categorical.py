@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.errors import InvalidDataError, InvalidOptionError, MismatchError, NoLinearFormError
-from suffice.families.family import Distribution, Family, Table
+from suffice.families.family import Distribution, Family, Support, Table
 from suffice.families.logarithms import log
 from suffice.priors import Dirichlet
 from suffice.statistics import Counts
@@ -322,6 +322,10 @@ class JointTable(Distribution):
             own = x.codes[there, j].astype(np.int64)
             out[there, j] = own if x.keys is None else x.keys[j].astype(object)[own]
         return out
+
+    def support(self, column: int) -> Support:  # noqa: ARG002  # all are alike
+        """A combination of the columns."""
+        return "values"
 
     def linear(self) -> Any:
         """Refuse: every combination has a term of its own."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.errors import NoLinearFormError
-from suffice.families.family import Distribution, Family, Table
+from suffice.families.family import Distribution, Family, Support, Table
 from suffice.families.gaussian import Gaussian, GaussianDistribution
 from suffice.priors import NormalInverseGamma
 from suffice.statistics import Moments
@@ -94,6 +94,10 @@ class LogNormalDistribution(Distribution):
         """Log p(x | y) = log p(log x | y) − Σ log x of every row under every class, (rows, classes)."""
         logs = log_of(x)
         return self.logarithm.log_density(logs) - np.nansum(logs, axis=1, keepdims=True)
+
+    def support(self, column: int) -> Support:  # noqa: ARG002  # all are alike
+        """Numbers above 0."""
+        return "positive"
 
     def linear(self) -> Any:
         """Refuse: at best it is linear in log x."""
