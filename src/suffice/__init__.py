@@ -45,6 +45,16 @@ _HOMES = {
     "suffice.classifier": ["BayesClassifier"],
     "suffice.estimator": ["load"],
     "suffice.text": ["BagOfWords", "TextClassifier"],
+    "suffice.comparison": ["Comparison", "compare"],
+    "suffice.plot": [
+        "ConditionalsDisplay",
+        "ConfusionDisplay",
+        "DecisionRegionsDisplay",
+        "EvidenceDisplay",
+        "LearningCurvesDisplay",
+        "ReliabilityDisplay",
+        "TopWordsDisplay",
+    ],
     "suffice.errors": [
         "DamagedFileError",
         "ForeignFileError",
@@ -73,11 +83,14 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _MODULES = (
     "classifier",
+    "comparison",
+    "conditionals",
     "discriminant_analysis",
     "errors",
     "families",
     "model",
     "naive_bayes",
+    "plot",
     "priors",
     "statistics",
     "storage",
