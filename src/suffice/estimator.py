@@ -310,7 +310,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
             declared = self._declare(before, classes)
             names = [name for name in source.names if name not in (y, weight)]
             if before is None:
-                head = as_frame(source.head()).select(names)
+                few = self._form in ("numbers", "categories")
+                head = as_frame(source.head(engines.FEW if few else engines.HEAD)).select(names)
                 self._check_columns(head, source.looks(head))
                 family = self._family()
             else:
