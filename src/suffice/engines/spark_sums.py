@@ -2,7 +2,7 @@
 
 With a point p near the middle of a column, which the first rows tell, Σ w, Σ w (x − p) and Σ w (x − p)² of a class give
 its mean and its centred squares. Digits are lost where p is many standard deviations away from the class: this is
-noticed, and nothing comes of it. Nor does anything of rows that ought to be refused, for which only Python has the words.
+noticed, and nothing comes of it. Nor does anything of rows that ought to be refused: only Python has words for that.
 """
 
 from __future__ import annotations
