@@ -317,7 +317,10 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
             else:
                 family = before.family
             task = engines.Task(family, self._columns_read(), y, weight, self._form)
-            found = source.reduce(task, None if checkpoint is None else Path(checkpoint))
+            try:
+                found = source.reduce(task, None if checkpoint is None else Path(checkpoint))
+            except RefusedValueError as error:
+                raise error.of(type(self).__name__) from None
             if found is None:
                 raise InvalidDataError("There are no rows to learn from")
             seen = found if before is None else before.seen + found
