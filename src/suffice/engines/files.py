@@ -12,7 +12,7 @@ from typing import Any
 
 from suffice.engines.answers import answered
 from suffice.engines.checkpoints import Checkpoint
-from suffice.engines.formats import TEXT_FORMATS, Unpacked, format_of, fragment_of
+from suffice.engines.formats import TEXT_FORMATS, Rows, Unpacked, format_of, fragment_of
 from suffice.engines.paths import is_path, matching
 from suffice.engines.progress import Progress
 from suffice.engines.schemas import common, floats
@@ -34,6 +34,11 @@ class Part:
     fragment: Any
     size: int | None = None  # bytes; None of what is no file
     changed: int = 0  # nanoseconds
+
+    @property
+    def rows(self) -> int | None:
+        """How many rows it has, where that is known before they are read."""
+        return self.fragment.count if isinstance(self.fragment, Rows) else None
 
     @property
     def is_text(self) -> bool:
@@ -108,7 +113,8 @@ class Files(Source):
         """Summarize all rows, from the checkpoint on where there is one; None where there are none."""
         kept = None if checkpoint is None else self._checkpoint(checkpoint, task)
         found, first, skip = (None, 0, 0) if kept is None else kept.resume()
-        with Progress([part.size or 0 for part in self.parts], first) as progress:
+        sizes, rows = [part.size or 0 for part in self.parts], [part.rows for part in self.parts]
+        with Progress(sizes, rows, first) as progress:
             for number in range(first, len(self.parts)):
                 part = self.parts[number]
                 schema = floats(self.schema, task) if part.is_text else self.schema
