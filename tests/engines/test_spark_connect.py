@@ -1,4 +1,4 @@
-"""Spark Connect, whose frames are on a server: in a process of its own, for there can be no classic session beside it."""
+"""Spark Connect, whose frames are on a server: in a process of its own, for a classic session cannot be beside it."""
 
 import os
 import shutil
