@@ -241,7 +241,7 @@ def test_numbers_of_a_text_file_may_turn_out_not_to_be_whole(tmp_path, monkeypat
 
 def test_quotes_may_hold_commas_and_ends_of_lines_and_gaps_are_missing(tmp_path):
     (tmp_path / "a.csv").write_text('k,y\n"a,\nb",0\n,1\nNA,1\n"NA",0\n')
-    rows = find(tmp_path / "a.csv").head()
+    rows = find(tmp_path / "a.csv").head(10_000)
     assert rows["k"].to_pylist() == ["a,\nb", None, None, "NA"]
 
 

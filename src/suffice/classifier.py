@@ -16,7 +16,13 @@ from sklearn.utils.validation import validate_data
 
 from suffice import engines, frames
 from suffice.calibrated import CalibratedClassifier
-from suffice.errors import InvalidDataError, InvalidOptionError, MismatchError, MissingColumnWarning, UncalibratedWarning
+from suffice.errors import (
+    InvalidDataError,
+    InvalidOptionError,
+    MismatchError,
+    MissingColumnWarning,
+    UncalibratedWarning,
+)
 from suffice.families import Table
 from suffice.families.automatic import ChosenDistribution
 from suffice.families.product import Product, ProductDistribution

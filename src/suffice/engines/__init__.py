@@ -9,11 +9,11 @@ import sys
 from importlib import import_module
 from typing import Any
 
-from suffice.engines.source import Answer, Question, Source
+from suffice.engines.source import FEW, HEAD, Answer, Question, Source
 from suffice.engines.streams import unread
 from suffice.engines.task import Form, Task, in_form, summarize_part
 
-__all__ = ["Answer", "Form", "Question", "Source", "Task", "find", "in_form", "summarize_part", "unread"]
+__all__ = ["FEW", "HEAD", "Answer", "Form", "Question", "Source", "Task", "find", "in_form", "summarize_part", "unread"]
 
 # The module whose objects an engine takes, and the engine: asked in this order, for some objects look like several.
 ENGINES = {

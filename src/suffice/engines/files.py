@@ -12,11 +12,11 @@ from typing import Any
 
 from suffice.engines.answers import answered
 from suffice.engines.checkpoints import Checkpoint
-from suffice.engines.formats import TEXT_FORMATS, Unpacked, format_of, fragment_of
+from suffice.engines.formats import TEXT_FORMATS, Rows, Unpacked, format_of, fragment_of
 from suffice.engines.paths import is_path, matching
 from suffice.engines.progress import Progress
 from suffice.engines.schemas import common, floats
-from suffice.engines.source import HEAD, Answer, Source
+from suffice.engines.source import Answer, Source
 from suffice.engines.task import BATCH, Task
 from suffice.errors import InvalidDataError, InvalidOptionError, MissingLabelError, RefusedValueError, SufficeError
 from suffice.statistics import ByClass
@@ -34,6 +34,11 @@ class Part:
     fragment: Any
     size: int | None = None  # bytes; None of what is no file
     changed: int = 0  # nanoseconds
+
+    @property
+    def rows(self) -> int | None:
+        """How many rows it has, where that is known before they are read."""
+        return self.fragment.count if isinstance(self.fragment, Rows) else None
 
     @property
     def is_text(self) -> bool:
@@ -88,27 +93,28 @@ class Files(Source):
         """The names of the columns."""
         return list(self.schema.names)
 
-    def head(self) -> Any:
+    def head(self, rows: int) -> Any:
         """The first rows as an Arrow table."""
         import pyarrow as pa
 
-        rows: list[Any] = []
+        found: list[Any] = []
         for part in self.parts:
             if part.is_text and isinstance(self.asked, Sequence):  # a dataset would stumble over what comes after
                 part = replace(part, fragment=Unpacked(Path(part.title), str(format_of(part.title))))
-            for _, batch in self._read(part, self.names, self.schema, size=HEAD, ahead=0):
-                rows.append(batch)
-                if part.is_text or sum(map(len, rows)) >= HEAD:  # further down in a text, columns may be others
+            for _, batch in self._read(part, self.names, self.schema, size=rows, ahead=0):
+                found.append(batch)
+                if part.is_text or sum(map(len, found)) >= rows:  # further down in a text, columns may be others
                     break
-            if sum(map(len, rows)) >= HEAD:
+            if sum(map(len, found)) >= rows:
                 break
-        return pa.Table.from_batches(rows, self.schema).slice(0, HEAD)
+        return pa.Table.from_batches(found, self.schema).slice(0, rows)
 
     def reduce(self, task: Task, checkpoint: Path | None = None) -> ByClass[Any] | None:
         """Summarize all rows, from the checkpoint on where there is one; None where there are none."""
         kept = None if checkpoint is None else self._checkpoint(checkpoint, task)
         found, first, skip = (None, 0, 0) if kept is None else kept.resume()
-        with Progress([part.size or 0 for part in self.parts], first) as progress:
+        sizes, rows = [part.size or 0 for part in self.parts], [part.rows for part in self.parts]
+        with Progress(sizes, rows, first) as progress:
             for number in range(first, len(self.parts)):
                 part = self.parts[number]
                 schema = floats(self.schema, task) if part.is_text else self.schema

@@ -42,7 +42,7 @@ class IbisSource(Source):
         """The names of the columns."""
         return list(self.table.columns)
 
-    def head(self) -> Any:
+    def head(self, rows: int) -> Any:  # noqa: ARG002  # the schema tells
         """No rows: the columns and their types."""
         import pyarrow as pa
 

@@ -12,7 +12,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from suffice.engines.answers import answered
-from suffice.engines.source import HEAD, Answer, Source
+from suffice.engines.source import Answer, Source
 from suffice.engines.task import Task
 from suffice.errors import InvalidDataError, InvalidOptionError, SufficeError
 from suffice.frames import Frame, as_frame
@@ -95,15 +95,15 @@ class Stream(Source):
             return list(self.stream.schema.names)
         return list(self._first().schema.names)
 
-    def head(self) -> Any:
+    def head(self, rows: int) -> Any:
         """The first rows as an Arrow table; they are still to be learned."""
         seen = self._fresh()
         self._first()
         for table in self._pull():
             seen.ahead.append(table)
-            if sum(len(each) for each in seen.ahead) >= HEAD:
+            if sum(len(each) for each in seen.ahead) >= rows:
                 break
-        return Frame.concat([as_frame(table) for table in seen.ahead]).table().slice(0, HEAD)
+        return Frame.concat([as_frame(table) for table in seen.ahead]).table().slice(0, rows)
 
     def reduce(self, task: Task, checkpoint: Path | None = None) -> ByClass[Any] | None:
         """Summarize all rows as they come; a stream that has none is an error, for it may have been read before."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from suffice import frames, storage
-from suffice.errors import InvalidDataError, MissingLabelError, RefusedValueError
+from suffice.errors import InvalidDataError, MissingLabelError, RefusedValueError, naming
 from suffice.families import Family
 from suffice.families.product import Block, Product
 from suffice.frames import Frame, as_frame
@@ -64,7 +65,8 @@ class Task:
             return onto
         labels = frames.labels(frame.column(self.target), self.target)
         weight = None if self.weight is None else frames.weights(frame.column(self.weight), self.weight)
-        return self.family.summarize(in_form(frame.select(self.names), self.form), labels, weight, onto)
+        with nullcontext() if self.form == "table" else naming(self.names):
+            return self.family.summarize(in_form(frame.select(self.names), self.form), labels, weight, onto)
 
     def summarize_all(self, batches: Iterable[Any], onto: ByClass[Any] | None = None) -> ByClass[Any] | None:
         """Add batches one after the other; errors count rows from the first."""
