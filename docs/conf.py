@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from importlib.metadata import version as version_of
+from pathlib import Path
 from typing import Any
 
 project = "suffice"
@@ -17,6 +18,16 @@ myst_heading_anchors = 4  # links such as families.md#leaving-one-out, as on Git
 smartquotes = False  # m' is a formula
 highlight_language = "none"  # a block without a language is output
 copybutton_exclude = ".linenos, .gp, .go"
+
+
+def complete(_app: Any, page: str, source: list[str]) -> None:
+    """List pages that the index does not place, so that none is lost."""
+    if page == "index":
+        pages = (path.stem for path in sorted(Path(__file__).parent.glob("*.md")) if path.stem != "index")
+        others = [name for name in pages if not re.search(rf"^(.* <)?{name}>?$", source[0], re.MULTILINE)]
+        if others:
+            source[0] += "\n".join(["", "```{toctree}", ":hidden:", ":caption: More", "", *others, "```", ""])
+
 
 # -------------------------------------------------------------------------------------------- the reference
 
@@ -44,6 +55,7 @@ def skip(_app: Any, _what: str, name: str, obj: Any, _skip: bool, _options: Any)
 
 def setup(app: Any) -> None:
     """Connect what is above."""
+    app.connect("source-read", complete)
     app.connect("autodoc-skip-member", skip)
     app.connect("autodoc-process-docstring", escape, priority=400)  # before numpydoc writes mark-up of its own
 

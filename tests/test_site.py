@@ -6,6 +6,7 @@ import importlib
 import importlib.util
 import os
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -31,9 +32,12 @@ SHOWS += [DOCS / name for name in ("index.md", "mathematics.md", "adding_a_famil
 @pytest.mark.parametrize("page", SHOWS, ids=lambda page: f"{page.parent.name}/{page.stem}")
 def test_code_runs_and_prints_what_the_page_shows(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "agg")
     for code, shown in figures.run(page):
         printed = "\n".join(line.rstrip() for line in capsys.readouterr().out.rstrip().splitlines())
         assert shown is None or printed == shown.rstrip(), code
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
     drawn = {path.name for path in tmp_path.iterdir()}
     if os.environ.get("SUFFICE_DATA"):
         assert figures.shown_by(page) <= drawn
@@ -52,7 +56,7 @@ def test_the_reference_has_every_public_name():
     found = set(re.findall(r"^\.\. auto\w+:: ([\w.]+)$", listed, re.MULTILINE))
     found = {name.rsplit(".", 1)[-1] for name in found}
     wanted = set(suffice.__all__)
-    for module in ("naive_bayes", "discriminant_analysis", "text"):
+    for module in ("naive_bayes", "discriminant_analysis", "plot", "text"):
         wanted |= set(importlib.import_module(f"suffice.{module}").__all__)
     assert wanted - found == set(), "add them to a page of docs/reference"
 
