@@ -128,4 +128,4 @@ def top_words(
 def _short(value: float) -> str:
     if not np.isfinite(value):
         return "∞" if value > 0 else "−∞"
-    return f"{value:.2g}".replace("-", "−")
+    return f"{value:.3g}".replace("-", "−")
