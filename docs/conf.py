@@ -13,7 +13,6 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc", "sphinx_copybutto
 
 # ------------------------------------------------------------------------------------------------- the pages
 
-exclude_patterns = ["figures.py"]
 myst_heading_anchors = 4  # links such as families.md#leaving-one-out, as on GitHub
 smartquotes = False  # m' is a formula
 highlight_language = "none"  # a block without a language is output
