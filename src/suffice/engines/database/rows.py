@@ -18,6 +18,7 @@ from suffice.errors import EngineError, InvalidDataError, RefusedValueError
 from suffice.families.product import Block
 from suffice.statistics import Counts, Moments, Sample, Scatter, Totals
 
+SUMS = (Moments, Totals, Scatter)  # kinds of statistics that are sums
 ELSEWHERE = "pass table.to_pyarrow_batches() instead of the table, to have its rows learned here"
 
 
@@ -42,14 +43,14 @@ class Part:
 class Rows:
     """The rows that count, with columns `y`, `w` where there are weights, and `c0`, `c1`, … as the blocks read them."""
 
-    def __init__(self, table: Any, task: Task):
-        self.task = task
+    def __init__(self, table: Any, task: Task, nan: bool | None = None):
+        self.task, self.nan = task, nan  # without NaN to look for, sums take half the time
         self.table = table if task.weight is None else table.filter(table[task.weight] > 0)
         self.parts = []
         names: dict[str, Any] = {}
         for block in task.blocks:
             own = [f"c{len(names) + j}" for j in range(len(block.names))]
-            names |= dict(zip(own, columns(self.table, block), strict=True))
+            names |= dict(zip(own, columns(self.table, block, nan), strict=True))
             self.parts.append(Part(block, tuple(own)))
         self.expressions = names
 
@@ -81,8 +82,8 @@ class Rows:
 # ---- columns
 
 
-def columns(table: Any, block: Block) -> list[Any]:
-    """The columns of a block as its family reads them, or rather, as its statistic sees them."""
+def columns(table: Any, block: Block, nan: bool | None = None) -> list[Any]:
+    """The columns of a block as its statistic sees them; `nan` says whether to look for NaN in what is summed up."""
     family = block.family
     if family.reads == "text":
         raise InvalidDataError(
@@ -96,7 +97,7 @@ def columns(table: Any, block: Block) -> list[Any]:
         elif family.reads == "categories":
             found.append(category(column))
         else:
-            found.append(_seen(number(column), block, j))
+            found.append(_seen(number(column, nan if family.kind in SUMS else None), block, j))
     return found
 
 
@@ -170,9 +171,14 @@ def failed(what: str, error: Exception) -> EngineError:
     return EngineError(f"The database failed when it was asked for {what}: {type(error).__name__}: {error}")
 
 
-def classes(found: Any) -> tuple[Any, Any]:
+def classes(found: Any, target: str) -> tuple[Any, Any]:
     """The class of each row of an answer, and the labels, sorted."""
-    codes = frames.label_codes(found["y"])
+    if found["y"].null_count:
+        rows = max(found.filter(found["y"].is_null())["n"].to_pylist())
+        raise InvalidDataError(
+            f"Input y contains NaN or null: rows of weight {rows:g} have no label in column {target!r}; filter them out"
+        )
+    codes = frames.label_codes(found["y"], target)
     return codes.codes, codes.values
 
 

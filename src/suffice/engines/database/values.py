@@ -31,7 +31,7 @@ def values(rows: Rows) -> Found:
         sets += new
     used = rows.cleaned.select("y", *(["w"] if rows.weighted else []), *(c for s in sets for c in s))
     found = _grouped(used, sets)
-    codes, labels = classes(found)
+    codes, labels = classes(found, rows.task.target)
     which = frames.numbers(found["which"])
     weight = frames.numbers(found["n"])
     whole = which < 0
