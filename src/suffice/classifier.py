@@ -18,7 +18,7 @@ from suffice import engines, frames
 from suffice.calibrated import CalibratedClassifier
 from suffice.errors import InvalidDataError, InvalidOptionError, MismatchError, MissingColumnWarning, UncalibratedWarning
 from suffice.families import Table
-from suffice.families.automatic import ChosenDistribution
+from suffice.families.automatic import AutomaticBernoulli, ChosenDistribution
 from suffice.families.product import Product, ProductDistribution
 from suffice.frames import Frame, as_frame
 from suffice.priors import ClassPrior, Dirichlet
@@ -311,6 +311,10 @@ class BayesClassifier(CalibratedClassifier):
         learned = self.__dict__.get("_learned")
         family = learned.family if learned is not None else self._family()
         return family.names
+
+    def _truths(self) -> dict[str, str]:
+        truths = (b for b in self._product().blocks if isinstance(b.family, AutomaticBernoulli) and not b.missing)
+        return {name: "boolean" for block in truths for name in block.names}
 
     # ---- answering
 
