@@ -14,7 +14,7 @@ import ibis
 import numpy as np
 
 from suffice import formulas as f
-from suffice.engines.database.rows import category, missing, number
+from suffice.engines.database.rows import as_float, category, is_broken, missing, number
 from suffice.engines.source import Question
 from suffice.errors import InvalidDataError, NoFormulaError
 
@@ -32,7 +32,7 @@ def scored(table: Any, scoring: f.Scoring, question: Question, nan: bool = True)
     own = "_" * (1 + max((len(n) - len(n.lstrip("_")) for n in names), default=0))  # a prefix that no column has
     writer = Writer(table, nan, own)
     evidence = [[writer.write(term.formula, c) for term in scoring.terms] for c in k]
-    t = writer.table.mutate(**{f"{own}e{c}": _total(evidence[c]) for c in k})
+    t = writer.table.mutate(**{f"{own}e{c}": as_float(_total(evidence[c])) for c in k})
 
     e = [t[f"{own}e{c}"] for c in k]
     t = t.mutate(**{f"{own}top": _greatest(e)})
@@ -95,7 +95,7 @@ def _total(terms: Sequence[Any], plus: Callable[[Any, Any], Any] = add) -> Any:
     if not terms:
         return ibis.literal(0.0)
     half = len(terms) // 2
-    return terms[0] if len(terms) == 1 else plus(_total(terms[:half]), _total(terms[half:]))
+    return terms[0] if len(terms) == 1 else plus(_total(terms[:half], plus), _total(terms[half:], plus))
 
 
 class Writer:
@@ -222,8 +222,7 @@ class Writer:
             x = self._number(node.column)
             return x <= node.limit if node.touching else x < node.limit
         if isinstance(node, f.Fraction):
-            x = self._number(node.column)
-            return x.floor() < x
+            return is_broken(self._number(node.column))
         assert isinstance(node, f.Among), "the conditions there are"
         tests = [self._keyed(node.column, key) for key in node.keys]
         return _total(tests, lambda a, b: a | b) if tests else ibis.literal(False)

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import ibis
 import numpy as np
 
-from suffice.engines.database.rows import ELSEWHERE, Part, Rows, array, classes, run
+from suffice.engines.database.rows import ELSEWHERE, Part, Rows, array, classes, run, truth
 from suffice.errors import InvalidDataError
 from suffice.statistics import Moments, Sample, Scatter, Statistic, Totals
 from suffice.tables import Array, Values
@@ -110,7 +110,7 @@ def _totals(t: Any, part: Part, means: Mapping[str, float]) -> dict[str, Any]:  
     threshold = part.reading.get("threshold")
     asked = {}
     for c in part.columns:
-        x = t[c] if threshold is None else ibis.ifelse(t[c] > threshold, 1.0, 0.0)
+        x = t[c] if threshold is None else truth(t[c] > threshold)
         asked |= {f"n_{c}": _weight(t, t[c].notnull()), f"x_{c}": _weighed(t, x)}
     return asked
 

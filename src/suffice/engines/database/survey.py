@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from suffice.engines.database.rows import ELSEWHERE, SUMS, Part, Rows, columns, number, run, without_rows
+from suffice.engines.database.rows import ELSEWHERE, SUMS, Part, Rows, columns, is_broken, number, run, without_rows
 from suffice.errors import InvalidDataError
 from suffice.families import Family
 from suffice.statistics import Counts, Moments, Sample, Totals
@@ -74,7 +74,7 @@ def _extremes(rows: Rows, part: Part) -> dict[str, Any]:
         x = number(rows.table[name])
         whole = rows.table[name].type().is_integer() or rows.table[name].type().is_boolean()
         asked |= {f"least_{c}": x.min(), f"most_{c}": x.max()}
-        asked[f"broken_{c}"] = x.min() if whole else x.max(where=x != x.floor())
+        asked[f"broken_{c}"] = x.min() if whole else x.max(where=is_broken(x))
     return asked
 
 
