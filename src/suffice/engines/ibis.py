@@ -89,7 +89,9 @@ class IbisSource(Source):
         """The table with the answers as further columns, an expression that scores in the database."""
         new_columns(answer, self.names)  # refuses names that are taken
         estimator = import_module("suffice.estimator").load(BytesIO(answer.estimator))
-        return scored(self.table, estimator.formula(), answer.question, knows_nan(self.table))
+        backends, _ = self.table._find_backends()
+        dialect = backends[0].name if backends else ""
+        return scored(self.table, estimator.formula(), answer.question, dialect, knows_nan(self.table))
 
 
 def _statistics(rows: Rows) -> ByClass[Any] | None:

@@ -20,7 +20,7 @@ def to_sql(scoring: formulas.Scoring, dialect: str, table: str, types: Mapping[s
     for label in scoring.labels.tolist():
         if f"probability {label}" in columns or "prediction" in columns:
             raise InvalidDataError("There is a column where the answers should go: rename it")
-    asked = scored(ibis.table(columns, name=table), scoring, "predict_proba", nan)
+    asked = scored(ibis.table(columns, name=table), scoring, "predict_proba", dialect, nan)
     return str(ibis.to_sql(asked, dialect=dialect))
 
 

@@ -19,67 +19,87 @@ from suffice.engines.source import Question
 from suffice.errors import InvalidDataError, NoFormulaError
 
 EXCLUDED = -1e300  # what −∞ is written as; sums of many such are numbers still
-IMPOSSIBLE = -1e299
+IMPOSSIBLE = -1e280  # also after a slope was applied
 TINY = -700.0  # whose exponential is next to nothing
 MOST_BUMPS = 500  # terms of a sum of bumps
-TITLES = {"predict_proba": "probability", "predict_log_proba": "log_probability"}
+ALL = 2**63 - 1  # rows
+# Databases that put the text of a subquery wherever its columns are used, and reckon again each time, which multiplies
+# from step to step; not if the subquery has a limit.
+REPEATING = ("materialize", "mysql", "postgres", "risingwave", "singlestoredb", "sqlite")
 
 
-def scored(table: Any, scoring: f.Scoring, question: Question, nan: bool = True) -> Any:
-    """The table with the answers as further columns; `nan` says whether its database knows NaN."""
+def scored(table: Any, scoring: f.Scoring, question: Question, dialect: str, nan: bool = True) -> Any:
+    """The table with the answers as further columns; `nan` says whether its database knows NaN.
+
+    Every step is a query about the one before.
+    """
     k = range(len(scoring.labels))
-    names = list(table.columns)
+    names, labels = list(table.columns), scoring.labels.tolist()
     own = "_" * (1 + max((len(n) - len(n.lstrip("_")) for n in names), default=0))  # a prefix that no column has
-    writer = Writer(table, nan, own)
-    evidence = [[writer.write(term.formula, c) for term in scoring.terms] for c in k]
-    t = writer.table.mutate(**{f"{own}e{c}": as_float(_total(evidence[c])) for c in k})
+    writer = Writer(table, nan, own, dialect)
+    evidence = [as_float(_total([writer.write(term.formula, c) for term in scoring.terms])) for c in k]
+    t = writer.table
+    if (scoring.slope != scoring.slope[0]).any():  # else what is the same for all classes changes nothing
+        t = _step(t, dialect, **{f"{own}e{c}": evidence[c] for c in k})
+        t = _step(t, dialect, **{f"{own}top": _greatest([t[f"{own}e{c}"] for c in k])})
+        evidence = [t[f"{own}e{c}"] - t[f"{own}top"] for c in k]
+    scores = [_score(scoring, c, evidence[c]) for c in k]
+    t = _step(t, dialect, **{f"{own}s{c}": scores[c] for c in k})
+    t = _step(t, dialect, **{f"{own}best": _greatest([t[f"{own}s{c}"] for c in k])})
 
-    e = [t[f"{own}e{c}"] for c in k]
-    t = t.mutate(**{f"{own}top": _greatest(e)})
-    t = t.mutate(**{f"{own}s{c}": _score(scoring, c, t[f"{own}e{c}"], t[f"{own}top"]) for c in k})
-    t = t.mutate(**{f"{own}best": _greatest([t[f"{own}s{c}"] for c in k])})
     prior = np.where(np.isfinite(scoring.log_prior), scoring.log_prior, EXCLUDED)
-    if not np.isfinite(scoring.log_prior).any():
-        prior = np.zeros(len(prior))
-    lost = t[f"{own}best"] < IMPOSSIBLE  # every class is impossible: the prior is the answer
-    apart = [ibis.ifelse(lost, float(prior[c] - prior.max()), t[f"{own}s{c}"] - t[f"{own}best"]) for c in k]
-    t = t.mutate(**{f"{own}d{c}": apart[c] for c in k})
-    t = t.mutate(**{f"{own}sum": _total([_exp(t[f"{own}d{c}"]) for c in k])})
+    prior = prior - prior.max()  # zeros, where no class is possible at all
 
-    share = np.exp(prior - prior.max())
-    share = scoring.mixed * share / share.sum()
-    known = t[f"{own}e0"].notnull()
-    odds = [(1.0 - scoring.mixed) * _exp(t[f"{own}d{c}"]) / t[f"{own}sum"] + float(share[c]) for c in k]
-    t = t.mutate(**{f"{own}p{c}": ibis.ifelse(known, odds[c], ibis.null("float64")) for c in k})
-    p = [t[f"{own}p{c}"] for c in k]
-    most = _greatest(p)
-    labels = scoring.labels.tolist()
-    first = [(p[c] >= most, ibis.literal(labels[c])) for c in k]
-    answers = {"prediction": ibis.cases(*first, else_=ibis.null(ibis.literal(labels[0]).type()))}
+    def apart(t: Any, c: int) -> Any:
+        """How far the score of a class is from the best; the prior's, where every class is impossible."""
+        return ibis.ifelse(t[f"{own}best"] < IMPOSSIBLE, float(prior[c]), t[f"{own}s{c}"] - t[f"{own}best"])
+
+    t = _step(t, dialect, **{f"{own}sum": _total([_exp(apart(t, c)) for c in k])})
+    p = [_exp(apart(t, c)) / t[f"{own}sum"] for c in k]
+    if scoring.mixed:
+        share = np.exp(prior)
+        share = scoring.mixed * share / share.sum()
+        p = [(1.0 - scoring.mixed) * p[c] + float(share[c]) for c in k]
+    t = _step(t, dialect, **{f"{own}p{c}": p[c] for c in k})
+    known = t[f"{own}s0"].notnull()  # a gap in a large block has no formula
+    p = [ibis.ifelse(known, t[f"{own}p{c}"], ibis.null("float64")) for c in k]
+
+    if scoring.mixed:
+        most = _greatest([t[f"{own}p{c}"] for c in k])
+        first = [(t[f"{own}p{c}"] >= most, ibis.literal(labels[c])) for c in k]
+    else:
+        lost = t[f"{own}best"] < IMPOSSIBLE
+        first = [(lost, ibis.literal(labels[int(prior.argmax())]))]
+        first += [(t[f"{own}s{c}"] >= t[f"{own}best"], ibis.literal(labels[c])) for c in k]
+    nothing = ibis.null(ibis.literal(labels[0]).type())
+    answers = {"prediction": ibis.ifelse(known, ibis.cases(*first, else_=nothing), nothing)}
     if question == "predict_proba":
         answers |= {f"probability {labels[c]}": p[c] for c in k}
-    elif question == "predict_log_proba":
-        answers |= {f"log_probability {labels[c]}": _log(t, own, c, scoring.mixed) for c in k}
+    elif question == "predict_log_proba" and scoring.mixed:
+        logs = [ibis.ifelse(t[f"{own}p{c}"] > 0.0, t[f"{own}p{c}"], 1.0).ln() for c in k]
+        answers |= {f"log_probability {labels[c]}": _never_below(t[f"{own}p{c}"] <= 0.0, logs[c]) for c in k}
+    elif question == "predict_log_proba":  # to all digits also where p is tiny
+        logs = [apart(t, c) - t[f"{own}sum"].ln() for c in k]
+        answers |= {f"log_probability {labels[c]}": _never_below(logs[c] < IMPOSSIBLE, logs[c]) for c in k}
     return t.select(*names, **answers)
 
 
-def _score(scoring: f.Scoring, c: int, e: Any, top: Any) -> Any:
-    """Log p(y) + a (E − max E) + b of one class."""
+def _never_below(never: Any, log: Any) -> Any:
+    return ibis.ifelse(never, ibis.literal(float("-inf")), log)
+
+
+def _step(t: Any, dialect: str, **columns: Any) -> Any:
+    """The table with further columns."""
+    t = t.mutate(**columns)
+    return t.limit(ALL) if dialect in REPEATING else t
+
+
+def _score(scoring: f.Scoring, c: int, evidence: Any) -> Any:
+    """Log p(y) + a E + b of one class."""
     if not np.isfinite(scoring.log_prior[c]):
-        return ibis.literal(EXCLUDED)
+        return evidence * 0.0 + EXCLUDED
     slope, start = float(scoring.slope[c]), float(scoring.log_prior[c] + scoring.bias[c])
-    apart = ibis.greatest(e - top, -f.BEYOND)
-    return ibis.ifelse(e < IMPOSSIBLE, EXCLUDED, (apart if slope == 1.0 else apart * slope) + start)
-
-
-def _log(t: Any, own: str, c: int, mixed: float) -> Any:
-    """Log p(y | x), to all digits also where p is tiny."""
-    p, d = t[f"{own}p{c}"], t[f"{own}d{c}"]
-    never = ibis.literal(float("-inf"))
-    if mixed:
-        return ibis.ifelse(p <= 0.0, never, ibis.ifelse(p > 0.0, p, 1.0).ln())
-    unknown = (p.isnull(), ibis.null("float64"))
-    return ibis.cases(unknown, (d < IMPOSSIBLE, never), else_=d - t[f"{own}sum"].ln())
+    return (evidence if slope == 1.0 else evidence * slope) + start
 
 
 def _exp(x: Any) -> Any:
@@ -101,8 +121,8 @@ def _total(terms: Sequence[Any], plus: Callable[[Any, Any], Any] = add) -> Any:
 class Writer:
     """Writes formulas for one class at a time. What is used often becomes a column of its own in `table`."""
 
-    def __init__(self, table: Any, nan: bool, own: str):
-        self.source, self.table, self.nan, self.own, self.made = table, table, nan, own, 0
+    def __init__(self, table: Any, nan: bool, own: str, dialect: str):
+        self.source, self.table, self.nan, self.own, self.dialect, self.made = table, table, nan, own, dialect, 0
 
     def _number(self, name: str) -> Any:
         """A column as float64; whether it is missing was asked before."""
@@ -161,7 +181,7 @@ class Writer:
         terms = [self.write(term, c) for term in node.terms]
         top = self._named(_greatest(terms))
         rest = _total([_exp(term - top) for term in terms])
-        return ibis.ifelse(top < IMPOSSIBLE, EXCLUDED, top + rest.ln())
+        return top + ibis.greatest(rest, 1.0).ln()
 
     @write.register
     def _(self, node: f.Bumps, c: int) -> Any:
@@ -231,7 +251,7 @@ class Writer:
         """A value as a column of its own."""
         name = f"{self.own}v{self.made}"
         self.made += 1
-        self.table = self.table.mutate(**{name: value})
+        self.table = _step(self.table, self.dialect, **{name: value})
         return self.table[name]
 
 
