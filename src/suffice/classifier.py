@@ -16,7 +16,13 @@ from sklearn.utils.validation import validate_data
 
 from suffice import engines, frames
 from suffice.calibrated import CalibratedClassifier
-from suffice.errors import InvalidDataError, InvalidOptionError, MismatchError, MissingColumnWarning, UncalibratedWarning
+from suffice.errors import (
+    InvalidDataError,
+    InvalidOptionError,
+    MismatchError,
+    MissingColumnWarning,
+    UncalibratedWarning,
+)
 from suffice.families import Table
 from suffice.families.automatic import AutomaticBernoulli, ChosenDistribution
 from suffice.families.product import Product, ProductDistribution
@@ -231,8 +237,8 @@ class BayesClassifier(CalibratedClassifier):
     def _check_fit(self) -> None:
         if self.calibrate and self.keep and not len(self._kept()[1]):
             warnings.warn(
-                "No rows could be kept to calibrate by, as none leave a database: probabilities are those of the model, "
-                "which are often too sure. Pass calibrate=False to have it so, or fit on rows, such as "
+                "No rows could be kept to calibrate by, as none leave a database: probabilities are those of the "
+                "model, which are often too sure. Pass calibrate=False to have it so, or fit on rows, such as those of "
                 "table.to_pyarrow_batches()",
                 UncalibratedWarning,
                 stacklevel=5,

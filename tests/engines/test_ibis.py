@@ -10,14 +10,15 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-ibis = pytest.importorskip("ibis", reason="Ibis is not installed: pip install 'suffice[ibis]'")
+pytest.importorskip("ibis", reason="Ibis is not installed: pip install 'suffice[ibis]'")
 
+import ibis
 import ibis.expr.types as ir
 
 import suffice as sf
 from engines.cases import CASES, arrow, assert_answers, assert_same, numbers, probabilities
 from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
-from suffice.engines.database import rows, survey
+from suffice.engines.database import survey
 from suffice.errors import (
     EngineError,
     InvalidDataError,
@@ -154,7 +155,9 @@ def test_every_family_learns_and_answers_as_in_memory(weight, database):
         )
 
 
-@pytest.mark.parametrize("family", [sf.Kernel(), sf.Binned(), sf.Mixture(2), sf.Categorical(), sf.Gaussian(learn="predictive")])
+@pytest.mark.parametrize(
+    "family", [sf.Kernel(), sf.Binned(), sf.Mixture(2), sf.Categorical(), sf.Gaussian(learn="predictive")]
+)
 def test_values_that_are_few_are_fetched_with_their_counts(family, duckdb):
     table = everything()[["level", "w", "y"]]
     fitted, local, x = fitted_and_local(
@@ -240,9 +243,7 @@ def test_labels_are_strings_numbers_or_truths(labels, database):
 
 def test_no_row_leaves_the_database(duckdb, monkeypatch):
     fetched = []
-    ask = rows.run
     monkeypatch.setattr(ir.Table, "to_pyarrow", _spy(ir.Table.to_pyarrow, fetched))
-    assert ask is rows.run
     GaussianNB().fit(put(duckdb, numbers()), "y")
     assert fetched == [1, 3]  # a point near the middle, and a row for each class
 
@@ -387,7 +388,7 @@ def test_what_cannot_be_learned_is_refused_by_name(database):
         sf.BayesClassifier(calibrate=False).fit(there.filter(ibis._.x0 < 0), "y")
     with pytest.raises(InvalidDataError, match="weight 7 have no label in column 'y'"):
         GaussianNB().fit(there.mutate(y=ibis.ifelse(ibis._.y == "rare", None, ibis._.y)), "y")
-    with pytest.raises(InvalidDataError, match="'y'.*cannot be read as numbers|cannot be read as numbers"):
+    with pytest.raises(InvalidDataError, match=r"'z'.*cannot be read as numbers"):
         GaussianNB().fit(there.mutate(z=ibis._.y), "y")
     with pytest.raises(InvalidDataError, match="Negative values in the weights of column 'w'"):
         GaussianNB().fit(there.mutate(w=ibis.literal(-1.0)), "y", sample_weight="w")
@@ -410,7 +411,11 @@ def test_what_cannot_be_learned_is_refused_by_name(database):
 def test_infinite_numbers_are_refused_by_name(duckdb, postgres):
     for database in (duckdb, postgres):
         there = put(database, numbers()).mutate(x1=ibis.literal(float("inf")))
-        for make in (GaussianNB, PoissonNB, lambda: sf.BayesClassifier({"x1": sf.Binned(edges=[0.0])}, calibrate=False)):
+        for make in (
+            GaussianNB,
+            PoissonNB,
+            lambda: sf.BayesClassifier({"x1": sf.Binned(edges=[0.0])}, calibrate=False),
+        ):
             with pytest.raises(InvalidDataError, match=r"infinity.*column 'x1'"):
                 make().fit(there, "y")
 
@@ -424,7 +429,7 @@ def test_what_sql_cannot_sum_up_is_refused_by_name(duckdb):
         sf.BayesClassifier({("a", "b"): sf.Mixture(2, joint=True)}, calibrate=False).fit(there, "y")
     with pytest.raises(InvalidDataError, match="Ledoit"):
         LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto").fit(there.select("a", "b", "y"), "y")
-    with pytest.raises(InvalidDataError, match="'x'.*list"):
+    with pytest.raises(InvalidDataError, match=r"'x'.*list"):
         GaussianNB().fit(there.select("a", "y").mutate(x=ibis.array([1.0])), "y")
 
 
@@ -432,7 +437,7 @@ def test_a_database_that_fails_says_what_it_was_asked_for(duckdb):
     put(duckdb, numbers(), "gone")
     table = duckdb.table("gone")
     duckdb.raw_sql("DROP TABLE gone")
-    with pytest.raises(EngineError, match="The database failed when it was asked for .*gone"):
+    with pytest.raises(EngineError, match=r"The database failed when it was asked for .*gone"):
         GaussianNB().fit(table, "y")
     with pytest.raises(EngineError, match="failed when it was asked for"):
         CategoricalNB().fit(ibis.table({"c": "string", "y": "string"}, name="nowhere"), "y")

@@ -20,6 +20,7 @@ from suffice.errors import InvalidDataError, NoFormulaError
 
 EXCLUDED = -1e300  # what −∞ is written as; sums of many such are numbers still
 IMPOSSIBLE = -1e280  # also after a slope was applied
+NEVER = float("-inf")  # as answers have it
 TINY = -700.0  # whose exponential is next to nothing
 MOST_BUMPS = 500  # terms of a sum of bumps
 ALL = 2**63 - 1  # rows
@@ -31,22 +32,10 @@ REPEATING = ("materialize", "mysql", "postgres", "risingwave", "singlestoredb", 
 def scored(table: Any, scoring: f.Scoring, question: Question, dialect: str, nan: bool = True) -> Any:
     """The table with the answers as further columns; `nan` says whether its database knows NaN.
 
-    Every step is a query about the one before.
+    Every step is a query about the one before: scores, the best of them, and the sum of their exponentials.
     """
-    k = range(len(scoring.labels))
-    names, labels = list(table.columns), scoring.labels.tolist()
+    k, names = range(len(scoring.labels)), list(table.columns)
     own = "_" * (1 + max((len(n) - len(n.lstrip("_")) for n in names), default=0))  # a prefix that no column has
-    writer = Writer(table, nan, own, dialect)
-    evidence = [as_float(_total([writer.write(term.formula, c) for term in scoring.terms])) for c in k]
-    t = writer.table
-    if (scoring.slope != scoring.slope[0]).any():  # else what is the same for all classes changes nothing
-        t = _step(t, dialect, **{f"{own}e{c}": evidence[c] for c in k})
-        t = _step(t, dialect, **{f"{own}top": _greatest([t[f"{own}e{c}"] for c in k])})
-        evidence = [t[f"{own}e{c}"] - t[f"{own}top"] for c in k]
-    scores = [_score(scoring, c, evidence[c]) for c in k]
-    t = _step(t, dialect, **{f"{own}s{c}": scores[c] for c in k})
-    t = _step(t, dialect, **{f"{own}best": _greatest([t[f"{own}s{c}"] for c in k])})
-
     prior = np.where(np.isfinite(scoring.log_prior), scoring.log_prior, EXCLUDED)
     prior = prior - prior.max()  # zeros, where no class is possible at all
 
@@ -54,38 +43,47 @@ def scored(table: Any, scoring: f.Scoring, question: Question, dialect: str, nan
         """How far the score of a class is from the best; the prior's, where every class is impossible."""
         return ibis.ifelse(t[f"{own}best"] < IMPOSSIBLE, float(prior[c]), t[f"{own}s{c}"] - t[f"{own}best"])
 
+    t = _scores(Writer(table, nan, own, dialect), scoring)
+    t = _step(t, dialect, **{f"{own}best": _greatest([t[f"{own}s{c}"] for c in k])})
     t = _step(t, dialect, **{f"{own}sum": _total([_exp(apart(t, c)) for c in k])})
-    p = [_exp(apart(t, c)) / t[f"{own}sum"] for c in k]
-    if scoring.mixed:
-        share = np.exp(prior)
-        share = scoring.mixed * share / share.sum()
-        p = [(1.0 - scoring.mixed) * p[c] + float(share[c]) for c in k]
+    share = scoring.mixed * np.exp(prior) / np.exp(prior).sum()
+    p = [(1.0 - scoring.mixed) * (_exp(apart(t, c)) / t[f"{own}sum"]) + float(share[c]) for c in k]
     t = _step(t, dialect, **{f"{own}p{c}": p[c] for c in k})
-    known = t[f"{own}s0"].notnull()  # a gap in a large block has no formula
-    p = [ibis.ifelse(known, t[f"{own}p{c}"], ibis.null("float64")) for c in k]
-
+    p = [t[f"{own}p{c}"] for c in k]
     if scoring.mixed:
-        most = _greatest([t[f"{own}p{c}"] for c in k])
-        first = [(t[f"{own}p{c}"] >= most, ibis.literal(labels[c])) for c in k]
-    else:
-        lost = t[f"{own}best"] < IMPOSSIBLE
-        first = [(lost, ibis.literal(labels[int(prior.argmax())]))]
-        first += [(t[f"{own}s{c}"] >= t[f"{own}best"], ibis.literal(labels[c])) for c in k]
+        told = [_log_of(p[c]) for c in k]
+        best = [p[c] >= _greatest(p) for c in k]
+    else:  # to all digits also where p is tiny
+        logs = [apart(t, c) for c in k]
+        told = [ibis.ifelse(logs[c] < IMPOSSIBLE, NEVER, logs[c] - t[f"{own}sum"].ln()) for c in k]
+        best = [logs[c] >= 0.0 for c in k]
+    labels = scoring.labels.tolist()
     nothing = ibis.null(ibis.literal(labels[0]).type())
-    answers = {"prediction": ibis.ifelse(known, ibis.cases(*first, else_=nothing), nothing)}
+    answers = {"prediction": ibis.cases(*((best[c], labels[c]) for c in k), else_=nothing)}
     if question == "predict_proba":
         answers |= {f"probability {labels[c]}": p[c] for c in k}
-    elif question == "predict_log_proba" and scoring.mixed:
-        logs = [ibis.ifelse(t[f"{own}p{c}"] > 0.0, t[f"{own}p{c}"], 1.0).ln() for c in k]
-        answers |= {f"log_probability {labels[c]}": _never_below(t[f"{own}p{c}"] <= 0.0, logs[c]) for c in k}
-    elif question == "predict_log_proba":  # to all digits also where p is tiny
-        logs = [apart(t, c) - t[f"{own}sum"].ln() for c in k]
-        answers |= {f"log_probability {labels[c]}": _never_below(logs[c] < IMPOSSIBLE, logs[c]) for c in k}
-    return t.select(*names, **answers)
+    elif question == "predict_log_proba":
+        answers |= {f"log_probability {labels[c]}": told[c] for c in k}
+    known = t[f"{own}s0"].notnull()  # a gap in a large block has no formula
+    return t.select(*names, **{name: ibis.ifelse(known, x, ibis.null(x.type())) for name, x in answers.items()})
 
 
-def _never_below(never: Any, log: Any) -> Any:
-    return ibis.ifelse(never, ibis.literal(float("-inf")), log)
+def _scores(writer: Writer, scoring: f.Scoring) -> Any:
+    """The table with log p(y) + a (E − max E) + b of every class, next to −1e300 where it is impossible."""
+    k, own = range(len(scoring.labels)), writer.own
+    evidence = [as_float(_total([writer.write(term.formula, c) for term in scoring.terms])) for c in k]
+    t = writer.table
+    if (scoring.slope != scoring.slope[0]).any():  # else the greatest is the same for all classes, and changes nothing
+        t = _step(t, writer.dialect, **{f"{own}e{c}": evidence[c] for c in k})
+        t = _step(t, writer.dialect, **{f"{own}top": _greatest([t[f"{own}e{c}"] for c in k])})
+        e = [t[f"{own}e{c}"] for c in k]
+        evidence = [ibis.ifelse(e[c] < IMPOSSIBLE, EXCLUDED, e[c] - t[f"{own}top"]) for c in k]
+    scores = {}
+    for c in k:
+        slope, start = float(scoring.slope[c]), float(scoring.log_prior[c] + scoring.bias[c])
+        x = evidence[c] if slope == 1.0 else evidence[c] * max(slope, 1e-12)
+        scores[f"{own}s{c}"] = x + max(start, EXCLUDED)
+    return _step(t, writer.dialect, **scores)
 
 
 def _step(t: Any, dialect: str, **columns: Any) -> Any:
@@ -94,12 +92,8 @@ def _step(t: Any, dialect: str, **columns: Any) -> Any:
     return t.limit(ALL) if dialect in REPEATING else t
 
 
-def _score(scoring: f.Scoring, c: int, evidence: Any) -> Any:
-    """Log p(y) + a E + b of one class."""
-    if not np.isfinite(scoring.log_prior[c]):
-        return evidence * 0.0 + EXCLUDED
-    slope, start = float(scoring.slope[c]), float(scoring.log_prior[c] + scoring.bias[c])
-    return (evidence if slope == 1.0 else evidence * slope) + start
+def _log_of(p: Any) -> Any:
+    return ibis.ifelse(p > 0.0, ibis.ifelse(p > 0.0, p, 1.0).ln(), NEVER)
 
 
 def _exp(x: Any) -> Any:
@@ -185,18 +179,17 @@ class Writer:
 
     @write.register
     def _(self, node: f.Bumps, c: int) -> Any:
-        heights = np.broadcast_to(node.height, (max(len(node.height), c + 1), node.height.shape[1]))
-        some = np.flatnonzero(np.isfinite(heights[c if len(node.height) > 1 else 0]))
+        own = min(c, len(node.height) - 1)
+        some = np.flatnonzero(np.isfinite(node.height[own]))
         if len(some) > MOST_BUMPS:
             raise NoFormulaError(
-                f"Column {node.column!r} is a sum of {len(some)} bumps, and a query is written for at most {MOST_BUMPS}: "
-                "pass limit= to the family, name another one, or predict on table.to_pyarrow_batches()"
+                f"Column {node.column!r} is a sum of {len(some)} bumps, and a query has room for {MOST_BUMPS}: give "
+                "the family a limit, name another one, or predict on table.to_pyarrow_batches()"
             )
         if not len(some):
             return ibis.literal(EXCLUDED)
-        own = min(c, len(node.height) - 1)
-        kept = (np.broadcast_to(a, node.height.shape)[own : own + 1, some] for a in (node.centre, node.width, node.height))
-        return self.write(f.Bumps(node.column, *kept).spelled_out(), 0)
+        arrays = (np.broadcast_to(a, node.height.shape) for a in (node.centre, node.width, node.height))
+        return self.write(f.Bumps(node.column, *(a[own : own + 1, some] for a in arrays)).spelled_out(), 0)
 
     @write.register
     def _(self, node: f.Linear, c: int) -> Any:
