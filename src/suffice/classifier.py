@@ -128,8 +128,8 @@ class BayesClassifier(CalibratedClassifier):
         ----------
         X : table
             A data frame of pandas or Polars, anything of Arrow, a DuckDB relation, a dict of columns, a NumPy array, a
-            list of records; null and NaN mean missing. Files by name or pattern, streams, and data frames of Spark,
-            Dask and Ray are learned where they lie.
+            list of records; null and NaN mean missing. Files by name or pattern, streams, data frames of Spark,
+            Dask and Ray, and tables of Ibis are learned where they lie.
         y : str or array-like of shape (n_samples,)
             The name of the column that holds the labels, or the labels. Of a single label comes a
             model that always predicts it.
