@@ -20,8 +20,16 @@ def groups(settings: Settings) -> list[Group]:
     rows = settings.rows(2_000_000)
     size = f"DuckDB {short(rows)} × {COLUMNS}, {CLASSES} classes, mean 1e9, variance 8"
     cases = [
-        Case(f"GaussianNB fit by Ibis against count, avg and var_pop by hand, {size}", Target(high=2), partial(fits, settings)),
-        Case(f"GaussianNB predict_proba in the database against that query by hand, {size}", None, partial(scores, settings)),
+        Case(
+            f"GaussianNB fit by Ibis against count, avg and var_pop by hand, {size}",
+            Target(high=2),
+            partial(fits, settings),
+        ),
+        Case(
+            f"GaussianNB predict_proba in the database against that query by hand, {size}",
+            None,
+            partial(scores, settings),
+        ),
     ]
     return [Group(lambda: Data.of(rows), cases)]
 
@@ -85,7 +93,9 @@ def by_hand(fitted: GaussianNB) -> str:
     for c in range(CLASSES):
         each = (f"(x{j} - {float(fitted.theta_[c, j])!r})^2 / {float(2 * fitted.var_[c, j])!r}" for j in range(COLUMNS))
         logs.append(f"{float(norm[c])!r} - ({' + '.join(each)}) AS l{c}")
-    lines = [f"exp(l{c} - top) / ({' + '.join(f'exp(l{k} - top)' for k in range(CLASSES))}) AS p{c}" for c in range(CLASSES)]
+    lines = [
+        f"exp(l{c} - top) / ({' + '.join(f'exp(l{k} - top)' for k in range(CLASSES))}) AS p{c}" for c in range(CLASSES)
+    ]
     top = f"greatest({', '.join(f'l{c}' for c in range(CLASSES))})"
     columns = ", ".join(["y", *(f"x{j}" for j in range(COLUMNS))])
     scored = f"SELECT *, {top} AS top FROM (SELECT {columns}, {', '.join(logs)} FROM data)"

@@ -1,5 +1,6 @@
 """Ibis, on a real DuckDB, a real PostgreSQL, and SQLite for databases without grouping sets or NaN."""
 
+import re
 import tempfile
 import warnings
 from contextlib import closing
@@ -448,3 +449,13 @@ def test_batches_of_a_table_are_learned_here(duckdb):
     batches = put(duckdb, case.table()).to_pyarrow_batches()
     assert isinstance(batches, pa.RecordBatchReader)
     assert_same(case, case.make().fit(batches, "y"), case.local())
+
+
+def test_the_guide_runs(capsys):
+    page = Path(__file__).parent.parent.parent / "docs" / "scale.md"
+    _, _, text = page.read_text(encoding="utf-8").partition("## Inside the database")
+    (block,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    exec(compile(block, page, "exec"), {})
+    shown = capsys.readouterr().out
+    assert "'prediction', 'probability f', 'probability m'" in shown
+    assert "DOUBLE PRECISION" in shown
