@@ -591,7 +591,8 @@ def describe(found: ProductDistribution, schema: Schema | None) -> Table:
             note = "" if part.votes else "it tells no more than chance would"
             cells.append([part.choice.name, "yes" if part.votes else "no", f"{gain:.4f}", note])
         else:
-            cells.append([type(block.family).__name__, "yes", "", ""])
+            note = "its parameters are integrated out" if block.family.learn == "predictive" else ""
+            cells.append([type(block.family).__name__, "yes", "", note])
     for name, reason in (schema.left_out if schema is not None else {}).items():
         names.append(name)
         cells.append(["", "left out", "", reason])

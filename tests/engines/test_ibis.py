@@ -137,11 +137,20 @@ def test_the_fit_and_the_answers_are_those_of_the_rows_in_memory(name, database)
     assert_answers(case, local, told.to_pandas())
 
 
-@pytest.mark.parametrize("weight", [None, "w"])
-def test_every_family_learns_and_answers_as_in_memory(weight, database):
+def predictive(family):
+    """The same with its parameters integrated out, where it has any."""
+    return family if isinstance(family, sf.Binned) else type(family)(learn="predictive")
+
+
+@pytest.mark.parametrize(
+    ("weight", "families"),
+    [(None, FAMILIES), ("w", FAMILIES), ("w", {name: predictive(family) for name, family in FAMILIES.items()})],
+    ids=["rows", "weighted", "predictive"],
+)
+def test_every_family_learns_and_answers_as_in_memory(weight, families, database):
     table = everything()
     fitted, local, x = fitted_and_local(
-        lambda: sf.BayesClassifier(FAMILIES, calibrate=False, missing="informative"), database, table, weight
+        lambda: sf.BayesClassifier(families, calibrate=False, missing="informative"), database, table, weight
     )
     np.testing.assert_array_equal(fitted.class_count_, local.class_count_)
     for mine, theirs in zip(fitted.statistics_.statistic.parts, local.statistics_.statistic.parts, strict=True):
@@ -189,10 +198,13 @@ def test_the_other_estimators_learn_as_in_memory(make, weight, database):
     table = everything()[["wait", "level", "tries", "w", "y"]]
     fitted, local, x = fitted_and_local(make, database, table, weight)
     np.testing.assert_allclose(fitted.predict_proba(x), local.predict_proba(x), rtol=1e-9, atol=1e-12)
+    told = fitted.predict_proba(database.table("t")).to_pandas()
+    np.testing.assert_allclose(told.iloc[:, -3:], local.predict_proba(told[x.columns]), rtol=1e-9, atol=1e-12)
 
 
-def test_parts_learned_one_after_the_other_give_the_whole(database):
-    case = CASES["GaussianNB"]
+@pytest.mark.parametrize("name", ["GaussianNB", "CategoricalNB"])
+def test_parts_learned_one_after_the_other_give_the_whole(name, database):
+    case = CASES[name]
     table = put(database, case.table().assign(i=np.arange(400), w=1))
     fitted = case.make()
     for some in (ibis._.i < 100, ibis._.i >= 100):
@@ -225,6 +237,40 @@ def test_nan_is_missing_like_null(duckdb, postgres):
         np.testing.assert_allclose(
             told["probability a"], local.predict_proba(told[local.feature_names_in_])[:, 0], rtol=1e-9
         )
+
+
+def test_nan_is_not_above_a_threshold(duckdb, postgres):
+    for database in (duckdb, postgres):
+        database.raw_sql("CREATE TABLE truths AS SELECT 'NaN'::float8 AS x, 'a' AS y")
+        database.raw_sql("INSERT INTO truths VALUES (1, 'a'), (0, 'a'), (2, 'b'), ('NaN', 'b')")
+        fitted = BernoulliNB(binarize=0.5).fit(database.table("truths"), "y")
+        np.testing.assert_array_equal(fitted.statistics_.statistic.total, [[1], [1]])
+        np.testing.assert_array_equal(fitted.statistics_.statistic.weight, [[2], [1]])
+
+
+def test_columns_of_every_type_are_read_as_in_memory(duckdb, postgres):
+    columns = {
+        "small": "(i % 4)::smallint",
+        "price": "(i * 0.25)::numeric(10, 2)",
+        "half": "(i % 9 + 0.5)::real",
+        "flag": "i % 3 = 0",
+        "day": "DATE '2026-01-01' + (i % 5)::int",
+        "kind": "CASE WHEN i % 7 > 0 THEN 'k' || (i % 3) END",
+        "y": "i % 2 = 0 AND i % 10 > 3",
+    }
+    written = ", ".join(f"{sql} AS {name}" for name, sql in columns.items())
+    for database, rows in ((duckdb, "range(200) AS r(i)"), (postgres, "generate_series(0, 199) AS r(i)")):
+        database.raw_sql(f"CREATE VIEW typed AS SELECT {written} FROM {rows}")
+        table = database.table("typed")
+        here = table.to_pyarrow()
+        families = {"small": sf.Categorical(), "price": sf.Gaussian()}
+        fitted, local = (sf.BayesClassifier(families, calibrate=False).fit(t, "y") for t in (table, here))
+        np.testing.assert_allclose(fitted.predict_proba(here), local.predict_proba(here), rtol=1e-9, atol=1e-12)
+        assert fitted.schema_.rows == local.schema_.rows
+        assert fitted.schema_.values.tolist() == local.schema_.values.tolist()
+        told = fitted.predict_proba(table).to_pyarrow()
+        expected = local.predict_proba(told.select(here.column_names))
+        np.testing.assert_allclose(told["probability True"].to_numpy(), expected[:, 1], rtol=1e-9, atol=1e-12)
 
 
 def test_a_missing_category_is_not_the_total(database):

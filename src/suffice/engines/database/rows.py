@@ -98,7 +98,8 @@ def columns(table: Any, block: Block, nan: bool | None = None) -> list[Any]:
         elif family.reads == "categories":
             found.append(category(column))
         else:
-            found.append(_seen(number(column, nan if family.kind in SUMS else None), block, j))
+            shows = family.kind in SUMS and family.reading.get("threshold") is None  # what is NaN makes a sum NaN
+            found.append(_seen(number(column, nan if shows else None), block, j))
     return found
 
 
