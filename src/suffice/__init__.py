@@ -48,6 +48,7 @@ _HOMES = {
     "suffice.text": ["BagOfWords", "TextClassifier"],
     "suffice.errors": [
         "DamagedFileError",
+        "EngineError",
         "ForeignFileError",
         "ImpossibleRowWarning",
         "InfiniteValueError",
@@ -69,6 +70,7 @@ _HOMES = {
         "SingularCovarianceError",
         "StorageError",
         "SufficeError",
+        "UncalibratedWarning",
         "UnstorableError",
     ],
 }
