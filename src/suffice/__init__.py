@@ -58,6 +58,7 @@ _HOMES = {
     ],
     "suffice.errors": [
         "DamagedFileError",
+        "EngineError",
         "ForeignFileError",
         "ImpossibleRowWarning",
         "InfiniteValueError",
@@ -79,6 +80,7 @@ _HOMES = {
         "SingularCovarianceError",
         "StorageError",
         "SufficeError",
+        "UncalibratedWarning",
         "UnstorableError",
     ],
 }

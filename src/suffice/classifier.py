@@ -24,7 +24,7 @@ from suffice.errors import (
     UncalibratedWarning,
 )
 from suffice.families import Table
-from suffice.families.automatic import ChosenDistribution
+from suffice.families.automatic import AutomaticBernoulli, ChosenDistribution
 from suffice.families.product import Product, ProductDistribution
 from suffice.frames import Frame, as_frame
 from suffice.priors import ClassPrior, Dirichlet
@@ -131,8 +131,8 @@ class BayesClassifier(CalibratedClassifier):
         ----------
         X : table
             A data frame of pandas or Polars, anything of Arrow, a DuckDB relation, a dict of columns, a NumPy array, a
-            list of records; null and NaN mean missing. Files by name or pattern, streams, and data frames of Spark,
-            Dask and Ray are learned where they lie.
+            list of records; null and NaN mean missing. Files by name or pattern, streams, data frames of Spark,
+            Dask and Ray, and tables of Ibis are learned where they lie.
         y : str or array-like of shape (n_samples,)
             The name of the column that holds the labels, or the labels. Of a single label comes a
             model that always predicts it.
@@ -240,8 +240,8 @@ class BayesClassifier(CalibratedClassifier):
     def _check_fit(self) -> None:
         if self.calibrate and self.keep and not len(self._kept()[1]):
             warnings.warn(
-                "No rows could be kept to calibrate by, as none leave a database: probabilities are those of the model, "
-                "which are often too sure. Pass calibrate=False to have it so, or fit on rows, such as "
+                "No rows could be kept to calibrate by, as none leave a database: probabilities are those of the "
+                "model, which are often too sure. Pass calibrate=False to have it so, or fit on rows, such as those of "
                 "table.to_pyarrow_batches()",
                 UncalibratedWarning,
                 stacklevel=5,
@@ -320,6 +320,10 @@ class BayesClassifier(CalibratedClassifier):
         learned = self.__dict__.get("_learned")
         family = learned.family if learned is not None else self._family()
         return family.names
+
+    def _truths(self) -> dict[str, str]:
+        truths = (b for b in self._product().blocks if isinstance(b.family, AutomaticBernoulli) and not b.missing)
+        return {name: "boolean" for block in truths for name in block.names}
 
     # ---- answering
 
@@ -590,7 +594,8 @@ def describe(found: ProductDistribution, schema: Schema | None) -> Table:
             note = "" if part.votes else "it tells no more than chance would"
             cells.append([part.choice.name, "yes" if part.votes else "no", f"{gain:.4f}", note])
         else:
-            cells.append([type(block.family).__name__, "yes", "", ""])
+            note = "its parameters are integrated out" if block.family.learn == "predictive" else ""
+            cells.append([type(block.family).__name__, "yes", "", note])
     for name, reason in (schema.left_out if schema is not None else {}).items():
         names.append(name)
         cells.append(["", "left out", "", reason])

@@ -134,8 +134,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or rows that are not in memory
-            Training rows; NaN means missing. Files by name or pattern, streams, and data frames of Spark, Dask and Ray
-            are learned where they lie.
+            Training rows; NaN means missing. Files by name or pattern, streams, data frames of Spark, Dask and Ray,
+            and tables of Ibis are learned where they lie.
         y : array-like of shape (n_samples,), or str
             Labels: numbers or strings; of rows that are not in memory, the name of the column that holds them.
         sample_weight : array-like of shape (n_samples,) or str, default=None
@@ -721,6 +721,30 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         They are for computing probabilities elsewhere, in a database or a web page: see `suffice.formulas`.
         """
         return self._get_learned().model.formula(self._names())
+
+    def to_sql(self, dialect: str = "duckdb", table: str = "data", types: Mapping[str, str] | None = None) -> str:
+        """Return the query that scores a table of a database; an error says which columns have no formula.
+
+        Parameters
+        ----------
+        dialect : str, default='duckdb'
+            Any that Ibis writes: 'duckdb', 'postgres', 'snowflake', 'bigquery', 'sqlite', …
+        table : str, default='data'
+            The name of the table.
+        types : dict of str to str, default=None
+            Types of columns as Ibis calls them, where they are others than numbers ('float64') and what the
+            categories are; also columns to be handed through, such as {'id': 'int64'}.
+
+        Returns
+        -------
+        query : str
+            A SELECT of the columns, "prediction", and "probability <label>" for every class.
+        """
+        return engines.to_sql(self.formula(), dialect, table, self._truths() | dict(types or {}))
+
+    def _truths(self) -> dict[str, str]:
+        """The types of columns that are known to be truths."""
+        return {}
 
     def sample(self, n: int = 1, label: Any = None, random_state: Any = None) -> tuple[Any, Values]:
         """Draw rows from the model.

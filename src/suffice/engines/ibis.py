@@ -14,14 +14,14 @@ import numpy as np
 from suffice.engines.answers import new_columns
 from suffice.engines.cluster import no_checkpoint
 from suffice.engines.database.looks import Surveyed, TableLook
-from suffice.engines.database.rows import Rows, knows_nan
+from suffice.engines.database.rows import SUMS, Rows, knows_nan
 from suffice.engines.database.scoring import scored
-from suffice.engines.database.sums import QUERIES, sums
-from suffice.engines.database.survey import check_weights, survey
+from suffice.engines.database.sums import NotFiniteError, sums
+from suffice.engines.database.survey import check_weights, examine, middles
 from suffice.engines.database.values import values
 from suffice.engines.source import Answer, Source
 from suffice.engines.task import Task
-from suffice.errors import InvalidDataError
+from suffice.errors import EngineError, InvalidDataError
 from suffice.frames import Frame, Look
 from suffice.statistics import ByClass
 
@@ -65,29 +65,46 @@ class IbisSource(Source):
         return {name: TableLook(name, self._types[name], surveyed) for name in head.names}
 
     def reduce(self, task: Task, checkpoint: Path | None = None) -> ByClass[Any] | None:
-        """A query for what is summed up, one for what is counted, and one before them that tells what to refuse."""
+        """A query for what is summed up, one for what is counted, and before them one that tells what to refuse."""
         no_checkpoint(checkpoint, "a database")
         for name in task.columns:
             self.check_column(name, "to learn from")
         if task.weight is not None:
             check_weights(self.table, task.weight)
-        rows = Rows(self.table, task)
+        rows = Rows(self.table, task, nan=False)
         rows.check_kinds()
-        means = survey(rows)
-        if means is None:
-            return None
-        found = []
-        if rows.of(*QUERIES):
-            found.append(sums(rows, means))
-        if len(rows.of(*QUERIES)) < len(rows.parts):
-            found.append(values(rows))
-        parts = {k: part for each in found for k, part in each.parts.items()}
-        labels, weight = found[0].labels, found[0].weight
-        assert all(np.array_equal(each.labels, labels) for each in found), "all queries are of the same rows"
-        return task.assembled(labels, weight, [parts[k] for k in range(len(parts))])
+        examine(rows)
+        try:
+            return _statistics(rows)
+        except (EngineError, NotFiniteError):  # NaN, perhaps, which is missing, or what is to be refused
+            examine(rows, thoroughly=True)
+        try:
+            return _statistics(Rows(self.table, task))
+        except NotFiniteError:
+            raise InvalidDataError(
+                "A column holds values so large that their squares, or the sum of all, overflow; rescale it"
+            ) from None
 
     def answer(self, answer: Answer) -> Any:
         """The table with the answers as further columns, an expression that scores in the database."""
         new_columns(answer, self.names)  # refuses names that are taken
         estimator = import_module("suffice.estimator").load(BytesIO(answer.estimator))
-        return scored(self.table, estimator.formula(), answer.question, knows_nan(self.table))
+        backends, _ = self.table._find_backends()
+        dialect = backends[0].name if backends else ""
+        return scored(self.table, estimator.formula(), answer.question, dialect, knows_nan(self.table))
+
+
+def _statistics(rows: Rows) -> ByClass[Any] | None:
+    """A query for what is summed up, and one for what is counted."""
+    found = []
+    if rows.of(*SUMS):
+        found.append(sums(rows, middles(rows)))
+    if len(rows.of(*SUMS)) < len(rows.parts):
+        found.append(values(rows))
+    parts = {k: part for each in found for k, part in each.parts.items()}
+    labels, weight = found[0].labels, found[0].weight
+    if any(not np.array_equal(each.labels, labels) for each in found):
+        raise EngineError(
+            "The rows changed between two queries: other labels were found. Fit again, or in a transaction"
+        )
+    return rows.task.assembled(labels, weight, [parts[k] for k in range(len(parts))]) if len(labels) else None

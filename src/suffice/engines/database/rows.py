@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 import ibis
+import ibis.expr.datatypes as dt
 import ibis.expr.operations as ops
 import numpy as np
 
@@ -18,6 +19,7 @@ from suffice.errors import EngineError, InvalidDataError, RefusedValueError
 from suffice.families.product import Block
 from suffice.statistics import Counts, Moments, Sample, Scatter, Totals
 
+SUMS = (Moments, Totals, Scatter)  # kinds of statistics that are sums
 ELSEWHERE = "pass table.to_pyarrow_batches() instead of the table, to have its rows learned here"
 
 
@@ -42,14 +44,14 @@ class Part:
 class Rows:
     """The rows that count, with columns `y`, `w` where there are weights, and `c0`, `c1`, … as the blocks read them."""
 
-    def __init__(self, table: Any, task: Task):
-        self.task = task
+    def __init__(self, table: Any, task: Task, nan: bool | None = None):
+        self.task, self.nan = task, nan  # without NaN to look for, sums take half the time
         self.table = table if task.weight is None else table.filter(table[task.weight] > 0)
         self.parts = []
         names: dict[str, Any] = {}
         for block in task.blocks:
             own = [f"c{len(names) + j}" for j in range(len(block.names))]
-            names |= dict(zip(own, columns(self.table, block), strict=True))
+            names |= dict(zip(own, columns(self.table, block, nan), strict=True))
             self.parts.append(Part(block, tuple(own)))
         self.expressions = names
 
@@ -81,8 +83,8 @@ class Rows:
 # ---- columns
 
 
-def columns(table: Any, block: Block) -> list[Any]:
-    """The columns of a block as its family reads them, or rather, as its statistic sees them."""
+def columns(table: Any, block: Block, nan: bool | None = None) -> list[Any]:
+    """The columns of a block as its statistic sees them; `nan` says whether to look for NaN in what is summed up."""
     family = block.family
     if family.reads == "text":
         raise InvalidDataError(
@@ -92,11 +94,12 @@ def columns(table: Any, block: Block) -> list[Any]:
     for j, name in enumerate(block.names):
         column = table[name]
         if block.missing:
-            found.append(ibis.ifelse(missing(column), 1.0, 0.0))
+            found.append(truth(missing(column)))
         elif family.reads == "categories":
             found.append(category(column))
         else:
-            found.append(_seen(number(column), block, j))
+            shows = family.kind in SUMS and family.reading.get("threshold") is None  # what is NaN makes a sum NaN
+            found.append(_seen(number(column, nan if shows else None), block, j))
     return found
 
 
@@ -115,8 +118,24 @@ def _seen(x: Any, block: Block, j: int) -> Any:
 def number(x: Any, nan: bool | None = None) -> Any:
     """A column of numbers or truths as float64, NULL where it is missing; `nan` says whether to look for NaN."""
     if x.type().is_boolean():
-        return x.cast("int32").cast("float64")
+        return truth(x)
     return without_nan(x if x.type().is_float64() else x.cast("float64"), nan)
+
+
+def truth(x: Any) -> Any:
+    """A truth as 0.0 or 1.0."""
+    return x.cast("int32").cast("float64")
+
+
+def as_float(x: Any) -> Any:
+    """A number as float64 also where Ibis takes it for one: PostgreSQL reads 0.5 as a decimal."""
+    return ops.Cast(x, dt.float64).to_expr()
+
+
+def is_broken(x: Any) -> Any:
+    """Whether a number is not whole; those too large for that are whole."""
+    small = ibis.ifelse(x.abs() < 2.0**53, x, 0.0)  # Ibis makes integers of what it rounds
+    return small.floor() < small
 
 
 def category(x: Any, nan: bool | None = None) -> Any:
@@ -170,9 +189,14 @@ def failed(what: str, error: Exception) -> EngineError:
     return EngineError(f"The database failed when it was asked for {what}: {type(error).__name__}: {error}")
 
 
-def classes(found: Any) -> tuple[Any, Any]:
+def classes(found: Any, target: str) -> tuple[Any, Any]:
     """The class of each row of an answer, and the labels, sorted."""
-    codes = frames.label_codes(found["y"])
+    if found["y"].null_count:
+        rows = max(found.filter(found["y"].is_null())["n"].to_pylist())
+        raise InvalidDataError(
+            f"Input y contains NaN or null: rows of weight {rows:g} have no label in column {target!r}; filter them out"
+        )
+    codes = frames.label_codes(found["y"], target)
     return codes.codes, codes.values
 
 

@@ -1,8 +1,9 @@
 """Moments, totals and scatter by sums: one query for all of them, grouped by the label.
 
 Squares are summed about a point near the middle and never about 0, whose difference from the square of the mean would
-lose every digit where the mean is large. Without weights that point is the mean of the column, and the database's
-own variance does the rest; with weights, and for products of columns, it is the mean of the class, which a subquery joins.
+lose every digit where the mean is large. Without weights that point is the mean of the column's first rows, and the
+database's own variance does the rest; with weights, and for products of columns, it is the mean of the class, which a
+subquery finds.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple
 import ibis
 import numpy as np
 
-from suffice.engines.database.rows import ELSEWHERE, Part, Rows, array, classes, run
+from suffice.engines.database.rows import ELSEWHERE, Part, Rows, array, classes, run, truth
 from suffice.errors import InvalidDataError
 from suffice.statistics import Moments, Sample, Scatter, Statistic, Totals
 from suffice.tables import Array, Values
@@ -28,6 +29,10 @@ class Query(NamedTuple):
     statistic: Callable[[Any, Part, Mapping[str, float]], Statistic]
 
 
+class NotFiniteError(Exception):
+    """A sum is NaN or infinite: so is an entry, or the sum is too large."""
+
+
 class Found(NamedTuple):
     """Statistics of some of the blocks, by class."""
 
@@ -37,8 +42,8 @@ class Found(NamedTuple):
 
 
 def sums(rows: Rows, means: Mapping[str, float]) -> Found:
-    """The statistics that are sums, in one query."""
-    wanted = [part for part in rows.parts if part.kind in QUERIES]
+    """The statistics that are sums, in one query about the given middles of columns."""
+    wanted = rows.of(*QUERIES)
     t = rows.cleaned
     if rows.weighted or any(part.kind is Scatter for part in wanted):
         t = _centred(t, [c for part in wanted if part.kind is not Totals for c in part.columns])
@@ -46,7 +51,9 @@ def sums(rows: Rows, means: Mapping[str, float]) -> Found:
     for part in wanted:
         asked |= QUERIES[part.kind].aggregates(t, part, means)
     found = run(t.group_by("y").aggregate(**asked), "sums by class")
-    codes, labels = classes(found)
+    if not all(np.isfinite(np.asarray(found[name].drop_null(), dtype=np.float64)).all() for name in asked):
+        raise NotFiniteError("sums by class")
+    codes, labels = classes(found, rows.task.target)
     found = found.take(np.argsort(codes))
     made = {k: part for k, part in enumerate(rows.parts) if part in wanted}
     statistics = {k: QUERIES[part.kind].statistic(found, part, means) for k, part in made.items()}
@@ -74,7 +81,7 @@ def _weighed(t: Any, x: Any) -> Any:
 
 
 def _moments(t: Any, part: Part, means: Mapping[str, float]) -> dict[str, Any]:
-    asked = {}
+    asked: dict[str, Any] = {}
     for c in part.columns:
         if "w" in t.columns:
             z = t[c] - t[f"m_{c}"]
@@ -94,7 +101,6 @@ def _as_moments(found: Any, part: Part, means: Mapping[str, float]) -> Moments:
         mean, squares = middle + step, np.maximum(zz - step * z, 0.0)
     else:
         mean, squares = np.array([means[c] for c in part.columns]) + z, zz * weight
-    _refuse_overflow(squares, part, "square overflows")
     return Moments(weight, np.where(weight > 0, mean, 0.0), squares)
 
 
@@ -103,16 +109,15 @@ def _as_moments(found: Any, part: Part, means: Mapping[str, float]) -> Moments:
 
 def _totals(t: Any, part: Part, means: Mapping[str, float]) -> dict[str, Any]:  # noqa: ARG001  # sums of what is ≥ 0
     threshold = part.reading.get("threshold")
-    asked = {}
+    asked: dict[str, Any] = {}
     for c in part.columns:
-        x = t[c] if threshold is None else ibis.ifelse(t[c] > threshold, 1.0, 0.0)
+        x = t[c] if threshold is None else truth(t[c] > threshold)
         asked |= {f"n_{c}": _weight(t, t[c].notnull()), f"x_{c}": _weighed(t, x)}
     return asked
 
 
 def _as_totals(found: Any, part: Part, means: Mapping[str, float]) -> Totals:  # noqa: ARG001
     weight, total = (array(found, [f"{what}_{c}" for c in part.columns]) for what in ("n", "x"))
-    _refuse_overflow(total, part, "sum overflows")
     return Totals(weight, total).trimmed()
 
 
@@ -151,15 +156,8 @@ def _as_scatter(found: Any, part: Part, means: Mapping[str, float]) -> Scatter: 
     cross[:, upper[0], upper[1]] = array(found, pairs)
     cross[:, upper[1], upper[0]] = cross[:, upper[0], upper[1]]
     cross -= step[:, :, None] * z[:, None, :]
-    _refuse_overflow(np.diagonal(cross, axis1=1, axis2=2), part, "square overflows")
     mean = np.where(weight[:, None] > 0, middle + step, 0.0)
     return Scatter(weight, mean, 0.5 * (cross + cross.transpose(0, 2, 1)), Sample.empty(len(weight), d, joint=True))
-
-
-def _refuse_overflow(values: Array, part: Part, what: str) -> None:
-    if not np.isfinite(values).all():
-        name = part.block.names[int(np.argwhere(~np.isfinite(values))[0, 1])]
-        raise InvalidDataError(f"Column {name!r} holds a value too large for float64: its {what}; rescale the column")
 
 
 QUERIES: dict[type[Statistic], Query] = {

@@ -1,4 +1,4 @@
-"""What is asked of the rows before they are summed up: whether they can be learned from, and where their middle is."""
+"""What is asked of rows before they are summed up: whether they can be learned from, and where their middle is."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from suffice.engines.database.rows import ELSEWHERE, Part, Rows, category, number, run, without_rows
+from suffice.engines.database.rows import ELSEWHERE, SUMS, Part, Rows, columns, is_broken, number, run, without_rows
 from suffice.errors import InvalidDataError
 from suffice.families import Family
-from suffice.statistics import Counts, Moments, Sample, Scatter, Totals
+from suffice.statistics import Counts, Moments, Sample, Totals
 
+FIRST = 1000  # rows that tell where the middle of a column is
 MOST = 10_000  # distinct values of a column that are fetched
 
 
@@ -33,53 +34,47 @@ def check_weights(table: Any, name: str) -> None:
         raise InvalidDataError("The total weight of all rows is zero: there is nothing to learn from")
 
 
-def survey(rows: Rows) -> dict[str, float] | None:
-    """Refuse rows as they would be in memory; the mean of every column that is summed up, None where nothing is."""
-    t, summed, few = rows.table, rows.of(Moments, Scatter, Totals), rows.of(Sample)
-    asked = {"n": t.count(), "unlabelled": category(t[rows.task.target]).isnull().sum()}
-    asked |= {f"m_{c}": rows.expressions[c].mean() for part in summed for c in part.columns}
+def middles(rows: Rows) -> dict[str, float]:
+    """About where the numbers of each column lie, by its first ones: a point to sum up differences from."""
+    some = rows.table.limit(FIRST)
+    asked = {}
+    for part in rows.of(*SUMS):
+        for c, x in zip(part.columns, columns(some, part.block), strict=True):
+            asked[c] = x.mean()
+    found = run(some.aggregate(**asked), "the middle of columns").to_pylist()[0] if asked else {}
+    return {c: mean if mean is not None and np.isfinite(mean) else 0.0 for c, mean in found.items()}
+
+
+def examine(rows: Rows, thoroughly: bool = False) -> None:
+    """Refuse numbers as they would be in memory, and values that are too many to be fetched.
+
+    Infinite numbers show in sums: families that take all finite ones need not ask, unless it is `thoroughly`.
+    """
     binned = [p for p in rows.of(Counts) if p.block.family.cells(len(p.columns)) is not None]
-    particular = [*filter(_is_particular, summed), *binned]
-    for part in particular:
-        asked |= _extremes(rows, part)
+    shown = [*(p for p in rows.of(*SUMS) if not p.block.missing and (thoroughly or _is_particular(p))), *binned]
+    few = rows.of(Sample)
+    asked = {name: value for part in shown for name, value in _extremes(rows, part).items()}
     asked |= {f"d_{c}": rows.expressions[c].approx_nunique() for part in few for c in part.columns}
-    found = run(t.aggregate(**asked), "means of columns").to_pylist()[0]
-    if not found["n"]:
-        return None
-    if found["unlabelled"]:
-        raise InvalidDataError(
-            f"Input y contains NaN or null: {found['unlabelled']} of {found['n']} rows have no label in column "
-            f"{rows.task.target!r}; filter them out"
-        )
-    means = {c: found[f"m_{c}"] for part in summed for c in part.columns}
-    strange = [p for p in summed if p not in particular and not all(_is_finite(means[c]) for c in p.columns)]
-    if strange:
-        more = {name: value for part in strange for name, value in _extremes(rows, part).items()}
-        found |= run(t.aggregate(**more), "the extremes of columns").to_pylist()[0]
-    for part in [*particular, *strange]:
+    found = run(rows.table.aggregate(**asked), "the extremes of columns").to_pylist()[0] if asked else {}
+    for part in shown:
         _show(part, found)
     for part in few:
         _refuse_too_many(part, found)
-    return {c: float(mean or 0.0) for c, mean in means.items()}
-
-
-def _is_finite(mean: float | None) -> bool:
-    return mean is None or bool(np.isfinite(mean))
 
 
 def _is_particular(part: Part) -> bool:
-    """Whether some finite numbers are refused; if not, the mean tells that all are finite."""
-    return not part.block.missing and (part.kind is Totals or type(part.block.family).read is not Family.read)
+    """Whether some finite numbers are refused."""
+    return part.kind is Totals or type(part.block.family).read is not Family.read
 
 
 def _extremes(rows: Rows, part: Part) -> dict[str, Any]:
     """The least and the greatest number of each column, and one that is not whole."""
-    asked = {}
+    asked: dict[str, Any] = {}
     for c, name in zip(part.columns, part.block.names, strict=True):
         x = number(rows.table[name])
         whole = rows.table[name].type().is_integer() or rows.table[name].type().is_boolean()
         asked |= {f"least_{c}": x.min(), f"most_{c}": x.max()}
-        asked[f"broken_{c}"] = x.min() if whole else x.max(where=x != x.floor())
+        asked[f"broken_{c}"] = x.min() if whole else x.max(where=is_broken(x))
     return asked
 
 

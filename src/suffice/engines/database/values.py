@@ -35,14 +35,15 @@ GROUPING_SETS = (
 def values(rows: Rows) -> Found:
     """The statistics that are made of distinct values."""
     wanted = {k: part for k, part in enumerate(rows.parts) if part.kind in (Counts, Sample)}
-    sets, own = [], {}
+    sets: list[tuple[str, ...]] = []
+    own = {}
     for k, part in wanted.items():
         new = [part.columns] if part.block.family.together else [(c,) for c in part.columns]
         own[k] = np.arange(len(sets), len(sets) + len(new))
         sets += new
     used = rows.cleaned.select("y", *(["w"] if rows.weighted else []), *(c for s in sets for c in s))
     found = _grouped(used, sets)
-    codes, labels = classes(found)
+    codes, labels = classes(found, rows.task.target)
     which = frames.numbers(found["which"])
     weight = frames.numbers(found["n"])
     whole = which < 0
