@@ -16,7 +16,7 @@ from suffice.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB, KernelNB
 from suffice.plot import style
 
 mpl.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402  # after the backend was chosen
+import matplotlib.pyplot as plt  # after the backend was chosen
 
 RNG = np.random.default_rng(0)
 Y = np.repeat(["ash", "birch", "cedar"], 60)
