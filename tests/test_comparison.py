@@ -274,7 +274,7 @@ def test_progress_is_told_after_each_training():
 
 
 def test_it_can_be_interrupted():
-    def stop(done, total):
+    def stop(*_):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
