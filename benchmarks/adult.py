@@ -21,6 +21,7 @@ from sklearn.metrics import brier_score_loss, log_loss
 
 from benchmarks import peers
 from benchmarks.classifier import TARGET, fit_ours, kinds, read
+from suffice.plot.calibration import sorted_into_bins
 
 BINS, REPEATS = 15, 5
 
@@ -123,10 +124,8 @@ def line(result: Result, positive: Any) -> str:
 
 def reliability(result: Result, positive: Any) -> tuple[Any, Any, Any]:
     """The share of rows, the mean probability and the share of positives in each of 15 bins of equal width."""
-    place = np.minimum((result.p * BINS).astype(int), BINS - 1)
-    rows = np.bincount(place, minlength=BINS)
-    said, true = (np.bincount(place, v, minlength=BINS) / np.maximum(rows, 1) for v in (result.p, positive))
-    return rows / len(place), said, true
+    said, true, rows = sorted_into_bins(result.p, positive, BINS)
+    return rows / len(result.p), np.nan_to_num(said), np.nan_to_num(true)
 
 
 def calibration_error(result: Result, positive: Any) -> float:

@@ -16,7 +16,7 @@ from suffice.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB, KernelNB
 from suffice.plot import style
 
 mpl.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402  # after the backend was chosen
+import matplotlib.pyplot as plt  # after the backend was chosen
 
 RNG = np.random.default_rng(0)
 Y = np.repeat(["ash", "birch", "cedar"], 60)
@@ -385,6 +385,14 @@ def test_a_word_that_only_one_class_has_is_drawn_to_the_end():
     ax = plot.top_words(clf, 3, labels=["spam"])[0]
     assert np.isfinite([bar.get_width() for bar in ax.patches]).all()
     assert "∞" in written(ax)
+
+
+def test_words_of_a_linear_model_are_ranked_by_their_coefficients():
+    shown = plot.TopWordsDisplay.from_coefficients([[3.0, 1.0, 2.0], [0.0, 5.0, 4.0]], ["x", "y", "z"], ["a", "b"], 2)
+    assert [list(table.rows) for table in shown.tables] == [["x", "z"], ["y", "z"]]
+    assert [tick.get_text() for tick in shown.axes_[1].get_yticklabels()] == ["y", "z"]
+    with pytest.raises(sf.MismatchError, match="not those of 2 classes and 3 words"):
+        plot.TopWordsDisplay.from_coefficients([[3.0, 1.0, 2.0]], ["x", "y", "z"], ["a", "b"])
 
 
 # --------------------------------------------------------------------------------------- names
