@@ -115,7 +115,10 @@ def _show(found: Evaluation, json: bool, title: str) -> None:
     say(title.format(rows=number(found.weight)), "bold")
     share = found.support / found.weight
     alone = float(-(share[share > 0] * np.log(share[share > 0])).sum())
-    notes = {"accuracy": f"always the commonest class: {share.max():.4f}", "log-loss": f"class shares alone: {alone:.4f}"}
+    notes = {
+        "accuracy": f"always the commonest class: {share.max():.4f}",
+        "log-loss": f"class shares alone: {alone:.4f}",
+    }
     notes |= {"Brier score": "0 is best", "calibration error": "0 where probabilities hold"}
     cells = [[number(value), notes[name]] for name, value in found.scores().items()]
     show_columns("", list(found.scores()), ["", ""], cells, [False, True])

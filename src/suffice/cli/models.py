@@ -36,7 +36,7 @@ class Fitted:
         """Read a model file; what is none is refused by name."""
         if not Path(path).exists():
             near = nearest(Path(path).name, [each.name for each in Path(path).parent.glob("*")])
-            raise InvalidDataError(f"There is no model file {path!r}: {near}`suffice fit` makes one")
+            raise InvalidDataError(f"There is no model file {path!r}. {near}`suffice fit` makes one")
         try:
             return cls(load(path))
         except StorageError as error:
@@ -63,7 +63,9 @@ class Fitted:
         known = {str(each): each for each in self.classes}
         if said not in known:
             shown = ", ".join(list(known)[:20])
-            raise InvalidOptionError(f"{option}: no class {said!r}; {nearest(said, list(known))}The classes are {shown}")
+            raise InvalidOptionError(
+                f"{option}: no class {said!r}. {nearest(said, list(known))}The classes are {shown}"
+            )
         return known[said]
 
     # ---- reading tables
@@ -77,7 +79,9 @@ class Fitted:
             for name in self.names:
                 if name not in names:
                     hint = nearest(name, free)
-                    raise InvalidDataError(f"There is no column {name!r}, which the model reads; {hint}Found {free[:20]}")
+                    raise InvalidDataError(
+                        f"There is no column {name!r}, which the model reads. {hint}Found {free[:20]}"
+                    )
             return self.names
         if len(free) != self.estimator.n_features_in_:
             raise InvalidDataError(

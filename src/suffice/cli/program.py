@@ -36,8 +36,8 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def _options(
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,  # noqa: ARG001
-    version: Annotated[  # noqa: ARG001  # both are dealt with before
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    version: Annotated[  # both are dealt with before
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
@@ -79,7 +79,7 @@ class _NoPandas(MetaPathFinder):
 def run(arguments: Sequence[str]) -> int:
     """Run the program; the exit code. Errors are a sentence on stderr and give 2."""
     debug = "--debug" in arguments
-    arguments = [each for each in arguments if each != "--debug"]
+    arguments = [each for each in arguments if each != "--debug"] or ["--help"]
     with warnings.catch_warnings():
         warnings.simplefilter("default", UserWarning)
         warnings.showwarning = _note
@@ -89,7 +89,7 @@ def run(arguments: Sequence[str]) -> int:
             return code if isinstance(code, int) else 0
         except BrokenPipeError:  # whoever reads has seen enough
             _silence()
-            return 141
+            return 1
         except (KeyboardInterrupt, typer.Abort):
             print("suffice: stopped", file=sys.stderr)
             return 130

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
@@ -54,8 +55,8 @@ def inspect(
         )
         return
     n = estimator.class_count_.sum()
-    say(f"{estimator!r}".split("  # ")[0], "bold")
-    say(f"{number(n)} rows, {len(found.classes)} classes, {number(estimator.n_parameters_)} free parameters")
+    say(f"{type(estimator).__name__} of {number(n)} rows and {len(found.classes)} classes, in {model}", "bold")
+    say(f"{number(estimator.n_parameters_)} free parameters")
     heading("Class prior")
     show_table(_turned(tables[0]), rows=50)
     if found.is_table:
@@ -66,7 +67,7 @@ def inspect(
         show_table(table, rows)
     for label, table in ranked:
         if table is not None and len(table.rows):
-            heading(f"What tells most of {label}")
+            say()
             show_table(table)
 
 
@@ -76,9 +77,11 @@ def _top(found: Any, label: Any, n: int) -> Any:
     if len(found.classes) < 2:
         return None
     try:
-        return found.estimator.top_features(label, n, "log_odds")
+        table = found.estimator.top_features(label, n, "log_odds")
     except SufficeError:  # numbers of any size are no values to rank
         return None
+    some = [i for i in range(len(table.rows)) if table.values[i, 0] > 1e-9]
+    return replace(table, rows=[table.rows[i] for i in some], values=table.values[some])
 
 
 def _turned(table: Any) -> Any:

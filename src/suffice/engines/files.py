@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -198,4 +199,13 @@ def _located(title: str, before: int = 0) -> Iterator[None]:
         if isinstance(error, (FileNotFoundError, PermissionError)):
             raise
         where = f" after row {before}" if before else ""
-        raise InvalidDataError(f"{title} cannot be read{where}: {error}") from error
+        raise InvalidDataError(f"{title} cannot be read{where}: {_told(error)}") from error
+
+
+def _told(error: Exception) -> str:
+    """What Arrow says of a file, of which a broken row is at the end of a long story."""
+    broken = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+): (.*)", str(error), re.DOTALL)
+    if broken is None:
+        return str(error)
+    row, expected, found, text = broken.groups()
+    return f"row {row}, the header being row 1, has {found} columns where {expected} are expected: {text}"
