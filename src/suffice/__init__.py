@@ -42,6 +42,7 @@ _HOMES = {
     ],
     "suffice.model": ["Model"],
     "suffice.calibration": ["Calibration"],
+    "suffice.evaluation": ["Evaluation"],
     "suffice.classifier": ["BayesClassifier"],
     "suffice.estimator": ["load"],
     "suffice.text": ["BagOfWords", "TextClassifier"],

@@ -40,8 +40,8 @@ def predict(
 ) -> None:
     """Predict the labels of rows, with probabilities.
 
-    Written are the label, the probability of each class, and log p(x): how usual the row is. Rows are read and written a batch at a time, so a file may be larger than memory. The output takes its name when
-    it is complete.
+    Written are the label, the probability of each class, and log p(x): how usual the row is. Rows are read and
+    written a batch at a time, so a file may be larger than memory. The output takes its name when it is complete.
 
     Example:
       suffice predict adult.suffice new.csv -o answers.parquet --keep id

@@ -107,7 +107,7 @@ def _spool_stream(path: Path, source: Any) -> Path:
     return path
 
 
-# ------------------------------------------------------------------------------------------------ files that are written
+# ------------------------------------------------------------------------------------------------ what is written
 
 
 def check_output(path: str | None) -> None:
@@ -149,8 +149,11 @@ class _Named:
 
     def __init__(self, file: IO[bytes], name: str):
         self.file, self.name, self.closed = file, name, False
+        self.given_up = False  # after an error nothing more is written
 
     def write(self, data: Any) -> int:
+        if self.given_up:
+            return len(data)
         try:
             return self.file.write(data)
         except OSError as error:
@@ -209,7 +212,12 @@ def table_writer(path: str | None, form: str | None) -> Iterator[Any]:
     kind = format_named(path, form)
     with written(path) as file:
         writer = _Writer(file, kind)
-        yield writer
+        try:
+            yield writer
+        except BaseException:
+            file.given_up = True  # whatever Arrow wants to write at the end of a file
+            writer.close()
+            raise
         writer.close()
 
 
@@ -217,7 +225,8 @@ class _Writer:
     """Rows as CSV, JSON lines, Parquet or Arrow, a table at a time."""
 
     def __init__(self, file: Any, kind: str):
-        self.file, self.kind, self.inner = file, kind, None
+        self.file, self.kind = file, kind
+        self.inner: Any = None
 
     def write(self, table: Any) -> None:
         """Write some rows more."""
@@ -227,7 +236,10 @@ class _Writer:
             return
         if self.inner is None:
             self.inner = self._open(table.schema)
-        self.inner.write_table(table) if self.kind == "parquet" else self.inner.write(table)
+        if self.kind == "parquet":
+            self.inner.write_table(table)
+        else:
+            self.inner.write(table)
 
     def _open(self, schema: Any) -> Any:
         if self.kind == "parquet":

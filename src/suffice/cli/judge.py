@@ -78,9 +78,10 @@ def cv(
     input_format: InputFormat = None,
     json: Json = False,
 ) -> None:
-    """Cross-validate: judge each part of the rows by the model of the others.
+    """Cross-validate, subtracting each fold.
 
-    No model is fitted twice: a fold is subtracted from the statistics of all. The data are read into memory.
+    Each part of the rows is judged by the model of all others. No model is fitted twice: a fold is subtracted from
+    the statistics of all. The data are read into memory.
 
     Example:
       suffice cv adult-train.parquet --target income --folds 10

@@ -140,8 +140,8 @@ def iris(n: int) -> None:
     out = model.leave_one_out(x, y)
     right = np.mean(model.classes_[out.argmax(axis=1)] == y)
     prose(
-        "150 flowers of three species. Each is judged by the model of the 149 others, which is found by subtracting one "
-        f"flower from the statistics, with no fitting anew: {right:.4f} are right."
+        "150 flowers of three species. Each is judged by the model of the 149 others, which is found by subtracting "
+        f"one flower from the statistics, with no fitting anew: {right:.4f} are right."
     )
     halves = GaussianNB().fit(x[::2], y[::2]) + GaussianNB().fit(x[1::2], y[1::2])
     gap = np.abs(halves.predict_proba(x) - model.predict_proba(x)).max()

@@ -10,7 +10,7 @@ import numpy as np
 
 from suffice import frames
 from suffice.cli.files import nearest, written
-from suffice.engines import in_form
+from suffice.engines import Form, in_form
 from suffice.errors import InvalidDataError, InvalidOptionError, StorageError
 from suffice.estimator import load
 from suffice.frames import Frame, as_frame
@@ -94,7 +94,14 @@ class Fitted:
         """The rows of an Arrow table as the estimator reads them."""
         frame = as_frame(table)
         chosen = frame.select(self.columns(frame.names, besides))
-        return chosen.table() if self.is_table else in_form(chosen, self.estimator._form)
+        return chosen.table() if self.is_table else in_form(chosen, self.form)
+
+    @property
+    def form(self) -> Form:
+        """What columns are handed to the estimator as."""
+        form: Form = self.estimator._form
+        numbered = form == "categories" and self.estimator.statistics_.statistic.keys is None
+        return "numbers" if numbered else form  # categories that were 0, 1, 2, … in training
 
     # ---- labels
 

@@ -48,7 +48,7 @@ def main() -> None:
     """The program's entry point."""
     arguments = sys.argv[1:]
     if _command(arguments) != "compare":  # which asks for scikit-learn
-        _start_light()
+        start_light()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal that knows few characters shows the others as ?
@@ -59,7 +59,7 @@ def _command(arguments: Sequence[str]) -> str | None:
     return next((each for each in arguments if not each.startswith("-")), None)
 
 
-def _start_light() -> None:
+def start_light() -> None:
     """Do without what takes long to import and nothing here needs."""
     from suffice.base import do_without_sklearn
 
@@ -86,6 +86,8 @@ def run(arguments: Sequence[str]) -> int:
         try:
             code = app(list(arguments), prog_name="suffice", standalone_mode=False)
             sys.stdout.flush()
+            if code == 130:  # typer's way to tell of Ctrl-C
+                raise KeyboardInterrupt
             return code if isinstance(code, int) else 0
         except BrokenPipeError:  # whoever reads has seen enough
             _silence()
@@ -102,7 +104,7 @@ def run(arguments: Sequence[str]) -> int:
             return 2
 
 
-def _note(message: Warning | str, category: type[Warning], *_: Any) -> None:
+def _note(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
     """A warning of the library, as a line on stderr."""
     if issubclass(category, UserWarning):
         print(f"suffice: note: {message}", file=sys.stderr)

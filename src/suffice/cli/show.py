@@ -65,7 +65,7 @@ def inspect(
     for table in tables[1:]:
         say()
         show_table(table, rows)
-    for label, table in ranked:
+    for _, table in ranked:
         if table is not None and len(table.rows):
             say()
             show_table(table)

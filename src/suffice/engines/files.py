@@ -208,4 +208,4 @@ def _told(error: Exception) -> str:
     if broken is None:
         return str(error)
     row, expected, found, text = broken.groups()
-    return f"row {row}, the header being row 1, has {found} columns where {expected} are expected: {text}"
+    return f"Row #{row}, the header being row 1, has {found} columns where {expected} are expected: {text}"
