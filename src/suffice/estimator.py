@@ -444,6 +444,11 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         return self._get_learned().model.n_parameters
 
     @property
+    def model_(self) -> Model:
+        """The joint distribution p(x, y) that was estimated."""
+        return self._get_learned().model
+
+    @property
     def statistics_(self) -> ByClass[Any]:
         """Everything that was learned from the data."""
         return self._get_learned().statistics

@@ -7,9 +7,9 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from suffice.evaluation import Evaluation, Reliability
 
 from suffice.conditionals import Bars, Curve, Ellipses, Words
-from suffice.evaluation import Evaluation, Reliability
 from suffice.report.html import Markup, named, tag
 from suffice.tables import Array
 
@@ -205,7 +205,9 @@ def words(shown: Words, classes: Sequence[int]) -> Markup:
         rows = []
         for word, odds in zip(shown.words[c], shown.log_odds[c].tolist(), strict=True):
             bar = tag("rect", width=_short(100 * min(abs(odds) / top, 1.0)), height=8, y=1, class_=f"fill k{place}")
-            drawn = tag("svg", bar, viewBox="0 0 100 10", preserveAspectRatio="none", class_="strip", aria_hidden="true")
+            drawn = tag(
+                "svg", bar, viewBox="0 0 100 10", preserveAspectRatio="none", class_="strip", aria_hidden="true"
+            )
             number = tag("td", _signed(odds), class_="number")
             rows.append(tag("tr", tag("th", named(word), scope="row"), tag("td", drawn, class_="strip-cell"), number))
         head = tag("caption", swatch(place), named(shown.labels[c]))
@@ -234,7 +236,9 @@ def reliability(shown: Reliability) -> Markup:
     for value in (0.0, 0.25, 0.5, 0.75, 1.0):
         at = _short(float(y.at(value)))
         drawn.append(tag("line", x1=42, x2=size - 8, y1=at, y2=at, class_="grid"))
-        drawn.append(tag("text", f"{value:g}", x=36, y=_short(float(y.at(value)) + 4), text_anchor="end", class_="tick"))
+        drawn.append(
+            tag("text", f"{value:g}", x=36, y=_short(float(y.at(value)) + 4), text_anchor="end", class_="tick")
+        )
     drawn += x.below(floor)
     some = np.flatnonzero(shown.weight > 0)
     said, true, share = shown.said[some], shown.true[some], shown.share[some]
