@@ -25,6 +25,8 @@ ENGINES = {
 
 def find(x: Any) -> Source | None:
     """The source that `x` is, or None for what is in memory."""
+    if isinstance(x, Source):
+        return x
     for name, home in ENGINES.items():
         if name in sys.modules and type(x).__module__.split(".")[0].startswith(name):
             source: Source | None = import_module(home).find(x)

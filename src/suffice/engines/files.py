@@ -44,12 +44,18 @@ class Part:
 class Files(Source):
     """Files by name, by pattern or in a folder, or a dataset of Arrow; they are looked for when first asked about."""
 
-    def __init__(self, asked: Any):
-        self.asked = asked
+    def __init__(self, asked: Any, without: Sequence[str] = ()):
+        self.asked, self.without = asked, without  # `without` some columns, as if they were not there
 
     @cached_property
     def _opened(self) -> tuple[list[Part], Any]:
         """The parts, and the schema they share."""
+        parts, schema = self._open()
+        for name in self.without:
+            schema = schema.remove(schema.get_field_index(name))
+        return parts, schema
+
+    def _open(self) -> tuple[list[Part], Any]:
         if isinstance(self.asked, Sequence):
             return self._open_files(matching(self.asked))
         try:
@@ -128,8 +134,16 @@ class Files(Source):
 
     def answer(self, answer: Answer) -> Any:
         """The rows as a `pyarrow.RecordBatchReader`, read as it is, with the answers in columns of their own."""
-        batches = (batch for part in self.parts for _, batch in self._read(part, self.names, self.schema))
-        return answered(answer, self.schema, batches)
+        return answered(answer, self.schema, self.batches())
+
+    def batches(self) -> Iterator[Any]:
+        """All rows in batches, as they are read."""
+        with Progress([part.size or 0 for part in self.parts]) as progress:
+            for number, part in enumerate(self.parts):
+                for _, batch in self._read(part, self.names, self.schema):
+                    yield batch
+                    progress.rows(batch.num_rows)
+                progress.part(number)
 
     def _read(
         self, part: Part, columns: list[str], schema: Any, skip: int = 0, size: int | None = None, ahead: int = AHEAD
