@@ -82,6 +82,7 @@ _MODULES = (
     "model",
     "naive_bayes",
     "priors",
+    "report",
     "statistics",
     "storage",
     "text",

@@ -26,6 +26,7 @@ from suffice.errors import InvalidDataError
 
 Array: TypeAlias = NDArray[np.float64]
 Reads: TypeAlias = Literal["number", "category"]
+Packing: TypeAlias = Callable[[Array], "dict[str, Any] | None"]  # a shorter way to write some arrays
 
 PATTERNS = 4  # columns of a block of which any may be missing: every pattern of gaps has a formula of its own
 BEYOND = 1e9  # evidence against a class that counts as excluding it, as in calibration
@@ -40,10 +41,13 @@ class Node(ABC):
         super().__init_subclass__(**kwargs)
         cls.op = "".join(f"_{c.lower()}" if c.isupper() else c for c in cls.__name__).lstrip("_")
 
-    def to_json(self) -> dict[str, Any]:
-        """As dicts, lists, strings and numbers; infinite ones are strings, "-Infinity", which JSON lacks."""
+    def to_json(self, packed: Packing | None = None) -> dict[str, Any]:
+        """As dicts, lists, strings and numbers; infinite ones are strings, "-Infinity", which JSON lacks.
+
+        Where `packed` makes something of an array, that is written instead.
+        """
         named = ((f.name, getattr(self, f.name)) for f in fields(self))  # type: ignore[arg-type]  # all are dataclasses
-        return {"op": self.op} | {name: to_json(value) for name, value in named}
+        return {"op": self.op} | {name: to_json(value, packed) for name, value in named}
 
     def parts(self) -> Iterator[Node]:
         """The nodes directly below this one."""
@@ -569,14 +573,15 @@ def _classwise(values: Any, dimensions: int) -> Array:
     return out
 
 
-def to_json(value: Any) -> Any:
+def to_json(value: Any, packed: Packing | None = None) -> Any:
     """Numbers, arrays, tuples and nodes as JSON has them; infinite and undefined numbers as strings."""
     if isinstance(value, Node):
-        return value.to_json()
+        return value.to_json(packed)
     if isinstance(value, np.ndarray):
-        return to_json(value.tolist())
+        short = None if packed is None else packed(value)
+        return to_json(value.tolist()) if short is None else short
     if isinstance(value, (list, tuple)):
-        return [to_json(each) for each in value]
+        return [to_json(each, packed) for each in value]
     if isinstance(value, float) and not np.isfinite(value):
         return "NaN" if np.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
     return value
@@ -593,9 +598,9 @@ class Term:
     columns: tuple[str, ...]
     formula: Formula
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self, packed: Packing | None = None) -> dict[str, Any]:
         """As dicts, lists, strings and numbers."""
-        return {"title": self.title, "columns": list(self.columns), "formula": self.formula.to_json()}
+        return {"title": self.title, "columns": list(self.columns), "formula": self.formula.to_json(packed)}
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from suffice.evaluation import Evaluation, Reliability
 
 from suffice.conditionals import Bars, Curve, Ellipses, Words
+from suffice.evaluation import Evaluation, Reliability
 from suffice.report.html import Markup, named, tag
 from suffice.tables import Array
 

@@ -14,12 +14,12 @@ class Markup(str):
     __slots__ = ()
 
 
-Child: TypeAlias = "Markup | str | int | None | Iterable[Child]"
+Child: TypeAlias = "Markup | str | int | Iterable[Child] | None"
 
 ALONE = {"br", "meta", "link", "input", "rect", "line", "path", "circle", "ellipse", "polyline"}  # without an end tag
 
 
-def tag(name: str, *children: Child, **attributes: Any) -> Markup:
+def tag(name: str, /, *children: Child, **attributes: Any) -> Markup:
     """An element. Underscores in names of attributes are hyphens, `None` and `False` leave one out, `True` is bare.
 
     >>> tag("p", "1 < 2", class_="note")
@@ -62,7 +62,7 @@ def named(text: Any) -> Markup:
     return tag("bdi", str(text))
 
 
-def data(value: Any, **attributes: Any) -> Markup:
+def embedded(value: Any, **attributes: Any) -> Markup:
     """A script element of JSON, in which nothing can end the element or be read as HTML."""
     written = json.dumps(value, allow_nan=False, separators=(",", ":"))  # in ASCII: nothing else ends a line either
     for character in "<>&":
