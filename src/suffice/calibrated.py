@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from suffice.calibration import Calibration
 from suffice.errors import NotPartError
 from suffice.estimator import GenerativeClassifier
+from suffice.formulas import Scoring
 from suffice.model import Model, leave_one_out_parts
 from suffice.priors import ClassPrior, Dirichlet
 from suffice.tables import Array, Codes, Values
@@ -82,6 +84,14 @@ class CalibratedClassifier(GenerativeClassifier):
         if not self.calibrate:
             return super()._log_posterior(model, rows, dtype)
         return calibration.log_posterior(model.relative_log_conditional(rows), model.log_prior)
+
+    def formula(self) -> Scoring:
+        """Return what `predict_proba` does as formulas over the columns; an error says which columns have none.
+
+        They are for computing probabilities elsewhere, in a database or a web page: see `suffice.formulas`.
+        """
+        found, calibration = super().formula(), self.calibration_
+        return replace(found, slope=calibration.slope, bias=calibration.bias, mixed=calibration.mixed)
 
     def _left_out(self, model: Model, evidence: Array, log_prior: Array) -> Array:
         if not self.calibrate:

@@ -96,6 +96,10 @@ class NoLinearFormError(SufficeError, TypeError):
     """The log-odds of this model are not linear in x."""
 
 
+class NoFormulaError(SufficeError, TypeError):
+    """A distribution that cannot be written as a formula for a database or a web page."""
+
+
 class NoDistributionError(SufficeError, TypeError):
     """The model scores classes without a distribution of x, so x cannot be drawn from it."""
 

@@ -37,6 +37,7 @@ from suffice.errors import (
     UnstorableError,
 )
 from suffice.families import Family, LinearForm, Table
+from suffice.formulas import Scoring
 from suffice.frames import Frame, as_frame
 from suffice.model import Model, leave_one_out_parts
 from suffice.priors import ClassPrior, same
@@ -451,6 +452,11 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         return self._get_learned().model.n_parameters
 
     @property
+    def model_(self) -> Model:
+        """The joint distribution p(x, y) that was estimated."""
+        return self._get_learned().model
+
+    @property
     def statistics_(self) -> ByClass[Any]:
         """Everything that was learned from the data."""
         return self._get_learned().statistics
@@ -708,6 +714,13 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         more, the posterior is the softmax of coef·x + intercept.
         """
         return self._get_learned().model.linear()
+
+    def formula(self) -> Scoring:
+        """Return what `predict_proba` does as formulas over the columns; an error says which columns have none.
+
+        They are for computing probabilities elsewhere, in a database or a web page: see `suffice.formulas`.
+        """
+        return self._get_learned().model.formula(self._names())
 
     def sample(self, n: int = 1, label: Any = None, random_state: Any = None) -> tuple[Any, Values]:
         """Draw rows from the model.

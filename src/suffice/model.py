@@ -13,6 +13,7 @@ import numpy as np
 from suffice import _core
 from suffice.errors import ImpossibleRowWarning, InvalidDataError, MismatchError
 from suffice.families import Distribution, Family, LinearForm, Table
+from suffice.formulas import Scoring, Term
 from suffice.priors import ClassPrior
 from suffice.statistics import ByClass
 from suffice.statistics.by_class import find
@@ -140,6 +141,13 @@ class Model:
         if len(self.labels) == 2:
             return LinearForm(coef[1:] - coef[:1], intercept[1:] - intercept[:1])
         return LinearForm(coef, intercept)
+
+    def formula(self, names: Sequence[str]) -> Scoring:
+        """Everything that `posterior` does, as formulas over columns of these names."""
+        terms: list[Term] = []
+        for columns, distribution in zip(self.columns, self.distributions, strict=True):
+            terms += distribution.formula(names if columns is None else [names[j] for j in np.atleast_1d(columns)])
+        return Scoring.plain(self.labels, self.log_prior, terms)
 
     @property
     def n_parameters(self) -> int:

@@ -20,9 +20,10 @@ from suffice.errors import InvalidOptionError, MismatchError
 from suffice.families.bernoulli import Bernoulli
 from suffice.families.binned import Binned
 from suffice.families.categorical import Categorical
-from suffice.families.family import Distribution, Family, Outcomes, Table
+from suffice.families.family import Distribution, Family, Outcomes, Support, Table
 from suffice.families.gaussian import Gaussian
 from suffice.families.kernel import Kernel
+from suffice.formulas import Constant, Term
 from suffice.priors import Beta, ClassPrior, Dirichlet
 from suffice.statistics import Counts, Moments, Sample, Totals
 from suffice.tables import Array, Categories, Codes, Values, as_dense
@@ -333,6 +334,10 @@ class ChosenDistribution(Distribution):
         assert self.choice.statistic.keys is not None, "values are their own names"
         return self.fitted.probability @ self.choice.statistic.keys[0][:, None]  # type: ignore[attr-defined]
 
+    def support(self, column: int) -> Support:
+        """That of the chosen family."""
+        return self.fitted.support(column)
+
     def outcomes(self, names: Sequence[str]) -> Iterator[Outcomes]:
         """Those of the chosen family."""
         return self.fitted.outcomes(names)
@@ -340,6 +345,10 @@ class ChosenDistribution(Distribution):
     def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:
         """Those of the chosen family."""
         return self.fitted.tables(labels, names)
+
+    def formula(self, names: Sequence[str]) -> list[Term]:
+        """That of the chosen family."""
+        return self.fitted.formula(names)
 
     def linear(self) -> tuple[Array, Array]:
         """That of the chosen family, where it has one."""
@@ -378,6 +387,10 @@ class SilentDistribution(ChosenDistribution):
     def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:  # noqa: ARG002  # they share one
         """The tables of all classes together."""
         return self.fitted.tables(np.array(["all"]), names)
+
+    def formula(self, names: Sequence[str]) -> list[Term]:
+        """Nothing that tells classes apart."""
+        return [Term(name, (name,), Constant(np.zeros(self.classes))) for name in names]
 
     def linear(self) -> tuple[Array, Array]:
         """Coefficients of 0."""

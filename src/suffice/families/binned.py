@@ -12,7 +12,9 @@ import numpy as np
 from suffice.errors import InvalidOptionError, MismatchError, NoLinearFormError
 from suffice.families import edges as cutting
 from suffice.families.categorical import Categorical, CategoricalDistribution
-from suffice.families.family import Distribution, Family, Table
+from suffice.families.family import Distribution, Family, Support, Table
+from suffice.families.logarithms import log
+from suffice.formulas import Steps, Term, unless_missing
 from suffice.priors import Dirichlet
 from suffice.statistics import Counts, Sample, Statistic
 from suffice.tables import Array, Categories, Codes, Values, as_dense, refuse_infinite
@@ -234,6 +236,12 @@ class BinnedDistribution(Distribution):
         """Log of the probability of each row's bins under every class, (rows, classes)."""
         return self.table.log_density(cut(x, self.edges))
 
+    def formula(self, names: Sequence[str]) -> list[Term]:
+        """A step for each bin of each column."""
+        parts = self.table.counts.columns(self.probability)
+        each = zip(names, self.edges, parts, strict=True)
+        return [Term(n, (n,), unless_missing(n, Steps(n, edges, log(part)))) for n, edges, part in each]
+
     def linear(self) -> Any:
         """Refuse: the log-odds are steps."""
         raise NoLinearFormError(
@@ -259,6 +267,11 @@ class BinnedDistribution(Distribution):
         """Where each bin begins and ends."""
         bounds = np.concatenate([self.low[column : column + 1], self.edges[column], self.high[column : column + 1]])
         return bounds[:-1], bounds[1:]
+
+    def support(self, column: int) -> Support:
+        """The bounds of the bins, open ends as far as they reach."""
+        begin, end = self._bounds(column)
+        return np.append(begin, end[-1:])
 
     @property
     def expected(self) -> Array:

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from suffice import _core
 from suffice.errors import InvalidOptionError, MismatchError, NoLinearFormError
-from suffice.families.family import Distribution, Family, Outcomes, Table, pack
+from suffice.families.family import Distribution, Family, Outcomes, Support, Table, pack
 from suffice.families.logarithms import log, log_ratio
+from suffice.formulas import Lookup, Term, unless_missing
 from suffice.priors import Dirichlet
 from suffice.statistics import Counts
 from suffice.statistics.statistic import clear_residue
@@ -192,11 +193,24 @@ class CategoricalDistribution(Distribution):
             out[:, j] = log_ratio(density[at, first], density[at, second])
         return out
 
+    def support(self, column: int) -> Support:  # noqa: ARG002  # all are alike
+        """The categories."""
+        return "values"
+
     def outcomes(self, names: Sequence[str]) -> Iterator[Outcomes]:
         """Each category of each column."""
         keys = self.counts.keys or tuple(np.arange(size) for size in self.counts.sizes)
         for name, own, part in zip(names, keys, self.counts.columns(self.probability), strict=True):
             yield Outcomes(partial(_titled, name, own), part)
+
+    def formula(self, names: Sequence[str]) -> list[Term]:
+        """A table for each column, and what an unseen category counts."""
+        keys = self.counts.keys or tuple(np.arange(size) for size in self.counts.sizes)
+        out = []
+        for j, (name, part) in enumerate(zip(names, self.counts.columns(self.probability), strict=True)):
+            table = Lookup(name, tuple(keys[j]), log(part), log(self.unseen[:, j]))
+            out.append(Term(name, (name,), unless_missing(name, table)))
+        return out
 
     def linear(self) -> Any:
         """Refuse: categories are names, not amounts."""

@@ -11,6 +11,7 @@ import numpy as np
 from suffice.errors import NoLinearFormError
 from suffice.families.linear import LinearDistribution, LinearScores
 from suffice.families.waiting import PredictiveWaiting, Waiting, WaitingDistribution, known_somewhere
+from suffice.formulas import Column, Formula, Log1p, supported
 from suffice.priors import Gamma
 from suffice.statistics import Totals
 from suffice.tables import Array, Codes, as_matrix, refuse_entries
@@ -91,6 +92,10 @@ class ExponentialRates(LinearDistribution, WaitingDistribution):
         """λ."""
         return self.rate
 
+    def formula_of(self, name: str, column: int) -> Formula:
+        """Log λ − λ x; times below 0 are impossible."""
+        return supported(name, super().formula_of(name, column), 0.0)
+
     def terms(self, x: Array) -> Array:
         """Log λ − λ x."""
         with np.errstate(over="ignore"):
@@ -121,6 +126,11 @@ class LomaxTimes(PredictiveWaiting):
         """Log a − log b − (a + 1) log(1 + x/b)."""
         with np.errstate(over="ignore"):
             return np.asarray(np.log(self.shape / self.rate) - (self.shape + 1.0) * np.log1p(x / self.rate))
+
+    def formula_of(self, name: str, column: int) -> Formula:
+        """The same; times below 0 are impossible."""
+        shape, rate = self.shape[:, column], self.rate[:, column]
+        return supported(name, np.log(shape / rate) - (shape + 1.0) * Log1p(Column(name) / rate), 0.0)
 
     def linear(self) -> Any:
         """Refuse: the logarithm of x bends."""

@@ -10,8 +10,9 @@ from typing import Any, ClassVar, Final, Generic, Literal, NamedTuple, TypeVar, 
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.errors import InvalidOptionError, MismatchError, NoDistributionError, NoLinearFormError
+from suffice.errors import InvalidOptionError, MismatchError, NoDistributionError, NoFormulaError, NoLinearFormError
 from suffice.families.logarithms import log_ratio
+from suffice.formulas import Term
 from suffice.priors import Learn, Options
 from suffice.statistics import ByClass, Statistic
 from suffice.tables import Array, Codes, Values, as_matrix, chunks, is_sparse
@@ -34,6 +35,10 @@ class Outcomes(NamedTuple):
 
     title: Callable[[int], str]
     probability: Array
+
+
+# What a column may hold; an array is of the bounds of bins.
+Support = Literal["real", "positive", "whole", "truth", "values", "words"] | Array
 
 
 class LinearForm(NamedTuple):
@@ -139,6 +144,15 @@ class Distribution(ABC):
             out[:, j] = log_ratio(density[at, first], density[at, second])
         return out
 
+    def support(self, column: int) -> Support:  # noqa: ARG002  # the contract
+        """What a column may hold, for whoever wants to draw p(x | y) over it.
+
+        Any "real" or "positive" number, of which there is a density; "whole" ones from 0 on, or a "truth"; one of the
+        "values" that `tables` lists, or such a combination of the block's columns; a count of "words", which all
+        `outcomes` of the block share. Of bins it is their bounds, and `log_density` that of the bin.
+        """
+        return "real"
+
     def outcomes(self, names: Sequence[str]) -> Iterator[Outcomes]:  # noqa: ARG002  # the contract
         """What columns may hold, and how probable that is in every class, some of it at a time."""
         return iter(())
@@ -151,6 +165,13 @@ class Distribution(ABC):
         """Coef (classes, columns) and intercept (classes,) such that coef·x + intercept is log p(x | y)
         up to a term that is the same for all classes."""  # noqa: D209
         raise NoLinearFormError(f"{type(self).__name__} has no linear form")
+
+    def formula(self, names: Sequence[str]) -> list[Term]:  # noqa: ARG002  # the contract
+        """`relative_log_density` as formulas over columns of these names, one for each that speaks for itself.
+
+        They add up to log p(x | y), up to a term that all classes share.
+        """
+        raise NoFormulaError(f"{type(self).__name__} has no closed form to write down")
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> Any:  # noqa: ARG002  # the contract
         """Draw one row for each class number in `codes`."""

@@ -14,6 +14,7 @@ from suffice import _core
 from suffice.errors import InvalidOptionError, NoLinearFormError
 from suffice.families.entrywise import EntrywiseDistribution, EntrywiseFamily
 from suffice.families.family import Distribution, Table, resolution
+from suffice.formulas import Column, Formula, Log1p, Square, Term, unless_missing
 from suffice.priors import NormalInverseGamma
 from suffice.statistics import Moments
 from suffice.tables import Array, Codes, Values, refuse_at
@@ -162,6 +163,15 @@ class GaussianDistribution(EntrywiseDistribution):
             z = (x - self.mean) / np.sqrt(self.variance)
             return np.asarray(-0.5 * (np.log(2 * np.pi) + np.log(self.variance) + z * z))
 
+    def formula(self, names: Sequence[str]) -> list[Term]:
+        """The same as `terms`, column by column."""
+        return [Term(n, (n,), unless_missing(n, self.formula_of(Column(n), j))) for j, n in enumerate(names)]
+
+    def formula_of(self, x: Formula, column: int) -> Formula:
+        """Log p of a formula's value in a column."""
+        mean, variance = self.mean[:, column], self.variance[:, column]
+        return -0.5 * np.log(2 * np.pi * variance) - 0.5 * Square((x - mean) / np.sqrt(variance))
+
     def linear(self) -> tuple[Array, Array]:
         """Coef = μ/σ², intercept = −Σ μ²/2σ²; only where the classes share their variances."""
         if not (self.variance == self.variance[:1]).all():
@@ -221,6 +231,19 @@ class StudentDistribution(EntrywiseDistribution):
         norm = gammaln((nu + 1) / 2) - gammaln(nu / 2) - 0.5 * np.log(np.pi * width)
         with np.errstate(over="ignore"):
             return np.asarray(norm - 0.5 * (nu + 1) * np.log1p((x - self.mean) ** 2 / width))
+
+    def formula(self, names: Sequence[str]) -> list[Term]:
+        """The same as `terms`, column by column."""
+        return [Term(n, (n,), unless_missing(n, self.formula_of(Column(n), j))) for j, n in enumerate(names)]
+
+    def formula_of(self, x: Formula, column: int) -> Formula:
+        """Log p of a formula's value in a column."""
+        from scipy.special import gammaln
+
+        mean, nu = self.mean[:, column], self.freedom[:, column]
+        width = nu * self.spread[:, column]
+        norm = gammaln((nu + 1) / 2) - gammaln(nu / 2) - 0.5 * np.log(np.pi * width)
+        return norm - 0.5 * (nu + 1) * Log1p(Square((x - mean) / np.sqrt(width)))
 
     def linear(self) -> Any:
         """Refuse: the logarithm of Student's t bends."""

@@ -9,9 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from suffice.errors import NoLinearFormError
+from suffice.families.family import Support
 from suffice.families.linear import LinearDistribution, LinearScores
 from suffice.families.logarithms import finite_log, log
 from suffice.families.waiting import PredictiveWaiting, Waiting, WaitingDistribution, known_somewhere
+from suffice.formulas import Column, Formula, LogGamma, excluding, supported
 from suffice.priors import Beta
 from suffice.statistics import Totals
 from suffice.tables import Array, Codes, as_matrix, refuse_entries
@@ -88,6 +90,10 @@ class GeometricProbabilities(LinearDistribution, WaitingDistribution):
         """θ."""
         return self.probability
 
+    def formula_of(self, name: str, column: int) -> Formula:
+        """Log θ + x log(1 − θ); nothing but whole numbers ≥ 0 is possible."""
+        return supported(name, super().formula_of(name, column), 0.0, whole=True)
+
     def terms(self, x: Array) -> Array:
         """Log θ + x log(1 − θ)."""
         with np.errstate(invalid="ignore"):  # 0 · log 0 is 0
@@ -97,6 +103,10 @@ class GeometricProbabilities(LinearDistribution, WaitingDistribution):
     def expected(self) -> Array:
         """(1 − θ) / θ."""
         return self.complement / self.probability
+
+    def support(self, column: int) -> Support:  # noqa: ARG002  # all are alike
+        """Counts."""
+        return "whole"
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> Array:
         """Draw rows of counts."""
@@ -122,6 +132,18 @@ class BetaGeometricCounts(PredictiveWaiting):
         terms = betaln(self.a + 1.0, some + x) - betaln(self.a, some)
         return np.where(self.b > 0, terms, np.where(x > 0, -np.inf, 0.0))  # b = 0: no failure can happen
 
+    def formula_of(self, name: str, column: int) -> Formula:
+        """The same; nothing but whole numbers ≥ 0 is possible."""
+        from scipy.special import betaln, gammaln
+
+        a, b = self.a[:, column], self.b[:, column]
+        some, x = np.where(b > 0, b, 1.0), Column(name)
+        density = gammaln(a + 1.0) - betaln(a, some) + LogGamma(x + some) - LogGamma(x + (a + 1.0 + some))
+        if (b <= 0).any():  # no failure can happen
+            sure = np.where(b > 0, 0.0, betaln(a, some) - betaln(a + 1.0, some))
+            density = density + sure + excluding(name, 0.0, np.where(b > 0, 0.0, -np.inf))
+        return supported(name, density, 0.0, whole=True)
+
     def linear(self) -> Any:
         """Refuse: every further failure surprises less."""
         raise NoLinearFormError("The beta-geometric is not linear in x; learn='mean' is")
@@ -130,6 +152,10 @@ class BetaGeometricCounts(PredictiveWaiting):
     def expected(self) -> Array:
         """The mean b / (a − 1); where a ≤ 1 it is infinite, and the mean at the expected θ, b / a, is taken."""
         return self.b / np.where(self.a > 1.0, self.a - 1.0, self.a)
+
+    def support(self, column: int) -> Support:  # noqa: ARG002  # all are alike
+        """Counts."""
+        return "whole"
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> Array:
         """Draw a probability for each entry, then the count."""

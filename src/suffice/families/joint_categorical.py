@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.errors import InvalidDataError, InvalidOptionError, MismatchError, NoLinearFormError
-from suffice.families.family import Distribution, Family, Table
+from suffice.families.family import Distribution, Family, Support, Table
 from suffice.families.logarithms import log
+from suffice.formulas import Among, Combinations, Constant, Formula, Term, Where, by_gaps
 from suffice.priors import Dirichlet
 from suffice.statistics import Counts
 from suffice.statistics.counts import category_sizes
@@ -322,6 +323,32 @@ class JointTable(Distribution):
             own = x.codes[there, j].astype(np.int64)
             out[there, j] = own if x.keys is None else x.keys[j].astype(object)[own]
         return out
+
+    def formula(self, names: Sequence[str]) -> list[Term]:
+        """One table of combinations for every pattern of gaps, where there are at most four columns."""
+        return [Term(", ".join(names), tuple(names), by_gaps(names, lambda seen: self._formula_of(names, seen)))]
+
+    def _formula_of(self, names: Sequence[str], shown: tuple[int, ...]) -> Formula:
+        known = np.isin(np.arange(len(names)), shown)
+        codes = np.unique(self.seen[:, known], axis=0)
+        whole = np.zeros((len(codes), len(names)), dtype=np.int64)
+        whole[:, known] = codes
+        numbers = self._observed(whole, known)
+        columns = [self.values[j][codes[:, i]].tolist() for i, j in enumerate(shown)]
+        free = prod(size for size, k in zip(self.sizes, known, strict=True) if not k)
+        norm = self.log_share(np.ones(len(self.mass)), self._total[:, 0], self.spare)
+        otherwise = log(self.spare) + log_of(free) + norm
+        out: Formula = Combinations(
+            tuple(names[j] for j in shown), tuple(zip(*columns, strict=True)), numbers.T, otherwise
+        )
+        strange = Constant(self.log_share(self.spare, self._total[:, 0], self.spare, further=1))
+        for j in shown:
+            out = Where(Among(names[j], tuple(self.values[j])), out, strange)
+        return out
+
+    def support(self, column: int) -> Support:  # noqa: ARG002  # all are alike
+        """A combination of the columns."""
+        return "values"
 
     def linear(self) -> Any:
         """Refuse: every combination has a term of its own."""

@@ -11,6 +11,8 @@ import numpy as np
 from suffice.errors import NoLinearFormError
 from suffice.families.expectation_maximization import Components, log_sum
 from suffice.families.family import Distribution, Table
+from suffice.families.logarithms import log
+from suffice.formulas import Formula, LogSumExp, Term, by_gaps
 from suffice.tables import Array, Codes, Values, as_dense
 
 
@@ -38,6 +40,23 @@ class JointMixtureDistribution(Distribution):
             filled = (shares[:, None] @ own.gaussians.expect(x))[:, 0]
             out[:, c] = np.where(np.isnan(x), filled, x)
         return out
+
+    def formula(self, names: Sequence[str]) -> list[Term]:
+        """One term for the block, a sum over components; see `MultivariateGaussianDistribution.formula` for gaps."""
+        return [Term(", ".join(names), tuple(names), by_gaps(names, lambda seen: self._formula_of(names, seen)))]
+
+    def _formula_of(self, names: Sequence[str], seen: tuple[int, ...]) -> Formula:
+        # The k-th components of all classes side by side; a class that has none repeats its last, with share 0.
+        terms = []
+        for k in range(max(len(own.share) for own in self.components)):
+            at = [min(k, len(own.share) - 1) for own in self.components]
+            share = np.array([own.share[i] if i == k else 0.0 for own, i in zip(self.components, at, strict=True)])
+            both = list(zip(self.components, at, strict=True))
+            gaussians = Components.of(
+                share, np.stack([own.mean[i] for own, i in both]), np.stack([own.covariance[i] for own, i in both])
+            ).gaussians
+            terms.append(gaussians.formula_of(names, seen) + log(share))
+        return LogSumExp(tuple(terms))
 
     def linear(self) -> tuple[Array, Array]:
         """Refuse: the logarithm of a sum bends."""

@@ -11,14 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice import _core
-from suffice.errors import InvalidOptionError, NoLinearFormError, NotPartError
+from suffice.errors import InvalidOptionError, NoFormulaError, NoLinearFormError, NotPartError
 from suffice.families import bandwidth as rules
 from suffice.families.family import Distribution, Family, Table
+from suffice.formulas import Bumps, Term, unless_missing
 from suffice.statistics import Points, Sample
 from suffice.tables import Array, Codes, Values, is_sparse, refuse_infinite, repeated
 
 KernelName: TypeAlias = Literal["gaussian", "epanechnikov", "triangular", "uniform", "biweight", "cosine"]
 RuleName: TypeAlias = Literal["silverman", "scott", "sheather-jones", "likelihood"]
+
+MOST_BUMPS = 20_000  # points of a class and column that a formula may hold
 
 RULES: dict[str, rules.Rule] = {
     "silverman": rules.silverman,
@@ -340,6 +343,33 @@ class KernelDistribution(Distribution):
     def expected(self) -> Array:
         """The mean of the points of each class and column: kernels are symmetric."""
         return self.mean
+
+    def formula(self, names: Sequence[str]) -> list[Term]:
+        """A bump for each point of a class; a column of which no value was seen says nothing."""
+        if self.kernel != "gaussian":
+            raise NoFormulaError(
+                f"The {self.kernel} kernel ends at its bandwidth, and what counts beyond has no formula: the Gaussian "
+                "kernel has one"
+            )
+        out = []
+        for j, (name, part) in enumerate(zip(names, self.parts, strict=True)):
+            sizes = np.diff(part.start)
+            if not sizes.any():
+                continue
+            if sizes.max() > MOST_BUMPS:
+                raise NoFormulaError(
+                    f"Column {name!r} has a kernel over {sizes.max()} points, and a formula holds at most "
+                    f"{MOST_BUMPS}: fit with a limit, or choose another family"
+                )
+            shape = len(sizes), int(sizes.max())
+            centre, height = np.zeros(shape), np.full(shape, -np.inf)
+            width = np.repeat(self.bandwidth[:, j, None], shape[1], axis=1)
+            for c, size in enumerate(sizes):
+                values, weight = part.of_class(c)
+                centre[c, :size] = values[:, 0]
+                height[c, :size] = np.log(weight / weight.sum()) - np.log(np.sqrt(2 * np.pi) * width[c, 0])
+            out.append(Term(name, (name,), unless_missing(name, Bumps(name, centre, width, height))))
+        return out
 
     def linear(self) -> Any:
         """Refuse: a sum of bumps bends."""

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from suffice import _core
 from suffice.errors import NoLinearFormError
 from suffice.families.family import Distribution, Table, pack
+from suffice.formulas import Column, Constant, Formula, Steps, Term, excluding, unless_missing
 from suffice.tables import Array, Values, is_sparse, refuse_at, refuse_infinite
 
 
@@ -43,6 +44,33 @@ class LinearDistribution(Distribution):
         if self.vetoes is not None:
             out[self.vetoes.of(x, self.threshold) > 1e-12] = -np.inf
         return out
+
+    def formula(self, names: Sequence[str]) -> list[Term]:
+        """Absent + x · coef of each column, and which classes its entries exclude."""
+        return [Term(n, (n,), unless_missing(n, self.formula_of(n, j))) for j, n in enumerate(names)]
+
+    def formula_of(self, name: str, column: int) -> Formula:
+        """What an entry of a column says."""
+        coef = self.scores.coef[:, column]
+        absent = np.zeros(len(coef)) if self.scores.absent is None else self.scores.absent[:, column]
+        vetoes = self.vetoes
+        if self.threshold is not None:  # a truth says one of two things
+            said = np.stack([absent, absent + coef], axis=1)
+            if vetoes is not None:
+                without = np.zeros_like(coef) if vetoes.absent is None else vetoes.absent[:, column]
+                said[np.stack([without, without + vetoes.coef[:, column]], axis=1) > 0] = -np.inf
+            return Steps(name, np.array([self.threshold]), said)
+        out = Constant(absent) + coef * Column(name)
+        if vetoes is None:
+            return out
+        absent = np.zeros_like(coef) if vetoes.absent is None else vetoes.absent[:, column]
+        present = absent + vetoes.coef[:, column]
+        out = out + excluding(name, 1e-12, np.where(present > 0, -np.inf, 0.0))
+        if not absent.any():
+            return out
+        return out + Steps(
+            name, np.array([1.0 - 1e-12]), np.stack([np.where(absent > 0, -np.inf, 0.0), 0.0 * absent], 1)
+        )
 
     def _shared(self, x: Any) -> Array | float:  # noqa: ARG002  # the Poisson looks at x
         """What log p(x | y) holds besides: the same for every class, (rows, 1)."""

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.errors import NoLinearFormError
-from suffice.families.family import Distribution, Family, Table
+from suffice.families.family import Distribution, Family, Support, Table
 from suffice.families.gaussian import Gaussian, GaussianDistribution
+from suffice.formulas import Column, Log, Term, supported, unless_missing
 from suffice.priors import NormalInverseGamma
 from suffice.statistics import Moments
 from suffice.tables import Array, Codes, Values, as_matrix, is_sparse, refuse_entries
@@ -94,6 +95,19 @@ class LogNormalDistribution(Distribution):
         """Log p(x | y) = log p(log x | y) − Σ log x of every row under every class, (rows, classes)."""
         logs = log_of(x)
         return self.logarithm.log_density(logs) - np.nansum(logs, axis=1, keepdims=True)
+
+    def formula(self, names: Sequence[str]) -> list[Term]:
+        """That of log x, less log x; nothing but numbers above 0 is possible."""
+        out = []
+        for j, name in enumerate(names):
+            logs = Log(Column(name))
+            density = self.logarithm.formula_of(logs, j) - logs  # type: ignore[attr-defined]  # both kinds have one
+            out.append(Term(name, (name,), unless_missing(name, supported(name, density, 0.0, open_end=True))))
+        return out
+
+    def support(self, column: int) -> Support:  # noqa: ARG002  # all are alike
+        """Numbers above 0."""
+        return "positive"
 
     def linear(self) -> Any:
         """Refuse: at best it is linear in log x."""

@@ -17,6 +17,8 @@ from suffice.errors import InvalidDataError, InvalidOptionError, NoLinearFormErr
 from suffice.families.expectation_maximization import Components, Run, likeliest
 from suffice.families.family import Distribution, Family, Table, resolution
 from suffice.families.joint_mixture import JointMixtureDistribution
+from suffice.families.logarithms import log
+from suffice.formulas import Bumps, Term, unless_missing
 from suffice.statistics import ByClass, Moments, Points, Sample
 from suffice.tables import Array, Codes, Values, as_dense, refuse_at
 
@@ -254,6 +256,19 @@ class MixtureDistribution(Distribution):
         """Log p(x | y) of every row under every class, (rows, classes)."""
         out = np.empty((x.shape[0], len(self.used)))
         refuse_at(_core.mixture_log_density(x, *self._kernel_tables, len(self.used), out), x)
+        return out
+
+    def formula(self, names: Sequence[str]) -> list[Term]:
+        """A bump for each component; a column of which nothing is known says nothing."""
+        out = []
+        for j, name in enumerate(names):
+            if not self.used[:, j].any():
+                continue
+            used = np.arange(self.share.shape[2]) < self.used[:, j, None]
+            mean, variance = (np.where(used, a[:, j], fill) for a, fill in ((self.mean, 0.0), (self.variance, 1.0)))
+            height = log(np.where(used, self.share[:, j], 0.0)) - 0.5 * np.log(2 * np.pi * variance)
+            bumps = Bumps(name, mean, np.sqrt(variance), height)
+            out.append(Term(name, (name,), unless_missing(name, bumps)))
         return out
 
     def linear(self) -> tuple[Array, Array]:

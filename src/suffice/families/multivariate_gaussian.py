@@ -26,6 +26,7 @@ from suffice.families.covariance import (
 )
 from suffice.families.family import DEFAULT, Distribution, Family, Table, pack, resolution
 from suffice.families.incomplete import GapsEM, fill, observed_log_density
+from suffice.formulas import Formula, Linear, Log1p, Square, Term, by_gaps, total
 from suffice.priors import NormalInverseWishart
 from suffice.statistics import Sample, Scatter, Statistic
 from suffice.tables import Array, Codes, Values, refuse_at, refuse_infinite
@@ -314,6 +315,35 @@ class MultivariateGaussianDistribution(Distribution):
     def _packed_coef(self) -> Array:
         return pack(self._linear_about[1])
 
+    def formula(self, names: Sequence[str]) -> list[Term]:
+        """One term for the block: linear where the classes share their covariance, else a sum of squares.
+
+        What is missing is integrated out in blocks of up to four columns; of larger ones a row with a gap has no value.
+        """
+        return [Term(", ".join(names), tuple(names), by_gaps(names, lambda seen: self._relative_formula(names, seen)))]
+
+    def _relative_formula(self, names: Sequence[str], seen: tuple[int, ...]) -> Formula:
+        if not self.tied or len(seen) < self.n_columns:
+            return self.formula_of(names, seen)
+        origin, coef, level = self._linear_about
+        return Linear(tuple(names), origin, coef) + level
+
+    def formula_of(self, names: Sequence[str], seen: tuple[int, ...]) -> Formula:
+        """Log p of the columns at some positions, −½ Σ z² − log |L| − ½ d log 2π with L z = x − μ."""
+        squares, log_volume = self._distance(names, seen)
+        return (-0.5 * len(seen) * LOG_2PI - log_volume) - 0.5 * squares
+
+    def _distance(self, names: Sequence[str], seen: tuple[int, ...]) -> tuple[Formula, Array]:
+        """The squared distance from the mean in some columns, and log |L|, (classes,)."""
+        some = list(seen)
+        factor: Array = np.asarray(np.linalg.cholesky(self._every_covariance[:, some][:, :, some]), np.float64)
+        if len(some) == self.n_columns:
+            factor = np.broadcast_to(self.factor, factor.shape)
+        whitening = np.asarray(np.linalg.solve(factor, np.broadcast_to(np.eye(len(some)), factor.shape)), np.float64)
+        shown, mean = tuple(names[j] for j in some), self.mean[:, some]
+        each = [Square(Linear(shown[: i + 1], mean[:, : i + 1], whitening[:, i, : i + 1])) for i in range(len(some))]
+        return total(each), np.log(diagonals(factor)).sum(axis=1)
+
     def linear(self) -> tuple[Array, Array]:
         """Coef = Σ⁻¹ μ, intercept = −½ μᵀ Σ⁻¹ μ; only where the classes share their covariance."""
         if not self.tied:
@@ -403,6 +433,18 @@ class MultivariateStudentDistribution(MultivariateGaussianDistribution):
     def relative_log_density(self, x: Any) -> Array:
         """The log-density: the logarithm of Student's t bends."""
         return self.log_density(x)
+
+    def _relative_formula(self, names: Sequence[str], seen: tuple[int, ...]) -> Formula:
+        return self.formula_of(names, seen)
+
+    def formula_of(self, names: Sequence[str], seen: tuple[int, ...]) -> Formula:
+        """Log p of the columns at some positions, with the degrees of freedom of all."""
+        from scipy.special import gammaln
+
+        squares, log_volume = self._distance(names, seen)
+        nu, d = self.freedom, len(seen)
+        norm = gammaln((nu + d) / 2) - gammaln(nu / 2) - 0.5 * d * np.log(np.pi * nu) - log_volume
+        return norm - 0.5 * (nu + d) * Log1p(squares / nu)
 
     def linear(self) -> Any:
         """Refuse: the logarithm of Student's t bends."""

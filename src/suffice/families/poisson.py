@@ -11,9 +11,10 @@ import numpy as np
 
 from suffice.errors import InvalidOptionError, NoLinearFormError
 from suffice.families.entrywise import EntrywiseDistribution, pieces, sum_observed
-from suffice.families.family import Distribution, Family, Table
+from suffice.families.family import Distribution, Family, Support, Table
 from suffice.families.linear import LinearDistribution, LinearScores
 from suffice.families.logarithms import finite_log, log, log_sums, peak_losses
+from suffice.formulas import Column, Formula, LogGamma, Term, excluding, supported, unless_missing
 from suffice.priors import Gamma
 from suffice.statistics import Totals
 from suffice.statistics.statistic import clear_residue
@@ -156,6 +157,10 @@ class PoissonRates(LinearDistribution, EntrywiseDistribution):
     def _shared(self, x: Any) -> Array | float:
         return _minus_log_factorials(x)
 
+    def formula_of(self, name: str, column: int) -> Formula:
+        """X log λ − λ − log x!; negative counts are impossible."""
+        return supported(name, super().formula_of(name, column) - LogGamma(Column(name) + 1.0), 0.0)
+
     def terms(self, x: Array) -> Array:
         """X log λ − λ − log x!."""
         from scipy.special import gammaln
@@ -177,6 +182,10 @@ class PoissonRates(LinearDistribution, EntrywiseDistribution):
     def n_parameters(self) -> int:
         """One for each class and column."""
         return self.rate.size
+
+    def support(self, column: int) -> Support:  # noqa: ARG002  # all are alike
+        """Counts."""
+        return "whole"
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> Array:
         """Draw rows of counts."""
@@ -210,6 +219,20 @@ class NegativeBinomialCounts(EntrywiseDistribution):
             out[:, c] = _none(r, b).sum() + _some(r[columns], b[columns], rows, values, len(out))
         return out
 
+    def formula(self, names: Sequence[str]) -> list[Term]:
+        """The same as `terms`, column by column; negative counts are impossible."""
+        from scipy.special import gammaln
+
+        out = []
+        for j, name in enumerate(names):
+            shape, rate, x = self.shape[:, j], self.rate[:, j], Column(name)
+            r = np.where(shape > 0, shape, 1.0)
+            density = LogGamma(x + r) - gammaln(r) - LogGamma(x + 1.0) - np.log1p(rate) * x + _none(shape, rate)
+            if (shape <= 0).any():  # no event can happen
+                density = density + excluding(name, 0.0, np.where(shape > 0, 0.0, -np.inf))
+            out.append(Term(name, (name,), unless_missing(name, supported(name, density, 0.0))))
+        return out
+
     def linear(self) -> Any:
         """Refuse: the log of the gamma function bends."""
         raise NoLinearFormError("The negative binomial is not linear in x; learn='mean' is")
@@ -232,6 +255,10 @@ class NegativeBinomialCounts(EntrywiseDistribution):
     def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:
         """The expected count of each class and column."""
         return [Table("expected", list(names), [str(label) for label in labels], (self.shape / self.rate).T)]
+
+    def support(self, column: int) -> Support:  # noqa: ARG002  # all are alike
+        """Counts."""
+        return "whole"
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> Array:
         """Draw a rate for each entry, then the count."""

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice import frames
-from suffice.errors import InvalidDataError, MismatchError, RefusedValueError, naming
+from suffice.errors import InvalidDataError, MismatchError, NoFormulaError, RefusedValueError, naming
 from suffice.families.family import Distribution, Family, Outcomes, Table
 from suffice.families.logarithms import log_ratio
+from suffice.formulas import Constant, Missing, Term, Where
 from suffice.frames import Frame
 from suffice.priors import Options
 from suffice.statistics import Batch, Blocks, RowSample
@@ -206,6 +207,26 @@ class ProductDistribution(Distribution):
         for block, part in zip(self.family.blocks, self.parts, strict=True):
             out += part.tables(labels, [block.title] if block.missing else block.names)
         return out
+
+    def formula(self, names: Sequence[str]) -> list[Term]:  # noqa: ARG002  # blocks know their names
+        """Those of all blocks; an error names the blocks that have none."""
+        out, refused = [], []
+        for block, part in zip(self.family.blocks, self.parts, strict=True):
+            try:
+                out += self.formula_of_block(part, block.names, block.missing, block.title)
+            except NoFormulaError as error:
+                refused.append(f"{block.title!r}: {error}")
+        if refused:
+            raise NoFormulaError("; ".join(refused))
+        return out
+
+    @staticmethod
+    def formula_of_block(part: Distribution, names: Sequence[str], missing: bool, title: str) -> list[Term]:
+        """The formulas of one block; whether a column is missing is asked of the column itself."""
+        if not missing:
+            return part.formula(names)
+        there, gone = part.relative_log_density(part.read(np.array([[0.0], [1.0]])))
+        return [Term(title, tuple(names), Where(Missing(names[0]), Constant(gone), Constant(there)))]
 
     def linear(self) -> tuple[Array, Array]:
         """Of all blocks side by side, where each has one."""

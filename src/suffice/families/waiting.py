@@ -10,7 +10,8 @@ from typing import ClassVar
 import numpy as np
 
 from suffice.families.entrywise import EntrywiseDistribution, EntrywiseFamily
-from suffice.families.family import Table
+from suffice.families.family import Support, Table
+from suffice.formulas import Formula, Term, unless_missing
 from suffice.statistics import Totals
 from suffice.tables import Array, Values
 
@@ -22,6 +23,10 @@ class WaitingDistribution(EntrywiseDistribution):
     @abstractmethod
     def expected(self) -> Array:
         """The mean of each class and column."""
+
+    def support(self, column: int) -> Support:  # noqa: ARG002  # all are alike
+        """A time."""
+        return "positive"
 
     @property
     def n_columns(self) -> int:
@@ -36,6 +41,14 @@ class WaitingDistribution(EntrywiseDistribution):
 
 class PredictiveWaiting(WaitingDistribution):
     """A waiting time whose parameter is integrated out: not linear in x, so summed entry by entry."""
+
+    def formula(self, names: Sequence[str]) -> list[Term]:
+        """What each column says by itself."""
+        return [Term(n, (n,), unless_missing(n, self.formula_of(n, j))) for j, n in enumerate(names)]
+
+    @abstractmethod
+    def formula_of(self, name: str, column: int) -> Formula:
+        """Log p of an entry of a column."""
 
     def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:
         """The expected value of each class and column."""
