@@ -305,6 +305,43 @@ def test_inspect_shows_prior_columns_tables_and_telling_words(suffice, iris):
     assert "is awesome" in told["top"]["positive"]["rows"]
 
 
+def test_a_report_is_one_html_file_with_the_evaluation(suffice, iris):
+    said = suffice("report", iris, "iris.csv", "-o", "report.html")
+    assert said.out == "The report is in report.html\n"
+    page = Path("report.html").read_text()
+    assert page.startswith("<!DOCTYPE html>")
+    assert "petal width" in page
+    assert suffice("report", iris, "-o", "bare.html").code == 0
+    assert len(Path("bare.html").read_text()) < len(page)
+
+
+def test_names_of_columns_are_told_of_estimators_of_matrices_too(suffice):
+    import pandas as pd
+
+    flowers = pd.DataFrame(examples.iris())
+    naive_bayes.GaussianNB().fit(flowers.drop(columns="species"), flowers["species"].to_numpy()).save("g.suffice")
+    assert "petal width" in suffice("inspect", "g.suffice").out
+    assert "petal width = 1.8" in suffice("explain", "g.suffice", "iris.csv", "--row", "70").out
+    suffice("drop-class", "g.suffice", "setosa", "-o", "h.suffice")
+    assert sf.load("h.suffice").feature_names_in_.tolist() == list(flowers)[:4]
+    naive_bayes.GaussianNB().fit(flowers.drop(columns="species").to_numpy(), flowers["species"].to_numpy()).save("n")
+    assert suffice("evaluate", "n", "iris.csv", "-t", "species", "--json").json["accuracy"] == 0.96
+    assert suffice("predict", "n", "iris.csv").code == 0
+    assert "trained on 4 columns without names; found 3" in suffice("predict", "n", "people.csv", "--keep", "sex").err
+
+
+def test_a_model_is_written_as_sql(suffice, iris):
+    pytest.importorskip("ibis", reason="SQL is written by Ibis")
+    duckdb = pytest.importorskip("duckdb", reason="a database to run it in")
+    query = suffice("sql", iris, "--dialect", "duckdb", "--table", "flowers").out
+    database = duckdb.connect()
+    database.register("flowers", pa.table(examples.iris()))
+    found = database.sql(query).arrow().read_all()
+    p = sf.load(iris).predict_proba(pa.table(examples.iris()))
+    np.testing.assert_allclose(found["probability setosa"].to_numpy(), p[:, 0], rtol=1e-6, atol=1e-9)
+    assert "no dialect" in suffice("sql", iris, "--dialect", "postgress").err
+
+
 # ------------------------------------------------------------------------------------------------ the algebra
 
 

@@ -156,8 +156,10 @@ def evidence(found: Any, one: Any, besides: tuple[str, ...] = (), label: Any = N
     first = {name: np.asarray(values).tolist()[0] for name, values in columns.items()}
     out["label"], out["against"], total = first.pop("label"), first.pop("against"), first.pop("log_odds")
     values = one.to_pydict()
+    called = {} if found.is_table else {f"x{j}": c for j, c in enumerate(found.columns(list(values), besides))}
     parts = []
-    for name, value in first.items():
+    for title, value in first.items():
+        name = called.get(title, title)
         column = name.removesuffix(" (column)")  # one that is called like something else here
         together = [values[each][0] for each in column.split(", ") if each in values]
         own = values[column] if column in values else [together] if len(together) > 1 else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -50,19 +50,27 @@ def evaluate(
     """
     from suffice.cli.files import opened
     from suffice.cli.models import Fitted
-    from suffice.errors import InvalidDataError
-    from suffice.evaluation import Evaluation
 
     found = Fitted.load(model)
     with opened(data, input_format) as source:
         labels_in = found.target(source, target)
-        parts = [
-            Evaluation.of(y, found.estimator.classes_, found.estimator.predict_proba(x), w)
-            for x, y, w in found.batches(source, labels_in, weight)
-        ]
-    if not parts:
+        evaluation = judged(found, source, labels_in, weight)
+    _show(evaluation, json, f"{labels_in} of {{rows}} rows")
+
+
+def judged(found: Any, source: Any, target: str, weight: str | None) -> Evaluation:
+    """A model's predictions against the labels of rows, batch by batch."""
+    from suffice.errors import InvalidDataError
+    from suffice.evaluation import Evaluation
+
+    parts = (
+        Evaluation.of(y, found.estimator.classes_, found.estimator.predict_proba(x), w)
+        for x, y, w in found.batches(source, target, weight)
+    )
+    total: Evaluation | int = sum(parts)
+    if isinstance(total, int):
         raise InvalidDataError("There are no rows to judge by")
-    _show(sum(parts[1:], start=parts[0]), json, f"{labels_in} of {{rows}} rows")
+    return total
 
 
 def cv(

@@ -44,12 +44,18 @@ class Fitted:
 
     def save(self, path: str) -> None:
         """Write the model to a file, whole or not at all."""
-        if not self.is_table and self.names is not None:
-            self.estimator.feature_names_in_ = np.array(self.names, dtype=object)
         with written(path) as file:
-            self.estimator.save(file)
-        if not self.is_table:
-            self.estimator.__dict__.pop("feature_names_in_", None)
+            self.named.save(file)
+
+    @property
+    def named(self) -> Any:
+        """The estimator with the names of its columns, to be described and saved."""
+        if self.is_table or self.names is None:
+            return self.estimator
+        known = np.array(self.names, dtype=object)
+        whole = object.__new__(type(self.estimator))
+        whole.__dict__.update(self.estimator.__dict__ | {"feature_names_in_": known})
+        return whole
 
     @property
     def classes(self) -> list[Any]:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from suffice.cli.options import InputFormat, Json, ModelFile, TargetIfAny, register
+from suffice.cli.options import InputFormat, Json, ModelFile, TargetIfAny, Weight, register
 
 
 def add_to(app: typer.Typer) -> None:
@@ -34,7 +34,7 @@ def inspect(
     from suffice.cli.screen import heading, number, say, show_json, show_table
 
     found = Fitted.load(model)
-    estimator = found.estimator
+    estimator = found.named
     tables = estimator.tables()
     ranked = [(label, _top(found, label, top)) for label in found.classes] if top else []
     if json:
@@ -77,7 +77,7 @@ def _top(found: Any, label: Any, n: int) -> Any:
     if len(found.classes) < 2:
         return None
     try:
-        table = found.estimator.top_features(label, n, "log_odds")
+        table = found.named.top_features(label, n, "log_odds")
     except SufficeError:  # numbers of any size are no values to rank
         return None
     some = [i for i in range(len(table.rows)) if table.values[i, 0] > 1e-9]
@@ -106,12 +106,9 @@ def sql(
       suffice sql adult.suffice --dialect postgres --table people > score.sql
     """
     from suffice.cli.models import Fitted
-    from suffice.errors import InvalidOptionError
 
     found = Fitted.load(model)
-    if not hasattr(found.estimator, "to_sql"):
-        raise InvalidOptionError(f"A {type(found.estimator).__name__} cannot be written as SQL")
-    print(found.estimator.to_sql(dialect, table=table))
+    print(found.named.to_sql(dialect, table=table))
 
 
 def report(
@@ -121,6 +118,7 @@ def report(
         list[str] | None, typer.Argument(metavar="DATA", help="Rows to judge the model by.", show_default=False)
     ] = None,
     target: TargetIfAny = None,
+    weight: Weight = None,
     input_format: InputFormat = None,
 ) -> None:
     """Write a report: one HTML file that opens anywhere.
@@ -130,23 +128,20 @@ def report(
     Example:
       suffice report adult.suffice adult-test.parquet -o report.html
     """
-    from suffice.cli.files import check_output, opened
+    from suffice.cli.files import check_output, opened, written
+    from suffice.cli.judge import judged
     from suffice.cli.models import Fitted
     from suffice.cli.screen import say
+    from suffice.report import render
 
     check_output(output)
-    found = Fitted.load(model)
-    from suffice.report import write
-
+    found, evaluation = Fitted.load(model), None
     if data:
-        import pyarrow as pa
-
         with opened(data, input_format) as source:
-            labels_in = found.target(source, target)
-            rows = pa.Table.from_batches(list(source.batches()), source.schema)
-        write(found.estimator, output, rows, labels_in)
-    else:
-        write(found.estimator, output)
+            evaluation = judged(found, source, found.target(source, target), weight)
+    page = render(found.named, names=found.names, evaluation=evaluation)
+    with written(output) as file:
+        file.write(page.encode())
     say(f"The report is in {output}")
 
 
