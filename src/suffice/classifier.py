@@ -15,13 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from suffice import engines, frames
 from suffice.base import Interval, StrOptions, validate_data
 from suffice.calibrated import CalibratedClassifier
-from suffice.errors import (
-    InvalidDataError,
-    InvalidOptionError,
-    MismatchError,
-    MissingColumnWarning,
-    UncalibratedWarning,
-)
+from suffice.errors import InvalidDataError, InvalidOptionError, MismatchError, MissingColumnWarning, UncalibratedWarning
 from suffice.families import Table
 from suffice.families.automatic import AutomaticBernoulli, ChosenDistribution
 from suffice.families.product import Product, ProductDistribution

@@ -149,9 +149,7 @@ def test_every_family_learns_and_answers_as_in_memory(weight, database):
         )
 
 
-@pytest.mark.parametrize(
-    "family", [sf.Kernel(), sf.Binned(), sf.Mixture(2), sf.Categorical(), sf.Gaussian(learn="predictive")]
-)
+@pytest.mark.parametrize("family", [sf.Kernel(), sf.Binned(), sf.Mixture(2), sf.Categorical(), sf.Gaussian(learn="predictive")])
 def test_values_that_are_few_are_fetched_with_their_counts(family, duckdb):
     table = everything()[["level", "w", "y"]]
     fitted, local, x = fitted_and_local(
@@ -407,11 +405,7 @@ def test_what_cannot_be_learned_is_refused_by_name(database):
 def test_infinite_numbers_are_refused_by_name(duckdb, postgres):
     for database in (duckdb, postgres):
         there = put(database, numbers()).mutate(x1=ibis.literal(float("inf")))
-        for make in (
-            GaussianNB,
-            PoissonNB,
-            lambda: sf.BayesClassifier({"x1": sf.Binned(edges=[0.0])}, calibrate=False),
-        ):
+        for make in (GaussianNB, PoissonNB, lambda: sf.BayesClassifier({"x1": sf.Binned(edges=[0.0])}, calibrate=False)):
             with pytest.raises(InvalidDataError, match=r"infinity.*column 'x1'"):
                 make().fit(there, "y")
 

@@ -102,7 +102,5 @@ def _statistics(rows: Rows) -> ByClass[Any] | None:
     parts = {k: part for each in found for k, part in each.parts.items()}
     labels, weight = found[0].labels, found[0].weight
     if any(not np.array_equal(each.labels, labels) for each in found):
-        raise EngineError(
-            "The rows changed between two queries: other labels were found. Fit again, or in a transaction"
-        )
+        raise EngineError("The rows changed between two queries: other labels were found. Fit again, or in a transaction")
     return rows.task.assembled(labels, weight, [parts[k] for k in range(len(parts))]) if len(labels) else None

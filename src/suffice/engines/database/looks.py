@@ -40,10 +40,7 @@ class Surveyed:
             if x.type().is_string():
                 asked |= {f"distinct{j}": x.approx_nunique(), f"letters{j}": x.length().cast("float64").mean()}
         found = run(self.table.aggregate(**asked), "how many values differ").to_pylist()[0] if asked else {}
-        return {
-            name: {k.removesuffix(str(j)): v for k, v in found.items() if _is_of(k, j)}
-            for j, name in enumerate(self.names)
-        }
+        return {name: {k.removesuffix(str(j)): v for k, v in found.items() if _is_of(k, j)} for j, name in enumerate(self.names)}
 
 
 def _is_of(key: str, j: int) -> bool:

@@ -175,9 +175,7 @@ class Writer:
         if not len(some):
             return ibis.literal(EXCLUDED)
         own = min(c, len(node.height) - 1)
-        kept = (
-            np.broadcast_to(a, node.height.shape)[own : own + 1, some] for a in (node.centre, node.width, node.height)
-        )
+        kept = (np.broadcast_to(a, node.height.shape)[own : own + 1, some] for a in (node.centre, node.width, node.height))
         return self.write(f.Bumps(node.column, *kept).spelled_out(), 0)
 
     @write.register

@@ -21,15 +21,15 @@ def check_weights(table: Any, name: str) -> None:
     if not (column.type().is_numeric() or column.type().is_boolean()):
         raise InvalidDataError(f"Column {name!r} holds {column.type()}, which cannot be read as weights")
     weight = number(column)
-    asked = table.aggregate(rows=table.count(), missing=weight.isnull().sum(), least=weight.min(), most=weight.max())
+    asked = table.aggregate(
+        rows=table.count(), missing=weight.isnull().sum(), least=weight.min(), most=weight.max()
+    )
     found = run(asked, "the weights").to_pylist()[0]
     if found["missing"]:
         raise InvalidDataError(f"{found['missing']} rows have no weight in column {name!r}")
     if found["rows"] and (found["least"] < 0 or np.isinf(found["most"])):
         what = "Negative values" if found["least"] < 0 else "Infinity"
-        raise InvalidDataError(
-            f"{what} in the weights of column {name!r}: it holds {found['least']} to {found['most']}"
-        )
+        raise InvalidDataError(f"{what} in the weights of column {name!r}: it holds {found['least']} to {found['most']}")
     if found["rows"] and not found["most"]:
         raise InvalidDataError("The total weight of all rows is zero: there is nothing to learn from")
 
@@ -81,9 +81,7 @@ def _extremes(rows: Rows, part: Part) -> dict[str, Any]:
 def _show(part: Part, found: dict[str, Any]) -> None:
     """Show a family, and its statistic, the extremes: they refuse what they would refuse of any row."""
     family = part.block.family
-    x = np.array(
-        [[found[f"{what}_{c}"] for c in part.columns] for what in ("least", "most", "broken")], dtype=np.float64
-    )
+    x = np.array([[found[f"{what}_{c}"] for c in part.columns] for what in ("least", "most", "broken")], dtype=np.float64)
     with without_rows(part):
         seen = family.prepared(family.read(x))
         if part.kind is Totals:
@@ -105,3 +103,5 @@ def _refuse_too_many(part: Part, found: dict[str, Any]) -> None:
                 f"{found[f'd_{c}']}; no more than {MOST} are fetched from a database. Name a family that needs only "
                 f"sums, such as Gaussian, round the values, or {ELSEWHERE}"
             )
+
+

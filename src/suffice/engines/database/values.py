@@ -18,18 +18,7 @@ from suffice.engines.database.sums import Found
 from suffice.frames import as_frame
 from suffice.statistics import Counts, Sample
 
-GROUPING_SETS = (
-    "athena",
-    "bigquery",
-    "databricks",
-    "duckdb",
-    "mssql",
-    "oracle",
-    "postgres",
-    "pyspark",
-    "snowflake",
-    "trino",
-)
+GROUPING_SETS = ("athena", "bigquery", "databricks", "duckdb", "mssql", "oracle", "postgres", "pyspark", "snowflake", "trino")
 
 
 def values(rows: Rows) -> Found:
