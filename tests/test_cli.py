@@ -327,7 +327,8 @@ def test_names_of_columns_are_told_of_estimators_of_matrices_too(suffice):
     naive_bayes.GaussianNB().fit(flowers.drop(columns="species").to_numpy(), flowers["species"].to_numpy()).save("n")
     assert suffice("evaluate", "n", "iris.csv", "-t", "species", "--json").json["accuracy"] == 0.96
     assert suffice("predict", "n", "iris.csv").code == 0
-    assert "trained on 4 columns without names; found 3" in suffice("predict", "n", "people.csv", "--keep", "sex").err
+    pa.csv.write_csv(pa.table(examples.people()).drop_columns("sex"), "three.csv")
+    assert "trained on 4 columns without names; found 3" in suffice("predict", "n", "three.csv").err
 
 
 def test_a_model_is_written_as_sql(suffice, iris):
@@ -413,7 +414,8 @@ BAD = {
 
 
 @pytest.mark.parametrize("what", BAD)
-def test_an_error_is_one_sentence_on_stderr_and_changes_nothing(suffice, iris, what):
+@pytest.mark.usefixtures("iris")
+def test_an_error_is_one_sentence_on_stderr_and_changes_nothing(suffice, what):
     suffice("fit", "sentiment.csv", "-t", "sentiment", "-o", "s.suffice", "--no-check")
     Path("empty.csv").write_text("")
     Path("broken.csv").write_text("a,b,y\n1,x,p\n2,x\n3,y,q\n")
@@ -536,7 +538,8 @@ ESTIMATORS = [
 ]
 
 
-def test_without_scikit_learn_every_estimator_answers_the_same_bit_for_bit(suffice, tmp_path):
+@pytest.mark.usefixtures("suffice")
+def test_without_scikit_learn_every_estimator_answers_the_same_bit_for_bit():
     import pandas as pd
 
     flowers = pd.DataFrame(examples.iris())
@@ -600,14 +603,14 @@ def test_without_scikit_learn_every_estimator_answers_the_same_bit_for_bit(suffi
     assert Path("mine.suffice").read_bytes() == Path("s.suffice").read_bytes()
 
 
-def test_a_reader_that_has_seen_enough_is_no_error(suffice, iris):
+def test_a_reader_that_has_seen_enough_is_no_error(iris):
     command = f"{sys.executable} -m suffice predict {iris} iris.csv --keep all | head -1"
     said = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
     assert said.stdout.startswith("sepal length,")
     assert not said.stderr
 
 
-def test_a_full_disk_behind_standard_output_is_an_error(suffice, iris):
+def test_a_full_disk_behind_standard_output_is_an_error(iris):
     command = f"{sys.executable} -m suffice predict {iris} iris.csv > /dev/full"
     said = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
     assert said.returncode == 2
@@ -635,7 +638,7 @@ def test_ctrl_c_leaves_no_half_written_file(suffice, iris, monkeypatch):
         assert sorted(os.listdir()) == sorted([*before, "parts"])
 
 
-def test_ctrl_c_stops_a_process_that_waits_for_rows(suffice, iris):
+def test_ctrl_c_stops_a_process_that_waits_for_rows(iris):
     before = sorted(os.listdir())
     with subprocess.Popen(
         [sys.executable, "-m", "suffice", "predict", iris, "-", "-o", "out.csv"],
