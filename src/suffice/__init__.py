@@ -47,6 +47,16 @@ _HOMES = {
     "suffice.classifier": ["BayesClassifier"],
     "suffice.estimator": ["load"],
     "suffice.text": ["BagOfWords", "TextClassifier"],
+    "suffice.comparison": ["Comparison", "compare"],
+    "suffice.plot": [
+        "ConditionalsDisplay",
+        "ConfusionDisplay",
+        "DecisionRegionsDisplay",
+        "EvidenceDisplay",
+        "LearningCurvesDisplay",
+        "ReliabilityDisplay",
+        "TopWordsDisplay",
+    ],
     "suffice.errors": [
         "DamagedFileError",
         "ForeignFileError",
@@ -76,12 +86,15 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 _MODULES = (
     "classifier",
+    "comparison",
+    "conditionals",
     "discriminant_analysis",
     "errors",
     "families",
     "formulas",
     "model",
     "naive_bayes",
+    "plot",
     "priors",
     "report",
     "statistics",

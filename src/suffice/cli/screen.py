@@ -7,7 +7,8 @@ import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from suffice.cli.files import as_json
@@ -52,6 +53,20 @@ def heading(text: str) -> None:
 def show_json(value: Any) -> None:
     """Print a value as JSON."""
     print(json.dumps(as_json(value), ensure_ascii=False, indent=2))
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Something to tell how much of how much is done; a bar on a terminal, nothing anywhere else."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield lambda done, of: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, of: bar.update(task, completed=done, total=of)
 
 
 # ------------------------------------------------------------------------------------------------ tables
