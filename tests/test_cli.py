@@ -343,6 +343,22 @@ def test_a_model_is_written_as_sql(suffice, iris):
     assert "no dialect" in suffice("sql", iris, "--dialect", "postgress").err
 
 
+def test_compare_draws_learning_curves_of_both_kinds(suffice):
+    pytest.importorskip("matplotlib", reason="curves are drawn by it")
+    options = ["-t", "species", "--sizes", "12,60", "--repeats", "2"]
+    said = suffice("compare", "iris.csv", *options, "--plot", "curves.svg")
+    assert said.code == 0, said.err
+    assert "BayesClassifier against logistic regression" in said.out
+    assert "The curves are in curves.svg" in said.out
+    assert "<svg" in Path("curves.svg").read_text()
+    told = suffice("compare", "iris.csv", *options, "--json").json
+    assert {(each["model"], each["rows"]) for each in told["repeats"]} == {
+        (model, rows) for model in told["models"] for rows in (12, 60)
+    }
+    assert "expected whole numbers" in suffice("compare", "iris.csv", "-t", "species", "--sizes", "few").err
+    assert "does not end as a picture" in suffice("compare", "iris.csv", *options, "--plot", "curves.xyz").err
+
+
 # ------------------------------------------------------------------------------------------------ the algebra
 
 
@@ -464,6 +480,18 @@ def test_the_docs_mention_every_command():
     for command in COMMANDS:
         assert f"suffice {command}" in page, command
     assert "docs/command_line.md" in readme
+
+
+def test_make_demo_does_the_main_job_and_says_where_the_report_is(suffice):
+    recipe = re.search(r"^demo:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)[1]
+    steps = [line.split() for line in recipe.splitlines()]
+    assert [step[1] for step in steps[1:]] == ["demo", "fit", "evaluate", "explain", "report"]
+    os.makedirs(steps[0][-1])
+    for step in steps[1:]:
+        said = suffice(*step[1:])
+        assert said.code == 0, said.err
+    assert said.out == "The report is in build/demo/report.html\n"
+    assert Path("build/demo/report.html").exists()
 
 
 def test_the_demo_shows_the_numbers_of_the_lectures(suffice):

@@ -215,10 +215,10 @@ def _draw(found: Any, metric: str, path: str) -> None:
     from io import BytesIO
     from pathlib import Path
 
+    import matplotlib as mpl
+
     from suffice.cli.files import written
     from suffice.errors import InvalidOptionError
-
-    import matplotlib as mpl
 
     mpl.use("agg")  # nothing is shown, only written
     figure, out, kind = found.plot(metric=metric).figure, BytesIO(), Path(path).suffix.lstrip(".").lower()
@@ -237,10 +237,10 @@ def _show_curves(found: Any) -> None:
     say()
     for metric, title in (("accuracy", "accuracy"), ("log_loss", "log-loss"), ("seconds", "seconds to train")):
         bands = [found.band(metric, model) for model in range(2)]
-        cells = [
-            [text for low, middle, high in bands for text in (number(middle[i]), f"{number(low[i])} to {number(high[i])}")]
-            for i in range(len(found.sizes))
-        ]
+        cells: list[list[str]] = [[] for _ in found.sizes]
+        for low, middle, high in bands:
+            for i, row in enumerate(cells):
+                row += [number(middle[i]), f"{number(low[i])} to {number(high[i])}"]
         heads = [head for name in found.names for head in (name, "")]
         say(title, "bold")
         show_columns("rows", [str(size) for size in found.sizes], heads, cells, [False] * 4)

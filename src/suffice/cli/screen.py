@@ -59,7 +59,7 @@ def show_json(value: Any) -> None:
 def progress(what: str) -> Iterator[Callable[[int, int], None]]:
     """Something to tell how much of how much is done; a bar on a terminal, nothing anywhere else."""
     if sys.stderr is None or not sys.stderr.isatty():
-        yield lambda done, of: None
+        yield lambda *_: None
         return
     from rich.console import Console
     from rich.progress import Progress
