@@ -22,12 +22,12 @@ LISTED = {  # constraints as both write them, values, and whether each may be
     "open": (lambda m: [m.Interval(Real, 0, 1, closed="neither")], [0, 0.5, 1]),
     "right": (lambda m: [m.Interval(Real, None, 1, closed="right")], [-5, 1, 1.1]),
     "strings": (lambda m: [m.StrOptions({"auto"}), dict], ["auto", "other", {}, 3]),
-    "arrays": (lambda m: ["array-like", None], [[1], np.ones(2), "text", 3, None, (1, 2)]),
+    "arrays": (lambda _: ["array-like", None], [[1], np.ones(2), "text", 3, None, (1, 2)]),
     "truths": (lambda m: ["boolean", m.StrOptions({"classes"})], [True, np.False_, "classes", 1, "x"]),
-    "seeds": (lambda m: ["random_state"], [0, np.random.RandomState(0), None, -1, "x"]),
+    "seeds": (lambda _: ["random_state"], [0, np.random.RandomState(0), None, -1, "x"]),
     "methods": (lambda m: [m.HasMethods("fit"), None], [sf.BayesClassifier(), None, 3]),
     "more methods": (lambda m: [m.HasMethods(["fit", "nothing"])], [sf.BayesClassifier()]),
-    "types": (lambda m: [tuple, list, sf.Dirichlet], [(1,), [1], "x", sf.Dirichlet(1)]),
+    "types": (lambda _: [tuple, list, sf.Dirichlet], [(1,), [1], "x", sf.Dirichlet(1)]),
 }
 
 

@@ -56,11 +56,12 @@ def predict(
         kept = source.names if keep == ["all"] else listed(keep)
         for name in kept:
             source.check_column(name, "to keep")
-        besides = _besides(found, source.names)
+        besides, answers = _besides(found, source.names), _answers_schema(found, source.schema, kept)
         with table_writer(output, form) as writer:
-            for batch in source.batches():
+            for batch in source.batches(shown=output is not None):
                 if batch.num_rows:
-                    writer.write(_answers(found, batch, kept, besides))
+                    writer.write(_answers(found, batch, kept, besides).cast(answers))
+            writer.begin(answers)  # where there were no rows
 
 
 def _besides(found: Any, names: list[str]) -> tuple[str, ...]:
@@ -70,20 +71,29 @@ def _besides(found: Any, names: list[str]) -> tuple[str, ...]:
     return tuple(names[found.estimator.n_features_in_ :])
 
 
-def _answers(found: Any, batch: Any, kept: list[str], besides: tuple[str, ...]) -> Any:
+def _answers_schema(found: Any, schema: Any, kept: list[str]) -> Any:
+    """The schema of answers."""
     import pyarrow as pa
 
-    from suffice.errors import NoDistributionError
+    from suffice.errors import InvalidDataError
+
+    told = {"prediction": pa.array(found.classes).type}
+    told |= {f"probability {label}": pa.float64() for label in found.classes} | {"log_density": pa.float64()}
+    for name in kept:
+        if name in told:
+            raise InvalidDataError(f"There is a column {name!r} already, where the answers should go: rename it")
+    return pa.schema([*(schema.field(name) for name in kept), *told.items()])
+
+
+def _answers(found: Any, batch: Any, kept: list[str], besides: tuple[str, ...]) -> Any:
+    import pyarrow as pa
 
     rows = found.rows(batch, besides)
     p = found.estimator.predict_proba(rows)
     columns: dict[str, Any] = {name: batch.column(name) for name in kept}
     columns["prediction"] = pa.array(found.estimator.classes_[p.argmax(axis=1)])
     columns |= {f"probability {label}": pa.array(p[:, k]) for k, label in enumerate(found.classes)}
-    try:
-        columns["log_density"] = pa.array(found.estimator.score_samples(rows))
-    except NoDistributionError:  # a complement only scores classes
-        return pa.table(columns)
+    columns["log_density"] = pa.array(found.estimator.score_samples(rows))
     return pa.table(columns)
 
 
@@ -281,9 +291,10 @@ def impute(
     draws = np.random.default_rng(seed)
     with opened(data, input_format) as source, table_writer(output, form) as writer:
         besides = _besides(found, source.names)
-        for batch in source.batches():
+        for batch in source.batches(shown=output is not None):
             if batch.num_rows:
                 writer.write(_filled(found, batch, besides, how, draws))
+        writer.begin(source.schema)  # where there were no rows
 
 
 def _filled(found: Any, batch: Any, besides: tuple[str, ...], how: str, draws: Any) -> Any:

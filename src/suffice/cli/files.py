@@ -228,14 +228,18 @@ class _Writer:
         self.file, self.kind = file, kind
         self.inner: Any = None
 
+    def begin(self, schema: Any) -> None:
+        """Write what begins a file, unless that is done."""
+        if self.inner is None and self.kind != "json":
+            self.inner = self._open(schema)
+
     def write(self, table: Any) -> None:
         """Write some rows more."""
+        self.begin(table.schema)
         if self.kind == "json":
             rows = (json.dumps(as_json(row), ensure_ascii=False) for row in table.to_pylist())
             self.file.write("".join(f"{row}\n" for row in rows).encode())
             return
-        if self.inner is None:
-            self.inner = self._open(table.schema)
         if self.kind == "parquet":
             self.inner.write_table(table)
         else:

@@ -116,12 +116,13 @@ def cv(
 def _show(found: Evaluation, json: bool, title: str) -> None:
     import numpy as np
 
-    from suffice.cli.screen import heading, number, say, show_columns, show_json, show_table
+    from suffice.cli.screen import heading, number, say, show_json, show_table
 
     if json:
         show_json(found.as_dict())
         return
     say(title.format(rows=number(found.weight)), "bold")
+    say()
     share = found.support / found.weight
     alone = float(-(share[share > 0] * np.log(share[share > 0])).sum())
     notes = {
@@ -129,8 +130,8 @@ def _show(found: Evaluation, json: bool, title: str) -> None:
         "log-loss": f"class shares alone: {alone:.4f}",
     }
     notes |= {"Brier score": "0 is best", "calibration error": "0 where probabilities hold"}
-    cells = [[number(value), notes[name]] for name, value in found.scores().items()]
-    show_columns("", list(found.scores()), ["", ""], cells, [False, True])
+    for name, value in found.scores().items():
+        say(f"{name:17}  {value:.4f}  ({notes[name]})")
     _, by_class, confusion, reliability = found.tables()
     heading("Class by class")
     show_table(by_class, 50)

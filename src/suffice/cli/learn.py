@@ -81,11 +81,18 @@ def fit(
     Example:
       suffice fit adult-*.parquet --target income -o adult.suffice --drop fnlwgt
     """
-    from suffice.cli.files import check_output, opened
+    from pathlib import Path
+
+    from suffice.cli.files import STDIN, check_output, opened
     from suffice.cli.models import Fitted
+    from suffice.errors import InvalidOptionError
 
     check_output(output)
     check_output(checkpoint)
+    if checkpoint is not None and STDIN in data:
+        raise InvalidOptionError("--checkpoint is for files: standard input cannot be taken up again")
+    if any(Path(each).exists() and Path(output).exists() and Path(each).samefile(output) for each in data):
+        raise InvalidOptionError(f"{output} is the data: write the model somewhere else")
     with opened(data, input_format, listed(drop)) as source:
         estimator = unfitted(source, target, weight, families, smoothing, calibrate)
         estimator.fit(source, target, weight, checkpoint=checkpoint)

@@ -66,7 +66,8 @@ class Fitted:
         """The class that a word on the command line means."""
         if said is None:
             return None
-        known = {str(each): each for each in self.classes}
+        known = {f"{each:g}": each for each in self.classes if isinstance(each, float)}
+        known |= {str(each): each for each in self.classes}
         if said not in known:
             shown = ", ".join(list(known)[:20])
             raise InvalidOptionError(

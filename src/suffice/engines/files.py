@@ -137,9 +137,9 @@ class Files(Source):
         """The rows as a `pyarrow.RecordBatchReader`, read as it is, with the answers in columns of their own."""
         return answered(answer, self.schema, self.batches())
 
-    def batches(self) -> Iterator[Any]:
-        """All rows in batches, as they are read."""
-        with Progress([part.size or 0 for part in self.parts]) as progress:
+    def batches(self, shown: bool = True) -> Iterator[Any]:
+        """All rows in batches, as they are read; how far it is, is `shown` on a terminal."""
+        with Progress([part.size or 0 for part in self.parts], shown=shown) as progress:
             for number, part in enumerate(self.parts):
                 for _, batch in self._read(part, self.names, self.schema):
                     yield batch
