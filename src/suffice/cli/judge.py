@@ -97,13 +97,13 @@ def cv(
     import numpy as np
     import pyarrow as pa
 
+    from suffice.cli.choices import unfitted
     from suffice.cli.files import opened
-    from suffice.cli.learn import unfitted
     from suffice.cli.models import Fitted, weights
     from suffice.evaluation import Evaluation
 
     with opened(data, input_format, listed(drop)) as source:
-        estimator = unfitted(source, target, weight, families, smoothing, calibrate)
+        estimator = unfitted(source, target, weight, listed(families), smoothing, calibrate)
         estimator.fit(source, target, weight)
         found = Fitted(estimator)
         table = pa.Table.from_batches(list(source.batches()), source.schema)
@@ -172,14 +172,14 @@ def compare(
     """
     import pyarrow as pa
 
+    from suffice.cli.choices import unfitted
     from suffice.cli.files import check_output, opened
-    from suffice.cli.learn import unfitted
     from suffice.cli.screen import progress, say, show_json
 
     check_output(plot)
     wanted = _sizes(sizes)
     with opened(data, input_format, listed(drop)) as source:
-        estimator = unfitted(source, target, None, families, smoothing, calibrate)
+        estimator = unfitted(source, target, None, listed(families), smoothing, calibrate)
         table = pa.Table.from_batches(list(source.batches()), source.schema)
     from suffice.comparison import compare as curves
 

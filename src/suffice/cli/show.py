@@ -29,9 +29,9 @@ def inspect(
     Example:
       suffice inspect adult.suffice --top 20
     """
-    from suffice.cli.learn import columns_of, show_schema
     from suffice.cli.models import Fitted
     from suffice.cli.screen import heading, number, say, show_json, show_table
+    from suffice.cli.summary import columns_of, show_schema
 
     found = Fitted.load(model)
     estimator = found.named
