@@ -5,6 +5,7 @@ import json
 import os
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -59,10 +60,27 @@ def suffice(capsysbinary, tmp_path, monkeypatch):
     return call
 
 
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    """Models of flowers and of texts, fitted once."""
+    folder = tmp_path_factory.mktemp("models")
+    for name, target in (("iris", "species"), ("sentiment", "sentiment")):
+        pa.csv.write_csv(pa.table(examples.DATA[name]()), folder / f"{name}.csv")
+        model = f"{folder / name}.suffice"
+        assert run(["fit", f"{folder / name}.csv", "-t", target, "-o", model, "--no-check"]) == 0
+    return folder
+
+
 @pytest.fixture
-def iris(suffice):
-    assert suffice("fit", "iris.csv", "-t", "species", "-o", "iris.suffice", "--no-check").code == 0
+def iris(suffice, fitted):  # noqa: ARG001  # which changes the folder
+    shutil.copy(fitted / "iris.suffice", "iris.suffice")
     return "iris.suffice"
+
+
+@pytest.fixture
+def texts(suffice, fitted):  # noqa: ARG001  # which changes the folder
+    shutil.copy(fitted / "sentiment.suffice", "s.suffice")
+    return "s.suffice"
 
 
 def library(name, target, **options):
@@ -267,9 +285,8 @@ def test_explain_draws_bars_that_add_up_to_the_log_odds(suffice, iris):
     assert "For setosa (right) against virginica (left)" in other
 
 
-def test_explain_of_a_text_names_its_words(suffice):
-    suffice("fit", "sentiment.csv", "-t", "sentiment", "-o", "s.suffice", "--no-check")
-    said = suffice("explain", "s.suffice", "sentiment.csv", "--row", "1").out
+def test_explain_of_a_text_names_its_words(suffice, texts):
+    said = suffice("explain", texts, "sentiment.csv", "--row", "1").out
     assert "“harry potter books suck”" in said
     assert re.search(r"^potter +-\d", said, re.MULTILINE)
 
@@ -340,13 +357,12 @@ def test_cross_validation_is_that_of_the_library(suffice):
     assert suffice("cv", "sentiment.csv", "-t", "sentiment", "-k", "2").out.startswith("2 folds of 6 rows")
 
 
-def test_inspect_shows_prior_columns_tables_and_telling_words(suffice, iris):
+def test_inspect_shows_prior_columns_tables_and_telling_words(suffice, iris, texts):
     shown = suffice("inspect", iris).out
     for words in ("Class prior", "0.3333", "petal width", "location"):
         assert words in shown
-    suffice("fit", "sentiment.csv", "-t", "sentiment", "-o", "s.suffice", "--no-check")
-    assert "tells of positive" in suffice("inspect", "s.suffice", "--top", "3").out
-    told = suffice("inspect", "s.suffice", "--json").json
+    assert "tells of positive" in suffice("inspect", texts, "--top", "3").out
+    told = suffice("inspect", texts, "--json").json
     assert told["estimator"] == "TextClassifier"
     assert "is awesome" in told["top"]["positive"]["rows"]
 
@@ -476,9 +492,8 @@ BAD = {
 
 
 @pytest.mark.parametrize("what", BAD)
-@pytest.mark.usefixtures("iris")
+@pytest.mark.usefixtures("iris", "texts")
 def test_an_error_is_one_sentence_on_stderr_and_changes_nothing(suffice, what):
-    suffice("fit", "sentiment.csv", "-t", "sentiment", "-o", "s.suffice", "--no-check")
     Path("empty.csv").write_text("")
     Path("broken.csv").write_text("a,b,y\n1,x,p\n2,x\n3,y,q\n")
     pa.csv.write_csv(pa.table(examples.iris()), "iris2.csv")
