@@ -15,7 +15,13 @@ from numpy.typing import ArrayLike, NDArray
 from suffice import engines, frames
 from suffice.base import Interval, StrOptions, validate_data
 from suffice.calibrated import CalibratedClassifier
-from suffice.errors import InvalidDataError, InvalidOptionError, MismatchError, MissingColumnWarning, UncalibratedWarning
+from suffice.errors import (
+    InvalidDataError,
+    InvalidOptionError,
+    MismatchError,
+    MissingColumnWarning,
+    UncalibratedWarning,
+)
 from suffice.families import Table
 from suffice.families.automatic import AutomaticBernoulli, ChosenDistribution
 from suffice.families.product import Product, ProductDistribution
@@ -121,8 +127,8 @@ class BayesClassifier(CalibratedClassifier):
         ----------
         X : table
             A data frame of pandas or Polars, anything of Arrow, a DuckDB relation, a dict of columns, a NumPy array, a
-            list of records; null and NaN mean missing. Files by name or pattern, streams, and data frames of Spark,
-            Dask and Ray are learned where they lie.
+            list of records; null and NaN mean missing. Files by name or pattern, streams, data frames of Spark,
+            Dask and Ray, and tables of Ibis are learned where they lie.
         y : str or array-like of shape (n_samples,)
             The name of the column that holds the labels, or the labels. Of a single label comes a
             model that always predicts it.
@@ -230,8 +236,8 @@ class BayesClassifier(CalibratedClassifier):
     def _check_fit(self) -> None:
         if self.calibrate and self.keep and not len(self._kept()[1]):
             warnings.warn(
-                "No rows could be kept to calibrate by, as none leave a database: probabilities are those of the model, "
-                "which are often too sure. Pass calibrate=False to have it so, or fit on rows, such as "
+                "No rows could be kept to calibrate by, as none leave a database: probabilities are those of the "
+                "model, which are often too sure. Pass calibrate=False to have it so, or fit on rows, such as those of "
                 "table.to_pyarrow_batches()",
                 UncalibratedWarning,
                 stacklevel=5,
@@ -584,7 +590,8 @@ def describe(found: ProductDistribution, schema: Schema | None) -> Table:
             note = "" if part.votes else "it tells no more than chance would"
             cells.append([part.choice.name, "yes" if part.votes else "no", f"{gain:.4f}", note])
         else:
-            cells.append([type(block.family).__name__, "yes", "", ""])
+            note = "its parameters are integrated out" if block.family.learn == "predictive" else ""
+            cells.append([type(block.family).__name__, "yes", "", note])
     for name, reason in (schema.left_out if schema is not None else {}).items():
         names.append(name)
         cells.append(["", "left out", "", reason])

@@ -142,8 +142,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or rows that are not in memory
-            Training rows; NaN means missing. Files by name or pattern, streams, and data frames of Spark, Dask and Ray
-            are learned where they lie.
+            Training rows; NaN means missing. Files by name or pattern, streams, data frames of Spark, Dask and Ray,
+            and tables of Ibis are learned where they lie.
         y : array-like of shape (n_samples,), or str
             Labels: numbers or strings; of rows that are not in memory, the name of the column that holds them.
         sample_weight : array-like of shape (n_samples,) or str, default=None

@@ -89,7 +89,9 @@ class IbisSource(Source):
         """The table with the answers as further columns, an expression that scores in the database."""
         new_columns(answer, self.names)  # refuses names that are taken
         estimator = import_module("suffice.estimator").load(BytesIO(answer.estimator))
-        return scored(self.table, estimator.formula(), answer.question, knows_nan(self.table))
+        backends, _ = self.table._find_backends()
+        dialect = backends[0].name if backends else ""
+        return scored(self.table, estimator.formula(), answer.question, dialect, knows_nan(self.table))
 
 
 def _statistics(rows: Rows) -> ByClass[Any] | None:
@@ -102,5 +104,7 @@ def _statistics(rows: Rows) -> ByClass[Any] | None:
     parts = {k: part for each in found for k, part in each.parts.items()}
     labels, weight = found[0].labels, found[0].weight
     if any(not np.array_equal(each.labels, labels) for each in found):
-        raise EngineError("The rows changed between two queries: other labels were found. Fit again, or in a transaction")
+        raise EngineError(
+            "The rows changed between two queries: other labels were found. Fit again, or in a transaction"
+        )
     return rows.task.assembled(labels, weight, [parts[k] for k in range(len(parts))]) if len(labels) else None
