@@ -38,6 +38,11 @@ def swatch(place: int) -> Markup:
     return tag("svg", line, viewBox="0 0 28 12", class_="swatch", aria_hidden="true")
 
 
+def strip(bar: Markup) -> Markup:
+    """A bar of up to 100 units in a table's cell."""
+    return tag("svg", bar, viewBox="0 0 100 10", preserveAspectRatio="none", class_="strip", aria_hidden="true")
+
+
 def ticks(low: float, high: float, about: int = 4) -> list[float]:
     """Round numbers between two.
 
@@ -124,7 +129,7 @@ def bars(shown: Bars, classes: Sequence[int]) -> Markup:
     """The probability of each outcome under each class."""
     order = np.arange(len(shown.outcomes))
     if len(order) > MOST_BARS:
-        order = np.argsort(-shown.probability.max(axis=0), kind="stable")[:MOST_BARS]
+        order = np.sort(np.argsort(-shown.probability.max(axis=0), kind="stable")[:MOST_BARS])
     some = [0] if not shown.votes else list(classes)
     thick = 8 if len(some) <= 4 else 5
     pitch = thick * len(some) + 8
@@ -138,7 +143,7 @@ def bars(shown: Bars, classes: Sequence[int]) -> Markup:
             tag(
                 "text",
                 title,
-                _cut(shown.outcomes[k], 17),
+                _cut(shown.outcomes[k].removesuffix(".0"), 17),
                 x=left - 6,
                 y=_short(y + (pitch - 8) / 2 + 4),
                 text_anchor="end",
@@ -153,7 +158,7 @@ def bars(shown: Bars, classes: Sequence[int]) -> Markup:
             drawn.append(tag("rect", x=left, width=_short(max(length, 0.5)), class_=f"fill {kind}", **at))
             if len(some) <= 4:
                 after = {"x": _short(left + length + 4), "y": _short(y + row * thick + thick - 1)}
-                drawn.append(tag("text", f"{p:.3f}" if p >= 0.0005 else "0", class_="value", **after))
+                drawn.append(tag("text", f"{p:.3f}", class_="value", **after))
     height = 4 + len(order) * pitch
     found = picture(f"Probability of each value of {shown.title} under each class", WIDTH, height, *drawn)
     rest = len(shown.outcomes) - len(order)
@@ -231,11 +236,11 @@ def _signed(value: float) -> str:
 def reliability(shown: Reliability) -> Markup:
     """How often the class called was right, against the probability it was given."""
     size, floor = 300, 262
-    x, y = _Axis(0.0, 1.0, 42, size - 8), _Axis(0.0, 1.0, floor, 8)
-    drawn = [tag("line", x1=42, y1=floor, x2=size - 8, y2=8, class_="diagonal")]
+    x, y = _Axis(0.0, 1.0, 42, size - 16), _Axis(0.0, 1.0, floor, 16)
+    drawn = [tag("line", x1=42, y1=floor, x2=size - 16, y2=16, class_="diagonal")]
     for value in (0.0, 0.25, 0.5, 0.75, 1.0):
         at = _short(float(y.at(value)))
-        drawn.append(tag("line", x1=42, x2=size - 8, y1=at, y2=at, class_="grid"))
+        drawn.append(tag("line", x1=42, x2=size - 16, y1=at, y2=at, class_="grid"))
         drawn.append(
             tag("text", f"{value:g}", x=36, y=_short(float(y.at(value)) + 4), text_anchor="end", class_="tick")
         )
@@ -250,9 +255,9 @@ def reliability(shown: Reliability) -> Markup:
         at = f"{_short(float(x.at(a)))} {_short(float(y.at(b)))}"
         ring = tag("g", title, tag("circle", r=radius, class_="dot k0"), transform=f"translate({at})")
         drawn.append(ring)
-    drawn.append(tag("text", "probability given", x=170, y=size - 4, text_anchor="middle", class_="name"))
+    drawn.append(tag("text", "probability given", x=163, y=size - 4, text_anchor="middle", class_="name"))
     drawn.append(
-        tag("text", "came true", x=11, y=135, text_anchor="middle", class_="name", transform="rotate(-90 11 135)")
+        tag("text", "came true", x=11, y=139, text_anchor="middle", class_="name", transform="rotate(-90 11 139)")
     )
     return picture("Reliability: how often it came true against the probability given", size, size, *drawn)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from base64 import b64encode
 from collections.abc import Sequence
-from copy import copy
 from hashlib import sha256
 from importlib.metadata import version
 from importlib.resources import files
@@ -23,7 +22,7 @@ from suffice.frames import as_frame
 from suffice.model import Model
 from suffice.report import drawings
 from suffice.report.html import Markup, embedded, markup, named, tag
-from suffice.report.panel import Input, Panel
+from suffice.report.panel import Input, Panel, nameless
 
 MOST_PICTURES = 120  # columns that are drawn
 MOST_TABLES = 24  # classes whose top features are listed
@@ -93,7 +92,7 @@ def render(
     if evaluation is None and data is not None:
         evaluation = judged(estimator, data, target, weight)
     known = _names(estimator, names)
-    title = title or f"A {type(estimator).__name__}"
+    title = title or type(estimator).__name__
     panel = Panel.of(estimator, known)
     sections = [
         _summary(estimator, model, evaluation),
@@ -120,7 +119,7 @@ def judged(estimator: Any, data: Any, target: Any, weight: Any = None) -> Evalua
         chosen = [name for name in frame.names if name not in besides]
         if estimator._form != "table" and known is not None and set(map(str, known)) <= set(chosen):
             chosen = [str(name) for name in known]
-        estimator = _nameless(estimator) if estimator._form != "table" else estimator
+        estimator = nameless(estimator) if estimator._form != "table" else estimator
         data = in_form(frame.select(chosen), estimator._form)
     labels, classes = np.asarray(target), estimator.classes_
     if (labels.dtype.kind in "US") != (classes.dtype.kind in "US"):  # a file may hold the numbers of classes as text
@@ -129,15 +128,10 @@ def judged(estimator: Any, data: Any, target: Any, weight: Any = None) -> Evalua
     return Evaluation.of(labels, classes, estimator.predict_proba(data), weight)
 
 
-def _nameless(estimator: Any) -> Any:
-    """The same estimator for a matrix, whose columns have no names."""
-    out = copy(estimator)
-    out.__dict__.pop("feature_names_in_", None)
-    return out
-
-
 def _names(estimator: Any, names: Sequence[str] | None) -> list[str]:
     known = getattr(estimator, "feature_names_in_", None) if names is None else names
+    if known is None and estimator._form == "texts":
+        return [""]  # there is but one text
     return [f"x{j}" for j in range(estimator.n_features_in_)] if known is None else [str(name) for name in known]
 
 
@@ -190,7 +184,9 @@ def _amount(value: Any) -> str:
 def _table(caption: Any, heads: Sequence[Any], rows: Sequence[Sequence[Any]], class_: str = "") -> Markup:
     """A table: the first cell of each row is its head."""
     shown = [tag("tr", tag("th", row[0], scope="row"), [_cell(cell) for cell in row[1:]]) for row in rows]
-    top = tag("thead", tag("tr", [tag("th", head, scope="col") for head in heads]))
+    numeric = [isinstance(cell, float) for cell in rows[0]] if rows else [False] * len(heads)
+    named_heads = zip(heads, numeric, strict=True)
+    top = tag("thead", tag("tr", [tag("th", h, scope="col", class_="number" if n else None) for h, n in named_heads]))
     table = tag("table", tag("caption", caption) if caption else None, top, tag("tbody", shown), class_=class_ or None)
     return tag("div", table, class_="scroll", tabindex="0", role="region", aria_label="Table, may scroll")
 
@@ -220,9 +216,8 @@ def _summary(estimator: Any, model: Model, evaluation: Evaluation | None) -> tup
     rows = []
     for label, n, p in zip(model.labels.tolist(), count.tolist(), prior.tolist(), strict=True):
         bar = tag("rect", width=f"{100 * p:.2f}", height=10, class_="fill all")
-        drawn = tag("svg", bar, viewBox="0 0 100 10", preserveAspectRatio="none", class_="strip", aria_hidden="true")
         number = tag("span", f"{p:.4f}", class_="number")
-        rows.append([named(label), tag("span", _amount(n), class_="number"), number, drawn])
+        rows.append([named(label), tag("span", _amount(n), class_="number"), number, drawings.strip(bar)])
     priors = _table(
         "Classes, and how probable they are before anything is known of a row", ["class", "rows", "prior", ""], rows
     )
@@ -304,14 +299,20 @@ def _spelled(option: Any) -> str:
 # ------------------------------------------------------------------------------------------------ columns
 
 
-def _columns(estimator: Any, model: Model, names: Sequence[str]) -> tuple[str, str, Markup]:
+def _columns(estimator: Any, model: Model, names: list[str]) -> tuple[str, str, Markup]:
     parts: list[Any] = []
     schema = getattr(estimator, "schema_", None)
     if schema is not None:
         rows = [[named(name), *cells] for name, cells in zip(schema.rows, schema.values.tolist(), strict=True)]
         caption = "What each column is taken to be, and the bits it tells of the class by itself"
         parts.append(_table(caption, ["column", *schema.columns], rows))
-    shown = conditionals(estimator, names=names)
+    else:
+        kinds = dict.fromkeys(type(d).__name__.removesuffix("Distribution") for d in model.distributions)
+        parts.append(tag("p", f"All columns are read by one family: {', '.join(kinds)}."))
+    shown = _drawable(estimator, None if names == [""] else names)
+    if not shown:
+        parts.append(tag("p", "There is no p(x | y) to draw: the columns only score the classes.", class_="note"))
+        return "columns", "Columns", markup(parts)
     order = np.argsort(-model.log_prior, kind="stable")[: drawings.MOST_CLASSES]
     classes = np.sort(order).tolist()
     legend = [tag("li", drawings.swatch(i), named(model.labels[c])) for i, c in enumerate(classes)]
@@ -324,7 +325,14 @@ def _columns(estimator: Any, model: Model, names: Sequence[str]) -> tuple[str, s
     if len(shown) > MOST_PICTURES:
         note = f"The first {MOST_PICTURES} of {len(shown)} columns are drawn."
         parts.append(tag("p", note, class_="note"))
-    return "columns", "What was learned of each column", markup(parts)
+    return "columns", "Columns", markup(parts)
+
+
+def _drawable(estimator: Any, names: Sequence[str] | None) -> list[Conditional]:
+    try:
+        return conditionals(estimator, names=names, by="information")
+    except NoDistributionError:
+        return []
 
 
 def _figure(shown: Conditional, classes: list[int]) -> Markup:

@@ -468,5 +468,5 @@
   show();
 
   // For whoever wants to ask the page itself: values in the order of its inputs, null for a missing one.
-  window.suffice = { inputs: model.inputs, posterior: (values) => answer(values).posterior };
+  window.suffice = { inputs: model.inputs, posterior: (values) => answer(values).posterior, logGamma };
 })();

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -242,6 +243,7 @@ def _asked_for(model: Model, names: Sequence[str], name: str) -> Input:
 
 def _examples(estimator: Any, inputs: list[Input], names: Sequence[str]) -> Iterator[tuple[Any, list[Any]]]:
     """For each class a row drawn from it: of several the one most surely of the class."""
+    estimator = nameless(estimator) if estimator._form != "table" else estimator  # what it draws has no names
     for place, label in enumerate(estimator.classes_.tolist()[:MOST_EXAMPLES]):
         try:
             drawn, _ = estimator.sample(DRAWS, label, random_state=0)
@@ -250,6 +252,13 @@ def _examples(estimator: Any, inputs: list[Input], names: Sequence[str]) -> Iter
         except (NoDistributionError, SufficeError):
             return
         yield label, [_shown(row.get(each.name), each) for each in inputs]
+
+
+def nameless(estimator: Any) -> Any:
+    """The same estimator for a matrix, whose columns have no names."""
+    out = copy(estimator)
+    out.__dict__.pop("feature_names_in_", None)
+    return out
 
 
 def _row(drawn: Any, i: int, names: Sequence[str]) -> dict[str, Any]:
