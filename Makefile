@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
 
-.PHONY: demo test test-engines bench bench-text text-data lint clean
+.PHONY: demo test test-engines test-browser bench bench-text text-data lint clean
 .DEFAULT_GOAL := demo
 
 demo: $(VENV)/built
@@ -17,6 +17,10 @@ test: $(VENV)/test
 # Real sessions of every engine; `make test` passes without them.
 test-engines: $(VENV)/test-engines
 	$(BIN)/python -m pytest tests/engines
+
+# The report in a real Chromium, which must be installed; without one they skip.
+test-browser: $(VENV)/test-browser
+	$(BIN)/python -m pytest tests/browser
 
 bench: $(VENV)/bench
 	$(BIN)/python -m benchmarks
@@ -47,6 +51,6 @@ $(VENV)/built: $(SOURCES)
 	$(PIP) install --no-build-isolation --editable .
 	touch $@
 
-$(VENV)/test $(VENV)/test-engines $(VENV)/lint $(VENV)/bench $(VENV)/bench-text: $(VENV)/%: $(VENV)/built
+$(VENV)/test $(VENV)/test-engines $(VENV)/test-browser $(VENV)/lint $(VENV)/bench $(VENV)/bench-text: $(VENV)/%: $(VENV)/built
 	$(PIP) install --group $*
 	touch $@

@@ -84,11 +84,9 @@ def render(
     evaluation: Evaluation | None = None,
 ) -> str:
     """Return what `write` writes."""
-    model = getattr(estimator, "model_", None)
-    if not isinstance(model, Model):
-        raise InvalidOptionError(
-            f"A report is of a fitted estimator of suffice, found {type(estimator).__name__} without a model"
-        )
+    if not hasattr(type(estimator), "model_"):
+        raise InvalidOptionError(f"A report is of a fitted estimator of suffice, found {type(estimator).__name__}")
+    model: Model = estimator.model_  # which raises where nothing was fitted
     if evaluation is None and data is not None:
         evaluation = judged(estimator, data, target, weight)
     known = _names(estimator, names)
