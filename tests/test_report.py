@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -242,6 +243,14 @@ def test_what_is_not_fitted_or_not_ours_is_refused():
 def test_the_module_itself_does_not_import_scikit_learn():
     code = "import sys, suffice.report; print('sklearn' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "False"
+
+
+def test_the_guides_code_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    guide = (Path(__file__).parent.parent / "docs" / "report.md").read_text(encoding="utf-8")
+    for block in re.findall(r"```python\n(.*?)```", guide, re.DOTALL):
+        exec(compile(block, "report.md", "exec"), {})
+    assert "Man or woman?" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 def test_ticks_are_round_numbers_within_the_range():

@@ -164,7 +164,7 @@ def test_typing_into_the_form_moves_the_probabilities(opened):
         assert_allclose(by_title[name], told[name][0], atol=1e-8, err_msg=name)
     assert_allclose(by_title["log-odds"], told["log_odds"][0], atol=1e-8)
     assert_allclose(sum(v for title, v in by_title.items() if title.startswith("note: ")), told["note"][0], atol=1e-8)
-    page.get_by_role("button", name="Clear all").click()
+    page.get_by_role("button", name="Clear").click()
     prior = page.locator("#posterior tr").evaluate_all("rows => rows.map(row => Number(row.dataset.value))")
     assert_allclose(prior, clf.class_count_ / ROWS, atol=1e-9)
 

@@ -17,6 +17,7 @@ WIDTH, HEIGHT = 340, 170
 LEFT, RIGHT, TOP, BOTTOM = 10, 10, 10, 26
 MOST_CLASSES = 8  # drawn at once: those that are the most frequent
 MOST_BARS = 12  # outcomes of a column shown
+WORDS_RANKED, MOST_WORDS = 60, 10  # words that tell most of a class, and how many of those that speak for it are shown
 
 
 def picture(label: str, width: float, height: float, *children: Markup) -> Markup:
@@ -82,8 +83,19 @@ class _Axis:
         for value in ticks(self.low, self.high):
             x = _short(float(self.at(value)))
             out.append(tag("line", x1=x, x2=x, y1=height, y2=height + 4, class_="axis"))
-            out.append(tag("text", _number(value), x=x, y=height + 16, text_anchor="middle", class_="tick"))
+            number = _number(value)
+            at = self._anchor(float(self.at(value)), len(number))
+            out.append(tag("text", number, y=height + 16, class_="tick", **at))
         return out
+
+    def _anchor(self, x: float, letters: int) -> dict[str, str]:
+        """Where a number under a tick stands: within the picture also at its ends."""
+        half = 3.2 * letters
+        if x + half > self.end + 9:
+            return {"x": _short(self.end + 9), "text_anchor": "end"}
+        if x - half < self.begin - 9:
+            return {"x": _short(self.begin - 9), "text_anchor": "start"}
+        return {"x": _short(x), "text_anchor": "middle"}
 
 
 def _number(value: float) -> str:
@@ -202,13 +214,16 @@ def ellipses(shown: Ellipses, classes: Sequence[int]) -> Markup:
 
 
 def words(shown: Words, classes: Sequence[int]) -> Markup:
-    """The words that tell most of each class, with their log-odds."""
-    finite = [v for odds in shown.log_odds for v in odds.tolist() if np.isfinite(v)]
+    """Of the words that tell most of each class those that speak for it, with their log-odds."""
+    own = {
+        c: [(w, v) for w, v in zip(shown.words[c], shown.log_odds[c].tolist(), strict=True) if v > 0] for c in classes
+    }
+    finite = [v for each in own.values() for _, v in each[:MOST_WORDS] if np.isfinite(v)]
     top = max([abs(v) for v in finite], default=1.0) or 1.0
     out = []
     for place, c in enumerate(classes):
         rows = []
-        for word, odds in zip(shown.words[c], shown.log_odds[c].tolist(), strict=True):
+        for word, odds in own[c][:MOST_WORDS]:
             bar = tag("rect", width=_short(100 * min(abs(odds) / top, 1.0)), height=8, y=1, class_=f"fill k{place}")
             drawn = tag(
                 "svg", bar, viewBox="0 0 100 10", preserveAspectRatio="none", class_="strip", aria_hidden="true"
@@ -266,13 +281,20 @@ def confusion(shown: Evaluation) -> Markup:
     """A table of what rows are against what they were called, darker where there are more of a class."""
     names = [str(label) for label in shown.classes.tolist()]
     share = shown.confusion / np.maximum(shown.confusion.sum(axis=1, keepdims=True), 1e-300)
-    head = tag("tr", tag("th", "is ↓ called →", scope="col"), [tag("th", named(n), scope="col") for n in names])
+    heads = [tag("th", tag("span", named(n)), scope="col") for n in names]
+    head = tag("tr", tag("th", "is ↓ called →", scope="col"), heads)
     body = []
     for i, name in enumerate(names):
         cells = [
-            tag("td", f"{count:,.6g}", class_=f"cell h{round(10 * part)}" + (" right" if i == j else ""))
+            tag("td", f"{count:,.6g}", class_=f"cell h{_shade(count, part)}" + (" right" if i == j else ""))
             for j, (count, part) in enumerate(zip(shown.confusion[i].tolist(), share[i].tolist(), strict=True))
         ]
         body.append(tag("tr", tag("th", named(name), scope="row"), cells))
     caption = tag("caption", "Rows of each class, by what they were called")
-    return tag("table", caption, tag("thead", head), tag("tbody", body), class_="confusion")
+    kind = "confusion many" if len(names) > MOST_CLASSES else "confusion"
+    return tag("table", caption, tag("thead", head), tag("tbody", body), class_=kind)
+
+
+def _shade(count: float, share: float) -> str:
+    """How dark a cell is: from "none" over 0 to 10."""
+    return str(round(10 * share)) if count else "none"

@@ -213,12 +213,12 @@ def _summary(estimator: Any, model: Model, evaluation: Evaluation | None) -> tup
     shown = [tag("div", tag("dt", name), tag("dd", value)) for name, value in tiles]
     rows = []
     for label, n, p in zip(model.labels.tolist(), count.tolist(), prior.tolist(), strict=True):
-        bar = tag("rect", width=f"{100 * p:.2f}", height=10, class_="fill all")
+        bar = tag("rect", width=f"{100 * p / prior.max():.2f}", height=10, class_="fill all")
         number = tag("span", f"{p:.4f}", class_="number")
         rows.append([named(label), tag("span", _amount(n), class_="number"), number, drawings.strip(bar)])
-    priors = _table(
-        "Classes, and how probable they are before anything is known of a row", ["class", "rows", "prior", ""], rows
-    )
+    priors = _table(caption, ["class", "rows", "prior", ""], rows)
+    if len(rows) > drawings.MOST_CLASSES:
+        priors = tag("div", priors, class_="long")
     return "summary", "Summary", markup(tag("dl", shown, class_="tiles"), priors, _calibration(estimator))
 
 
@@ -249,9 +249,9 @@ def _panel(panel: Panel) -> tuple[str, str, Markup]:
     if panel.examples:
         options = [tag("option", str(label), value=str(i)) for i, (label, _) in enumerate(panel.examples)]
         choose = tag("select", tag("option", "choose a class …", value=""), options, id="example")
-        example = tag("p", tag("label", "Fill in a row drawn from ", for_="example"), choose)
+        example = tag("p", tag("label", "Fill in a row of ", for_="example"), choose)
     intro = "Type values and watch the probabilities. What is left empty counts as missing."
-    buttons = tag("div", example, tag("button", "Clear all", type="button", id="clear"), class_="tools")
+    buttons = tag("div", example, tag("button", "Clear", type="button", id="clear"), class_="tools")
     form = tag("form", buttons, tag("div", fields, class_="fields"), id="panel-form", autocomplete="off", class_="card")
     posterior = tag(
         "table",
@@ -264,9 +264,9 @@ def _panel(panel: Panel) -> tuple[str, str, Markup]:
         options = [tag("option", name, value=str(c)) for c, name in enumerate(labels)]
         pick = tag(
             "p",
-            tag("label", "For ", tag("select", tag("option", "the likelier", value=""), options, id="for-class")),
+            tag("label", "For ", tag("select", tag("option", "automatic", value=""), options, id="for-class")),
             " ",
-            tag("label", "against ", tag("select", tag("option", "the next", value=""), options, id="against-class")),
+            tag("label", "against ", tag("select", tag("option", "automatic", value=""), options, id="against-class")),
             class_="tools",
         )
         table = tag("table", tag("caption", id="compared"), tag("tbody", id="evidence"), class_="bars evidence")
@@ -328,7 +328,7 @@ def _columns(estimator: Any, model: Model, names: list[str]) -> tuple[str, str, 
 
 def _drawable(estimator: Any, names: Sequence[str] | None) -> list[Conditional]:
     try:
-        return conditionals(estimator, names=names, by="information")
+        return conditionals(estimator, names=names, words=drawings.WORDS_RANKED, by="information")
     except NoDistributionError:
         return []
 
@@ -394,12 +394,12 @@ def _evaluation(found: Evaluation | None) -> tuple[str, str, Markup] | None:
     crossed = tag(
         "div", drawings.confusion(found), class_="scroll", tabindex="0", role="region", aria_label="Confusion"
     )
-    intro = (
-        f"Judged by {_amount(found.weight)} rows. In the picture, rows on the line are exactly as often right as said."
-    )
+    few = len(names) <= drawings.MOST_CLASSES  # else the table wants the whole width
+    intro = f"Judged by {_amount(found.weight)} rows. On the dashed line, what was said came true exactly as often."
     body = markup(
         tag("p", intro),
         tag("dl", scores, class_="tiles"),
-        tag("div", reliable, tag("div", crossed, by_class), class_="side"),
+        tag("div", reliable, tag("div", crossed if few else None, by_class), class_="side"),
+        None if few else crossed,
     )
     return "evaluation", "How good it is", body
