@@ -216,6 +216,7 @@ def _summary(estimator: Any, model: Model, evaluation: Evaluation | None) -> tup
         bar = tag("rect", width=f"{100 * p / prior.max():.2f}", height=10, class_="fill all")
         number = tag("span", f"{p:.4f}", class_="number")
         rows.append([named(label), tag("span", _amount(n), class_="number"), number, drawings.strip(bar)])
+    caption = "The classes, and their probabilities before anything is known of a row"
     priors = _table(caption, ["class", "rows", "prior", ""], rows)
     if len(rows) > drawings.MOST_CLASSES:
         priors = tag("div", priors, class_="long")
