@@ -205,7 +205,7 @@ def test_what_has_no_formula_is_said_and_counts_as_missing():
 def test_many_columns_make_no_form():
     x = RNG.poisson(1.0, (30, 400))
     text = " ".join(read(report.render(MultinomialNB().fit(x, LABELS[:30]))).text)
-    assert "nobody would fill in 400 columns" in text
+    assert "Nobody would fill in 400 columns" in text
 
 
 def test_a_single_class_has_a_report_too():

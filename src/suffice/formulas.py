@@ -536,14 +536,15 @@ def excluding(column: str, beyond: float, numbers: Array) -> Formula:
     return Steps(column, np.array([beyond]), np.stack([np.zeros_like(numbers), numbers], axis=1))
 
 
-def by_gaps(names: Sequence[str], leaf: Callable[[tuple[int, ...]], Formula]) -> Formula:
+def by_gaps(names: Sequence[str], leaf: Callable[[tuple[int, ...]], Formula], carried: bool = False) -> Formula:
     """What a block of columns says, by which of them are there: `leaf` makes a formula of the positions observed.
 
-    Of more than PATTERNS columns only complete rows have a value.
+    Of more than PATTERNS columns only complete rows have a value. Where a gap is carried through the arithmetic of the
+    formula to its value, `carried`, there is no need to ask for it.
     """
     if len(names) > PATTERNS:
         whole = leaf(tuple(range(len(names))))
-        for name in names:
+        for name in () if carried else names:
             whole = Where(Missing(name), Unknown(), whole)
         return whole
 
@@ -556,13 +557,13 @@ def by_gaps(names: Sequence[str], leaf: Callable[[tuple[int, ...]], Formula]) ->
 
 
 def total(formulas: Sequence[Formula]) -> Formula:
-    """The sum of formulas, 0 of none."""
+    """The sum of formulas, 0 of none; in halves, so that the tree stays low."""
     if not formulas:
         return as_formula(0.0)
-    out = formulas[0]
-    for each in formulas[1:]:
-        out = out + each
-    return out
+    if len(formulas) == 1:
+        return formulas[0]
+    half = len(formulas) // 2
+    return total(formulas[:half]) + total(formulas[half:])
 
 
 def _classwise(values: Any, dimensions: int) -> Array:

@@ -186,7 +186,7 @@ def _table(caption: Any, heads: Sequence[Any], rows: Sequence[Sequence[Any]], cl
     named_heads = zip(heads, numeric, strict=True)
     top = tag("thead", tag("tr", [tag("th", h, scope="col", class_="number" if n else None) for h, n in named_heads]))
     table = tag("table", tag("caption", caption) if caption else None, top, tag("tbody", shown), class_=class_ or None)
-    return tag("div", table, class_="scroll", tabindex="0", role="region", aria_label="Table, may scroll")
+    return tag("div", table, class_="scroll")
 
 
 def _cell(cell: Any) -> Markup:

@@ -62,7 +62,11 @@ class Panel:
         model: Model = estimator.model_
         inputs: dict[str, Input] = {}
         terms, refused = [], []
-        for title, columns, part, missing in _blocks(model, names):
+        blocks = list(_blocks(model, names))
+        wide = len({name for _, columns, _, _ in blocks for name in columns})
+        if wide > MOST_INPUTS:
+            refused.append((f"{wide} columns", f"Nobody would fill in {wide} columns"))
+        for title, columns, part, missing in blocks if wide <= MOST_INPUTS else ():
             try:
                 found = list(_terms(title, columns, part, missing))
                 own = {} if missing else {each.name: each for each in _inputs(columns, part)}
@@ -93,8 +97,6 @@ class Panel:
             return f"There is no panel: {'; '.join(why for _, why in self.refused)}."
         if not self.inputs:
             return "There is no panel: no column tells anything of the class."
-        if len(self.inputs) > MOST_INPUTS:
-            return f"There is no panel: nobody would fill in {len(self.inputs)} columns."
         return None
 
     @property
