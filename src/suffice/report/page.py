@@ -214,10 +214,10 @@ def _summary(estimator: Any, model: Model, evaluation: Evaluation | None) -> tup
     rows = []
     for label, n, p in zip(model.labels.tolist(), count.tolist(), prior.tolist(), strict=True):
         bar = tag("rect", width=f"{100 * p / prior.max():.2f}", height=10, class_="fill all")
-        number = tag("span", f"{p:.4f}", class_="number")
-        rows.append([named(label), tag("span", _amount(n), class_="number"), number, drawings.strip(bar)])
+        both = markup(tag("span", f"{p:.4f}", class_="number"), drawings.strip(bar))
+        rows.append([named(label), tag("span", _amount(n), class_="number"), both])
     caption = "The classes, and their probabilities before anything is known of a row"
-    priors = _table(caption, ["class", "rows", "prior", ""], rows)
+    priors = _table(caption, ["class", "rows", "prior"], rows)
     if len(rows) > drawings.MOST_CLASSES:
         priors = tag("div", priors, class_="long")
     return "summary", "Summary", markup(tag("dl", shown, class_="tiles"), priors, _calibration(estimator))
@@ -363,7 +363,7 @@ def _top_features(estimator: Any) -> tuple[str, str, Markup] | None:
         except NoDistributionError:  # columns of numbers have no values to rank
             return None
         rows = [[named(name), *values] for name, values in zip(found.rows, found.values.tolist(), strict=True)]
-        heads = ["", *(each.replace("_", "-") for each in found.columns)]
+        heads = ["value", *(each.replace("_", "-") for each in found.columns)]
         if rows:
             tables.append(_table(markup("Tells of ", named(label)), heads, rows))
     if not tables:
