@@ -29,6 +29,7 @@ Reads: TypeAlias = Literal["number", "category"]
 Packing: TypeAlias = Callable[[Array], "dict[str, Any] | None"]  # a shorter way to write some arrays
 
 PATTERNS = 4  # columns of a block of which any may be missing: every pattern of gaps has a formula of its own
+GUARDED = 64  # columns that are asked one by one whether they are there: more would make too high a tree
 BEYOND = 1e9  # evidence against a class that counts as excluding it, as in calibration
 
 
@@ -539,12 +540,12 @@ def excluding(column: str, beyond: float, numbers: Array) -> Formula:
 def by_gaps(names: Sequence[str], leaf: Callable[[tuple[int, ...]], Formula], carried: bool = False) -> Formula:
     """What a block of columns says, by which of them are there: `leaf` makes a formula of the positions observed.
 
-    Of more than PATTERNS columns only complete rows have a value. Where a gap is carried through the arithmetic of the
-    formula to its value, `carried`, there is no need to ask for it.
+    Of more than PATTERNS columns only complete rows have a value. Where arithmetic carries a gap to the value by itself,
+    `carried`, that is not asked of more than GUARDED columns.
     """
     if len(names) > PATTERNS:
         whole = leaf(tuple(range(len(names))))
-        for name in () if carried else names:
+        for name in () if carried and len(names) > GUARDED else names:
             whole = Where(Missing(name), Unknown(), whole)
         return whole
 
