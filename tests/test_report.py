@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet
 import pytest
 
 import suffice as sf
@@ -145,6 +146,19 @@ def test_rows_may_come_as_a_table_a_matrix_or_an_evaluation():
         report.render(clf, evaluation=found),
     ]
     assert pages[0] == pages[1] == pages[2]
+
+
+def test_rows_may_come_from_files_batch_by_batch(tmp_path):
+    table = a_table()
+    clf = sf.BayesClassifier({"note": sf.Text()}).fit(table, LABELS)
+    whole = report.render(clf, table | {"label": LABELS.tolist()}, "label")
+    for part in range(2):
+        own = slice(30 * part, 30 * part + 30)
+        columns = {name: column[own] for name, column in table.items()} | {"label": LABELS[own]}
+        pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / f"{part}.parquet")
+    assert report.render(clf, str(tmp_path / "*.parquet"), "label") == whole
+    with pytest.raises(InvalidDataError, match="no column 'lable'"):
+        report.render(clf, str(tmp_path / "*.parquet"), "lable")
 
 
 def test_columns_are_called_by_the_names_they_were_fitted_with_or_are_given():

@@ -540,8 +540,8 @@ def excluding(column: str, beyond: float, numbers: Array) -> Formula:
 def by_gaps(names: Sequence[str], leaf: Callable[[tuple[int, ...]], Formula], carried: bool = False) -> Formula:
     """What a block of columns says, by which of them are there: `leaf` makes a formula of the positions observed.
 
-    Of more than PATTERNS columns only complete rows have a value. Where arithmetic carries a gap to the value by itself,
-    `carried`, that is not asked of more than GUARDED columns.
+    Of more than PATTERNS columns only complete rows have a value. Where a gap is `carried` to the value by arithmetic
+    alone, more than GUARDED columns are not asked for it.
     """
     if len(names) > PATTERNS:
         whole = leaf(tuple(range(len(names))))

@@ -64,7 +64,28 @@ def _short(value: float) -> str:
 
 
 def _points(x: Array, y: Array) -> str:
-    return "M" + "L".join(f"{_short(a)} {_short(b)}" for a, b in zip(x.tolist(), y.tolist(), strict=True))
+    """A path through points, without those that would not be missed."""
+    kept = _needed(np.stack([x, y], axis=1))
+    return "M" + "L".join(f"{_short(a)} {_short(b)}" for a, b in kept.tolist())
+
+
+def _needed(points: Array) -> Array:
+    """The points that a line needs to stay within 0.1 of all (Douglas and Peucker, 1973)."""
+    keep = np.zeros(len(points), dtype=bool)
+    keep[[0, -1]] = True
+    waiting = [(0, len(points) - 1)]
+    while waiting:
+        lo, hi = waiting.pop()
+        if hi - lo < 2:
+            continue
+        along, inner = points[hi] - points[lo], points[lo + 1 : hi] - points[lo]
+        length = float(np.hypot(*along))
+        away = np.abs(along[0] * inner[:, 1] - along[1] * inner[:, 0]) / length if length else np.hypot(*inner.T)
+        far = int(np.argmax(away))
+        if away[far] > 0.1:
+            keep[lo + 1 + far] = True
+            waiting += [(lo, lo + 1 + far), (lo + 1 + far, hi)]
+    return points[keep]
 
 
 class _Axis:

@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from suffice import frames
+from suffice import engines, frames
 from suffice.conditionals import Bars, Conditional, Curve, Ellipses, Words, conditionals
-from suffice.engines import in_form
 from suffice.errors import InvalidDataError, InvalidOptionError, NoDistributionError
 from suffice.evaluation import Evaluation
 from suffice.frames import as_frame
@@ -48,7 +47,7 @@ def write(
         What to report on.
     path : str or path
         The file to write; one of that name is replaced in one step.
-    data : table or array, default=None
+    data : table, array, or files by name, default=None
         Rows to judge the predictions by.
     target : str or array-like, default=None
         The labels of those rows: the name of a column of the table, or the labels.
@@ -106,6 +105,17 @@ def judged(estimator: Any, data: Any, target: Any, weight: Any = None) -> Evalua
     """Compare the predictions for rows with their labels."""
     if target is None:
         raise InvalidOptionError("To judge predictions the labels are needed: say which column, or give them as target")
+    source = engines.find(data)
+    if source is not None:
+        if not hasattr(source, "batches"):
+            raise InvalidOptionError(f"A report judges by rows of files or in memory, found {type(data).__name__}")
+        if not isinstance(target, str):
+            raise InvalidOptionError("Of rows from files, the target is the name of the column that holds the labels")
+        source.check_column(target, "of labels")
+        parts = [judged(estimator, batch, target, weight) for batch in source.batches() if batch.num_rows]
+        if not parts:
+            raise InvalidDataError("There are no rows to judge predictions by")
+        return sum(parts[1:], start=parts[0])
     if isinstance(target, str) or isinstance(weight, str):
         frame = as_frame(data)
         besides = [name for name in (target, weight) if isinstance(name, str)]
@@ -118,7 +128,7 @@ def judged(estimator: Any, data: Any, target: Any, weight: Any = None) -> Evalua
         if estimator._form != "table" and known is not None and set(map(str, known)) <= set(chosen):
             chosen = [str(name) for name in known]
         estimator = nameless(estimator) if estimator._form != "table" else estimator
-        data = in_form(frame.select(chosen), estimator._form)
+        data = engines.in_form(frame.select(chosen), estimator._form)
     labels, classes = np.asarray(target), estimator.classes_
     if (labels.dtype.kind in "US") != (classes.dtype.kind in "US"):  # a file may hold the numbers of classes as text
         spelled = {str(each): each for each in classes.tolist()}
