@@ -5,10 +5,20 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
 
-.PHONY: demo test test-engines test-browser bench bench-text text-data lint clean
+.PHONY: demo tour test test-engines test-browser bench bench-text text-data lint clean
 .DEFAULT_GOAL := demo
 
+# The main job, on data that come along; ends by saying where the report is.
 demo: $(VENV)/built
+	mkdir -p build/demo
+	$(BIN)/suffice demo --write build/demo
+	$(BIN)/suffice fit build/demo/iris.csv --target species -o build/demo/iris.suffice
+	$(BIN)/suffice evaluate build/demo/iris.suffice build/demo/iris.csv
+	$(BIN)/suffice explain build/demo/iris.suffice build/demo/iris.csv --row 70
+	$(BIN)/suffice report build/demo/iris.suffice build/demo/iris.csv -o build/demo/report.html
+
+# What the library does, with every kind of model.
+tour: $(VENV)/built
 	$(BIN)/python examples/demo.py
 
 test: $(VENV)/test

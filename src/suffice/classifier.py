@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Mapping
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
@@ -14,9 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 from suffice import engines, frames
 from suffice.base import Interval, StrOptions, validate_data
 from suffice.calibrated import CalibratedClassifier
-from suffice.errors import InvalidDataError, InvalidOptionError, MismatchError, MissingColumnWarning
+from suffice.errors import InvalidDataError, InvalidOptionError, MismatchError, MissingColumnWarning, UncalibratedWarning
 from suffice.families import Table
-from suffice.families.automatic import ChosenDistribution
+from suffice.families.automatic import AutomaticBernoulli, ChosenDistribution
 from suffice.families.product import Product, ProductDistribution
 from suffice.frames import Frame, as_frame
 from suffice.priors import ClassPrior, Dirichlet
@@ -226,6 +227,16 @@ class BayesClassifier(CalibratedClassifier):
         """The family of what was learned."""
         return self._get_learned().family  # type: ignore[return-value]
 
+    def _check_fit(self) -> None:
+        if self.calibrate and self.keep and not len(self._kept()[1]):
+            warnings.warn(
+                "No rows could be kept to calibrate by, as none leave a database: probabilities are those of the model, "
+                "which are often too sure. Pass calibrate=False to have it so, or fit on rows, such as "
+                "table.to_pyarrow_batches()",
+                UncalibratedWarning,
+                stacklevel=5,
+            )
+
     # ---- reading input
 
     def _check_X(self, X: Any, reset: bool = False) -> Any:
@@ -233,16 +244,15 @@ class BayesClassifier(CalibratedClassifier):
             return X
         frame, source = self._read(X, reset)
         if reset:
-            self._schema = infer(
-                frame,
-                self.families if isinstance(self.families, dict) else None,
-                self.smoothing,
-                self.missing,
-                self.limit,
-            )
+            self._schema = self._infer(frames.looks(frame))
             self._prototype = frames.example(source)
             return frame
         return self._aligned(frame)
+
+    def _infer(self, looks: Mapping[str, frames.Look]) -> Schema:
+        """Give every column a family."""
+        families = self.families if isinstance(self.families, dict) else None
+        return infer(looks, families, self.smoothing, self.missing, self.limit)
 
     def _read(self, X: Any, reset: bool) -> tuple[Frame, Any]:
         """A frame of the columns, and what it was made of."""
@@ -288,8 +298,10 @@ class BayesClassifier(CalibratedClassifier):
 
     _form: ClassVar[engines.Form] = "table"
 
-    def _check_columns(self, head: Frame) -> None:
-        self._check_X(head, reset=True)
+    def _check_columns(self, head: Frame, looks: Mapping[str, frames.Look]) -> None:
+        self._note_columns(head)
+        self._schema = self._infer(looks)
+        self._prototype = frames.example(head)
 
     def _columns_read(self) -> tuple[str, ...]:
         return tuple(self._schema_names())
@@ -298,6 +310,10 @@ class BayesClassifier(CalibratedClassifier):
         learned = self.__dict__.get("_learned")
         family = learned.family if learned is not None else self._family()
         return family.names
+
+    def _truths(self) -> dict[str, str]:
+        truths = (b for b in self._product().blocks if isinstance(b.family, AutomaticBernoulli) and not b.missing)
+        return {name: "boolean" for block in truths for name in block.names}
 
     # ---- answering
 

@@ -47,11 +47,13 @@ class Curve(Conditional):
 
     `kind` is "density" (lines through the points), "steps" (bins: `x` holds one bound more than there are densities) or
     "mass" (`x` are whole numbers, and `density` their probabilities). `x` and `density` are empty if no value was seen.
+    No value can lie below `least`, which is 0 or −∞.
     """
 
     x: Array
     density: Array  # (classes, points)
     kind: Literal["density", "steps", "mass"]
+    least: float = -np.inf
 
 
 @dataclass(frozen=True)
@@ -249,9 +251,9 @@ class _Block:
                 continue
             x = _grid(drawn[:, :, j], support)
             if len(x):
-                density = np.exp(self._log_density(j, x))
-                whole = replace(whole, x=x, density=density, kind="mass" if support == "whole" else "density")
-            yield whole
+                whole = replace(whole, x=x, density=np.exp(self._log_density(j, x)))
+            kind: Literal["mass", "density"] = "mass" if support == "whole" else "density"
+            yield replace(whole, kind=kind, least=-np.inf if support == "real" else 0.0)
 
     def _drawn(self) -> Array:
         """Rows of each class, to see where its mass lies, (classes, rows, columns)."""

@@ -72,6 +72,10 @@ class InvalidTextError(InvalidDataError):
     """Something that is no text, or a text that cannot be read."""
 
 
+class EngineError(SufficeError, RuntimeError):
+    """An engine, such as a database, failed at what it was asked for."""
+
+
 class MissingPackageError(SufficeError, ImportError):
     """An option needs a package that is not installed."""
 
@@ -130,6 +134,10 @@ class NotConvergedWarning(UserWarning):
 
 class ImpossibleRowWarning(UserWarning):
     """Some rows have probability zero under every class; they were given the class prior."""
+
+
+class UncalibratedWarning(UserWarning):
+    """Probabilities were to be calibrated, and are not: no rows were kept to do it by."""
 
 
 class MissingColumnWarning(UserWarning):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
 from importlib import import_module
@@ -38,7 +38,7 @@ from suffice.errors import (
 )
 from suffice.families import Family, LinearForm, Table
 from suffice.formulas import Scoring
-from suffice.frames import Frame, as_frame
+from suffice.frames import Frame, Look, as_frame
 from suffice.model import Model, leave_one_out_parts
 from suffice.priors import ClassPrior, same
 from suffice.questions import Evidence, rank_features
@@ -318,7 +318,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
             declared = self._declare(before, classes)
             names = [name for name in source.names if name not in (y, weight)]
             if before is None:
-                self._check_columns(as_frame(source.head()).select(names))
+                head = as_frame(source.head()).select(names)
+                self._check_columns(head, source.looks(head))
                 family = self._family()
             else:
                 family = before.family
@@ -332,11 +333,14 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
                 self._check_fit()
         return self
 
-    def _check_columns(self, head: Frame) -> None:
-        """Take note of the columns of a table, of which the first rows are here."""
+    def _check_columns(self, head: Frame, looks: Mapping[str, Look]) -> None:  # noqa: ARG002  # all are read alike
+        """Take note of the columns of a table, of which the first rows, if any, and a look at each column are here."""
+        engines.in_form(head, self._form)  # refuses what cannot be read so
+        self._note_columns(head)
+
+    def _note_columns(self, head: Frame) -> None:
         if not head.names:
             raise InvalidDataError("There is no column to learn from besides the labels")
-        engines.in_form(head, self._form)  # refuses what cannot be read so
         self.n_features_in_ = len(head.names)
         self.feature_names_in_ = np.array(head.names, dtype=object)
 
@@ -721,6 +725,30 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         They are for computing probabilities elsewhere, in a database or a web page: see `suffice.formulas`.
         """
         return self._get_learned().model.formula(self._names())
+
+    def to_sql(self, dialect: str = "duckdb", table: str = "data", types: Mapping[str, str] | None = None) -> str:
+        """Return the query that scores a table of a database; an error says which columns have no formula.
+
+        Parameters
+        ----------
+        dialect : str, default='duckdb'
+            Any that Ibis writes: 'duckdb', 'postgres', 'snowflake', 'bigquery', 'sqlite', …
+        table : str, default='data'
+            The name of the table.
+        types : dict of str to str, default=None
+            Types of columns as Ibis calls them, where they are others than numbers ('float64') and what the
+            categories are; also columns to be handed through, such as {'id': 'int64'}.
+
+        Returns
+        -------
+        query : str
+            A SELECT of the columns, "prediction", and "probability <label>" for every class.
+        """
+        return engines.to_sql(self.formula(), dialect, table, self._truths() | dict(types or {}))
+
+    def _truths(self) -> dict[str, str]:
+        """The types of columns that are known to be truths."""
+        return {}
 
     def sample(self, n: int = 1, label: Any = None, random_state: Any = None) -> tuple[Any, Values]:
         """Draw rows from the model.

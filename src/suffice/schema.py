@@ -6,19 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
-
 from suffice.errors import InvalidDataError, InvalidOptionError
 from suffice.families import Family
 from suffice.families.automatic import Automatic, AutomaticBernoulli, AutomaticCategorical, Smoothing
+from suffice.families.gaussian import Gaussian
 from suffice.families.product import Block
 from suffice.families.text import Text
-from suffice.frames import Frame
+from suffice.frames import Look
+from suffice.frames.frame import listed
+from suffice.frames.looks import ENOUGH
 from suffice.priors import Dirichlet
 
 FREE_TEXT = 30  # letters on average, from which on a column of mostly different strings is text
 DISTINCT = 0.9  # the share of different strings that makes a column a list of names
-ENOUGH = 50  # rows from which on that can be judged
 
 FITS = {
     "numbers": ("bool", "number", "category", "empty"),
@@ -43,7 +43,7 @@ class Schema:
 
 
 def infer(
-    frame: Frame,
+    columns: Mapping[str, Look],
     families: Mapping[Any, Any] | None,
     smoothing: Smoothing = 1.0,
     missing: Literal["ignore", "informative"] = "ignore",
@@ -58,26 +58,27 @@ def infer(
         for name in names:
             if name in named:
                 raise InvalidOptionError(f"families names column {name!r} twice: a column can only be in one block")
-            frame.column(name)  # raises where there is none
+            if name not in columns:
+                raise InvalidDataError(f"There is no column {name!r}: the columns are {listed(list(columns))}")
             named.add(name)
         if family is None:
             left_out.update((name, "left out as asked") for name in names)
         elif isinstance(family, Family):
-            _check_fits(frame, names, family)
+            _check_fits(columns, names, family)
             blocks.append(Block(names, family))
         elif family == "auto":
             named.difference_update(names)
         else:
             raise InvalidOptionError(f"families: {key!r} must have a family, 'auto' or None, found {family!r}")
-    for name in frame.names:
+    for name, look in columns.items():
         if name in named:
             continue
-        found = by_type(frame, name, smoothing, limit)
+        found = by_type(look, smoothing, limit)
         if isinstance(found, str):
             left_out[name] = found
         else:
             blocks.append(Block((name,), found))
-    order = {name: i for i, name in enumerate(frame.names)}
+    order = {name: i for i, name in enumerate(columns)}
     blocks.sort(key=lambda block: order[block.names[0]])
     if missing == "informative":
         gaps = [Block((name,), AutomaticBernoulli(smoothing), missing=True) for b in blocks for name in b.names]
@@ -85,62 +86,46 @@ def infer(
     if not blocks:
         why = "; ".join(f"{name!r}: {reason}" for name, reason in left_out.items()) or "the table has no columns"
         raise InvalidDataError(f"No column is left to learn from: {why}")
-    return Schema(tuple(blocks), left_out, tuple(name for name in frame.names if _is_whole(frame.column(name))))
+    return Schema(tuple(blocks), left_out, tuple(name for name, look in columns.items() if look.is_whole))
 
 
-def by_type(frame: Frame, name: str, smoothing: Smoothing, limit: int | None) -> Family[Any] | str:
+def by_type(look: Look, smoothing: Smoothing, limit: int | None) -> Family[Any] | str:
     """The family of a column nobody named, or why it is left out."""
-    kind, column = frame.kind_of(name), frame.column(name)
+    kind = look.kind
     if kind == "bool":
         return AutomaticBernoulli(smoothing)
     if kind == "number":
-        if _counts_rows(column):
+        if look.counts_rows:
             return "it numbers the rows"
-        return Automatic(smoothing, limit=limit)
+        return Automatic(smoothing, limit=limit) if look.keeps_values else Gaussian(learn="predictive")
     if kind == "category":
         return AutomaticCategorical(smoothing)
     if kind == "text":
-        return _text_family(column, smoothing)
+        return _text_family(look, smoothing)
     if kind == "date":
-        return f"{column.type} is a time: turn it into numbers or categories, such as the month"
+        return f"{look.type} is a time: turn it into numbers or categories, such as the month"
     if kind == "empty":
         return "it holds no value"
-    return f"{column.type} is not supported: turn it into numbers or text"
+    return f"{look.type} is not supported: turn it into numbers or text"
 
 
-def _is_whole(column: Any) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_integer(column.type))
-
-
-def _counts_rows(column: Any) -> bool:
-    """Tell whether a column of whole numbers just numbers the rows."""
-    if not _is_whole(column) or len(column) < ENOUGH or column.null_count:
-        return False
-    values = column.to_numpy()
-    return bool((np.diff(values) == 1).all())
-
-
-def _text_family(column: Any, smoothing: Smoothing) -> Family[Any] | str:
+def _text_family(look: Look, smoothing: Smoothing) -> Family[Any] | str:
     """Categories, or words where most texts differ and are long; short ones that differ name the rows."""
-    import pyarrow.compute as pc
-
-    present = len(column) - column.null_count
-    distinct = pc.count_distinct(column).as_py() if present >= ENOUGH else 0
+    present = look.present
+    distinct = look.distinct if present >= ENOUGH else 0
     if present < ENOUGH or distinct < DISTINCT * present:
         return AutomaticCategorical(smoothing)
-    if pc.mean(pc.utf8_length(column)).as_py() > FREE_TEXT:
+    if look.letters > FREE_TEXT:
         return Text(prior=Dirichlet(1.0 if smoothing == "auto" else smoothing))
     return f"{distinct} of {present} values differ: it names the rows"
 
 
-def _check_fits(frame: Frame, names: tuple[str, ...], family: Family[Any]) -> None:
+def _check_fits(columns: Mapping[str, Look], names: tuple[str, ...], family: Family[Any]) -> None:
     for name in names:
-        kind = frame.kind_of(name)
+        kind = columns[name].kind
         if kind not in FITS[family.reads]:
             fitting = SUITED.get(kind, "none: turn it into numbers or text first")
             raise InvalidOptionError(
-                f"{type(family).__name__} reads {family.reads}, but column {name!r} holds {frame.column(name).type}. "
+                f"{type(family).__name__} reads {family.reads}, but column {name!r} holds {columns[name].type}. "
                 f"Families that would fit: {fitting}"
             )

@@ -40,8 +40,8 @@ def predict(
 ) -> None:
     """Predict the labels of rows, with probabilities.
 
-    Written are the label, the probability of each class, and log p(x): how usual the row is. Rows are read and written a batch at a time, so a file may be larger than memory. The output takes its name when
-    it is complete.
+    Written are the label, the probability of each class, and log p(x): how usual the row is. Rows are read and
+    written a batch at a time, so a file may be larger than memory. The output takes its name when it is complete.
 
     Example:
       suffice predict adult.suffice new.csv -o answers.parquet --keep id
@@ -56,11 +56,12 @@ def predict(
         kept = source.names if keep == ["all"] else listed(keep)
         for name in kept:
             source.check_column(name, "to keep")
-        besides = _besides(found, source.names)
+        besides, answers = _besides(found, source.names), _answers_schema(found, source.schema, kept)
         with table_writer(output, form) as writer:
-            for batch in source.batches():
+            for batch in source.batches(shown=output is not None):
                 if batch.num_rows:
-                    writer.write(_answers(found, batch, kept, besides))
+                    writer.write(_answers(found, batch, kept, besides).cast(answers))
+            writer.begin(answers)  # where there were no rows
 
 
 def _besides(found: Any, names: list[str]) -> tuple[str, ...]:
@@ -70,20 +71,29 @@ def _besides(found: Any, names: list[str]) -> tuple[str, ...]:
     return tuple(names[found.estimator.n_features_in_ :])
 
 
-def _answers(found: Any, batch: Any, kept: list[str], besides: tuple[str, ...]) -> Any:
+def _answers_schema(found: Any, schema: Any, kept: list[str]) -> Any:
+    """The schema of answers."""
     import pyarrow as pa
 
-    from suffice.errors import NoDistributionError
+    from suffice.errors import InvalidDataError
+
+    told = {"prediction": pa.array(found.classes).type}
+    told |= {f"probability {label}": pa.float64() for label in found.classes} | {"log_density": pa.float64()}
+    for name in kept:
+        if name in told:
+            raise InvalidDataError(f"There is a column {name!r} already, where the answers should go: rename it")
+    return pa.schema([*(schema.field(name) for name in kept), *told.items()])
+
+
+def _answers(found: Any, batch: Any, kept: list[str], besides: tuple[str, ...]) -> Any:
+    import pyarrow as pa
 
     rows = found.rows(batch, besides)
     p = found.estimator.predict_proba(rows)
     columns: dict[str, Any] = {name: batch.column(name) for name in kept}
     columns["prediction"] = pa.array(found.estimator.classes_[p.argmax(axis=1)])
     columns |= {f"probability {label}": pa.array(p[:, k]) for k, label in enumerate(found.classes)}
-    try:
-        columns["log_density"] = pa.array(found.estimator.score_samples(rows))
-    except NoDistributionError:  # a complement only scores classes
-        return pa.table(columns)
+    columns["log_density"] = pa.array(found.estimator.score_samples(rows))
     return pa.table(columns)
 
 
@@ -105,7 +115,7 @@ def explain(
     """
     from suffice.cli.files import opened
     from suffice.cli.models import Fitted
-    from suffice.cli.screen import show_json
+    from suffice.cli.screen import cut, prose, say, show_json
 
     found = Fitted.load(model)
     with opened(data, input_format) as source:
@@ -114,8 +124,11 @@ def explain(
     told = evidence(found, one, besides, found.label(label), found.label(against, "--against"))
     if json:
         show_json({"row": row} | told)
-    else:
-        show_evidence(told, f"row {row}")
+        return
+    if found.estimator._form == "texts":
+        prose(f"“{cut(str(one.column(found.columns(source.names, besides)[0])[0].as_py()), 400)}”")
+        say()
+    show_evidence(told, f"row {row}")
 
 
 def _row(source: Any, number: int) -> Any:
@@ -153,16 +166,20 @@ def evidence(found: Any, one: Any, besides: tuple[str, ...] = (), label: Any = N
     first = {name: np.asarray(values).tolist()[0] for name, values in columns.items()}
     out["label"], out["against"], total = first.pop("label"), first.pop("against"), first.pop("log_odds")
     values = one.to_pydict()
+    called = {} if found.is_table else {f"x{j}": c for j, c in enumerate(found.columns(list(values), besides))}
     parts = []
-    for name, value in first.items():
-        own = {"value": values[name][0]} if name in values else {}
-        parts.append({"what": name, **own, "log_odds": value})
+    for title, value in first.items():
+        name = called.get(title, title)
+        column = name.removesuffix(" (column)")  # one that is called like something else here
+        together = [values[each][0] for each in column.split(", ") if each in values]
+        own = values[column] if column in values else [together] if len(together) > 1 else None
+        parts.append({"what": name, **({} if own is None else {"value": own[0]}), "log_odds": value})
     return out | {"evidence": parts, "log_odds": total}
 
 
 def show_evidence(told: dict[str, Any], title: str) -> None:
     """Draw evidence as bars, the strongest first."""
-    from suffice.cli.screen import number, say, show_bars
+    from suffice.cli.screen import entry, say, show_bars
 
     likeliest = sorted(told["probabilities"].items(), key=lambda pair: -pair[1])[:5]
     say(f"{title}: {told['prediction']}", "bold")
@@ -170,17 +187,18 @@ def show_evidence(told: dict[str, Any], title: str) -> None:
     say()
     say(f"For {told['label']} (right) against {told['against']} (left), in log-odds:")
     parts = sorted(told["evidence"], key=lambda part: -abs(part["log_odds"]))
+    parts = [part for part in parts if abs(part["log_odds"]) > 1e-9 or "value" in part]
     fixed = [part for part in parts if part["what"] in ("prior", "calibration") and "value" not in part]
     parts = [part for part in parts if part not in fixed]
     bars = [(f"({part['what']})", part["log_odds"]) for part in fixed if part["what"] == "prior"]
     for part in parts[:SHOWN]:
-        value = part.get("value", "")
-        shown = "unknown" if value is None else number(value) if isinstance(value, (int, float)) else str(value)
+        value = part.get("value")
+        shown = ", ".join(map(entry, value)) if isinstance(value, list) else entry(value)
         bars.append((f"{part['what']} = {shown}" if "value" in part else part["what"], part["log_odds"]))
     rest = parts[SHOWN:]
     if rest:
         bars.append((f"({len(rest)} others)", sum(part["log_odds"] for part in rest)))
-    bars += [(f"({part['what']})", part["log_odds"]) for part in fixed if part["what"] != "prior" and part["log_odds"]]
+    bars += [(f"({part['what']})", part["log_odds"]) for part in fixed if part["what"] != "prior"]
     show_bars([*bars, ("= log-odds", told["log_odds"])])
 
 
@@ -202,13 +220,15 @@ def outliers(
 
     from suffice.cli.files import opened
     from suffice.cli.models import Fitted
-    from suffice.cli.screen import number, say, show_columns, show_json
+    from suffice.cli.screen import entry, say, show_columns, show_json
     from suffice.errors import InvalidOptionError
 
     found = Fitted.load(model)
     if not hasattr(found.estimator, "outliers"):
         kind = type(found.estimator).__name__
-        raise InvalidOptionError(f"A {kind} keeps no rows to compare with: of tables, `suffice fit` makes models that do")
+        raise InvalidOptionError(
+            f"A {kind} keeps no rows to compare with: of tables, `suffice fit` makes models that do"
+        )
     seen: list[tuple[int, float, list[Any]]] = []
     with opened(data, input_format) as source:
         before, names = 0, source.names
@@ -232,17 +252,11 @@ def outliers(
     if not seen:
         return
     say()
-    cells = [[f"{density:.2f}", *(_shown(value, number) for value in values)] for _, density, values in seen[:SHOWN]]
+    cells = [[f"{density:.2f}", *map(entry, values)] for _, density, values in seen[:SHOWN]]
     words = [False, *(any(isinstance(values[j], str) for _, _, values in seen) for j in range(len(names)))]
     show_columns("row", [str(row) for row, _, _ in seen[:SHOWN]], ["log p(x)", *names], cells, words)
     if len(seen) > SHOWN:
         say(f"… and {len(seen) - SHOWN} more; --json lists them all", "dim")
-
-
-def _shown(value: Any, number: Any) -> str:
-    if value is None:
-        return "—"
-    return number(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else str(value)
 
 
 def impute(
@@ -277,9 +291,10 @@ def impute(
     draws = np.random.default_rng(seed)
     with opened(data, input_format) as source, table_writer(output, form) as writer:
         besides = _besides(found, source.names)
-        for batch in source.batches():
+        for batch in source.batches(shown=output is not None):
             if batch.num_rows:
                 writer.write(_filled(found, batch, besides, how, draws))
+        writer.begin(source.schema)  # where there were no rows
 
 
 def _filled(found: Any, batch: Any, besides: tuple[str, ...], how: str, draws: Any) -> Any:

@@ -22,7 +22,7 @@ STDIN = "-"
 def nearest(name: str, known: Sequence[str]) -> str:
     """A hint at what may have been meant."""
     near = get_close_matches(name, list(known), n=1, cutoff=0.5)
-    return f"did you mean {near[0]!r}? " if near else ""
+    return f"Did you mean {near[0]!r}? " if near else ""
 
 
 # ------------------------------------------------------------------------------------------------ rows
@@ -85,7 +85,9 @@ def _ending(start: bytes, form: str | None) -> str:
     packed = {b"\x1f\x8b": ".gz", b"BZ": ".bz2", b"\x28\xb5": ".zst"}.get(start[:2], "")
     if form is not None:
         if form not in FORMATS:
-            raise InvalidOptionError(f"--input-format: {nearest(form, list(FORMATS))}Known are {', '.join(FORMATS)}")
+            raise InvalidOptionError(
+                f"--input-format: no {form!r}. {nearest(form, list(FORMATS))}Known are {', '.join(FORMATS)}"
+            )
         return FORMATS[form] + packed
     if start[:4] == b"PAR1":
         return ".parquet"
@@ -105,7 +107,7 @@ def _spool_stream(path: Path, source: Any) -> Path:
     return path
 
 
-# ------------------------------------------------------------------------------------------------ files that are written
+# ------------------------------------------------------------------------------------------------ what is written
 
 
 def check_output(path: str | None) -> None:
@@ -131,12 +133,15 @@ def written(path: str | None) -> Iterator[Any]:
         yield _Named(sys.stdout.buffer, "standard output")
         sys.stdout.buffer.flush()
         return
-    # A device or a pipe is not to be replaced.
-    special = Path(str(path)).exists() and not Path(str(path)).is_file()
-    with open(str(path), "wb") if special else replacing(Path(str(path))) as file:
+    with open(str(path), "wb", buffering=0) if _is_special(str(path)) else replacing(Path(str(path))) as file:
         named = _Named(file, str(path))
         yield named
         named.flush()
+
+
+def _is_special(path: str) -> bool:
+    """Tell whether it is a device or a pipe, which is not to be replaced."""
+    return Path(path).exists() and not Path(path).is_file()
 
 
 class _Named:
@@ -144,8 +149,11 @@ class _Named:
 
     def __init__(self, file: IO[bytes], name: str):
         self.file, self.name, self.closed = file, name, False
+        self.given_up = False  # after an error nothing more is written
 
     def write(self, data: Any) -> int:
+        if self.given_up:
+            return len(data)
         try:
             return self.file.write(data)
         except OSError as error:
@@ -185,9 +193,11 @@ def format_named(path: str | None, form: str | None) -> str:
 
     if form is not None:
         if form not in FORMATS:
-            raise InvalidOptionError(f"--format: {nearest(form, list(FORMATS))}Known are {', '.join(FORMATS)}")
+            raise InvalidOptionError(
+                f"--format: no {form!r}. {nearest(form, list(FORMATS))}Known are {', '.join(FORMATS)}"
+            )
         return form
-    if path in (None, STDIN):
+    if path in (None, STDIN) or _is_special(str(path)):
         return "csv"
     found = format_of(str(path))
     if found is None or str(path).endswith((".gz", ".bz2", ".zst")):
@@ -202,7 +212,12 @@ def table_writer(path: str | None, form: str | None) -> Iterator[Any]:
     kind = format_named(path, form)
     with written(path) as file:
         writer = _Writer(file, kind)
-        yield writer
+        try:
+            yield writer
+        except BaseException:
+            file.given_up = True  # whatever Arrow wants to write at the end of a file
+            writer.close()
+            raise
         writer.close()
 
 
@@ -210,17 +225,25 @@ class _Writer:
     """Rows as CSV, JSON lines, Parquet or Arrow, a table at a time."""
 
     def __init__(self, file: Any, kind: str):
-        self.file, self.kind, self.inner = file, kind, None
+        self.file, self.kind = file, kind
+        self.inner: Any = None
+
+    def begin(self, schema: Any) -> None:
+        """Write what begins a file, unless that is done."""
+        if self.inner is None and self.kind != "json":
+            self.inner = self._open(schema)
 
     def write(self, table: Any) -> None:
         """Write some rows more."""
+        self.begin(table.schema)
         if self.kind == "json":
             rows = (json.dumps(as_json(row), ensure_ascii=False) for row in table.to_pylist())
             self.file.write("".join(f"{row}\n" for row in rows).encode())
             return
-        if self.inner is None:
-            self.inner = self._open(table.schema)
-        self.inner.write_table(table) if self.kind == "parquet" else self.inner.write(table)
+        if self.kind == "parquet":
+            self.inner.write_table(table)
+        else:
+            self.inner.write(table)
 
     def _open(self, schema: Any) -> Any:
         if self.kind == "parquet":
@@ -235,7 +258,7 @@ class _Writer:
 
         between = "\t" if self.kind == "tsv" else ","
         self.file.write((between.join(_quoted(name, between) for name in schema.names) + "\n").encode())
-        return csv.CSVWriter(self.file, schema, write_options=csv.WriteOptions(False, delimiter=between))
+        return csv.CSVWriter(self.file, schema, write_options=csv.WriteOptions(include_header=False, delimiter=between))
 
     def close(self) -> None:
         """Write what ends a file."""

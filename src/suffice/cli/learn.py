@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -80,11 +81,18 @@ def fit(
     Example:
       suffice fit adult-*.parquet --target income -o adult.suffice --drop fnlwgt
     """
-    from suffice.cli.files import check_output, opened
+    from pathlib import Path
+
+    from suffice.cli.files import STDIN, check_output, opened
     from suffice.cli.models import Fitted
+    from suffice.errors import InvalidOptionError
 
     check_output(output)
     check_output(checkpoint)
+    if checkpoint is not None and STDIN in data:
+        raise InvalidOptionError("--checkpoint is for files: standard input cannot be taken up again")
+    if any(Path(each).exists() and Path(output).exists() and Path(each).samefile(output) for each in data):
+        raise InvalidOptionError(f"{output} is the data: write the model somewhere else")
     with opened(data, input_format, listed(drop)) as source:
         estimator = unfitted(source, target, weight, families, smoothing, calibrate)
         estimator.fit(source, target, weight, checkpoint=checkpoint)
@@ -230,7 +238,7 @@ def unfitted(
     source.check_column(target, "to learn")
     if weight is not None:
         source.check_column(weight, "of weights")
-    said = read_families(listed(families), source)
+    said = read_families(listed(families), source, target)
     options: dict[str, Any] = {"calibrate": calibrate}
     if smoothing is not None:
         options["smoothing"] = read_smoothing(smoothing)
@@ -266,7 +274,7 @@ def is_text(source: Any, name: str) -> bool:
     return pc.mean(pc.cast(pc.match_substring(column, " "), "int8")).as_py() > 0.5
 
 
-def read_families(said: list[str], source: Any) -> dict[Any, Any]:
+def read_families(said: list[str], source: Any, target: str) -> dict[Any, Any]:
     """What `age=gaussian`, `a+b=multivariate-gaussian` and so on mean."""
     from suffice import families
     from suffice.cli.files import nearest
@@ -280,11 +288,13 @@ def read_families(said: list[str], source: Any) -> dict[Any, Any]:
         columns = (key,) if key in source.names else tuple(key.split("+"))
         for column in columns:
             source.check_column(column, f"to be {name}")
+            if column == target:
+                raise InvalidOptionError(f"--families: {column!r} is the target, which needs no family")
         plain = {known.replace("-", ""): known for known in FAMILIES}
         known = plain.get(name.lower().replace("-", "").replace("_", ""))
         if known is None:
             hint = nearest(name.lower(), list(FAMILIES))
-            raise InvalidOptionError(f"--families: no family {name!r}; {hint}Known are {', '.join(FAMILIES)}")
+            raise InvalidOptionError(f"--families: no family {name!r}. {hint}Known are {', '.join(FAMILIES)}")
         home = FAMILIES[known]
         family = home if home in (None, "auto") else getattr(families, str(home))()
         out[columns if len(columns) > 1 else columns[0]] = family
@@ -336,8 +346,13 @@ def columns_of(model: Any) -> list[dict[str, Any]]:
     rows = []
     for name, (family, votes, bits, note) in zip(table.rows, table.values, strict=True):
         told = float(bits) if bits else None
-        rows.append({"column": name, "family": family or None, "votes": votes, "bits": told, "note": note})
+        rows.append({"column": name, "family": _plain_name(family) or None, "votes": votes, "bits": told, "note": note})
     return rows
+
+
+def _plain_name(family: str) -> str:
+    """MultivariateGaussian as multivariate-gaussian, as the command line calls it."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", family).lower()
 
 
 def summary(model: Any, path: str, found: Evaluation | None) -> dict[str, Any]:
@@ -372,6 +387,9 @@ def show_summary(model: Any, path: str, found: Evaluation | None) -> None:
     show_columns("class", [str(c) for c in model.classes[:most]], ["rows", "share"], cells[:most], [False, False])
     if len(cells) > most:
         say(f"… and {len(cells) - most} more", "dim")
+    if estimator._form == "texts":
+        heading("Words")
+        say(f"{len(estimator.vocabulary_)} words and groups of words are known")
     if model.is_table:
         heading("Columns (bits: what a column tells of the class by itself)")
         show_schema(columns_of(model))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from suffice import examples
-from suffice.cli.screen import heading, number, say, show_bars, show_columns, show_table
+from suffice.cli.screen import heading, number, prose, say, show_bars, show_columns, show_table
 from suffice.errors import InvalidOptionError
 
 
@@ -62,19 +63,25 @@ def tennis(n: int) -> None:
 
     _title(n, "Should you play tennis? Categories are counted")
     x, y = _matrix(examples.tennis(), "Play")
-    say("Fourteen days, and whether tennis was played. Naive Bayes counts how often each value")
-    say("comes with each class, and multiplies: p(y | x) ∝ p(y) · p(outlook | y) · p(wind | y) · …")
+    prose(
+        "Fourteen days, and whether tennis was played. Naive Bayes counts how often each value comes with each class, "
+        "and multiplies: p(y | x) ∝ p(y) · p(outlook | y) · … · p(wind | y)."
+    )
     say()
     model = CategoricalNB().fit(x, y)
-    show_table(model.tables()[1])
+    show_table(replace(model.tables()[1], title="Outlook"))
     say()
     day = np.array([["Overcast", "Hot", "High", "Strong"]], dtype=object)
-    _posterior("An overcast, hot, humid, windy day", model, day)
-    _posterior("The same, but counts as they are  ", CategoricalNB(alpha=0.0).fit(x, y), day)
-    say("On no overcast day was there no tennis, so without 1 added to every count the answer is")
-    say("certain, from fourteen days. A gap is no obstacle: the column just does not vote.")
+    say("An overcast, hot, humid, windy day:")
+    _posterior("  1 added to every count", model, day)
+    _posterior("  counts as they are    ", CategoricalNB(alpha=0.0).fit(x, y), day)
     day[0, 3] = None
-    _posterior("Wind unknown                      ", model, day)
+    _posterior("  wind unknown          ", model, day)
+    say()
+    prose(
+        "On every overcast day they played, so with counts as they are the answer is certain, from fourteen days: that "
+        "is why 1 is added. A gap is no obstacle: that column does not vote."
+    )
 
 
 def sentiment(n: int) -> None:
@@ -94,9 +101,12 @@ def sentiment(n: int) -> None:
     told = model.evidence(text)
     rows = dict(zip(told.rows, told.values[:, 0].tolist(), strict=True))
     total = rows.pop("(sum)")
-    show_bars([(name, value) for name, value in rows.items() if value] + [("= log-odds", total)])
-    say("Words nobody has seen say nothing. “awesome” praises, but two thirds of all texts do not,")
-    say("and “my” and “cheeto” have only been seen in those.")
+    show_bars([(name, value) for name, value in rows.items() if abs(value) > 1e-9] + [("= log-odds", total)])
+    say()
+    prose(
+        "Words nobody has seen say nothing. “awesome” praises, but two thirds of all texts do not, and “my” and "
+        "“cheeto” have only been seen in those."
+    )
 
 
 def people(n: int) -> None:
@@ -113,8 +123,10 @@ def people(n: int) -> None:
     columns = [f"{what} {label}" for what in ("mean", "deviation") for label in model.classes_.tolist()]
     show_columns("", names, columns, cells, [False] * 4)
     say()
-    _posterior("6 ft, 130 lb, 8 in", model, [[6.0, 130.0, 8.0]])
-    say("Tall like a man, but of a weight and a foot that no man here comes near.")
+    log_p = model.predict_log_proba([[6.0, 130.0, 8.0]])[0]
+    say(f"6 ft, 130 lb, 8 in: p(female | x) = {np.exp(log_p[0]):.9f}, log-odds {log_p[0] - log_p[1]:.4f}")
+    say()
+    prose("Tall like a man, but of a weight and a foot that no man here comes near.")
 
 
 def iris(n: int) -> None:
@@ -127,12 +139,16 @@ def iris(n: int) -> None:
     model = GaussianNB().fit(x, y)
     out = model.leave_one_out(x, y)
     right = np.mean(model.classes_[out.argmax(axis=1)] == y)
-    say("150 flowers of three species. Each judged by the model of the 149 others, which is found by")
-    say(f"subtracting one flower from the statistics, with no fitting anew: {right:.4f} are right.")
+    prose(
+        "150 flowers of three species. Each is judged by the model of the 149 others, which is found by subtracting "
+        f"one flower from the statistics, with no fitting anew: {right:.4f} are right."
+    )
     halves = GaussianNB().fit(x[::2], y[::2]) + GaussianNB().fit(x[1::2], y[1::2])
     gap = np.abs(halves.predict_proba(x) - model.predict_proba(x)).max()
-    say(f"Two models of half the flowers each, added: the model of all, to within {max(gap, 1e-16):.0e}.")
+    prose(f"Two models of half the flowers each, added, are the model of all, to within {max(gap, 1e-16):.0e}.")
     sepals = x[:, :2]
     naive, full = (kind().fit(sepals, y).score(sepals, y) for kind in (GaussianNB, QuadraticDiscriminantAnalysis))
-    say(f"By the sepals alone, naive Bayes gets {round(150 * naive)} of 150 right; a covariance for each species,")
-    say(f"which knows that long sepals are wide ones too, {round(150 * full)}.")
+    prose(
+        f"By the sepals alone, naive Bayes gets {round(150 * naive)} of 150 right; with a covariance for each species, "
+        f"which knows that long sepals are wide ones too, it is {round(150 * full)}."
+    )

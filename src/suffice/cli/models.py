@@ -10,7 +10,7 @@ import numpy as np
 
 from suffice import frames
 from suffice.cli.files import nearest, written
-from suffice.engines import in_form
+from suffice.engines import Form, in_form
 from suffice.errors import InvalidDataError, InvalidOptionError, StorageError
 from suffice.estimator import load
 from suffice.frames import Frame, as_frame
@@ -36,7 +36,7 @@ class Fitted:
         """Read a model file; what is none is refused by name."""
         if not Path(path).exists():
             near = nearest(Path(path).name, [each.name for each in Path(path).parent.glob("*")])
-            raise InvalidDataError(f"There is no model file {path!r}: {near}`suffice fit` makes one")
+            raise InvalidDataError(f"There is no model file {path!r}. {near}`suffice fit` makes one")
         try:
             return cls(load(path))
         except StorageError as error:
@@ -44,12 +44,18 @@ class Fitted:
 
     def save(self, path: str) -> None:
         """Write the model to a file, whole or not at all."""
-        if not self.is_table and self.names is not None:
-            self.estimator.feature_names_in_ = np.array(self.names, dtype=object)
         with written(path) as file:
-            self.estimator.save(file)
-        if not self.is_table:
-            self.estimator.__dict__.pop("feature_names_in_", None)
+            self.named.save(file)
+
+    @property
+    def named(self) -> Any:
+        """The estimator with the names of its columns, to be described and saved."""
+        if self.is_table or self.names is None:
+            return self.estimator
+        known = np.array(self.names, dtype=object)
+        whole = object.__new__(type(self.estimator))
+        whole.__dict__.update(self.estimator.__dict__ | {"feature_names_in_": known})
+        return whole
 
     @property
     def classes(self) -> list[Any]:
@@ -60,10 +66,13 @@ class Fitted:
         """The class that a word on the command line means."""
         if said is None:
             return None
-        known = {str(each): each for each in self.classes}
+        known = {f"{each:g}": each for each in self.classes if isinstance(each, float)}
+        known |= {str(each): each for each in self.classes}
         if said not in known:
             shown = ", ".join(list(known)[:20])
-            raise InvalidOptionError(f"{option}: no class {said!r}; {nearest(said, list(known))}The classes are {shown}")
+            raise InvalidOptionError(
+                f"{option}: no class {said!r}. {nearest(said, list(known))}The classes are {shown}"
+            )
         return known[said]
 
     # ---- reading tables
@@ -77,7 +86,9 @@ class Fitted:
             for name in self.names:
                 if name not in names:
                     hint = nearest(name, free)
-                    raise InvalidDataError(f"There is no column {name!r}, which the model reads; {hint}Found {free[:20]}")
+                    raise InvalidDataError(
+                        f"There is no column {name!r}, which the model reads. {hint}Found {free[:20]}"
+                    )
             return self.names
         if len(free) != self.estimator.n_features_in_:
             raise InvalidDataError(
@@ -90,7 +101,14 @@ class Fitted:
         """The rows of an Arrow table as the estimator reads them."""
         frame = as_frame(table)
         chosen = frame.select(self.columns(frame.names, besides))
-        return chosen.table() if self.is_table else in_form(chosen, self.estimator._form)
+        return chosen.table() if self.is_table else in_form(chosen, self.form)
+
+    @property
+    def form(self) -> Form:
+        """What columns are handed to the estimator as."""
+        form: Form = self.estimator._form
+        numbered = form == "categories" and self.estimator.statistics_.statistic.keys is None
+        return "numbers" if numbered else form  # categories that were 0, 1, 2, … in training
 
     # ---- labels
 

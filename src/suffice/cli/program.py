@@ -36,8 +36,8 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def _options(
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,  # noqa: ARG001
-    version: Annotated[  # noqa: ARG001  # both are dealt with before
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    version: Annotated[  # both are dealt with before
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
@@ -48,7 +48,7 @@ def main() -> None:
     """The program's entry point."""
     arguments = sys.argv[1:]
     if _command(arguments) != "compare":  # which asks for scikit-learn
-        _start_light()
+        start_light()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal that knows few characters shows the others as ?
@@ -59,7 +59,7 @@ def _command(arguments: Sequence[str]) -> str | None:
     return next((each for each in arguments if not each.startswith("-")), None)
 
 
-def _start_light() -> None:
+def start_light() -> None:
     """Do without what takes long to import and nothing here needs."""
     from suffice.base import do_without_sklearn
 
@@ -79,17 +79,19 @@ class _NoPandas(MetaPathFinder):
 def run(arguments: Sequence[str]) -> int:
     """Run the program; the exit code. Errors are a sentence on stderr and give 2."""
     debug = "--debug" in arguments
-    arguments = [each for each in arguments if each != "--debug"]
+    arguments = [each for each in arguments if each != "--debug"] or ["--help"]
     with warnings.catch_warnings():
         warnings.simplefilter("default", UserWarning)
         warnings.showwarning = _note
         try:
             code = app(list(arguments), prog_name="suffice", standalone_mode=False)
             sys.stdout.flush()
+            if code == 130:  # typer's way to tell of Ctrl-C
+                raise KeyboardInterrupt
             return code if isinstance(code, int) else 0
         except BrokenPipeError:  # whoever reads has seen enough
             _silence()
-            return 141
+            return 1
         except (KeyboardInterrupt, typer.Abort):
             print("suffice: stopped", file=sys.stderr)
             return 130
@@ -102,7 +104,7 @@ def run(arguments: Sequence[str]) -> int:
             return 2
 
 
-def _note(message: Warning | str, category: type[Warning], *_: Any) -> None:
+def _note(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
     """A warning of the library, as a line on stderr."""
     if issubclass(category, UserWarning):
         print(f"suffice: note: {message}", file=sys.stderr)

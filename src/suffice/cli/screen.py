@@ -6,7 +6,9 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from suffice.cli.files import as_json
@@ -36,6 +38,12 @@ def say(text: str = "", style: str | None = None) -> None:
         print(text)
 
 
+def prose(text: str) -> None:
+    """Print sentences, in lines that fit."""
+    for line in textwrap.wrap(text, min(width(), 80)):
+        say(line)
+
+
 def heading(text: str) -> None:
     """A line that begins something new."""
     say()
@@ -45,6 +53,20 @@ def heading(text: str) -> None:
 def show_json(value: Any) -> None:
     """Print a value as JSON."""
     print(json.dumps(as_json(value), ensure_ascii=False, indent=2))
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Something to tell how much of how much is done; a bar on a terminal, nothing anywhere else."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield lambda *_: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, of: bar.update(task, completed=done, total=of)
 
 
 # ------------------------------------------------------------------------------------------------ tables
@@ -58,6 +80,13 @@ def number(value: Any) -> str:
     if value.is_integer() and abs(value) < 1e15:
         return f"{value:.0f}"
     return f"{value:.4f}" if 1e-4 <= abs(value) < 1e4 else f"{value:.4g}"
+
+
+def entry(value: Any) -> str:
+    """An entry of a table of data."""
+    if value is None or value != value:
+        return "—"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def show_table(table: Any, rows: int | None = None) -> None:
@@ -74,8 +103,8 @@ def show_columns(
     title: str, names: Sequence[str], columns: Sequence[str], cells: Sequence[Sequence[str]], words: Sequence[bool]
 ) -> None:
     """Print columns side by side, as many as fit into a line at a time."""
-    first = [_cut(each) for each in (title, *names)]
-    others = [[_cut(each) for each in (c, *(row[j] for row in cells))] for j, c in enumerate(columns)]
+    first = [cut(each) for each in (title, *names)]
+    others = [[cut(each) for each in (c, *(row[j] for row in cells))] for j, c in enumerate(columns)]
     widths = [max(map(len, column)) for column in others]
     own, lo = max(map(len, first)), 0
     while lo < len(columns) or not columns:
@@ -97,7 +126,8 @@ def show_columns(
         lo = hi
 
 
-def _cut(text: str, longest: int = LONGEST) -> str:
+def cut(text: str, longest: int = LONGEST) -> str:
+    """A text in one line, cut off where it is too long."""
     text = " ".join(text.split())
     return text if len(text) <= longest else text[: longest - 1] + "…"
 
@@ -107,7 +137,7 @@ def _cut(text: str, longest: int = LONGEST) -> str:
 
 def show_bars(rows: Sequence[tuple[str, float]]) -> None:
     """Print signed amounts as bars to the left and to the right of a line."""
-    names = [_cut(name, max(16, 2 * width() // 5)) for name, _ in rows]
+    names = [cut(name, max(16, 2 * width() // 5)) for name, _ in rows]
     room = max(map(len, names), default=0)
     half = max(6, (width() - room - 12) // 2)
     finite = [abs(value) for _, value in rows if abs(value) != float("inf")]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
 
-from suffice.cli.options import InputFormat, Json, ModelFile, TargetIfAny, register
+from suffice.cli.options import InputFormat, Json, ModelFile, TargetIfAny, Weight, register
 
 
 def add_to(app: typer.Typer) -> None:
@@ -33,7 +34,7 @@ def inspect(
     from suffice.cli.screen import heading, number, say, show_json, show_table
 
     found = Fitted.load(model)
-    estimator = found.estimator
+    estimator = found.named
     tables = estimator.tables()
     ranked = [(label, _top(found, label, top)) for label in found.classes] if top else []
     if json:
@@ -54,8 +55,8 @@ def inspect(
         )
         return
     n = estimator.class_count_.sum()
-    say(f"{estimator!r}".split("  # ")[0], "bold")
-    say(f"{number(n)} rows, {len(found.classes)} classes, {number(estimator.n_parameters_)} free parameters")
+    say(f"{type(estimator).__name__} of {number(n)} rows and {len(found.classes)} classes, in {model}", "bold")
+    say(f"{number(estimator.n_parameters_)} free parameters")
     heading("Class prior")
     show_table(_turned(tables[0]), rows=50)
     if found.is_table:
@@ -64,9 +65,9 @@ def inspect(
     for table in tables[1:]:
         say()
         show_table(table, rows)
-    for label, table in ranked:
+    for _, table in ranked:
         if table is not None and len(table.rows):
-            heading(f"What tells most of {label}")
+            say()
             show_table(table)
 
 
@@ -76,9 +77,11 @@ def _top(found: Any, label: Any, n: int) -> Any:
     if len(found.classes) < 2:
         return None
     try:
-        return found.estimator.top_features(label, n, "log_odds")
+        table = found.named.top_features(label, n, "log_odds")
     except SufficeError:  # numbers of any size are no values to rank
         return None
+    some = [i for i in range(len(table.rows)) if table.values[i, 0] > 1e-9]
+    return replace(table, rows=[table.rows[i] for i in some], values=table.values[some])
 
 
 def _turned(table: Any) -> Any:
@@ -103,12 +106,9 @@ def sql(
       suffice sql adult.suffice --dialect postgres --table people > score.sql
     """
     from suffice.cli.models import Fitted
-    from suffice.errors import InvalidOptionError
 
     found = Fitted.load(model)
-    if not hasattr(found.estimator, "to_sql"):
-        raise InvalidOptionError(f"A {type(found.estimator).__name__} cannot be written as SQL")
-    print(found.estimator.to_sql(dialect, table=table))
+    print(found.named.to_sql(dialect, table=table))
 
 
 def report(
@@ -118,6 +118,7 @@ def report(
         list[str] | None, typer.Argument(metavar="DATA", help="Rows to judge the model by.", show_default=False)
     ] = None,
     target: TargetIfAny = None,
+    weight: Weight = None,
     input_format: InputFormat = None,
 ) -> None:
     """Write a report: one HTML file that opens anywhere.
@@ -127,23 +128,20 @@ def report(
     Example:
       suffice report adult.suffice adult-test.parquet -o report.html
     """
-    from suffice.cli.files import check_output, opened
+    from suffice.cli.files import check_output, opened, written
+    from suffice.cli.judge import judged
     from suffice.cli.models import Fitted
     from suffice.cli.screen import say
+    from suffice.report import render
 
     check_output(output)
-    found = Fitted.load(model)
-    from suffice.report import write
-
+    found, evaluation = Fitted.load(model), None
     if data:
-        import pyarrow as pa
-
         with opened(data, input_format) as source:
-            labels_in = found.target(source, target)
-            rows = pa.Table.from_batches(list(source.batches()), source.schema)
-        write(found.estimator, output, rows, labels_in)
-    else:
-        write(found.estimator, output)
+            evaluation = judged(found, source, found.target(source, target), weight)
+    page = render(found.named, names=found.names, evaluation=evaluation)
+    with written(output) as file:
+        file.write(page.encode())
     say(f"The report is in {output}")
 
 

@@ -6,20 +6,24 @@ Which engine it is tells the type of what is passed; none is imported that is no
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
 from suffice.engines.source import Answer, Question, Source
 from suffice.engines.streams import unread
 from suffice.engines.task import Form, Task, in_form, summarize_part
+from suffice.errors import MissingPackageError
+from suffice.formulas import Scoring
 
-__all__ = ["Answer", "Form", "Question", "Source", "Task", "find", "in_form", "summarize_part", "unread"]
+__all__ = ["Answer", "Form", "Question", "Source", "Task", "find", "in_form", "summarize_part", "to_sql", "unread"]
 
 # The module whose objects an engine takes, and the engine: asked in this order, for some objects look like several.
 ENGINES = {
     "pyspark": "suffice.engines.spark",
     "dask": "suffice.engines.dask",
     "ray": "suffice.engines.ray",
+    "ibis": "suffice.engines.ibis",
 }
 
 
@@ -34,3 +38,13 @@ def find(x: Any) -> Source | None:
                 return source
     found: Source | None = import_module("suffice.engines.local").find(x)
     return found
+
+
+def to_sql(scoring: Scoring, dialect: str, table: str, types: Mapping[str, str]) -> str:
+    """A model as a query in some dialect of SQL."""
+    try:
+        printing = import_module("suffice.engines.database.printing")
+    except ImportError as error:
+        raise MissingPackageError("SQL is written by Ibis: pip install 'suffice[ibis]'") from error
+    written: str = printing.to_sql(scoring, dialect, table, types)
+    return written

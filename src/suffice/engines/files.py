@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -136,9 +137,9 @@ class Files(Source):
         """The rows as a `pyarrow.RecordBatchReader`, read as it is, with the answers in columns of their own."""
         return answered(answer, self.schema, self.batches())
 
-    def batches(self) -> Iterator[Any]:
-        """All rows in batches, as they are read."""
-        with Progress([part.size or 0 for part in self.parts]) as progress:
+    def batches(self, shown: bool = True) -> Iterator[Any]:
+        """All rows in batches, as they are read; how far it is, is `shown` on a terminal."""
+        with Progress([part.size or 0 for part in self.parts], shown=shown) as progress:
             for number, part in enumerate(self.parts):
                 for _, batch in self._read(part, self.names, self.schema):
                     yield batch
@@ -198,4 +199,13 @@ def _located(title: str, before: int = 0) -> Iterator[None]:
         if isinstance(error, (FileNotFoundError, PermissionError)):
             raise
         where = f" after row {before}" if before else ""
-        raise InvalidDataError(f"{title} cannot be read{where}: {error}") from error
+        raise InvalidDataError(f"{title} cannot be read{where}: {_told(error)}") from error
+
+
+def _told(error: Exception) -> str:
+    """What Arrow says of a file, of which a broken row is at the end of a long story."""
+    broken = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+): (.*)", str(error), re.DOTALL)
+    if broken is None:
+        return str(error)
+    row, expected, found, text = broken.groups()
+    return f"Row #{row}, the header being row 1, has {found} columns where {expected} are expected: {text}"

@@ -13,6 +13,7 @@ import numpy as np
 from suffice import storage
 from suffice.engines.task import Task
 from suffice.errors import InvalidDataError
+from suffice.frames import Frame, Look, looks
 from suffice.statistics import ByClass
 
 Question: TypeAlias = Literal["predict", "predict_proba", "predict_log_proba"]
@@ -31,7 +32,11 @@ class Source(ABC):
 
     @abstractmethod
     def head(self) -> Any:
-        """Its first rows as an Arrow table, to tell what the columns are."""
+        """Its first rows as an Arrow table, to tell what the columns are; none where `looks` says it without rows."""
+
+    def looks(self, head: Frame) -> dict[str, Look]:
+        """A look at each column of the first rows: by default at those rows themselves."""
+        return looks(head)
 
     @abstractmethod
     def reduce(self, task: Task, checkpoint: Path | None = None) -> ByClass[Any] | None:

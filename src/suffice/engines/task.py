@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -11,8 +11,10 @@ import numpy as np
 from suffice import frames, storage
 from suffice.errors import InvalidDataError, MissingLabelError, RefusedValueError
 from suffice.families import Family
+from suffice.families.product import Block, Product
 from suffice.frames import Frame, as_frame
-from suffice.statistics import ByClass
+from suffice.statistics import Blocks, ByClass, RowSample, Statistic
+from suffice.tables import Array, Values
 from suffice.words import Texts
 
 Form: TypeAlias = Literal["table", "numbers", "categories", "texts"]
@@ -37,6 +39,18 @@ class Task:
     def columns(self) -> list[str]:
         """All columns that are read."""
         return [*self.names, self.target, *([] if self.weight is None else [self.weight])]
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """The blocks of columns that are summarized apart; but for a product of families there is one."""
+        return self.family.blocks if isinstance(self.family, Product) else (Block(self.names, self.family),)
+
+    def assembled(self, labels: Values, weight: Array, parts: Sequence[Statistic]) -> ByClass[Any]:
+        """What `summarize` gives, of the statistics of the blocks; of a product, without the rows it would keep."""
+        if not isinstance(self.family, Product):
+            return ByClass(labels, weight, parts[0])
+        none = RowSample.empty(len(labels), len(self.names))
+        return ByClass(labels, weight, Blocks((*parts, none), len(labels)))
 
     def summarize(self, batch: Any, onto: ByClass[Any] | None = None) -> ByClass[Any] | None:
         """Add a batch of rows to what there is; of no rows nothing comes."""

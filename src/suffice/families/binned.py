@@ -106,6 +106,10 @@ class Binned(Family[Any]):
         each = self.edges if isinstance(self.edges[0], tuple) else (self.edges,) * columns
         return tuple(np.array(inner) for inner in each)
 
+    def cells(self, columns: int) -> tuple[Array, ...] | None:
+        """The given edges: a value is known by its bin."""
+        return None if self.edges is None else self.given_edges(columns)
+
     def read(self, x: Any) -> Any:
         """Bring columns into a dense matrix."""
         return as_dense(x)

@@ -195,6 +195,8 @@ class Family(Options, ABC, Generic[S]):
 
     kind: ClassVar[type[Statistic]]
     reads: ClassVar[Literal["numbers", "categories", "text"]] = "numbers"  # what it wants of the columns of a table
+    sees: ClassVar[Literal["values", "logarithms"]] = "values"  # what its statistic sees of numbers: see `prepared`
+    together: ClassVar[bool] = False  # whether its statistic sees combinations of the columns, not each apart
     weak_prior: ClassVar[Any]  # what a bare family uses; None where nothing is conjugate, and `prior` no option
 
     def __post_init__(self) -> None:
@@ -236,6 +238,10 @@ class Family(Options, ABC, Generic[S]):
     def reading(self) -> dict[str, Any]:
         """How the statistic is to read entries."""
         return {}
+
+    def cells(self, columns: int) -> tuple[Array, ...] | None:  # noqa: ARG002  # the contract
+        """Edges of each column between which the statistic tells no values apart; None where it tells all apart."""
+        return None
 
     def check_width(self, columns: int) -> None:
         """Refuse a prior, or other options, that are for another number of columns."""

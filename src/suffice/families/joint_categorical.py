@@ -44,6 +44,7 @@ class JointCategorical(Family[Counts]):
 
     kind: ClassVar = Counts
     reads: ClassVar = "categories"
+    together: ClassVar = True
     weak_prior: ClassVar = Dirichlet(1.0)
 
     def __post_init__(self) -> None:

@@ -48,6 +48,7 @@ class LogNormal(Family[Moments]):
     var_smoothing: float = 0.0
 
     kind: ClassVar = Moments
+    sees: ClassVar = "logarithms"
     weak_prior: ClassVar = NormalInverseGamma()
 
     def __post_init__(self) -> None:

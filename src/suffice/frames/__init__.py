@@ -4,10 +4,12 @@ from suffice.frames.columns import categories, label_codes, labels, numbers, tex
 from suffice.frames.frame import Frame, kind
 from suffice.frames.giving_back import example, like
 from suffice.frames.hashes import row_hashes
+from suffice.frames.looks import Look, looks
 from suffice.frames.reading import as_frame
 
 __all__ = [
     "Frame",
+    "Look",
     "as_frame",
     "categories",
     "example",
@@ -15,6 +17,7 @@ __all__ = [
     "label_codes",
     "labels",
     "like",
+    "looks",
     "numbers",
     "row_hashes",
     "texts",

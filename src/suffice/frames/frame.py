@@ -60,7 +60,7 @@ class Frame:
     def column(self, name: str) -> Column:
         """One column, as Arrow holds it."""
         if name not in self.columns:
-            raise InvalidDataError(f"There is no column {name!r}: the columns are {_listed(self.names)}")
+            raise InvalidDataError(f"There is no column {name!r}: the columns are {listed(self.names)}")
         return self.columns[name]
 
     def select(self, names: Iterable[str]) -> Frame:
@@ -91,7 +91,7 @@ class Frame:
         for i, frame in enumerate(frames[1:], start=1):
             if frame.names != first.names:
                 raise MismatchError(
-                    f"Frame 0 has the columns {_listed(first.names)}, frame {i} has {_listed(frame.names)}"
+                    f"Frame 0 has the columns {listed(first.names)}, frame {i} has {listed(frame.names)}"
                 )
         columns = {name: _joined(name, [frame.columns[name] for frame in frames]) for name in first.names}
         return cls(columns, sum(frame.n for frame in frames))
@@ -119,7 +119,8 @@ def _joined(name: str, columns: list[Column]) -> Column:
     return pa.chunked_array(chunks, type=common)
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """Names in quotes, the first of many."""
     shown = ", ".join(repr(name) for name in names[:20])
     return (shown + (", …" if len(names) > 20 else "")) or "none"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
@@ -21,7 +21,7 @@ from suffice.families import Table, Text
 from suffice.families.bags import Bags
 from suffice.families.event_models import MixedModel
 from suffice.families.text import TextDistribution, read_texts
-from suffice.frames import Frame
+from suffice.frames import Frame, Look
 from suffice.priors import ClassPrior, Dirichlet
 from suffice.questions import contrasted
 from suffice.statistics import WordCounts
@@ -292,7 +292,7 @@ class TextClassifier(CalibratedClassifier):
 
     _form: ClassVar[engines.Form] = "texts"
 
-    def _check_columns(self, head: Frame) -> None:
+    def _check_columns(self, head: Frame, looks: Mapping[str, Look]) -> None:  # noqa: ARG002  # there is but one
         if len(head.names) != 1:
             raise InvalidDataError(f"Expected one column of texts besides the labels, found {head.names[:20]}")
         self.n_features_in_ = 1

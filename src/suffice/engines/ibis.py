@@ -1,0 +1,106 @@
+"""Tables of databases, by Ibis: statistics are aggregate queries, and no row leaves the database."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from importlib import import_module
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import ibis.expr.types as ir
+import numpy as np
+
+from suffice.engines.answers import new_columns
+from suffice.engines.cluster import no_checkpoint
+from suffice.engines.database.looks import Surveyed, TableLook
+from suffice.engines.database.rows import SUMS, Rows, knows_nan
+from suffice.engines.database.scoring import scored
+from suffice.engines.database.sums import NotFiniteError, sums
+from suffice.engines.database.survey import check_weights, examine, middles
+from suffice.engines.database.values import values
+from suffice.engines.source import Answer, Source
+from suffice.engines.task import Task
+from suffice.errors import EngineError, InvalidDataError
+from suffice.frames import Frame, Look
+from suffice.statistics import ByClass
+
+
+def find(x: Any) -> Source | None:
+    """Table expressions of Ibis."""
+    return IbisSource(x) if isinstance(x, ir.Table) else None
+
+
+class IbisSource(Source):
+    """A table expression of Ibis."""
+
+    def __init__(self, table: Any):
+        self.table = table
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+        return list(self.table.columns)
+
+    def head(self) -> Any:
+        """No rows: the columns and their types."""
+        import pyarrow as pa
+
+        return pa.table({name: pa.array([], kind) for name, kind in self._types.items()})
+
+    @cached_property
+    def _types(self) -> dict[str, Any]:
+        """The Arrow types of the columns."""
+        found = {}
+        for name, kind in self.table.schema().items():
+            try:
+                found[name] = kind.to_pyarrow()
+            except Exception as error:  # some types of some databases are nowhere else
+                raise InvalidDataError(f"Column {name!r} holds {kind}, which cannot be read: {error}") from error
+        return found
+
+    def looks(self, head: Frame) -> dict[str, Look]:
+        """What the database says of each column, when it is asked."""
+        surveyed = Surveyed(self.table, tuple(head.names))
+        return {name: TableLook(name, self._types[name], surveyed) for name in head.names}
+
+    def reduce(self, task: Task, checkpoint: Path | None = None) -> ByClass[Any] | None:
+        """A query for what is summed up, one for what is counted, and before them one that tells what to refuse."""
+        no_checkpoint(checkpoint, "a database")
+        for name in task.columns:
+            self.check_column(name, "to learn from")
+        if task.weight is not None:
+            check_weights(self.table, task.weight)
+        rows = Rows(self.table, task, nan=False)
+        rows.check_kinds()
+        examine(rows)
+        try:
+            return _statistics(rows)
+        except (EngineError, NotFiniteError):  # NaN, perhaps, which is missing, or what is to be refused
+            examine(rows, thoroughly=True)
+        try:
+            return _statistics(Rows(self.table, task))
+        except NotFiniteError:
+            raise InvalidDataError(
+                "A column holds values so large that their squares, or the sum of all, overflow; rescale it"
+            ) from None
+
+    def answer(self, answer: Answer) -> Any:
+        """The table with the answers as further columns, an expression that scores in the database."""
+        new_columns(answer, self.names)  # refuses names that are taken
+        estimator = import_module("suffice.estimator").load(BytesIO(answer.estimator))
+        return scored(self.table, estimator.formula(), answer.question, knows_nan(self.table))
+
+
+def _statistics(rows: Rows) -> ByClass[Any] | None:
+    """A query for what is summed up, and one for what is counted."""
+    found = []
+    if rows.of(*SUMS):
+        found.append(sums(rows, middles(rows)))
+    if len(rows.of(*SUMS)) < len(rows.parts):
+        found.append(values(rows))
+    parts = {k: part for each in found for k, part in each.parts.items()}
+    labels, weight = found[0].labels, found[0].weight
+    if any(not np.array_equal(each.labels, labels) for each in found):
+        raise EngineError("The rows changed between two queries: other labels were found. Fit again, or in a transaction")
+    return rows.task.assembled(labels, weight, [parts[k] for k in range(len(parts))]) if len(labels) else None

