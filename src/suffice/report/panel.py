@@ -74,7 +74,7 @@ class Panel:
                 refused.append((title, str(error)))
                 continue
             terms += found
-            if missing or not isinstance(part, SilentDistribution):
+            if not isinstance(part, SilentDistribution):
                 for name in columns:
                     inputs.setdefault(name, own.get(name) or _asked_for(model, names, name))
         calibration = getattr(estimator, "calibration_", None)
@@ -179,7 +179,6 @@ def text_json(part: TextDistribution, column: str) -> dict[str, Any]:
     coef = counts.total if linear is None else linear.coef
     base = np.zeros((1, event.classes)) if linear is None else linear.base
     intercept = 0.0 if linear is None else linear.intercept
-    mixed = isinstance(event, MixedModel)
     return {
         "column": column,
         "words": part.vocabulary.names.tolist(),
@@ -188,8 +187,8 @@ def text_json(part: TextDistribution, column: str) -> dict[str, Any]:
         "coef": _bytes(coef, "<f8"),
         "base": to_json(np.broadcast_to(base, (blocks, event.classes))),
         "intercept": to_json(np.broadcast_to(np.asarray(intercept, dtype=np.float64), (event.classes,))),
-        "exponent": float(event.exponent) if mixed else 0.0,
-        "length": to_json(event.length if mixed else np.zeros(blocks)),
+        "exponent": float(event.exponent) if isinstance(event, MixedModel) else 0.0,
+        "length": to_json(event.length if isinstance(event, MixedModel) else np.zeros(blocks)),
         "excludes": isinstance(event, MultinomialModel) and not event.added > 0,
         "urn": urn,
         "added": float(event.added),
