@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
 
-.PHONY: demo tour test test-engines bench bench-text text-data lint clean
+.PHONY: demo tour test test-engines test-browser bench bench-text text-data lint clean
 .DEFAULT_GOAL := demo
 
 # The main job, on data that come along; ends by saying where the report is.
@@ -27,6 +27,10 @@ test: $(VENV)/test
 # Real sessions of every engine; `make test` passes without them.
 test-engines: $(VENV)/test-engines
 	$(BIN)/python -m pytest tests/engines
+
+# The report in a real Chromium, which must be installed; without one they skip.
+test-browser: $(VENV)/test-browser
+	$(BIN)/python -m pytest tests/browser
 
 bench: $(VENV)/bench
 	$(BIN)/python -m benchmarks
@@ -57,6 +61,6 @@ $(VENV)/built: $(SOURCES)
 	$(PIP) install --no-build-isolation --editable .
 	touch $@
 
-$(VENV)/test $(VENV)/test-engines $(VENV)/lint $(VENV)/bench $(VENV)/bench-text: $(VENV)/%: $(VENV)/built
+$(VENV)/test $(VENV)/test-engines $(VENV)/test-browser $(VENV)/lint $(VENV)/bench $(VENV)/bench-text: $(VENV)/%: $(VENV)/built
 	$(PIP) install --group $*
 	touch $@

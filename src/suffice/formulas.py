@@ -29,6 +29,7 @@ Reads: TypeAlias = Literal["number", "category"]
 Packing: TypeAlias = Callable[[Array], "dict[str, Any] | None"]  # a shorter way to write some arrays
 
 PATTERNS = 4  # columns of a block of which any may be missing: every pattern of gaps has a formula of its own
+GUARDED = 64  # columns that are asked one by one whether they are there: more would make too high a tree
 BEYOND = 1e9  # evidence against a class that counts as excluding it, as in calibration
 
 
@@ -536,14 +537,15 @@ def excluding(column: str, beyond: float, numbers: Array) -> Formula:
     return Steps(column, np.array([beyond]), np.stack([np.zeros_like(numbers), numbers], axis=1))
 
 
-def by_gaps(names: Sequence[str], leaf: Callable[[tuple[int, ...]], Formula]) -> Formula:
+def by_gaps(names: Sequence[str], leaf: Callable[[tuple[int, ...]], Formula], carried: bool = False) -> Formula:
     """What a block of columns says, by which of them are there: `leaf` makes a formula of the positions observed.
 
-    Of more than PATTERNS columns only complete rows have a value.
+    Of more than PATTERNS columns only complete rows have a value. Where a gap is `carried` to the value by arithmetic
+    alone, more than GUARDED columns are not asked for it.
     """
     if len(names) > PATTERNS:
         whole = leaf(tuple(range(len(names))))
-        for name in names:
+        for name in () if carried and len(names) > GUARDED else names:
             whole = Where(Missing(name), Unknown(), whole)
         return whole
 
@@ -556,13 +558,13 @@ def by_gaps(names: Sequence[str], leaf: Callable[[tuple[int, ...]], Formula]) ->
 
 
 def total(formulas: Sequence[Formula]) -> Formula:
-    """The sum of formulas, 0 of none."""
+    """The sum of formulas, 0 of none; in halves, so that the tree stays low."""
     if not formulas:
         return as_formula(0.0)
-    out = formulas[0]
-    for each in formulas[1:]:
-        out = out + each
-    return out
+    if len(formulas) == 1:
+        return formulas[0]
+    half = len(formulas) // 2
+    return total(formulas[:half]) + total(formulas[half:])
 
 
 def _classwise(values: Any, dimensions: int) -> Array:

@@ -17,6 +17,7 @@ WIDTH, HEIGHT = 340, 170
 LEFT, RIGHT, TOP, BOTTOM = 10, 10, 10, 26
 MOST_CLASSES = 8  # drawn at once: those that are the most frequent
 MOST_BARS = 12  # outcomes of a column shown
+WORDS_RANKED, MOST_WORDS = 60, 10  # words that tell most of a class, and how many of those that speak for it are shown
 
 
 def picture(label: str, width: float, height: float, *children: Markup) -> Markup:
@@ -36,6 +37,11 @@ def swatch(place: int) -> Markup:
     """The line and colour of a class, for a legend."""
     line = tag("path", d="M1 6H27", class_=f"line k{place % MOST_CLASSES}")
     return tag("svg", line, viewBox="0 0 28 12", class_="swatch", aria_hidden="true")
+
+
+def strip(bar: Markup) -> Markup:
+    """A bar of up to 100 units in a table's cell."""
+    return tag("svg", bar, viewBox="0 0 100 10", preserveAspectRatio="none", class_="strip", aria_hidden="true")
 
 
 def ticks(low: float, high: float, about: int = 4) -> list[float]:
@@ -58,7 +64,28 @@ def _short(value: float) -> str:
 
 
 def _points(x: Array, y: Array) -> str:
-    return "M" + "L".join(f"{_short(a)} {_short(b)}" for a, b in zip(x.tolist(), y.tolist(), strict=True))
+    """A path through points, without those that would not be missed."""
+    kept = _needed(np.stack([x, y], axis=1))
+    return "M" + "L".join(f"{_short(a)} {_short(b)}" for a, b in kept.tolist())
+
+
+def _needed(points: Array) -> Array:
+    """The points that a line needs to stay within 0.1 of all (Douglas and Peucker, 1973)."""
+    keep = np.zeros(len(points), dtype=bool)
+    keep[[0, -1]] = True
+    waiting = [(0, len(points) - 1)]
+    while waiting:
+        lo, hi = waiting.pop()
+        if hi - lo < 2:
+            continue
+        along, inner = points[hi] - points[lo], points[lo + 1 : hi] - points[lo]
+        length = float(np.hypot(*along))
+        away = np.abs(along[0] * inner[:, 1] - along[1] * inner[:, 0]) / length if length else np.hypot(*inner.T)
+        far = int(np.argmax(away))
+        if away[far] > 0.1:
+            keep[lo + 1 + far] = True
+            waiting += [(lo, lo + 1 + far), (lo + 1 + far, hi)]
+    return points[keep]
 
 
 class _Axis:
@@ -77,8 +104,19 @@ class _Axis:
         for value in ticks(self.low, self.high):
             x = _short(float(self.at(value)))
             out.append(tag("line", x1=x, x2=x, y1=height, y2=height + 4, class_="axis"))
-            out.append(tag("text", _number(value), x=x, y=height + 16, text_anchor="middle", class_="tick"))
+            number = _number(value)
+            at = self._anchor(float(self.at(value)), len(number))
+            out.append(tag("text", number, y=height + 16, class_="tick", **at))
         return out
+
+    def _anchor(self, x: float, letters: int) -> dict[str, str]:
+        """Where a number under a tick stands: within the picture also at its ends."""
+        half = 3.2 * letters
+        if x + half > self.end + 9:
+            return {"x": _short(self.end + 9), "text_anchor": "end"}
+        if x - half < self.begin - 9:
+            return {"x": _short(self.begin - 9), "text_anchor": "start"}
+        return {"x": _short(x), "text_anchor": "middle"}
 
 
 def _number(value: float) -> str:
@@ -124,7 +162,7 @@ def bars(shown: Bars, classes: Sequence[int]) -> Markup:
     """The probability of each outcome under each class."""
     order = np.arange(len(shown.outcomes))
     if len(order) > MOST_BARS:
-        order = np.argsort(-shown.probability.max(axis=0), kind="stable")[:MOST_BARS]
+        order = np.sort(np.argsort(-shown.probability.max(axis=0), kind="stable")[:MOST_BARS])
     some = [0] if not shown.votes else list(classes)
     thick = 8 if len(some) <= 4 else 5
     pitch = thick * len(some) + 8
@@ -138,7 +176,7 @@ def bars(shown: Bars, classes: Sequence[int]) -> Markup:
             tag(
                 "text",
                 title,
-                _cut(shown.outcomes[k], 17),
+                _cut(shown.outcomes[k].removesuffix(".0"), 17),
                 x=left - 6,
                 y=_short(y + (pitch - 8) / 2 + 4),
                 text_anchor="end",
@@ -153,7 +191,7 @@ def bars(shown: Bars, classes: Sequence[int]) -> Markup:
             drawn.append(tag("rect", x=left, width=_short(max(length, 0.5)), class_=f"fill {kind}", **at))
             if len(some) <= 4:
                 after = {"x": _short(left + length + 4), "y": _short(y + row * thick + thick - 1)}
-                drawn.append(tag("text", f"{p:.3f}" if p >= 0.0005 else "0", class_="value", **after))
+                drawn.append(tag("text", f"{p:.3f}", class_="value", **after))
     height = 4 + len(order) * pitch
     found = picture(f"Probability of each value of {shown.title} under each class", WIDTH, height, *drawn)
     rest = len(shown.outcomes) - len(order)
@@ -197,13 +235,16 @@ def ellipses(shown: Ellipses, classes: Sequence[int]) -> Markup:
 
 
 def words(shown: Words, classes: Sequence[int]) -> Markup:
-    """The words that tell most of each class, with their log-odds."""
-    finite = [v for odds in shown.log_odds for v in odds.tolist() if np.isfinite(v)]
+    """Of the words that tell most of each class those that speak for it, with their log-odds."""
+    own = {
+        c: [(w, v) for w, v in zip(shown.words[c], shown.log_odds[c].tolist(), strict=True) if v > 0] for c in classes
+    }
+    finite = [v for each in own.values() for _, v in each[:MOST_WORDS] if np.isfinite(v)]
     top = max([abs(v) for v in finite], default=1.0) or 1.0
     out = []
     for place, c in enumerate(classes):
         rows = []
-        for word, odds in zip(shown.words[c], shown.log_odds[c].tolist(), strict=True):
+        for word, odds in own[c][:MOST_WORDS]:
             bar = tag("rect", width=_short(100 * min(abs(odds) / top, 1.0)), height=8, y=1, class_=f"fill k{place}")
             drawn = tag(
                 "svg", bar, viewBox="0 0 100 10", preserveAspectRatio="none", class_="strip", aria_hidden="true"
@@ -231,11 +272,11 @@ def _signed(value: float) -> str:
 def reliability(shown: Reliability) -> Markup:
     """How often the class called was right, against the probability it was given."""
     size, floor = 300, 262
-    x, y = _Axis(0.0, 1.0, 42, size - 8), _Axis(0.0, 1.0, floor, 8)
-    drawn = [tag("line", x1=42, y1=floor, x2=size - 8, y2=8, class_="diagonal")]
+    x, y = _Axis(0.0, 1.0, 42, size - 16), _Axis(0.0, 1.0, floor, 16)
+    drawn = [tag("line", x1=42, y1=floor, x2=size - 16, y2=16, class_="diagonal")]
     for value in (0.0, 0.25, 0.5, 0.75, 1.0):
         at = _short(float(y.at(value)))
-        drawn.append(tag("line", x1=42, x2=size - 8, y1=at, y2=at, class_="grid"))
+        drawn.append(tag("line", x1=42, x2=size - 16, y1=at, y2=at, class_="grid"))
         drawn.append(
             tag("text", f"{value:g}", x=36, y=_short(float(y.at(value)) + 4), text_anchor="end", class_="tick")
         )
@@ -243,16 +284,18 @@ def reliability(shown: Reliability) -> Markup:
     some = np.flatnonzero(shown.weight > 0)
     said, true, share = shown.said[some], shown.true[some], shown.share[some]
     for a, b in pairwise(zip(x.at(said).tolist(), y.at(true).tolist(), strict=True)):
-        drawn.append(tag("path", d=f"M{_short(a[0])} {_short(a[1])}L{_short(b[0])} {_short(b[1])}", class_="line k0"))
+        drawn.append(
+            tag("path", d=f"M{_short(a[0])} {_short(a[1])}L{_short(b[0])} {_short(b[1])}", class_="line thin faint k0")
+        )
     for a, b, part in zip(said.tolist(), true.tolist(), share.tolist(), strict=True):
         title = tag("title", f"said {a:.3f}, came true {b:.3f}, {part:.1%} of the rows")
         radius = _short(3.0 + 9.0 * np.sqrt(part))
         at = f"{_short(float(x.at(a)))} {_short(float(y.at(b)))}"
         ring = tag("g", title, tag("circle", r=radius, class_="dot k0"), transform=f"translate({at})")
         drawn.append(ring)
-    drawn.append(tag("text", "probability given", x=170, y=size - 4, text_anchor="middle", class_="name"))
+    drawn.append(tag("text", "probability given", x=163, y=size - 4, text_anchor="middle", class_="name"))
     drawn.append(
-        tag("text", "came true", x=11, y=135, text_anchor="middle", class_="name", transform="rotate(-90 11 135)")
+        tag("text", "came true", x=11, y=139, text_anchor="middle", class_="name", transform="rotate(-90 11 139)")
     )
     return picture("Reliability: how often it came true against the probability given", size, size, *drawn)
 
@@ -261,13 +304,20 @@ def confusion(shown: Evaluation) -> Markup:
     """A table of what rows are against what they were called, darker where there are more of a class."""
     names = [str(label) for label in shown.classes.tolist()]
     share = shown.confusion / np.maximum(shown.confusion.sum(axis=1, keepdims=True), 1e-300)
-    head = tag("tr", tag("th", "is ↓ called →", scope="col"), [tag("th", named(n), scope="col") for n in names])
+    heads = [tag("th", tag("span", named(n)), scope="col") for n in names]
+    head = tag("tr", tag("th", "is ↓ called →", scope="col"), heads)
     body = []
     for i, name in enumerate(names):
         cells = [
-            tag("td", f"{count:,.6g}", class_=f"cell h{round(10 * part)}" + (" right" if i == j else ""))
+            tag("td", f"{count:,.6g}", class_=f"cell h{_shade(count, part)}" + (" right" if i == j else ""))
             for j, (count, part) in enumerate(zip(shown.confusion[i].tolist(), share[i].tolist(), strict=True))
         ]
         body.append(tag("tr", tag("th", named(name), scope="row"), cells))
     caption = tag("caption", "Rows of each class, by what they were called")
-    return tag("table", caption, tag("thead", head), tag("tbody", body), class_="confusion")
+    kind = "confusion many" if len(names) > MOST_CLASSES else "confusion"
+    return tag("table", caption, tag("thead", head), tag("tbody", body), class_=kind)
+
+
+def _shade(count: float, share: float) -> str:
+    """How dark a cell is: from "none" over 0 to 10."""
+    return str(round(10 * share)) if count else "none"

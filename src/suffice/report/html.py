@@ -33,7 +33,7 @@ def tag(name: str, /, *children: Child, **attributes: Any) -> Markup:
 
 def markup(*children: Child) -> Markup:
     """Everything one after another, strings escaped."""
-    out = []
+    out: list[str] = []
     for child in children:
         if child is None:
             continue

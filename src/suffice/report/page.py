@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from base64 import b64encode
 from collections.abc import Sequence
-from copy import copy
 from hashlib import sha256
 from importlib.metadata import version
 from importlib.resources import files
@@ -14,16 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from suffice import frames
+from suffice import engines, frames
 from suffice.conditionals import Bars, Conditional, Curve, Ellipses, Words, conditionals
-from suffice.engines import in_form
 from suffice.errors import InvalidDataError, InvalidOptionError, NoDistributionError
 from suffice.evaluation import Evaluation
 from suffice.frames import as_frame
 from suffice.model import Model
 from suffice.report import drawings
 from suffice.report.html import Markup, embedded, markup, named, tag
-from suffice.report.panel import Input, Panel
+from suffice.report.panel import Input, Panel, nameless
 
 MOST_PICTURES = 120  # columns that are drawn
 MOST_TABLES = 24  # classes whose top features are listed
@@ -49,7 +47,7 @@ def write(
         What to report on.
     path : str or path
         The file to write; one of that name is replaced in one step.
-    data : table or array, default=None
+    data : table, array, or files by name, default=None
         Rows to judge the predictions by.
     target : str or array-like, default=None
         The labels of those rows: the name of a column of the table, or the labels.
@@ -85,15 +83,13 @@ def render(
     evaluation: Evaluation | None = None,
 ) -> str:
     """Return what `write` writes."""
-    model = getattr(estimator, "model_", None)
-    if not isinstance(model, Model):
-        raise InvalidOptionError(
-            f"A report is of a fitted estimator of suffice, found {type(estimator).__name__} without a model"
-        )
+    if not hasattr(type(estimator), "model_"):
+        raise InvalidOptionError(f"A report is of a fitted estimator of suffice, found {type(estimator).__name__}")
+    model: Model = estimator.model_  # which raises where nothing was fitted
     if evaluation is None and data is not None:
         evaluation = judged(estimator, data, target, weight)
     known = _names(estimator, names)
-    title = title or f"A {type(estimator).__name__}"
+    title = title or type(estimator).__name__
     panel = Panel.of(estimator, known)
     sections = [
         _summary(estimator, model, evaluation),
@@ -109,6 +105,17 @@ def judged(estimator: Any, data: Any, target: Any, weight: Any = None) -> Evalua
     """Compare the predictions for rows with their labels."""
     if target is None:
         raise InvalidOptionError("To judge predictions the labels are needed: say which column, or give them as target")
+    source = engines.find(data)
+    if source is not None:
+        if not hasattr(source, "batches"):
+            raise InvalidOptionError(f"A report judges by rows of files or in memory, found {type(data).__name__}")
+        if not isinstance(target, str):
+            raise InvalidOptionError("Of rows from files, the target is the name of the column that holds the labels")
+        source.check_column(target, "of labels")
+        parts = [judged(estimator, batch, target, weight) for batch in source.batches() if batch.num_rows]
+        if not parts:
+            raise InvalidDataError("There are no rows to judge predictions by")
+        return sum(parts[1:], start=parts[0])
     if isinstance(target, str) or isinstance(weight, str):
         frame = as_frame(data)
         besides = [name for name in (target, weight) if isinstance(name, str)]
@@ -120,8 +127,8 @@ def judged(estimator: Any, data: Any, target: Any, weight: Any = None) -> Evalua
         chosen = [name for name in frame.names if name not in besides]
         if estimator._form != "table" and known is not None and set(map(str, known)) <= set(chosen):
             chosen = [str(name) for name in known]
-        estimator = _nameless(estimator) if estimator._form != "table" else estimator
-        data = in_form(frame.select(chosen), estimator._form)
+        estimator = nameless(estimator) if estimator._form != "table" else estimator
+        data = engines.in_form(frame.select(chosen), estimator._form)
     labels, classes = np.asarray(target), estimator.classes_
     if (labels.dtype.kind in "US") != (classes.dtype.kind in "US"):  # a file may hold the numbers of classes as text
         spelled = {str(each): each for each in classes.tolist()}
@@ -129,15 +136,10 @@ def judged(estimator: Any, data: Any, target: Any, weight: Any = None) -> Evalua
     return Evaluation.of(labels, classes, estimator.predict_proba(data), weight)
 
 
-def _nameless(estimator: Any) -> Any:
-    """The same estimator for a matrix, whose columns have no names."""
-    out = copy(estimator)
-    out.__dict__.pop("feature_names_in_", None)
-    return out
-
-
 def _names(estimator: Any, names: Sequence[str] | None) -> list[str]:
     known = getattr(estimator, "feature_names_in_", None) if names is None else names
+    if known is None and estimator._form == "texts":
+        return [""]  # there is but one text
     return [f"x{j}" for j in range(estimator.n_features_in_)] if known is None else [str(name) for name in known]
 
 
@@ -190,9 +192,11 @@ def _amount(value: Any) -> str:
 def _table(caption: Any, heads: Sequence[Any], rows: Sequence[Sequence[Any]], class_: str = "") -> Markup:
     """A table: the first cell of each row is its head."""
     shown = [tag("tr", tag("th", row[0], scope="row"), [_cell(cell) for cell in row[1:]]) for row in rows]
-    top = tag("thead", tag("tr", [tag("th", head, scope="col") for head in heads]))
+    numeric = [isinstance(cell, float) for cell in rows[0]] if rows else [False] * len(heads)
+    named_heads = zip(heads, numeric, strict=True)
+    top = tag("thead", tag("tr", [tag("th", h, scope="col", class_="number" if n else None) for h, n in named_heads]))
     table = tag("table", tag("caption", caption) if caption else None, top, tag("tbody", shown), class_=class_ or None)
-    return tag("div", table, class_="scroll", tabindex="0", role="region", aria_label="Table, may scroll")
+    return tag("div", table, class_="scroll")
 
 
 def _cell(cell: Any) -> Markup:
@@ -219,13 +223,13 @@ def _summary(estimator: Any, model: Model, evaluation: Evaluation | None) -> tup
     shown = [tag("div", tag("dt", name), tag("dd", value)) for name, value in tiles]
     rows = []
     for label, n, p in zip(model.labels.tolist(), count.tolist(), prior.tolist(), strict=True):
-        bar = tag("rect", width=f"{100 * p:.2f}", height=10, class_="fill all")
-        drawn = tag("svg", bar, viewBox="0 0 100 10", preserveAspectRatio="none", class_="strip", aria_hidden="true")
-        number = tag("span", f"{p:.4f}", class_="number")
-        rows.append([named(label), tag("span", _amount(n), class_="number"), number, drawn])
-    priors = _table(
-        "Classes, and how probable they are before anything is known of a row", ["class", "rows", "prior", ""], rows
-    )
+        bar = tag("rect", width=f"{100 * p / prior.max():.2f}", height=10, class_="fill all")
+        both = markup(tag("span", f"{p:.4f}", class_="number"), drawings.strip(bar))
+        rows.append([named(label), tag("span", _amount(n), class_="number"), both])
+    caption = "The classes, and their probabilities before anything is known of a row"
+    priors = _table(caption, ["class", "rows", "prior"], rows)
+    if len(rows) > drawings.MOST_CLASSES:
+        priors = tag("div", priors, class_="long")
     return "summary", "Summary", markup(tag("dl", shown, class_="tiles"), priors, _calibration(estimator))
 
 
@@ -256,9 +260,9 @@ def _panel(panel: Panel) -> tuple[str, str, Markup]:
     if panel.examples:
         options = [tag("option", str(label), value=str(i)) for i, (label, _) in enumerate(panel.examples)]
         choose = tag("select", tag("option", "choose a class …", value=""), options, id="example")
-        example = tag("p", tag("label", "Fill in a row drawn from ", for_="example"), choose)
+        example = tag("p", tag("label", "Fill in a row of ", for_="example"), choose)
     intro = "Type values and watch the probabilities. What is left empty counts as missing."
-    buttons = tag("div", example, tag("button", "Clear all", type="button", id="clear"), class_="tools")
+    buttons = tag("div", example, tag("button", "Clear", type="button", id="clear"), class_="tools")
     form = tag("form", buttons, tag("div", fields, class_="fields"), id="panel-form", autocomplete="off", class_="card")
     posterior = tag(
         "table",
@@ -271,9 +275,9 @@ def _panel(panel: Panel) -> tuple[str, str, Markup]:
         options = [tag("option", name, value=str(c)) for c, name in enumerate(labels)]
         pick = tag(
             "p",
-            tag("label", "For ", tag("select", tag("option", "the likelier", value=""), options, id="for-class")),
+            tag("label", "For ", tag("select", tag("option", "automatic", value=""), options, id="for-class")),
             " ",
-            tag("label", "against ", tag("select", tag("option", "the next", value=""), options, id="against-class")),
+            tag("label", "against ", tag("select", tag("option", "automatic", value=""), options, id="against-class")),
             class_="tools",
         )
         table = tag("table", tag("caption", id="compared"), tag("tbody", id="evidence"), class_="bars evidence")
@@ -304,14 +308,20 @@ def _spelled(option: Any) -> str:
 # ------------------------------------------------------------------------------------------------ columns
 
 
-def _columns(estimator: Any, model: Model, names: Sequence[str]) -> tuple[str, str, Markup]:
+def _columns(estimator: Any, model: Model, names: list[str]) -> tuple[str, str, Markup]:
     parts: list[Any] = []
     schema = getattr(estimator, "schema_", None)
     if schema is not None:
         rows = [[named(name), *cells] for name, cells in zip(schema.rows, schema.values.tolist(), strict=True)]
         caption = "What each column is taken to be, and the bits it tells of the class by itself"
         parts.append(_table(caption, ["column", *schema.columns], rows))
-    shown = conditionals(estimator, names=names)
+    else:
+        kinds = dict.fromkeys(type(d).__name__.removesuffix("Distribution") for d in model.distributions)
+        parts.append(tag("p", f"All columns are read by one family: {', '.join(kinds)}."))
+    shown = _drawable(estimator, None if names == [""] else names)
+    if not shown:
+        parts.append(tag("p", "There is no p(x | y) to draw: the columns only score the classes.", class_="note"))
+        return "columns", "Columns", markup(parts)
     order = np.argsort(-model.log_prior, kind="stable")[: drawings.MOST_CLASSES]
     classes = np.sort(order).tolist()
     legend = [tag("li", drawings.swatch(i), named(model.labels[c])) for i, c in enumerate(classes)]
@@ -324,7 +334,14 @@ def _columns(estimator: Any, model: Model, names: Sequence[str]) -> tuple[str, s
     if len(shown) > MOST_PICTURES:
         note = f"The first {MOST_PICTURES} of {len(shown)} columns are drawn."
         parts.append(tag("p", note, class_="note"))
-    return "columns", "What was learned of each column", markup(parts)
+    return "columns", "Columns", markup(parts)
+
+
+def _drawable(estimator: Any, names: Sequence[str] | None) -> list[Conditional]:
+    try:
+        return conditionals(estimator, names=names, words=drawings.WORDS_RANKED, by="information")
+    except NoDistributionError:
+        return []
 
 
 def _figure(shown: Conditional, classes: list[int]) -> Markup:
@@ -356,7 +373,7 @@ def _top_features(estimator: Any) -> tuple[str, str, Markup] | None:
         except NoDistributionError:  # columns of numbers have no values to rank
             return None
         rows = [[named(name), *values] for name, values in zip(found.rows, found.values.tolist(), strict=True)]
-        heads = ["", *(each.replace("_", "-") for each in found.columns)]
+        heads = ["value", *(each.replace("_", "-") for each in found.columns)]
         if rows:
             tables.append(_table(markup("Tells of ", named(label)), heads, rows))
     if not tables:
@@ -388,12 +405,12 @@ def _evaluation(found: Evaluation | None) -> tuple[str, str, Markup] | None:
     crossed = tag(
         "div", drawings.confusion(found), class_="scroll", tabindex="0", role="region", aria_label="Confusion"
     )
-    intro = (
-        f"Judged by {_amount(found.weight)} rows. In the picture, rows on the line are exactly as often right as said."
-    )
+    few = len(names) <= drawings.MOST_CLASSES  # else the table wants the whole width
+    intro = f"Judged by {_amount(found.weight)} rows. On the dashed line, what was said came true exactly as often."
     body = markup(
         tag("p", intro),
         tag("dl", scores, class_="tiles"),
-        tag("div", reliable, tag("div", crossed, by_class), class_="side"),
+        tag("div", reliable, tag("div", crossed if few else None, by_class), class_="side"),
+        None if few else crossed,
     )
     return "evaluation", "How good it is", body

@@ -332,6 +332,7 @@
   const shown = { posterior: document.getElementById("posterior"), evidence: document.getElementById("evidence") };
   const verdict = document.getElementById("verdict"), compared = document.getElementById("compared");
   const chosen = { label: document.getElementById("for-class"), against: document.getElementById("against-class") };
+  const manyClasses = 12, fewClasses = 8; // of many only the likeliest few are shown
   const rows = { posterior: new Map(), evidence: new Map() };
 
   function percent(p) {
@@ -381,7 +382,15 @@
       row.classList.toggle("best", p === Math.max(...posterior));
     });
     const order = posterior.map((_, c) => c).sort((a, b) => posterior[b] - posterior[a] || a - b);
-    if (classes > 12) shown.posterior.append(...order.map((c) => rows.posterior.get(c).row));
+    if (classes > manyClasses) {
+      const top = order.slice(0, fewClasses), rest = order.slice(fewClasses);
+      const others = line("posterior", "rest", `${rest.length} other classes`), sum = rest.reduce((a, c) => a + posterior[c], 0);
+      for (const c of order) rows.posterior.get(c).row.hidden = !top.includes(c);
+      others.bar.style.inlineSize = `${100 * sum}%`;
+      others.number.textContent = percent(sum);
+      others.row.className = "aside";
+      shown.posterior.append(...top.map((c) => rows.posterior.get(c).row), others.row);
+    }
     verdict.replaceChildren("Most probable: ", element("bdi", "", model.labels[order[0]]), `, ${percent(posterior[order[0]])}`);
     return order;
   }
@@ -468,5 +477,5 @@
   show();
 
   // For whoever wants to ask the page itself: values in the order of its inputs, null for a missing one.
-  window.suffice = { inputs: model.inputs, posterior: (values) => answer(values).posterior };
+  window.suffice = { inputs: model.inputs, posterior: (values) => answer(values).posterior, logGamma };
 })();

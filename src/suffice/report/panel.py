@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from base64 import b64encode
 from collections.abc import Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -61,7 +62,11 @@ class Panel:
         model: Model = estimator.model_
         inputs: dict[str, Input] = {}
         terms, refused = [], []
-        for title, columns, part, missing in _blocks(model, names):
+        blocks = list(_blocks(model, names))
+        wide = len({name for _, columns, _, _ in blocks for name in columns})
+        if wide > MOST_INPUTS:
+            refused.append((f"{wide} columns", f"Nobody would fill in {wide} columns"))
+        for title, columns, part, missing in blocks if wide <= MOST_INPUTS else ():
             try:
                 found = list(_terms(title, columns, part, missing))
                 own = {} if missing else {each.name: each for each in _inputs(columns, part)}
@@ -69,7 +74,7 @@ class Panel:
                 refused.append((title, str(error)))
                 continue
             terms += found
-            if missing or not isinstance(part, SilentDistribution):
+            if not isinstance(part, SilentDistribution):
                 for name in columns:
                     inputs.setdefault(name, own.get(name) or _asked_for(model, names, name))
         calibration = getattr(estimator, "calibration_", None)
@@ -92,8 +97,6 @@ class Panel:
             return f"There is no panel: {'; '.join(why for _, why in self.refused)}."
         if not self.inputs:
             return "There is no panel: no column tells anything of the class."
-        if len(self.inputs) > MOST_INPUTS:
-            return f"There is no panel: nobody would fill in {len(self.inputs)} columns."
         return None
 
     @property
@@ -176,7 +179,6 @@ def text_json(part: TextDistribution, column: str) -> dict[str, Any]:
     coef = counts.total if linear is None else linear.coef
     base = np.zeros((1, event.classes)) if linear is None else linear.base
     intercept = 0.0 if linear is None else linear.intercept
-    mixed = isinstance(event, MixedModel)
     return {
         "column": column,
         "words": part.vocabulary.names.tolist(),
@@ -185,8 +187,8 @@ def text_json(part: TextDistribution, column: str) -> dict[str, Any]:
         "coef": _bytes(coef, "<f8"),
         "base": to_json(np.broadcast_to(base, (blocks, event.classes))),
         "intercept": to_json(np.broadcast_to(np.asarray(intercept, dtype=np.float64), (event.classes,))),
-        "exponent": float(event.exponent) if mixed else 0.0,
-        "length": to_json(event.length if mixed else np.zeros(blocks)),
+        "exponent": float(event.exponent) if isinstance(event, MixedModel) else 0.0,
+        "length": to_json(event.length if isinstance(event, MixedModel) else np.zeros(blocks)),
         "excludes": isinstance(event, MultinomialModel) and not event.added > 0,
         "urn": urn,
         "added": float(event.added),
@@ -242,6 +244,7 @@ def _asked_for(model: Model, names: Sequence[str], name: str) -> Input:
 
 def _examples(estimator: Any, inputs: list[Input], names: Sequence[str]) -> Iterator[tuple[Any, list[Any]]]:
     """For each class a row drawn from it: of several the one most surely of the class."""
+    estimator = nameless(estimator) if estimator._form != "table" else estimator  # what it draws has no names
     for place, label in enumerate(estimator.classes_.tolist()[:MOST_EXAMPLES]):
         try:
             drawn, _ = estimator.sample(DRAWS, label, random_state=0)
@@ -250,6 +253,13 @@ def _examples(estimator: Any, inputs: list[Input], names: Sequence[str]) -> Iter
         except (NoDistributionError, SufficeError):
             return
         yield label, [_shown(row.get(each.name), each) for each in inputs]
+
+
+def nameless(estimator: Any) -> Any:
+    """The same estimator for a matrix, whose columns have no names."""
+    out = copy(estimator)
+    out.__dict__.pop("feature_names_in_", None)
+    return out
 
 
 def _row(drawn: Any, i: int, names: Sequence[str]) -> dict[str, Any]:
