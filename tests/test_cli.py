@@ -23,6 +23,7 @@ import sklearn.base
 import suffice as sf
 from suffice import examples, naive_bayes
 from suffice.cli import ask
+from suffice.cli.choices import FAMILIES
 from suffice.cli.program import app, run
 from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from suffice.evaluation import Evaluation
@@ -541,6 +542,17 @@ def test_the_docs_mention_every_command():
     for command in COMMANDS:
         assert f"suffice {command}" in page, command
     assert "docs/command_line.md" in readme
+
+
+def test_the_guide_shows_what_is_shown(suffice, iris):
+    shown = suffice("explain", iris, "iris.csv", "--row", "70").out
+    assert f"```\n{shown}```" in (ROOT / "docs" / "command_line.md").read_text()
+
+
+def test_the_guide_names_every_family():
+    page = (ROOT / "docs" / "command_line.md").read_text()
+    for family in FAMILIES:
+        assert f"`{family}`" in page, family
 
 
 def test_make_demo_does_the_main_job_and_says_where_the_report_is(suffice):

@@ -104,7 +104,7 @@ def update(
     """
     from suffice.cli.files import check_output, opened
     from suffice.cli.models import Fitted
-    from suffice.cli.screen import say
+    from suffice.cli.screen import counted, say
     from suffice.cli.summary import size_of
 
     check_output(output)
@@ -115,7 +115,7 @@ def update(
             found.estimator.partial_fit(x, y, sample_weight=w)
             rows += len(y)
     found.save(output or model)
-    say(f"Learned {rows} rows more; {size_of(found)}. Written to {output or model}")
+    say(f"Learned {counted(rows, 'row', 'rows')} more; {size_of(found)}. Written to {output or model}")
 
 
 def forget(
@@ -135,7 +135,7 @@ def forget(
     """
     from suffice.cli.files import check_output, opened
     from suffice.cli.models import Fitted
-    from suffice.cli.screen import say
+    from suffice.cli.screen import counted, say
     from suffice.cli.summary import size_of
     from suffice.errors import InvalidDataError
 
@@ -149,7 +149,7 @@ def forget(
             if not found.estimator.__sklearn_is_fitted__():
                 raise InvalidDataError("These are all rows that the model has learned: without them nothing is left")
     found.save(output or model)
-    say(f"Forgot {rows} rows; {size_of(found)}. Written to {output or model}")
+    say(f"Forgot {counted(rows, 'row', 'rows')}; {size_of(found)}. Written to {output or model}")
 
 
 def drop_class(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from suffice.cli.screen import heading, number, say, show_columns
+from suffice.cli.screen import counted, heading, number, say, show_columns
 from suffice.evaluation import Evaluation
 
 CLASSES = 20  # that are listed
@@ -24,7 +24,15 @@ def leave_one_out(model: Any, source: Any, target: str, weight: str | None) -> E
 
 def size_of(model: Any) -> str:
     """How much a model has learned in all."""
-    return f"{number(model.estimator.class_count_.sum())} rows of {len(model.classes)} classes in all"
+    rows = counted(model.estimator.class_count_.sum(), "row", "rows")
+    return f"{rows} of {counted(len(model.classes), 'class', 'classes')} in all"
+
+
+def title_of(model: Any, path: str) -> str:
+    """A line that says what a model is."""
+    rows, classes = model.estimator.class_count_.sum(), len(model.classes)
+    learned = f"{counted(rows, 'row', 'rows')} and {counted(classes, 'class', 'classes')}"
+    return f"{type(model.estimator).__name__} of {learned}, in {path}"
 
 
 def columns_of(model: Any) -> list[dict[str, Any]]:
@@ -67,7 +75,7 @@ def show_summary(model: Any, path: str, found: Evaluation | None) -> None:
     """What was learned, for people."""
     estimator = model.estimator
     counts = estimator.class_count_
-    say(f"{type(estimator).__name__} of {number(counts.sum())} rows and {len(counts)} classes, in {path}", "bold")
+    say(title_of(model, path), "bold")
     heading("Classes")
     share = counts / counts.sum()
     cells = [[number(n), f"{100 * p:.1f} %"] for n, p in zip(counts, share, strict=True)]
@@ -85,7 +93,7 @@ def show_summary(model: Any, path: str, found: Evaluation | None) -> None:
         baseline = float(share.max())
         heading("Leave-one-out, exact: each row judged by the model of all others")
         say(f"accuracy  {found.accuracy:.4f}  (always the commonest class: {baseline:.4f})")
-        say(f"log-loss  {found.log_loss:.4f}  (the class shares alone: {-np.sum(share * np.log(share)):.4f})")
+        say(f"log-loss  {found.log_loss:.4f}  (the class shares alone: {abs(np.sum(share * np.log(share))):.4f})")
 
 
 def show_schema(columns: list[dict[str, Any]]) -> None:
