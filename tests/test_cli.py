@@ -394,6 +394,18 @@ def test_names_of_columns_are_told_of_estimators_of_matrices_too(suffice):
     assert "trained on 4 columns without names; found 3" in suffice("predict", "n", "three.csv").err
 
 
+def test_a_classifier_of_texts_without_a_name_finds_them_beside_their_labels(suffice):
+    data = examples.sentiment()
+    model = sf.TextClassifier().fit(data["text"], data["sentiment"])
+    model.save("t.suffice")
+    pq.write_table(pa.table({"sentiment": data["sentiment"], "text": data["text"]}), "turned.parquet")
+    assert suffice("predict", "t.suffice", "turned.parquet", "-o", "out.parquet").code == 0
+    found = pq.read_table("out.parquet")
+    np.testing.assert_array_equal(found["probability positive"].to_numpy(), model.predict_proba(data["text"])[:, 1])
+    assert "harry" in suffice("explain", "t.suffice", "turned.parquet", "--row", "1").out
+    assert suffice("evaluate", "t.suffice", "turned.parquet").out.startswith("sentiment of 6 rows")
+
+
 def test_a_model_is_written_as_sql(suffice, iris):
     pytest.importorskip("ibis", reason="SQL is written by Ibis")
     duckdb = pytest.importorskip("duckdb", reason="a database to run it in")

@@ -56,19 +56,12 @@ def predict(
         kept = source.names if keep == ["all"] else listed(keep)
         for name in kept:
             source.check_column(name, "to keep")
-        besides, answers = _besides(found, source.names), _answers_schema(found, source.schema, kept)
+        besides, answers = found.besides(source), _answers_schema(found, source.schema, kept)
         with table_writer(output, form) as writer:
             for batch in source.batches(shown=output is not None):
                 if batch.num_rows:
                     writer.write(_answers(found, batch, kept, besides).cast(answers))
             writer.begin(answers)  # where there were no rows
-
-
-def _besides(found: Any, names: list[str]) -> tuple[str, ...]:
-    """Columns that are there besides those the model reads; of a table without names it takes as many as it knows."""
-    if found.is_table or found.names is not None:
-        return ()
-    return tuple(names[found.estimator.n_features_in_ :])
 
 
 def _answers_schema(found: Any, schema: Any, kept: list[str]) -> Any:
@@ -121,7 +114,7 @@ def explain(
     found = Fitted.load(model)
     with opened(data, input_format) as source:
         one = _row(source, row)
-        besides = _besides(found, source.names)
+        besides = found.besides(source)
     told = told_of(found, one, besides, found.label(label), found.label(against, "--against"))
     if json:
         show_json({"row": row} | told)
@@ -232,7 +225,7 @@ def impute(
         raise InvalidOptionError(f"--how: a {type(found.estimator).__name__} fills gaps with means only")
     draws = np.random.default_rng(seed)
     with opened(data, input_format) as source, table_writer(output, form) as writer:
-        besides = _besides(found, source.names)
+        besides = found.besides(source)
         for batch in source.batches(shown=output is not None):
             if batch.num_rows:
                 writer.write(_filled(found, batch, besides, how, draws))
