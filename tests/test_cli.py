@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import termios
 import time
 from pathlib import Path
 
@@ -780,3 +781,38 @@ def test_the_shell_completes_commands_and_options(words, expected):
     asked = {"_SUFFICE_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
     said = subprocess.run([sys.executable, "-m", "suffice"], capture_output=True, text=True, env=ENVIRONMENT | asked)
     assert said.stdout.split() == expected
+
+
+def on_a_terminal(*arguments, **environment):
+    """What a person sees on a terminal of 60 columns, and its lines without colours."""
+    ours, theirs = os.openpty()
+    termios.tcsetwinsize(theirs, (40, 60))
+    code = f"from suffice.cli.program import run; run({list(arguments)!r})"
+    known = {key: value for key, value in ENVIRONMENT.items() if key not in ("NO_COLOR", "COLUMNS")}
+    options = {"stdout": theirs, "stderr": theirs, "env": known | {"TERM": "xterm"} | environment}
+    with subprocess.Popen([sys.executable, "-c", code], **options) as process:
+        os.close(theirs)
+        parts = []
+        while True:
+            try:
+                part = os.read(ours, 4096)
+            except OSError:  # the other side is closed
+                break
+            if not part:
+                break
+            parts.append(part)
+    os.close(ours)
+    assert process.returncode == 0
+    shown = b"".join(parts).decode().replace("\r", "")
+    return shown, re.sub(r"\x1b\[[0-9;]*m", "", shown).splitlines()
+
+
+def test_a_terminal_shows_colours_and_no_line_that_is_too_long(iris):
+    shown, lines = on_a_terminal("explain", iris, "iris.csv", "--row", "70")
+    assert "\x1b[32m" in shown
+    assert "\x1b[31m" in shown
+    assert max(map(len, lines)) <= 60
+    assert "virginica" in lines[0]
+    plain, same = on_a_terminal("explain", iris, "iris.csv", "--row", "70", NO_COLOR="1")
+    assert "\x1b[3" not in plain
+    assert same == lines

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from suffice.cli.screen import cut, entry, prose, say, show_bars
+from suffice.cli.screen import cut, entry, flow, prose, say, show_bars
 
 SHOWN = 20  # pieces of evidence that get a bar of their own
 LEAST = 1e-9  # log-odds that say something
@@ -72,9 +72,9 @@ def show_told(told: dict[str, Any], title: str) -> None:
     """Draw evidence as bars: the prior, the columns or words with the strongest first, calibration, and the sum."""
     likeliest = sorted(told["probabilities"].items(), key=lambda pair: -pair[1])[:5]
     say(f"{title}: {told['prediction']}", "bold")
-    say("  ".join(f"p({label}) = {p:.4f}" for label, p in likeliest))
+    flow([f"p({label}) = {p:.4f}" for label, p in likeliest])
     say()
-    say(f"For {told['label']} (right) against {told['against']} (left), in log-odds:")
+    prose(f"For {told['label']} (right) against {told['against']} (left), in log-odds:")
     said = [part for part in told["evidence"] if part["part"] == "column" or abs(part["log_odds"]) > LEAST]
     inner = [part for part in said if part["part"] in ("column", "word")]
     inner.sort(key=lambda part: -abs(part["log_odds"]))

@@ -44,6 +44,17 @@ def prose(text: str) -> None:
         say(line)
 
 
+def flow(items: Sequence[str]) -> None:
+    """Print items one after the other, as many as fit into a line."""
+    line = ""
+    for item in items:
+        if line and len(line) + len(GAP) + len(item) > width():
+            say(line)
+            line = ""
+        line += (GAP if line else "") + item
+    say(line)
+
+
 def heading(text: str) -> None:
     """A line that begins something new."""
     say()
