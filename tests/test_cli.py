@@ -432,6 +432,9 @@ def test_compare_draws_learning_curves_of_both_kinds(suffice):
         (model, rows) for model in told["models"] for rows in (12, 60)
     }
     assert "expected whole numbers" in suffice("compare", "iris.csv", "-t", "species", "--sizes", "few").err
+    assert (
+        "expected one of accuracy" in suffice("compare", "iris.csv", *options, "--plot", "c.svg", "--metric", "x").err
+    )
     assert "does not end as a picture" in suffice("compare", "iris.csv", *options, "--plot", "curves.xyz").err
 
 

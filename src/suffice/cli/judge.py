@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from suffice.evaluation import Evaluation
 
 
+METRICS = ("accuracy", "log_loss", "seconds")
+PICTURES = (".png", ".svg", ".pdf")
 FEW = 6  # classes whose names fit over the columns of a confusion matrix
 
 
@@ -183,10 +185,11 @@ def compare(
     import pyarrow as pa
 
     from suffice.cli.choices import unfitted
-    from suffice.cli.files import check_output, opened
+    from suffice.cli.files import opened
     from suffice.cli.screen import progress, say, show_json
 
-    check_output(plot)
+    if plot is not None:
+        _check_plot(plot, metric)
     wanted = _sizes(sizes)
     with opened(data, input_format, listed(drop)) as source:
         estimator = unfitted(source, target, None, listed(families), smoothing, calibrate)
@@ -222,20 +225,32 @@ def _sizes(said: str | None) -> list[int] | None:
         raise InvalidOptionError(f"--sizes: expected whole numbers, such as 20,50,100; found {said!r}") from None
 
 
+def _check_plot(path: str, metric: str) -> None:
+    """Refuse what could not be drawn, before any model is trained."""
+    from importlib.util import find_spec
+
+    from suffice.cli.files import check_output
+    from suffice.errors import InvalidOptionError, MissingPackageError
+
+    check_output(path)
+    if metric not in METRICS:
+        raise InvalidOptionError(f"--metric: expected one of {', '.join(METRICS)}; found {metric!r}")
+    if not path.endswith(PICTURES):
+        raise InvalidOptionError(f"--plot: {path} does not end as a picture does: {', '.join(PICTURES)} are known")
+    if find_spec("matplotlib") is None:
+        raise MissingPackageError("--plot: pictures are drawn by matplotlib: pip install 'suffice[plot]'")
+
+
 def _draw(found: Any, metric: str, path: str) -> None:
     from io import BytesIO
-    from pathlib import Path
 
     import matplotlib as mpl
 
     from suffice.cli.files import written
-    from suffice.errors import InvalidOptionError
 
     mpl.use("agg")  # nothing is shown, only written
-    figure, out, kind = found.plot(metric=metric).figure, BytesIO(), Path(path).suffix.lstrip(".").lower()
-    if kind not in figure.canvas.get_supported_filetypes():
-        raise InvalidOptionError(f"--plot: {path} does not end as a picture does: .png, .svg and .pdf are known")
-    figure.savefig(out, format=kind)
+    out = BytesIO()
+    found.plot(metric=metric).figure.savefig(out, format=path.rpartition(".")[2])
     with written(path) as file:
         file.write(out.getvalue())
 

@@ -52,7 +52,12 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal that knows few characters shows the others as ?
-    sys.exit(run(arguments))
+    code = run(arguments)
+    try:
+        sys.stdout.flush()
+    except OSError:  # it has been told of; Python would complain once more at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(code)
 
 
 def _command(arguments: Sequence[str]) -> str | None:
@@ -90,7 +95,6 @@ def run(arguments: Sequence[str]) -> int:
                 raise KeyboardInterrupt
             return code if isinstance(code, int) else 0
         except BrokenPipeError:  # whoever reads has seen enough
-            _silence()
             return 1
         except (KeyboardInterrupt, typer.Abort):
             print("suffice: stopped", file=sys.stderr)
@@ -99,8 +103,6 @@ def run(arguments: Sequence[str]) -> int:
             if debug:
                 raise
             print(f"suffice: {_sentence(error)}", file=sys.stderr)
-            if isinstance(error, OSError):
-                _silence()
             return 2
 
 
@@ -108,14 +110,6 @@ def _note(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -
     """A warning of the library, as a line on stderr."""
     if issubclass(category, UserWarning):
         print(f"suffice: note: {message}", file=sys.stderr)
-
-
-def _silence() -> None:
-    """Let what is still to be written to stdout go nowhere, or Python would complain at its end."""
-    try:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (OSError, ValueError):  # in a test stdout is no file
-        return
 
 
 def _sentence(error: Exception) -> str:
