@@ -2,6 +2,7 @@
 
 import matplotlib as mpl
 import numpy as np
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
@@ -216,6 +217,13 @@ def test_a_mixed_table_with_gaps_and_its_target_by_name():
     assert np.isfinite(found.log_loss).all()
 
 
+def test_what_columns_are_is_told_by_all_rows():
+    """In any other order than its own, a column that numbers the rows would look like a number that tells much."""
+    rows = dict(zip("abcd", X.T, strict=True))
+    plain, numbered = (compare(sf.BayesClassifier(), r, NAMES, **SMALL) for r in (rows, rows | {"id": np.arange(150)}))
+    assert_array_equal(plain.log_loss, numbered.log_loss)
+
+
 def test_tables_are_encoded_by_what_the_model_takes_columns_for():
     frame = sf.frames.as_frame({"age": [1.0, None, 3.0], "job": ["a", None, "b"], "gone": [1.0, 2.0, 3.0]})
     from suffice.schema import infer
@@ -239,6 +247,8 @@ def test_texts_are_weighed_by_tf_idf():
     assert (found.accuracy[:, 1] == 1).all()
     by_name = compare(sf.TextClassifier(), {"text": texts, "kind": kinds}, "kind", sizes=[8, 20], repeats=2)
     assert_array_equal(found.accuracy, by_name.accuracy)
+    arrow = compare(sf.TextClassifier(), pa.chunked_array([texts]), kinds, sizes=[8, 20], repeats=2)
+    assert_array_equal(found.accuracy, arrow.accuracy)
 
 
 def test_sparse_counts_and_numbered_categories():

@@ -23,14 +23,17 @@ from suffice.frames import labels as read_labels
 from suffice.frames import looks
 from suffice.frames import numbers as read_numbers
 from suffice.frames import texts as read_texts
+from suffice.frames.reading import as_column
 from suffice.logistic import Columns, Rows
 from suffice.plot.curves import METRICS
+from suffice.schema import Schema, infer
 from suffice.tables import Array, Codes, Labels, encode_labels, is_sparse
 
 LEAST = 20  # rows below which there is nothing to compare
 OF_EACH = 3  # rows that every class needs: one to judge by, two to learn from
 ALWAYS = 500  # training rows up to which the regularisation is chosen anew in every repeat
 STEPS = 8  # sizes, if none are given
+MOST = 50_000  # training rows, if none are given
 BAND = 0.8  # the share of the repeats that the band holds
 
 Progress = Callable[[int, int], None]
@@ -169,7 +172,7 @@ def compare(
     y : array-like of shape (n_samples,), or str
         Their labels, or the column that holds them.
     sizes : sequence of int, default=None
-        Numbers of training rows; by default eight, up to all that are not set aside.
+        Numbers of training rows; by default eight, up to all that are not set aside, but 50 000 at most.
     repeats : int, default=10
         How often the rows are put into another order.
     held_out : float, default=0.3
@@ -201,11 +204,11 @@ def compare(
             raise InvalidOptionError(f"{name} must be a whole number of at least {least}, found {value!r}")
     if not 0 < held_out < 1:
         raise InvalidOptionError(f"held_out is a share of the rows, between 0 and 1; found {held_out!r}")
-    rows, columns, labels = _read(estimator, X, y)
+    settled, rows, columns, labels = _read(estimator, X, y)
     _check(labels)
     rng = np.random.default_rng(random_state)
     out, pool = _set_aside(labels.codes, held_out, rng)
-    wanted = _sizes(sizes, len(pool), len(labels.values))
+    wanted = _sizes(sizes, len(pool) if sizes is not None else min(len(pool), MOST), len(labels.values))
     scores = np.empty((3, 2, len(wanted), repeats))
     chosen: dict[int, tuple[float, float]] = {}
     done = 0
@@ -213,7 +216,7 @@ def compare(
         order = _ordered(pool, labels.codes, rng)
         for s, size in enumerate(wanted):
             some = order[:size]
-            p, seconds = _generative(clone(estimator), rows, labels, some, out)
+            p, seconds = _generative(clone(settled), rows, labels, some, out)
             scores[:, 0, s, r] = *_judged(p, labels.codes[out]), seconds
             if size <= ALWAYS or size not in chosen:
                 chosen[size] = logistic.choose_strength(
@@ -235,9 +238,10 @@ def compare(
 def _generative(model: Any, rows: Any, labels: Labels, some: Rows, out: Rows) -> tuple[Array, float]:
     """p(y | x) of the rows set aside, and how long it took to learn; a first answer settles what waits until asked."""
     y = labels.values[labels.codes]
+    train, first = rows(some), rows(some[:1])
     begun = time.perf_counter()
-    model.fit(rows(some), y[some])
-    model.predict_proba(rows(some[:1]))
+    model.fit(train, y[some])
+    model.predict_proba(first)
     seconds = time.perf_counter() - begun
     told = np.zeros((len(out), len(labels.values)))
     told[:, np.searchsorted(labels.values, model.classes_)] = model.predict_proba(rows(out))
@@ -252,11 +256,12 @@ def _judged(posterior: Array, codes: Codes) -> tuple[float, float]:
 # ---------------------------------------------------------------------------------------------- rows
 
 
-def _read(estimator: Any, X: Any, y: Any) -> tuple[Callable[[Rows], Any], Columns, Labels]:
-    """Some rows as the estimator takes them, all as logistic regression does, and the labels."""
+def _read(estimator: Any, X: Any, y: Any) -> tuple[Any, Callable[[Rows], Any], Columns, Labels]:
+    """The estimator, some rows as it takes them, all as logistic regression does, and the labels."""
+    from sklearn.base import clone
+
     from suffice.classifier import BayesClassifier
     from suffice.naive_bayes import CategoricalNB
-    from suffice.schema import infer
     from suffice.text import TextClassifier
 
     if isinstance(y, str):
@@ -272,7 +277,9 @@ def _read(estimator: Any, X: Any, y: Any) -> tuple[Callable[[Rows], Any], Column
         taken: Callable[[Rows], Any] = partial(_some_of, documents)
     elif isinstance(estimator, BayesClassifier):
         table = as_frame(X)
-        schema = infer(looks(table), estimator.families if isinstance(estimator.families, dict) else None)
+        families = estimator.families if isinstance(estimator.families, dict) else None
+        schema = infer(looks(table), families, estimator.smoothing, "ignore", estimator.limit)
+        estimator = clone(estimator).set_params(families=_settled(schema))
         found, whole = (Columns.of_table(table, schema), table.n), table.table()
         taken = whole.take
     else:
@@ -281,7 +288,13 @@ def _read(estimator: Any, X: Any, y: Any) -> tuple[Callable[[Rows], Any], Column
         taken = matrix.__getitem__
     if found[1] != len(labels):
         raise InvalidDataError(f"There are {found[1]} rows and {len(labels)} labels")
-    return taken, found[0], labels
+    return estimator, taken, found[0], labels
+
+
+def _settled(schema: Schema) -> dict[Any, Any]:
+    """What all rows tell of the columns, so that a few do not tell otherwise: such as that one numbers the rows."""
+    families = {block.names if len(block.names) > 1 else block.names[0]: block.family for block in schema.blocks}
+    return families | dict.fromkeys(schema.left_out)
 
 
 def _check(labels: Labels) -> None:
@@ -348,7 +361,9 @@ def _documents(X: Any) -> list[str | None]:
     """Texts: a list of them, or the one column of a table."""
     if isinstance(X, (list, tuple, np.ndarray)):
         return np.asarray(X, dtype=object).ravel().tolist()
-    frame = X if isinstance(X, Frame) else as_frame(X)
+    if not isinstance(X, (Frame, dict)) and not hasattr(X, "columns"):
+        return read_texts(as_column(X, "texts"), "texts")
+    frame = as_frame(X)
     if len(frame.names) != 1:
         raise InvalidDataError(f"Expected one column of texts besides the labels, found {frame.names[:20]}")
     return read_texts(frame.column(frame.names[0]), frame.names[0])
