@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -283,10 +282,8 @@ def reliability(shown: Reliability) -> Markup:
     drawn += x.below(floor)
     some = np.flatnonzero(shown.weight > 0)
     said, true, share = shown.said[some], shown.true[some], shown.share[some]
-    for a, b in pairwise(zip(x.at(said).tolist(), y.at(true).tolist(), strict=True)):
-        drawn.append(
-            tag("path", d=f"M{_short(a[0])} {_short(a[1])}L{_short(b[0])} {_short(b[1])}", class_="line thin faint k0")
-        )
+    if len(some):
+        drawn.append(tag("path", d=_points(x.at(said), y.at(true)), class_="line thin faint k0"))
     for a, b, part in zip(said.tolist(), true.tolist(), share.tolist(), strict=True):
         title = tag("title", f"said {a:.3f}, came true {b:.3f}, {part:.1%} of the rows")
         radius = _short(3.0 + 9.0 * np.sqrt(part))
