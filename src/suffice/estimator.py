@@ -15,11 +15,19 @@ from typing import Any, BinaryIO, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils.multiclass import check_classification_targets, unique_labels
-from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted, validate_data
 
 from suffice import engines, storage
+from suffice.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    _check_y,
+    check_classification_targets,
+    check_consistent_length,
+    check_is_fitted,
+    clone,
+    unique_labels,
+    validate_data,
+)
 from suffice.errors import (
     DamagedFileError,
     InvalidDataError,
@@ -450,6 +458,11 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
     def n_parameters_(self) -> int:
         """How many free parameters were estimated, those of the class prior included."""
         return self._get_learned().model.n_parameters
+
+    @property
+    def model_(self) -> Model:
+        """The joint distribution p(x, y) that was estimated."""
+        return self._get_learned().model
 
     @property
     def statistics_(self) -> ByClass[Any]:

@@ -20,7 +20,7 @@ from suffice.errors import InvalidOptionError, MismatchError
 from suffice.families.bernoulli import Bernoulli
 from suffice.families.binned import Binned
 from suffice.families.categorical import Categorical
-from suffice.families.family import Distribution, Family, Outcomes, Table
+from suffice.families.family import Distribution, Family, Outcomes, Support, Table
 from suffice.families.gaussian import Gaussian
 from suffice.families.kernel import Kernel
 from suffice.formulas import Constant, Term
@@ -333,6 +333,10 @@ class ChosenDistribution(Distribution):
             return self.fitted.expected
         assert self.choice.statistic.keys is not None, "values are their own names"
         return self.fitted.probability @ self.choice.statistic.keys[0][:, None]  # type: ignore[attr-defined]
+
+    def support(self, column: int) -> Support:
+        """That of the chosen family."""
+        return self.fitted.support(column)
 
     def outcomes(self, names: Sequence[str]) -> Iterator[Outcomes]:
         """Those of the chosen family."""

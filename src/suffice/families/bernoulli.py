@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from suffice.errors import InvalidOptionError
-from suffice.families.family import Distribution, Family, Outcomes
+from suffice.families.family import Distribution, Family, Outcomes, Support
 from suffice.families.linear import LinearDistribution, LinearScores
 from suffice.families.logarithms import finite_log, log
 from suffice.priors import Beta
@@ -130,6 +130,10 @@ class BernoulliDistribution(LinearDistribution):
     def expected(self) -> Array:
         """θ."""
         return self.probability
+
+    def support(self, column: int) -> Support:  # noqa: ARG002  # all are alike
+        """True or false."""
+        return "truth"
 
     def outcomes(self, names: Sequence[str]) -> Iterator[Outcomes]:
         """Each column being true."""

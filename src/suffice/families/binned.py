@@ -12,7 +12,7 @@ import numpy as np
 from suffice.errors import InvalidOptionError, MismatchError, NoLinearFormError
 from suffice.families import edges as cutting
 from suffice.families.categorical import Categorical, CategoricalDistribution
-from suffice.families.family import Distribution, Family, Table
+from suffice.families.family import Distribution, Family, Support, Table
 from suffice.families.logarithms import log
 from suffice.formulas import Steps, Term, unless_missing
 from suffice.priors import Dirichlet
@@ -271,6 +271,11 @@ class BinnedDistribution(Distribution):
         """Where each bin begins and ends."""
         bounds = np.concatenate([self.low[column : column + 1], self.edges[column], self.high[column : column + 1]])
         return bounds[:-1], bounds[1:]
+
+    def support(self, column: int) -> Support:
+        """The bounds of the bins, open ends as far as they reach."""
+        begin, end = self._bounds(column)
+        return np.append(begin, end[-1:])
 
     @property
     def expected(self) -> Array:

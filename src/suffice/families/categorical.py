@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from suffice import _core
 from suffice.errors import InvalidOptionError, MismatchError, NoLinearFormError
-from suffice.families.family import Distribution, Family, Outcomes, Table, pack
+from suffice.families.family import Distribution, Family, Outcomes, Support, Table, pack
 from suffice.families.logarithms import log, log_ratio
 from suffice.formulas import Lookup, Term, unless_missing
 from suffice.priors import Dirichlet
@@ -192,6 +192,10 @@ class CategoricalDistribution(Distribution):
             density = self.log_density(Categories(alone, x.keys))
             out[:, j] = log_ratio(density[at, first], density[at, second])
         return out
+
+    def support(self, column: int) -> Support:  # noqa: ARG002  # all are alike
+        """The categories."""
+        return "values"
 
     def outcomes(self, names: Sequence[str]) -> Iterator[Outcomes]:
         """Each category of each column."""

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from suffice.errors import InvalidOptionError
-from suffice.families.family import Distribution, Family
+from suffice.families.family import Distribution, Family, Support
 from suffice.families.linear import LinearDistribution, LinearScores
 from suffice.families.logarithms import log_sums
 from suffice.priors import Dirichlet
@@ -91,6 +91,10 @@ class ComplementScores(LinearDistribution):
     def parameter(self) -> Array:
         """The weights."""
         return self.weight
+
+    def support(self, column: int) -> Support:  # noqa: ARG002  # all are alike
+        """How often a word was drawn."""
+        return "words"
 
     @property
     def n_parameters(self) -> int:

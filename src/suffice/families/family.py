@@ -37,6 +37,10 @@ class Outcomes(NamedTuple):
     probability: Array
 
 
+# What a column may hold; an array is of the bounds of bins.
+Support = Literal["real", "positive", "whole", "truth", "values", "words"] | Array
+
+
 class LinearForm(NamedTuple):
     """Scores coef·x + intercept whose differences between classes are log-odds.
 
@@ -139,6 +143,15 @@ class Distribution(ABC):
             density = self.log_density(alone)
             out[:, j] = log_ratio(density[at, first], density[at, second])
         return out
+
+    def support(self, column: int) -> Support:  # noqa: ARG002  # the contract
+        """What a column may hold, for whoever wants to draw p(x | y) over it.
+
+        Any "real" or "positive" number, of which there is a density; "whole" ones from 0 on, or a "truth"; one of the
+        "values" that `tables` lists, or such a combination of the block's columns; a count of "words", which all
+        `outcomes` of the block share. Of bins it is their bounds, and `log_density` that of the bin.
+        """
+        return "real"
 
     def outcomes(self, names: Sequence[str]) -> Iterator[Outcomes]:  # noqa: ARG002  # the contract
         """What columns may hold, and how probable that is in every class, some of it at a time."""

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from suffice.errors import NoLinearFormError
+from suffice.families.family import Support
 from suffice.families.linear import LinearDistribution, LinearScores
 from suffice.families.logarithms import finite_log, log
 from suffice.families.waiting import PredictiveWaiting, Waiting, WaitingDistribution, known_somewhere
@@ -103,6 +104,10 @@ class GeometricProbabilities(LinearDistribution, WaitingDistribution):
         """(1 − θ) / θ."""
         return self.complement / self.probability
 
+    def support(self, column: int) -> Support:  # noqa: ARG002  # all are alike
+        """Counts."""
+        return "whole"
+
     def sample(self, codes: Codes, rng: np.random.Generator) -> Array:
         """Draw rows of counts."""
         return (rng.geometric(self.probability[codes]) - 1).astype(np.float64)
@@ -147,6 +152,10 @@ class BetaGeometricCounts(PredictiveWaiting):
     def expected(self) -> Array:
         """The mean b / (a − 1); where a ≤ 1 it is infinite, and the mean at the expected θ, b / a, is taken."""
         return self.b / np.where(self.a > 1.0, self.a - 1.0, self.a)
+
+    def support(self, column: int) -> Support:  # noqa: ARG002  # all are alike
+        """Counts."""
+        return "whole"
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> Array:
         """Draw a probability for each entry, then the count."""

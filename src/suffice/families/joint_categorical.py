@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.errors import InvalidDataError, InvalidOptionError, MismatchError, NoLinearFormError
-from suffice.families.family import Distribution, Family, Table
+from suffice.families.family import Distribution, Family, Support, Table
 from suffice.families.logarithms import log
 from suffice.formulas import Among, Combinations, Constant, Formula, Term, Where, by_gaps
 from suffice.priors import Dirichlet
@@ -346,6 +346,10 @@ class JointTable(Distribution):
         for j in shown:
             out = Where(Among(names[j], tuple(self.values[j])), out, strange)
         return out
+
+    def support(self, column: int) -> Support:  # noqa: ARG002  # all are alike
+        """A combination of the columns."""
+        return "values"
 
     def linear(self) -> Any:
         """Refuse: every combination has a term of its own."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.errors import NoLinearFormError
-from suffice.families.family import Distribution, Family, Table
+from suffice.families.family import Distribution, Family, Support, Table
 from suffice.families.gaussian import Gaussian, GaussianDistribution
 from suffice.formulas import Column, Log, Term, supported, unless_missing
 from suffice.priors import NormalInverseGamma
@@ -105,6 +105,10 @@ class LogNormalDistribution(Distribution):
             density = self.logarithm.formula_of(logs, j) - logs  # type: ignore[attr-defined]  # both kinds have one
             out.append(Term(name, (name,), unless_missing(name, supported(name, density, 0.0, open_end=True))))
         return out
+
+    def support(self, column: int) -> Support:  # noqa: ARG002  # all are alike
+        """Numbers above 0."""
+        return "positive"
 
     def linear(self) -> Any:
         """Refuse: at best it is linear in log x."""

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.errors import NoLinearFormError
-from suffice.families.family import Distribution, Family, Outcomes
+from suffice.families.family import Distribution, Family, Outcomes, Support
 from suffice.families.linear import LinearDistribution, LinearScores
 from suffice.families.logarithms import finite_log, log_sums, peak_losses
 from suffice.formulas import Column, LogGamma, Term, excluding, total, unless_missing
@@ -104,6 +104,10 @@ class MultinomialDistribution(LinearDistribution):
         """θ."""
         return self.probability
 
+    def support(self, column: int) -> Support:  # noqa: ARG002  # all are alike
+        """How often a word was drawn."""
+        return "words"
+
     def outcomes(self, names: Sequence[str]) -> Iterator[Outcomes]:
         """Each column being drawn."""
         yield Outcomes(names.__getitem__, self.probability)
@@ -152,6 +156,10 @@ class DirichletMultinomial(Distribution):
             gains.append(unless_missing(name, gain))
         return [Term(", ".join(names), tuple(names), gammaln(size) - LogGamma(total(length) + size) + total(gains))]
 
+    def support(self, column: int) -> Support:  # noqa: ARG002  # all are alike
+        """How often a word was drawn."""
+        return "words"
+
     def linear(self) -> Any:
         """Refuse: a word's second drawing counts for less than its first."""
         raise NoLinearFormError(
@@ -174,6 +182,10 @@ class DirichletMultinomial(Distribution):
         """The probability of each word as the first one drawn."""
         total = self.alpha.sum(axis=1, keepdims=True)
         return np.divide(self.alpha, total, out=np.zeros_like(self.alpha), where=total > 0)
+
+    def outcomes(self, names: Sequence[str]) -> Iterator[Outcomes]:
+        """Each column being drawn first."""
+        yield Outcomes(names.__getitem__, self.probability)
 
     def tables(self, labels: Any, names: Any) -> Any:
         """The probability of each word as the first one drawn."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from suffice.errors import InvalidOptionError, NoLinearFormError
 from suffice.families.entrywise import EntrywiseDistribution, pieces, sum_observed
-from suffice.families.family import Distribution, Family, Table
+from suffice.families.family import Distribution, Family, Support, Table
 from suffice.families.linear import LinearDistribution, LinearScores
 from suffice.families.logarithms import finite_log, log, log_sums, peak_losses
 from suffice.formulas import Column, Formula, LogGamma, Term, excluding, supported, unless_missing
@@ -183,6 +183,10 @@ class PoissonRates(LinearDistribution, EntrywiseDistribution):
         """One for each class and column."""
         return self.rate.size
 
+    def support(self, column: int) -> Support:  # noqa: ARG002  # all are alike
+        """Counts."""
+        return "whole"
+
     def sample(self, codes: Codes, rng: np.random.Generator) -> Array:
         """Draw rows of counts."""
         return rng.poisson(self.rate[codes]).astype(np.float64)
@@ -251,6 +255,10 @@ class NegativeBinomialCounts(EntrywiseDistribution):
     def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:
         """The expected count of each class and column."""
         return [Table("expected", list(names), [str(label) for label in labels], (self.shape / self.rate).T)]
+
+    def support(self, column: int) -> Support:  # noqa: ARG002  # all are alike
+        """Counts."""
+        return "whole"
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> Array:
         """Draw a rate for each entry, then the count."""

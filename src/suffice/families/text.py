@@ -20,7 +20,7 @@ from suffice.families.event_models import (
     UrnModel,
 )
 from suffice.families.event_tuning import tuned
-from suffice.families.family import DEFAULT, Distribution, Family, Outcomes, Table
+from suffice.families.family import DEFAULT, Distribution, Family, Outcomes, Support, Table
 from suffice.frames import as_frame
 from suffice.frames.reading import is_arrow, is_pandas, is_polars
 from suffice.priors import Dirichlet
@@ -267,6 +267,10 @@ class TextDistribution(Distribution):
         """One for each class and word, less one for each class where probabilities of words sum to one."""
         sums_to_one = not isinstance(self.event, (BernoulliModel, ComplementModel))
         return self.event.classes * max(self.event.size - sums_to_one, 0)
+
+    def support(self, column: int) -> Support:  # noqa: ARG002  # all are alike
+        """Words."""
+        return "words"
 
     def outcomes(self, names: Sequence[str]) -> Iterator[Outcomes]:
         """Each word."""

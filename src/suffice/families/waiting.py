@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from suffice.families.entrywise import EntrywiseDistribution, EntrywiseFamily
-from suffice.families.family import Table
+from suffice.families.family import Support, Table
 from suffice.formulas import Formula, Term, unless_missing
 from suffice.statistics import Totals
 from suffice.tables import Array, Values
@@ -23,6 +23,10 @@ class WaitingDistribution(EntrywiseDistribution):
     @abstractmethod
     def expected(self) -> Array:
         """The mean of each class and column."""
+
+    def support(self, column: int) -> Support:  # noqa: ARG002  # all are alike
+        """A time."""
+        return "positive"
 
     @property
     def n_columns(self) -> int:
