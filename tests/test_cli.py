@@ -5,6 +5,7 @@ import json
 import os
 import re
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -22,6 +23,7 @@ import sklearn.base
 import suffice as sf
 from suffice import examples, naive_bayes
 from suffice.cli import ask
+from suffice.cli.choices import FAMILIES
 from suffice.cli.program import app, run
 from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from suffice.evaluation import Evaluation
@@ -59,10 +61,27 @@ def suffice(capsysbinary, tmp_path, monkeypatch):
     return call
 
 
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    """Models of flowers and of texts, fitted once."""
+    folder = tmp_path_factory.mktemp("models")
+    for name, target in (("iris", "species"), ("sentiment", "sentiment")):
+        pa.csv.write_csv(pa.table(examples.DATA[name]()), folder / f"{name}.csv")
+        model = f"{folder / name}.suffice"
+        assert run(["fit", f"{folder / name}.csv", "-t", target, "-o", model, "--no-check"]) == 0
+    return folder
+
+
 @pytest.fixture
-def iris(suffice):
-    assert suffice("fit", "iris.csv", "-t", "species", "-o", "iris.suffice", "--no-check").code == 0
+def iris(suffice, fitted):  # noqa: ARG001  # which changes the folder
+    shutil.copy(fitted / "iris.suffice", "iris.suffice")
     return "iris.suffice"
+
+
+@pytest.fixture
+def texts(suffice, fitted):  # noqa: ARG001  # which changes the folder
+    shutil.copy(fitted / "sentiment.suffice", "s.suffice")
+    return "s.suffice"
 
 
 def library(name, target, **options):
@@ -267,9 +286,8 @@ def test_explain_draws_bars_that_add_up_to_the_log_odds(suffice, iris):
     assert "For setosa (right) against virginica (left)" in other
 
 
-def test_explain_of_a_text_names_its_words(suffice):
-    suffice("fit", "sentiment.csv", "-t", "sentiment", "-o", "s.suffice", "--no-check")
-    said = suffice("explain", "s.suffice", "sentiment.csv", "--row", "1").out
+def test_explain_of_a_text_names_its_words(suffice, texts):
+    said = suffice("explain", texts, "sentiment.csv", "--row", "1").out
     assert "“harry potter books suck”" in said
     assert re.search(r"^potter +-\d", said, re.MULTILINE)
 
@@ -340,13 +358,12 @@ def test_cross_validation_is_that_of_the_library(suffice):
     assert suffice("cv", "sentiment.csv", "-t", "sentiment", "-k", "2").out.startswith("2 folds of 6 rows")
 
 
-def test_inspect_shows_prior_columns_tables_and_telling_words(suffice, iris):
+def test_inspect_shows_prior_columns_tables_and_telling_words(suffice, iris, texts):
     shown = suffice("inspect", iris).out
     for words in ("Class prior", "0.3333", "petal width", "location"):
         assert words in shown
-    suffice("fit", "sentiment.csv", "-t", "sentiment", "-o", "s.suffice", "--no-check")
-    assert "tells of positive" in suffice("inspect", "s.suffice", "--top", "3").out
-    told = suffice("inspect", "s.suffice", "--json").json
+    assert "tells of positive" in suffice("inspect", texts, "--top", "3").out
+    told = suffice("inspect", texts, "--json").json
     assert told["estimator"] == "TextClassifier"
     assert "is awesome" in told["top"]["positive"]["rows"]
 
@@ -375,6 +392,18 @@ def test_names_of_columns_are_told_of_estimators_of_matrices_too(suffice):
     assert suffice("predict", "n", "iris.csv").code == 0
     pa.csv.write_csv(pa.table(examples.people()).drop_columns("sex"), "three.csv")
     assert "trained on 4 columns without names; found 3" in suffice("predict", "n", "three.csv").err
+
+
+def test_a_classifier_of_texts_without_a_name_finds_them_beside_their_labels(suffice):
+    data = examples.sentiment()
+    model = sf.TextClassifier().fit(data["text"], data["sentiment"])
+    model.save("t.suffice")
+    pq.write_table(pa.table({"sentiment": data["sentiment"], "text": data["text"]}), "turned.parquet")
+    assert suffice("predict", "t.suffice", "turned.parquet", "-o", "out.parquet").code == 0
+    found = pq.read_table("out.parquet")
+    np.testing.assert_array_equal(found["probability positive"].to_numpy(), model.predict_proba(data["text"])[:, 1])
+    assert "harry" in suffice("explain", "t.suffice", "turned.parquet", "--row", "1").out
+    assert suffice("evaluate", "t.suffice", "turned.parquet").out.startswith("sentiment of 6 rows")
 
 
 def test_a_model_is_written_as_sql(suffice, iris):
@@ -476,9 +505,8 @@ BAD = {
 
 
 @pytest.mark.parametrize("what", BAD)
-@pytest.mark.usefixtures("iris")
+@pytest.mark.usefixtures("iris", "texts")
 def test_an_error_is_one_sentence_on_stderr_and_changes_nothing(suffice, what):
-    suffice("fit", "sentiment.csv", "-t", "sentiment", "-o", "s.suffice", "--no-check")
     Path("empty.csv").write_text("")
     Path("broken.csv").write_text("a,b,y\n1,x,p\n2,x\n3,y,q\n")
     pa.csv.write_csv(pa.table(examples.iris()), "iris2.csv")
@@ -526,6 +554,17 @@ def test_the_docs_mention_every_command():
     for command in COMMANDS:
         assert f"suffice {command}" in page, command
     assert "docs/command_line.md" in readme
+
+
+def test_the_guide_shows_what_is_shown(suffice, iris):
+    shown = suffice("explain", iris, "iris.csv", "--row", "70").out
+    assert f"```\n{shown}```" in (ROOT / "docs" / "command_line.md").read_text()
+
+
+def test_the_guide_names_every_family():
+    page = (ROOT / "docs" / "command_line.md").read_text()
+    for family in FAMILIES:
+        assert f"`{family}`" in page, family
 
 
 def test_make_demo_does_the_main_job_and_says_where_the_report_is(suffice):

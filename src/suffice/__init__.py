@@ -59,6 +59,7 @@ _HOMES = {
     ],
     "suffice.errors": [
         "DamagedFileError",
+        "EngineError",
         "ForeignFileError",
         "ImpossibleRowWarning",
         "InfiniteValueError",
@@ -80,6 +81,7 @@ _HOMES = {
         "SingularCovarianceError",
         "StorageError",
         "SufficeError",
+        "UncalibratedWarning",
         "UnstorableError",
     ],
 }

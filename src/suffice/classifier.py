@@ -15,7 +15,13 @@ from numpy.typing import ArrayLike, NDArray
 from suffice import engines, frames
 from suffice.base import Interval, StrOptions, validate_data
 from suffice.calibrated import CalibratedClassifier
-from suffice.errors import InvalidDataError, InvalidOptionError, MismatchError, MissingColumnWarning, UncalibratedWarning
+from suffice.errors import (
+    InvalidDataError,
+    InvalidOptionError,
+    MismatchError,
+    MissingColumnWarning,
+    UncalibratedWarning,
+)
 from suffice.families import Table
 from suffice.families.automatic import AutomaticBernoulli, ChosenDistribution
 from suffice.families.product import Product, ProductDistribution
@@ -28,6 +34,7 @@ from suffice.tables import Array, Codes, Values, is_sparse
 
 __all__ = ["BayesClassifier"]
 
+MOST_VALUES = 5000  # that are kept of a column for each class, of rows that may be any number
 DENSE_CELLS = 1 << 26  # a sparse matrix may become a table of half a gigabyte
 
 
@@ -52,8 +59,10 @@ class BayesClassifier(CalibratedClassifier):
         for that. With 'classes' every class has a slope and bias of its own.
     keep : int, default=5000
         Rows kept beside the statistics, chosen by what they hold, for calibration and outliers.
-    limit : int or None, default=None
-        Bounds the distinct values of a column that are kept for each class; rows can then not be forgotten.
+    limit : int, 'auto' or None, default='auto'
+        Bounds the distinct values of a column of numbers that are kept for each class; once they are merged to keep
+        within it, rows can no longer be forgotten. With 'auto' all are kept of rows in memory, and of rows that are
+        not, which may be any number, 5000; with None, all.
 
     Attributes
     ----------
@@ -88,7 +97,7 @@ class BayesClassifier(CalibratedClassifier):
         "missing": [StrOptions({"ignore", "informative"})],
         "calibrate": ["boolean", StrOptions({"classes"})],
         "keep": [Interval(Integral, 0, None, closed="left")],
-        "limit": [Interval(Integral, 1, None, closed="left"), None],
+        "limit": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"}), None],
     }
 
     def __init__(
@@ -100,7 +109,7 @@ class BayesClassifier(CalibratedClassifier):
         missing: Literal["ignore", "informative"] = "ignore",
         calibrate: bool | Literal["classes"] = True,
         keep: int = 5000,
-        limit: int | None = None,
+        limit: int | Literal["auto"] | None = "auto",
     ):
         self.families = families
         self.prior = prior
@@ -121,8 +130,8 @@ class BayesClassifier(CalibratedClassifier):
         ----------
         X : table
             A data frame of pandas or Polars, anything of Arrow, a DuckDB relation, a dict of columns, a NumPy array, a
-            list of records; null and NaN mean missing. Files by name or pattern, streams, and data frames of Spark,
-            Dask and Ray are learned where they lie.
+            list of records; null and NaN mean missing. Files by name or pattern, streams, data frames of Spark,
+            Dask and Ray, and tables of Ibis are learned where they lie.
         y : str or array-like of shape (n_samples,)
             The name of the column that holds the labels, or the labels. Of a single label comes a
             model that always predicts it.
@@ -136,7 +145,7 @@ class BayesClassifier(CalibratedClassifier):
         self : object
             The fitted classifier.
         """
-        if engines.find(X) is None:
+        if engines.find(X, learning=isinstance(y, str)) is None:
             X, y, sample_weight = self._split(X, y, sample_weight)
         return super().fit(X, y, sample_weight, checkpoint=checkpoint)
 
@@ -159,7 +168,7 @@ class BayesClassifier(CalibratedClassifier):
         self : object
             The fitted classifier.
         """
-        if engines.find(X) is None:
+        if engines.find(X, learning=isinstance(y, str)) is None:
             X, y, sample_weight = self._split(X, y, sample_weight)
         return super().partial_fit(X, y, classes, sample_weight)
 
@@ -230,8 +239,8 @@ class BayesClassifier(CalibratedClassifier):
     def _check_fit(self) -> None:
         if self.calibrate and self.keep and not len(self._kept()[1]):
             warnings.warn(
-                "No rows could be kept to calibrate by, as none leave a database: probabilities are those of the model, "
-                "which are often too sure. Pass calibrate=False to have it so, or fit on rows, such as "
+                "No rows could be kept to calibrate by, as none leave a database: probabilities are those of the "
+                "model, which are often too sure. Pass calibrate=False to have it so, or fit on rows, such as those of "
                 "table.to_pyarrow_batches()",
                 UncalibratedWarning,
                 stacklevel=5,
@@ -244,15 +253,15 @@ class BayesClassifier(CalibratedClassifier):
             return X
         frame, source = self._read(X, reset)
         if reset:
-            self._schema = self._infer(frames.looks(frame))
+            self._schema = self._infer(frames.looks(frame), None)
             self._prototype = frames.example(source)
             return frame
         return self._aligned(frame)
 
-    def _infer(self, looks: Mapping[str, frames.Look]) -> Schema:
-        """Give every column a family."""
-        families = self.families if isinstance(self.families, dict) else None
-        return infer(looks, families, self.smoothing, self.missing, self.limit)
+    def _infer(self, looks: Mapping[str, frames.Look], limit: int | None) -> Schema:
+        """Give every column a family; `limit` is what 'auto' means."""
+        named = self.families if isinstance(self.families, dict) else None
+        return infer(looks, named, self.smoothing, self.missing, limit if self.limit == "auto" else self.limit)
 
     def _read(self, X: Any, reset: bool) -> tuple[Frame, Any]:
         """A frame of the columns, and what it was made of."""
@@ -300,7 +309,7 @@ class BayesClassifier(CalibratedClassifier):
 
     def _check_columns(self, head: Frame, looks: Mapping[str, frames.Look]) -> None:
         self._note_columns(head)
-        self._schema = self._infer(looks)
+        self._schema = self._infer(looks, MOST_VALUES)
         self._prototype = frames.example(head)
 
     def _columns_read(self) -> tuple[str, ...]:
@@ -584,7 +593,8 @@ def describe(found: ProductDistribution, schema: Schema | None) -> Table:
             note = "" if part.votes else "it tells no more than chance would"
             cells.append([part.choice.name, "yes" if part.votes else "no", f"{gain:.4f}", note])
         else:
-            cells.append([type(block.family).__name__, "yes", "", ""])
+            note = "its parameters are integrated out" if block.family.learn == "predictive" else ""
+            cells.append([type(block.family).__name__, "yes", "", note])
     for name, reason in (schema.left_out if schema is not None else {}).items():
         names.append(name)
         cells.append(["", "left out", "", reason])

@@ -130,7 +130,7 @@ def choose_strength(
     """The C of the least cross-validated log-loss, and how long it took to find."""
     begun = time.perf_counter()
     loss = np.zeros(len(STRENGTHS))
-    for out, rest in _folds(codes[rows], folds, random_state):
+    for out, rest in folds_of(codes[rows], folds, random_state):
         encode = columns.encoder(rows[rest])
         x, held = encode(rows[rest]), encode(rows[out])
         model = _regression(STRENGTHS[0], warm_start=True)  # each begins where a stronger one ended
@@ -164,7 +164,7 @@ def _fit(model: Any, x: Any, codes: Codes) -> None:
         model.fit(x, codes)
 
 
-def _folds(codes: Codes, folds: int, random_state: int) -> list[tuple[Rows, Rows]]:
+def folds_of(codes: Codes, folds: int, random_state: int) -> list[tuple[Rows, Rows]]:
     """Rows to judge by and rows to learn from; every class is among the latter unless it has a single row."""
     rng = np.random.default_rng(random_state)
     fold = np.empty(len(codes), dtype=np.int64)

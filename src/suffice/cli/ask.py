@@ -17,7 +17,7 @@ from suffice.cli.options import (
     register,
 )
 
-SHOWN = 20  # pieces of evidence, and outliers, that are shown
+SHOWN = 20  # outliers that are shown
 Seed = Annotated[int | None, typer.Option("--seed", metavar="NUMBER", help="Makes random draws repeatable.")]
 
 
@@ -56,19 +56,12 @@ def predict(
         kept = source.names if keep == ["all"] else listed(keep)
         for name in kept:
             source.check_column(name, "to keep")
-        besides, answers = _besides(found, source.names), _answers_schema(found, source.schema, kept)
+        besides, answers = found.besides(source), _answers_schema(found, source.schema, kept)
         with table_writer(output, form) as writer:
             for batch in source.batches(shown=output is not None):
                 if batch.num_rows:
                     writer.write(_answers(found, batch, kept, besides).cast(answers))
             writer.begin(answers)  # where there were no rows
-
-
-def _besides(found: Any, names: list[str]) -> tuple[str, ...]:
-    """Columns that are there besides those the model reads; of a table without names it takes as many as it knows."""
-    if found.is_table or found.names is not None:
-        return ()
-    return tuple(names[found.estimator.n_features_in_ :])
 
 
 def _answers_schema(found: Any, schema: Any, kept: list[str]) -> Any:
@@ -113,22 +106,22 @@ def explain(
     Example:
       suffice explain adult.suffice new.csv --row 3
     """
+    from suffice.cli.evidence import show_text, show_told, told_of
     from suffice.cli.files import opened
     from suffice.cli.models import Fitted
-    from suffice.cli.screen import cut, prose, say, show_json
+    from suffice.cli.screen import show_json
 
     found = Fitted.load(model)
     with opened(data, input_format) as source:
         one = _row(source, row)
-        besides = _besides(found, source.names)
-    told = evidence(found, one, besides, found.label(label), found.label(against, "--against"))
+        besides = found.besides(source)
+    told = told_of(found, one, besides, found.label(label), found.label(against, "--against"))
     if json:
         show_json({"row": row} | told)
         return
-    if found.estimator._form == "texts":
-        prose(f"“{cut(str(one.column(found.columns(source.names, besides)[0])[0].as_py()), 400)}”")
-        say()
-    show_evidence(told, f"row {row}")
+    if found.form == "texts":
+        show_text(one.column(found.columns(source.names, besides)[0])[0].as_py())
+    show_told(told, f"row {row}")
 
 
 def _row(source: Any, number: int) -> Any:
@@ -142,64 +135,6 @@ def _row(source: Any, number: int) -> Any:
                 return batch.slice(number - before, 1)
             before += batch.num_rows
     raise InvalidOptionError(f"--row: there is no row {number}; rows are numbered from 0 to {before - 1}")
-
-
-def evidence(found: Any, one: Any, besides: tuple[str, ...] = (), label: Any = None, against: Any = None) -> Any:
-    """What speaks for a class against another in a row: titles and log-odds that add up."""
-    import numpy as np
-
-    rows = found.rows(one, besides)
-    p = found.estimator.predict_proba(rows)[0]
-    out: dict[str, Any] = {
-        "prediction": found.classes[int(p.argmax())],
-        "probabilities": dict(zip(map(str, found.classes), p.tolist(), strict=True)),
-    }
-    told = found.estimator.evidence(rows, label, against)
-    if isinstance(told, list):  # of texts: a table for each
-        table = told[0]
-        speaking = dict(zip(table.rows, table.values[:, 0].tolist(), strict=True))
-        out["label"], out["against"] = table.title.split(" against ", 1)
-        said, total = {name: value for name, value in speaking.items() if name != "(sum)"}, speaking["(sum)"]
-        parts = [{"what": name.strip("()") if name[:1] == "(" else name, "log_odds": v} for name, v in said.items()]
-        return out | {"evidence": parts, "log_odds": total}
-    columns = told.to_pydict() if hasattr(told, "to_pydict") else told
-    first = {name: np.asarray(values).tolist()[0] for name, values in columns.items()}
-    out["label"], out["against"], total = first.pop("label"), first.pop("against"), first.pop("log_odds")
-    values = one.to_pydict()
-    called = {} if found.is_table else {f"x{j}": c for j, c in enumerate(found.columns(list(values), besides))}
-    parts = []
-    for title, value in first.items():
-        name = called.get(title, title)
-        column = name.removesuffix(" (column)")  # one that is called like something else here
-        together = [values[each][0] for each in column.split(", ") if each in values]
-        own = values[column] if column in values else [together] if len(together) > 1 else None
-        parts.append({"what": name, **({} if own is None else {"value": own[0]}), "log_odds": value})
-    return out | {"evidence": parts, "log_odds": total}
-
-
-def show_evidence(told: dict[str, Any], title: str) -> None:
-    """Draw evidence as bars, the strongest first."""
-    from suffice.cli.screen import entry, say, show_bars
-
-    likeliest = sorted(told["probabilities"].items(), key=lambda pair: -pair[1])[:5]
-    say(f"{title}: {told['prediction']}", "bold")
-    say("  ".join(f"p({label}) = {p:.4f}" for label, p in likeliest))
-    say()
-    say(f"For {told['label']} (right) against {told['against']} (left), in log-odds:")
-    parts = sorted(told["evidence"], key=lambda part: -abs(part["log_odds"]))
-    parts = [part for part in parts if abs(part["log_odds"]) > 1e-9 or "value" in part]
-    fixed = [part for part in parts if part["what"] in ("prior", "calibration") and "value" not in part]
-    parts = [part for part in parts if part not in fixed]
-    bars = [(f"({part['what']})", part["log_odds"]) for part in fixed if part["what"] == "prior"]
-    for part in parts[:SHOWN]:
-        value = part.get("value")
-        shown = ", ".join(map(entry, value)) if isinstance(value, list) else entry(value)
-        bars.append((f"{part['what']} = {shown}" if "value" in part else part["what"], part["log_odds"]))
-    rest = parts[SHOWN:]
-    if rest:
-        bars.append((f"({len(rest)} others)", sum(part["log_odds"] for part in rest)))
-    bars += [(f"({part['what']})", part["log_odds"]) for part in fixed if part["what"] != "prior"]
-    show_bars([*bars, ("= log-odds", told["log_odds"])])
 
 
 def outliers(
@@ -290,7 +225,7 @@ def impute(
         raise InvalidOptionError(f"--how: a {type(found.estimator).__name__} fills gaps with means only")
     draws = np.random.default_rng(seed)
     with opened(data, input_format) as source, table_writer(output, form) as writer:
-        besides = _besides(found, source.names)
+        besides = found.besides(source)
         for batch in source.batches(shown=output is not None):
             if batch.num_rows:
                 writer.write(_filled(found, batch, besides, how, draws))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -24,6 +25,9 @@ from suffice.cli.options import (
 
 if TYPE_CHECKING:
     from suffice.evaluation import Evaluation
+
+
+FEW = 6  # classes whose names fit over the columns of a confusion matrix
 
 
 def add_to(app: typer.Typer) -> None:
@@ -55,7 +59,7 @@ def evaluate(
     with opened(data, input_format) as source:
         labels_in = found.target(source, target)
         evaluation = judged(found, source, labels_in, weight)
-    _show(evaluation, json, f"{labels_in} of {{rows}} rows")
+    _show(evaluation, json, f"{labels_in} of {{rows}}")
 
 
 def judged(found: Any, source: Any, target: str, weight: str | None) -> Evaluation:
@@ -97,34 +101,34 @@ def cv(
     import numpy as np
     import pyarrow as pa
 
+    from suffice.cli.choices import unfitted
     from suffice.cli.files import opened
-    from suffice.cli.learn import unfitted
     from suffice.cli.models import Fitted, weights
     from suffice.evaluation import Evaluation
 
     with opened(data, input_format, listed(drop)) as source:
-        estimator = unfitted(source, target, weight, families, smoothing, calibrate)
+        estimator = unfitted(source, target, weight, listed(families), smoothing, calibrate)
         estimator.fit(source, target, weight)
         found = Fitted(estimator)
         table = pa.Table.from_batches(list(source.batches()), source.schema)
     labels, w = found.labels(table, target), weights(table, weight)
     rows = found.rows(table, (target, weight))
     log_p = estimator.cross_validate(rows, labels, folds=folds, sample_weight=w, random_state=seed)
-    _show(Evaluation.of(labels, estimator.classes_, np.exp(log_p), w), json, f"{folds} folds of {{rows}} rows")
+    _show(Evaluation.of(labels, estimator.classes_, np.exp(log_p), w), json, f"{folds} folds of {{rows}}")
 
 
 def _show(found: Evaluation, json: bool, title: str) -> None:
     import numpy as np
 
-    from suffice.cli.screen import heading, number, say, show_json, show_table
+    from suffice.cli.screen import counted, heading, say, show_json, show_table
 
     if json:
         show_json(found.as_dict())
         return
-    say(title.format(rows=number(found.weight)), "bold")
+    say(title.format(rows=counted(found.weight, "row", "rows")), "bold")
     say()
     share = found.support / found.weight
-    alone = float(-(share[share > 0] * np.log(share[share > 0])).sum())
+    alone = abs(float((share[share > 0] * np.log(share[share > 0])).sum()))
     notes = {
         "accuracy": f"always the commonest class: {share.max():.4f}",
         "log-loss": f"class shares alone: {alone:.4f}",
@@ -136,9 +140,15 @@ def _show(found: Evaluation, json: bool, title: str) -> None:
     heading("Class by class")
     show_table(by_class, 50)
     heading("Confusion: rows of a class (down) by what they were called (across)")
-    show_table(confusion, 50)
+    show_table(confusion if len(confusion.rows) <= FEW else _numbered(confusion), 50)
     heading("Calibration: how often the class that was called came true")
     show_table(reliability)
+
+
+def _numbered(confusion: Any) -> Any:
+    """A confusion matrix whose columns are numbers, for there are too many for names."""
+    names = [f"{i} {name}" for i, name in enumerate(confusion.rows, start=1)]
+    return replace(confusion, rows=names, columns=[str(i) for i in range(1, len(names) + 1)])
 
 
 def compare(
@@ -172,14 +182,14 @@ def compare(
     """
     import pyarrow as pa
 
+    from suffice.cli.choices import unfitted
     from suffice.cli.files import check_output, opened
-    from suffice.cli.learn import unfitted
     from suffice.cli.screen import progress, say, show_json
 
     check_output(plot)
     wanted = _sizes(sizes)
     with opened(data, input_format, listed(drop)) as source:
-        estimator = unfitted(source, target, None, families, smoothing, calibrate)
+        estimator = unfitted(source, target, None, listed(families), smoothing, calibrate)
         table = pa.Table.from_batches(list(source.batches()), source.schema)
     from suffice.comparison import compare as curves
 

@@ -93,9 +93,17 @@ class Fitted:
         if len(free) != self.estimator.n_features_in_:
             raise InvalidDataError(
                 f"The model was trained on {self.estimator.n_features_in_} columns without names; "
-                f"found {len(free)}: {free[:20]}"
+                f"found {len(free)}: {free[:20]}. Give it a file of those alone"
             )
         return free
+
+    def besides(self, source: Any) -> tuple[str, ...]:
+        """Columns of labels, which a model of columns without names would take for its own."""
+        if self.is_table or self.names is not None or len(source.names) <= self.estimator.n_features_in_:
+            return ()
+        head, classes = as_frame(source.head()), {str(each) for each in self.classes}
+        holding = [name for name in source.names if _holds(head, name, classes)]
+        return tuple(holding) if len(source.names) - len(holding) == self.estimator.n_features_in_ else ()
 
     def rows(self, table: Any, besides: tuple[str | None, ...] = ()) -> Any:
         """The rows of an Arrow table as the estimator reads them."""

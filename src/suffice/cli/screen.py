@@ -82,6 +82,11 @@ def number(value: Any) -> str:
     return f"{value:.4f}" if 1e-4 <= abs(value) < 1e4 else f"{value:.4g}"
 
 
+def counted(n: float, one: str, many: str) -> str:
+    """A number of things."""
+    return f"{number(n)} {one if n == 1 else many}"
+
+
 def entry(value: Any) -> str:
     """An entry of a table of data."""
     if value is None or value != value:
@@ -107,6 +112,10 @@ def show_columns(
     others = [[cut(each) for each in (c, *(row[j] for row in cells))] for j, c in enumerate(columns)]
     widths = [max(map(len, column)) for column in others]
     own, lo = max(map(len, first)), 0
+    if columns and words[-1]:  # what is said at the end of a line may take what is left of it
+        room = max(LONGEST // 2, width() - own - sum(widths[:-1]) - len(GAP) * len(widths))
+        others[-1] = [cut(each, room) for each in (columns[-1], *(row[-1] for row in cells))]
+        widths[-1] = max(map(len, others[-1]))
     while lo < len(columns) or not columns:
         hi, used = lo, own
         while hi < len(columns) and (hi == lo or used + len(GAP) + widths[hi] <= width()):

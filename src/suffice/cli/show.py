@@ -29,9 +29,9 @@ def inspect(
     Example:
       suffice inspect adult.suffice --top 20
     """
-    from suffice.cli.learn import columns_of, show_schema
     from suffice.cli.models import Fitted
-    from suffice.cli.screen import heading, number, say, show_json, show_table
+    from suffice.cli.screen import counted, heading, say, show_json, show_table
+    from suffice.cli.summary import columns_of, show_schema, title_of
 
     found = Fitted.load(model)
     estimator = found.named
@@ -54,9 +54,8 @@ def inspect(
             }
         )
         return
-    n = estimator.class_count_.sum()
-    say(f"{type(estimator).__name__} of {number(n)} rows and {len(found.classes)} classes, in {model}", "bold")
-    say(f"{number(estimator.n_parameters_)} free parameters")
+    say(title_of(found, model), "bold")
+    say(counted(estimator.n_parameters_, "free parameter", "free parameters"))
     heading("Class prior")
     show_table(_turned(tables[0]), rows=50)
     if found.is_table:

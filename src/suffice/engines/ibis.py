@@ -19,7 +19,7 @@ from suffice.engines.database.scoring import scored
 from suffice.engines.database.sums import NotFiniteError, sums
 from suffice.engines.database.survey import check_weights, examine, middles
 from suffice.engines.database.values import values
-from suffice.engines.source import Answer, Source
+from suffice.engines.source import HEAD, Answer, Source
 from suffice.engines.task import Task
 from suffice.errors import EngineError, InvalidDataError
 from suffice.frames import Frame, Look
@@ -42,7 +42,7 @@ class IbisSource(Source):
         """The names of the columns."""
         return list(self.table.columns)
 
-    def head(self) -> Any:
+    def head(self, rows: int = HEAD) -> Any:  # noqa: ARG002  # the schema tells
         """No rows: the columns and their types."""
         import pyarrow as pa
 
@@ -89,7 +89,9 @@ class IbisSource(Source):
         """The table with the answers as further columns, an expression that scores in the database."""
         new_columns(answer, self.names)  # refuses names that are taken
         estimator = import_module("suffice.estimator").load(BytesIO(answer.estimator))
-        return scored(self.table, estimator.formula(), answer.question, knows_nan(self.table))
+        backends, _ = self.table._find_backends()
+        dialect = backends[0].name if backends else ""
+        return scored(self.table, estimator.formula(), answer.question, dialect, knows_nan(self.table))
 
 
 def _statistics(rows: Rows) -> ByClass[Any] | None:
@@ -102,5 +104,7 @@ def _statistics(rows: Rows) -> ByClass[Any] | None:
     parts = {k: part for each in found for k, part in each.parts.items()}
     labels, weight = found[0].labels, found[0].weight
     if any(not np.array_equal(each.labels, labels) for each in found):
-        raise EngineError("The rows changed between two queries: other labels were found. Fit again, or in a transaction")
+        raise EngineError(
+            "The rows changed between two queries: other labels were found. Fit again, or in a transaction"
+        )
     return rows.task.assembled(labels, weight, [parts[k] for k in range(len(parts))]) if len(labels) else None

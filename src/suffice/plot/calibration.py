@@ -132,7 +132,7 @@ class ReliabilityDisplay:
         if len(p) != len(y) or not len(y):
             raise InvalidDataError(f"There are {len(y)} labels and {len(p)} rows of probabilities")
         if p.shape[1] != len(known):
-            raise MismatchError(f"There are probabilities of {p.shape[1]} classes, and {len(known)} classes")
+            raise MismatchError(f"There are probabilities of {p.shape[1]} classes, and {len(known)} classes: name them")
         if not ((p >= 0) & (p <= 1 + 1e-9)).all():
             raise InvalidDataError("Probabilities lie between 0 and 1")
         if not isinstance(bins, (int, np.integer)) or bins < 1:
@@ -150,15 +150,15 @@ class ReliabilityDisplay:
         seen = self.count > 0
         return float(self.count[seen] @ np.abs(self.true[seen] - self.said[seen]) / self.count.sum())
 
-    def plot(self, ax: Any = None, *, counts: bool = True, place: int = 0) -> Self:
+    def plot(self, ax: Any = None, *, counts_ax: Any = None, place: int = 0) -> Self:
         """Draw onto axes, or onto a new figure.
 
         Parameters
         ----------
         ax : Axes, default=None
             Where to draw; several displays may share axes.
-        counts : bool, default=True
-            Whether to draw below how often each probability was given.
+        counts_ax : Axes, default=None
+            Where to draw how often each probability was given; of a new figure it is the lower part.
         place : int, default=0
             Which colour, line and marker to take.
 
@@ -167,10 +167,13 @@ class ReliabilityDisplay:
         self : ReliabilityDisplay
             With `ax_`, `counts_ax_` and `figure_`.
         """
-        ax = style.one(ax, (5.0, 5.6 if counts else 4.6))
+        if ax is None:
+            how = {"height_ratios": (4, 1), "sharex": True, "figsize": (5.0, 5.8), "layout": "constrained"}
+            ax, counts_ax = style.pyplot().subplots(2, 1, **how)[1]
+        ax = style.one(ax)
         style.plain(ax)
         if not any(each.get_label() == "as often as said" for each in ax.get_lines()):
-            ax.plot([0, 1], [0, 1], color="0.6", linewidth=1.0, linestyle=(0, (1, 1)), label="as often as said")
+            ax.plot([0, 1], [0, 1], color="0.5", linewidth=1.2, linestyle=(0, (1, 1.5)), label="as often as said")
         seen = np.flatnonzero(self.count > 0)
         low, high = _interval(self.true[seen], self.count[seen])
         own = style.line(place)
@@ -183,24 +186,20 @@ class ReliabilityDisplay:
         ax.set_ylabel(f"how often it was {style.ellipsed(self.event)}")
         ax.set_xlabel(f"probability of {style.ellipsed(self.event)}")
         ax.legend(fontsize="small", frameon=False, loc="upper left")
-        self.counts_ax_ = self._counts(ax, own) if counts else None
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_, self.counts_ax_, self.figure_ = ax, counts_ax, ax.figure
+        if counts_ax is not None:
+            self._counts(style.one(counts_ax), own)
         return self
 
-    def _counts(self, ax: Any, own: dict[str, Any]) -> Any:
-        from mpl_toolkits.axes_grid1 import make_axes_locatable
-
-        below = make_axes_locatable(ax).append_axes("bottom", size="24%", pad=0.12, sharex=ax)
+    def _counts(self, below: Any, own: dict[str, Any]) -> None:
         style.plain(below)
         edges = np.linspace(0, 1, len(self.count) + 1)
         below.stairs(self.count, edges, fill=True, color=own["color"], alpha=0.25)
         below.stairs(self.count, edges, baseline=None, **own)
         below.set_ylabel("rows")
         below.set_ylim(0, None)
-        below.set_xlabel(ax.get_xlabel())
-        ax.set_xlabel("")
-        ax.tick_params(labelbottom=False)
-        return below
+        below.set_xlabel(self.ax_.get_xlabel())
+        self.ax_.set_xlabel("")
 
 
 def reliability(

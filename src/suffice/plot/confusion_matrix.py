@@ -118,7 +118,7 @@ class ConfusionDisplay:
         share = self.share
         drawn = ax.imshow(share, cmap="Greys", vmin=0.0, vmax=1.0)
         if n <= NUMBERED:
-            size = "medium" if n <= 6 else "small" if n <= 12 else "xx-small"
+            size = "medium" if n <= 6 else "small" if n <= 12 else "x-small"
             for i, j in np.ndindex(n, n):
                 if self.matrix[i, j] or n <= 6:
                     ink = "white" if share[i, j] > 0.55 else "black"
@@ -127,7 +127,7 @@ class ConfusionDisplay:
         small = "small" if n <= 12 else "x-small"
         every = max(1, -(-n // SPARSE))
         ticks = range(0, n, every)
-        names = [style.ellipsed(self.labels[i]) for i in ticks]
+        names = style.told_apart([self.labels[i] for i in ticks])
         upright = max(map(len, names)) > 6 or n > 12
         ax.set_xticks(
             ticks, names, fontsize=small, rotation=45 if upright else 0, ha="right" if upright else "center",

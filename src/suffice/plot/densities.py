@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 
 from suffice.conditionals import Bars, Conditional, Curve, Ellipses, Words
 from suffice.conditionals import conditionals as shapes_of
+from suffice.families.edges import names as bin_names
 from suffice.plot import style
 from suffice.tables import Array, Values
 
 OUTCOMES = 12  # bars of one column, beyond which only those that differ most are drawn
 SIDE_BY_SIDE = 4  # classes whose bars fit beside each other; of more a table is drawn
 LABELLED = 16  # bars that still have room for their numbers
+FEW_BINS = 3  # bins that are shown as bars
 CROWDED = 9  # columns that fit a picture by themselves
 
 
@@ -129,7 +131,7 @@ def _panels(found: Conditional) -> list[Conditional]:
 def _draw(ax: Any, found: Conditional, places: list[int]) -> None:
     if not found.votes:
         places = places[:1]
-    names = [style.ellipsed(found.labels[i]) for i in places] if found.votes else ["all classes: it does not vote"]
+    names = style.told_apart(found.labels[places]) if found.votes else ["all classes: it does not vote"]
     if isinstance(found, Curve):
         _curve(ax, found, places, names)
     elif isinstance(found, Bars):
@@ -144,11 +146,15 @@ def _draw(ax: Any, found: Conditional, places: list[int]) -> None:
 def _legend(ax: Any, names: list[str], all_of_them: Values, **options: Any) -> None:
     shown = len(names) < len(all_of_them) and len(names) > 1
     title = f"{len(names)} of {len(all_of_them)} classes" if shown else None
-    found = ax.legend(title=title, fontsize="small", title_fontsize="small", frameon=True, framealpha=0.85, **options)
-    found.get_frame().set_linewidth(0)
+    style.legend(ax, len(names), title=title, **options)
 
 
 def _curve(ax: Any, curve: Curve, places: list[int], names: list[str]) -> None:
+    if curve.kind == "steps" and 0 < curve.density.shape[1] <= FEW_BINS:  # a picture of their widths would say nothing
+        table = curve.density * np.diff(curve.x)
+        titles = tuple(bin_names(curve.x[1:-1].tolist()))
+        _bars(ax, Bars(curve.title, curve.columns, curve.labels, curve.votes, titles, table), places, names)
+        return
     style.plain(ax)
     ax.set_xlabel(style.ellipsed(curve.title, 40))
     ax.set_ylabel("probability" if curve.kind == "mass" else "density")
@@ -168,7 +174,8 @@ def _curve(ax: Any, curve: Curve, places: list[int], names: list[str]) -> None:
             ax.plot(curve.x, curve.density[i], label=name, **own)
             ax.fill_between(curve.x, curve.density[i], alpha=0.10, color=own["color"], linewidth=0)
     ax.set_ylim(0, _highest(curve.density[places]) * 1.08)
-    ax.margins(x=0)
+    ax.margins(x=0.02 if curve.kind == "mass" else 0)
+    ax.locator_params(axis="x", nbins=6)
     _legend(ax, names, curve.labels)
 
 
@@ -192,9 +199,10 @@ def _most_different(p: Array, n: int) -> NDArray[Any]:
 def _bars(ax: Any, bars: Bars, places: list[int], names: list[str]) -> None:
     p = bars.probability[places]
     some = _most_different(p, OUTCOMES)
-    titles = [style.ellipsed(bars.outcomes[j], 16) for j in some]
+    titles = style.told_apart([bars.outcomes[j] for j in some])
+    note = f", {len(some)} of {len(bars.outcomes)} shown" if len(some) < len(bars.outcomes) else ""
     if len(places) > SIDE_BY_SIDE:
-        _table(ax, p[:, some], names, titles)
+        _table(ax, p[:, some], names, titles, note)
     else:
         style.plain(ax, "x")
         height = 0.8 / len(places)
@@ -206,32 +214,26 @@ def _bars(ax: Any, bars: Bars, places: list[int], names: list[str]) -> None:
                 ax.bar_label(drawn, [f"{v:.2f}" for v in p[k, some]], padding=2, fontsize="x-small")
         ax.set_yticks(np.arange(len(some)), titles, fontsize="small")
         ax.invert_yaxis()
-        ax.set_xlabel("probability")
-        ax.set_xlim(0, min(1.0, float(p[:, some].max()) * 1.0) * 1.25 or 1.0)
-        _legend(ax, names, bars.labels, loc="best")
-    if len(some) < len(bars.outcomes):
-        note = f"{len(some)} of {len(bars.outcomes)}, which differ most"
-        ax.annotate(note, (1, 1), xycoords="axes fraction", ha="right", va="bottom", fontsize="x-small", color="0.35")
+        ax.set_xlabel(f"probability{note}")
+        ax.set_xlim(0, 1.3 * float(p[:, some].max()) or 1.0)
+        ax.set_xticks([tick for tick in ax.get_xticks() if tick <= 1.0])
+        _legend(ax, names, bars.labels)
 
 
-def _table(ax: Any, p: Array, names: list[str], titles: list[str]) -> None:
+def _table(ax: Any, p: Array, names: list[str], titles: list[str], note: str) -> None:
     """Classes by outcomes, the darker the more probable, with the numbers in it."""
     ax.imshow(p, cmap="Greys", vmin=0, vmax=1, aspect="auto")
     for i, k in np.ndindex(p.shape):
-        ax.text(
-            k, i, _percent(float(p[i, k])), ha="center", va="center", fontsize="x-small", color=_ink(float(p[i, k]))
-        )
+        said = float(p[i, k])
+        ink = "white" if said > 0.55 else "black"
+        ax.text(k, i, _percent(said), ha="center", va="center", fontsize="x-small", color=ink)
     ax.set_xticks(range(len(titles)), titles, rotation=45, ha="right", fontsize="small")
     ax.set_yticks(range(len(names)), names, fontsize="small")
-    ax.set_xlabel("probability, in %", fontsize="small")
+    ax.set_xlabel(f"probability in %{note}", fontsize="small")
 
 
 def _percent(p: float) -> str:
     return f"{100 * p:.0f}" if p >= 0.095 or p == 0 else f"{100 * p:.1f}"
-
-
-def _ink(shade: float) -> str:
-    return "white" if shade > 0.55 else "black"
 
 
 def _words(ax: Any, words: Words, places: list[int], names: list[str]) -> None:
@@ -239,21 +241,19 @@ def _words(ax: Any, words: Words, places: list[int], names: list[str]) -> None:
     style.plain(ax, "x")
     each = max(1, OUTCOMES // len(places))
     at, titles = 0.0, []
+    probable = words.by == "probability" or not np.isfinite(np.concatenate([words.log_odds[i] for i in places])).all()
+    sizes = words.probability if probable else words.log_odds
     for i, name in zip(places, names, strict=True):
-        odds = np.asarray(words.log_odds[i][:each])
-        size = (
-            np.asarray(words.probability[i][:each])
-            if words.by == "probability" or not np.isfinite(odds).all()
-            else odds
-        )
+        size = sizes[i][:each]
         where = at + np.arange(len(size))
         ax.barh(where, size, height=0.82, label=name, linewidth=0, **style.bar(i))
         titles += list(zip(where, words.words[i], strict=False))
         at += len(size) + 0.6
     ax.set_yticks([y for y, _ in titles], [style.ellipsed(word, 16) for _, word in titles], fontsize="small")
     ax.invert_yaxis()
-    ax.set_xlabel("probability" if words.by == "probability" else "log-odds against the other classes")
-    _legend(ax, names, words.labels)
+    ax.set_xlabel("probability" if probable else "log-odds against the other classes")
+    ax.margins(x=0.5 if len(places) <= style.BESIDE else 0.05)
+    _legend(ax, names, words.labels, **({} if len(places) > style.BESIDE else {"loc": "center right"}))
 
 
 def _ellipses(ax: Any, block: Ellipses, places: list[int], names: list[str]) -> None:
@@ -270,13 +270,4 @@ def _ellipses(ax: Any, block: Ellipses, places: list[int], names: list[str]) -> 
         ax.plot(*block.mean[i], linestyle="", markersize=6, **style.points(i))
     ax.set_xlabel(style.ellipsed(block.columns[0], 40))
     ax.set_ylabel(style.ellipsed(block.columns[1], 40))
-    ax.annotate(
-        "hold 50 % and 90 %",
-        (1, 1),
-        xycoords="axes fraction",
-        ha="right",
-        va="bottom",
-        fontsize="x-small",
-        color="0.35",
-    )
-    _legend(ax, names, block.labels)
+    style.legend(ax, len(names), title="hold 50 % and 90 %")

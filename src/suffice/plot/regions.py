@@ -168,7 +168,7 @@ class DecisionRegionsDisplay:
         )
         for i in range(k):
             self._boundary(ax, i)
-            if contours:
+            if contours and k <= style.MOST_CLASSES:  # more would only hide each other
                 self._contours(ax, i)
         self._dots(ax)
         self._named(ax, most)
@@ -228,7 +228,7 @@ class DecisionRegionsDisplay:
         some = np.arange(len(a))
         if len(a) > DOTS:
             some = np.random.default_rng(0).choice(len(a), DOTS, replace=False)
-        options: dict[str, Any] = {"s": 18, "edgecolor": "white", "linewidth": 0.5, "zorder": 4}
+        options: dict[str, Any] = {"s": 24, "edgecolor": "white", "linewidth": 0.4, "zorder": 4}
         if labels is None:
             ax.scatter(a[some], b[some], color="0.25", **options)
             return
@@ -238,13 +238,14 @@ class DecisionRegionsDisplay:
 
     def _named(self, ax: Any, most: NDArray[Any]) -> None:
         """Write each class into its region, as far from the edges as can be."""
-        for i, label in enumerate(self.labels):
+        names = style.told_apart(self.labels, 14)
+        for i, name in enumerate(names):
             own = most == i
             if own.mean() < 0.01:
                 continue
             at = np.unravel_index(np.argmax(_depth(own)), own.shape)
             ax.annotate(
-                style.ellipsed(label, 14), (self.x[at[1]], self.y[at[0]]), ha="center", va="center", fontsize="small",
+                name, (self.x[at[1]], self.y[at[0]]), ha="center", va="center", fontsize="small",
                 fontweight="bold", zorder=5,
                 bbox={"boxstyle": "round,pad=0.2", "fc": "white", "ec": style.line(i)["color"], "alpha": 0.85},
             )  # fmt: skip
@@ -253,13 +254,14 @@ class DecisionRegionsDisplay:
         from matplotlib.lines import Line2D
 
         handles: list[Any] = []
+        names = style.told_apart(self.labels)
+        bare = {"linestyle": ""} if len(names) > style.MOST_CLASSES else {}  # of so many there are no contours
         for i in range(min(len(self.labels), 2 * style.MOST_CLASSES)):
             marker = style.points(i)["marker"] if self.rows is not None and self.rows[2] is not None else None
-            handles.append(
-                Line2D([], [], label=style.ellipsed(self.labels[i]), marker=marker, markersize=5, **style.line(i))
-            )
-        handles.append(Line2D([], [], color="black", linewidth=1.3, label="boundary"))
-        ax.legend(handles=handles, fontsize="x-small", framealpha=0.85, loc="best").get_frame().set_linewidth(0)
+            handles.append(Line2D([], [], label=names[i], marker=marker, markersize=5, **(style.line(i) | bare)))
+        if len(np.unique(self.posterior.argmax(axis=0))) > 1:
+            handles.append(Line2D([], [], color="black", linewidth=1.3, label="boundary"))
+        style.legend(ax, len(self.labels), handles=handles)
 
 
 def decision_regions(

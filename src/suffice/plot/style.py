@@ -19,6 +19,7 @@ HATCHES = ("", "///", "...", "\\\\\\", "xxx")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 GRID = "0.92"
 LONG = 22  # letters of a name, beyond which it is cut
+BESIDE = 4  # classes whose names fit into the picture
 MOST_CLASSES = 8  # lines that can be told apart in one picture
 
 
@@ -52,7 +53,27 @@ def ellipsed(name: Any, most: int = LONG) -> str:
     if len(text) > most:
         head = (most - 1 + 1) // 2
         text = f"{text[:head].rstrip()}…{text[len(text) - (most - 1 - head) :].lstrip()}"
-    return text.replace("$", r"\$")
+    shown = text.replace("$", r"\$")
+    return f" {shown}" if shown.startswith("_") else shown  # legends leave out what begins with an underscore
+
+
+def told_apart(names: Any, most: int = LONG) -> list[str]:
+    """Names that fit and are still different: what all of them begin and end with is cut first."""
+    whole = [" ".join(str(name).split()) for name in names]
+    short = [ellipsed(name, most) for name in whole]
+    if len(set(short)) == len(set(whole)):
+        return short
+    head = _shared(whole)
+    tail = _shared([name[head:][::-1] for name in whole])
+    short = [ellipsed(f"{'…' * (head > 0)}{name[head : len(name) - tail]}{'…' * (tail > 0)}", most) for name in whole]
+    if len(set(short)) == len(set(whole)):
+        return short
+    return [f"{i + 1}: {ellipsed(name, most - 4)}" for i, name in enumerate(whole)]
+
+
+def _shared(names: list[str]) -> int:
+    """How many letters all of them begin with."""
+    return next((i for i, letters in enumerate(zip(*names, strict=False)) if len(set(letters)) > 1), 0)
 
 
 def number(value: float) -> str:
@@ -60,6 +81,14 @@ def number(value: float) -> str:
     if np.isinf(value):
         return "+∞" if value > 0 else "−∞"
     return f"{value:+.2f}".replace("-", "−")
+
+
+def legend(ax: Any, n: int, **options: Any) -> Any:
+    """Name n classes: within the axes where they are few, beside them where they are many."""
+    beside = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)} if n > BESIDE else {"loc": "best"}
+    found = ax.legend(fontsize="small", title_fontsize="small", framealpha=0.85, **(beside | options))
+    found.get_frame().set_linewidth(0)
+    return found
 
 
 def plain(ax: Any, grid: str = "both") -> None:

@@ -133,7 +133,7 @@ class EvidenceDisplay:
         ax.barh(n - 1, ends[-1], height=0.66, color=SUM)
         self._number(ax, n - 1, max(0.0, ends[-1]), self.log_odds, bold=True)
         ax.axvline(0.0, color="black", linewidth=0.9)
-        ax.set_yticks(range(n), [*(style.ellipsed(name, 34) for name, _ in self.steps), "sum"], fontsize="small")
+        ax.set_yticks(range(n), [*(style.ellipsed(name, 44) for name, _ in self.steps), "sum"], fontsize="small")
         ax.set_ylim(n - 0.4, -0.6)
         low, high = min(0.0, starts.min(), ends.min()), max(0.0, starts.max(), ends.max())
         pad = 0.14 * (high - low) or 0.5
@@ -147,7 +147,7 @@ class EvidenceDisplay:
     def _number(ax: Any, i: int, x: float, value: float, bold: bool = False) -> None:
         ax.annotate(
             style.number(value), (x, i), xytext=(4, 0), textcoords="offset points", va="center", fontsize="small",
-            fontweight="bold" if bold else "normal",
+            fontweight="bold" if bold else "normal", bbox={"pad": 0.6, "fc": "white", "ec": "none", "alpha": 0.8},
         )  # fmt: skip
 
     def _probabilities(self, ax: Any) -> None:
@@ -157,13 +157,14 @@ class EvidenceDisplay:
         odds = np.array([1e-9, 1e-6, 1e-4, 1e-3, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 0.9999, 1 - 1e-6, 1 - 1e-9])
         at = np.log(odds) - np.log1p(-odds)
         seen = [i for i in range(len(at)) if low <= at[i] <= high]
-        apart = 0.09 * (high - low)
+        apart = 0.13 * (high - low)
         kept: list[int] = []
         for i in sorted(seen, key=lambda i: abs(at[i])):  # 50 % first
             if all(abs(at[i] - at[j]) >= apart for j in kept):
                 kept.append(i)
         above.set_xticks([at[i] for i in kept], [_percent(odds[i]) for i in kept], fontsize="x-small")
-        above.set_xlabel(f"p({style.ellipsed(self.label)}), of the two", fontsize="small")
+        two = style.ellipsed(self.label), style.ellipsed(self.against)
+        above.set_xlabel(f"p({two[0]} | {two[0]} or {two[1]})", fontsize="small")
 
 
 def evidence(
@@ -215,7 +216,8 @@ def _titled(name: str, values: dict[str, Any]) -> str:
     if name not in values:
         return name
     value = values[name]
-    return f"{name} = {value:.4g}" if isinstance(value, float) else f"{name} = {value}"
+    shown = f"{value:.4g}" if isinstance(value, float) else str(value)
+    return f"{name if len(name) <= 20 else name[:19] + '…'} = {shown if len(shown) <= 20 else shown[:19] + '…'}"
 
 
 def _percent(p: float) -> str:

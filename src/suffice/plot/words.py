@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from suffice.errors import MismatchError
 from suffice.families import Table
 from suffice.plot import style
 
@@ -15,6 +16,7 @@ UNITS = {
     "log_odds": "log-odds against the other classes",
     "probability": "probability in the class",
     "information": "information on the class, in bits",
+    "coefficient": "coefficient",
 }
 MOST = 20  # classes that fit a picture
 
@@ -28,7 +30,7 @@ class TopWordsDisplay:
         What `top_features` gives for each class.
     labels : sequence of labels
         The classes.
-    by : {'log_odds', 'probability', 'information'}
+    by : {'log_odds', 'probability', 'information', 'coefficient'}
         What they are ranked by.
 
     Attributes
@@ -80,6 +82,41 @@ class TopWordsDisplay:
             labels = known[np.sort(often)].tolist()
         return cls([estimator.top_features(label, n, by) for label in labels], labels, by).plot(ax)
 
+    @classmethod
+    def from_coefficients(
+        cls, coef: Any, words: Sequence[Any], labels: Sequence[Any], n: int = 10, *, ax: Any = None
+    ) -> Self:
+        """Rank the words of a linear model, such as logistic regression, by their coefficients.
+
+        Parameters
+        ----------
+        coef : array-like of shape (n_classes, n_words)
+            Coefficients.
+        words : sequence of str
+            What they are of.
+        labels : sequence of labels
+            The classes.
+        n : int, default=10
+            How many for each class.
+        ax : Axes, or array of them, default=None
+            One for each class. A new figure by default.
+
+        Returns
+        -------
+        display : TopWordsDisplay
+            With `axes_` and `figure_`.
+        """
+        coef = np.asarray(coef, dtype=np.float64)
+        if coef.shape != (len(labels), len(words)):
+            raise MismatchError(
+                f"Coefficients of shape {coef.shape} are not those of {len(labels)} classes and {len(words)} words"
+            )
+        tables = []
+        for label, own in zip(labels, coef, strict=True):
+            some = np.argsort(-own, kind="stable")[:n]
+            tables.append(Table(f"tells of {label}", [str(words[i]) for i in some], ["coefficient"], own[some, None]))
+        return cls(tables, labels, "coefficient").plot(ax)
+
     def plot(self, ax: Any = None) -> Self:
         """Draw onto axes, or onto a new figure.
 
@@ -128,4 +165,4 @@ def top_words(
 def _short(value: float) -> str:
     if not np.isfinite(value):
         return "∞" if value > 0 else "−∞"
-    return f"{value:.2g}".replace("-", "−")
+    return f"{value:.3g}".replace("-", "−")

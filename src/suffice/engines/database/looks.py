@@ -13,6 +13,8 @@ from suffice.frames import Look
 from suffice.frames.frame import Kind, kind
 from suffice.frames.looks import ENOUGH
 
+FACTS = ("distinct", "range", "letters")
+
 
 class Surveyed:
     """Facts of some columns of a table, in one query each time something new is asked."""
@@ -28,9 +30,9 @@ class Surveyed:
         return {"": found["n"]} | {name: found[f"n{j}"] or 0 for j, name in enumerate(self.names)}
 
     @cached_property
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[tuple[str, str], Any]:
         """About how many values differ, what whole numbers range over, and how long texts are."""
-        asked = {}
+        asked: dict[str, Any] = {}
         for j, name in enumerate(self.names):
             x = self.table[name]
             if x.type().is_numeric():
@@ -40,11 +42,7 @@ class Surveyed:
             if x.type().is_string():
                 asked |= {f"distinct{j}": x.approx_nunique(), f"letters{j}": x.length().cast("float64").mean()}
         found = run(self.table.aggregate(**asked), "how many values differ").to_pylist()[0] if asked else {}
-        return {name: {k.removesuffix(str(j)): v for k, v in found.items() if _is_of(k, j)} for j, name in enumerate(self.names)}
-
-
-def _is_of(key: str, j: int) -> bool:
-    return key.lstrip("abcdefghijklmnopqrstuvwxyz") == str(j)
+        return {(name, what): found.get(f"{what}{j}") for j, name in enumerate(self.names) for what in FACTS}
 
 
 class TableLook(Look):
@@ -89,4 +87,4 @@ class TableLook(Look):
         return self.distinct <= MOST
 
     def _fact(self, what: str) -> Any:
-        return self.surveyed.facts[self.name].get(what) or 0
+        return self.surveyed.facts[self.name, what] or 0

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import ibis
-import ibis.expr.operations as ops
+from ibis.common.exceptions import OperationNotDefinedError
 
 from suffice import formulas
 from suffice.engines.database.scoring import scored
@@ -15,18 +15,26 @@ from suffice.errors import InvalidDataError, InvalidOptionError
 
 def to_sql(scoring: formulas.Scoring, dialect: str, table: str, types: Mapping[str, str]) -> str:
     """The query that gives the columns of a table, of which some have given types, with their probabilities."""
-    try:
-        backend = getattr(ibis, dialect)
-        nan = bool(backend.has_operation(ops.IsNan))
-    except Exception as error:
-        known = ", ".join(sorted(entry.name for entry in ibis.util.backend_entry_points()))
-        raise InvalidOptionError(f"{dialect!r} is no dialect that Ibis writes: it knows {known}") from error
+    nan = _knows_nan(dialect)
     columns = {name: kind for term in scoring.terms for name, kind in _types(term).items()} | dict(types)
     for label in scoring.labels.tolist():
         if f"probability {label}" in columns or "prediction" in columns:
             raise InvalidDataError("There is a column where the answers should go: rename it")
-    asked = scored(ibis.table(columns, name=table), scoring, "predict_proba", nan)
+    asked = scored(ibis.table(columns, name=table), scoring, "predict_proba", dialect, nan)
     return str(ibis.to_sql(asked, dialect=dialect))
+
+
+def _knows_nan(dialect: str) -> bool:
+    """Whether NaN can be asked for in a dialect."""
+    x = ibis.table({"x": "float64"}, name="t").x
+    try:
+        ibis.to_sql(x.isnan(), dialect=dialect)
+    except OperationNotDefinedError:
+        return False
+    except ValueError as error:
+        known = ", ".join(sorted(entry.name for entry in ibis.util.backend_entry_points()))
+        raise InvalidOptionError(f"{dialect!r} is no dialect that Ibis writes: it knows {known}") from error
+    return True
 
 
 def _types(term: formulas.Term) -> dict[str, str]:

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 import ibis
+import ibis.expr.datatypes as dt
 import ibis.expr.operations as ops
 import numpy as np
 
@@ -93,11 +94,12 @@ def columns(table: Any, block: Block, nan: bool | None = None) -> list[Any]:
     for j, name in enumerate(block.names):
         column = table[name]
         if block.missing:
-            found.append(ibis.ifelse(missing(column), 1.0, 0.0))
+            found.append(truth(missing(column)))
         elif family.reads == "categories":
             found.append(category(column))
         else:
-            found.append(_seen(number(column, nan if family.kind in SUMS else None), block, j))
+            shows = family.kind in SUMS and family.reading.get("threshold") is None  # what is NaN makes a sum NaN
+            found.append(_seen(number(column, nan if shows else None), block, j))
     return found
 
 
@@ -116,8 +118,24 @@ def _seen(x: Any, block: Block, j: int) -> Any:
 def number(x: Any, nan: bool | None = None) -> Any:
     """A column of numbers or truths as float64, NULL where it is missing; `nan` says whether to look for NaN."""
     if x.type().is_boolean():
-        return x.cast("int32").cast("float64")
+        return truth(x)
     return without_nan(x if x.type().is_float64() else x.cast("float64"), nan)
+
+
+def truth(x: Any) -> Any:
+    """A truth as 0.0 or 1.0."""
+    return x.cast("int32").cast("float64")
+
+
+def as_float(x: Any) -> Any:
+    """A number as float64 also where Ibis takes it for one: PostgreSQL reads 0.5 as a decimal."""
+    return ops.Cast(x, dt.float64).to_expr()
+
+
+def is_broken(x: Any) -> Any:
+    """Whether a number is not whole; those too large for that are whole."""
+    small = ibis.ifelse(x.abs() < 2.0**53, x, 0.0)  # Ibis makes integers of what it rounds
+    return small.floor() < small
 
 
 def category(x: Any, nan: bool | None = None) -> Any:

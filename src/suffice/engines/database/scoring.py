@@ -14,72 +14,86 @@ import ibis
 import numpy as np
 
 from suffice import formulas as f
-from suffice.engines.database.rows import category, missing, number
+from suffice.engines.database.rows import as_float, category, is_broken, missing, number
 from suffice.engines.source import Question
 from suffice.errors import InvalidDataError, NoFormulaError
 
 EXCLUDED = -1e300  # what −∞ is written as; sums of many such are numbers still
-IMPOSSIBLE = -1e299
+IMPOSSIBLE = -1e280  # also after a slope was applied
+NEVER = float("-inf")  # as answers have it
 TINY = -700.0  # whose exponential is next to nothing
 MOST_BUMPS = 500  # terms of a sum of bumps
-TITLES = {"predict_proba": "probability", "predict_log_proba": "log_probability"}
+ALL = 2**63 - 1  # rows
+# Databases that put the text of a subquery wherever its columns are used, and reckon again each time, which multiplies
+# from step to step; not if the subquery has a limit.
+REPEATING = ("materialize", "mysql", "postgres", "risingwave", "singlestoredb", "sqlite")
 
 
-def scored(table: Any, scoring: f.Scoring, question: Question, nan: bool = True) -> Any:
-    """The table with the answers as further columns; `nan` says whether its database knows NaN."""
-    k = range(len(scoring.labels))
-    names = list(table.columns)
+def scored(table: Any, scoring: f.Scoring, question: Question, dialect: str, nan: bool = True) -> Any:
+    """The table with the answers as further columns; `nan` says whether its database knows NaN.
+
+    Every step is a query about the one before: scores, the best of them, and the sum of their exponentials.
+    """
+    k, names = range(len(scoring.labels)), list(table.columns)
     own = "_" * (1 + max((len(n) - len(n.lstrip("_")) for n in names), default=0))  # a prefix that no column has
-    writer = Writer(table, nan, own)
-    evidence = [[writer.write(term.formula, c) for term in scoring.terms] for c in k]
-    t = writer.table.mutate(**{f"{own}e{c}": _total(evidence[c]) for c in k})
-
-    e = [t[f"{own}e{c}"] for c in k]
-    t = t.mutate(**{f"{own}top": _greatest(e)})
-    t = t.mutate(**{f"{own}s{c}": _score(scoring, c, t[f"{own}e{c}"], t[f"{own}top"]) for c in k})
-    t = t.mutate(**{f"{own}best": _greatest([t[f"{own}s{c}"] for c in k])})
     prior = np.where(np.isfinite(scoring.log_prior), scoring.log_prior, EXCLUDED)
-    if not np.isfinite(scoring.log_prior).any():
-        prior = np.zeros(len(prior))
-    lost = t[f"{own}best"] < IMPOSSIBLE  # every class is impossible: the prior is the answer
-    apart = [ibis.ifelse(lost, float(prior[c] - prior.max()), t[f"{own}s{c}"] - t[f"{own}best"]) for c in k]
-    t = t.mutate(**{f"{own}d{c}": apart[c] for c in k})
-    t = t.mutate(**{f"{own}sum": _total([_exp(t[f"{own}d{c}"]) for c in k])})
+    prior = prior - prior.max()  # zeros, where no class is possible at all
 
-    share = np.exp(prior - prior.max())
-    share = scoring.mixed * share / share.sum()
-    known = t[f"{own}e0"].notnull()
-    odds = [(1.0 - scoring.mixed) * _exp(t[f"{own}d{c}"]) / t[f"{own}sum"] + float(share[c]) for c in k]
-    t = t.mutate(**{f"{own}p{c}": ibis.ifelse(known, odds[c], ibis.null("float64")) for c in k})
+    def apart(t: Any, c: int) -> Any:
+        """How far the score of a class is from the best; the prior's, where every class is impossible."""
+        return ibis.ifelse(t[f"{own}best"] < IMPOSSIBLE, float(prior[c]), t[f"{own}s{c}"] - t[f"{own}best"])
+
+    t = _scores(Writer(table, nan, own, dialect), scoring)
+    t = _step(t, dialect, **{f"{own}best": _greatest([t[f"{own}s{c}"] for c in k])})
+    t = _step(t, dialect, **{f"{own}sum": _total([_exp(apart(t, c)) for c in k])})
+    share = scoring.mixed * np.exp(prior) / np.exp(prior).sum()
+    p = [(1.0 - scoring.mixed) * (_exp(apart(t, c)) / t[f"{own}sum"]) + float(share[c]) for c in k]
+    t = _step(t, dialect, **{f"{own}p{c}": p[c] for c in k})
     p = [t[f"{own}p{c}"] for c in k]
-    most = _greatest(p)
+    if scoring.mixed:
+        told = [_log_of(p[c]) for c in k]
+        best = [p[c] >= _greatest(p) for c in k]
+    else:  # to all digits also where p is tiny
+        logs = [apart(t, c) for c in k]
+        told = [ibis.ifelse(logs[c] < IMPOSSIBLE, NEVER, logs[c] - t[f"{own}sum"].ln()) for c in k]
+        best = [logs[c] >= 0.0 for c in k]
     labels = scoring.labels.tolist()
-    first = [(p[c] >= most, ibis.literal(labels[c])) for c in k]
-    answers = {"prediction": ibis.cases(*first, else_=ibis.null(ibis.literal(labels[0]).type()))}
+    nothing = ibis.null(ibis.literal(labels[0]).type())
+    answers = {"prediction": ibis.cases(*((best[c], labels[c]) for c in k), else_=nothing)}
     if question == "predict_proba":
         answers |= {f"probability {labels[c]}": p[c] for c in k}
     elif question == "predict_log_proba":
-        answers |= {f"log_probability {labels[c]}": _log(t, own, c, scoring.mixed) for c in k}
-    return t.select(*names, **answers)
+        answers |= {f"log_probability {labels[c]}": told[c] for c in k}
+    known = t[f"{own}s0"].notnull()  # a gap in a large block has no formula
+    return t.select(*names, **{name: ibis.ifelse(known, x, ibis.null(x.type())) for name, x in answers.items()})
 
 
-def _score(scoring: f.Scoring, c: int, e: Any, top: Any) -> Any:
-    """Log p(y) + a (E − max E) + b of one class."""
-    if not np.isfinite(scoring.log_prior[c]):
-        return ibis.literal(EXCLUDED)
-    slope, start = float(scoring.slope[c]), float(scoring.log_prior[c] + scoring.bias[c])
-    apart = ibis.greatest(e - top, -f.BEYOND)
-    return ibis.ifelse(e < IMPOSSIBLE, EXCLUDED, (apart if slope == 1.0 else apart * slope) + start)
+def _scores(writer: Writer, scoring: f.Scoring) -> Any:
+    """The table with log p(y) + a (E − max E) + b of every class, next to −1e300 where it is impossible."""
+    k, own = range(len(scoring.labels)), writer.own
+    evidence = [as_float(_total([writer.write(term.formula, c) for term in scoring.terms])) for c in k]
+    t = writer.table
+    if (scoring.slope != scoring.slope[0]).any():  # else the greatest is the same for all classes, and changes nothing
+        t = _step(t, writer.dialect, **{f"{own}e{c}": evidence[c] for c in k})
+        t = _step(t, writer.dialect, **{f"{own}top": _greatest([t[f"{own}e{c}"] for c in k])})
+        e = [t[f"{own}e{c}"] for c in k]
+        evidence = [ibis.ifelse(e[c] < IMPOSSIBLE, EXCLUDED, e[c] - t[f"{own}top"]) for c in k]
+    scores = {}
+    for c in k:
+        slope, start = float(scoring.slope[c]), float(scoring.log_prior[c] + scoring.bias[c])
+        x = evidence[c] if slope == 1.0 else evidence[c] * max(slope, 1e-12)
+        scores[f"{own}s{c}"] = x + max(start, EXCLUDED)
+    return _step(t, writer.dialect, **scores)
 
 
-def _log(t: Any, own: str, c: int, mixed: float) -> Any:
-    """Log p(y | x), to all digits also where p is tiny."""
-    p, d = t[f"{own}p{c}"], t[f"{own}d{c}"]
-    never = ibis.literal(float("-inf"))
-    if mixed:
-        return ibis.ifelse(p <= 0.0, never, ibis.ifelse(p > 0.0, p, 1.0).ln())
-    unknown = (p.isnull(), ibis.null("float64"))
-    return ibis.cases(unknown, (d < IMPOSSIBLE, never), else_=d - t[f"{own}sum"].ln())
+def _step(t: Any, dialect: str, **columns: Any) -> Any:
+    """The table with further columns."""
+    t = t.mutate(**columns)
+    return t.limit(ALL) if dialect in REPEATING else t
+
+
+def _log_of(p: Any) -> Any:
+    return ibis.ifelse(p > 0.0, ibis.ifelse(p > 0.0, p, 1.0).ln(), NEVER)
 
 
 def _exp(x: Any) -> Any:
@@ -95,14 +109,14 @@ def _total(terms: Sequence[Any], plus: Callable[[Any, Any], Any] = add) -> Any:
     if not terms:
         return ibis.literal(0.0)
     half = len(terms) // 2
-    return terms[0] if len(terms) == 1 else plus(_total(terms[:half]), _total(terms[half:]))
+    return terms[0] if len(terms) == 1 else plus(_total(terms[:half], plus), _total(terms[half:], plus))
 
 
 class Writer:
     """Writes formulas for one class at a time. What is used often becomes a column of its own in `table`."""
 
-    def __init__(self, table: Any, nan: bool, own: str):
-        self.source, self.table, self.nan, self.own, self.made = table, table, nan, own, 0
+    def __init__(self, table: Any, nan: bool, own: str, dialect: str):
+        self.source, self.table, self.nan, self.own, self.dialect, self.made = table, table, nan, own, dialect, 0
 
     def _number(self, name: str) -> Any:
         """A column as float64; whether it is missing was asked before."""
@@ -161,22 +175,21 @@ class Writer:
         terms = [self.write(term, c) for term in node.terms]
         top = self._named(_greatest(terms))
         rest = _total([_exp(term - top) for term in terms])
-        return ibis.ifelse(top < IMPOSSIBLE, EXCLUDED, top + rest.ln())
+        return top + ibis.greatest(rest, 1.0).ln()
 
     @write.register
     def _(self, node: f.Bumps, c: int) -> Any:
-        heights = np.broadcast_to(node.height, (max(len(node.height), c + 1), node.height.shape[1]))
-        some = np.flatnonzero(np.isfinite(heights[c if len(node.height) > 1 else 0]))
+        own = min(c, len(node.height) - 1)
+        some = np.flatnonzero(np.isfinite(node.height[own]))
         if len(some) > MOST_BUMPS:
             raise NoFormulaError(
-                f"Column {node.column!r} is a sum of {len(some)} bumps, and a query is written for at most {MOST_BUMPS}: "
-                "pass limit= to the family, name another one, or predict on table.to_pyarrow_batches()"
+                f"Column {node.column!r} is a sum of {len(some)} bumps, and a query has room for {MOST_BUMPS}: give "
+                "the family a limit, name another one, or predict on table.to_pyarrow_batches()"
             )
         if not len(some):
             return ibis.literal(EXCLUDED)
-        own = min(c, len(node.height) - 1)
-        kept = (np.broadcast_to(a, node.height.shape)[own : own + 1, some] for a in (node.centre, node.width, node.height))
-        return self.write(f.Bumps(node.column, *kept).spelled_out(), 0)
+        arrays = (np.broadcast_to(a, node.height.shape) for a in (node.centre, node.width, node.height))
+        return self.write(f.Bumps(node.column, *(a[own : own + 1, some] for a in arrays)).spelled_out(), 0)
 
     @write.register
     def _(self, node: f.Linear, c: int) -> Any:
@@ -222,8 +235,7 @@ class Writer:
             x = self._number(node.column)
             return x <= node.limit if node.touching else x < node.limit
         if isinstance(node, f.Fraction):
-            x = self._number(node.column)
-            return x.floor() < x
+            return is_broken(self._number(node.column))
         assert isinstance(node, f.Among), "the conditions there are"
         tests = [self._keyed(node.column, key) for key in node.keys]
         return _total(tests, lambda a, b: a | b) if tests else ibis.literal(False)
@@ -232,7 +244,7 @@ class Writer:
         """A value as a column of its own."""
         name = f"{self.own}v{self.made}"
         self.made += 1
-        self.table = self.table.mutate(**{name: value})
+        self.table = _step(self.table, self.dialect, **{name: value})
         return self.table[name]
 
 

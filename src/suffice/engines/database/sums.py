@@ -1,8 +1,9 @@
 """Moments, totals and scatter by sums: one query for all of them, grouped by the label.
 
 Squares are summed about a point near the middle and never about 0, whose difference from the square of the mean would
-lose every digit where the mean is large. Without weights that point is the mean of the column, and the database's
-own variance does the rest; with weights, and for products of columns, it is the mean of the class, which a subquery joins.
+lose every digit where the mean is large. Without weights that point is the mean of the column's first rows, and the
+database's own variance does the rest; with weights, and for products of columns, it is the mean of the class, which a
+subquery finds.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple
 import ibis
 import numpy as np
 
-from suffice.engines.database.rows import ELSEWHERE, Part, Rows, array, classes, run
+from suffice.engines.database.rows import ELSEWHERE, Part, Rows, array, classes, run, truth
 from suffice.errors import InvalidDataError
 from suffice.statistics import Moments, Sample, Scatter, Statistic, Totals
 from suffice.tables import Array, Values
@@ -80,7 +81,7 @@ def _weighed(t: Any, x: Any) -> Any:
 
 
 def _moments(t: Any, part: Part, means: Mapping[str, float]) -> dict[str, Any]:
-    asked = {}
+    asked: dict[str, Any] = {}
     for c in part.columns:
         if "w" in t.columns:
             z = t[c] - t[f"m_{c}"]
@@ -108,9 +109,9 @@ def _as_moments(found: Any, part: Part, means: Mapping[str, float]) -> Moments:
 
 def _totals(t: Any, part: Part, means: Mapping[str, float]) -> dict[str, Any]:  # noqa: ARG001  # sums of what is ≥ 0
     threshold = part.reading.get("threshold")
-    asked = {}
+    asked: dict[str, Any] = {}
     for c in part.columns:
-        x = t[c] if threshold is None else ibis.ifelse(t[c] > threshold, 1.0, 0.0)
+        x = t[c] if threshold is None else truth(t[c] > threshold)
         asked |= {f"n_{c}": _weight(t, t[c].notnull()), f"x_{c}": _weighed(t, x)}
     return asked
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from suffice.engines.database.rows import ELSEWHERE, SUMS, Part, Rows, columns, number, run, without_rows
+from suffice.engines.database.rows import ELSEWHERE, SUMS, Part, Rows, columns, is_broken, number, run, without_rows
 from suffice.errors import InvalidDataError
 from suffice.families import Family
 from suffice.statistics import Counts, Moments, Sample, Totals
@@ -21,15 +21,15 @@ def check_weights(table: Any, name: str) -> None:
     if not (column.type().is_numeric() or column.type().is_boolean()):
         raise InvalidDataError(f"Column {name!r} holds {column.type()}, which cannot be read as weights")
     weight = number(column)
-    asked = table.aggregate(
-        rows=table.count(), missing=weight.isnull().sum(), least=weight.min(), most=weight.max()
-    )
+    asked = table.aggregate(rows=table.count(), missing=weight.isnull().sum(), least=weight.min(), most=weight.max())
     found = run(asked, "the weights").to_pylist()[0]
     if found["missing"]:
         raise InvalidDataError(f"{found['missing']} rows have no weight in column {name!r}")
     if found["rows"] and (found["least"] < 0 or np.isinf(found["most"])):
         what = "Negative values" if found["least"] < 0 else "Infinity"
-        raise InvalidDataError(f"{what} in the weights of column {name!r}: it holds {found['least']} to {found['most']}")
+        raise InvalidDataError(
+            f"{what} in the weights of column {name!r}: it holds {found['least']} to {found['most']}"
+        )
     if found["rows"] and not found["most"]:
         raise InvalidDataError("The total weight of all rows is zero: there is nothing to learn from")
 
@@ -69,19 +69,21 @@ def _is_particular(part: Part) -> bool:
 
 def _extremes(rows: Rows, part: Part) -> dict[str, Any]:
     """The least and the greatest number of each column, and one that is not whole."""
-    asked = {}
+    asked: dict[str, Any] = {}
     for c, name in zip(part.columns, part.block.names, strict=True):
         x = number(rows.table[name])
         whole = rows.table[name].type().is_integer() or rows.table[name].type().is_boolean()
         asked |= {f"least_{c}": x.min(), f"most_{c}": x.max()}
-        asked[f"broken_{c}"] = x.min() if whole else x.max(where=x != x.floor())
+        asked[f"broken_{c}"] = x.min() if whole else x.max(where=is_broken(x))
     return asked
 
 
 def _show(part: Part, found: dict[str, Any]) -> None:
     """Show a family, and its statistic, the extremes: they refuse what they would refuse of any row."""
     family = part.block.family
-    x = np.array([[found[f"{what}_{c}"] for c in part.columns] for what in ("least", "most", "broken")], dtype=np.float64)
+    x = np.array(
+        [[found[f"{what}_{c}"] for c in part.columns] for what in ("least", "most", "broken")], dtype=np.float64
+    )
     with without_rows(part):
         seen = family.prepared(family.read(x))
         if part.kind is Totals:
@@ -103,5 +105,3 @@ def _refuse_too_many(part: Part, found: dict[str, Any]) -> None:
                 f"{found[f'd_{c}']}; no more than {MOST} are fetched from a database. Name a family that needs only "
                 f"sums, such as Gaussian, round the values, or {ELSEWHERE}"
             )
-
-

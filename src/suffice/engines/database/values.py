@@ -18,13 +18,25 @@ from suffice.engines.database.sums import Found
 from suffice.frames import as_frame
 from suffice.statistics import Counts, Sample
 
-GROUPING_SETS = ("athena", "bigquery", "databricks", "duckdb", "mssql", "oracle", "postgres", "pyspark", "snowflake", "trino")
+GROUPING_SETS = (
+    "athena",
+    "bigquery",
+    "databricks",
+    "duckdb",
+    "mssql",
+    "oracle",
+    "postgres",
+    "pyspark",
+    "snowflake",
+    "trino",
+)
 
 
 def values(rows: Rows) -> Found:
     """The statistics that are made of distinct values."""
     wanted = {k: part for k, part in enumerate(rows.parts) if part.kind in (Counts, Sample)}
-    sets, own = [], {}
+    sets: list[tuple[str, ...]] = []
+    own = {}
     for k, part in wanted.items():
         new = [part.columns] if part.block.family.together else [(c,) for c in part.columns]
         own[k] = np.arange(len(sets), len(sets) + len(new))
