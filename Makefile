@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
 
-.PHONY: demo tour test test-engines test-browser bench bench-text text-data lint clean
+.PHONY: demo tour test test-engines test-browser bench bench-text bench-engines text-data lint clean
 .DEFAULT_GOAL := demo
 
 # The main job, on data that come along; ends by saying where the report is.
@@ -39,6 +39,10 @@ bench-text: text-data $(VENV)/bench-text
 	$(BIN)/python -m benchmarks text
 	$(BIN)/python -m benchmarks.text_quality
 
+# Files, Spark against MLlib, DuckDB, and every engine by partitions; takes 25 GB of disk where temporary files go.
+bench-engines: $(VENV)/bench-engines
+	$(BIN)/python -m benchmarks engines
+
 # Said before anything is installed.
 text-data:
 	@test -n "$$SUFFICE_DATA" || { echo "SUFFICE_DATA must name the folder of 20newsgroups-train.parquet," \
@@ -61,6 +65,6 @@ $(VENV)/built: $(SOURCES)
 	$(PIP) install --no-build-isolation --editable .
 	touch $@
 
-$(VENV)/test $(VENV)/test-engines $(VENV)/test-browser $(VENV)/lint $(VENV)/bench $(VENV)/bench-text: $(VENV)/%: $(VENV)/built
+$(VENV)/test $(VENV)/test-engines $(VENV)/test-browser $(VENV)/lint $(VENV)/bench $(VENV)/bench-text $(VENV)/bench-engines: $(VENV)/%: $(VENV)/built
 	$(PIP) install --group $*
 	touch $@

@@ -387,7 +387,7 @@ ERRORS = [
 
 
 def in_order(said):
-    """A message with the sets in it sorted: scikit-learn prints them as they are hashed, which changes with the process."""
+    """A message with the sets in it sorted: scikit-learn prints them as this process hashes them."""
     return re.sub(r"\{(.*?)\}", lambda found: "{" + ", ".join(sorted(found[1].split(", "))) + "}", said)
 
 

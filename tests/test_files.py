@@ -17,6 +17,7 @@ import pytest
 
 from suffice import BayesClassifier, TextClassifier
 from suffice.engines import find
+from suffice.engines.task import together
 from suffice.errors import InvalidDataError, InvalidOptionError, InvalidTextError, MismatchError
 from suffice.naive_bayes import CategoricalNB, GaussianNB
 
@@ -192,6 +193,32 @@ def texts():
     return pa.table({"text": [" ".join(each) for each in chosen], "y": np.array(["mail", "spam"])[label]})
 
 
+def test_what_is_kept_of_rows_that_may_be_any_number_is_bounded(tmp_path, monkeypatch):
+    monkeypatch.setattr("suffice.classifier.MOST_VALUES", 300)
+    monkeypatch.setattr("suffice.engines.files.BATCH", 500)
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 2, 3000)
+    table = pa.table({"x": rng.normal(y, 1.0), "y": y})
+    pq.write_table(table, tmp_path / "a.parquet")
+    near, every = (BayesClassifier(limit=limit).fit(tmp_path / "a.parquet", "y") for limit in ("auto", None))
+    whole = BayesClassifier().fit(table, "y")
+    points = [clf._learned.seen.statistic.parts[0].parts[0] for clf in (near, every, whole)]
+    assert np.diff(points[0].start).max() <= 2 * 300
+    np.testing.assert_allclose(points[0].class_weight, points[2].class_weight, rtol=1e-12)
+    np.testing.assert_array_equal(points[1].values, points[2].values)
+    told = [clf.predict_proba(table.select(["x"])) for clf in (near, whole)]
+    np.testing.assert_allclose(*told, atol=0.06)
+
+
+def test_small_batches_are_summarized_together_and_unlike_ones_apart(monkeypatch):
+    monkeypatch.setattr("suffice.engines.task.BATCH", 5)
+    whole, halves = pa.table({"x": [1, 2], "y": [0, 1]}), pa.table({"x": [0.5, 1.5], "y": [0, 1]})
+    made = list(together([*whole.to_batches(), whole, whole, whole, halves, halves]))
+    assert [len(table) for table in made] == [6, 2, 4]
+    assert pa.concat_tables(made[:2])["x"].to_pylist() == [1, 2] * 4
+    assert made[2]["x"].to_pylist() == [0.5, 1.5] * 2
+
+
 def test_a_column_of_texts_is_a_column(tmp_path):
     table = texts()
     pattern = in_parts(table, tmp_path / "data")
@@ -214,7 +241,7 @@ def test_numbers_of_a_text_file_may_turn_out_not_to_be_whole(tmp_path, monkeypat
 
 def test_quotes_may_hold_commas_and_ends_of_lines_and_gaps_are_missing(tmp_path):
     (tmp_path / "a.csv").write_text('k,y\n"a,\nb",0\n,1\nNA,1\n"NA",0\n')
-    rows = find(tmp_path / "a.csv").head()
+    rows = find(tmp_path / "a.csv").head(10_000)
     assert rows["k"].to_pylist() == ["a,\nb", None, None, "NA"]
 
 
@@ -259,6 +286,38 @@ def test_a_classifier_of_tables_reads_a_stream_as_it_reads_the_table():
     found = BayesClassifier().fit((batch for batch in table.to_batches(max_chunksize=37)), "y")
     expected = BayesClassifier().fit(table, "y")
     np.testing.assert_array_equal(found.predict(table), expected.predict(table))
+
+
+class HandsOn:
+    """Only Arrow's C interface, as drivers of databases give it."""
+
+    def __init__(self, table, most=64):
+        self.table, self.most, self.asked = table, most, 0
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        self.asked += 1
+        return pa.RecordBatchReader.from_batches(
+            self.table.schema, self.table.to_batches(max_chunksize=self.most)
+        ).__arrow_c_stream__(requested_schema)
+
+
+def test_what_hands_on_a_stream_of_arrow_is_read_batch_by_batch_and_once():
+    table, handed = numbers().drop_columns(["w"]), HandsOn(numbers().drop_columns(["w"]))
+    same_gaussian(GaussianNB().fit(handed, "y"), gaussian_in_memory(table))
+    assert handed.asked == 1
+    found, usual = BayesClassifier().fit(handed, "y"), BayesClassifier().fit(table, "y")
+    assert handed.asked == 2
+    np.testing.assert_allclose(found.predict_proba(table), usual.predict_proba(table), rtol=1e-9)
+
+
+def test_a_query_of_duckdb_is_streamed():
+    duckdb = pytest.importorskip("duckdb", reason="DuckDB is not installed")
+    table = numbers().drop_columns(["w"])
+    held = duckdb.from_arrow(table)
+    clf = GaussianNB().fit(held.filter("b < 40"), "y").partial_fit(held.filter("b >= 40"), "y")
+    same_gaussian(clf, gaussian_in_memory(table))
+    with pytest.raises(InvalidDataError, match="did you mean 'y'"):
+        GaussianNB().fit(held, "yy")
 
 
 def test_a_stream_that_somebody_else_has_read_is_an_error():

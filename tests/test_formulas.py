@@ -225,6 +225,13 @@ def test_a_column_that_chose_its_family_has_the_formula_of_that(smoothing):
         assert_allclose(total(fitted.formula(["x"]), asked, 3, ["x"]), fitted.relative_log_density(asked), atol=1e-9)
 
 
+def test_a_point_mass_is_so_thin_that_distances_end():
+    x = np.column_stack([np.zeros(ROWS), REALS[:, 0]])
+    clf = KernelNB().fit(x, LABELS)
+    asked = np.array([[1e6, 1.0], [0.0, 2.0]])
+    assert_allclose(clf.formula().posterior(by_name(asked, ["x0", "x1"])), clf.predict_proba(asked), atol=1e-9)
+
+
 def test_compact_kernels_have_no_formula_and_say_so():
     family = sf.Kernel("epanechnikov")
     fitted = family.estimate(family.summarize(REALS, LABELS).statistic)

@@ -34,6 +34,7 @@ from suffice.tables import Array, Codes, Values, is_sparse
 
 __all__ = ["BayesClassifier"]
 
+MOST_VALUES = 5000  # that are kept of a column for each class, of rows that may be any number
 DENSE_CELLS = 1 << 26  # a sparse matrix may become a table of half a gigabyte
 
 
@@ -58,8 +59,10 @@ class BayesClassifier(CalibratedClassifier):
         for that. With 'classes' every class has a slope and bias of its own.
     keep : int, default=5000
         Rows kept beside the statistics, chosen by what they hold, for calibration and outliers.
-    limit : int or None, default=None
-        Bounds the distinct values of a column that are kept for each class; rows can then not be forgotten.
+    limit : int, 'auto' or None, default='auto'
+        Bounds the distinct values of a column of numbers that are kept for each class; once they are merged to keep
+        within it, rows can no longer be forgotten. With 'auto' all are kept of rows in memory, and of rows that are
+        not, which may be any number, 5000; with None, all.
 
     Attributes
     ----------
@@ -94,7 +97,7 @@ class BayesClassifier(CalibratedClassifier):
         "missing": [StrOptions({"ignore", "informative"})],
         "calibrate": ["boolean", StrOptions({"classes"})],
         "keep": [Interval(Integral, 0, None, closed="left")],
-        "limit": [Interval(Integral, 1, None, closed="left"), None],
+        "limit": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"}), None],
     }
 
     def __init__(
@@ -106,7 +109,7 @@ class BayesClassifier(CalibratedClassifier):
         missing: Literal["ignore", "informative"] = "ignore",
         calibrate: bool | Literal["classes"] = True,
         keep: int = 5000,
-        limit: int | None = None,
+        limit: int | Literal["auto"] | None = "auto",
     ):
         self.families = families
         self.prior = prior
@@ -142,7 +145,7 @@ class BayesClassifier(CalibratedClassifier):
         self : object
             The fitted classifier.
         """
-        if engines.find(X) is None:
+        if engines.find(X, learning=isinstance(y, str)) is None:
             X, y, sample_weight = self._split(X, y, sample_weight)
         return super().fit(X, y, sample_weight, checkpoint=checkpoint)
 
@@ -165,7 +168,7 @@ class BayesClassifier(CalibratedClassifier):
         self : object
             The fitted classifier.
         """
-        if engines.find(X) is None:
+        if engines.find(X, learning=isinstance(y, str)) is None:
             X, y, sample_weight = self._split(X, y, sample_weight)
         return super().partial_fit(X, y, classes, sample_weight)
 
@@ -250,15 +253,15 @@ class BayesClassifier(CalibratedClassifier):
             return X
         frame, source = self._read(X, reset)
         if reset:
-            self._schema = self._infer(frames.looks(frame))
+            self._schema = self._infer(frames.looks(frame), None)
             self._prototype = frames.example(source)
             return frame
         return self._aligned(frame)
 
-    def _infer(self, looks: Mapping[str, frames.Look]) -> Schema:
-        """Give every column a family."""
-        families = self.families if isinstance(self.families, dict) else None
-        return infer(looks, families, self.smoothing, self.missing, self.limit)
+    def _infer(self, looks: Mapping[str, frames.Look], limit: int | None) -> Schema:
+        """Give every column a family; `limit` is what 'auto' means."""
+        named = self.families if isinstance(self.families, dict) else None
+        return infer(looks, named, self.smoothing, self.missing, limit if self.limit == "auto" else self.limit)
 
     def _read(self, X: Any, reset: bool) -> tuple[Frame, Any]:
         """A frame of the columns, and what it was made of."""
@@ -306,7 +309,7 @@ class BayesClassifier(CalibratedClassifier):
 
     def _check_columns(self, head: Frame, looks: Mapping[str, frames.Look]) -> None:
         self._note_columns(head)
-        self._schema = self._infer(looks)
+        self._schema = self._infer(looks, MOST_VALUES)
         self._prototype = frames.example(head)
 
     def _columns_read(self) -> tuple[str, ...]:

@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 from suffice import logistic
 from suffice.errors import InvalidDataError, InvalidOptionError
 from suffice.families import Table
-from suffice.frames import Frame, as_frame
+from suffice.frames import Frame, as_frame, looks
 from suffice.frames import labels as read_labels
-from suffice.frames import looks
 from suffice.frames import numbers as read_numbers
 from suffice.frames import texts as read_texts
 from suffice.frames.reading import as_column

@@ -156,7 +156,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         self : object
             The fitted estimator.
         """
-        source = engines.find(X)
+        source = engines.find(X, learning=isinstance(y, str))
         if source is not None:
             return self._fit_source(source, y, sample_weight, checkpoint)
         if checkpoint is not None:
@@ -194,7 +194,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
             The fitted estimator.
         """
         before: _Learned | None = self.__dict__.get("_learned")
-        source = engines.find(X)
+        source = engines.find(X, learning=isinstance(y, str))
         if source is not None:
             return self._fit_source(source, y, sample_weight, None, before, classes)
         with _Unchanged(self):
@@ -318,13 +318,17 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
             declared = self._declare(before, classes)
             names = [name for name in source.names if name not in (y, weight)]
             if before is None:
-                head = as_frame(source.head()).select(names)
+                few = self._form in ("numbers", "categories")
+                head = as_frame(source.head(engines.FEW if few else engines.HEAD)).select(names)
                 self._check_columns(head, source.looks(head))
                 family = self._family()
             else:
                 family = before.family
             task = engines.Task(family, self._columns_read(), y, weight, self._form)
-            found = source.reduce(task, None if checkpoint is None else Path(checkpoint))
+            try:
+                found = source.reduce(task, None if checkpoint is None else Path(checkpoint))
+            except RefusedValueError as error:
+                raise error.of(type(self).__name__) from None
             if found is None:
                 raise InvalidDataError("There are no rows to learn from")
             seen = found if before is None else before.seen + found

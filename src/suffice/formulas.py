@@ -30,6 +30,7 @@ Packing: TypeAlias = Callable[[Array], "dict[str, Any] | None"]  # a shorter way
 
 PATTERNS = 4  # columns of a block of which any may be missing: every pattern of gaps has a formula of its own
 GUARDED = 64  # columns that are asked one by one whether they are there: more would make too high a tree
+FARTHEST = 1e150  # widths of a bump
 BEYOND = 1e9  # evidence against a class that counts as excluding it, as in calibration
 
 
@@ -319,6 +320,8 @@ class Linear(Formula):
 class Bumps(Formula):
     """Log Σ_k exp(height_k − ½ ((x − centre_k) / width_k)²) of one column: mixtures of Gaussians, and kernels.
 
+    What is farther than 1e150 widths counts as so far, that squares stay finite and classes can be compared.
+
     `centre`, `width` and `height` are (classes, bumps); where a class has fewer bumps, those left over have the
     height −inf.
     """
@@ -335,6 +338,7 @@ class Bumps(Formula):
     def on(self, rows: Rows) -> Array:
         """The sum over all bumps."""
         z = (rows.numbers(self.column)[:, :, None] - self.centre) / self.width
+        z = np.clip(z, -FARTHEST, FARTHEST)
         return _log_sum(self.height - 0.5 * z * z)
 
     def spelled_out(self) -> LogSumExp:

@@ -16,8 +16,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 
 from engines.cases import CASES, arrow, assert_answers, assert_same, cut, numbers, without_the_package
+from suffice.engines.spark import SparkSource
 from suffice.errors import InvalidDataError, InvalidOptionError, MissingPackageError
-from suffice.naive_bayes import GaussianNB
+from suffice.naive_bayes import CategoricalNB, GaussianNB
 
 pytestmark = pytest.mark.filterwarnings("default")  # Spark and what it calls have warnings of their own
 
@@ -100,6 +101,43 @@ def test_numbers_far_from_zero_keep_their_variances(spark):
         assert fitted.var_[k, 0] == pytest.approx((x[table["y"] == label] - 1e9).var(), rel=1e-6)
 
 
+def odd_numbers():
+    """Columns of several types, gaps of both kinds, weights of which some are 0, and a class that weighs nothing."""
+    rng = np.random.default_rng(4)
+    n = 300
+    y = np.where(np.arange(n) < 5, 9, rng.integers(0, 2, n))
+    whole = pd.array(rng.integers(0, 50, n), dtype="Int32")
+    whole[rng.random(n) < 0.1] = pd.NA
+    w = np.where(y == 9, 0.0, rng.integers(0, 3, n)).astype(float)
+    return pd.DataFrame({"whole": whole, "flag": rng.random(n) < 0.3, "x": rng.normal(size=n), "w": w, "y": y})
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_moments_are_summed_by_spark_itself(spark, monkeypatch, weight):
+    monkeypatch.setattr(SparkSource, "_by_workers", None)
+    table = odd_numbers()
+    frame = spark.createDataFrame(arrow(table))
+    frame = frame.withColumn("x", sql.when(sql.col("x") > 1.5, float("nan")).otherwise(sql.col("x")))
+    if weight is None:
+        frame, table = frame.drop("w"), table.drop(columns="w")
+    fitted = GaussianNB().fit(frame, "y", sample_weight=weight)
+    x = table[["whole", "flag", "x"]].astype(float).to_numpy()
+    x[x[:, 2] > 1.5, 2] = np.nan
+    local = GaussianNB().fit(x, table["y"], None if weight is None else table["w"])
+    np.testing.assert_array_equal(fitted.classes_, local.classes_)
+    np.testing.assert_array_equal(fitted.class_count_, local.class_count_)
+    np.testing.assert_allclose(fitted.theta_, local.theta_, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(fitted.var_, local.var_, rtol=1e-12)
+
+
+def test_a_class_far_from_the_first_rows_keeps_its_digits(spark):
+    rng = np.random.default_rng(5)
+    y = np.repeat([0, 1], 400)
+    x = np.where(y == 0, 0.0, 1e8) + rng.normal(size=800)
+    fitted = GaussianNB(var_smoothing=0.0).fit(spark.createDataFrame(pd.DataFrame({"x": x, "y": y})).coalesce(1), "y")
+    np.testing.assert_allclose(fitted.var_[:, 0], [x[y == c].var() for c in (0, 1)], rtol=1e-9)
+
+
 def test_predictions_are_appended_lazily_and_have_the_labels_type(spark):
     case = CASES["CategoricalNB"]
     frame = spark.createDataFrame(arrow(case.table()))
@@ -147,7 +185,7 @@ def test_workers_without_the_package_say_how_to_ship_it(spark, tmp_path, monkeyp
     python = tmp_path / "python"
     python.write_text(f'#!/bin/sh\nPYTHONPATH={path}:$PYTHONPATH exec {sys.executable} "$@"\n')
     python.chmod(0o755)
-    frame = spark.createDataFrame(arrow(numbers()))
+    frame = spark.createDataFrame(arrow(CASES["CategoricalNB"].table()))
     monkeypatch.setattr(spark.sparkContext, "pythonExec", str(python))
     with pytest.raises(MissingPackageError, match="PYSPARK_PYTHON"):
-        GaussianNB().fit(frame, "y")
+        CategoricalNB().fit(frame, "y")

@@ -10,13 +10,26 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
-from suffice.engines.source import Answer, Question, Source
+from suffice.engines.source import FEW, HEAD, Answer, Question, Source
 from suffice.engines.streams import unread
 from suffice.engines.task import Form, Task, in_form, summarize_part
 from suffice.errors import MissingPackageError
 from suffice.formulas import Scoring
 
-__all__ = ["Answer", "Form", "Question", "Source", "Task", "find", "in_form", "summarize_part", "to_sql", "unread"]
+__all__ = [
+    "FEW",
+    "HEAD",
+    "Answer",
+    "Form",
+    "Question",
+    "Source",
+    "Task",
+    "find",
+    "in_form",
+    "summarize_part",
+    "to_sql",
+    "unread",
+]
 
 # The module whose objects an engine takes, and the engine: asked in this order, for some objects look like several.
 ENGINES = {
@@ -27,8 +40,11 @@ ENGINES = {
 }
 
 
-def find(x: Any) -> Source | None:
-    """The source that `x` is, or None for what is in memory."""
+def find(x: Any, learning: bool = False) -> Source | None:
+    """The source that `x` is, or None for what is in memory.
+
+    `learning` by a column's name: then what only hands on a stream of Arrow, such as a DuckDB relation, is one too.
+    """
     if isinstance(x, Source):
         return x
     for name, home in ENGINES.items():
@@ -36,7 +52,7 @@ def find(x: Any) -> Source | None:
             source: Source | None = import_module(home).find(x)
             if source is not None:
                 return source
-    found: Source | None = import_module("suffice.engines.local").find(x)
+    found: Source | None = import_module("suffice.engines.local").find(x, learning)
     return found
 
 

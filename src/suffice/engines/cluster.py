@@ -14,14 +14,12 @@ from typing import Any
 
 from suffice import errors, storage
 from suffice.engines.answers import append, new_columns
-from suffice.engines.source import HEAD
 from suffice.engines.task import summarize_part
 from suffice.errors import InvalidDataError, InvalidOptionError, MissingPackageError, SufficeError
 from suffice.statistics import ByClass
 
 __all__ = [
     "FAN",
-    "HEAD",
     "Refusal",
     "append",
     "from_pandas",

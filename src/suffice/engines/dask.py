@@ -10,7 +10,7 @@ import dask
 import dask.dataframe as dd
 
 from suffice.engines import cluster
-from suffice.engines.source import Answer, Source
+from suffice.engines.source import HEAD, Answer, Source
 from suffice.engines.task import Task
 from suffice.statistics import ByClass
 
@@ -36,16 +36,16 @@ class DaskSource(Source):
         """The names of the columns."""
         return [str(name) for name in self.frame.columns]
 
-    def head(self) -> Any:
+    def head(self, rows: int = HEAD) -> Any:
         """The first rows, of as few partitions as have them."""
         import pandas as pd
 
         found: list[Any] = []
-        rows, at, step = 0, 0, 1
-        while at < self.frame.npartitions and rows < cluster.HEAD:  # more at a time, where partitions are small
+        at, step = 0, 1
+        while at < self.frame.npartitions and rows > 0:  # more at a time, where partitions are small
             some = self.frame.partitions[at : at + step]
-            found.append(some.head(cluster.HEAD - rows, npartitions=-1))
-            rows, at, step = rows + len(found[-1]), at + step, 2 * step
+            found.append(some.head(rows, npartitions=-1))
+            rows, at, step = rows - len(found[-1]), at + step, 2 * step
         return cluster.from_pandas(pd.concat([part for part in found if len(part)] or found[:1]))
 
     def reduce(self, task: Task, checkpoint: Path | None = None) -> ByClass[Any] | None:

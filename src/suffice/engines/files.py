@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,18 +13,17 @@ from typing import Any
 
 from suffice.engines.answers import answered
 from suffice.engines.checkpoints import Checkpoint
-from suffice.engines.formats import TEXT_FORMATS, Unpacked, format_of, fragment_of
+from suffice.engines.formats import TEXT_FORMATS, Rows, Unpacked, format_of, fragment_of
 from suffice.engines.paths import is_path, matching
 from suffice.engines.progress import Progress
 from suffice.engines.schemas import common, floats
 from suffice.engines.source import HEAD, Answer, Source
-from suffice.engines.task import Task
+from suffice.engines.task import BATCH, Task
 from suffice.errors import InvalidDataError, InvalidOptionError, MissingLabelError, RefusedValueError, SufficeError
 from suffice.statistics import ByClass
 
 __all__ = ["Files", "is_path"]
 
-BATCH = 1 << 16  # rows that are summarized together
 AHEAD = 4  # batches that are read while one is summarized
 
 
@@ -35,6 +35,11 @@ class Part:
     fragment: Any
     size: int | None = None  # bytes; None of what is no file
     changed: int = 0  # nanoseconds
+
+    @property
+    def rows(self) -> int | None:
+        """How many rows it has, where that is known before they are read."""
+        return self.fragment.count if isinstance(self.fragment, Rows) else None
 
     @property
     def is_text(self) -> bool:
@@ -95,27 +100,27 @@ class Files(Source):
         """The names of the columns."""
         return list(self.schema.names)
 
-    def head(self) -> Any:
+    def head(self, rows: int = HEAD) -> Any:
         """The first rows as an Arrow table."""
         import pyarrow as pa
 
-        rows: list[Any] = []
+        found: list[Any] = []
         for part in self.parts:
             if part.is_text and isinstance(self.asked, Sequence):  # a dataset would stumble over what comes after
                 part = replace(part, fragment=Unpacked(Path(part.title), str(format_of(part.title))))
-            for _, batch in self._read(part, self.names, self.schema, size=HEAD, ahead=0):
-                rows.append(batch)
-                if part.is_text or sum(map(len, rows)) >= HEAD:  # further down in a text, columns may be others
+            for _, batch in self._read(part, self.names, self.schema, size=rows, ahead=0):
+                found.append(batch)
+                if part.is_text or sum(map(len, found)) >= rows:  # further down in a text, columns may be others
                     break
-            if sum(map(len, rows)) >= HEAD:
+            if sum(map(len, found)) >= rows:
                 break
-        return pa.Table.from_batches(rows, self.schema).slice(0, HEAD)
+        return pa.Table.from_batches(found, self.schema).slice(0, rows)
 
     def reduce(self, task: Task, checkpoint: Path | None = None) -> ByClass[Any] | None:
         """Summarize all rows, from the checkpoint on where there is one; None where there are none."""
         kept = None if checkpoint is None else self._checkpoint(checkpoint, task)
         found, first, skip = (None, 0, 0) if kept is None else kept.resume()
-        with Progress([part.size or 0 for part in self.parts], first) as progress:
+        with self._progress(first) as progress:
             for number in range(first, len(self.parts)):
                 part = self.parts[number]
                 schema = floats(self.schema, task) if part.is_text else self.schema
@@ -139,12 +144,15 @@ class Files(Source):
 
     def batches(self, shown: bool = True) -> Iterator[Any]:
         """All rows in batches, as they are read; how far it is, is `shown` on a terminal."""
-        with Progress([part.size or 0 for part in self.parts], shown=shown) as progress:
+        with self._progress(shown=shown) as progress:
             for number, part in enumerate(self.parts):
                 for _, batch in self._read(part, self.names, self.schema):
                     yield batch
                     progress.rows(batch.num_rows)
                 progress.part(number)
+
+    def _progress(self, done: int = 0, shown: bool = True) -> Progress:
+        return Progress([part.size or 0 for part in self.parts], [part.rows for part in self.parts], done, shown)
 
     def _read(
         self, part: Part, columns: list[str], schema: Any, skip: int = 0, size: int | None = None, ahead: int = AHEAD
@@ -156,9 +164,10 @@ class Files(Source):
         before = 0
         with _located(part.title):
             batches = part.fragment.scanner(**options).to_batches()
+        coming = read_ahead(batches)
         while True:
             with _located(part.title, before):
-                batch = next(batches, None)
+                batch = next(coming, None)
             if batch is None:
                 return
             before += batch.num_rows
@@ -171,6 +180,15 @@ class Files(Source):
             if part.size is None:
                 raise InvalidOptionError(f"checkpoint is for rows that come from files; {part.title} is none")
         return Checkpoint(path, task, [(part.title, int(part.size or 0), part.changed) for part in self.parts])
+
+
+def read_ahead(batches: Iterator[Any]) -> Iterator[Any]:
+    """The same batches, each read while the one before it is in use."""
+    with ThreadPoolExecutor(max_workers=1) as reader:
+        coming = reader.submit(next, batches, None)
+        while (batch := coming.result()) is not None:
+            coming = reader.submit(next, batches, None)
+            yield batch
 
 
 def _part_of(fragment: Any) -> Part:

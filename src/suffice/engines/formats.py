@@ -90,7 +90,7 @@ class Rows:
     def __init__(self, path: Path):
         self.path = path
         with self._open() as file:
-            self.physical_schema = file.schema_arrow
+            self.physical_schema, self.count = file.schema_arrow, file.metadata.num_rows
 
     def scanner(self, columns: list[str], schema: Any, batch_size: int, **_: Any) -> Rows.Scanner:
         """Read some columns, as the types of a schema."""

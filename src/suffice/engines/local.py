@@ -11,11 +11,11 @@ import numpy as np
 
 from suffice.engines.files import Files, is_path
 from suffice.engines.source import Source
-from suffice.engines.streams import Stream, gives_tables
-from suffice.frames.reading import is_arrow
+from suffice.engines.streams import Handed, Stream, gives_tables
+from suffice.frames.reading import is_arrow, is_in_memory
 
 
-def find(x: Any) -> Source | None:
+def find(x: Any, learning: bool = False) -> Source | None:
     """The source that `x` is: paths, datasets of Arrow, readers, iterators of tables (whose first one is looked at)."""
     if type(x) is np.ndarray:
         return None
@@ -28,6 +28,8 @@ def find(x: Any) -> Source | None:
         return Files(x)
     if is_arrow(x, "RecordBatchReader"):
         return Stream(x)
+    if learning and hasattr(x, "__arrow_c_stream__") and not is_in_memory(x):
+        return Stream(Handed(x))
     return Stream(x) if isinstance(x, Iterator) and gives_tables(x) else None
 
 

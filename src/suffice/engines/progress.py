@@ -11,10 +11,14 @@ PATIENCE = 0.5  # seconds that nobody needs a bar for
 
 
 class Progress:
-    """A bar over the bytes of the files, on a terminal, where it takes long; anywhere else nothing is printed."""
+    """A bar over the bytes of the files, on a terminal, where it takes long; anywhere else nothing is printed.
 
-    def __init__(self, sizes: Sequence[int], done: int = 0, shown: bool = True):
-        self.sizes, self.done, self.read = sizes, done, 0
+    `rows` of each file, where they are known before it is read, let the bar move within it.
+    """
+
+    def __init__(self, sizes: Sequence[int], rows: Sequence[int | None], done: int = 0, shown: bool = True):
+        self.sizes, self.expected, self.done = sizes, rows, done
+        self.read = self.here = 0
         self.wanted = shown and sys.stderr is not None and sys.stderr.isatty()
         self.begun = time.monotonic()
         self.bar: Any = None
@@ -35,16 +39,21 @@ class Progress:
     def rows(self, n: int) -> None:
         """Some rows more were summarized."""
         self.read += n
+        self.here += n
         if self.wanted and self.bar is None and time.monotonic() - self.begun > PATIENCE:
             self._start()
         if self.bar is not None:
-            self.bar.update(self.shown, description=f"{self.read:,} rows, file {self.done + 1} of {len(self.sizes)}")
+            expected = self.expected[self.done]
+            share = min(self.here / expected, 1.0) if expected else 0.0
+            so_far = sum(self.sizes[: self.done]) + share * self.sizes[self.done]
+            what = f"{self.read:,} rows, file {self.done + 1} of {len(self.sizes)}"
+            self.bar.update(self.shown, completed=so_far, description=what)
 
     def part(self, number: int) -> None:
         """A file is done."""
-        self.done = number + 1
+        self.done, self.here = number + 1, 0
         if self.bar is not None:
-            self.bar.advance(self.shown, self.sizes[number])
+            self.bar.update(self.shown, completed=sum(self.sizes[: self.done]))
 
     def __exit__(self, *_: object) -> None:
         if self.bar is not None:

@@ -10,7 +10,7 @@ import ray
 from ray.data import Dataset
 
 from suffice.engines import cluster
-from suffice.engines.source import Answer, Source
+from suffice.engines.source import HEAD, Answer, Source
 from suffice.engines.task import Task
 from suffice.statistics import ByClass
 
@@ -37,11 +37,11 @@ class RaySource(Source):
         """The names of the columns."""
         return self._names
 
-    def head(self) -> Any:
+    def head(self, rows: int = HEAD) -> Any:
         """The first rows."""
         import pyarrow as pa
 
-        found = ray.get(self.data.limit(cluster.HEAD).to_arrow_refs())
+        found = ray.get(self.data.limit(rows).to_arrow_refs())
         return pa.concat_tables(found, promote_options="permissive")
 
     def reduce(self, task: Task, checkpoint: Path | None = None) -> ByClass[Any] | None:

@@ -20,6 +20,7 @@ Question: TypeAlias = Literal["predict", "predict_proba", "predict_log_proba"]
 
 
 HEAD = 10_000  # rows, which tell what the columns are
+FEW = 100  # rows, where types tell it
 
 
 class Source(ABC):
@@ -31,8 +32,8 @@ class Source(ABC):
         """The names of its columns."""
 
     @abstractmethod
-    def head(self) -> Any:
-        """Its first rows as an Arrow table, to tell what the columns are; none where `looks` says it without rows."""
+    def head(self, rows: int = HEAD) -> Any:
+        """So many of its first rows as an Arrow table, to tell what columns are; none where `looks` needs none."""
 
     def looks(self, head: Frame) -> dict[str, Look]:
         """A look at each column of the first rows: by default at those rows themselves."""

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame
-from pyspark.sql.functions import floor
+from pyspark.sql.functions import floor, sqrt
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
 from suffice.engines import cluster
-from suffice.engines.source import Answer, Source
+from suffice.engines.source import FEW, HEAD, Answer, Source
+from suffice.engines.spark_sums import moments
 from suffice.engines.task import Task
 from suffice.errors import InvalidDataError
 from suffice.statistics import ByClass
@@ -34,30 +35,34 @@ class SparkSource(Source):
 
     def __init__(self, frame: DataFrame):
         self.frame = frame
+        self._first: Any = None
 
     @property
     def names(self) -> list[str]:
         """The names of the columns."""
         return list(self.frame.columns)
 
-    def head(self) -> Any:
+    def head(self, rows: int = HEAD) -> Any:
         """The first rows; columns that Arrow has no type for are refused."""
         try:
             to_arrow_schema(self.frame.schema)
         except Exception as error:  # each version of Spark has its own for this
             raise InvalidDataError(f"Spark cannot hand all of these columns on: {error}") from error
-        return self.frame.limit(cluster.HEAD).toArrow()
+        self._first = self.frame.limit(rows).toArrow()
+        return self._first
 
     def reduce(self, task: Task, checkpoint: Path | None = None) -> ByClass[Any] | None:
-        """One statistic for each partition; neighbours are added on the workers, the rest here, in order."""
+        """Moments by Spark itself; else one statistic for each partition, neighbours added on the workers, in order."""
         cluster.no_checkpoint(checkpoint, "Spark")
-        columns = [f"c{self.names.index(name)}" for name in task.columns]
-        parts = (
-            self._numbered()
-            .select(columns)
-            .mapInArrow(_summarizer(task.to_bytes(), task.columns), "place int, state binary")
-        )
-        groups = parts.groupBy(floor(parts.place / cluster.FAN).alias("group"))
+        rows = self._numbered().select([f"c{self.names.index(name)}" for name in task.columns])
+        found = moments(rows, task, self.head(FEW) if self._first is None else self._first)
+        return self._by_workers(rows, task) if found is None else found
+
+    @staticmethod
+    def _by_workers(rows: DataFrame, task: Task) -> ByClass[Any] | None:
+        parts = rows.mapInArrow(_summarizer(task.to_bytes(), task.columns), "place int, state binary")
+        # Partitions k² to (k + 1)² − 1 make a group: of P partitions, nobody has more than 2 √P statistics to add.
+        groups = parts.groupBy(floor(sqrt(parts.place)).alias("group"))
         with cluster.shipping(ADVICE):
             found = groups.applyInArrow(_merger(), "place int, state binary").collect()
         return cluster.total(bytes(row.state) for row in sorted(found, key=lambda row: row.place))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,25 @@ def unread(stream: Iterable[Any]) -> Iterable[Any]:
     return chain(first, stream)
 
 
+class Handed:
+    """Rows that something hands on as a stream of Arrow: it is asked for them when the first are wanted."""
+
+    def __init__(self, giver: Any):
+        self.giver = giver
+
+    @cached_property
+    def _reader(self) -> Any:
+        import pyarrow as pa
+
+        return pa.RecordBatchReader.from_stream(self.giver)
+
+    def __iter__(self) -> Handed:
+        return self
+
+    def __next__(self) -> Any:
+        return next(self._reader)
+
+
 class Stream(Source):
     """A `pyarrow.RecordBatchReader`, or an iterator of tables of any kind."""
 
@@ -75,15 +95,15 @@ class Stream(Source):
             return list(self.stream.schema.names)
         return list(self._first().schema.names)
 
-    def head(self) -> Any:
+    def head(self, rows: int = HEAD) -> Any:
         """The first rows as an Arrow table; they are still to be learned."""
         seen = self._fresh()
         self._first()
         for table in self._pull():
             seen.ahead.append(table)
-            if sum(len(each) for each in seen.ahead) >= HEAD:
+            if sum(len(each) for each in seen.ahead) >= rows:
                 break
-        return Frame.concat([as_frame(table) for table in seen.ahead]).table().slice(0, HEAD)
+        return Frame.concat([as_frame(table) for table in seen.ahead]).table().slice(0, rows)
 
     def reduce(self, task: Task, checkpoint: Path | None = None) -> ByClass[Any] | None:
         """Summarize all rows as they come; a stream that has none is an error, for it may have been read before."""

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from suffice import frames, storage
-from suffice.errors import InvalidDataError, MissingLabelError, RefusedValueError
+from suffice.errors import InvalidDataError, MissingLabelError, RefusedValueError, naming
 from suffice.families import Family
 from suffice.families.product import Block, Product
 from suffice.frames import Frame, as_frame
 from suffice.statistics import Blocks, ByClass, RowSample, Statistic
 from suffice.tables import Array, Values
 from suffice.words import Texts
+
+BATCH = 1 << 16  # rows that are summarized together
 
 Form: TypeAlias = Literal["table", "numbers", "categories", "texts"]
 
@@ -62,12 +65,13 @@ class Task:
             return onto
         labels = frames.labels(frame.column(self.target), self.target)
         weight = None if self.weight is None else frames.weights(frame.column(self.weight), self.weight)
-        return self.family.summarize(in_form(frame.select(self.names), self.form), labels, weight, onto)
+        with nullcontext() if self.form == "table" else naming(self.names):
+            return self.family.summarize(in_form(frame.select(self.names), self.form), labels, weight, onto)
 
     def summarize_all(self, batches: Iterable[Any], onto: ByClass[Any] | None = None) -> ByClass[Any] | None:
         """Add batches one after the other; errors count rows from the first."""
         before = 0
-        for batch in batches:
+        for batch in together(batches):
             try:
                 onto = self.summarize(batch, onto)
             except (RefusedValueError, MissingLabelError) as error:
@@ -78,6 +82,24 @@ class Task:
     def to_bytes(self) -> bytes:
         """As it travels."""
         return storage.to_bytes(self)
+
+
+def together(batches: Iterable[Any]) -> Iterator[Any]:
+    """Arrow rows in tables of `BATCH` rows or more: engines hand on a few thousand at once, and each has its price."""
+    import pyarrow as pa
+
+    held: list[Any] = []
+    for batch in batches:
+        table = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
+        if held and table.schema != held[0].schema:
+            yield pa.concat_tables(held)
+            held = []
+        held.append(table)
+        if sum(map(len, held)) >= BATCH:
+            yield pa.concat_tables(held)
+            held = []
+    if held:
+        yield pa.concat_tables(held)
 
 
 def in_form(frame: Frame, form: Form) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.frames.frame import Column, Frame, is_text, value_type
-from suffice.frames.reading import as_frame, is_arrow, is_duckdb, is_pandas, is_polars
+from suffice.frames.reading import as_frame, is_arrow, is_duckdb, is_in_memory, is_pandas, is_polars
 
 
 def like(columns: Frame | Mapping[str, Any], source: Any) -> Any:
@@ -86,9 +86,7 @@ def _types(source: Any) -> dict[str, Column]:
         source = source.limit(0)
     elif is_arrow(source, "RecordBatchReader"):
         source = pa.table({f.name: pa.chunked_array([], type=f.type) for f in source.schema})
-    elif hasattr(source, "__arrow_c_stream__") and not (
-        is_pandas(source) or is_polars(source) or is_arrow(source, "Table") or is_arrow(source, "RecordBatch")
-    ):
+    elif hasattr(source, "__arrow_c_stream__") and not is_in_memory(source):
         return {}
     return as_frame(source).columns
 

@@ -61,6 +61,11 @@ def is_duckdb(x: Any) -> bool:
     return _is_a(x, "duckdb", "DuckDBPyRelation")
 
 
+def is_in_memory(x: Any) -> bool:
+    """Tell whether `x` is a data frame or a table of Arrow, all of whose rows are here."""
+    return is_pandas(x) or is_polars(x) or is_arrow(x, "Table") or is_arrow(x, "RecordBatch")
+
+
 def was_read(x: Any) -> bool:
     """Tell whether `x` is a stream of Arrow that has been read here."""
     return is_arrow(x, "RecordBatchReader") and x in _READ

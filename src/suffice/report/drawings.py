@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -91,9 +90,9 @@ def _needed(points: Array) -> Array:
 class _Axis:
     """Numbers of a column on a line of the picture."""
 
-    def __init__(self, low: float, high: float, begin: float, end: float):
+    def __init__(self, low: float, high: float, begin: float, end: float, whole: bool = False):
         self.low, self.high = low, high if high > low else low + 1.0
-        self.begin, self.end = begin, end
+        self.begin, self.end, self.whole = begin, end, whole
 
     def at(self, value: Any) -> Any:
         return self.begin + (np.asarray(value) - self.low) / (self.high - self.low) * (self.end - self.begin)
@@ -102,6 +101,8 @@ class _Axis:
         """The line itself, its ticks and their numbers."""
         out = [tag("line", x1=self.begin, x2=self.end, y1=height, y2=height, class_="axis")]
         for value in ticks(self.low, self.high):
+            if self.whole and not value.is_integer():
+                continue
             x = _short(float(self.at(value)))
             out.append(tag("line", x1=x, x2=x, y1=height, y2=height + 4, class_="axis"))
             number = _number(value)
@@ -132,7 +133,7 @@ def curve(shown: Curve, classes: Sequence[int]) -> Markup:
         return tag("p", "No value was ever seen.", class_="note")
     some = [0] if not shown.votes else list(classes)
     density = shown.density[some]
-    x = _Axis(float(shown.x[0]), float(shown.x[-1]), LEFT, WIDTH - RIGHT)
+    x = _Axis(float(shown.x[0]), float(shown.x[-1]), LEFT, WIDTH - RIGHT, whole=shown.kind == "mass")
     # A needle of one class would flatten the others: what is drawn ends where nearly all of the rest is.
     peaks = density.max(axis=1)
     top = min(float(peaks.max()), 4.0 * float(np.median(peaks))) or 1.0
@@ -164,7 +165,7 @@ def bars(shown: Bars, classes: Sequence[int]) -> Markup:
     if len(order) > MOST_BARS:
         order = np.sort(np.argsort(-shown.probability.max(axis=0), kind="stable")[:MOST_BARS])
     some = [0] if not shown.votes else list(classes)
-    thick = 8 if len(some) <= 4 else 5
+    thick = 9 if len(some) <= 4 else 5
     pitch = thick * len(some) + 8
     top = float(shown.probability[some].max(initial=0.0)) or 1.0
     left, right = 112, 46
@@ -283,10 +284,8 @@ def reliability(shown: Reliability) -> Markup:
     drawn += x.below(floor)
     some = np.flatnonzero(shown.weight > 0)
     said, true, share = shown.said[some], shown.true[some], shown.share[some]
-    for a, b in pairwise(zip(x.at(said).tolist(), y.at(true).tolist(), strict=True)):
-        drawn.append(
-            tag("path", d=f"M{_short(a[0])} {_short(a[1])}L{_short(b[0])} {_short(b[1])}", class_="line thin faint k0")
-        )
+    if len(some):
+        drawn.append(tag("path", d=_points(x.at(said), y.at(true)), class_="line thin faint k0"))
     for a, b, part in zip(said.tolist(), true.tolist(), share.tolist(), strict=True):
         title = tag("title", f"said {a:.3f}, came true {b:.3f}, {part:.1%} of the rows")
         radius = _short(3.0 + 9.0 * np.sqrt(part))

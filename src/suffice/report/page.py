@@ -162,7 +162,8 @@ def _page(title: str, estimator: Any, sections: list[tuple[str, str, Markup]], p
     )
     links = [tag("li", tag("a", name, href=f"#{key}")) for key, name, _ in sections]
     classes = len(estimator.classes_)
-    told = f"{type(estimator).__name__} · {_amount(estimator.class_count_.sum())} rows · {classes} classes"
+    rows = f"{_amount(estimator.class_count_.sum())} rows"
+    told = f"{type(estimator).__name__} · {rows} · {classes} class{'' if classes == 1 else 'es'}"
     body = tag(
         "body",
         tag("a", "Skip to the content", href="#content", class_="skip"),
@@ -185,18 +186,17 @@ def _section(key: str, title: str, content: Markup) -> Markup:
 
 
 def _amount(value: Any) -> str:
-    """A number with its thousands apart, by narrow spaces."""
+    """A number with its thousands apart."""
     return f"{float(value):,.6g}" if float(value) < 1e6 else f"{float(value):,.0f}"
 
 
-def _table(caption: Any, heads: Sequence[Any], rows: Sequence[Sequence[Any]], class_: str = "") -> Markup:
+def _table(caption: str | Markup, heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> Markup:
     """A table: the first cell of each row is its head."""
     shown = [tag("tr", tag("th", row[0], scope="row"), [_cell(cell) for cell in row[1:]]) for row in rows]
     numeric = [isinstance(cell, float) for cell in rows[0]] if rows else [False] * len(heads)
     named_heads = zip(heads, numeric, strict=True)
     top = tag("thead", tag("tr", [tag("th", h, scope="col", class_="number" if n else None) for h, n in named_heads]))
-    table = tag("table", tag("caption", caption) if caption else None, top, tag("tbody", shown), class_=class_ or None)
-    return tag("div", table, class_="scroll")
+    return tag("div", tag("table", tag("caption", caption), top, tag("tbody", shown)), class_="scroll")
 
 
 def _cell(cell: Any) -> Markup:

@@ -117,7 +117,7 @@
       return (row) => {
         const x = numberIn(row, node.column);
         return height.map((own, c) => logSumExp(own.map((h, k) => {
-          const z = (x - at(centre, c)[k]) / at(at(width, c), k);
+          const z = Math.max(-1e150, Math.min(1e150, (x - at(centre, c)[k]) / at(at(width, c), k)));
           return h - 0.5 * z * z;
         })));
       };

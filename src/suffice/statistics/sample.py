@@ -301,16 +301,36 @@ def _taken(points: Points, classes: NDArray[Any]) -> Points:
 
 def _compress(points: Points, limit: int) -> Points:
     """At most `limit` points for each class, each the mean of those of its cell."""
-    values, weights, codes = [], [], []
+    alone = points.values.shape[1] == 1
+    values, weights = [], []
     for c in range(len(points.start) - 1):
         own, weight = points.of_class(c)
         if len(weight) > limit:
-            cells = _cells_by_rank(weight, limit) if own.shape[1] == 1 else _cells_by_halving(own, weight, limit)
-            own, weight = _means_of_cells(own, weight, cells)
+            own, weight = _by_rank(own, weight, limit) if alone else _by_halving(own, weight, limit)
         values.append(own)
         weights.append(weight)
-        codes.append(np.full(len(weight), c, np.int32))
-    return _tidy(np.concatenate(values), np.concatenate(codes), np.concatenate(weights), len(points.start) - 1)
+    start = np.concatenate([[0], np.cumsum([len(weight) for weight in weights])]).astype(np.int64)
+    whole, heavy = np.concatenate(values), np.concatenate(weights)
+    return Points(whole, heavy, start) if alone else _sorted(whole, heavy, start)
+
+
+def _by_rank(values: Array, weight: Array, limit: int) -> tuple[Array, Array]:
+    """The mean and weight of each cell of sorted points, in their order."""
+    cells = _cells_by_rank(weight, limit)
+    first = np.flatnonzero(np.diff(cells, prepend=-1))
+    heavy = np.add.reduceat(weight, first)
+    means = np.add.reduceat(weight * values[:, 0], first) / heavy
+    # A sum's rounding may not carry a mean beyond the points it is of: cells stay apart.
+    least, most = values[first, 0], values[np.append(first[1:], len(values)) - 1, 0]
+    return np.clip(means, least, most)[:, None], heavy
+
+
+def _by_halving(values: Array, weight: Array, limit: int) -> tuple[Array, Array]:
+    """The mean and weight of each cell of rows."""
+    number = np.unique(_cells_by_halving(values, weight, limit), return_inverse=True)[1]
+    heavy = np.bincount(number, weights=weight).astype(np.float64, copy=False)
+    sums = [np.bincount(number, weights=weight * column) / heavy for column in values.T]
+    return np.stack(sums, axis=1), heavy
 
 
 def _cells_by_rank(weight: Array, limit: int) -> NDArray[np.int64]:
@@ -344,11 +364,3 @@ def _cells_by_halving(values: Array, weight: Array, limit: int) -> NDArray[np.in
     for number, cell in enumerate(cells):
         out[cell] = number
     return out
-
-
-def _means_of_cells(values: Array, weight: Array, cells: NDArray[np.int64]) -> tuple[Array, Array]:
-    """The mean and weight of each cell that holds a point."""
-    number = np.unique(cells, return_inverse=True)[1]
-    heavy = np.bincount(number, weights=weight).astype(np.float64, copy=False)
-    sums = [np.bincount(number, weights=weight * column) / heavy for column in values.T]
-    return np.stack(sums, axis=1), heavy
