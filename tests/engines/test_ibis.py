@@ -451,6 +451,11 @@ def test_what_cannot_be_learned_is_refused_by_name(database):
         sf.BayesClassifier({"x1": sf.Geometric()}, calibrate=False).fit(there.mutate(x1=ibis._.x1 * 0 + 0.5), "y")
     with pytest.raises(InvalidDataError, match=r"rows have gaps in 'x0', 'x1'.*to_pyarrow_batches"):
         LinearDiscriminantAnalysis().fit(there, "y")
+    fitted = GaussianNB().fit(there, "y")
+    with pytest.raises(InvalidDataError, match="'x1' holds string, which cannot be read as numbers"):
+        fitted.partial_fit(there.mutate(x1=ibis.literal("1")), "y")
+    with pytest.raises(InvalidDataError, match=r"'y' holds .*cannot be read as .*labels"):
+        GaussianNB().fit(there.mutate(y=ibis.literal("2026-11-16").cast("date")), "y")
     with pytest.raises(InvalidOptionError, match="checkpoint is for rows that come from files"):
         GaussianNB().fit(there, "y", checkpoint="run.suffice")
 
