@@ -349,7 +349,7 @@ def test_columns_that_name_or_number_rows_are_left_out(database):
 
 
 def test_a_calibrated_classifier_that_was_fitted_here_scores_there(database):
-    table = everything().drop(columns="w")
+    table = everything(150).drop(columns="w")
     x = arrow(features(table))
     for calibrate in (True, "classes"):
         local = sf.BayesClassifier(FAMILIES, calibrate=calibrate).fit(x, table["y"].to_numpy())
@@ -433,8 +433,10 @@ def test_what_cannot_be_learned_is_refused_by_name(database):
         GaussianNB().fit(there.filter(ibis._.x0 < 0), "y")
     with pytest.raises(InvalidDataError, match="no rows"):
         sf.BayesClassifier(calibrate=False).fit(there.filter(ibis._.x0 < 0), "y")
-    with pytest.raises(InvalidDataError, match="weight 7 have no label in column 'y'"):
-        GaussianNB().fit(there.mutate(y=ibis.ifelse(ibis._.y == "rare", None, ibis._.y)), "y")
+    unlabelled = there.mutate(y=ibis.ifelse(ibis._.y == "rare", None, ibis._.y), w=1)
+    for make, weight in ((GaussianNB, None), (GaussianNB, "w"), (CategoricalNB, "w")):
+        with pytest.raises(InvalidDataError, match="weight 7 have no label in column 'y'"):
+            make().fit(unlabelled, "y", sample_weight=weight)
     with pytest.raises(InvalidDataError, match=r"'z'.*cannot be read as numbers"):
         GaussianNB().fit(there.mutate(z=ibis._.y), "y")
     with pytest.raises(InvalidDataError, match="Negative values in the weights of column 'w'"):
