@@ -86,7 +86,7 @@ def texts(suffice, fitted):  # noqa: ARG001  # which changes the folder
 
 
 def library(name, target, **options):
-    return sf.BayesClassifier(**options).fit(pa.table(examples.DATA[name]()), target)
+    return sf.BayesClassifier(limit=None, **options).fit(pa.table(examples.DATA[name]()), target)
 
 
 # ------------------------------------------------------------------------------------------------ fit
@@ -185,6 +185,21 @@ def test_several_files_patterns_and_folders_are_read_as_one(suffice):
     for data in (["parts/a.csv", "parts/b.csv"], ["parts/*.csv"], ["parts"]):
         assert suffice("fit", *data, "-t", "species", "-o", "m.suffice", "--no-check").code == 0
         np.testing.assert_allclose(sf.load("m.suffice").predict_proba(table), whole, rtol=1e-12)
+
+
+def test_where_values_were_compressed_the_rows_themselves_are_judged(suffice, monkeypatch):
+    fit = ["fit", "iris.csv", "-t", "species", "-o", "m.suffice"]
+    assert "Leave-one-out: each row" in suffice(*fit, "--limit", "30").out
+    assert sf.load("m.suffice").limit == 30
+
+    def gone(*_):
+        raise sf.NotPartError("its rows are gone")
+
+    monkeypatch.setattr(sf.BayesClassifier, "leave_one_out", gone)
+    assert "values were compressed, so none can be left out" in suffice(*fit, "--limit", "auto").out
+    told, found = suffice(*fit, "--json").json, suffice("evaluate", "m.suffice", "iris.csv", "--json").json
+    assert told["training_rows"] == {"accuracy": found["accuracy"], "log_loss": found["log_loss"]}
+    assert "a number above 0, auto or none" in suffice(*fit, "--limit", "0").err
 
 
 def test_a_checkpoint_is_kept_while_it_is_needed(suffice):
@@ -715,7 +730,7 @@ def test_without_scikit_learn_every_estimator_answers_the_same_bit_for_bit():
             found = pq.read_table(f"{name}.drawn.parquet")
             assert found["label"].to_pylist() == labels.tolist()
             np.testing.assert_array_equal(found.drop_columns("label").to_pandas().to_numpy(), np.asarray(drawn))
-    sf.BayesClassifier().fit("iris.csv", "species").save("mine.suffice")
+    sf.BayesClassifier(limit=None).fit("iris.csv", "species").save("mine.suffice")
     assert Path("mine.suffice").read_bytes() == Path("iris.suffice").read_bytes()
     sf.TextClassifier().fit("sentiment.csv", "sentiment").save("mine.suffice")
     assert Path("mine.suffice").read_bytes() == Path("s.suffice").read_bytes()

@@ -277,7 +277,8 @@ def _read(estimator: Any, X: Any, y: Any) -> tuple[Any, Callable[[Rows], Any], C
     elif isinstance(estimator, BayesClassifier):
         table = as_frame(X)
         families = estimator.families if isinstance(estimator.families, dict) else None
-        schema = infer(looks(table), families, estimator.smoothing, "ignore", estimator.limit)
+        limit = None if estimator.limit == "auto" else estimator.limit  # rows that are here are all kept
+        schema = infer(looks(table), families, estimator.smoothing, "ignore", limit)
         estimator = clone(estimator).set_params(families=_settled(schema))
         found, whole = (Columns.of_table(table, schema), table.n), table.table()
         taken = whole.take

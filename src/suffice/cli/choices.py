@@ -25,6 +25,7 @@ from suffice.families import (
 from suffice.frames import as_frame
 from suffice.text.classifier import TextClassifier
 
+EXACT = 1 << 30  # bytes of files up to which every value is kept, so that rows can be left out and forgotten
 FAMILIES: dict[str, Any] = {
     "auto": "auto",
     "bernoulli": Bernoulli,
@@ -51,6 +52,7 @@ def unfitted(
     families: list[str],
     smoothing: str | None,
     calibrate: bool,
+    limit: str | None = "none",
 ) -> Any:
     """The classifier that the options describe: of texts for one column of texts, else of tables."""
     source.check_column(target, "to learn")
@@ -65,7 +67,7 @@ def unfitted(
         asked = said.get(columns[0], "auto")
         if isinstance(asked, Text) or (asked == "auto" and is_text(source, columns[0])):
             return TextClassifier(**options)
-    return BayesClassifier(said or "auto", **options)
+    return BayesClassifier(said or "auto", limit=read_limit(limit, source), **options)
 
 
 def is_text(source: Any, name: str) -> bool:
@@ -101,6 +103,17 @@ def read_families(said: list[str], source: Any, target: str) -> dict[Any, Any]:
         family = FAMILIES[known]
         out[columns if len(columns) > 1 else columns[0]] = family() if isinstance(family, type) else family
     return out
+
+
+def read_limit(said: str | None, source: Any) -> Any:
+    """How many values of a column are kept: all by default, but of files that may not fit into memory."""
+    if said is None:
+        return None if sum(part.size or 0 for part in source.parts) <= EXACT else "auto"
+    if said in ("auto", "none"):
+        return None if said == "none" else said
+    if not said.isdecimal() or int(said) < 1:
+        raise InvalidOptionError(f"--limit: expected a number above 0, auto or none; found {said!r}")
+    return int(said)
 
 
 def read_smoothing(said: str) -> Any:

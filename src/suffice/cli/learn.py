@@ -43,6 +43,15 @@ def fit(
     weight: Weight = None,
     smoothing: Smoothing = None,
     calibrate: Calibrate = True,
+    limit: Annotated[
+        str | None,
+        typer.Option(
+            "--limit",
+            metavar="NUMBER|auto|none",
+            help="How many values of a column each class keeps: all (none) up to 1 GB of files, 5000 (auto) beyond. "
+            "Where more came, rows can be neither left out nor forgotten.",
+        ),
+    ] = None,
     checkpoint: Annotated[
         str | None,
         typer.Option("--checkpoint", metavar="FILE", help="Keep what was learned so far here, to go on after a stop."),
@@ -66,7 +75,7 @@ def fit(
     from suffice.cli.files import STDIN, check_output, opened
     from suffice.cli.models import Fitted
     from suffice.cli.screen import show_json
-    from suffice.cli.summary import leave_one_out, show_summary, summary
+    from suffice.cli.summary import checked, show_summary, summary
     from suffice.errors import InvalidOptionError
 
     check_output(output)
@@ -76,11 +85,11 @@ def fit(
     if any(Path(each).exists() and Path(output).exists() and Path(each).samefile(output) for each in data):
         raise InvalidOptionError(f"{output} is the data: write the model somewhere else")
     with opened(data, input_format, listed(drop)) as source:
-        estimator = unfitted(source, target, weight, listed(families), smoothing, calibrate)
+        estimator = unfitted(source, target, weight, listed(families), smoothing, calibrate, limit)
         estimator.fit(source, target, weight, checkpoint=checkpoint)
         model = Fitted(estimator)
         model.save(output)
-        found = leave_one_out(model, source, target, weight) if check else None
+        found = checked(model, source, target, weight) if check else None
     if json:
         show_json(summary(model, output, found))
     else:

@@ -3,23 +3,39 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from suffice.cli.screen import counted, heading, number, say, show_columns
+from suffice.errors import NotPartError
 from suffice.evaluation import Evaluation
 
 CLASSES = 20  # that are listed
 
 
-def leave_one_out(model: Any, source: Any, target: str, weight: str | None) -> Evaluation:
-    """Judge each row by the model without it, in a second pass."""
-    parts = (
-        Evaluation.of(y, model.estimator.classes_, np.exp(model.estimator.leave_one_out(x, y, w)), w)
-        for x, y, w in model.batches(source, target, weight)
-    )
-    return sum(parts, start=Evaluation.of([], model.estimator.classes_, np.empty((0, len(model.classes)))))
+@dataclass(frozen=True)
+class Check:
+    """How a model does on the rows it has learned, each `left_out` of it or not."""
+
+    evaluation: Evaluation
+    left_out: bool
+
+
+def checked(model: Any, source: Any, target: str, weight: str | None) -> Check:
+    """Judge each row by the model without it, in a second pass; by the whole model where no row can be left out."""
+    estimator, classes = model.estimator, model.estimator.classes_
+
+    def judged(answers: Callable[..., Any]) -> Evaluation:
+        parts = (Evaluation.of(y, classes, answers(x, y, w), w) for x, y, w in model.batches(source, target, weight))
+        return sum(parts, start=Evaluation.of([], classes, np.empty((0, len(classes)))))
+
+    try:
+        return Check(judged(lambda x, y, w: np.exp(estimator.leave_one_out(x, y, w))), left_out=True)
+    except NotPartError:  # values were compressed to a limit
+        return Check(judged(lambda x, *_: estimator.predict_proba(x)), left_out=False)
 
 
 def size_of(model: Any) -> str:
@@ -55,7 +71,7 @@ def _plain_name(family: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", family).lower()
 
 
-def summary(model: Any, path: str, found: Evaluation | None) -> dict[str, Any]:
+def summary(model: Any, path: str, found: Check | None) -> dict[str, Any]:
     """What was learned, for programs."""
     estimator = model.estimator
     counts = zip(model.classes, estimator.class_count_.tolist(), strict=True)
@@ -67,11 +83,12 @@ def summary(model: Any, path: str, found: Evaluation | None) -> dict[str, Any]:
         "columns": columns_of(model),
     }
     if found is not None:
-        out["leave_one_out"] = {"accuracy": found.accuracy, "log_loss": found.log_loss}
+        scores = {"accuracy": found.evaluation.accuracy, "log_loss": found.evaluation.log_loss}
+        out["leave_one_out" if found.left_out else "training_rows"] = scores
     return out
 
 
-def show_summary(model: Any, path: str, found: Evaluation | None) -> None:
+def show_summary(model: Any, path: str, found: Check | None) -> None:
     """What was learned, for people."""
     estimator = model.estimator
     counts = estimator.class_count_
@@ -90,10 +107,14 @@ def show_summary(model: Any, path: str, found: Evaluation | None) -> None:
         heading("Columns (bits: what a column tells of the class by itself)")
         show_schema(columns_of(model))
     if found is not None:
-        baseline = float(share.max())
-        heading("Leave-one-out, exact: each row judged by the model of all others")
-        say(f"accuracy  {found.accuracy:.4f}  (always the commonest class: {baseline:.4f})")
-        say(f"log-loss  {found.log_loss:.4f}  (the class shares alone: {abs(np.sum(share * np.log(share))):.4f})")
+        if found.left_out:
+            exact = ", exact" if getattr(estimator, "limit", None) is None else ""
+            heading(f"Leave-one-out{exact}: each row judged by the model of all others")
+        else:
+            heading("On the rows it has learned: values were compressed, so none can be left out (--limit)")
+        judged = found.evaluation
+        say(f"accuracy  {judged.accuracy:.4f}  (always the commonest class: {share.max():.4f})")
+        say(f"log-loss  {judged.log_loss:.4f}  (the class shares alone: {abs(np.sum(share * np.log(share))):.4f})")
 
 
 def show_schema(columns: list[dict[str, Any]]) -> None:
