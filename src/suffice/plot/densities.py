@@ -79,9 +79,8 @@ class ConditionalsDisplay:
         display : ConditionalsDisplay
             With `axes_` and `figure_`.
         """
-        found = shapes_of(estimator, [columns] if isinstance(columns, str) else columns, names=names)
-        if columns is None:
-            found = found[:CROWDED]
+        wanted = [columns] if isinstance(columns, str) else columns
+        found = shapes_of(estimator, wanted, names=names, most=CROWDED if columns is None else None)
         model = getattr(estimator, "model_", estimator)
         return cls(found, np.exp(model.log_prior)).plot(ax, labels=labels)
 
@@ -270,4 +269,5 @@ def _ellipses(ax: Any, block: Ellipses, places: list[int], names: list[str]) -> 
         ax.plot(*block.mean[i], linestyle="", markersize=6, **style.points(i))
     ax.set_xlabel(style.ellipsed(block.columns[0], 40))
     ax.set_ylabel(style.ellipsed(block.columns[1], 40))
+    ax.margins(0.12)
     style.legend(ax, len(names), title="hold 50 % and 90 %")
