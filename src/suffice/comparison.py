@@ -38,7 +38,7 @@ BAND = 0.8  # the share of the repeats that the band holds
 Progress = Callable[[int, int], None]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """Learning curves of two models, the generative first.
 
@@ -115,6 +115,9 @@ class Comparison:
                 columns.append(f"{title}, {name}")
                 values.append(self.band(metric, i)[1])
         return Table("training rows", [f"{size:,}" for size in self.sizes], columns, np.stack(values, axis=1))
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def __str__(self) -> str:
         return "\n".join([str(self.table()), self.verdict("accuracy"), self.verdict("log_loss")])

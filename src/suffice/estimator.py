@@ -709,7 +709,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         table : Table
             One row for each, the most telling first.
         """
-        return rank_features(self._get_learned().model, self._names(), label, n, by)
+        return rank_features(self._get_learned().model, self._names(), [label], n, by)[0]
 
     def _names(self) -> list[str]:
         names = getattr(self, "feature_names_in_", None)

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from suffice.errors import InvalidOptionError, MismatchError, MissingPackageError
 from suffice.tables import Values
 
-# Okabe and Ito's colours, which the colour-blind tell apart. Seven of them, six lines, five hatches
+# Okabe and Ito's colours, which the colour-blind tell apart. Seven of them, eight lines, five hatches
 # and eight markers: no two classes of many get the same ones.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4D4D4D")
-LINES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (6, 1, 1, 1, 1, 1)), (0, (9, 3)))
+LINES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (6, 1, 1, 1, 1, 1)), (0, (9, 3)), (0, (1, 4)), (0, (9, 2, 3, 2)))
 HATCHES = ("", "///", "...", "\\\\\\", "xxx")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 GRID = "0.92"
