@@ -709,6 +709,8 @@ def test_without_scikit_learn_every_estimator_answers_the_same_bit_for_bit():
         ["sample", "s.suffice", "--seed", "0"],
         ["cv", "iris.csv", "-t", "species"],
         ["outliers", "iris.suffice", "iris.csv", "--rate", "0.1"],
+        ["report", "iris.suffice", "iris.csv", "-o", "report.html"],
+        ["report", "GaussianNB.suffice", "-o", "other.html"],
         ["demo"],
     ]
     Path("commands.json").write_text(json.dumps(commands))
