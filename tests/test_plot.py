@@ -147,7 +147,7 @@ def test_a_panel_for_each_column_of_a_mixed_table(mixed):
         "job",
         "member",
         "noise (does not vote)",
-        "left, right (50 % and 90 %)",
+        "50 % and 90 % of each class",
     ]
     assert axes[0].get_xlabel() == "age"
     assert {"law", "shop", "probability"} <= set(written(axes[1]))

@@ -141,8 +141,8 @@ def _draw(ax: Any, found: Conditional, places: list[int]) -> None:
         _words(ax, found, places, names)
     elif isinstance(found, Ellipses):
         _ellipses(ax, found, places, names)
-    note = " (does not vote)" if not found.votes else " (50 % and 90 %)" if isinstance(found, Ellipses) else ""
-    ax.set_title(style.ellipsed(found.title, 40) + note, fontsize="medium")
+    title = "50 % and 90 % of each class" if isinstance(found, Ellipses) else style.ellipsed(found.title, 40)
+    ax.set_title(title if found.votes else f"{title} (does not vote)", fontsize="medium")
 
 
 def _legend(ax: Any, names: list[str], all_of_them: Values, **options: Any) -> None:
@@ -164,7 +164,13 @@ def _share_legend(axes: NDArray[Any], panels: list[Conditional]) -> None:
     for ax in lined:
         ax.get_legend().remove()
     handles, names = lined[0].get_legend_handles_labels()
-    options = {"loc": "outside right upper", "fontsize": "small", "title_fontsize": "small", "frameon": False}
+    options = {
+        "loc": "outside right upper",
+        "fontsize": "small",
+        "title_fontsize": "small",
+        "handlelength": 3.2,
+        "frameon": False,
+    }
     axes[0].figure.legend(handles, names, title=title, **options)
 
 

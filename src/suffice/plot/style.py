@@ -86,7 +86,7 @@ def number(value: float) -> str:
 def legend(ax: Any, n: int, **options: Any) -> Any:
     """Name n classes: within the axes where they are few, beside them where they are many."""
     beside = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)} if n > BESIDE else {"loc": "best"}
-    found = ax.legend(fontsize="small", title_fontsize="small", framealpha=0.85, **(beside | options))
+    found = ax.legend(fontsize="small", title_fontsize="small", framealpha=0.85, handlelength=2.8, **(beside | options))
     found.get_frame().set_linewidth(0)
     return found
 
