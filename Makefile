@@ -5,10 +5,20 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
 
-.PHONY: demo test test-engines bench bench-text bench-engines text-data lint docs clean
+.PHONY: demo tour test test-engines test-browser bench bench-text bench-engines text-data lint docs clean
 .DEFAULT_GOAL := demo
 
+# The main job, on data that come along; ends by saying where the report is.
 demo: $(VENV)/built
+	mkdir -p build/demo
+	$(BIN)/suffice demo --write build/demo
+	$(BIN)/suffice fit build/demo/iris.csv --target species -o build/demo/iris.suffice
+	$(BIN)/suffice evaluate build/demo/iris.suffice build/demo/iris.csv
+	$(BIN)/suffice explain build/demo/iris.suffice build/demo/iris.csv --row 70
+	$(BIN)/suffice report build/demo/iris.suffice build/demo/iris.csv -o build/demo/report.html
+
+# What the library does, with every kind of model.
+tour: $(VENV)/built
 	$(BIN)/python examples/demo.py
 
 test: $(VENV)/test
@@ -17,6 +27,10 @@ test: $(VENV)/test
 # Real sessions of every engine; `make test` passes without them.
 test-engines: $(VENV)/test-engines
 	$(BIN)/python -m pytest tests/engines
+
+# The report in a real Chromium, which must be installed; without one they skip.
+test-browser: $(VENV)/test-browser
+	$(BIN)/python -m pytest tests/browser
 
 bench: $(VENV)/bench
 	$(BIN)/python -m benchmarks
@@ -56,6 +70,6 @@ $(VENV)/built: $(SOURCES)
 	$(PIP) install --no-build-isolation --editable .
 	touch $@
 
-$(VENV)/test $(VENV)/test-engines $(VENV)/lint $(VENV)/bench $(VENV)/bench-text $(VENV)/bench-engines $(VENV)/docs: $(VENV)/%: $(VENV)/built
+$(VENV)/test $(VENV)/test-engines $(VENV)/test-browser $(VENV)/lint $(VENV)/bench $(VENV)/bench-text $(VENV)/bench-engines $(VENV)/docs: $(VENV)/%: $(VENV)/built
 	$(PIP) install --group $*
 	touch $@

@@ -21,9 +21,9 @@ from sklearn.metrics import brier_score_loss, log_loss
 
 from benchmarks import peers
 from benchmarks.classifier import TARGET, fit_ours, kinds, read
-from suffice.plot.calibration import sorted_into_bins
+from suffice.evaluation import BINS, Reliability
 
-BINS, REPEATS = 15, 5
+REPEATS = 5
 
 
 @dataclass(frozen=True)
@@ -116,22 +116,14 @@ def timed(call: Callable[[], Any]) -> tuple[Any, float]:
 def line(result: Result, positive: Any) -> str:
     """Write a row of the table."""
     accuracy = np.mean((result.p > 0.5) == positive)
-    numbers = [log_loss(positive, result.p), brier_score_loss(positive, result.p), calibration_error(result, positive)]
+    numbers = [
+        log_loss(positive, result.p),
+        brier_score_loss(positive, result.p),
+        Reliability.of(result.p, positive).error,
+    ]
     cells = [f"{accuracy:.4f}", *(f"{number:.3f}" for number in numbers)]
     cells += [f"{1e3 * seconds:.0f}" for seconds in (result.fit_seconds, result.predict_seconds)]
     return f"| {result.name} | " + " | ".join(cells) + " |"
-
-
-def reliability(result: Result, positive: Any) -> tuple[Any, Any, Any]:
-    """The share of rows, the mean probability and the share of positives in each of 15 bins of equal width."""
-    said, true, rows = sorted_into_bins(result.p, positive, BINS)
-    return rows / len(result.p), np.nan_to_num(said), np.nan_to_num(true)
-
-
-def calibration_error(result: Result, positive: Any) -> float:
-    """The mean over rows of |share of positives − mean probability| in the row's bin."""
-    share, said, true = reliability(result, positive)
-    return float(share @ np.abs(true - said))
 
 
 # ------------------------------------------------------------------------------------------ the diagram
@@ -153,9 +145,9 @@ def draw(results: list[Result], positive: Any, file: str) -> None:
     edges = np.linspace(0, 1, BINS + 1)
     for result in results:
         name, style, marker, shade = DRAWN[result.name]
-        share, said, true = reliability(result, positive)
-        above.plot(said, true, style, marker=marker, color=shade, markersize=4.5, linewidth=1.4, label=name)
-        below.stairs(share, edges, color=shade, linestyle=style, linewidth=1.4, baseline=None)
+        found = Reliability.of(result.p, positive)
+        above.plot(found.said, found.true, style, marker=marker, color=shade, markersize=4.5, linewidth=1.4, label=name)
+        below.stairs(found.share, edges, color=shade, linestyle=style, linewidth=1.4, baseline=None)
     above.plot([0, 1], [0, 1], color="0.75", linewidth=0.9, zorder=0, label="as often as said")
     above.set(ylabel="share that earns more than 50K", ylim=(-0.02, 1.02))
     above.legend(frameon=False, loc="upper left")

@@ -19,8 +19,9 @@ import pyarrow.parquet as pq
 from sklearn.model_selection import StratifiedKFold
 
 from benchmarks.text_peers import PEERS
+from suffice.evaluation import Reliability
 
-BINS, FOLDS = 15, 10
+FOLDS = 10
 
 
 # ------------------------------------------------------------------------------------------ the data
@@ -67,14 +68,7 @@ class Quality:
         """Judge log-posteriors by the labels; logarithms, as some models say of what happened that it cannot."""
         right = np.asarray(classes)[log_p.argmax(axis=1)] == labels
         loss = -log_p[np.arange(len(labels)), np.searchsorted(classes, labels)].mean()
-        return cls(float(right.mean()), float(loss), calibration_error(np.exp(log_p.max(axis=1)), right))
-
-
-def calibration_error(said: Any, right: Any) -> float:
-    """The mean over documents of |share right − mean top probability| in the document's bin, of 15 of equal width."""
-    place = np.minimum((said * BINS).astype(int), BINS - 1)
-    gap = np.bincount(place, right, minlength=BINS) - np.bincount(place, said, minlength=BINS)
-    return float(np.abs(gap).sum() / len(said))
+        return cls(float(right.mean()), float(loss), Reliability.of(np.exp(log_p.max(axis=1)), right).error)
 
 
 def held_out(make: Callable[[], Any], train: Corpus, test: Corpus) -> Quality:

@@ -215,6 +215,11 @@ def test_many_classes_still_get_a_short_curve():
     assert len(curve.x) < 1200
 
 
+def test_only_as_many_are_made_as_are_asked_for():
+    assert [each.title for each in conditionals(GaussianNB().fit(X, Y), most=1)] == ["x0"]
+    assert len(conditionals(GaussianNB().fit(X, Y), most=5)) == 2
+
+
 def test_what_is_wrong_is_said():
     rows = {"height": X[:, 0], "weight": X[:, 1]}
     model = sf.BayesClassifier().fit(rows, Y)

@@ -559,6 +559,9 @@ def test_nothing_is_printed_but_on_a_terminal(tmp_path, capsys, monkeypatch):
     assert capsys.readouterr() == ("", "")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     GaussianNB().fit(pattern, "y")
+    assert capsys.readouterr() == ("", "")  # what is over at once needs no bar
+    monkeypatch.setattr("suffice.engines.progress.PATIENCE", -1.0)
+    GaussianNB().fit(pattern, "y")
     shown = capsys.readouterr()
     assert shown.out == ""
     assert "300 rows, file 5 of 5" in shown.err

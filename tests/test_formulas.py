@@ -169,6 +169,19 @@ def test_a_gap_in_a_large_block_leaves_a_complete_rows_value_and_no_other():
     assert np.isnan(found[1]).all()
 
 
+def test_wide_blocks_have_a_formula_where_it_is_linear_and_none_where_it_is_too_long():
+    x, names = RNG.normal(SHIFT, 1.0, (ROWS, 400)), [f"x{j}" for j in range(400)]
+    tied = sf.MultivariateGaussian(tied=True, shrinkage=0.5)
+    fitted = tied.estimate(tied.summarize(x, LABELS).statistic)
+    found = total(fitted.formula(names), x, 3, names) - fitted.relative_log_density(x)
+    assert_allclose(found, np.repeat(found[:, :1], 3, axis=1), atol=1e-8)
+    assert len(json.dumps(fitted.formula(names)[0].to_json())) > 400
+    family = sf.MultivariateGaussian()
+    fitted = family.estimate(family.summarize(x[:, :65], LABELS).statistic)
+    with pytest.raises(NoFormulaError, match="65 columns has too many terms"):
+        fitted.formula(names[:65])
+
+
 def test_unseen_categories_and_gaps_count_as_they_do_in_the_model():
     x = np.array([["red", "s"], ["red", "l"], ["blue", "s"], ["green", "s"]] * 5, dtype=object)
     y = np.array([0, 0, 1, 1] * 5)
@@ -210,6 +223,13 @@ def test_a_column_that_chose_its_family_has_the_formula_of_that(smoothing):
         fitted = family.estimate(family.summarize(x, LABELS).statistic)
         asked = np.concatenate([x, [[np.nan], [3.25], [99.0]]])
         assert_allclose(total(fitted.formula(["x"]), asked, 3, ["x"]), fitted.relative_log_density(asked), atol=1e-9)
+
+
+def test_a_point_mass_is_so_thin_that_distances_end():
+    x = np.column_stack([np.zeros(ROWS), REALS[:, 0]])
+    clf = KernelNB().fit(x, LABELS)
+    asked = np.array([[1e6, 1.0], [0.0, 2.0]])
+    assert_allclose(clf.formula().posterior(by_name(asked, ["x0", "x1"])), clf.predict_proba(asked), atol=1e-9)
 
 
 def test_compact_kernels_have_no_formula_and_say_so():

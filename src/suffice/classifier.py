@@ -11,10 +11,9 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import validate_data
 
 from suffice import engines, frames
+from suffice.base import Interval, StrOptions, validate_data
 from suffice.calibrated import CalibratedClassifier
 from suffice.errors import (
     InvalidDataError,

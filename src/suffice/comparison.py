@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from suffice import logistic
 from suffice.errors import InvalidDataError, InvalidOptionError
 from suffice.families import Table
-from suffice.frames import Frame, as_frame
+from suffice.frames import Frame, as_frame, looks
 from suffice.frames import labels as read_labels
 from suffice.frames import numbers as read_numbers
 from suffice.frames import texts as read_texts
@@ -38,7 +38,7 @@ BAND = 0.8  # the share of the repeats that the band holds
 Progress = Callable[[int, int], None]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """Learning curves of two models, the generative first.
 
@@ -115,6 +115,9 @@ class Comparison:
                 columns.append(f"{title}, {name}")
                 values.append(self.band(metric, i)[1])
         return Table("training rows", [f"{size:,}" for size in self.sizes], columns, np.stack(values, axis=1))
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def __str__(self) -> str:
         return "\n".join([str(self.table()), self.verdict("accuracy"), self.verdict("log_loss")])
@@ -277,7 +280,8 @@ def _read(estimator: Any, X: Any, y: Any) -> tuple[Any, Callable[[Rows], Any], C
     elif isinstance(estimator, BayesClassifier):
         table = as_frame(X)
         families = estimator.families if isinstance(estimator.families, dict) else None
-        schema = infer(table, families, estimator.smoothing, "ignore", estimator.limit)
+        limit = None if estimator.limit == "auto" else estimator.limit  # rows that are here are all kept
+        schema = infer(looks(table), families, estimator.smoothing, "ignore", limit)
         estimator = clone(estimator).set_params(families=_settled(schema))
         found, whole = (Columns.of_table(table, schema), table.n), table.table()
         taken = whole.take

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from itertools import chain, islice
 from typing import Any, Literal
 
 import numpy as np
@@ -93,6 +94,7 @@ def conditionals(
     names: Sequence[str] | None = None,
     words: int = 10,
     by: str = "log_odds",
+    most: int | None = None,
 ) -> list[Conditional]:
     """Say what p(x | y) of each column of a fitted estimator looks like, for drawing.
 
@@ -108,6 +110,8 @@ def conditionals(
         How many words to name for each class.
     by : {'log_odds', 'probability', 'information'}, default='log_odds'
         What words are ranked by, as in `top_features`.
+    most : int, default=None
+        How many conditionals at most, the first ones; by default all.
 
     Returns
     -------
@@ -133,11 +137,9 @@ def conditionals(
         every = [name for _, _, own in blocks for name in own]
         for name in wanted:
             check_column(name, every)
-    out: list[Conditional] = []
-    for title, part, own in blocks:
-        if wanted is None or set(wanted) & set(own):
-            out += _Block(model, part, title, own, wanted).conditionals(words, by)
-    return out
+    chosen = (block for block in blocks if wanted is None or set(wanted) & set(block[2]))
+    found = (_Block(model, part, title, own, wanted).conditionals(words, by) for title, part, own in chosen)
+    return list(islice(chain.from_iterable(found), most))
 
 
 def check_column(name: str, known: Sequence[str]) -> None:
@@ -209,7 +211,7 @@ class _Block:
     def _words(self, n: int, by: str) -> Words:
         alone = Model(self.model.labels, self.model.log_prior, (self.part,))
         text = isinstance(self.part, TextDistribution)
-        told = [rank_features(alone, [""] if text else self.names, label, n, by) for label in self.model.labels]
+        told = rank_features(alone, [""] if text else self.names, self.model.labels.tolist(), n, by)
         return Words(
             self.title if self.title != "x0" or not text else "words",
             self.names,

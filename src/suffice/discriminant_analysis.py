@@ -14,9 +14,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
+from suffice.base import ClassNamePrefixFeaturesOutMixin, HasMethods, Interval, StrOptions, TransformerMixin
 from suffice.errors import InvalidDataError, InvalidOptionError, SingularCovarianceError
 from suffice.estimator import GenerativeClassifier, read_only
 from suffice.families import MultivariateGaussian

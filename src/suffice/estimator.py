@@ -15,11 +15,19 @@ from typing import Any, BinaryIO, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils.multiclass import check_classification_targets, unique_labels
-from sklearn.utils.validation import _check_y, check_consistent_length, check_is_fitted, validate_data
 
 from suffice import engines, storage
+from suffice.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    _check_y,
+    check_classification_targets,
+    check_consistent_length,
+    check_is_fitted,
+    clone,
+    unique_labels,
+    validate_data,
+)
 from suffice.errors import (
     DamagedFileError,
     InvalidDataError,
@@ -701,7 +709,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         table : Table
             One row for each, the most telling first.
         """
-        return rank_features(self._get_learned().model, self._names(), label, n, by)
+        return rank_features(self._get_learned().model, self._names(), [label], n, by)[0]
 
     def _names(self) -> list[str]:
         names = getattr(self, "feature_names_in_", None)

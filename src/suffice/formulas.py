@@ -26,8 +26,11 @@ from suffice.errors import InvalidDataError
 
 Array: TypeAlias = NDArray[np.float64]
 Reads: TypeAlias = Literal["number", "category"]
+Packing: TypeAlias = Callable[[Array], "dict[str, Any] | None"]  # a shorter way to write some arrays
 
 PATTERNS = 4  # columns of a block of which any may be missing: every pattern of gaps has a formula of its own
+GUARDED = 64  # columns that are asked one by one whether they are there: more would make too high a tree
+FARTHEST = 1e150  # widths of a bump
 BEYOND = 1e9  # evidence against a class that counts as excluding it, as in calibration
 
 
@@ -40,10 +43,13 @@ class Node(ABC):
         super().__init_subclass__(**kwargs)
         cls.op = "".join(f"_{c.lower()}" if c.isupper() else c for c in cls.__name__).lstrip("_")
 
-    def to_json(self) -> dict[str, Any]:
-        """As dicts, lists, strings and numbers; infinite ones are strings, "-Infinity", which JSON lacks."""
+    def to_json(self, packed: Packing | None = None) -> dict[str, Any]:
+        """As dicts, lists, strings and numbers; infinite ones are strings, "-Infinity", which JSON lacks.
+
+        Where `packed` makes something of an array, that is written instead.
+        """
         named = ((f.name, getattr(self, f.name)) for f in fields(self))  # type: ignore[arg-type]  # all are dataclasses
-        return {"op": self.op} | {name: to_json(value) for name, value in named}
+        return {"op": self.op} | {name: to_json(value, packed) for name, value in named}
 
     def parts(self) -> Iterator[Node]:
         """The nodes directly below this one."""
@@ -314,6 +320,8 @@ class Linear(Formula):
 class Bumps(Formula):
     """Log Σ_k exp(height_k − ½ ((x − centre_k) / width_k)²) of one column: mixtures of Gaussians, and kernels.
 
+    What is farther than 1e150 widths counts as so far, that squares stay finite and classes can be compared.
+
     `centre`, `width` and `height` are (classes, bumps); where a class has fewer bumps, those left over have the
     height −inf.
     """
@@ -330,6 +338,7 @@ class Bumps(Formula):
     def on(self, rows: Rows) -> Array:
         """The sum over all bumps."""
         z = (rows.numbers(self.column)[:, :, None] - self.centre) / self.width
+        z = np.clip(z, -FARTHEST, FARTHEST)
         return _log_sum(self.height - 0.5 * z * z)
 
     def spelled_out(self) -> LogSumExp:
@@ -532,14 +541,15 @@ def excluding(column: str, beyond: float, numbers: Array) -> Formula:
     return Steps(column, np.array([beyond]), np.stack([np.zeros_like(numbers), numbers], axis=1))
 
 
-def by_gaps(names: Sequence[str], leaf: Callable[[tuple[int, ...]], Formula]) -> Formula:
+def by_gaps(names: Sequence[str], leaf: Callable[[tuple[int, ...]], Formula], carried: bool = False) -> Formula:
     """What a block of columns says, by which of them are there: `leaf` makes a formula of the positions observed.
 
-    Of more than PATTERNS columns only complete rows have a value.
+    Of more than PATTERNS columns only complete rows have a value. Where a gap is `carried` to the value by arithmetic
+    alone, more than GUARDED columns are not asked for it.
     """
     if len(names) > PATTERNS:
         whole = leaf(tuple(range(len(names))))
-        for name in names:
+        for name in () if carried and len(names) > GUARDED else names:
             whole = Where(Missing(name), Unknown(), whole)
         return whole
 
@@ -552,13 +562,13 @@ def by_gaps(names: Sequence[str], leaf: Callable[[tuple[int, ...]], Formula]) ->
 
 
 def total(formulas: Sequence[Formula]) -> Formula:
-    """The sum of formulas, 0 of none."""
+    """The sum of formulas, 0 of none; in halves, so that the tree stays low."""
     if not formulas:
         return as_formula(0.0)
-    out = formulas[0]
-    for each in formulas[1:]:
-        out = out + each
-    return out
+    if len(formulas) == 1:
+        return formulas[0]
+    half = len(formulas) // 2
+    return total(formulas[:half]) + total(formulas[half:])
 
 
 def _classwise(values: Any, dimensions: int) -> Array:
@@ -569,14 +579,15 @@ def _classwise(values: Any, dimensions: int) -> Array:
     return out
 
 
-def to_json(value: Any) -> Any:
+def to_json(value: Any, packed: Packing | None = None) -> Any:
     """Numbers, arrays, tuples and nodes as JSON has them; infinite and undefined numbers as strings."""
     if isinstance(value, Node):
-        return value.to_json()
+        return value.to_json(packed)
     if isinstance(value, np.ndarray):
-        return to_json(value.tolist())
+        short = None if packed is None else packed(value)
+        return to_json(value.tolist()) if short is None else short
     if isinstance(value, (list, tuple)):
-        return [to_json(each) for each in value]
+        return [to_json(each, packed) for each in value]
     if isinstance(value, float) and not np.isfinite(value):
         return "NaN" if np.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
     return value
@@ -593,9 +604,9 @@ class Term:
     columns: tuple[str, ...]
     formula: Formula
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self, packed: Packing | None = None) -> dict[str, Any]:
         """As dicts, lists, strings and numbers."""
-        return {"title": self.title, "columns": list(self.columns), "formula": self.formula.to_json()}
+        return {"title": self.title, "columns": list(self.columns), "formula": self.formula.to_json(packed)}
 
 
 @dataclass(frozen=True)

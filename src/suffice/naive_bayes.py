@@ -14,11 +14,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_feature_names, _check_n_features, validate_data
 
 from suffice import engines
+from suffice.base import (
+    Interval,
+    StrOptions,
+    _check_feature_names,
+    _check_n_features,
+    check_random_state,
+    validate_data,
+)
 from suffice.errors import InvalidOptionError
 from suffice.estimator import GenerativeClassifier, read_only
 from suffice.families import (

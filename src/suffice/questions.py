@@ -187,24 +187,31 @@ def _fill_categories(
 MEASURES = ("log_odds", "probability", "information")
 
 
-def rank_features(model: Model, names: Sequence[str], label: Any, n: int, by: str) -> Table:
-    """The outcomes, and by information also the columns that chose a family, that tell most of a class."""
+def rank_features(model: Model, names: Sequence[str], labels: Sequence[Any], n: int, by: str) -> list[Table]:
+    """The outcomes, and by information also the columns that chose a family, that tell most of each of some classes."""
     if by not in MEASURES:
         raise InvalidOptionError(f"by must be one of {MEASURES}, found {by!r}")
-    own = place(model, label)
+    places = [place(model, label) for label in labels]
     share = np.exp(model.log_prior - np.logaddexp.reduce(model.log_prior))
-    found: list[tuple[str, Array]] = []
+    found: list[list[tuple[str, Array]]] = [[] for _ in labels]
     for outcomes in model.distributions[0].outcomes(names):
-        values = _measures(outcomes.probability, share, own)
-        # Of millions of words only those that may be among the first get a name.
-        some = np.argsort(-values[:, MEASURES.index(by)], kind="stable")[:n]
-        found += [(outcomes.title(int(i)), values[i]) for i in some]
+        for own, ranked in zip(places, found, strict=True):
+            # Of millions of words only those that may be among the first are measured further, and get a name.
+            some = np.argsort(-_measure(outcomes.probability, share, own, by), kind="stable")[:n]
+            values = _measures(outcomes.probability[:, some], share, own)
+            ranked += [(outcomes.title(int(i)), each) for i, each in zip(some, values, strict=True)]
     if isinstance(model.distributions[0], ProductDistribution):
-        found += [(title, np.array([np.nan, np.nan, bits])) for title, bits in _columns(model)]
-    if not found:
+        columns = [(title, np.array([np.nan, np.nan, bits])) for title, bits in _columns(model)]
+        found = [ranked + columns for ranked in found]
+    if not all(found):
         raise NoDistributionError(
             f"{type(model.distributions[0]).__name__} has no outcomes to rank: its columns hold numbers of any size"
         )
+    return [_first(label, ranked, n, by) for label, ranked in zip(labels, found, strict=True)]
+
+
+def _first(label: Any, found: list[tuple[str, Array]], n: int, by: str) -> Table:
+    """The n that tell most."""
     titles, values = [title for title, _ in found], np.array([each for _, each in found]).reshape(-1, len(MEASURES))
     at = values[:, MEASURES.index(by)]
     ranked = [i for i in np.argsort(-at, kind="stable") if not np.isnan(at[i])][:n]
@@ -219,12 +226,24 @@ def _columns(model: Model) -> Iterator[tuple[str, float]]:
             yield block.title, max(part.score - part.chance, 0.0) / np.log(2.0)
 
 
+def _measure(p: Array, share: Array, own: int, by: str) -> Array:
+    """One measure of all values, (values,)."""
+    if by == "probability":
+        return p[own]
+    return _log_odds(p, share, own)[0] if by == "log_odds" else _measures(p, share, own)[:, MEASURES.index(by)]
+
+
+def _log_odds(p: Array, share: Array, own: int) -> tuple[Array, Array]:
+    """Log-odds of values in a class against the others, and their probability in the others."""
+    others = np.where(np.arange(len(share)) == own, 0.0, share)
+    rest = others @ p / others.sum() if others.sum() > 0 else np.zeros(p.shape[1])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.log(p[own]) - np.log(rest), rest
+
+
 def _measures(p: Array, share: Array, own: int) -> Array:
     """Log-odds of values in a class against the others, their probability there, and their bits, (values, 3)."""
-    others = np.delete(share, own)
-    rest = np.delete(p, own, axis=0).T @ others / others.sum() if others.sum() > 0 else np.zeros(p.shape[1])
-    with np.errstate(divide="ignore", invalid="ignore"):
-        odds = np.log(p[own]) - np.log(rest)
+    odds, rest = _log_odds(p, share, own)
     bits = np.zeros(p.shape[1])
     either = share[own] * p[own] + (1 - share[own]) * rest
     for weight, given in ((share[own], p[own]), (1 - share[own], rest)):

@@ -90,7 +90,7 @@ def save(value: Any, to: str | os.PathLike[str] | BinaryIO) -> None:
     """
     parts = _parts(value)
     if isinstance(to, (str, os.PathLike)):
-        with _replacing(Path(to)) as file:
+        with replacing(Path(to)) as file:
             file.writelines(parts)
     else:
         to.writelines(parts)
@@ -128,7 +128,7 @@ def from_bytes(data: bytes | bytearray | memoryview) -> Any:
 
 
 @contextmanager
-def _replacing(path: Path) -> Iterator[BinaryIO]:
+def replacing(path: Path) -> Iterator[BinaryIO]:
     """Open a new file that takes the place of `path` once it is written, or vanishes."""
     path = Path(os.path.realpath(path))  # what a link leads to is replaced, not the link
     temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")

@@ -349,7 +349,7 @@ def test_columns_that_name_or_number_rows_are_left_out(database):
 
 
 def test_a_calibrated_classifier_that_was_fitted_here_scores_there(database):
-    table = everything().drop(columns="w")
+    table = everything(150).drop(columns="w")
     x = arrow(features(table))
     for calibrate in (True, "classes"):
         local = sf.BayesClassifier(FAMILIES, calibrate=calibrate).fit(x, table["y"].to_numpy())
@@ -433,8 +433,10 @@ def test_what_cannot_be_learned_is_refused_by_name(database):
         GaussianNB().fit(there.filter(ibis._.x0 < 0), "y")
     with pytest.raises(InvalidDataError, match="no rows"):
         sf.BayesClassifier(calibrate=False).fit(there.filter(ibis._.x0 < 0), "y")
-    with pytest.raises(InvalidDataError, match="weight 7 have no label in column 'y'"):
-        GaussianNB().fit(there.mutate(y=ibis.ifelse(ibis._.y == "rare", None, ibis._.y)), "y")
+    unlabelled = there.mutate(y=ibis.ifelse(ibis._.y == "rare", None, ibis._.y), w=1)
+    for make, weight in ((GaussianNB, None), (GaussianNB, "w"), (CategoricalNB, "w")):
+        with pytest.raises(InvalidDataError, match="weight 7 have no label in column 'y'"):
+            make().fit(unlabelled, "y", sample_weight=weight)
     with pytest.raises(InvalidDataError, match=r"'z'.*cannot be read as numbers"):
         GaussianNB().fit(there.mutate(z=ibis._.y), "y")
     with pytest.raises(InvalidDataError, match="Negative values in the weights of column 'w'"):
@@ -451,6 +453,11 @@ def test_what_cannot_be_learned_is_refused_by_name(database):
         sf.BayesClassifier({"x1": sf.Geometric()}, calibrate=False).fit(there.mutate(x1=ibis._.x1 * 0 + 0.5), "y")
     with pytest.raises(InvalidDataError, match=r"rows have gaps in 'x0', 'x1'.*to_pyarrow_batches"):
         LinearDiscriminantAnalysis().fit(there, "y")
+    fitted = GaussianNB().fit(there, "y")
+    with pytest.raises(InvalidDataError, match="'x1' holds string, which cannot be read as numbers"):
+        fitted.partial_fit(there.mutate(x1=ibis.literal("1")), "y")
+    with pytest.raises(InvalidDataError, match=r"'y' holds .*cannot be read as .*labels"):
+        GaussianNB().fit(there.mutate(y=ibis.literal("2026-11-16").cast("date")), "y")
     with pytest.raises(InvalidOptionError, match="checkpoint is for rows that come from files"):
         GaussianNB().fit(there, "y", checkpoint="run.suffice")
 

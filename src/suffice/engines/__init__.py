@@ -45,6 +45,8 @@ def find(x: Any, learning: bool = False) -> Source | None:
 
     `learning` by a column's name: then what only hands on a stream of Arrow, such as a DuckDB relation, is one too.
     """
+    if isinstance(x, Source):
+        return x
     for name, home in ENGINES.items():
         if name in sys.modules and type(x).__module__.split(".")[0].startswith(name):
             source: Source | None = import_module(home).find(x)

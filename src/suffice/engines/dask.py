@@ -10,7 +10,7 @@ import dask
 import dask.dataframe as dd
 
 from suffice.engines import cluster
-from suffice.engines.source import Answer, Source
+from suffice.engines.source import HEAD, Answer, Source
 from suffice.engines.task import Task
 from suffice.statistics import ByClass
 
@@ -36,7 +36,7 @@ class DaskSource(Source):
         """The names of the columns."""
         return [str(name) for name in self.frame.columns]
 
-    def head(self, rows: int) -> Any:
+    def head(self, rows: int = HEAD) -> Any:
         """The first rows, of as few partitions as have them."""
         import pandas as pd
 

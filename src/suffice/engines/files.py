@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ from suffice.engines.formats import TEXT_FORMATS, Rows, Unpacked, format_of, fra
 from suffice.engines.paths import is_path, matching
 from suffice.engines.progress import Progress
 from suffice.engines.schemas import common, floats
-from suffice.engines.source import Answer, Source
+from suffice.engines.source import HEAD, Answer, Source
 from suffice.engines.task import BATCH, Task
 from suffice.errors import InvalidDataError, InvalidOptionError, MissingLabelError, RefusedValueError, SufficeError
 from suffice.statistics import ByClass
@@ -49,12 +50,18 @@ class Part:
 class Files(Source):
     """Files by name, by pattern or in a folder, or a dataset of Arrow; they are looked for when first asked about."""
 
-    def __init__(self, asked: Any):
-        self.asked = asked
+    def __init__(self, asked: Any, without: Sequence[str] = ()):
+        self.asked, self.without = asked, without  # `without` some columns, as if they were not there
 
     @cached_property
     def _opened(self) -> tuple[list[Part], Any]:
         """The parts, and the schema they share."""
+        parts, schema = self._open()
+        for name in self.without:
+            schema = schema.remove(schema.get_field_index(name))
+        return parts, schema
+
+    def _open(self) -> tuple[list[Part], Any]:
         if isinstance(self.asked, Sequence):
             return self._open_files(matching(self.asked))
         try:
@@ -93,7 +100,7 @@ class Files(Source):
         """The names of the columns."""
         return list(self.schema.names)
 
-    def head(self, rows: int) -> Any:
+    def head(self, rows: int = HEAD) -> Any:
         """The first rows as an Arrow table."""
         import pyarrow as pa
 
@@ -113,8 +120,7 @@ class Files(Source):
         """Summarize all rows, from the checkpoint on where there is one; None where there are none."""
         kept = None if checkpoint is None else self._checkpoint(checkpoint, task)
         found, first, skip = (None, 0, 0) if kept is None else kept.resume()
-        sizes, rows = [part.size or 0 for part in self.parts], [part.rows for part in self.parts]
-        with Progress(sizes, rows, first) as progress:
+        with self._progress(first) as progress:
             for number in range(first, len(self.parts)):
                 part = self.parts[number]
                 schema = floats(self.schema, task) if part.is_text else self.schema
@@ -134,8 +140,19 @@ class Files(Source):
 
     def answer(self, answer: Answer) -> Any:
         """The rows as a `pyarrow.RecordBatchReader`, read as it is, with the answers in columns of their own."""
-        batches = (batch for part in self.parts for _, batch in self._read(part, self.names, self.schema))
-        return answered(answer, self.schema, batches)
+        return answered(answer, self.schema, self.batches())
+
+    def batches(self, shown: bool = True) -> Iterator[Any]:
+        """All rows in batches, as they are read; how far it is, is `shown` on a terminal."""
+        with self._progress(shown=shown) as progress:
+            for number, part in enumerate(self.parts):
+                for _, batch in self._read(part, self.names, self.schema):
+                    yield batch
+                    progress.rows(batch.num_rows)
+                progress.part(number)
+
+    def _progress(self, done: int = 0, shown: bool = True) -> Progress:
+        return Progress([part.size or 0 for part in self.parts], [part.rows for part in self.parts], done, shown)
 
     def _read(
         self, part: Part, columns: list[str], schema: Any, skip: int = 0, size: int | None = None, ahead: int = AHEAD
@@ -200,4 +217,13 @@ def _located(title: str, before: int = 0) -> Iterator[None]:
         if isinstance(error, (FileNotFoundError, PermissionError)):
             raise
         where = f" after row {before}" if before else ""
-        raise InvalidDataError(f"{title} cannot be read{where}: {error}") from error
+        raise InvalidDataError(f"{title} cannot be read{where}: {_told(error)}") from error
+
+
+def _told(error: Exception) -> str:
+    """What Arrow says of a file, of which a broken row is at the end of a long story."""
+    broken = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+): (.*)", str(error), re.DOTALL)
+    if broken is None:
+        return str(error)
+    row, expected, found, text = broken.groups()
+    return f"Row #{row}, the header being row 1, has {found} columns where {expected} are expected: {text}"

@@ -19,7 +19,7 @@ from suffice.engines.database.scoring import scored
 from suffice.engines.database.sums import NotFiniteError, sums
 from suffice.engines.database.survey import check_weights, examine, middles
 from suffice.engines.database.values import values
-from suffice.engines.source import Answer, Source
+from suffice.engines.source import HEAD, Answer, Source
 from suffice.engines.task import Task
 from suffice.errors import EngineError, InvalidDataError
 from suffice.frames import Frame, Look
@@ -42,7 +42,7 @@ class IbisSource(Source):
         """The names of the columns."""
         return list(self.table.columns)
 
-    def head(self, rows: int) -> Any:  # noqa: ARG002  # the schema tells
+    def head(self, rows: int = HEAD) -> Any:  # noqa: ARG002  # the schema tells
         """No rows: the columns and their types."""
         import pyarrow as pa
 

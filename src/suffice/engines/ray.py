@@ -10,7 +10,7 @@ import ray
 from ray.data import Dataset
 
 from suffice.engines import cluster
-from suffice.engines.source import Answer, Source
+from suffice.engines.source import HEAD, Answer, Source
 from suffice.engines.task import Task
 from suffice.statistics import ByClass
 
@@ -37,7 +37,7 @@ class RaySource(Source):
         """The names of the columns."""
         return self._names
 
-    def head(self, rows: int) -> Any:
+    def head(self, rows: int = HEAD) -> Any:
         """The first rows."""
         import pyarrow as pa
 

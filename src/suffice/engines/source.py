@@ -32,7 +32,7 @@ class Source(ABC):
         """The names of its columns."""
 
     @abstractmethod
-    def head(self, rows: int) -> Any:
+    def head(self, rows: int = HEAD) -> Any:
         """So many of its first rows as an Arrow table, to tell what columns are; none where `looks` needs none."""
 
     def looks(self, head: Frame) -> dict[str, Look]:

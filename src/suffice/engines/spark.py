@@ -12,7 +12,7 @@ from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
 from suffice.engines import cluster
-from suffice.engines.source import FEW, Answer, Source
+from suffice.engines.source import FEW, HEAD, Answer, Source
 from suffice.engines.spark_sums import moments
 from suffice.engines.task import Task
 from suffice.errors import InvalidDataError
@@ -42,7 +42,7 @@ class SparkSource(Source):
         """The names of the columns."""
         return list(self.frame.columns)
 
-    def head(self, rows: int) -> Any:
+    def head(self, rows: int = HEAD) -> Any:
         """The first rows; columns that Arrow has no type for are refused."""
         try:
             to_arrow_schema(self.frame.schema)

@@ -12,7 +12,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from suffice.engines.answers import answered
-from suffice.engines.source import Answer, Source
+from suffice.engines.source import HEAD, Answer, Source
 from suffice.engines.task import Task
 from suffice.errors import InvalidDataError, InvalidOptionError, SufficeError
 from suffice.frames import Frame, as_frame
@@ -95,7 +95,7 @@ class Stream(Source):
             return list(self.stream.schema.names)
         return list(self._first().schema.names)
 
-    def head(self, rows: int) -> Any:
+    def head(self, rows: int = HEAD) -> Any:
         """The first rows as an Arrow table; they are still to be learned."""
         seen = self._fresh()
         self._first()

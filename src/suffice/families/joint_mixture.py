@@ -43,7 +43,8 @@ class JointMixtureDistribution(Distribution):
 
     def formula(self, names: Sequence[str]) -> list[Term]:
         """One term for the block, a sum over components; see `MultivariateGaussianDistribution.formula` for gaps."""
-        return [Term(", ".join(names), tuple(names), by_gaps(names, lambda seen: self._formula_of(names, seen)))]
+        formula = by_gaps(names, lambda seen: self._formula_of(names, seen), carried=True)
+        return [Term(", ".join(names), tuple(names), formula)]
 
     def _formula_of(self, names: Sequence[str], seen: tuple[int, ...]) -> Formula:
         # The k-th components of all classes side by side; a class that has none repeats its last, with share 0.

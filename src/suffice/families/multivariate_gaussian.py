@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from suffice import _core
-from suffice.errors import InvalidOptionError, NoLinearFormError
+from suffice.errors import InvalidOptionError, NoFormulaError, NoLinearFormError
 from suffice.families.covariance import (
     LOG_2PI,
     Shrinkage,
@@ -30,6 +30,8 @@ from suffice.formulas import Formula, Linear, Log1p, Square, Term, by_gaps, tota
 from suffice.priors import NormalInverseWishart
 from suffice.statistics import Sample, Scatter, Statistic
 from suffice.tables import Array, Codes, Values, refuse_at, refuse_infinite
+
+WIDEST = 64  # columns whose covariance is written down as a formula
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -320,7 +322,8 @@ class MultivariateGaussianDistribution(Distribution):
 
         What is missing is integrated out in blocks of up to four columns; of larger ones a row with a gap has no value.
         """
-        return [Term(", ".join(names), tuple(names), by_gaps(names, lambda seen: self._relative_formula(names, seen)))]
+        leaf = partial(self._relative_formula, names)
+        return [Term(", ".join(names), tuple(names), by_gaps(names, leaf, carried=True))]
 
     def _relative_formula(self, names: Sequence[str], seen: tuple[int, ...]) -> Formula:
         if not self.tied or len(seen) < self.n_columns:
@@ -335,6 +338,11 @@ class MultivariateGaussianDistribution(Distribution):
 
     def _distance(self, names: Sequence[str], seen: tuple[int, ...]) -> tuple[Formula, Array]:
         """The squared distance from the mean in some columns, and log |L|, (classes,)."""
+        if len(seen) > WIDEST:
+            raise NoFormulaError(
+                f"A covariance of {len(seen)} columns has too many terms to write down: at most {WIDEST} columns have "
+                "a formula, and any number where the classes share one covariance"
+            )
         some = list(seen)
         factor: Array = np.asarray(np.linalg.cholesky(self._every_covariance[:, some][:, :, some]), np.float64)
         if len(some) == self.n_columns:

@@ -211,23 +211,22 @@ class ProductDistribution(Distribution):
     def formula(self, names: Sequence[str]) -> list[Term]:  # noqa: ARG002  # blocks know their names
         """Those of all blocks; an error names the blocks that have none."""
         out, refused = [], []
-        for at, block in enumerate(self.family.blocks):
+        for block, part in zip(self.family.blocks, self.parts, strict=True):
             try:
-                out += self.block_formula(at)
+                out += self.formula_of_block(part, block.names, block.missing, block.title)
             except NoFormulaError as error:
                 refused.append(f"{block.title!r}: {error}")
         if refused:
             raise NoFormulaError("; ".join(refused))
         return out
 
-    def block_formula(self, at: int) -> list[Term]:
+    @staticmethod
+    def formula_of_block(part: Distribution, names: Sequence[str], missing: bool, title: str) -> list[Term]:
         """The formulas of one block; whether a column is missing is asked of the column itself."""
-        block, part = self.family.blocks[at], self.parts[at]
-        if not block.missing:
-            return part.formula(block.names)
+        if not missing:
+            return part.formula(names)
         there, gone = part.relative_log_density(part.read(np.array([[0.0], [1.0]])))
-        asked = Where(Missing(block.names[0]), Constant(gone), Constant(there))
-        return [Term(block.title, block.names, asked)]
+        return [Term(title, tuple(names), Where(Missing(names[0]), Constant(gone), Constant(there)))]
 
     def linear(self) -> tuple[Array, Array]:
         """Of all blocks side by side, where each has one."""

@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from suffice.errors import InvalidDataError, InvalidOptionError, MismatchError
+from suffice.evaluation import Reliability
 from suffice.plot import style
 from suffice.plot.answers import labels_of
 from suffice.tables import Array
@@ -212,10 +213,9 @@ def reliability(
 
 def sorted_into_bins(given: Array, happened: Any, bins: int) -> tuple[Array, Array, Array]:
     """In each of `bins` bins of equal width: the mean probability given, how often it happened, and the rows."""
-    place = np.minimum((given * bins).astype(np.int64), bins - 1)
-    count = np.bincount(place, minlength=bins).astype(np.float64)
-    rows = np.where(count > 0, count, np.nan)
-    return np.bincount(place, given, minlength=bins) / rows, np.bincount(place, happened, minlength=bins) / rows, count
+    found = Reliability.of(given, happened, bins=bins)
+    some = np.where(found.weight > 0, 1.0, np.nan)  # an empty bin has no mean
+    return found.said * some, found.true * some, found.weight
 
 
 def _interval(share: Array, n: Array) -> tuple[Array, Array]:

@@ -79,9 +79,8 @@ class ConditionalsDisplay:
         display : ConditionalsDisplay
             With `axes_` and `figure_`.
         """
-        found = shapes_of(estimator, [columns] if isinstance(columns, str) else columns, names=names)
-        if columns is None:
-            found = found[:CROWDED]
+        wanted = [columns] if isinstance(columns, str) else columns
+        found = shapes_of(estimator, wanted, names=names, most=CROWDED if columns is None else None)
         model = getattr(estimator, "model_", estimator)
         return cls(found, np.exp(model.log_prior)).plot(ax, labels=labels)
 
@@ -105,6 +104,8 @@ class ConditionalsDisplay:
         for where, panel in zip(axes, panels, strict=True):
             places = style.chosen_classes(panel.labels, labels, self.weight)
             _draw(where, panel, places)
+        if ax is None:
+            _share_legend(axes, panels)
         self.axes_, self.ax_, self.figure_ = axes, axes[0], axes[0].figure
         return self
 
@@ -131,7 +132,7 @@ def _panels(found: Conditional) -> list[Conditional]:
 def _draw(ax: Any, found: Conditional, places: list[int]) -> None:
     if not found.votes:
         places = places[:1]
-    names = style.told_apart(found.labels[places]) if found.votes else ["all classes: it does not vote"]
+    names = style.told_apart(found.labels[places]) if found.votes else ["all classes"]
     if isinstance(found, Curve):
         _curve(ax, found, places, names)
     elif isinstance(found, Bars):
@@ -140,13 +141,37 @@ def _draw(ax: Any, found: Conditional, places: list[int]) -> None:
         _words(ax, found, places, names)
     elif isinstance(found, Ellipses):
         _ellipses(ax, found, places, names)
-    ax.set_title(style.ellipsed(found.title, 40), fontsize="medium")
+    title = "50 % and 90 % of each class" if isinstance(found, Ellipses) else style.ellipsed(found.title, 40)
+    ax.set_title(title if found.votes else f"{title} (does not vote)", fontsize="medium")
 
 
 def _legend(ax: Any, names: list[str], all_of_them: Values, **options: Any) -> None:
     shown = len(names) < len(all_of_them) and len(names) > 1
     title = f"{len(names)} of {len(all_of_them)} classes" if shown else None
     style.legend(ax, len(names), title=title, **options)
+
+
+def _share_legend(axes: NDArray[Any], panels: list[Conditional]) -> None:
+    """Where the lines of several panels are many, name them once, beside the figure."""
+    lined = [
+        ax
+        for ax, panel in zip(axes, panels, strict=True)
+        if isinstance(panel, (Curve, Ellipses)) and len(ax.get_legend_handles_labels()[0]) > style.BESIDE
+    ]
+    if len(lined) < 2:
+        return
+    title = lined[0].get_legend().get_title().get_text()
+    for ax in lined:
+        ax.get_legend().remove()
+    handles, names = lined[0].get_legend_handles_labels()
+    options = {
+        "loc": "outside right upper",
+        "fontsize": "small",
+        "title_fontsize": "small",
+        "handlelength": 3.2,
+        "frameon": False,
+    }
+    axes[0].figure.legend(handles, names, title=title, **options)
 
 
 def _curve(ax: Any, curve: Curve, places: list[int], names: list[str]) -> None:
@@ -175,7 +200,7 @@ def _curve(ax: Any, curve: Curve, places: list[int], names: list[str]) -> None:
             ax.fill_between(curve.x, curve.density[i], alpha=0.10, color=own["color"], linewidth=0)
     ax.set_ylim(0, _highest(curve.density[places]) * 1.08)
     ax.margins(x=0.02 if curve.kind == "mass" else 0)
-    ax.locator_params(axis="x", nbins=6)
+    ax.locator_params(axis="x", nbins=6, integer=curve.kind == "mass")
     _legend(ax, names, curve.labels)
 
 
@@ -270,4 +295,5 @@ def _ellipses(ax: Any, block: Ellipses, places: list[int], names: list[str]) -> 
         ax.plot(*block.mean[i], linestyle="", markersize=6, **style.points(i))
     ax.set_xlabel(style.ellipsed(block.columns[0], 40))
     ax.set_ylabel(style.ellipsed(block.columns[1], 40))
-    style.legend(ax, len(names), title="hold 50 % and 90 %")
+    ax.margins(0.12)
+    _legend(ax, names, block.labels)

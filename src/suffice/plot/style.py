@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from suffice.errors import InvalidOptionError, MismatchError, MissingPackageError
 from suffice.tables import Values
 
-# Okabe and Ito's colours, which the colour-blind tell apart. Seven of them, six lines, five hatches
+# Okabe and Ito's colours, which the colour-blind tell apart. Seven of them, eight lines, five hatches
 # and eight markers: no two classes of many get the same ones.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#4D4D4D")
-LINES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (6, 1, 1, 1, 1, 1)), (0, (9, 3)))
+LINES: tuple[Any, ...] = ("-", "--", ":", "-.", (0, (6, 1, 1, 1, 1, 1)), (0, (9, 3)), (0, (1, 4)), (0, (9, 2, 3, 2)))
 HATCHES = ("", "///", "...", "\\\\\\", "xxx")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 GRID = "0.92"
@@ -86,7 +86,7 @@ def number(value: float) -> str:
 def legend(ax: Any, n: int, **options: Any) -> Any:
     """Name n classes: within the axes where they are few, beside them where they are many."""
     beside = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0)} if n > BESIDE else {"loc": "best"}
-    found = ax.legend(fontsize="small", title_fontsize="small", framealpha=0.85, **(beside | options))
+    found = ax.legend(fontsize="small", title_fontsize="small", framealpha=0.85, handlelength=2.8, **(beside | options))
     found.get_frame().set_linewidth(0)
     return found
 

@@ -154,7 +154,7 @@ class EvidenceDisplay:
         """Above, the probability that the log-odds so far amount to, of the two classes."""
         above = ax.secondary_xaxis("top")
         low, high = ax.get_xlim()
-        odds = np.array([1e-9, 1e-6, 1e-4, 1e-3, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 0.9999, 1 - 1e-6, 1 - 1e-9])
+        odds = np.array([1e-6, 1e-4, 1e-3, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 0.9999, 1 - 1e-6])
         at = np.log(odds) - np.log1p(-odds)
         seen = [i for i in range(len(at)) if low <= at[i] <= high]
         apart = 0.13 * (high - low)

@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from suffice import engines
+from suffice.base import Interval, StrOptions
 from suffice.calibrated import CalibratedClassifier
 from suffice.calibration import Calibration
 from suffice.errors import InvalidDataError, InvalidTextError, NoDistributionError

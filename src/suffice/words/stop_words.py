@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from functools import cache
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from pathlib import Path
 
 from suffice.errors import InvalidOptionError, MissingPackageError
 
@@ -34,9 +36,22 @@ def named(language: str) -> frozenset[str]:
     """The list of a language. English is scikit-learn's, so that results are the same."""
     check(language)
     if language == "english":
-        from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
-
-        return frozenset(ENGLISH_STOP_WORDS)
+        return _english()
     from stop_words import get_stop_words
 
     return frozenset(get_stop_words(language))
+
+
+def _english() -> frozenset[str]:
+    """scikit-learn's list, from the file it is in: importing all the rest takes a second."""
+    home = find_spec("sklearn")
+    if home is not None and home.submodule_search_locations:
+        file = Path(home.submodule_search_locations[0]) / "feature_extraction" / "_stop_words.py"
+        spec = spec_from_file_location("_stop_words", file) if file.exists() else None
+        if spec is not None and spec.loader is not None:
+            module = module_from_spec(spec)
+            spec.loader.exec_module(module)
+            return frozenset(module.ENGLISH_STOP_WORDS)
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+    return frozenset(ENGLISH_STOP_WORDS)

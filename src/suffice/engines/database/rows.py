@@ -42,11 +42,14 @@ class Part:
 
 
 class Rows:
-    """The rows that count, with columns `y`, `w` where there are weights, and `c0`, `c1`, … as the blocks read them."""
+    """The rows that count, with columns `y`, `w` where there are weights, and `c0`, `c1`, … as the blocks read them.
+
+    Where sums need not look for NaN (`nan` is False), which would show in them, they take half the time.
+    """
 
     def __init__(self, table: Any, task: Task, nan: bool | None = None):
-        self.task, self.nan = task, nan  # without NaN to look for, sums take half the time
-        self.table = table if task.weight is None else table.filter(table[task.weight] > 0)
+        self.task = task
+        self.table = table if task.weight is None else table.filter(number(table[task.weight], nan=False) > 0)
         self.parts = []
         names: dict[str, Any] = {}
         for block in task.blocks:
@@ -117,8 +120,11 @@ def _seen(x: Any, block: Block, j: int) -> Any:
 
 def number(x: Any, nan: bool | None = None) -> Any:
     """A column of numbers or truths as float64, NULL where it is missing; `nan` says whether to look for NaN."""
-    if x.type().is_boolean():
+    kind = x.type()
+    if kind.is_boolean():
         return truth(x)
+    if not kind.is_numeric():
+        raise InvalidDataError(f"Column {x.get_name()!r} holds {kind}, which cannot be read as numbers")
     return without_nan(x if x.type().is_float64() else x.cast("float64"), nan)
 
 
@@ -140,7 +146,12 @@ def is_broken(x: Any) -> Any:
 
 def category(x: Any, nan: bool | None = None) -> Any:
     """A column of categories or labels, NULL where it is missing."""
-    return x.cast("float64") if x.type().is_decimal() else without_nan(x, nan)
+    kind = x.type()
+    if not (kind.is_string() or kind.is_numeric() or kind.is_boolean()):
+        raise InvalidDataError(
+            f"Column {x.get_name()!r} holds {kind}, which cannot be read as categories or labels: convert it first"
+        )
+    return x.cast("float64") if kind.is_decimal() else without_nan(x, nan)
 
 
 def missing(x: Any, nan: bool | None = None) -> Any:

@@ -63,7 +63,7 @@ def sums(rows: Rows, means: Mapping[str, float]) -> Found:
 def _centred(t: Any, columns: list[str]) -> Any:
     """Every row beside the means m_c0, m_c1, … of its class."""
     centres = t.group_by("y").aggregate(**{f"m_{c}": t[c].mean() for c in columns}).rename(label="y")
-    return t.join(centres, t["y"] == centres["label"])
+    return t.left_join(centres, t["y"] == centres["label"])  # rows without a label stay, to be refused
 
 
 def _weight(t: Any, where: Any = None) -> Any:

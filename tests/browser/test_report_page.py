@@ -1,0 +1,313 @@
+"""The report in a real browser: its panel computes what the library computes, and nothing in the data can act."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import gammaln
+
+import suffice as sf
+from suffice import report
+from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from suffice.naive_bayes import (
+    BernoulliNB,
+    CategoricalNB,
+    ComplementNB,
+    GaussianNB,
+    KernelNB,
+    MixtureNB,
+    MultinomialNB,
+    PoissonNB,
+)
+
+RNG = np.random.default_rng(3)
+ROWS = 90
+Y = np.arange(ROWS) % 3
+LABELS = np.array(["low", "mid", "top"])[Y]
+REALS = RNG.normal(Y[:, None] + np.arange(3), 1.0 + Y[:, None])
+COUNTS = RNG.poisson(1.0 + Y[:, None] + np.arange(3)).astype(float)
+WORDS = [
+    ["good", "great", "film", "the", "acting", "Straße", "naïve", "42"],
+    ["bad", "awful", "film", "the", "plot", "ΣΊΣΥΦΟΣ", "café", "9"],
+    ["dull", "slow", "film", "the", "ending", "東京", "İstanbul", "x_1"],
+]
+TEXTS = [" ".join(RNG.choice(WORDS[c], 7)) for c in Y]
+ASKED = [
+    "A good, GOOD film; the acting!",
+    "the plot was awful and slow: unknownword here",
+    "Straße STRASSE ΣΊΣΥΦΟΣ σίσυφος 東京  naïve café\tx_1 42 9 İstanbul",
+    "nothing that was ever seen",
+    "a",
+]
+
+
+def answers(page, rows):
+    return np.array([page.evaluate("row => suffice.posterior(row)", row) for row in rows])
+
+
+def plain(values):
+    return [None if v is None or v != v else v.item() if isinstance(v, np.generic) else v for v in values]
+
+
+@pytest.mark.parametrize(
+    ("estimator", "x"),
+    [
+        (GaussianNB(), REALS),
+        (KernelNB(), REALS),
+        (MixtureNB(max_iter=500), REALS),
+        (PoissonNB(), COUNTS),
+        (MultinomialNB(), COUNTS),
+        (ComplementNB(), COUNTS),
+        (BernoulliNB(), (COUNTS > 1).astype(float)),
+        (CategoricalNB(), COUNTS.astype(int)),
+        (LinearDiscriminantAnalysis(), REALS),
+        (QuadraticDiscriminantAnalysis(), REALS),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_the_panel_gives_the_probabilities_of_every_estimator(opened, estimator, x):
+    estimator.fit(x, LABELS)
+    page = opened(report.render(estimator))
+    truths = isinstance(estimator, BernoulliNB)
+    assert_allclose(
+        answers(page, x[:20].astype(bool).tolist() if truths else x[:20].tolist()),
+        estimator.predict_proba(x[:20]),
+        atol=1e-9,
+    )
+    if x.dtype.kind == "f":
+        gaps = x[:8].copy()
+        gaps[np.arange(8), np.arange(8) % 3] = np.nan
+        rows = [plain(row if not truths else [v if v != v else bool(v) for v in row]) for row in gaps]
+        assert_allclose(answers(page, rows), estimator.predict_proba(gaps), atol=1e-9)
+
+
+def a_table():
+    rng = np.random.default_rng(8)
+    colours = np.array(["red", "blue", "green"], object)
+    table = {
+        "age": np.round(rng.normal(30 + 8 * Y, 9)),
+        "height": rng.normal(1.7 + 0.05 * Y, 0.1),
+        "visits": rng.poisson(1 + Y).astype(float),
+        "wait": rng.exponential(1.0 + Y),
+        "colour": colours[(Y + (rng.random(ROWS) < 0.3)) % 3],
+        "shape": colours[(Y + (rng.random(ROWS) < 0.5)) % 3],
+        "member": (rng.random(ROWS) < 0.2 + 0.3 * Y).astype(object),
+        "a": rng.normal(Y),
+        "b": rng.normal(-Y),
+        "note": np.array(TEXTS, dtype=object),
+    }
+    for j, name in enumerate(("age", "colour", "height", "note", "member")):
+        column = table[name].astype(object)
+        column[j :: 7 + j] = None
+        table[name] = column
+    return {name: plain(column) for name, column in table.items()}
+
+
+FAMILIES = {
+    ("a", "b"): sf.MultivariateGaussian(learn="predictive"),
+    "visits": sf.Poisson(learn="predictive"),
+    "wait": sf.LogNormal(),
+    "shape": sf.Categorical(),
+    "note": sf.Text(),
+}
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"calibrate": False}, {"calibrate": "classes"}, {"missing": "informative"}], ids=repr
+)
+def test_the_panel_gives_the_probabilities_of_a_table_with_gaps(opened, options):
+    table = a_table()
+    clf = sf.BayesClassifier(FAMILIES, **options).fit(table, LABELS)
+    page = opened(report.render(clf))
+    names = [each["name"] for each in page.evaluate("suffice.inputs")]
+    rows = [[table[name][i] for name in names] for i in range(40)] + [[None] * len(names)]
+    asked = {name: [*table[name][:40], None] for name in table}
+    assert_allclose(answers(page, rows), clf.predict_proba(asked), atol=1e-9)
+
+
+def test_typing_into_the_form_moves_the_probabilities(opened):
+    table = a_table()
+    clf = sf.BayesClassifier(FAMILIES).fit(table, LABELS)
+    page = opened(report.render(clf))
+    row = {
+        "age": 41.0,
+        "height": 1.8,
+        "visits": 3.0,
+        "wait": None,
+        "colour": "blue",
+        "shape": "mauve",
+        "member": True,
+        "a": 0.5,
+        "b": None,
+        "note": "The film was GOOD, the acting slow",
+    }
+    for name, value in row.items():
+        field = page.get_by_label(name, exact=True)
+        if field.evaluate("field => field.tagName") == "SELECT":
+            field.select_option(label="another value" if value == "mauve" else str(value).lower())
+        elif value is not None:
+            field.fill(f"{value:g}" if isinstance(value, float) else value)
+    shown = page.locator("#posterior tr").evaluate_all("rows => rows.map(row => Number(row.dataset.value))")
+    expected = clf.predict_proba({name: [value] for name, value in row.items()})[0]
+    assert_allclose(shown, expected, atol=1e-9)
+    verdict = page.locator("#verdict")
+    assert verdict.get_attribute("aria-live") == "polite"
+    assert verdict.inner_text().startswith(f"Most probable: {clf.classes_[expected.argmax()]}")
+    told = clf.evidence({name: [value] for name, value in row.items()}, "top", "low")
+    page.select_option("#for-class", label="top")
+    page.select_option("#against-class", label="low")
+    by_title = dict(
+        page.locator("#evidence tr").evaluate_all(
+            "rows => rows.map(row => [row.querySelector('th').textContent, Number(row.dataset.value)])"
+        )
+    )
+    for name in ("age", "colour", "shape", "a, b", "visits", "calibration"):
+        assert_allclose(by_title[name], told[name][0], atol=1e-8, err_msg=name)
+    assert_allclose(by_title["log-odds"], told["log_odds"][0], atol=1e-8)
+    assert_allclose(sum(v for title, v in by_title.items() if title.startswith("note: ")), told["note"][0], atol=1e-8)
+    page.get_by_role("button", name="Clear").click()
+    prior = page.locator("#posterior tr").evaluate_all("rows => rows.map(row => Number(row.dataset.value))")
+    assert_allclose(prior, clf.class_count_ / ROWS, atol=1e-9)
+
+
+TEXT_OPTIONS = [
+    {},
+    {"event": "multinomial", "ngrams": (1, 1), "smoothing": 1.0, "calibrate": False},
+    {"event": "multinomial", "smoothing": 0, "ngrams": (1, 1), "calibrate": False},
+    {"event": "multinomial", "smoothing": 0.5, "term_weight": "log", "length_norm": "l1", "ngrams": (1, 3)},
+    {"event": "bernoulli", "smoothing": 1.0},
+    {"event": "complement", "smoothing": 1.0, "length_norm": "l2"},
+    {"event": "multinomial", "learn": "predictive", "smoothing": 0.5},
+    {"analyzer": "char", "ngrams": (2, 3)},
+    {"analyzer": "char_wb", "ngrams": (2, 4), "lowercase": False},
+    {"stop_words": ["the", "film"], "strip_accents": "ascii"},
+]
+
+
+@pytest.mark.parametrize("options", TEXT_OPTIONS, ids=repr)
+@pytest.mark.filterwarnings("ignore::suffice.errors.ImpossibleRowWarning")
+def test_the_panel_reads_texts_as_the_library_does(opened, options):
+    clf = sf.TextClassifier(**options).fit(TEXTS, LABELS)
+    page = opened(report.render(clf))
+    asked = [*ASKED, *TEXTS[:5], *(f"{a} {b}" for a, b in zip(TEXTS[5:10], ASKED, strict=True))]
+    assert_allclose(answers(page, [[text] for text in asked]), clf.predict_proba(asked), atol=1e-9)
+    page.get_by_label("text").fill(ASKED[1])
+    shown = page.locator("#posterior tr").evaluate_all("rows => rows.map(row => Number(row.dataset.value))")
+    assert_allclose(shown, clf.predict_proba([ASKED[1]])[0], atol=1e-9)
+
+
+def test_the_pages_log_gamma_is_right_to_twelve_digits(opened):
+    page = opened(report.render(GaussianNB().fit(REALS, LABELS)))
+    x = np.concatenate([10.0 ** np.linspace(-8, 9, 200), np.arange(1, 40) / 2])
+    found = page.evaluate("values => values.map(suffice.logGamma)", x.tolist())
+    assert_allclose(found, gammaln(x), rtol=1e-12, atol=1e-13)
+
+
+HOSTILE = [
+    "<script>window.owned = 1</script>",
+    "</script><script>window.owned = 2</script>",
+    '"><img src=x onerror="window.owned = 3">',
+    "'; window.owned = 4; //",
+    "]]><svg onload='window.owned = 5'>",
+    "\u202eright to left\u2069",
+    "line\u2028separator\u2029",
+    "__proto__",
+    "constructor",
+    "${window.owned = 6}",
+    "<!--",
+]
+
+
+def test_hostile_names_labels_and_words_stay_text(opened):
+    n = 66
+    rng = np.random.default_rng(0)
+    codes = np.arange(n) % len(HOSTILE)
+    y = np.array(HOSTILE)[codes]
+    table = {name: (rng.normal(size=n) + codes).tolist() for name in HOSTILE[:8]}
+    table["constructor"] = [HOSTILE[c] for c in codes]
+    table["<b>words</b>"] = [f"{HOSTILE[c]} and some more words" for c in codes]
+    clf = sf.BayesClassifier({"<b>words</b>": sf.Text(), "__proto__": sf.Gaussian()}).fit(table, y)
+    page = opened(report.render(clf, table | {"y": y.tolist()}, "y", title=HOSTILE[1]))
+    row = [table[each["name"]][3] for each in page.evaluate("suffice.inputs")]
+    asked = {name: column[3:4] for name, column in table.items()}
+    assert_allclose(answers(page, [row]), clf.predict_proba(asked), atol=1e-9)
+    page.select_option("#example", "2")
+    page.get_by_label("<b>words</b>").fill(" ".join(HOSTILE))
+    assert page.evaluate("window.owned") is None
+    assert page.title() == HOSTILE[1]
+    assert page.locator("img, [onerror], [onload]").count() == 0
+    assert page.locator("script").count() == 2
+    assert page.evaluate("({}).polluted") is None
+    shown = page.locator("#posterior th").all_inner_texts()
+    assert {text.strip() for text in shown} >= {HOSTILE[0], HOSTILE[2], "__proto__"}
+
+
+def test_scripts_that_are_not_the_pages_own_would_not_run(opened, chromium):
+    html = report.render(GaussianNB().fit(REALS, LABELS))
+    page = opened(html)
+    assert page.locator("script").count() == 2
+    html = html.replace("</main>", "</main><script>window.owned = 1</script>")
+    refused = chromium.new_page()
+    refused.set_content(html)
+    assert refused.evaluate("window.owned") is None
+    refused.close()
+
+
+def test_a_large_block_asks_for_all_its_columns(opened):
+    x = RNG.normal(Y[:, None], 1.0, (ROWS, 5))
+    clf = QuadraticDiscriminantAnalysis().fit(x, LABELS)
+    page = opened(report.render(clf))
+    page.get_by_label("x0", exact=True).fill("1")
+    assert page.locator("#verdict").inner_text().startswith("These columns speak together: fill in all of x0")
+    for j in range(5):
+        page.get_by_label(f"x{j}", exact=True).fill(f"{j / 2}")
+    shown = page.locator("#posterior tr").evaluate_all("rows => rows.map(row => Number(row.dataset.value))")
+    assert_allclose(shown, clf.predict_proba(np.arange(5)[None] / 2)[0], atol=1e-9)
+
+
+def test_the_form_works_from_the_keyboard_and_every_field_has_a_label(opened):
+    table = a_table()
+    clf = sf.BayesClassifier(FAMILIES).fit(table, LABELS)
+    page = opened(report.render(clf))
+    unnamed = page.locator("input, select, textarea").evaluate_all(
+        "fields => fields.filter(field => !field.labels.length || !field.labels[0].textContent.trim()).length"
+    )
+    assert unnamed == 0
+    before = page.locator("#verdict").inner_text()
+    page.locator("#clear").focus()
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.id") == "input-0"
+    assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+    page.keyboard.type("70")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.id") == "input-1"
+    assert page.locator("#verdict").inner_text() != before
+    heads = page.locator("table").evaluate_all(
+        "tables => tables.every(table => [...table.querySelectorAll('th')].every(th => th.scope))"
+    )
+    assert heads
+    assert page.locator("svg[role=img]:not([aria-label])").count() == 0
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_nothing_is_wider_than_the_window(opened, width):
+    table = a_table()
+    clf = sf.BayesClassifier(FAMILIES).fit(table, LABELS)
+    page = opened(report.render(clf, table | {"y": LABELS.tolist()}, "y"), viewport={"width": width, "height": 800})
+    assert page.evaluate("document.scrollingElement.scrollWidth") <= width
+
+
+def test_there_is_a_dark_page_and_one_to_print(opened):
+    html = report.render(GaussianNB().fit(REALS, LABELS))
+    shades = [
+        opened(html, color_scheme=scheme).evaluate("getComputedStyle(document.body).backgroundColor")
+        for scheme in ("light", "dark")
+    ]
+    light, dark = (sum(map(int, shade.removeprefix("rgb(").removesuffix(")").split(","))) for shade in shades)
+    assert light > 700
+    assert dark < 120
+    page = opened(html)
+    page.emulate_media(media="print")
+    assert not page.locator("nav").is_visible()
+    assert not page.locator("#try").is_visible()
+    assert page.locator("#columns svg").first.is_visible()
+    assert len(page.pdf()) > 5000
