@@ -44,11 +44,15 @@ class SparkSource(Source):
 
     def head(self, rows: int = HEAD) -> Any:
         """The first rows; columns that Arrow has no type for are refused."""
+        import pyarrow as pa
+
         try:
-            to_arrow_schema(self.frame.schema)
+            schema = to_arrow_schema(self.frame.schema)
         except Exception as error:  # each version of Spark has its own for this
             raise InvalidDataError(f"Spark cannot hand all of these columns on: {error}") from error
-        self._first = self.frame.limit(rows).toArrow()
+        found = self.frame.take(rows)  # of one partition, if it has as many; `toArrow` would ask all of them
+        columns = [_column([row[k] for row in found], field.type) for k, field in enumerate(schema)]
+        self._first = pa.Table.from_arrays(columns, schema.names)
         return self._first
 
     def reduce(self, task: Task, checkpoint: Path | None = None) -> ByClass[Any] | None:
@@ -79,6 +83,16 @@ class SparkSource(Source):
     def _numbered(self) -> DataFrame:
         """The frame, its columns c0, c1, …: what Spark hands to Python may have no dots in its name."""
         return self.frame.toDF(*(f"c{k}" for k in range(len(self.names))))
+
+
+def _column(values: list[Any], kind: Any) -> Any:
+    """Values as Arrow has them; of types that Spark and Arrow say differently, such as maps, only the type."""
+    import pyarrow as pa
+
+    try:
+        return pa.array(values, kind)
+    except (pa.ArrowException, TypeError, ValueError):
+        return pa.nulls(len(values), kind)
 
 
 # What the workers run is made of functions within functions: they travel whole, and a worker that lacks the package

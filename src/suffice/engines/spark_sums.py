@@ -34,8 +34,7 @@ def moments(frame: DataFrame, task: Task, first: Any) -> ByClass[Moments] | None
         x = in_form(as_frame(first).select(task.names), "numbers")
         present = np.isfinite(x)
         middle = np.where(present, x, 0.0).sum(axis=0) / np.maximum(present.sum(axis=0), 1)
-    columns = dict(zip(task.columns, map(sql.col, frame.columns), strict=True))
-    found = frame.groupBy(columns[task.target].alias("y")).agg(*_sums(task, columns, middle)).toArrow()
+    found = _shifted(frame, task, middle).groupBy("y").agg(*_sums(task)).toArrow()
     if not found.num_rows or found["y"].is_null(nan_is_null=True).to_numpy().any():
         return None
     return _as_moments(found, middle)
@@ -50,24 +49,28 @@ def _applies(frame: DataFrame, task: Task) -> bool:
     return len(read) <= MOST_COLUMNS and all(isinstance(kind, (NumericType, BooleanType)) for kind in read)
 
 
-def _sums(task: Task, columns: dict[str, Column], middle: Any) -> list[Column]:
-    """What is summed up: of the rows, and of each column."""
-    weight = sql.lit(1.0) if task.weight is None else columns[task.weight].cast("double")
-    asked = [
-        sql.sum(weight).alias("n"),
-        sql.min(weight).alias("least"),
-        (sql.count("*") - sql.count(weight)).alias("gaps"),
-    ]
+def _shifted(frame: DataFrame, task: Task, middle: Any) -> DataFrame:
+    """Labels `y`, weights `w` where there are any, and `z0`, `z1`, …: x − p, NULL where an entry is missing."""
+    names = dict(zip(task.columns, frame.columns, strict=True))
+    asked = [f"{names[task.target]} as y"]
+    if task.weight is not None:
+        asked.append(f"cast({names[task.weight]} as double) as w")
     for j, name in enumerate(task.names):
-        x = columns[name].cast("double")
-        z = sql.when(~sql.isnan(x), x - float(middle[j]))  # NULL where the entry is missing
-        if task.weight is None:
-            asked += [sql.count(z).alias(f"n{j}"), sql.sum(z).alias(f"z{j}"), sql.sum(z * z).alias(f"zz{j}")]
-        else:
-            there = sql.when(z.isNotNull(), weight)
-            asked += [sql.sum(there).alias(f"n{j}"), sql.sum(z * weight).alias(f"z{j}")]
-            asked.append(sql.sum(z * z * weight).alias(f"zz{j}"))
-    return asked
+        x = f"cast({names[name]} as double)"
+        asked.append(f"if(isnan({x}), null, {x} - ({float(middle[j])!r}D)) as z{j}")
+    return frame.selectExpr(*asked)
+
+
+def _sums(task: Task) -> list[Column]:
+    """What is summed up: of the rows, and of each column; as text, for building expressions takes Spark long."""
+    if task.weight is None:
+        asked = ["cast(count(*) as double) as n", "0D as least", "0 as gaps"]
+        each = ["count(z{0}) as n{0}", "sum(z{0}) as s{0}", "sum(z{0} * z{0}) as q{0}"]
+    else:
+        asked = ["sum(w) as n", "min(w) as least", "count(*) - count(w) as gaps"]
+        each = ["sum(if(z{0} is null, null, w)) as n{0}", "sum(z{0} * w) as s{0}", "sum(z{0} * z{0} * w) as q{0}"]
+    asked += [what.format(j) for j in range(len(task.names)) for what in each]
+    return [sql.expr(what) for what in asked]
 
 
 def _as_moments(found: Any, middle: Any) -> ByClass[Moments] | None:
@@ -76,7 +79,7 @@ def _as_moments(found: Any, middle: Any) -> ByClass[Moments] | None:
     n, least, gaps = (frames.numbers(found[name]) for name in ("n", "least", "gaps"))
     weight, z, squares = (
         np.stack([np.nan_to_num(frames.numbers(found[f"{what}{j}"]), nan=0.0) for j in range(len(middle))], axis=1)
-        for what in ("n", "z", "zz")
+        for what in ("n", "s", "q")
     )
     sums = np.concatenate([weight, z, squares], axis=1)
     if gaps.any() or not (least >= 0).all() or not np.isfinite(n).all() or not np.isfinite(sums).all():
