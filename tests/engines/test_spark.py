@@ -130,6 +130,18 @@ def test_moments_are_summed_by_spark_itself(spark, monkeypatch, weight):
     np.testing.assert_allclose(fitted.var_, local.var_, rtol=1e-12)
 
 
+def test_a_gap_after_many_full_rows_is_one(spark, monkeypatch):
+    monkeypatch.setattr(SparkSource, "_by_workers", None)
+    rng = np.random.default_rng(6)
+    table = pd.DataFrame({"a": rng.normal(size=500), "b": rng.normal(size=500), "y": rng.integers(0, 2, 500)})
+    table.loc[400:410, "b"] = None
+    fitted = GaussianNB().fit(spark.createDataFrame(arrow(table)).coalesce(1), "y")
+    local = GaussianNB().fit(table[["a", "b"]].to_numpy(), table["y"])
+    np.testing.assert_allclose(fitted.theta_, local.theta_, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(fitted.var_, local.var_, rtol=1e-12)
+    np.testing.assert_array_equal(fitted._learned.seen.statistic.weight, local._learned.seen.statistic.weight)
+
+
 def test_a_class_far_from_the_first_rows_keeps_its_digits(spark):
     rng = np.random.default_rng(5)
     y = np.repeat([0, 1], 400)

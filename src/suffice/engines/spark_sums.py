@@ -34,7 +34,12 @@ def moments(frame: DataFrame, task: Task, first: Any) -> ByClass[Moments] | None
         x = in_form(as_frame(first).select(task.names), "numbers")
         present = np.isfinite(x)
         middle = np.where(present, x, 0.0).sum(axis=0) / np.maximum(present.sum(axis=0), 1)
-    found = _shifted(frame, task, middle).groupBy("y").agg(*_sums(task)).toArrow()
+    groups = _shifted(frame, task, middle).groupBy("y")
+    full = task.weight is None and not np.isnan(x).any()  # then entries need not be counted column by column
+    found = groups.agg(*_sums(task, full)).toArrow()
+    if full and found.num_rows and frames.numbers(found["gaps"]).any():
+        full = False
+        found = groups.agg(*_sums(task, full)).toArrow()
     if not found.num_rows or found["y"].is_null(nan_is_null=True).to_numpy().any():
         return None
     return _as_moments(found, middle)
@@ -61,16 +66,23 @@ def _shifted(frame: DataFrame, task: Task, middle: Any) -> DataFrame:
     return frame.selectExpr(*asked)
 
 
-def _sums(task: Task) -> list[Column]:
-    """What is summed up: of the rows, and of each column; as text, for building expressions takes Spark long."""
-    if task.weight is None:
+def _sums(task: Task, full: bool) -> list[Column]:
+    """What is summed up: of the rows, and of each column; as text, for building expressions takes Spark long.
+
+    `gaps` are rows that cannot be summed up so: without a weight, or, where rows are taken to be `full`, with a gap.
+    """
+    columns = range(len(task.names))
+    if full:
+        some = " or ".join(f"z{j} is null" for j in columns)
+        asked = ["cast(count(*) as double) as n", "0D as least", f"count_if({some}) as gaps"]
+        each = ["count(*) as n{0}", "sum(z{0}) as s{0}", "sum(z{0} * z{0}) as q{0}"]
+    elif task.weight is None:
         asked = ["cast(count(*) as double) as n", "0D as least", "0 as gaps"]
         each = ["count(z{0}) as n{0}", "sum(z{0}) as s{0}", "sum(z{0} * z{0}) as q{0}"]
     else:
         asked = ["sum(w) as n", "min(w) as least", "count(*) - count(w) as gaps"]
         each = ["sum(if(z{0} is null, null, w)) as n{0}", "sum(z{0} * w) as s{0}", "sum(z{0} * z{0} * w) as q{0}"]
-    asked += [what.format(j) for j in range(len(task.names)) for what in each]
-    return [sql.expr(what) for what in asked]
+    return [sql.expr(what) for what in (*asked, *(what.format(j) for j in columns for what in each))]
 
 
 def _as_moments(found: Any, middle: Any) -> ByClass[Moments] | None:
