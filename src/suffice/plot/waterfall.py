@@ -76,7 +76,9 @@ class EvidenceDisplay:
         """
         if most < 1:
             raise InvalidOptionError(f"most must be at least 1, found {most}")
-        told = estimator.evidence(X, label, against)
+        # Evidence comes as the rows do: of an array, or of lists, it would have no names.
+        rows = as_frame(X) if getattr(estimator, "_form", None) == "table" else X
+        told = estimator.evidence(rows, label, against)
         if isinstance(told, (Table, list)):
             told = told if isinstance(told, list) else [told]
             table = told[_place(row, len(told))]
