@@ -315,6 +315,14 @@ def test_nothing_is_wider_than_the_window(opened, width):
     assert page.evaluate("document.scrollingElement.scrollWidth") <= width
 
 
+def test_a_confusion_of_many_classes_fits_on_paper(opened):
+    y = np.array([f"talk.politics.kind{c}" for c in range(20)])[np.arange(200) % 20]
+    x = RNG.normal(np.arange(200)[:, None] % 20, 1.0, (200, 2))
+    page = opened(report.render(GaussianNB().fit(x, y), x, y), viewport={"width": 700, "height": 1000})
+    page.emulate_media(media="print")
+    assert page.evaluate("document.scrollingElement.scrollWidth") <= 700
+
+
 def test_there_is_a_dark_page_and_one_to_print(opened):
     html = report.render(GaussianNB().fit(REALS, LABELS))
     shades = [

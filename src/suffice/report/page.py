@@ -229,7 +229,7 @@ def _summary(estimator: Any, model: Model, evaluation: Evaluation | None) -> tup
     caption = "The classes, and their probabilities before anything is known of a row"
     priors = _table(caption, ["class", "rows", "prior"], rows)
     if len(rows) > drawings.MOST_CLASSES:
-        priors = tag("div", priors, class_="long")
+        priors = tag("div", priors, class_="long", tabindex="0", role="region", aria_label="Classes")
     return "summary", "Summary", markup(tag("dl", shown, class_="tiles"), priors, _calibration(estimator))
 
 
