@@ -27,7 +27,7 @@ def load(path: Path):
 
 figures = load(DOCS / "figures.py")
 SHOWS = sorted([*DOCS.glob("tutorials/*.md"), *DOCS.glob("lectures/*.md")])
-SHOWS += [DOCS / name for name in ("index.md", "mathematics.md", "adding_a_family.md")]
+SHOWS += [DOCS / name for name in ("index.md", "mathematics.md", "adding_a_family.md", "families.md", "storage.md")]
 
 
 NUMBER = re.compile(r"[-+−]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?")
