@@ -98,6 +98,13 @@ def test_bins_are_their_probability_over_their_width():
     assert_allclose(curve.density[0] * np.diff(curve.x), counts[::-1] / 80, atol=1e-12)
 
 
+def test_two_bins_are_bars_for_both_are_open():
+    x, y = np.array([[1.0], [2.0], [7.0], [8.0], [9.0]]), ["a", "a", "a", "b", "b"]
+    (bars,) = conditionals(sf.Model.fit(x, y, sf.Binned(prior=None, edges=[5])))
+    assert bars.outcomes == ("≤ 5", "> 5")
+    assert_allclose(bars.probability, [[2 / 3, 1 / 3], [0, 1]])
+
+
 def test_a_bin_of_one_value_is_drawn_with_some_width():
     x = np.r_[np.zeros(90), np.arange(1.0, 31.0)][:, None]
     curve = conditionals(sf.Model.fit(x, np.tile(["a", "b"], 60), sf.Binned()))[0]

@@ -303,6 +303,29 @@ def test_the_waterfall_ends_at_the_log_odds(mixed):
     assert signs[1.0] != signs[-1.0]
 
 
+@pytest.mark.parametrize(
+    "rows", [X, X.tolist(), [{"a": a, "b": b} for a, b in X.tolist()]], ids=["array", "lists", "records"]
+)
+def test_the_waterfall_of_rows_of_any_kind(rows):
+    clf = sf.BayesClassifier().fit(rows, Y)
+    shown = plot.EvidenceDisplay.from_estimator(clf, rows, row=100, label="birch", against="ash")
+    p = clf.predict_proba(rows)[100]
+    assert_allclose(shown.log_odds, np.log(p[1] / p[0]), atol=1e-9)
+    assert all(" = " in name for name, _ in shown.steps[1:-1])
+
+
+def test_what_rounding_leaves_is_no_calibration():
+    clf = sf.BayesClassifier(calibrate=False).fit(X, Y)
+    for row in range(0, 180, 9):
+        names = [name for name, _ in plot.EvidenceDisplay.from_estimator(clf, X, row=row).steps]
+        assert names[0] == "prior"
+        assert "calibration" not in names
+        plt.close("all")
+    raw = sf.TextClassifier(calibrate=False, event="multinomial").fit(TEXTS, KINDS)
+    shown = plot.EvidenceDisplay.from_estimator(raw, "Buy the cheap lunch now and claim")
+    assert "calibration" not in [name for name, _ in shown.steps]
+
+
 def test_the_waterfall_of_a_text_names_its_words(texts):
     shown = plot.EvidenceDisplay.from_estimator(texts, "Claim your lunch now", most=2)
     p = texts.predict_proba(["Claim your lunch now"])[0]

@@ -27,7 +27,7 @@ def load(path: Path):
 
 figures = load(DOCS / "figures.py")
 SHOWS = sorted([*DOCS.glob("tutorials/*.md"), *DOCS.glob("lectures/*.md")])
-SHOWS += [DOCS / name for name in ("index.md", "mathematics.md", "adding_a_family.md")]
+SHOWS += [DOCS / name for name in ("index.md", "mathematics.md", "adding_a_family.md", "families.md", "storage.md")]
 
 
 NUMBER = re.compile(r"[-+−]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?")
@@ -76,6 +76,17 @@ def test_every_link_of_every_page_leads_somewhere():
     for page in DOCS.rglob("*.md"):
         for target in re.findall(r"\]\((?!http)([^)#]+)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_every_table_is_whole():
+    for page in [ROOT / "README.md", ROOT / "CHANGELOG.md", *DOCS.rglob("*.md")]:
+        text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+        for block in re.split(r"\n\s*\n", text):
+            rows = [line for line in block.strip().splitlines() if line.startswith("|")]
+            if rows:
+                assert re.fullmatch(r"[|:\- ]+", rows[min(1, len(rows) - 1)]), f"{page.name}: {rows[0]}"
+                cells = {len(re.findall(r"(?<!\\)\|", row)) for row in rows}
+                assert len(cells) == 1, f"{page.name}: {rows[0]}"
 
 
 # ------------------------------------------------------------------------------------------------ the lectures

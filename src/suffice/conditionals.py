@@ -203,7 +203,13 @@ class _Block:
             mean = self.part.mean
             covariance = np.broadcast_to(self.part.covariance, (len(mean), *self.part.covariance.shape[1:]))
             yield Ellipses(
-                self.title, self.names, self.model.labels, self.votes, mean, covariance, tuple(self._curves())
+                self.title,
+                self.names,
+                self.model.labels,
+                self.votes,
+                mean,
+                covariance,
+                tuple(each for each in self._curves() if isinstance(each, Curve)),
             )
         else:
             yield from self._curves()
@@ -240,7 +246,7 @@ class _Block:
 
     # ---- numbers
 
-    def _curves(self) -> Iterator[Curve]:
+    def _curves(self) -> Iterator[Conditional]:
         drawn = self._drawn()
         for j in self.places:
             support = self.part.support(j)
@@ -248,6 +254,9 @@ class _Block:
             whole = Curve(
                 name, (name,), self.model.labels, self.votes, np.empty(0), np.empty((len(drawn), 0)), "density"
             )
+            if not isinstance(support, str) and len(support) == 3:
+                yield self._halves(name, j)
+                continue
             if not isinstance(support, str):
                 yield self._steps(whole, j, support)
                 continue
@@ -271,6 +280,12 @@ class _Block:
         rows = np.full((len(x), len(self.names)), np.nan)
         rows[:, column] = x
         return self.part.log_density(self.part.read(rows)).T
+
+    def _halves(self, name: str, column: int) -> Bars:
+        """Two bins, below an edge and above it, both open: how wide to draw them nobody knows."""
+        table = self.part.tables(self.model.labels, self.names)[column]
+        p = np.broadcast_to(table.values.T, (len(self.model.labels), 2))
+        return Bars(name, (name,), self.model.labels, self.votes, tuple(table.rows), p)
 
     def _steps(self, empty: Curve, column: int, bounds: Array) -> Curve:
         """The density of bins: their probability over their width."""

@@ -288,12 +288,39 @@ def test_the_form_works_from_the_keyboard_and_every_field_has_a_label(opened):
     assert page.locator("svg[role=img]:not([aria-label])").count() == 0
 
 
+def test_an_answer_longer_than_the_window_scrolls_by_keyboard(opened):
+    clf = sf.TextClassifier().fit(TEXTS, LABELS)
+    page = opened(report.render(clf), viewport={"width": 1280, "height": 420})
+    page.get_by_label("text").fill(" ".join(TEXTS[:3]))
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.id") == "panel-answer"
+    page.keyboard.press("End")
+    page.wait_for_function("document.getElementById('panel-answer').scrollTop > 0")
+
+
+def test_pictures_follow_the_columns_row_by_row(opened):
+    clf = GaussianNB().fit(RNG.normal(Y[:, None], 1.0, (ROWS, 7)), LABELS)
+    page = opened(report.render(clf), viewport={"width": 1280, "height": 800})
+    boxes = page.locator(".figures > figure").evaluate_all(
+        "figures => figures.map(f => [f.querySelector('figcaption').textContent, f.offsetTop, f.offsetLeft])"
+    )
+    assert [name for name, _, _ in sorted(boxes, key=lambda box: box[1:])] == [f"x{j}" for j in range(7)]
+
+
 @pytest.mark.parametrize("width", [360, 1280])
 def test_nothing_is_wider_than_the_window(opened, width):
     table = a_table()
     clf = sf.BayesClassifier(FAMILIES).fit(table, LABELS)
     page = opened(report.render(clf, table | {"y": LABELS.tolist()}, "y"), viewport={"width": width, "height": 800})
     assert page.evaluate("document.scrollingElement.scrollWidth") <= width
+
+
+def test_a_confusion_of_many_classes_fits_on_paper(opened):
+    y = np.array([f"talk.politics.kind{c}" for c in range(20)])[np.arange(200) % 20]
+    x = RNG.normal(np.arange(200)[:, None] % 20, 1.0, (200, 2))
+    page = opened(report.render(GaussianNB().fit(x, y), x, y), viewport={"width": 700, "height": 1000})
+    page.emulate_media(media="print")
+    assert page.evaluate("document.scrollingElement.scrollWidth") <= 700
 
 
 def test_there_is_a_dark_page_and_one_to_print(opened):

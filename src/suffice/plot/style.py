@@ -77,10 +77,16 @@ def _shared(names: list[str]) -> int:
 
 
 def number(value: float) -> str:
-    """A signed number, with a true minus."""
+    """A signed number, with a true minus; what is less than 0.005 has one digit that is not 0.
+
+    >>> number(-1.234), number(0.0021), number(0.0)
+    ('−1.23', '+0.002', '0.00')
+    """
     if np.isinf(value):
         return "+∞" if value > 0 else "−∞"
-    return f"{value:+.2f}".replace("-", "−")
+    if abs(value) < 1e-9:
+        return "0.00"
+    return (f"{value:+.1g}" if abs(value) < 0.005 else f"{value:+.2f}").replace("-", "−")
 
 
 def legend(ax: Any, n: int, **options: Any) -> Any:

@@ -14,6 +14,7 @@ from suffice.frames import as_frame
 from suffice.plot import style
 
 SHOWN = 12  # steps, beyond which those that say least are added up
+NOTHING = 1e-9  # what rounding may leave of log-odds, against the largest of them
 FOR, AGAINST, SUM = "#0072B2", "#D55E00", "#4D4D4D"
 
 
@@ -75,7 +76,9 @@ class EvidenceDisplay:
         """
         if most < 1:
             raise InvalidOptionError(f"most must be at least 1, found {most}")
-        told = estimator.evidence(X, label, against)
+        # Evidence comes as the rows do: of an array, or of lists, it would have no names.
+        rows = as_frame(X) if getattr(estimator, "_form", None) == "table" else X
+        told = estimator.evidence(rows, label, against)
         if isinstance(told, (Table, list)):
             told = told if isinstance(told, list) else [told]
             table = told[_place(row, len(told))]
@@ -92,7 +95,7 @@ class EvidenceDisplay:
             own.pop("log_odds")
             parts, values = own, _values(X, row, list(own))
         steps = [("prior", prior), *_largest(parts, values, most)]
-        if rest:
+        if abs(rest) > NOTHING * max(1.0, *(abs(value) for _, value in steps)):
             steps.append(("calibration", rest))
         return cls(steps, label, against).plot(ax)
 

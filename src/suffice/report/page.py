@@ -229,7 +229,7 @@ def _summary(estimator: Any, model: Model, evaluation: Evaluation | None) -> tup
     caption = "The classes, and their probabilities before anything is known of a row"
     priors = _table(caption, ["class", "rows", "prior"], rows)
     if len(rows) > drawings.MOST_CLASSES:
-        priors = tag("div", priors, class_="long")
+        priors = tag("div", priors, class_="long", tabindex="0", role="region", aria_label="Classes")
     return "summary", "Summary", markup(tag("dl", shown, class_="tiles"), priors, _calibration(estimator))
 
 
@@ -283,7 +283,9 @@ def _panel(panel: Panel) -> tuple[str, str, Markup]:
         table = tag("table", tag("caption", id="compared"), tag("tbody", id="evidence"), class_="bars evidence")
         evidence = markup(pick, table)
     verdict = tag("p", id="verdict", role="status", aria_live="polite", class_="verdict")
-    answer = tag("div", verdict, posterior, evidence, id="panel-answer", hidden=True, class_="card")
+    # It scrolls where it is long, so the keyboard must reach it.
+    reach = {"tabindex": "0", "role": "region", "aria_label": "Answer"}
+    answer = tag("div", verdict, posterior, evidence, id="panel-answer", hidden=True, class_="card", **reach)
     asleep = tag("noscript", tag("p", "The panel needs scripts, which this browser does not run.", class_="note"))
     notes = tag("ul", refused, class_="note") if refused else None
     return "try", "Try it", markup(tag("p", intro), notes, asleep, tag("div", form, answer, class_="panel"))
