@@ -67,6 +67,7 @@ class Fitted:
         if said is None:
             return None
         known = {f"{each:g}": each for each in self.classes if isinstance(each, float)}
+        known |= {str(each).lower(): each for each in self.classes if isinstance(each, bool)}  # as files have them
         known |= {str(each): each for each in self.classes}
         if said not in known:
             shown = ", ".join(list(known)[:20])
@@ -157,9 +158,13 @@ class Fitted:
 
 def _holds(frame: Frame, name: str, classes: set[str]) -> bool:
     """Tell whether a column holds nothing but classes."""
-    column = frame.column(name)
+    column = frame.column(name).drop_null().unique()
+    if len(column) > len(
+        classes
+    ):  # before long texts are made an array, whose entries all take the room of the longest
+        return False
     try:
-        values = set(map(str, frames.labels(column.drop_null(), name).tolist()))
+        values = set(map(str, frames.labels(column, name).tolist()))
     except InvalidDataError:
         return False
     return bool(values) and values <= classes
