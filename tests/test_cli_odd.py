@@ -115,6 +115,10 @@ BAD = {
         "name another",
     ),
     "a metric that is not drawn": (["compare", "iris.csv", "-t", "species", "--metric", "acuracy"], "log_loss"),
+    "a column as the target": (["evaluate", "i.suffice", "iris.csv", "-t", "petal width"], "that the model reads"),
+    "a column of labels to learn": (["update", "i.suffice", "iris.csv", "-t", "petal width"], "that the model reads"),
+    "a model to standard output": (["fit", "iris.csv", "-t", "species", "-o", "-"], "goes into a file"),
+    "a sum to standard output": (["merge", "i.suffice", "i.suffice", "-o", "-"], "goes into a file"),
     "a seed": (["sample", "i.suffice", "--seed", "-1"], "--seed"),
     "answers over the data": (["predict", "i.suffice", "iris.csv", "-o", "./iris.csv"], "is the data"),
     "filled rows over the data": (["impute", "i.suffice", "iris.csv", "-o", "iris.csv"], "is the data"),
@@ -150,6 +154,12 @@ def test_a_fit_whose_check_fails_leaves_no_model(suffice, monkeypatch):
     monkeypatch.setattr(sf.BayesClassifier, "leave_one_out", broken)
     assert suffice("fit", "iris.csv", "-t", "species", "-o", "m.suffice") == (2, "", "suffice: it cannot be\n")
     assert not os.path.exists("m.suffice")
+
+
+def test_a_report_to_standard_output_is_the_page_alone(suffice, flowers):
+    code, out, err = suffice("report", str(flowers), "-o", "-")
+    assert (code, err) == (0, "")
+    assert out.rstrip().endswith("</html>")
 
 
 def test_one_model_is_a_model(suffice, flowers):

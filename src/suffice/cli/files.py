@@ -125,6 +125,13 @@ def check_output(path: str | None) -> None:
         raise InvalidOptionError(f"Nothing can be written into the folder {str(place.parent)!r}")
 
 
+def check_model_output(path: str | None) -> None:
+    """Refuse a place where no model can be written: on standard output it would stand among what is told of it."""
+    if path == STDIN:
+        raise InvalidOptionError("--output: a model goes into a file, not to standard output: name one")
+    check_output(path)
+
+
 def check_apart(output: str | None, data: Sequence[str], model: str | None = None) -> None:
     """Refuse to write over what is read."""
     place = Path(str(output))

@@ -69,13 +69,13 @@ def fit(
       suffice fit adult-*.parquet --target income -o adult.suffice --drop fnlwgt
     """
     from suffice.cli.choices import unfitted
-    from suffice.cli.files import STDIN, check_apart, check_output, opened
+    from suffice.cli.files import STDIN, check_apart, check_model_output, check_output, opened
     from suffice.cli.models import Fitted
     from suffice.cli.screen import show_json
     from suffice.cli.summary import checked, show_summary, summary
     from suffice.errors import InvalidOptionError
 
-    check_output(output)
+    check_model_output(output)
     check_output(checkpoint)
     if checkpoint is not None and STDIN in data:
         raise InvalidOptionError("--checkpoint is for files: standard input cannot be taken up again")
@@ -107,12 +107,12 @@ def update(
     Example:
       suffice update adult.suffice november.csv
     """
-    from suffice.cli.files import check_output, opened
+    from suffice.cli.files import check_model_output, opened
     from suffice.cli.models import Fitted
     from suffice.cli.screen import counted, say
     from suffice.cli.summary import size_of
 
-    check_output(output)
+    check_model_output(output)
     found = Fitted.load(model)
     with opened(data, input_format) as source:
         labels_in, rows = found.target(source, target), 0
@@ -138,13 +138,13 @@ def forget(
     Example:
       suffice forget adult.suffice please-delete-me.csv
     """
-    from suffice.cli.files import check_output, opened
+    from suffice.cli.files import check_model_output, opened
     from suffice.cli.models import Fitted
     from suffice.cli.screen import counted, say
     from suffice.cli.summary import size_of
     from suffice.errors import InvalidDataError
 
-    check_output(output)
+    check_model_output(output)
     found = Fitted.load(model)
     with opened(data, input_format) as source:
         labels_in, rows = found.target(source, target), 0
@@ -169,12 +169,12 @@ def drop_class(
     Example:
       suffice drop-class adult.suffice '?'
     """
-    from suffice.cli.files import check_output
+    from suffice.cli.files import check_model_output
     from suffice.cli.models import Fitted
     from suffice.cli.screen import say
     from suffice.cli.summary import size_of
 
-    check_output(output)
+    check_model_output(output)
     found = Fitted.load(model)
     found.estimator.drop_class(found.label(label, "LABEL"))
     found.save(output or model)
@@ -192,13 +192,13 @@ def merge(
     Example:
       suffice merge north.suffice south.suffice -o all.suffice
     """
-    from suffice.cli.files import check_output
+    from suffice.cli.files import check_model_output
     from suffice.cli.models import Fitted
     from suffice.cli.screen import counted, say
     from suffice.cli.summary import size_of
     from suffice.errors import MismatchError
 
-    check_output(output)
+    check_model_output(output)
     found = [Fitted.load(path) for path in models]
     for path, each in zip(models, found, strict=True):
         if type(each.estimator) is not type(found[0].estimator):

@@ -125,6 +125,8 @@ class Fitted:
         """The column that holds the labels: the one named, or the one that can only be it."""
         if said is not None:
             source.check_column(said, "of labels")
+            if said in (self.names or ()):
+                raise InvalidOptionError(f"--target: {said!r} is a column that the model reads, not that of the labels")
             return said
         known = set(self.names or ())
         others = [name for name in source.names if name not in known]
