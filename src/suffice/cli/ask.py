@@ -18,7 +18,7 @@ from suffice.cli.options import (
 )
 
 SHOWN = 20  # outliers that are shown
-Seed = Annotated[int | None, typer.Option("--seed", metavar="NUMBER", help="Makes random draws repeatable.")]
+Seed = Annotated[int | None, typer.Option("--seed", metavar="NUMBER", help="Makes random draws repeatable.", min=0)]
 
 
 def add_to(app: typer.Typer) -> None:
@@ -46,14 +46,15 @@ def predict(
     Example:
       suffice predict adult.suffice new.csv -o answers.parquet --keep id
     """
-    from suffice.cli.files import check_output, format_named, opened, table_writer
+    from suffice.cli.files import check_apart, check_output, format_named, opened, table_writer
     from suffice.cli.models import Fitted
 
     check_output(output)
     format_named(output, form)
+    check_apart(output, data, model)
     found = Fitted.load(model)
     with opened(data, input_format) as source:
-        kept = source.names if keep == ["all"] else listed(keep)
+        kept = source.names if keep == ["all"] else listed(keep, source.names)
         for name in kept:
             source.check_column(name, "to keep")
         besides, answers = found.besides(source), _answers_schema(found, source.schema, kept)
@@ -110,8 +111,11 @@ def explain(
     from suffice.cli.files import opened
     from suffice.cli.models import Fitted
     from suffice.cli.screen import show_json
+    from suffice.errors import InvalidOptionError
 
     found = Fitted.load(model)
+    if label is not None and found.label(label) == found.label(against, "--against"):
+        raise InvalidOptionError(f"--against: {against} is the class to speak for: name another")
     with opened(data, input_format) as source:
         one = _row(source, row)
         besides = found.besides(source)
@@ -129,12 +133,12 @@ def _row(source: Any, number: int) -> Any:
     from suffice.errors import InvalidOptionError
 
     before = 0
-    if number >= 0:
-        for batch in source.batches():
-            if number < before + batch.num_rows:
-                return batch.slice(number - before, 1)
-            before += batch.num_rows
-    raise InvalidOptionError(f"--row: there is no row {number}; rows are numbered from 0 to {before - 1}")
+    for batch in source.batches():
+        if 0 <= number < before + batch.num_rows:
+            return batch.slice(number - before, 1)
+        before += batch.num_rows
+    there_are = f"rows are numbered from 0 to {before - 1}" if before else "the data have no rows"
+    raise InvalidOptionError(f"--row: there is no row {number}; {there_are}")
 
 
 def outliers(
@@ -212,12 +216,13 @@ def impute(
     """
     import numpy as np
 
-    from suffice.cli.files import check_output, format_named, opened, table_writer
+    from suffice.cli.files import check_apart, check_output, format_named, opened, table_writer
     from suffice.cli.models import Fitted
     from suffice.errors import InvalidOptionError
 
     check_output(output)
     format_named(output, form)
+    check_apart(output, data, model)
     if how not in ("mean", "mode", "sample"):
         raise InvalidOptionError(f"--how: expected mean, mode or sample, found {how!r}")
     found = Fitted.load(model)

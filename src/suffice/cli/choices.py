@@ -6,7 +6,8 @@ from typing import Any
 
 from suffice.classifier import BayesClassifier
 from suffice.cli.files import nearest
-from suffice.errors import InvalidOptionError
+from suffice.cli.options import listed
+from suffice.errors import InvalidDataError, InvalidOptionError
 from suffice.families import (
     Bernoulli,
     Binned,
@@ -49,7 +50,7 @@ def unfitted(
     source: Any,
     target: str,
     weight: str | None,
-    families: list[str],
+    families: list[str] | None,
     smoothing: str | None,
     calibrate: bool,
     limit: str | None = "none",
@@ -58,7 +59,10 @@ def unfitted(
     source.check_column(target, "to learn")
     if weight is not None:
         source.check_column(weight, "of weights")
-    said = read_families(families, source, target)
+        if weight == target:
+            raise InvalidOptionError(f"--weight: {weight!r} is the target, whose labels are no weights")
+    check_labels(source, target)
+    said = read_families(listed(families, source.names), source, target)
     options: dict[str, Any] = {"calibrate": calibrate}
     if smoothing is not None:
         options["smoothing"] = read_smoothing(smoothing)
@@ -68,6 +72,18 @@ def unfitted(
         if isinstance(asked, Text) or (asked == "auto" and is_text(source, columns[0])):
             return TextClassifier(**options)
     return BayesClassifier(said or "auto", limit=read_limit(limit, source), **options)
+
+
+def check_labels(source: Any, target: str) -> None:
+    """Refuse a target that is measured: numbers with a fraction are no classes."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column = as_frame(source.head()).column(target).drop_null()
+    if pa.types.is_floating(column.type):
+        broken = column.filter(pc.and_(pc.is_finite(column), pc.not_equal(column, pc.floor(column))))
+        if len(broken):
+            raise InvalidDataError(f"The column {target!r} holds numbers such as {broken[0]}, which are no classes")
 
 
 def is_text(source: Any, name: str) -> bool:

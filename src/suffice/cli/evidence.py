@@ -64,7 +64,7 @@ def _of_columns(said: dict[str, Any], values: dict[str, list[Any]]) -> dict[str,
 
 def show_text(text: Any) -> None:
     """Print the beginning of a text."""
-    prose(f"“{cut(str(text), LONGEST)}”")
+    prose("(no text)" if text is None else f"“{cut(str(text), LONGEST)}”")
     say()
 
 

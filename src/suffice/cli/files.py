@@ -13,6 +13,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import IO, Any
 
+from suffice.cli.options import listed
 from suffice.errors import InvalidDataError, InvalidOptionError
 
 FORMATS = {"csv": ".csv", "tsv": ".tsv", "json": ".jsonl", "parquet": ".parquet", "arrow": ".arrow"}
@@ -29,7 +30,7 @@ def nearest(name: str, known: Sequence[str]) -> str:
 
 
 @contextmanager
-def opened(data: Sequence[str], form: str | None = None, drop: Sequence[str] = ()) -> Iterator[Any]:
+def opened(data: Sequence[str], form: str | None = None, drop: Sequence[str] | None = None) -> Iterator[Any]:
     """The rows of files, or of standard input, which is kept in a temporary file while it is needed."""
     from suffice.engines.files import Files
 
@@ -51,9 +52,10 @@ def opened(data: Sequence[str], form: str | None = None, drop: Sequence[str] = (
             raise
 
 
-def _without(files: Any, drop: Sequence[str]) -> Any:
+def _without(files: Any, said: Sequence[str] | None) -> Any:
     from suffice.engines.files import Files
 
+    drop = listed(said, files.names)
     for name in drop:
         files.check_column(name, "to drop")
     return Files(files.asked, drop) if drop else files
@@ -121,6 +123,23 @@ def check_output(path: str | None) -> None:
         raise InvalidOptionError(f"There is no folder {str(place.parent)!r} to write {place.name} into: make it first")
     if not os.access(place.parent, os.W_OK) and not place.exists():
         raise InvalidOptionError(f"Nothing can be written into the folder {str(place.parent)!r}")
+
+
+def check_model_output(path: str | None) -> None:
+    """Refuse a place where no model can be written: on standard output it would stand among what is told of it."""
+    if path == STDIN:
+        raise InvalidOptionError("--output: a model goes into a file, not to standard output: name one")
+    check_output(path)
+
+
+def check_apart(output: str | None, data: Sequence[str], model: str | None = None) -> None:
+    """Refuse to write over what is read."""
+    place = Path(str(output))
+    if output in (None, STDIN) or not place.is_file():
+        return
+    for path, what in [*((each, "the data") for each in data), (str(model), "the model")]:
+        if Path(path).exists() and Path(path).samefile(place):
+            raise InvalidOptionError(f"{output} is {what}: write somewhere else")
 
 
 @contextmanager

@@ -19,7 +19,6 @@ from suffice.cli.options import (
     Target,
     TargetIfAny,
     Weight,
-    listed,
     register,
 )
 
@@ -83,7 +82,7 @@ def cv(
     data: Data,
     target: Target,
     folds: Annotated[int, typer.Option("--folds", "-k", help="How many parts.", min=2)] = 10,
-    seed: Annotated[int, typer.Option("--seed", help="Decides which rows go together.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Decides which rows go together.", min=0)] = 0,
     families: Families = None,
     drop: Drop = None,
     weight: Weight = None,
@@ -108,8 +107,8 @@ def cv(
     from suffice.cli.models import Fitted, weights
     from suffice.evaluation import Evaluation
 
-    with opened(data, input_format, listed(drop)) as source:
-        estimator = unfitted(source, target, weight, listed(families), smoothing, calibrate)
+    with opened(data, input_format, drop) as source:
+        estimator = unfitted(source, target, weight, families, smoothing, calibrate)
         estimator.fit(source, target, weight)
         found = Fitted(estimator)
         table = pa.Table.from_batches(list(source.batches()), source.schema)
@@ -166,7 +165,7 @@ def compare(
         str | None, typer.Option("--sizes", metavar="20,50,100", help="Training rows; by default eight sizes.")
     ] = None,
     repeats: Annotated[int, typer.Option("--repeats", help="Orders the rows are put into.", min=1)] = 10,
-    seed: Annotated[int, typer.Option("--seed", help="Decides which rows are set aside, and the orders.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Decides which rows are set aside, and the orders.", min=0)] = 0,
     families: Families = None,
     drop: Drop = None,
     smoothing: Smoothing = None,
@@ -187,12 +186,15 @@ def compare(
     from suffice.cli.choices import unfitted
     from suffice.cli.files import opened
     from suffice.cli.screen import progress, say, show_json
+    from suffice.errors import InvalidOptionError
 
+    if metric not in METRICS:
+        raise InvalidOptionError(f"--metric: expected one of {', '.join(METRICS)}; found {metric!r}")
     if plot is not None:
-        _check_plot(plot, metric)
+        _check_plot(plot)
     wanted = _sizes(sizes)
-    with opened(data, input_format, listed(drop)) as source:
-        estimator = unfitted(source, target, None, listed(families), smoothing, calibrate)
+    with opened(data, input_format, drop) as source:
+        estimator = unfitted(source, target, None, families, smoothing, calibrate)
         table = pa.Table.from_batches(list(source.batches()), source.schema)
     from suffice.comparison import compare as curves
 
@@ -225,7 +227,7 @@ def _sizes(said: str | None) -> list[int] | None:
         raise InvalidOptionError(f"--sizes: expected whole numbers, such as 20,50,100; found {said!r}") from None
 
 
-def _check_plot(path: str, metric: str) -> None:
+def _check_plot(path: str) -> None:
     """Refuse what could not be drawn, before any model is trained."""
     from importlib.util import find_spec
 
@@ -233,8 +235,6 @@ def _check_plot(path: str, metric: str) -> None:
     from suffice.errors import InvalidOptionError, MissingPackageError
 
     check_output(path)
-    if metric not in METRICS:
-        raise InvalidOptionError(f"--metric: expected one of {', '.join(METRICS)}; found {metric!r}")
     if not path.endswith(PICTURES):
         raise InvalidOptionError(f"--plot: {path} does not end as a picture does: {', '.join(PICTURES)} are known")
     if find_spec("matplotlib") is None:

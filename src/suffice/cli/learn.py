@@ -18,7 +18,6 @@ from suffice.cli.options import (
     Target,
     TargetIfAny,
     Weight,
-    listed,
     register,
 )
 
@@ -69,27 +68,24 @@ def fit(
     Example:
       suffice fit adult-*.parquet --target income -o adult.suffice --drop fnlwgt
     """
-    from pathlib import Path
-
     from suffice.cli.choices import unfitted
-    from suffice.cli.files import STDIN, check_output, opened
+    from suffice.cli.files import STDIN, check_apart, check_model_output, check_output, opened
     from suffice.cli.models import Fitted
     from suffice.cli.screen import show_json
     from suffice.cli.summary import checked, show_summary, summary
     from suffice.errors import InvalidOptionError
 
-    check_output(output)
+    check_model_output(output)
     check_output(checkpoint)
     if checkpoint is not None and STDIN in data:
         raise InvalidOptionError("--checkpoint is for files: standard input cannot be taken up again")
-    if any(Path(each).exists() and Path(output).exists() and Path(each).samefile(output) for each in data):
-        raise InvalidOptionError(f"{output} is the data: write the model somewhere else")
-    with opened(data, input_format, listed(drop)) as source:
-        estimator = unfitted(source, target, weight, listed(families), smoothing, calibrate, limit)
+    check_apart(output, data)
+    with opened(data, input_format, drop) as source:
+        estimator = unfitted(source, target, weight, families, smoothing, calibrate, limit)
         estimator.fit(source, target, weight, checkpoint=checkpoint)
         model = Fitted(estimator)
-        model.save(output)
         found = checked(model, source, target, weight) if check else None
+        model.save(output)
     if json:
         show_json(summary(model, output, found))
     else:
@@ -111,12 +107,12 @@ def update(
     Example:
       suffice update adult.suffice november.csv
     """
-    from suffice.cli.files import check_output, opened
+    from suffice.cli.files import check_model_output, opened
     from suffice.cli.models import Fitted
     from suffice.cli.screen import counted, say
     from suffice.cli.summary import size_of
 
-    check_output(output)
+    check_model_output(output)
     found = Fitted.load(model)
     with opened(data, input_format) as source:
         labels_in, rows = found.target(source, target), 0
@@ -142,13 +138,13 @@ def forget(
     Example:
       suffice forget adult.suffice please-delete-me.csv
     """
-    from suffice.cli.files import check_output, opened
+    from suffice.cli.files import check_model_output, opened
     from suffice.cli.models import Fitted
     from suffice.cli.screen import counted, say
     from suffice.cli.summary import size_of
     from suffice.errors import InvalidDataError
 
-    check_output(output)
+    check_model_output(output)
     found = Fitted.load(model)
     with opened(data, input_format) as source:
         labels_in, rows = found.target(source, target), 0
@@ -173,12 +169,12 @@ def drop_class(
     Example:
       suffice drop-class adult.suffice '?'
     """
-    from suffice.cli.files import check_output
+    from suffice.cli.files import check_model_output
     from suffice.cli.models import Fitted
     from suffice.cli.screen import say
     from suffice.cli.summary import size_of
 
-    check_output(output)
+    check_model_output(output)
     found = Fitted.load(model)
     found.estimator.drop_class(found.label(label, "LABEL"))
     found.save(output or model)
@@ -196,13 +192,13 @@ def merge(
     Example:
       suffice merge north.suffice south.suffice -o all.suffice
     """
-    from suffice.cli.files import check_output
+    from suffice.cli.files import check_model_output
     from suffice.cli.models import Fitted
-    from suffice.cli.screen import say
+    from suffice.cli.screen import counted, say
     from suffice.cli.summary import size_of
     from suffice.errors import MismatchError
 
-    check_output(output)
+    check_model_output(output)
     found = [Fitted.load(path) for path in models]
     for path, each in zip(models, found, strict=True):
         if type(each.estimator) is not type(found[0].estimator):
@@ -213,4 +209,4 @@ def merge(
     merged = Fitted(sum(each.estimator for each in found))
     merged.names = found[0].names
     merged.save(output)
-    say(f"Added up {len(found)} models; {size_of(merged)}. Written to {output}")
+    say(f"Added up {counted(len(found), 'model', 'models')}; {size_of(merged)}. Written to {output}")

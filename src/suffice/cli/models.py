@@ -67,6 +67,7 @@ class Fitted:
         if said is None:
             return None
         known = {f"{each:g}": each for each in self.classes if isinstance(each, float)}
+        known |= {str(each).lower(): each for each in self.classes if isinstance(each, bool)}  # as files have them
         known |= {str(each): each for each in self.classes}
         if said not in known:
             shown = ", ".join(list(known)[:20])
@@ -124,6 +125,8 @@ class Fitted:
         """The column that holds the labels: the one named, or the one that can only be it."""
         if said is not None:
             source.check_column(said, "of labels")
+            if said in (self.names or ()):
+                raise InvalidOptionError(f"--target: {said!r} is a column that the model reads, not that of the labels")
             return said
         known = set(self.names or ())
         others = [name for name in source.names if name not in known]
@@ -157,9 +160,13 @@ class Fitted:
 
 def _holds(frame: Frame, name: str, classes: set[str]) -> bool:
     """Tell whether a column holds nothing but classes."""
-    column = frame.column(name)
+    column = frame.column(name).drop_null().unique()
+    if len(column) > len(
+        classes
+    ):  # before long texts are made an array, whose entries all take the room of the longest
+        return False
     try:
-        values = set(map(str, frames.labels(column.drop_null(), name).tolist()))
+        values = set(map(str, frames.labels(column, name).tolist()))
     except InvalidDataError:
         return False
     return bool(values) and values <= classes

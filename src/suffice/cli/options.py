@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from inspect import cleandoc
 from typing import Annotated, Any
 
@@ -65,9 +65,17 @@ InputFormat = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
 
-def listed(said: list[str] | None) -> list[str]:
-    """The names in options like `a,b`, given once or several times."""
-    return [name.strip() for each in said or () for name in each.split(",") if name.strip()]
+def listed(said: Sequence[str] | None, known: Sequence[str] = ()) -> list[str]:
+    """The names in options like `a,b`, given once or several times; known names may have commas themselves."""
+    out: list[str] = []
+    for each in said or ():
+        parts = each.split(",")
+        while parts:
+            joined = (",".join(parts[:n]).strip() for n in range(1, len(parts) + 1))
+            name = next((name for name in joined if name.rpartition("=")[0] in known or name in known), parts[0])
+            parts = parts[name.count(",") + 1 :]
+            out += [name.strip()] if name.strip() else []
+    return out
 
 
 def register(app: typer.Typer, command: Callable[..., Any]) -> None:

@@ -109,7 +109,7 @@ def run(arguments: Sequence[str]) -> int:
 def _note(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
     """A warning of the library, as a line on stderr."""
     if issubclass(category, UserWarning):
-        print(f"suffice: note: {message}", file=sys.stderr)
+        print(f"suffice: note: {_one_line(str(message))}", file=sys.stderr)
 
 
 def _sentence(error: Exception) -> str:
@@ -127,4 +127,6 @@ def _sentence(error: Exception) -> str:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    from suffice.cli.screen import visible
+
+    return visible(" ".join(text.split()))

@@ -29,6 +29,7 @@ def width() -> int:
 
 def say(text: str = "", style: str | None = None) -> None:
     """Print a line, in a style where a terminal shows it (NO_COLOR is respected)."""
+    text = visible(text)
     if style is not None and is_terminal():
         from rich.console import Console
         from rich.text import Text
@@ -36,6 +37,26 @@ def say(text: str = "", style: str | None = None) -> None:
         Console(highlight=False, soft_wrap=True).print(Text(text, style=style))
     else:
         print(text)
+
+
+def visible(text: str) -> str:
+    """A text without control characters, which would make a terminal do things."""
+    return "".join("\ufffd" if (each < " " and each != "\n") or "\x7f" <= each < "\xa0" else each for each in text)
+
+
+def breadth(text: str) -> int:
+    """How many places of a terminal a text takes: letters of East Asia take two, accents none."""
+    if text.isascii():
+        return len(text)
+    from unicodedata import combining, east_asian_width
+
+    return sum(0 if combining(each) else 2 if east_asian_width(each) in "WF" else 1 for each in text)
+
+
+def padded(text: str, room: int, right: bool = False) -> str:
+    """A text with blanks up to some breadth, after it or before it."""
+    blanks = " " * (room - breadth(text))
+    return blanks + text if right else text + blanks
 
 
 def prose(text: str) -> None:
@@ -121,12 +142,12 @@ def show_columns(
     """Print columns side by side, as many as fit into a line at a time."""
     first = [cut(each) for each in (title, *names)]
     others = [[cut(each) for each in (c, *(row[j] for row in cells))] for j, c in enumerate(columns)]
-    widths = [max(map(len, column)) for column in others]
-    own, lo = max(map(len, first)), 0
+    widths = [max(map(breadth, column)) for column in others]
+    own, lo = max(map(breadth, first)), 0
     if columns and words[-1]:  # what is said at the end of a line may take what is left of it
         room = max(LONGEST // 2, width() - own - sum(widths[:-1]) - len(GAP) * len(widths))
         others[-1] = [cut(each, room) for each in (columns[-1], *(row[-1] for row in cells))]
-        widths[-1] = max(map(len, others[-1]))
+        widths[-1] = max(map(breadth, others[-1]))
     while lo < len(columns) or not columns:
         hi, used = lo, own
         while hi < len(columns) and (hi == lo or used + len(GAP) + widths[hi] <= width()):
@@ -136,10 +157,10 @@ def show_columns(
             say()
         for i, name in enumerate(first):
             aligned = (
-                column[i].ljust(n) if word else column[i].rjust(n)
+                padded(column[i], n, right=not word)
                 for column, n, word in zip(others[lo:hi], widths[lo:hi], words[lo:hi], strict=True)
             )
-            line = GAP.join([name.ljust(own), *aligned]).rstrip()
+            line = GAP.join([padded(name, own), *aligned]).rstrip()
             say(line, "bold" if i == 0 else None)
         if not columns:
             return
@@ -149,7 +170,12 @@ def show_columns(
 def cut(text: str, longest: int = LONGEST) -> str:
     """A text in one line, cut off where it is too long."""
     text = " ".join(text.split())
-    return text if len(text) <= longest else text[: longest - 1] + "…"
+    if breadth(text) <= longest:
+        return text
+    text = text[: longest - 1]
+    while breadth(text) > longest - 1:
+        text = text[:-1]
+    return text + "…"
 
 
 # ------------------------------------------------------------------------------------------------ bars
@@ -158,7 +184,7 @@ def cut(text: str, longest: int = LONGEST) -> str:
 def show_bars(rows: Sequence[tuple[str, float]]) -> None:
     """Print signed amounts as bars to the left and to the right of a line."""
     names = [cut(name, max(16, 2 * width() // 5)) for name, _ in rows]
-    room = max(map(len, names), default=0)
+    room = max(map(breadth, names), default=0)
     half = max(6, (width() - room - 12) // 2)
     finite = [abs(value) for _, value in rows if abs(value) != float("inf")]
     most = max(finite, default=0.0) or 1.0
@@ -166,5 +192,5 @@ def show_bars(rows: Sequence[tuple[str, float]]) -> None:
         length = half if abs(value) == float("inf") else round(half * abs(value) / most)
         bar = "█" * length
         drawn = f"{bar:>{half}}│" if value < 0 else f"{'':{half}}│{bar}"
-        line = f"{name:{room}} {value:+8.2f}  {drawn}".rstrip()
+        line = f"{padded(name, room)} {value:+8.2f}  {drawn}".rstrip()
         say(line, "red" if value < 0 else "green")

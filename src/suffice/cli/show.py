@@ -127,13 +127,14 @@ def report(
     Example:
       suffice report adult.suffice adult-test.parquet -o report.html
     """
-    from suffice.cli.files import check_output, opened, written
+    from suffice.cli.files import STDIN, check_apart, check_output, opened, written
     from suffice.cli.judge import judged
     from suffice.cli.models import Fitted
     from suffice.cli.screen import say
     from suffice.report import render
 
     check_output(output)
+    check_apart(output, data or [], model)
     found, evaluation = Fitted.load(model), None
     if data:
         with opened(data, input_format) as source:
@@ -141,7 +142,8 @@ def report(
     page = render(found.named, names=found.names, evaluation=evaluation)
     with written(output) as file:
         file.write(page.encode())
-    say(f"The report is in {output}")
+    if output != STDIN:
+        say(f"The report is in {output}")
 
 
 def demo(
