@@ -133,9 +133,18 @@ def test_files_that_are_no_checkpoints_are_left_alone(folder):
     (folder / "notes.txt").write_text("do not lose these")
     with pytest.raises(MismatchError, match="no checkpoint"):
         GaussianNB().fit(files, "y", checkpoint=folder / "model.suffice")
-    with pytest.raises(ForeignFileError):
+    with pytest.raises(ForeignFileError, match=r"notes\.txt is no checkpoint"):
         GaussianNB().fit(files, "y", checkpoint=folder / "notes.txt")
     assert (folder / "notes.txt").read_text() == "do not lose these"
+
+
+def test_a_name_that_cannot_be_written_is_told_before_any_row_is_read(folder, monkeypatch):
+    files, rows = write(folder, ["a", "b"]), count_batches(monkeypatch)
+    with pytest.raises(InvalidOptionError, match="there is no folder"):
+        GaussianNB().fit(files, "y", checkpoint=folder / "nowhere" / "run.suffice")
+    with pytest.raises(InvalidOptionError, match="is a folder"):
+        GaussianNB().fit(files, "y", checkpoint=folder)
+    assert not rows
 
 
 def test_a_full_disk_leaves_the_checkpoint_before(folder, monkeypatch):
