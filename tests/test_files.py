@@ -355,6 +355,14 @@ def test_a_query_that_fails_is_told_as_one():
     assert "_learned" not in model.__dict__
 
 
+def test_a_value_that_has_no_answer_is_found_in_its_row():
+    rows = numbers()
+    odd = rows.set_column(0, rows.column_names[0], pa.array([np.inf] + [0.0] * (len(rows) - 1)))
+    told = GaussianNB().fit(iter([rows]), "y").predict(iter([rows, odd]))
+    with pytest.raises(InvalidDataError, match=f"row {len(rows)}, column '{rows.column_names[0]}'"):
+        told.read_all()
+
+
 def test_a_batch_unlike_the_first_has_no_answers():
     fitted = GaussianNB().fit(iter([numbers()]), "y")
     told = fitted.predict(iter([numbers(), numbers().drop_columns(["y"])]))
@@ -538,6 +546,22 @@ def test_what_comes_of_files_and_of_memory_is_merged_with_the_same_limit(tmp_pat
     with pytest.raises(NotPartError, match="compressed to a limit"):
         fitted.forget(rows.slice(0, 5), "y")
     assert fitted.class_count_.tolist() == [2000, 2000]
+
+
+def test_further_rows_without_a_column_that_was_learned_are_refused(tmp_path):
+    pq.write_table(numbers().drop_columns(["w"]), tmp_path / "all.parquet")
+    pq.write_table(numbers().drop_columns(["w", "b"]), tmp_path / "less.parquet")
+    model = GaussianNB().partial_fit(tmp_path / "all.parquet", "y")
+    before = model.class_count_.tolist()
+    with pytest.raises(InvalidDataError, match="no column 'b' that the model was trained on"):
+        model.partial_fit(tmp_path / "less.parquet", "y")
+    assert model.class_count_.tolist() == before
+
+
+def test_a_list_may_hold_patterns(tmp_path):
+    pattern = in_parts(numbers(), tmp_path / "data")
+    listed, alone = GaussianNB().fit([str(pattern)], "y"), GaussianNB().fit(pattern, "y")
+    assert listed.theta_.tolist() == alone.theta_.tolist()
 
 
 def test_a_broken_row_of_text_is_named(tmp_path, monkeypatch):

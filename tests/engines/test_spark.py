@@ -170,6 +170,7 @@ def test_a_column_of_times_is_left_out_or_named(spark):
     fitted = BayesClassifier(calibrate=False).fit(frame, "y")
     assert "at" not in {name for block in fitted._learned.family.blocks for name in block.names}
     assert fitted.predict(frame).columns == [*frame.columns, "prediction"]
+    assert fitted.predict(frame).toArrow().num_rows == frame.count()
     with pytest.raises(InvalidDataError, match="'at'"):
         GaussianNB().fit(frame, "y")
 

@@ -30,7 +30,10 @@ class Rows:
 
     def numbers(self, name: str) -> Array:
         """The values as numbers, NaN where one is missing, (rows, 1)."""
-        return np.array([np.nan if v is None else float(v) for v in self.values(name)])[:, None]
+        try:
+            return np.array([np.nan if v is None else float(v) for v in self.values(name)])[:, None]
+        except (TypeError, ValueError) as error:
+            raise InvalidDataError(f"Column {name!r} holds what is no number: {error}") from None
 
 
 def _as_objects(values: Any) -> NDArray[Any]:
