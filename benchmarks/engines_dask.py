@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-from benchmarks.engines_data import COLUMNS, Files
-from benchmarks.engines_spark import PARTITIONS, ROWS, _ours
-from benchmarks.harness import Case, Group, Measurement, Settings, Task, interleave, milliseconds, short
+from benchmarks.engines_data import Files
+from benchmarks.engines_partitions import ROWS, cases, measured
+from benchmarks.harness import Group, Measurement, Settings
 
 
 class Cluster:
@@ -23,9 +21,7 @@ class Cluster:
 def groups(settings: Settings) -> list[Group]:
     """Fits of rows that the workers hold."""
     rows = settings.rows(ROWS)
-    name = f"Dask {short(rows)}×{COLUMNS} GaussianNB fit"
-    cases = [Case(f"{name}, {n} partitions", None, partial(_partitioned, partitions=n)) for n in PARTITIONS]
-    return [Group(lambda: Cluster(Files(rows, files=8)), cases)]
+    return [Group(lambda: Cluster(Files(rows, files=8)), cases("Dask", rows, "partitions", _partitioned))]
 
 
 def _partitioned(cluster: Cluster, partitions: int) -> Measurement:
@@ -34,5 +30,4 @@ def _partitioned(cluster: Cluster, partitions: int) -> Measurement:
 
     frame = dd.read_parquet(cluster.files.pattern).repartition(npartitions=partitions).persist()
     wait(frame)
-    seconds, _ = interleave(Task(partial(_ours, frame)), Task(lambda: None), rounds=3)
-    return Measurement(min(seconds), milliseconds(seconds), details={"ours_seconds": seconds})
+    return measured(frame)

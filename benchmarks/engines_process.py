@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.process import MEGABYTE, _peak
+from benchmarks.process import MEGABYTE, peak_memory
 
 
 def measure(side: str, pattern: str) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def main() -> None:
     found = learn()
     seconds = time.perf_counter() - start
     learned = {"theta": found.theta_.tolist(), "var": found.var_.tolist()} if hasattr(found, "theta_") else {}
-    print(json.dumps({"seconds": seconds, "peak_mb": _peak() / MEGABYTE, **learned}))
+    print(json.dumps({"seconds": seconds, "peak_mb": peak_memory() / MEGABYTE, **learned}))
 
 
 if __name__ == "__main__":

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from functools import partial
-
-from benchmarks.engines_data import COLUMNS, Files
-from benchmarks.engines_spark import PARTITIONS, ROWS, _ours
-from benchmarks.harness import Case, Group, Measurement, Settings, Task, interleave, milliseconds, short
+from benchmarks.engines_data import Files
+from benchmarks.engines_partitions import ROWS, cases, measured
+from benchmarks.harness import Group, Measurement, Settings
 
 
 class Instance:
@@ -23,14 +21,11 @@ class Instance:
 def groups(settings: Settings) -> list[Group]:
     """Fits of rows that are in the object store."""
     rows = settings.rows(ROWS)
-    name = f"Ray {short(rows)}×{COLUMNS} GaussianNB fit"
-    cases = [Case(f"{name}, {n} blocks", None, partial(_partitioned, partitions=n)) for n in PARTITIONS]
-    return [Group(lambda: Instance(Files(rows, files=8)), cases)]
+    return [Group(lambda: Instance(Files(rows, files=8)), cases("Ray", rows, "blocks", _partitioned))]
 
 
 def _partitioned(instance: Instance, partitions: int) -> Measurement:
     import ray
 
     rows = ray.data.read_parquet(str(instance.files.folder)).repartition(partitions).materialize()
-    seconds, _ = interleave(Task(partial(_ours, rows)), Task(lambda: None), rounds=3)
-    return Measurement(min(seconds), milliseconds(seconds), details={"ours_seconds": seconds})
+    return measured(rows)

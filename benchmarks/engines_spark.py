@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.engines_data import COLUMNS, NAMES, Files
+from benchmarks.engines_partitions import ROWS, cases, learn, measured
 from benchmarks.harness import (
     AnswersDifferError,
     Case,
@@ -20,14 +21,10 @@ from benchmarks.harness import (
     Target,
     Task,
     agree,
-    interleave,
-    milliseconds,
     short,
     versus,
 )
 
-ROWS = 2_000_000
-PARTITIONS = (1, 2, 4, 8)
 FAR, VARIANCE = 1e9, 8.0
 
 
@@ -52,10 +49,7 @@ def groups(settings: Settings) -> list[Group]:
     near = [
         Case(f"Spark {shape} GaussianNB fit", Target(low=2.0, unit="×"), partial(_against_mllib, settings=settings))
     ]
-    near += [
-        Case(f"Spark {shape} GaussianNB fit, {n} partitions", None, partial(_partitioned, partitions=n))
-        for n in PARTITIONS
-    ]
+    near += cases("Spark", rows, "partitions", _partitioned)
     far = [Case(f"Spark {shape} variance 8 at mean 1e9, error", Target(high=1e-6), _far)]
     return [
         Group(lambda: Session(Files(rows, files=8)), near),
@@ -71,17 +65,11 @@ def _mllib(frame: Any) -> Any:
     return NaiveBayes(modelType="gaussian", labelCol="y").fit(rows)
 
 
-def _ours(frame: Any) -> Any:
-    from suffice.naive_bayes import GaussianNB
-
-    return GaussianNB().fit(frame, "y")
-
-
 def _against_mllib(session: Session, settings: Settings) -> Measurement:
     for _ in range(3):  # Java makes code of what runs often: both are warm before any time counts
-        ours, theirs = _ours(session.frame), _mllib(session.frame)
+        ours, theirs = learn(session.frame), _mllib(session.frame)
     agreement = agree(ours.theta_, theirs.theta.toArray(), rtol=1e-6)
-    tasks = [Task(partial(side, session.frame)) for side in (_ours, _mllib)]
+    tasks = [Task(partial(side, session.frame)) for side in (learn, _mllib)]
     return versus(*tasks, settings, agreement)
 
 
@@ -91,7 +79,7 @@ def _far(session: Session) -> Measurement:
 
     rows = ds.dataset(session.files.folder).to_table()
     y = rows["y"].to_numpy()
-    ours = _ours(session.frame)
+    ours = learn(session.frame)
     worst = 0.0
     for j, name in enumerate(NAMES):
         x = rows[name].to_numpy()
@@ -107,8 +95,6 @@ def _partitioned(session: Session, partitions: int) -> Measurement:
     try:
         if frame.count() != session.files.rows:
             raise AnswersDifferError("rows were lost")
-        task = Task(partial(_ours, frame))
-        seconds, _ = interleave(task, Task(lambda: None), rounds=3)
+        return measured(frame)
     finally:
         frame.unpersist()
-    return Measurement(min(seconds), milliseconds(seconds), details={"ours_seconds": seconds})

@@ -51,7 +51,7 @@ def peak_extra_memory(call: Callable[[], object]) -> float:
     before = psutil.Process().memory_info().rss
     _forget_peak()
     result = call()
-    peak = _peak()
+    peak = peak_memory()
     del result
     return max(0.0, peak - before) / MEGABYTE
 
@@ -70,7 +70,7 @@ def _forget_peak() -> None:
         Path("/proc/self/clear_refs").write_text("5")
 
 
-def _peak() -> float:
+def peak_memory() -> float:
     """Return the peak resident memory in bytes.
 
     Linux hands ru_maxrss down from the starting process, so its own record is read where there is one.

@@ -2,6 +2,9 @@
 
 import errno
 import os
+import signal
+import subprocess
+import sys
 
 import numpy as np
 import pyarrow as pa
@@ -133,9 +136,49 @@ def test_files_that_are_no_checkpoints_are_left_alone(folder):
     (folder / "notes.txt").write_text("do not lose these")
     with pytest.raises(MismatchError, match="no checkpoint"):
         GaussianNB().fit(files, "y", checkpoint=folder / "model.suffice")
-    with pytest.raises(ForeignFileError):
+    with pytest.raises(ForeignFileError, match=r"notes\.txt is no checkpoint"):
         GaussianNB().fit(files, "y", checkpoint=folder / "notes.txt")
     assert (folder / "notes.txt").read_text() == "do not lose these"
+
+
+def test_a_name_that_cannot_be_written_is_told_before_any_row_is_read(folder, monkeypatch):
+    files, rows = write(folder, ["a", "b"]), count_batches(monkeypatch)
+    with pytest.raises(InvalidOptionError, match="there is no folder"):
+        GaussianNB().fit(files, "y", checkpoint=folder / "nowhere" / "run.suffice")
+    with pytest.raises(InvalidOptionError, match="is a folder"):
+        GaussianNB().fit(files, "y", checkpoint=folder)
+    assert not rows
+
+
+KILLED = """
+import os, signal, sys
+from suffice import storage
+from suffice.engines import checkpoints
+from suffice.naive_bayes import GaussianNB
+
+checkpoints.SHARE, plain, left = 0.0, storage.save, [3]
+
+def save(value, to):  # the process dies while it writes, when the file is there but not yet in its place
+    left[0] -= 1
+    if not left[0]:
+        os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+    plain(value, to)
+
+storage.save = save
+GaussianNB().fit(sys.argv[1], "y", checkpoint=sys.argv[2])
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
+def test_a_process_that_is_killed_while_it_writes_leaves_the_checkpoint_before(folder, monkeypatch):
+    files, checkpoint = write(folder, ["a", "b"]), folder / "run.suffice"
+    died = subprocess.run([sys.executable, "-c", KILLED, files, checkpoint], check=False)
+    assert died.returncode == -signal.SIGKILL
+    assert storage.load(checkpoint).part == 2
+    rows = count_batches(monkeypatch)
+    model = GaussianNB().fit(files, "y", checkpoint=checkpoint)
+    assert sum(rows) == 3 * 400
+    assert learned(model) == learned(GaussianNB().fit(files, "y"))
 
 
 def test_a_full_disk_leaves_the_checkpoint_before(folder, monkeypatch):

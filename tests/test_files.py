@@ -18,7 +18,7 @@ import pytest
 from suffice import BayesClassifier, TextClassifier
 from suffice.engines import find
 from suffice.engines.task import together
-from suffice.errors import InvalidDataError, InvalidOptionError, InvalidTextError, MismatchError
+from suffice.errors import InvalidDataError, InvalidOptionError, InvalidTextError, MismatchError, NotPartError
 from suffice.naive_bayes import CategoricalNB, GaussianNB
 
 N = 300
@@ -344,6 +344,32 @@ def test_an_error_of_a_stream_says_where_and_cannot_be_taken_for_the_end():
         GaussianNB().fit(iter([numbers()]), "y", checkpoint="x")
 
 
+def test_a_query_that_fails_is_told_as_one():
+    class Query:
+        def __arrow_c_stream__(self, requested_schema=None):
+            raise KeyError("no such table")
+
+    model = GaussianNB()
+    with pytest.raises(InvalidDataError, match=r"Query cannot hand its rows on: KeyError: 'no such table'"):
+        model.fit(Query(), "y")
+    assert "_learned" not in model.__dict__
+
+
+def test_a_value_that_has_no_answer_is_found_in_its_row():
+    rows = numbers()
+    odd = rows.set_column(0, rows.column_names[0], pa.array([np.inf] + [0.0] * (len(rows) - 1)))
+    told = GaussianNB().fit(iter([rows]), "y").predict(iter([rows, odd]))
+    with pytest.raises(InvalidDataError, match=f"row {len(rows)}, column '{rows.column_names[0]}'"):
+        told.read_all()
+
+
+def test_a_batch_unlike_the_first_has_no_answers():
+    fitted = GaussianNB().fit(iter([numbers()]), "y")
+    told = fitted.predict(iter([numbers(), numbers().drop_columns(["y"])]))
+    with pytest.raises(MismatchError, match="not like the first one"):
+        told.read_all()
+
+
 # ---- answers
 
 
@@ -481,6 +507,61 @@ def test_whole_numbers_in_one_file_and_others_in_the_next_are_numbers(tmp_path):
     real = table.set_column(1, "b", table["b"].cast(pa.float32()))
     pq.write_table(real, tmp_path / "data" / "part-9.parquet")
     same_gaussian(GaussianNB().fit(pattern, "y"), gaussian_in_memory(pa.concat_tables([table, table])))
+
+
+def test_whole_numbers_without_room_among_others_are_named(tmp_path):
+    y = ["a", "b"] * 5
+    pq.write_table(pa.table({"x": [2**60 + i for i in range(10)], "y": y}), tmp_path / "0.parquet")
+    assert GaussianNB().fit(tmp_path, "y").theta_[0, 0] == pytest.approx(2**60)
+    pq.write_table(pa.table({"x": [0.5] * 10, "y": y}), tmp_path / "1.parquet")
+    with pytest.raises(MismatchError, match=r"0\.parquet: Column 'x' is int64 here, and with the other files double"):
+        GaussianNB().fit(tmp_path, "y")
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "csv.zst"])
+def test_text_in_another_encoding_is_refused_and_not_left_out(ending, tmp_path):
+    path = tmp_path / f"old.{ending}"
+    with pa.output_stream(path, compression="detect") as file:
+        file.write(("kind,x,y\n" + "Käse,1.5,a\nBröt,2.5,b\n" * 20).encode("latin1"))
+    with pytest.raises(InvalidDataError, match=r"old\.csv.*: Column 'kind' is not written in UTF-8"):
+        BayesClassifier().fit(path, "y")
+
+
+def test_an_array_of_json_is_told_from_lines(tmp_path):
+    (tmp_path / "all.json").write_text('[{"x": 1.5, "y": "a"},\n {"x": 2.5, "y": "b"}]')
+    with pytest.raises(InvalidDataError, match=r"all\.json: It holds an array of JSON: write one object to a line"):
+        BayesClassifier().fit(tmp_path / "all.json", "y")
+
+
+def test_what_comes_of_files_and_of_memory_is_merged_with_the_same_limit(tmp_path):
+    rng = np.random.default_rng(3)
+    rows = pa.table({"x": rng.gamma(2.0, size=4000), "y": np.repeat(["a", "b"], 2000)})
+    pq.write_table(rows, tmp_path / "rows.parquet")
+    path = tmp_path / "rows.parquet"
+    with pytest.raises(MismatchError, match="the same `limit`"):
+        BayesClassifier().fit(path, "y") + BayesClassifier().fit(rows, "y")
+    both = BayesClassifier(limit=100).fit(path, "y") + BayesClassifier(limit=100).fit(rows, "y")
+    assert both.class_count_.tolist() == [4000, 4000]
+    fitted = BayesClassifier(limit=100).fit(path, "y")
+    with pytest.raises(NotPartError, match="compressed to a limit"):
+        fitted.forget(rows.slice(0, 5), "y")
+    assert fitted.class_count_.tolist() == [2000, 2000]
+
+
+def test_further_rows_without_a_column_that_was_learned_are_refused(tmp_path):
+    pq.write_table(numbers().drop_columns(["w"]), tmp_path / "all.parquet")
+    pq.write_table(numbers().drop_columns(["w", "b"]), tmp_path / "less.parquet")
+    model = GaussianNB().partial_fit(tmp_path / "all.parquet", "y")
+    before = model.class_count_.tolist()
+    with pytest.raises(InvalidDataError, match="no column 'b' that the model was trained on"):
+        model.partial_fit(tmp_path / "less.parquet", "y")
+    assert model.class_count_.tolist() == before
+
+
+def test_a_list_may_hold_patterns(tmp_path):
+    pattern = in_parts(numbers(), tmp_path / "data")
+    listed, alone = GaussianNB().fit([str(pattern)], "y"), GaussianNB().fit(pattern, "y")
+    assert listed.theta_.tolist() == alone.theta_.tolist()
 
 
 def test_a_broken_row_of_text_is_named(tmp_path, monkeypatch):

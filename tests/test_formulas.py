@@ -393,6 +393,11 @@ def test_student_and_gaussian_formulas_are_those_of_scipy():
     assert_allclose(found, scipy.stats.t.logpdf(1.5, fitted.freedom[:, 0], fitted.mean[:, 0], scale), rtol=1e-12)
 
 
+def test_text_where_a_number_should_be_is_refused():
+    with pytest.raises(InvalidDataError, match="Column 'x' holds what is no number"):
+        Column("x").evaluate({"x": ["a"]})
+
+
 def test_formulas_know_what_they_read():
     formula = Lookup("c", ("a",), [[0.0]], [0.0]) + Where(Missing("gone"), Constant(0.0), Column("x"))
     assert formula.reads() == {"c": "category", "x": "number"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
@@ -308,7 +309,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         for name, what in ((y, "y"), (weight, "sample_weight")):
             if not isinstance(name, str) and not (name is None and what == "sample_weight"):
                 raise InvalidDataError(
-                    f"Of rows that are not in memory, {what} is the name of a column; found {name!r}"
+                    f"Of rows that are not in memory, {what} is the name of a column; found {reprlib.repr(name)}"
                 )
         source.check_column(y, "to learn")
         if weight is not None:
@@ -324,6 +325,8 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
                 family = self._family()
             else:
                 family = before.family
+                for name in self._columns_read():
+                    source.check_column(name, "that the model was trained on")
             task = engines.Task(family, self._columns_read(), y, weight, self._form)
             try:
                 found = source.reduce(task, None if checkpoint is None else Path(checkpoint))

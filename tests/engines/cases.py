@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pytest
 
 from suffice.classifier import BayesClassifier
+from suffice.errors import InvalidDataError, InvalidOptionError
 from suffice.naive_bayes import CategoricalNB, GaussianNB
 from suffice.text import TextClassifier
 
@@ -116,6 +118,22 @@ def assert_same(case: Case, fitted: Any, local: Any) -> None:
     np.testing.assert_array_equal(mine.weight, theirs.weight)
     x = case.rows(case.table())
     np.testing.assert_allclose(probabilities(fitted, x), probabilities(local, x), rtol=1e-9, atol=1e-12)
+
+
+def assert_refused_by_name(in_parts: Callable[[pd.DataFrame], Any]) -> None:
+    """What cannot be learned is told as such; `in_parts` makes the engine's own frame of a table."""
+    table = numbers()
+    with pytest.raises(InvalidDataError, match="x1"):
+        GaussianNB().fit(in_parts(table.assign(x1=[[1.0]] * len(table))), "y")
+    with pytest.raises(InvalidDataError, match="no rows"):
+        GaussianNB().fit(in_parts(table.iloc[:0]), "y")
+    with pytest.raises(InvalidDataError, match="label of row 0"):
+        GaussianNB().fit(in_parts(table.assign(y=None)), "y")
+    with pytest.raises(InvalidOptionError, match="checkpoint is for rows that come from files"):
+        GaussianNB().fit(in_parts(table), "y", checkpoint="run.suffice")
+    fitted = GaussianNB().fit(in_parts(table), "y")
+    with pytest.raises(InvalidDataError, match="no column 'x1' that the model was trained on"):
+        fitted.partial_fit(in_parts(table.drop(columns="x1")), "y")
 
 
 def probabilities(estimator: Any, x: Any) -> Any:

@@ -35,6 +35,11 @@ def test_what_a_worker_refuses_the_driver_raises():
         raise cluster.Refusal.of(MismatchError("other columns")).again()
 
 
+def test_two_columns_of_one_name_are_refused():
+    with pytest.raises(InvalidDataError, match="Two columns are named 'x'"):
+        cluster.from_pandas(pd.DataFrame([[1.0, 2.0, "a"]], columns=["x", "x", "y"]))
+
+
 def test_labels_of_several_kinds_are_refused_when_they_meet():
     words = cluster.summarize(TASK, [arrow(numbers())])
     digits = cluster.summarize(TASK, [arrow(numbers().assign(y=1))])

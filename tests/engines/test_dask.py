@@ -11,8 +11,8 @@ import dask
 import dask.dataframe as dd
 import distributed
 
-from engines.cases import CASES, assert_answers, assert_same, cut, numbers
-from suffice.errors import InvalidDataError, InvalidOptionError, MissingPackageError
+from engines.cases import CASES, assert_answers, assert_refused_by_name, assert_same, cut, numbers
+from suffice.errors import InvalidDataError, MissingPackageError
 from suffice.naive_bayes import GaussianNB
 
 pytestmark = [
@@ -111,15 +111,7 @@ def test_mistakes_are_told_before_any_job_runs():
 
 
 def test_what_cannot_be_learned_is_refused_by_name():
-    table = numbers()
-    with pytest.raises(InvalidDataError, match="x1"):
-        GaussianNB().fit(in_parts(table.assign(x1=[[1.0]] * len(table))), "y")
-    with pytest.raises(InvalidDataError, match="no rows"):
-        GaussianNB().fit(in_parts(table.iloc[:0]), "y")
-    with pytest.raises(InvalidDataError, match="label of row 0"):
-        GaussianNB().fit(in_parts(table.assign(y=None)), "y")
-    with pytest.raises(InvalidOptionError, match="checkpoint is for rows that come from files"):
-        GaussianNB().fit(in_parts(table), "y", checkpoint="run.suffice")
+    assert_refused_by_name(in_parts)
 
 
 def test_workers_without_the_package_say_how_to_ship_it(client):

@@ -13,8 +13,17 @@ import pyarrow as pa
 import ray
 import ray.data
 
-from engines.cases import CASES, arrow, assert_answers, assert_same, cut, numbers, without_the_package
-from suffice.errors import InvalidDataError, InvalidOptionError
+from engines.cases import (
+    CASES,
+    arrow,
+    assert_answers,
+    assert_refused_by_name,
+    assert_same,
+    cut,
+    numbers,
+    without_the_package,
+)
+from suffice.errors import InvalidDataError
 from suffice.naive_bayes import GaussianNB
 
 pytestmark = [
@@ -106,15 +115,7 @@ def test_mistakes_are_told_by_name():
 
 
 def test_what_cannot_be_learned_is_refused_by_name():
-    table = numbers()
-    with pytest.raises(InvalidDataError, match="x1"):
-        GaussianNB().fit(in_parts(table.assign(x1=[[1.0]] * len(table))), "y")
-    with pytest.raises(InvalidDataError, match="no rows"):
-        GaussianNB().fit(in_parts(table.iloc[:0]), "y")
-    with pytest.raises(InvalidDataError, match="label of row 0"):
-        GaussianNB().fit(in_parts(table.assign(y=None)), "y")
-    with pytest.raises(InvalidOptionError, match="checkpoint is for rows that come from files"):
-        GaussianNB().fit(in_parts(table), "y", checkpoint="run.suffice")
+    assert_refused_by_name(in_parts)
 
 
 def test_workers_without_the_package_say_how_to_ship_it(tmp_path):

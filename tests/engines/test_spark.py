@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sql
 
 from engines.cases import CASES, arrow, assert_answers, assert_same, cut, numbers, without_the_package
+from suffice import BayesClassifier
 from suffice.engines.spark import SparkSource
 from suffice.errors import InvalidDataError, InvalidOptionError, MissingPackageError
 from suffice.naive_bayes import CategoricalNB, GaussianNB
@@ -148,6 +149,30 @@ def test_a_class_far_from_the_first_rows_keeps_its_digits(spark):
     x = np.where(y == 0, 0.0, 1e8) + rng.normal(size=800)
     fitted = GaussianNB(var_smoothing=0.0).fit(spark.createDataFrame(pd.DataFrame({"x": x, "y": y})).coalesce(1), "y")
     np.testing.assert_allclose(fitted.var_[:, 0], [x[y == c].var() for c in (0, 1)], rtol=1e-9)
+
+
+@pytest.mark.parametrize("infinite", [[np.inf], [-np.inf], [np.inf, -np.inf]])
+def test_infinite_numbers_are_refused_whatever_they_sum_up_to(spark, infinite):
+    x = np.concatenate([np.arange(40.0), infinite])
+    table = pd.DataFrame({"x": x, "y": np.where(np.arange(len(x)) < 20, "a", "b")})
+    with pytest.raises(InvalidDataError, match="infinity"):
+        GaussianNB().fit(spark.createDataFrame(table), "y")
+
+
+def test_an_infinite_number_of_weight_zero_is_not_there(spark):
+    table = pd.DataFrame({"x": [1.0, 2.0, 4.0, np.inf, 7.0, 9.0], "y": list("aaaabb"), "w": [1.0, 2.0, 1.0, 0, 1, 1]})
+    fitted = GaussianNB().fit(spark.createDataFrame(table), "y", sample_weight="w")
+    np.testing.assert_allclose(fitted.theta_[:, 0], [2.25, 8.0], rtol=1e-12)
+
+
+def test_a_column_of_times_is_left_out_or_named(spark):
+    frame = spark.createDataFrame(arrow(numbers())).withColumn("at", sql.lit("2026-01-01").cast("timestamp"))
+    fitted = BayesClassifier(calibrate=False).fit(frame, "y")
+    assert "at" not in {name for block in fitted._learned.family.blocks for name in block.names}
+    assert fitted.predict(frame).columns == [*frame.columns, "prediction"]
+    assert fitted.predict(frame).toArrow().num_rows == frame.count()
+    with pytest.raises(InvalidDataError, match="'at'"):
+        GaussianNB().fit(frame, "y")
 
 
 def test_predictions_are_appended_lazily_and_have_the_labels_type(spark):

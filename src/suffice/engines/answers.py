@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any
 
 from suffice.engines.source import Answer
-from suffice.errors import InvalidDataError
+from suffice.errors import InvalidDataError, RefusedValueError, naming
 
 
 def new_columns(answer: Answer, names: Sequence[str] = ()) -> dict[str, Any]:
@@ -29,7 +29,8 @@ def append(answer: bytes | Answer, table: Any) -> Any:
     import pyarrow as pa
 
     asked = Answer.from_bytes(answer) if isinstance(answer, bytes) else answer
-    told = _estimator().answer_batch(asked, table) if table.num_rows else {}
+    with naming(asked.names):
+        told = _estimator().answer_batch(asked, table) if table.num_rows else {}
     for name, kind in new_columns(asked).items():
         table = table.append_column(pa.field(name, kind), pa.array(told[name] if told else [], kind))
     return table
@@ -42,9 +43,15 @@ def answered(answer: Answer, schema: Any, batches: Iterable[Any]) -> Any:
     whole = pa.schema([*schema, *(pa.field(*column) for column in new_columns(answer, schema.names).items())])
 
     def rows() -> Iterator[Any]:
+        before = 0
         for batch in batches:
             if batch.num_rows:
-                yield pa.RecordBatch.from_arrays(append(answer, batch).columns, schema=whole)
+                try:
+                    told = append(answer, batch)
+                except RefusedValueError as error:
+                    raise error.further_down(before) from None
+                yield pa.RecordBatch.from_arrays(told.columns, schema=whole)
+            before += batch.num_rows
 
     return pa.RecordBatchReader.from_batches(whole, rows())
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from suffice import storage
 from suffice.engines.task import Task
-from suffice.errors import MismatchError, StorageError
+from suffice.errors import InvalidOptionError, MismatchError, StorageError
 from suffice.statistics import ByClass
 
 EVERY = 30.0  # seconds between checkpoints within a file
@@ -34,6 +34,9 @@ class Checkpoint:
     """The checkpoint of one fit. It is replaced in one step, and removed when the fit is done."""
 
     def __init__(self, path: Path, task: Task, files: Sequence[tuple[str, int, int]]):
+        if path.is_dir() or not path.parent.is_dir():  # told before hours of work, not after
+            what = "is a folder" if path.is_dir() else f"cannot be written: there is no folder {path.parent}"
+            raise InvalidOptionError(f"The checkpoint {path} {what}; name a file in a folder that is there")
         self.path, self.files = path, tuple(files)
         self.task = sha256(task.to_bytes()).hexdigest()
         self.saved, self.took = monotonic(), 0.0
@@ -42,7 +45,10 @@ class Checkpoint:
         """What was found before, and the file and row to go on from; the beginning, where there is no checkpoint."""
         if not self.path.exists():
             return None, 0, 0
-        held = storage.load(self.path)
+        try:
+            held = storage.load(self.path)
+        except StorageError as error:
+            raise type(error)(f"{self.path} is no checkpoint to go on from: {error}. Choose another name") from error
         if not isinstance(held, Progressed):
             raise MismatchError(f"{self.path} holds a {type(held).__name__} and no checkpoint: choose another name")
         if held.task != self.task:

@@ -87,6 +87,9 @@ def from_pandas(frame: Any) -> Any:
     """A data frame of pandas as Arrow rows; NaN becomes null, both mean missing."""
     import pyarrow as pa
 
+    if not frame.columns.is_unique:
+        twice = frame.columns[frame.columns.duplicated()][0]
+        raise InvalidDataError(f"Two columns are named {twice!r}: give each a name of its own")
     try:
         return pa.Table.from_pandas(frame, preserve_index=False)
     except pa.ArrowException as error:

@@ -224,6 +224,7 @@ def _told(error: Exception) -> str:
     """What Arrow says of a file, of which a broken row is at the end of a long story."""
     broken = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+): (.*)", str(error), re.DOTALL)
     if broken is None:
-        return str(error)
+        story = r"^.*Could not open \w+ input source '.*?': (Invalid: |IOError: )?"
+        return re.sub(story, "", str(error), flags=re.DOTALL)
     row, expected, found, text = broken.groups()
     return f"Row #{row}, the header being row 1, has {found} columns where {expected} are expected: {text}"

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from suffice.errors import InvalidDataError, MismatchError
+
 ENDINGS = {
     ".parquet": "parquet",
     ".pq": "parquet",
@@ -45,12 +47,29 @@ def fragment_of(path: Path) -> Any:
         if kind == "parquet":
             return Rows(path)
         if path.name.lower().endswith(".zst"):
-            return Unpacked(path, kind)
-        return next(iter(ds.dataset(str(path), format=_format(kind)).get_fragments()))
+            found = Unpacked(path, kind)
+        else:
+            found = next(iter(ds.dataset(str(path), format=_format(kind)).get_fragments()))
     except pa.ArrowInvalid as error:
         if "Empty CSV" in str(error) or "Empty JSON" in str(error):
             return None
+        if "Column() changed from object to array" in str(error):
+            raise InvalidDataError("It holds an array of JSON: write one object to a line instead") from error
         raise
+    if kind in TEXT_FORMATS:
+        _check_text(found.physical_schema)
+    return found
+
+
+def _check_text(schema: Any) -> None:
+    """Refuse text that is none: Arrow calls it binary, and it would be left out like a column of pictures."""
+    import pyarrow as pa
+
+    for field in schema:
+        if pa.types.is_binary(field.type):
+            raise InvalidDataError(
+                f"Column {field.name!r} is not written in UTF-8: convert the file, such as by iconv -f latin1 -t utf-8"
+            )
 
 
 def _format(kind: str) -> Any:
@@ -117,7 +136,23 @@ class Rows:
             wanted = pa.schema([self.schema.field(name) for name in self.columns])
             with self.file._open() as file:
                 for batch in file.iter_batches(self.batch_size, columns=self.columns):
-                    yield batch.select(self.columns).cast(wanted)
+                    held = [_cast(batch[field.name], field) for field in wanted]
+                    yield pa.RecordBatch.from_arrays(held, schema=wanted)
+
+
+def _cast(column: Any, field: Any) -> Any:
+    """A column as the type that all files share; not all digits of a large whole number may have room there."""
+    import pyarrow as pa
+
+    if column.type == field.type:
+        return column
+    try:
+        return column.cast(field.type)
+    except pa.ArrowInvalid as error:
+        raise MismatchError(
+            f"Column {field.name!r} is {column.type} here, and with the other files {field.type}, which has no room "
+            f"for all of its values ({error}): make the files alike"
+        ) from error
 
 
 class Unpacked:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from glob import glob
 from typing import Any
 
 import numpy as np
@@ -39,4 +40,4 @@ def _are_paths(x: list[Any] | tuple[Any, ...]) -> bool:
         return False
     if not all(isinstance(path, (str, os.PathLike)) and is_path(path, strictly=True) for path in x):
         return False
-    return any(not isinstance(path, str) or os.path.exists(path) for path in x)
+    return any(not isinstance(path, str) or os.path.exists(path) or glob(path, recursive=True) for path in x)

@@ -47,9 +47,12 @@ class SparkSource(Source):
         import pyarrow as pa
 
         try:
-            schema = to_arrow_schema(self.frame.schema)
+            schema = to_arrow_schema(self.frame.schema, timezone="UTC")  # times must have some zone; none is learned
         except Exception as error:  # each version of Spark has its own for this
-            raise InvalidDataError(f"Spark cannot hand all of these columns on: {error}") from error
+            told = str(error) or type(error).__name__
+            raise InvalidDataError(
+                f"Spark cannot hand all of these columns on: {told}. Leave out, or cast, those of unusual types"
+            ) from error
         found = self.frame.take(rows)  # of one partition, if it has as many; `toArrow` would ask all of them
         columns = [_column([row[k] for row in found], field.type) for k, field in enumerate(schema)]
         self._first = pa.Table.from_arrays(columns, schema.names)

@@ -90,15 +90,16 @@ def _as_moments(found: Any, middle: Any) -> ByClass[Moments] | None:
     found = found.take(np.argsort(codes.codes))
     n, least, gaps = (frames.numbers(found[name]) for name in ("n", "least", "gaps"))
     weight, z, squares = (
-        np.stack([np.nan_to_num(frames.numbers(found[f"{what}{j}"]), nan=0.0) for j in range(len(middle))], axis=1)
-        for what in ("n", "s", "q")
+        np.stack([frames.numbers(found[f"{what}{j}"]) for j in range(len(middle))], axis=1) for what in ("n", "s", "q")
     )
+    weight = np.nan_to_num(weight, nan=0.0, posinf=np.inf)  # NULL is the sum of nothing, but NaN tells of infinities
+    z, squares = np.where(weight > 0, z, 0.0), np.where(weight > 0, squares, 0.0)
     sums = np.concatenate([weight, z, squares], axis=1)
     if gaps.any() or not (least >= 0).all() or not np.isfinite(n).all() or not np.isfinite(sums).all():
         return None
     step = np.divide(z, weight, out=np.zeros_like(z), where=weight > 0)
     centred = squares - step * z
-    if (step**2 * weight > FARTHEST**2 * centred).any():
+    if ((step / FARTHEST) ** 2 * weight > centred).any():
         return None
     mean = np.where(weight > 0, middle + step, 0.0)
     found = ByClass(codes.values, n, Moments(weight, mean, centred))

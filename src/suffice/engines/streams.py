@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 from suffice.engines.answers import answered
 from suffice.engines.source import HEAD, Answer, Source
 from suffice.engines.task import Task
-from suffice.errors import InvalidDataError, InvalidOptionError, SufficeError
+from suffice.errors import InvalidDataError, InvalidOptionError, MismatchError, SufficeError
 from suffice.frames import Frame, as_frame
 from suffice.frames.reading import is_arrow, mark_read, was_read
 from suffice.statistics import ByClass
@@ -73,13 +73,25 @@ class Handed:
     def _reader(self) -> Any:
         import pyarrow as pa
 
-        return pa.RecordBatchReader.from_stream(self.giver)
+        try:
+            return pa.RecordBatchReader.from_stream(self.giver)
+        except Exception as error:  # a database has its own for a query that fails
+            what = f"{type(self.giver).__module__}.{type(self.giver).__qualname__}"
+            raise InvalidDataError(f"The {what} cannot hand its rows on: {type(error).__name__}: {error}") from error
 
     def __iter__(self) -> Handed:
         return self
 
     def __next__(self) -> Any:
         return next(self._reader)
+
+
+def _alike(table: Any, schema: Any) -> list[Any]:
+    """The batches of a table as those of the first one, or the error that they are not."""
+    try:
+        return list(table.cast(schema).to_batches())
+    except (ValueError, NotImplementedError) as error:  # Arrow's, for other names and for values that do not fit
+        raise MismatchError(f"A batch of the stream is not like the first one: {error}") from error
 
 
 class Stream(Source):
@@ -115,7 +127,7 @@ class Stream(Source):
     def answer(self, answer: Answer) -> Any:
         """The rows as a `pyarrow.RecordBatchReader`, read as it is, with the answers in columns of their own."""
         schema = self._first().schema
-        return answered(answer, schema, (batch for table in self._use() for batch in table.cast(schema).to_batches()))
+        return answered(answer, schema, (batch for table in self._use() for batch in _alike(table, schema)))
 
     def _fresh(self) -> _Seen:
         seen = _seen(self.stream)

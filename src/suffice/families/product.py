@@ -99,7 +99,10 @@ class Product(Family[Blocks]):
         for name in dict.fromkeys([*self.names, *other.names]):
             mine, theirs = self._use_of(name), other._use_of(name)
             if mine != theirs:
-                raise MismatchError(f"Cannot merge: column {name!r} is {mine} here and {theirs} there")
+                raise MismatchError(
+                    f"Cannot merge: column {name!r} is {mine} here and {theirs} there. Name the same families for "
+                    "both, and the same `limit`: by default files have one, and rows in memory have none"
+                )
 
     def _use_of(self, name: str) -> str:
         """What a column is read as, in words."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -106,7 +107,8 @@ def _read(x: Any) -> Frame:
         x = np.asarray(x)
     if isinstance(x, np.ndarray):
         return _read_array(x)
-    raise InvalidDataError(f"Expected a table of rows and columns, found {_described(x)}")
+    advice = ": read the file first, if it is the name of one" if isinstance(x, (str, os.PathLike)) else ""
+    raise InvalidDataError(f"Expected a table of rows and columns, found {_described(x)}{advice}")
 
 
 def _described(x: Any) -> str:
