@@ -214,3 +214,17 @@ def test_on_adult_the_defaults_can_be_believed(data_dir):
     assert calibrated < raw
     assert_allclose(found.sum(axis=1), 1.0, rtol=1e-12)
     assert isinstance(clf.schema_, sf.families.Table)
+
+
+def test_the_order_of_rows_does_not_show_in_the_answers():
+    rng = np.random.default_rng(8)
+    for n in (60, 900):
+        y = rng.integers(0, 3, n)
+        first = rng.normal(size=n) + y
+        rows = {"a": first, "b": 0.5 * first + rng.normal(size=n)}
+        order = rng.permutation(n)
+        families = {"a": sf.Gaussian(), "b": sf.Gaussian()}
+        one = sf.BayesClassifier(families).fit(rows, y)
+        two = sf.BayesClassifier(families).fit({name: x[order] for name, x in rows.items()}, y[order])
+        assert one.calibration_.slope[0] != 1.0
+        assert_allclose(two.predict_proba(rows), one.predict_proba(rows), rtol=1e-12)

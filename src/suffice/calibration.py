@@ -12,6 +12,7 @@ the prior, so that no single row is ever impossible.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -23,6 +24,7 @@ from suffice.tables import Array, Codes
 LEAST = np.log(1e-12)  # a class that has no prior probability still has a gradient
 BEYOND = 1e9  # evidence against a class that counts as excluding it
 DOUBT = 20.0  # rows that would speak against an exponent above 1: what is naive is rarely too modest
+NEAR = 1e-3  # around what a search has found, the minimum lies
 STRENGTH = 1.0  # of the penalty that keeps slopes and biases of classes near the common ones, in rows
 
 
@@ -73,9 +75,15 @@ class Calibration:
                 pull = 0.5 * DOUBT * sharper**2 / w.sum()
                 return _loss(prior + np.exp(exponent) * scaled, own, w) + float(pull)
 
+            def ascent(exponent: float) -> float:
+                error = _softmax(prior + np.exp(exponent) * scaled)
+                error[np.arange(len(own)), own] -= 1.0
+                pull = DOUBT * max(exponent - np.log(unit), 0.0)
+                return float(np.exp(exponent) * (w @ (error * scaled).sum(axis=1)) + pull)
+
             bounds = (min(np.log(unit), 0.0) - 12.0, np.log(unit) + 2.0)
             found = minimize_scalar(loss, bounds=bounds, method="bounded")
-            slope = np.full(classes, np.exp(found.x) / unit)
+            slope = np.full(classes, np.exp(_to_the_digit(found.x, ascent, bounds)) / unit)
             if form == "classes":
                 slope, bias = _by_class(slope, scaled, unit, prior, own, w)
         tempered = np.exp(cls(slope, bias, 0.0).log_posterior(evidence, log_prior))
@@ -172,5 +180,23 @@ def _mixture(p: Array, prior: Array, codes: Codes, weight: Array) -> float:
     def loss(z: float) -> float:
         return float(-(weight @ np.log((1.0 - np.exp(z)) * own + np.exp(z) * base)) / weight.sum())
 
-    found = minimize_scalar(loss, bounds=(np.log(least), np.log(0.5)), method="bounded")
-    return float(np.exp(found.x if found.fun < loss(np.log(least)) else np.log(least)))
+    def ascent(z: float) -> float:
+        return float(np.exp(z) * (weight @ ((own - base) / ((1.0 - np.exp(z)) * own + np.exp(z) * base))))
+
+    bounds = (float(np.log(least)), float(np.log(0.5)))
+    found = minimize_scalar(loss, bounds=bounds, method="bounded")
+    return float(np.exp(_to_the_digit(found.x, ascent, bounds) if found.fun < loss(bounds[0]) else bounds[0]))
+
+
+def _to_the_digit(x: float, ascent: Callable[[float], float], bounds: tuple[float, float]) -> float:
+    """The minimum near `x`, where the derivative is 0.
+
+    A minimum is flat: searching it by the values of a function ends at half of the digits, and rows that were added in
+    another order would give another one.
+    """
+    from scipy.optimize import brentq
+
+    low, high = max(x - NEAR, bounds[0]), min(x + NEAR, bounds[1])
+    if not ascent(low) < 0.0 < ascent(high):
+        return x
+    return float(brentq(ascent, low, high, xtol=1e-15, rtol=1e-15))
