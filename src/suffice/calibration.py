@@ -19,10 +19,10 @@ from typing import Literal
 import numpy as np
 
 from suffice import _core
+from suffice.formulas.scoring import BEYOND
 from suffice.tables import Array, Codes
 
 LEAST = np.log(1e-12)  # a class that has no prior probability still has a gradient
-BEYOND = 1e9  # evidence against a class that counts as excluding it
 DOUBT = 20.0  # rows that would speak against an exponent above 1: what is naive is rarely too modest
 NEAR = 1e-3  # around what a search has found, the minimum lies
 STRENGTH = 1.0  # of the penalty that keeps slopes and biases of classes near the common ones, in rows

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from suffice.evaluation import Evaluation
 
 
-METRICS = ("accuracy", "log_loss", "seconds")
 PICTURES = (".png", ".svg", ".pdf")
 FEW = 6  # classes whose names fit over the columns of a confusion matrix
 
@@ -187,6 +186,7 @@ def compare(
     from suffice.cli.files import opened
     from suffice.cli.screen import progress, say, show_json
     from suffice.errors import InvalidOptionError
+    from suffice.plot.curves import METRICS
 
     if metric not in METRICS:
         raise InvalidOptionError(f"--metric: expected one of {', '.join(METRICS)}; found {metric!r}")

@@ -102,8 +102,7 @@ class Fitted:
         """Columns of labels, which a model of columns without names would take for its own."""
         if self.is_table or self.names is not None or len(source.names) <= self.estimator.n_features_in_:
             return ()
-        head, classes = as_frame(source.head()), {str(each) for each in self.classes}
-        holding = [name for name in source.names if _holds(head, name, classes)]
+        holding = self._holding_labels(source, source.names)
         return tuple(holding) if len(source.names) - len(holding) == self.estimator.n_features_in_ else ()
 
     def rows(self, table: Any, besides: tuple[str | None, ...] = ()) -> Any:
@@ -130,13 +129,17 @@ class Fitted:
             return said
         known = set(self.names or ())
         others = [name for name in source.names if name not in known]
-        head, classes = as_frame(source.head()), {str(each) for each in self.classes}
-        fitting = [name for name in others if _holds(head, name, classes)]
+        fitting = self._holding_labels(source, others)
         found = fitting if len(fitting) == 1 else others
         if len(found) != 1:
             shown = f" {found[:10]} may be" if found else " none of the columns holds them"
             raise InvalidDataError(f"Which column holds the labels?{shown}; say so with --target")
         return found[0]
+
+    def _holding_labels(self, source: Any, names: list[str]) -> list[str]:
+        """Those columns whose first entries are all classes."""
+        head, classes = as_frame(source.head()), {str(each) for each in self.classes}
+        return [name for name in names if _holds(head, name, classes)]
 
     def labels(self, table: Any, target: str) -> Values:
         """The labels of rows, of the type the classes have."""
@@ -161,9 +164,7 @@ class Fitted:
 def _holds(frame: Frame, name: str, classes: set[str]) -> bool:
     """Tell whether a column holds nothing but classes."""
     column = frame.column(name).drop_null().unique()
-    if len(column) > len(
-        classes
-    ):  # before long texts are made an array, whose entries all take the room of the longest
+    if len(column) > len(classes):  # or long texts would be made an array, of which each has the room of the longest
         return False
     try:
         values = set(map(str, frames.labels(column, name).tolist()))

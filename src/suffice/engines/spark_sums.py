@@ -38,8 +38,7 @@ def moments(frame: DataFrame, task: Task, first: Any) -> ByClass[Moments] | None
     full = task.weight is None and not np.isnan(x).any()  # then entries need not be counted column by column
     found = groups.agg(*_sums(task, full)).toArrow()
     if full and found.num_rows and frames.numbers(found["gaps"]).any():
-        full = False
-        found = groups.agg(*_sums(task, full)).toArrow()
+        found = groups.agg(*_sums(task, full=False)).toArrow()
     if not found.num_rows or found["y"].is_null(nan_is_null=True).to_numpy().any():
         return None
     return _as_moments(found, middle)

@@ -13,7 +13,7 @@ from suffice.formulas.arithmetic import Formula
 from suffice.formulas.node import Array, Packing, to_json
 from suffice.formulas.rows import Rows
 
-BEYOND = 1e9  # evidence against a class that counts as excluding it, as in calibration
+BEYOND = 1e9  # evidence against a class that counts as excluding it
 
 
 @dataclass(frozen=True)
