@@ -21,7 +21,7 @@ from sklearn.metrics import brier_score_loss, log_loss
 
 from benchmarks import peers
 from benchmarks.classifier import TARGET, fit_ours, kinds, read
-from suffice.evaluation import BINS, Reliability
+from suffice.model.evaluate import BINS, Reliability
 
 REPEATS = 5
 

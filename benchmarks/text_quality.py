@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from sklearn.model_selection import StratifiedKFold
 
 from benchmarks.text_peers import PEERS
-from suffice.evaluation import Reliability
+from suffice.model.evaluate import Reliability
 
 FOLDS = 10
 

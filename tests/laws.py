@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from suffice.statistics import ByClass, Counts, Moments, Sample, Scatter, Totals
-from suffice.storage import from_bytes, to_bytes
+from suffice.core.statistics import ByClass, Counts, Moments, Sample, Scatter, Totals
+from suffice.model.storage import from_bytes, to_bytes
 
 EPS = np.finfo(np.float64).eps
 

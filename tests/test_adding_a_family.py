@@ -14,7 +14,7 @@ from scipy import stats
 
 import laws
 import suffice as sf
-from suffice.model import leave_one_out
+from suffice.model.joint import leave_one_out
 
 PAGE = Path(__file__).parent.parent / "docs" / "adding_a_family.md"
 

@@ -9,7 +9,7 @@ from sklearn.exceptions import NotFittedError
 import suffice.discriminant_analysis as discriminants
 import suffice.naive_bayes as ours
 from suffice import InvalidDataError, NegativeValueError, SufficeError
-from suffice.errors import SingularCovarianceError
+from suffice.core.errors import SingularCovarianceError
 
 ALL = ["GaussianNB", "BernoulliNB", "MultinomialNB", "ComplementNB", "CategoricalNB", "PoissonNB", "MixtureNB"]
 COUNTS = ["MultinomialNB", "ComplementNB", "PoissonNB"]

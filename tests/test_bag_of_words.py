@@ -28,7 +28,7 @@ from sklearn.utils import estimator_checks
 from sklearn.utils.validation import check_is_fitted
 
 import suffice as sf
-from suffice.errors import InvalidDataError, InvalidOptionError, InvalidTextError
+from suffice.core.errors import InvalidDataError, InvalidOptionError, InvalidTextError
 from suffice.naive_bayes import MultinomialNB
 
 TEXTS = [
@@ -86,6 +86,17 @@ def compare(texts, /, theirs=CountVectorizer, **options):
 # ------------------------------------------------------------------------------------------------ the matrix
 
 
+def titled(options):
+    """The same title in every process: no addresses, and sets in order."""
+
+    def shown(value):
+        if isinstance(value, (set, frozenset)):
+            return str(sorted(value))
+        return getattr(value, "__name__", str(value))
+
+    return ",".join(f"{k}={shown(v)}" for k, v in options.items())[:80] or "default"
+
+
 OPTIONS = [
     {},
     {"lowercase": False},
@@ -140,7 +151,7 @@ OPTIONS = [
 ]
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=lambda o: ",".join(f"{k}={v}" for k, v in o.items())[:80] or "default")
+@pytest.mark.parametrize("options", OPTIONS, ids=titled)
 def test_matrix_and_vocabulary_are_scikit_learns(options):
     compare(TEXTS, **options)
 
@@ -327,7 +338,7 @@ def test_stems_are_counted_together():
 @pytest.mark.parametrize("ngram_range", [(1, 1), (1, 3), (2, 2)])
 @pytest.mark.parametrize("stem", ["english", lambda word: word[:3]], ids=["english", "own"])
 def test_stems_by_the_fast_road_are_those_of_the_slow_one_and_of_scikit_learn_with_a_tokenizer(ngram_range, stem):
-    from suffice.words import stems
+    from suffice.core.words import stems
 
     options = {"ngram_range": ngram_range, "stop_words": ["the", "over"]}
     fast = sf.BagOfWords(stem=stem, **options)
@@ -390,7 +401,7 @@ def test_stop_words_of_many_languages_have_names():
 # ------------------------------------------------------------------------------------------- steps, one by one
 
 
-@pytest.mark.parametrize("options", OPTIONS[:28], ids=str)
+@pytest.mark.parametrize("options", OPTIONS[:28], ids=titled)
 def test_the_steps_are_scikit_learns(options):
     mine, other = sf.BagOfWords(**options), CountVectorizer(**options)
     for text in TEXTS:
@@ -593,7 +604,7 @@ def test_before_fitting_there_is_nothing():
         {"stop_words": ["don't", "isn't"]},
         {"vocabulary": ["Dog", "cat"]},
     ],
-    ids=str,
+    ids=titled,
 )
 def test_scikit_learns_warnings_are_given(options):
     texts = ["Don't, isn't: dog cat"]
@@ -644,7 +655,7 @@ def newsgroups(folder: Path) -> list[str]:
         {"analyzer": "char", "ngram_range": (1, 3), "every": 60},
         {"token_pattern": r"(?u)\b\w+\b", "every": 60},
     ],
-    ids=str,
+    ids=titled,
 )
 def test_on_newsgroups_the_matrix_is_scikit_learns(data_dir, options):
     every = options.get("every", 12)

@@ -17,14 +17,14 @@ from sklearn.preprocessing import KBinsDiscretizer
 import laws
 import reference
 import suffice as sf
-from suffice.errors import (
+from suffice.core.errors import (
     InfiniteValueError,
     InvalidOptionError,
     MismatchError,
     NoLinearFormError,
     NotPartError,
 )
-from suffice.model import leave_one_out
+from suffice.model.joint import leave_one_out
 
 LABELS = np.array(["ape", "bat", "cow"])
 EDGES = ((-1.0, 0.5, 2.0), (0.0,))
@@ -331,7 +331,7 @@ def test_rows_summarized_in_chunks_are_those_summarized_at_once(options, monkeyp
     x, y, weight, _ = rows_of(6)
     family = sf.Binned(**options)
     whole = family.summarize(x, y, weight)
-    monkeypatch.setattr("suffice.statistics.by_class.CHUNK", 7)
+    monkeypatch.setattr("suffice.core.statistics.by_class.CHUNK", 7)
     assert family.summarize(x, y, weight) == whole
 
 

@@ -9,7 +9,7 @@ from sklearn.metrics import log_loss
 
 import suffice as sf
 from suffice import BayesClassifier, Gaussian
-from suffice.calibration import Calibration
+from suffice.model.calibration import Calibration
 
 
 def synthetic(n=3000, seed=0, prior=(0.5, 0.3, 0.2)):

@@ -12,9 +12,10 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from suffice import BayesClassifier, TextClassifier, storage
-from suffice.engines.task import Task
-from suffice.errors import ForeignFileError, InvalidOptionError, MismatchError, StorageError
+from suffice import BayesClassifier, TextClassifier
+from suffice.core.errors import ForeignFileError, InvalidOptionError, MismatchError, StorageError
+from suffice.engines.summarizing import Task
+from suffice.model import storage
 from suffice.naive_bayes import CategoricalNB, GaussianNB
 
 ESTIMATORS = {
@@ -152,7 +153,7 @@ def test_a_name_that_cannot_be_written_is_told_before_any_row_is_read(folder, mo
 
 KILLED = """
 import os, signal, sys
-from suffice import storage
+from suffice.model import storage
 from suffice.engines import checkpoints
 from suffice.naive_bayes import GaussianNB
 

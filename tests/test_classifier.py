@@ -917,7 +917,7 @@ def test_many_rows_are_gone_through_in_parts_and_errors_say_where(monkeypatch):
     table = {"x": rng.normal(size=90), "s": rng.choice(["a", "b"], 90), "y": rng.integers(0, 2, 90)}
     clf = sf.BayesClassifier({"x": sf.Gaussian()}).fit(table, "y")
     whole = clf.predict_proba(table)
-    monkeypatch.setattr("suffice.families.product.AT_ONCE", 16)
+    monkeypatch.setattr("suffice.families._product.AT_ONCE", 16)
     assert_allclose(clf.predict_proba(table), whole, rtol=1e-12)
     table["x"][77] = np.inf
     with pytest.raises(sf.InfiniteValueError, match="row 77"):

@@ -22,12 +22,13 @@ import pytest
 import sklearn.base
 
 import suffice as sf
-from suffice import examples, naive_bayes
-from suffice.cli import ask
-from suffice.cli.choices import FAMILIES
+from suffice import naive_bayes
+from suffice.cli import answer_commands as ask
+from suffice.cli import demo_data as examples
+from suffice.cli.fit_options import FAMILIES
 from suffice.cli.program import app, run
 from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
-from suffice.evaluation import Evaluation
+from suffice.model.evaluate import Evaluation
 
 ROOT = Path(__file__).parent.parent
 COMMANDS = [command.name for command in app.registered_commands]

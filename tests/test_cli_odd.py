@@ -11,11 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 
 import suffice as sf
-from suffice import examples
-from suffice.cli import screen
-from suffice.cli.models import Fitted
+from suffice.cli import demo_data as examples
+from suffice.cli import terminal as screen
+from suffice.cli.model_files import Fitted
 from suffice.cli.options import listed
 from suffice.cli.program import run
+from suffice.core import frames
 from suffice.engines.files import Files
 
 ODD = """"x,y","q""uote",名前,flag
@@ -98,8 +99,8 @@ def test_the_column_of_labels_is_found_beside_long_texts(suffice, monkeypatch):
     table = pa.table(examples.iris()).append_column("notes", pa.array([f"{i}" * 1000 for i in range(150)]))
     pq.write_table(table, "more.parquet")
     asked = []
-    labels = sf.frames.labels
-    monkeypatch.setattr(sf.frames, "labels", lambda column, name: asked.append(name) or labels(column, name))
+    labels = frames.labels
+    monkeypatch.setattr(frames, "labels", lambda column, name: asked.append(name) or labels(column, name))
     assert Fitted.load("m.suffice").target(Files(["more.parquet"]), None) == "species"
     assert asked == ["species"]  # an array of the notes would take the longest's room for each
 

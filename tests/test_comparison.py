@@ -17,10 +17,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 import suffice as sf
-from suffice import logistic
-from suffice.comparison import Comparison, _ordered, _set_aside, _sizes, compare
-from suffice.logistic import Columns
+from suffice.core import frames
 from suffice.naive_bayes import CategoricalNB, GaussianNB, MultinomialNB
+from suffice.views import logistic_baseline as logistic
+from suffice.views.comparison import Comparison, _ordered, _set_aside, _sizes, compare
+from suffice.views.logistic_baseline import Columns
 
 mpl.use("Agg")
 
@@ -225,10 +226,10 @@ def test_what_columns_are_is_told_by_all_rows():
 
 
 def test_tables_are_encoded_by_what_the_model_takes_columns_for():
-    frame = sf.frames.as_frame({"age": [1.0, None, 3.0], "job": ["a", None, "b"], "gone": [1.0, 2.0, 3.0]})
-    from suffice.schema import infer
+    frame = frames.as_frame({"age": [1.0, None, 3.0], "job": ["a", None, "b"], "gone": [1.0, 2.0, 3.0]})
+    from suffice.model.schema import infer
 
-    schema = infer(sf.frames.looks(frame), {"gone": None})
+    schema = infer(frames.looks(frame), {"gone": None})
     columns = Columns.of_table(frame, schema)
     assert columns.numbers.shape == (3, 1)
     assert columns.categories[:, 0].tolist() == ["a", "None", "b"]

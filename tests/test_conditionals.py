@@ -11,8 +11,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 
 import suffice as sf
-from suffice.conditionals import Bars, Curve, Ellipses, Words, conditionals
 from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from suffice.model.class_conditionals import Bars, Curve, Ellipses, Words, conditionals
 from suffice.naive_bayes import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, KernelNB, MultinomialNB, PoissonNB
 
 RNG = np.random.default_rng(0)
@@ -249,7 +249,7 @@ def test_what_is_wrong_is_said():
 def test_neither_scikit_learn_nor_matplotlib_is_needed():
     code = (
         "import sys, suffice as sf\n"
-        "from suffice.conditionals import conditionals\n"
+        "from suffice.model.class_conditionals import conditionals\n"
         "conditionals(sf.Model.fit([[0.0], [1.0], [5.0]], ['a', 'a', 'b'], sf.Gaussian()))\n"
         "print(*sys.modules)"
     )

@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 import suffice as sf
 import suffice.discriminant_analysis as ours
 from suffice import InvalidDataError, MismatchError, NotPartError
-from suffice.errors import InvalidOptionError, NoLinearFormError, SingularCovarianceError
+from suffice.core.errors import InvalidOptionError, NoLinearFormError, SingularCovarianceError
 
 LDA, QDA = "LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis"
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from suffice.errors import InvalidDataError
-from suffice.evaluation import Evaluation, Reliability
+from suffice.core.errors import InvalidDataError
+from suffice.model.evaluate import Evaluation, Reliability
 
 
 def rows(classes, n=400, seed=0):

@@ -11,12 +11,13 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.naive_bayes import BernoulliNB, ComplementNB, MultinomialNB
 
 import suffice as sf
-from suffice.errors import ImpossibleRowWarning, InvalidOptionError, NoDistributionError
-from suffice.families import bags, event_tuning
-from suffice.families.bags import Bags
-from suffice.families.event_models import MixedModel
-from suffice.families.event_tuning import _Weights
-from suffice.words import Texts
+from suffice.core.errors import ImpossibleRowWarning, InvalidOptionError, NoDistributionError
+from suffice.core.words import Texts
+from suffice.families import _documents as bags
+from suffice.families import _event_tuning as event_tuning
+from suffice.families._documents import Bags
+from suffice.families._event_models import MixedModel
+from suffice.families._event_tuning import _Weights
 from text_oracle import Corpus, centred, left_out, posterior, random_texts, scores
 
 CLASSES = 3

@@ -15,7 +15,7 @@ from scipy.special import gammaln, logsumexp
 
 import reference
 import suffice as sf
-from suffice.errors import (
+from suffice.core.errors import (
     ImpossibleRowWarning,
     InvalidDataError,
     InvalidOptionError,
@@ -24,7 +24,7 @@ from suffice.errors import (
     NoDistributionError,
     NoLinearFormError,
 )
-from suffice.model import leave_one_out
+from suffice.model.joint import leave_one_out
 
 LABELS = np.array(["ant", "bee", "ox"])
 SIZES = (2, 3, 4, 5)

@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from suffice import BayesClassifier, TextClassifier
+from suffice.core.errors import InvalidDataError, InvalidOptionError, InvalidTextError, MismatchError, NotPartError
 from suffice.engines import find
-from suffice.engines.task import together
-from suffice.errors import InvalidDataError, InvalidOptionError, InvalidTextError, MismatchError, NotPartError
+from suffice.engines.summarizing import together
 from suffice.naive_bayes import CategoricalNB, GaussianNB
 
 N = 300
@@ -194,7 +194,7 @@ def texts():
 
 
 def test_what_is_kept_of_rows_that_may_be_any_number_is_bounded(tmp_path, monkeypatch):
-    monkeypatch.setattr("suffice.classifier.MOST_VALUES", 300)
+    monkeypatch.setattr("suffice.estimators.table_classifier.MOST_VALUES", 300)
     monkeypatch.setattr("suffice.engines.files.BATCH", 500)
     rng = np.random.default_rng(3)
     y = rng.integers(0, 2, 3000)
@@ -211,7 +211,7 @@ def test_what_is_kept_of_rows_that_may_be_any_number_is_bounded(tmp_path, monkey
 
 
 def test_small_batches_are_summarized_together_and_unlike_ones_apart(monkeypatch):
-    monkeypatch.setattr("suffice.engines.task.BATCH", 5)
+    monkeypatch.setattr("suffice.engines.summarizing.BATCH", 5)
     whole, halves = pa.table({"x": [1, 2], "y": [0, 1]}), pa.table({"x": [0.5, 1.5], "y": [0, 1]})
     made = list(together([*whole.to_batches(), whole, whole, whole, halves, halves]))
     assert [len(table) for table in made] == [6, 2, 4]
@@ -231,7 +231,7 @@ def test_a_column_of_texts_is_a_column(tmp_path):
 
 
 def test_numbers_of_a_text_file_may_turn_out_not_to_be_whole(tmp_path, monkeypatch):
-    monkeypatch.setattr("suffice.engines.formats.BLOCK", 200)
+    monkeypatch.setattr("suffice.engines.file_formats.BLOCK", 200)
     rows = [(i, "no" if i % 2 else "yes") for i in range(100)] + [(1.5, "no")]
     (tmp_path / "a.csv").write_text("x,y\n" + "".join(f"{x},{y}\n" for x, y in rows))
     found = GaussianNB().fit(tmp_path / "a.csv", "y")
@@ -565,7 +565,7 @@ def test_a_list_may_hold_patterns(tmp_path):
 
 
 def test_a_broken_row_of_text_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr("suffice.engines.formats.BLOCK", 1000)
+    monkeypatch.setattr("suffice.engines.file_formats.BLOCK", 1000)
     good = "".join(f"{i},no\n" for i in range(2000))
     (tmp_path / "a.csv").write_text("x,y\n" + good + "1,no,what\n" + good)
     with pytest.raises(InvalidDataError, match=r"a\.csv cannot be read.*Row #2002.*1,no,what"):
@@ -626,7 +626,7 @@ def test_only_the_columns_that_are_needed_are_read(tmp_path, monkeypatch):
     model = GaussianNB().fit(in_parts(table.select(["a", "y"]), tmp_path / "one"), "y")
     wide = in_parts(table, tmp_path / "wide")
     read = []
-    from suffice.engines.task import Task
+    from suffice.engines.summarizing import Task
 
     plain = Task.summarize
     monkeypatch.setattr(Task, "summarize", lambda task, batch, onto: read.append(batch) or plain(task, batch, onto))

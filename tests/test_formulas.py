@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import suffice as sf
+from suffice.core.errors import InvalidDataError, NoFormulaError
 from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
-from suffice.errors import InvalidDataError, NoFormulaError
-from suffice.families.automatic import Automatic
+from suffice.families._choose import Automatic
 from suffice.formulas import (
     Among,
     Below,

@@ -15,8 +15,9 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
-from suffice import InvalidDataError, MismatchError, MissingLabelError, tables
-from suffice.frames import (
+from suffice import InvalidDataError, MismatchError, MissingLabelError
+from suffice.core import arrays as tables
+from suffice.core.frames import (
     Frame,
     as_frame,
     categories,
@@ -226,7 +227,7 @@ def test_sparse_and_period_columns_of_pandas_are_read():
 def test_reading_imports_none_of_the_packages_it_reads_from():
     code = (
         "import sys, numpy as np, suffice\n"
-        "from suffice.frames import as_frame\n"
+        "from suffice.core.frames import as_frame\n"
         "before = 'pyarrow' in sys.modules\n"
         "as_frame({'a': [1, 2]}); as_frame(np.ones((2, 2)))\n"
         "print(before, *{'polars', 'duckdb', 'scipy'} & set(sys.modules))"
@@ -537,7 +538,7 @@ def test_hashes_are_the_same_in_every_process_and_version():
     z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & mask
     assert int(row_hashes(as_frame({"a": [1]}))[0]) == z ^ (z >> 31)
     code = (
-        "from suffice.frames import as_frame, row_hashes\n"
+        "from suffice.core.frames import as_frame, row_hashes\n"
         "print(*row_hashes(as_frame({'a': [1, None], 'b': ['x', 'y']})))"
     )
     runs = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout for _ in range(2)]

@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import laws
 import reference
 import suffice as sf
-from suffice.errors import (
+from suffice.core.errors import (
     InfiniteValueError,
     InvalidDataError,
     InvalidOptionError,
@@ -24,7 +24,7 @@ from suffice.errors import (
     NotPartError,
 )
 from suffice.families import joint_categorical
-from suffice.model import leave_one_out
+from suffice.model.joint import leave_one_out
 
 LABELS = np.array(["ham", "jam", "spam"])
 NAMES = (("no", "yes"), ("high", "low", "mid"), ("e", "n", "s", "w"))
@@ -235,7 +235,7 @@ def test_rows_counted_in_chunks_are_those_counted_at_once(kind, monkeypatch):
     for w in (None, weight):
         whole = family.summarize(x, y, w)
         with monkeypatch.context() as patch:
-            patch.setattr("suffice.statistics.by_class.CHUNK", 7)
+            patch.setattr("suffice.core.statistics.by_class.CHUNK", 7)
             assert family.summarize(x, y, w) == whole
 
 

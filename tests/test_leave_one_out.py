@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import suffice as sf
-from suffice.errors import InfiniteValueError, InvalidOptionError, NegativeValueError, NotPartError
-from suffice.families.family import Family
-from suffice.model import leave_one_out
+from suffice.core.errors import InfiniteValueError, InvalidOptionError, NegativeValueError, NotPartError
+from suffice.families._base import Family
+from suffice.model.joint import leave_one_out
 
 LABELS = np.array(["a", "b", "c", "lone", "never"])
 PER_CLASS = np.linspace(0.5, 2.0, len(LABELS))[:, None]

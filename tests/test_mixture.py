@@ -21,7 +21,7 @@ from sklearn.mixture import GaussianMixture
 
 import reference
 import suffice as sf
-from suffice.errors import (
+from suffice.core.errors import (
     InvalidDataError,
     InvalidOptionError,
     MismatchError,

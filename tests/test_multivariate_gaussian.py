@@ -13,8 +13,8 @@ from sklearn.datasets import load_iris
 
 import reference
 import suffice as sf
-from suffice.errors import InvalidDataError, InvalidOptionError, MismatchError, NoLinearFormError, NotPartError
-from suffice.model import leave_one_out
+from suffice.core.errors import InvalidDataError, InvalidOptionError, MismatchError, NoLinearFormError, NotPartError
+from suffice.model.joint import leave_one_out
 
 LABELS = np.array(["ant", "bee", "ox"])
 D = 4

@@ -53,7 +53,7 @@ def test_every_public_name_is_mentioned_in_the_docs():
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_in_docstrings_are_true(name):
     for package, home in ENGINES.items():
-        if name.startswith(home) or (package == "ibis" and name.startswith("suffice.engines.database.")):
+        if name.startswith(home) or (package == "ibis" and name.startswith("suffice.engines.sql.")):
             pytest.importorskip(package, reason=f"{package} is not installed: {name} is for its frames")
     module = importlib.import_module(name)
     failures, _ = doctest.testmod(module, extraglobs={"np": np}, optionflags=doctest.ELLIPSIS)

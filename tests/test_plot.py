@@ -13,7 +13,7 @@ import suffice as sf
 from suffice import plot
 from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from suffice.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB, KernelNB, MultinomialNB, PoissonNB
-from suffice.plot import style
+from suffice.views.plot import style
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt  # after the backend was chosen
@@ -132,7 +132,7 @@ def test_without_matplotlib_it_says_what_to_install():
 
 
 def test_importing_the_pictures_does_not_import_matplotlib():
-    code = "import sys, suffice.plot, suffice.comparison; print(*sys.modules)"
+    code = "import sys, suffice.plot, suffice.views.comparison; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert not {"matplotlib", "sklearn", "pandas"} & set(loaded)
 

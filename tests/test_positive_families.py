@@ -15,7 +15,7 @@ from scipy import stats
 import laws
 import reference
 import suffice as sf
-from suffice.errors import (
+from suffice.core.errors import (
     InfiniteValueError,
     InvalidOptionError,
     MismatchError,
@@ -23,7 +23,7 @@ from suffice.errors import (
     NoLinearFormError,
     RefusedValueError,
 )
-from suffice.model import leave_one_out
+from suffice.model.joint import leave_one_out
 
 LABELS = np.array(["calm", "dull", "quick"])
 LEARN = ("mle", "map", "mean", "predictive")

@@ -7,8 +7,8 @@ from scipy.special import logsumexp
 from scipy.stats import norm
 
 import suffice as sf
+from suffice.core.errors import InvalidOptionError, MismatchError, NoDistributionError, NoLinearFormError
 from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
-from suffice.errors import InvalidOptionError, MismatchError, NoDistributionError, NoLinearFormError
 from suffice.naive_bayes import (
     BernoulliNB,
     CategoricalNB,

@@ -13,9 +13,9 @@ import pytest
 
 import suffice as sf
 from suffice import report
+from suffice.core.errors import InvalidDataError, InvalidOptionError
 from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
-from suffice.errors import InvalidDataError, InvalidOptionError
-from suffice.evaluation import Evaluation
+from suffice.model.evaluate import Evaluation
 from suffice.naive_bayes import (
     BernoulliNB,
     CategoricalNB,
@@ -26,8 +26,8 @@ from suffice.naive_bayes import (
     MultinomialNB,
     PoissonNB,
 )
-from suffice.report.drawings import ticks
-from suffice.report.html import embedded, markup, named, tag
+from suffice.views.report.html import embedded, markup, named, tag
+from suffice.views.report.svg_drawings import ticks
 
 RNG = np.random.default_rng(0)
 Y = np.arange(60) % 3

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import suffice as sf
-from suffice.frames import as_frame, row_hashes
-from suffice.statistics import Batch, Blocks, Counts, Moments, RowSample, Totals
-from suffice.tables import as_categories
+from suffice.core.arrays import as_categories
+from suffice.core.frames import as_frame, row_hashes
+from suffice.core.statistics import Batch, Blocks, Counts, Moments, RowSample, Totals
 
 
 def table(n, seed=0, values=6):

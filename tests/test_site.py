@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import os
 import re
 import sys
@@ -66,7 +67,7 @@ def test_the_reference_has_every_public_name():
     listed = "\n".join(page.read_text(encoding="utf-8") for page in (DOCS / "reference").glob("*.md"))
     found = set(re.findall(r"^\.\. auto\w+:: ([\w.]+)$", listed, re.MULTILINE))
     found = {name.rsplit(".", 1)[-1] for name in found}
-    wanted = set(suffice.__all__)
+    wanted = {name for name in suffice.__all__ if not inspect.ismodule(getattr(suffice, name))}
     for module in ("naive_bayes", "discriminant_analysis", "plot", "text"):
         wanted |= set(importlib.import_module(f"suffice.{module}").__all__)
     assert wanted - found == set(), "add them to a page of docs/reference"

@@ -3,8 +3,8 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from suffice.classifier import BayesClassifier
 from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from suffice.estimators.table_classifier import BayesClassifier
 from suffice.naive_bayes import (
     BernoulliNB,
     CategoricalNB,

@@ -217,7 +217,7 @@ def test_class_numbers_outside_their_range_are_refused():
 @given(laws.rows(min_rows=1))
 def test_long_tables_are_summarized_chunk_by_chunk_to_the_same_end(r):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("suffice.statistics.by_class.CHUNK", 3)
+        patch.setattr("suffice.core.statistics.by_class.CHUNK", 3)
         chunked = r.summary()
     laws.assert_equal(chunked, r.summary(), r.size)
 

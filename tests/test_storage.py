@@ -26,24 +26,22 @@ from sklearn.covariance import LedoitWolf
 from sklearn.exceptions import NotFittedError
 
 import suffice as sf
-from suffice import (
-    classifier,
-    discriminant_analysis,
-    errors,
-    estimator,
-    families,
-    naive_bayes,
-    priors,
-    statistics,
-    storage,
-)
+from suffice import errors, families, priors, statistics
 from suffice import text as texts
-from suffice.classifier import BayesClassifier
+from suffice.core.frames import as_frame
+from suffice.core.priors import Options
+from suffice.core.statistics import Statistic
+from suffice.core.words import Reading, Vocabulary
 from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
-from suffice.families.automatic import Automatic, AutomaticBernoulli, AutomaticCategorical
-from suffice.families.discriminant import LinearDiscriminant
-from suffice.families.product import Block, Product
-from suffice.frames import as_frame
+from suffice.estimators import discriminant_analysis, naive_bayes
+from suffice.estimators import generative_classifier as estimator
+from suffice.estimators import table_classifier as classifier
+from suffice.estimators.table_classifier import BayesClassifier
+from suffice.families._choose import Automatic, AutomaticBernoulli, AutomaticCategorical
+from suffice.families._product import Block, Product
+from suffice.families.linear_discriminant import LinearDiscriminant
+from suffice.model import storage
+from suffice.model.storage import from_bytes, to_bytes
 from suffice.naive_bayes import (
     BernoulliNB,
     CategoricalNB,
@@ -54,11 +52,7 @@ from suffice.naive_bayes import (
     MultinomialNB,
     PoissonNB,
 )
-from suffice.priors import Options
-from suffice.statistics import Statistic
-from suffice.storage import from_bytes, to_bytes
 from suffice.text import BagOfWords, TextClassifier
-from suffice.words import Reading, Vocabulary
 
 RNG = np.random.default_rng(0)
 LABELS = np.array(["ähnlich", "b", "漢字"])
@@ -856,7 +850,7 @@ def test_storage_errors_are_errors_of_suffice_and_of_values():
 def test_statistics_are_stored_without_scikit_learn():
     code = (
         "import sys, suffice as sf\n"
-        "from suffice.storage import from_bytes, to_bytes\n"
+        "from suffice.model.storage import from_bytes, to_bytes\n"
         "a = sf.Gaussian().summarize([[0.0], [1.0]], ['a', 'b'])\n"
         "assert from_bytes(to_bytes(a)) == a\n"
         "print(*sys.modules)"

@@ -12,12 +12,12 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.naive_bayes import MultinomialNB
 
 import suffice as sf
-from suffice.errors import InvalidOptionError, InvalidTextError, NoDistributionError, NoLinearFormError
+from suffice.core.errors import InvalidOptionError, InvalidTextError, NoDistributionError, NoLinearFormError
+from suffice.core.statistics import WordCounts
+from suffice.core.words import Texts
 from suffice.families.text import TextDistribution
-from suffice.model import leave_one_out
-from suffice.statistics import WordCounts
-from suffice.storage import from_bytes, to_bytes
-from suffice.words import Texts
+from suffice.model.joint import leave_one_out
+from suffice.model.storage import from_bytes, to_bytes
 from text_oracle import Corpus, left_out, random_texts
 
 SAD, GLAD = (

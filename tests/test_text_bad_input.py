@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
 
 import suffice as sf
-from suffice.errors import InvalidDataError, InvalidOptionError, InvalidTextError, SufficeError
+from suffice.core.errors import InvalidDataError, InvalidOptionError, InvalidTextError, SufficeError
 from suffice.text import BagOfWords
 
 TEXTS = ["rain and more rain", "Cold rain, cold wind!", "sun, sun, SUN", "a warm wind"]

@@ -22,7 +22,7 @@ from sklearn.naive_bayes import MultinomialNB
 from sklearn.utils.murmurhash import murmurhash3_32
 
 import suffice as sf
-from suffice.errors import (
+from suffice.core.errors import (
     InvalidDataError,
     InvalidOptionError,
     InvalidTextError,
@@ -30,7 +30,7 @@ from suffice.errors import (
     NoDistributionError,
     NotPartError,
 )
-from suffice.text import classifier as module
+from suffice.estimators import text_classifier as module
 from text_oracle import Corpus, posterior, random_texts, words_of
 
 TEXTS, CODES = random_texts(60, seed=2, vocabulary=20, length=12)

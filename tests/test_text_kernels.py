@@ -13,8 +13,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.feature_extraction.text import HashingVectorizer
 
 from suffice import _core
-from suffice.errors import InvalidTextError
-from suffice.words import (
+from suffice.core.errors import InvalidTextError
+from suffice.core.words import (
     Lexicon,
     Reading,
     Texts,
@@ -25,9 +25,9 @@ from suffice.words import (
     matrix,
     word_totals,
 )
-from suffice.words.analysis import analyze, word_ngrams
-from suffice.words.counting import native
-from suffice.words.texts import padded
+from suffice.core.words.analysis import analyze, word_ngrams
+from suffice.core.words.counting import native
+from suffice.core.words.texts import padded
 
 NO_LIST = np.zeros(8, np.uint8), np.zeros(1, np.int64), np.zeros(0, np.int64)
 

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from suffice.errors import InvalidTextError, MismatchError, NotPartError
-from suffice.statistics import BagSample, ByClass, WordCounts
-from suffice.words import Reading, Texts, Vocabulary, Weighting
+from suffice.core.errors import InvalidTextError, MismatchError, NotPartError
+from suffice.core.statistics import BagSample, ByClass, WordCounts
+from suffice.core.words import Reading, Texts, Vocabulary, Weighting
 from text_oracle import Corpus, words_of
 
 WORDS = ["red", "green", "blue", "süß", "漢字", "no", "x" * 40, "a"]
@@ -348,8 +348,8 @@ def test_reading_them():
 
 PROGRAM = """
 import hashlib, json, numpy as np
-from suffice.statistics import WordCounts
-from suffice.words import Lexicon, Reading, Texts, Weighting
+from suffice.core.statistics import WordCounts
+from suffice.core.words import Lexicon, Reading, Texts, Weighting
 rng = np.random.default_rng(0)
 words = np.array([f"word{i}" for i in range(3000)])
 texts = [" ".join(words[rng.zipf(1.3, 60).clip(max=3000) - 1]) for _ in range(6000)]

@@ -20,9 +20,14 @@ from sklearn.feature_extraction.text import (
 from sklearn.utils import murmurhash3_32
 
 import suffice as sf
-from suffice import storage
-from suffice.errors import DamagedFileError, InvalidOptionError, InvalidTextError, MismatchError, MissingPackageError
-from suffice.words import (
+from suffice.core.errors import (
+    DamagedFileError,
+    InvalidOptionError,
+    InvalidTextError,
+    MismatchError,
+    MissingPackageError,
+)
+from suffice.core.words import (
     Reading,
     Texts,
     Vocabulary,
@@ -32,7 +37,8 @@ from suffice.words import (
     stems,
     stop_words,
 )
-from suffice.words.analysis import analyze, preprocess
+from suffice.core.words.analysis import analyze, preprocess
+from suffice.model import storage
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
 

@@ -184,7 +184,7 @@ TEXT_OPTIONS = [
 
 
 @pytest.mark.parametrize("options", TEXT_OPTIONS, ids=repr)
-@pytest.mark.filterwarnings("ignore::suffice.errors.ImpossibleRowWarning")
+@pytest.mark.filterwarnings("ignore::suffice.core.errors.ImpossibleRowWarning")
 def test_the_panel_reads_texts_as_the_library_does(opened, options):
     clf = sf.TextClassifier(**options).fit(TEXTS, LABELS)
     page = opened(report.render(clf))

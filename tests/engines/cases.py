@@ -11,8 +11,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from suffice.classifier import BayesClassifier
-from suffice.errors import InvalidDataError, InvalidOptionError
+from suffice.core.errors import InvalidDataError, InvalidOptionError
+from suffice.estimators.table_classifier import BayesClassifier
 from suffice.naive_bayes import CategoricalNB, GaussianNB
 from suffice.text import TextClassifier
 

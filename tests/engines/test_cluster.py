@@ -4,9 +4,9 @@ import pandas as pd
 import pytest
 
 from engines.cases import CASES, arrow, assert_same, cut, numbers
-from suffice import storage
+from suffice.core.errors import InvalidDataError, MismatchError, MissingPackageError
 from suffice.engines import Answer, Task, cluster
-from suffice.errors import InvalidDataError, MismatchError, MissingPackageError
+from suffice.model import storage
 from suffice.naive_bayes import GaussianNB
 
 TASK = Task(GaussianNB()._family(), ("x0", "x1"), "y", None, "numbers").to_bytes()

@@ -12,7 +12,7 @@ import dask.dataframe as dd
 import distributed
 
 from engines.cases import CASES, assert_answers, assert_refused_by_name, assert_same, cut, numbers
-from suffice.errors import InvalidDataError, MissingPackageError
+from suffice.core.errors import InvalidDataError, MissingPackageError
 from suffice.naive_bayes import GaussianNB
 
 pytestmark = [

@@ -18,21 +18,21 @@ import ibis.expr.types as ir
 
 import suffice as sf
 from engines.cases import CASES, arrow, assert_answers, assert_same, numbers, probabilities
-from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
-from suffice.engines.database import survey
-from suffice.errors import (
+from suffice.core.errors import (
     EngineError,
     InvalidDataError,
     InvalidOptionError,
     NoFormulaError,
     UncalibratedWarning,
 )
+from suffice.core.statistics import Counts
+from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from suffice.engines.sql import checks as survey
 from suffice.naive_bayes import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB, PoissonNB
-from suffice.statistics import Counts
 
 pytestmark = [
     pytest.mark.filterwarnings("default"),  # Ibis and the drivers have warnings of their own
-    pytest.mark.filterwarnings("error::suffice.errors.UncalibratedWarning"),
+    pytest.mark.filterwarnings("error::suffice.core.errors.UncalibratedWarning"),
 ]
 
 
@@ -314,7 +314,7 @@ def test_what_ibis_holds_in_memory_is_learned_too():
 
 def test_columns_of_too_many_values_are_student_and_named_kernels_are_refused(database, monkeypatch):
     monkeypatch.setattr(survey, "MOST", 50)
-    monkeypatch.setattr("suffice.engines.database.looks.MOST", 50)
+    monkeypatch.setattr("suffice.engines.sql.column_facts.MOST", 50)
     table = put(database, everything().drop(columns="w"))
     fitted = sf.BayesClassifier(calibrate=False).fit(table, "y")
     chosen = dict(zip(fitted.schema_.rows, fitted.schema_.values[:, 0], strict=True))

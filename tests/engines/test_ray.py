@@ -23,7 +23,7 @@ from engines.cases import (
     numbers,
     without_the_package,
 )
-from suffice.errors import InvalidDataError
+from suffice.core.errors import InvalidDataError
 from suffice.naive_bayes import GaussianNB
 
 pytestmark = [
@@ -122,7 +122,7 @@ def test_workers_without_the_package_say_how_to_ship_it(tmp_path):
     environment = without_the_package(tmp_path)  # of a whole instance, so that it needs a process of its own
     script = f"""
         import ray
-        from suffice.errors import MissingPackageError
+        from suffice.core.errors import MissingPackageError
         from suffice.naive_bayes import GaussianNB
         ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False, runtime_env={{"env_vars": {environment}}})
         try:

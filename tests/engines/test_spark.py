@@ -17,8 +17,8 @@ from pyspark.sql import functions as sql
 
 from engines.cases import CASES, arrow, assert_answers, assert_same, cut, numbers, without_the_package
 from suffice import BayesClassifier
+from suffice.core.errors import InvalidDataError, InvalidOptionError, MissingPackageError
 from suffice.engines.spark import SparkSource
-from suffice.errors import InvalidDataError, InvalidOptionError, MissingPackageError
 from suffice.naive_bayes import CategoricalNB, GaussianNB
 
 pytestmark = pytest.mark.filterwarnings("default")  # Spark and what it calls have warnings of their own

@@ -11,6 +11,7 @@ import suffice as sf
 from suffice import plot
 from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from suffice.naive_bayes import GaussianNB
+from suffice.views.plot import style
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
@@ -135,7 +136,7 @@ def test_a_shared_covariance_gives_straight_boundaries():
 def test_contours_are_the_ellipses_that_hold_half_and_nine_tenths_of_a_class(naive):
     shown = plot.DecisionRegionsDisplay.from_estimator(models()["naive" if naive else "full"], grid_resolution=400)
     for i, (mean, covariance) in enumerate(gaussians(naive)):
-        paths = drawn(shown.ax_, plot.style.line(i)["color"])
+        paths = drawn(shown.ax_, style.line(i)["color"])
         points = np.concatenate(paths)
         squared = np.einsum("ij,jk,ik->i", points - mean, np.linalg.inv(covariance), points - mean)
         half, nine = 2 * np.log(2), 2 * np.log(10)  # the quantiles of χ² with two degrees of freedom

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import suffice as sf
 from lectures import data
-from suffice.errors import ImpossibleRowWarning
+from suffice.core.errors import ImpossibleRowWarning
 
 
 def counted(x, y, row, label) -> float:

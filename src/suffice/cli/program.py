@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from suffice.cli import ask, judge, learn, show
+from suffice.cli import answer_commands, evaluate_commands, learn_commands, show_commands
 
 app = typer.Typer(
     name="suffice",
@@ -22,7 +22,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help: at once, and the same in a terminal, a pager and a file
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-for commands in (learn, ask, judge, show):
+for commands in (learn_commands, answer_commands, evaluate_commands, show_commands):
     commands.add_to(app)
 
 
@@ -66,7 +66,7 @@ def _command(arguments: Sequence[str]) -> str | None:
 
 def start_light() -> None:
     """Do without what takes long to import and nothing here needs."""
-    from suffice.base import do_without_sklearn
+    from suffice.estimators._sklearn import do_without_sklearn
 
     if do_without_sklearn():
         sys.meta_path.insert(0, _NoPandas())
@@ -114,7 +114,7 @@ def _note(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -
 
 def _sentence(error: Exception) -> str:
     """An error in one line."""
-    from suffice.errors import SufficeError
+    from suffice.core.errors import SufficeError
 
     if hasattr(error, "format_message"):  # what typer has to say of arguments
         return _one_line(error.format_message() or "What should it do? `suffice --help` lists the commands.")
@@ -127,6 +127,6 @@ def _sentence(error: Exception) -> str:
 
 
 def _one_line(text: str) -> str:
-    from suffice.cli.screen import visible
+    from suffice.cli.terminal import visible
 
     return visible(" ".join(text.split()))

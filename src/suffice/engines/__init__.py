@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
+from suffice.core.errors import MissingPackageError
 from suffice.engines.source import FEW, HEAD, Answer, Question, Source
 from suffice.engines.streams import unread
-from suffice.engines.task import Form, Task, in_form, summarize_part
-from suffice.errors import MissingPackageError
+from suffice.engines.summarizing import Form, Task, in_form, summarize_part
 from suffice.formulas import Scoring
 
 __all__ = [
@@ -52,14 +52,14 @@ def find(x: Any, learning: bool = False) -> Source | None:
             source: Source | None = import_module(home).find(x)
             if source is not None:
                 return source
-    found: Source | None = import_module("suffice.engines.local").find(x, learning)
+    found: Source | None = import_module("suffice.engines.local_sources").find(x, learning)
     return found
 
 
 def to_sql(scoring: Scoring, dialect: str, table: str, types: Mapping[str, str]) -> str:
     """A model as a query in some dialect of SQL."""
     try:
-        printing = import_module("suffice.engines.database.printing")
+        printing = import_module("suffice.engines.sql.query_text")
     except ImportError as error:
         raise MissingPackageError("SQL is written by Ibis: pip install 'suffice[ibis]'") from error
     written: str = printing.to_sql(scoring, dialect, table, types)

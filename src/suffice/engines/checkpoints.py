@@ -9,10 +9,10 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from suffice import storage
-from suffice.engines.task import Task
-from suffice.errors import InvalidOptionError, MismatchError, StorageError
-from suffice.statistics import ByClass
+from suffice.core.errors import InvalidOptionError, MismatchError, StorageError
+from suffice.core.statistics import ByClass
+from suffice.engines.summarizing import Task
+from suffice.model import storage
 
 EVERY = 30.0  # seconds between checkpoints within a file
 SHARE = 20.0  # of small files: so many times as long as the last checkpoint took to write, until the next

@@ -9,10 +9,10 @@ from typing import Any
 import dask
 import dask.dataframe as dd
 
-from suffice.engines import cluster
+from suffice.core.statistics import ByClass
+from suffice.engines import workers
 from suffice.engines.source import HEAD, Answer, Source
-from suffice.engines.task import Task
-from suffice.statistics import ByClass
+from suffice.engines.summarizing import Task
 
 ADVICE = (
     "install it into the environment that the workers are started in (pip install suffice), or, on a cluster that "
@@ -46,23 +46,23 @@ class DaskSource(Source):
             some = self.frame.partitions[at : at + step]
             found.append(some.head(rows, npartitions=-1))
             rows, at, step = rows - len(found[-1]), at + step, 2 * step
-        return cluster.from_pandas(pd.concat([part for part in found if len(part)] or found[:1]))
+        return workers.from_pandas(pd.concat([part for part in found if len(part)] or found[:1]))
 
     def reduce(self, task: Task, checkpoint: Path | None = None) -> ByClass[Any] | None:
         """One statistic for each partition, added several at a time until there is one."""
-        cluster.no_checkpoint(checkpoint, "Dask")
+        workers.no_checkpoint(checkpoint, "Dask")
         summarize, merge = (dask.delayed(function, pure=False) for function in _workers(task.to_bytes()))
         parts = [summarize(part) for part in self.frame[self._columns(task.columns)].to_delayed()]
         while len(parts) > 1:
-            parts = [merge(parts[k : k + cluster.FAN]) for k in range(0, len(parts), cluster.FAN)]
-        with cluster.shipping(ADVICE):
-            return cluster.total(dask.compute(*parts))
+            parts = [merge(parts[k : k + workers.FAN]) for k in range(0, len(parts), workers.FAN)]
+        with workers.shipping(ADVICE):
+            return workers.total(dask.compute(*parts))
 
     def answer(self, answer: Answer) -> Any:
         """The frame with the answers as further columns, lazily."""
         import pyarrow as pa
 
-        added = cluster.new_columns(answer, self.names)
+        added = workers.new_columns(answer, self.names)
         empty = pa.table({name: pa.array([], kind) for name, kind in added.items()}).to_pandas()
         meta = self.frame._meta.assign(**{name: empty[name] for name in added})
         return self.frame.map_partitions(_answerer(answer.to_bytes(), self._columns(answer.names)), meta=meta)
@@ -78,23 +78,23 @@ class DaskSource(Source):
 
 def _workers(task: bytes) -> tuple[Callable[[Any], bytes | None], Callable[[list[Any]], bytes | None]]:
     def summarize(part: Any) -> bytes | None:
-        from suffice.engines import cluster
+        from suffice.engines import workers
 
-        return cluster.summarize(task, map(cluster.from_pandas, [part]))
+        return workers.summarize(task, map(workers.from_pandas, [part]))
 
     def merge(parts: list[Any]) -> bytes | None:
-        from suffice.engines import cluster
+        from suffice.engines import workers
 
-        return cluster.merge(parts)
+        return workers.merge(parts)
 
     return summarize, merge
 
 
 def _answerer(answer: bytes, columns: list[Any]) -> Callable[[Any], Any]:
     def append(part: Any) -> Any:
-        from suffice.engines import cluster
+        from suffice.engines import workers
 
-        told = cluster.append(answer, cluster.from_pandas(part[columns]))
+        told = workers.append(answer, workers.from_pandas(part[columns]))
         added = told.select(told.column_names[len(columns) :]).to_pandas()
         return part.assign(**{name: added[name].set_axis(part.index) for name in added})
 

@@ -11,16 +11,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from suffice.engines.answers import answered
+from suffice.core.errors import InvalidDataError, InvalidOptionError, MissingLabelError, RefusedValueError, SufficeError
+from suffice.core.statistics import ByClass
+from suffice.engines.appending import answered
 from suffice.engines.checkpoints import Checkpoint
-from suffice.engines.formats import TEXT_FORMATS, Rows, Unpacked, format_of, fragment_of
-from suffice.engines.paths import is_path, matching
+from suffice.engines.file_formats import TEXT_FORMATS, Rows, Unpacked, format_of, fragment_of
+from suffice.engines.file_paths import is_path, matching
+from suffice.engines.file_schemas import common, floats
 from suffice.engines.progress import Progress
-from suffice.engines.schemas import common, floats
 from suffice.engines.source import HEAD, Answer, Source
-from suffice.engines.task import BATCH, Task
-from suffice.errors import InvalidDataError, InvalidOptionError, MissingLabelError, RefusedValueError, SufficeError
-from suffice.statistics import ByClass
+from suffice.engines.summarizing import BATCH, Task
 
 __all__ = ["Files", "is_path"]
 

@@ -11,19 +11,19 @@ from typing import Any
 import ibis.expr.types as ir
 import numpy as np
 
-from suffice.engines.answers import new_columns
-from suffice.engines.cluster import no_checkpoint
-from suffice.engines.database.looks import Surveyed, TableLook
-from suffice.engines.database.rows import SUMS, Rows, knows_nan
-from suffice.engines.database.scoring import scored
-from suffice.engines.database.sums import NotFiniteError, sums
-from suffice.engines.database.survey import check_weights, examine, middles
-from suffice.engines.database.values import values
+from suffice.core.errors import EngineError, InvalidDataError
+from suffice.core.frames import Frame, Look
+from suffice.core.statistics import ByClass
+from suffice.engines.appending import new_columns
 from suffice.engines.source import HEAD, Answer, Source
-from suffice.engines.task import Task
-from suffice.errors import EngineError, InvalidDataError
-from suffice.frames import Frame, Look
-from suffice.statistics import ByClass
+from suffice.engines.sql.checks import check_weights, examine, middles
+from suffice.engines.sql.column_facts import Surveyed, TableLook
+from suffice.engines.sql.count_queries import values
+from suffice.engines.sql.formula_compiler import scored
+from suffice.engines.sql.sum_queries import NotFiniteError, sums
+from suffice.engines.sql.table_columns import SUMS, Rows, knows_nan
+from suffice.engines.summarizing import Task
+from suffice.engines.workers import no_checkpoint
 
 
 def find(x: Any) -> Source | None:
@@ -88,7 +88,7 @@ class IbisSource(Source):
     def answer(self, answer: Answer) -> Any:
         """The table with the answers as further columns, an expression that scores in the database."""
         new_columns(answer, self.names)  # refuses names that are taken
-        estimator = import_module("suffice.estimator").load(BytesIO(answer.estimator))
+        estimator = import_module("suffice.estimators.generative_classifier").load(BytesIO(answer.estimator))
         backends, _ = self.table._find_backends()
         dialect = backends[0].name if backends else ""
         return scored(self.table, estimator.formula(), answer.question, dialect, knows_nan(self.table))

@@ -9,10 +9,10 @@ from typing import Any
 import ray
 from ray.data import Dataset
 
-from suffice.engines import cluster
+from suffice.core.statistics import ByClass
+from suffice.engines import workers
 from suffice.engines.source import HEAD, Answer, Source
-from suffice.engines.task import Task
-from suffice.statistics import ByClass
+from suffice.engines.summarizing import Task
 
 ADVICE = (
     'ray.init(runtime_env={"pip": ["suffice"]}) installs it on the nodes of a cluster; or install it into the image '
@@ -46,16 +46,16 @@ class RaySource(Source):
 
     def reduce(self, task: Task, checkpoint: Path | None = None) -> ByClass[Any] | None:
         """One statistic for each block, some added on the workers, the rest here."""
-        cluster.no_checkpoint(checkpoint, "Ray")
+        workers.no_checkpoint(checkpoint, "Ray")
         summarize, merge = _workers(task.to_bytes())
         parts = self.data.select_columns(task.columns).map_batches(summarize, batch_format="pyarrow", batch_size=None)
-        groups = parts.map_batches(merge, batch_format="pyarrow", batch_size=cluster.FAN)
-        with cluster.shipping(ADVICE):
-            return cluster.total(row["state"] for row in groups.take_all())
+        groups = parts.map_batches(merge, batch_format="pyarrow", batch_size=workers.FAN)
+        with workers.shipping(ADVICE):
+            return workers.total(row["state"] for row in groups.take_all())
 
     def answer(self, answer: Answer) -> Dataset:
         """The dataset with the answers as further columns, lazily."""
-        cluster.new_columns(answer, self.names)
+        workers.new_columns(answer, self.names)
         return self.data.map_batches(_answerer(answer.to_bytes()), batch_format="pyarrow", batch_size=None)
 
 
@@ -70,22 +70,22 @@ def _workers(task: bytes) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
         return pa.table({"state": pa.array([] if state is None else [state], pa.large_binary())})
 
     def summarize(block: Any) -> Any:
-        from suffice.engines import cluster
+        from suffice.engines import workers
 
-        return table(cluster.summarize(task, [block]))
+        return table(workers.summarize(task, [block]))
 
     def merge(states: Any) -> Any:
-        from suffice.engines import cluster
+        from suffice.engines import workers
 
-        return table(cluster.merge(states["state"].to_pylist() if states.num_rows else []))
+        return table(workers.merge(states["state"].to_pylist() if states.num_rows else []))
 
     return summarize, merge
 
 
 def _answerer(answer: bytes) -> Callable[[Any], Any]:
     def append(block: Any) -> Any:
-        from suffice.engines import cluster
+        from suffice.engines import workers
 
-        return cluster.append(answer, block)
+        return workers.append(answer, block)
 
     return append

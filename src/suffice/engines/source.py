@@ -10,11 +10,11 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from suffice import storage
-from suffice.engines.task import Task
-from suffice.errors import InvalidDataError
-from suffice.frames import Frame, Look, looks
-from suffice.statistics import ByClass
+from suffice.core.errors import InvalidDataError
+from suffice.core.frames import Frame, Look, looks
+from suffice.core.statistics import ByClass
+from suffice.engines.summarizing import Task
+from suffice.model import storage
 
 Question: TypeAlias = Literal["predict", "predict_proba", "predict_log_proba"]
 

@@ -11,12 +11,12 @@ from pyspark.sql.functions import floor, sqrt
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
-from suffice.engines import cluster
+from suffice.core.errors import InvalidDataError
+from suffice.core.statistics import ByClass
+from suffice.engines import workers
 from suffice.engines.source import FEW, HEAD, Answer, Source
 from suffice.engines.spark_sums import moments
-from suffice.engines.task import Task
-from suffice.errors import InvalidDataError
-from suffice.statistics import ByClass
+from suffice.engines.summarizing import Task
 
 ADVICE = (
     "install it into the Python that PYSPARK_PYTHON names on every node (pip install suffice), or ship an environment "
@@ -60,7 +60,7 @@ class SparkSource(Source):
 
     def reduce(self, task: Task, checkpoint: Path | None = None) -> ByClass[Any] | None:
         """Moments by Spark itself; else one statistic for each partition, neighbours added on the workers, in order."""
-        cluster.no_checkpoint(checkpoint, "Spark")
+        workers.no_checkpoint(checkpoint, "Spark")
         rows = self._numbered().select([f"c{self.names.index(name)}" for name in task.columns])
         found = moments(rows, task, self.head(FEW) if self._first is None else self._first)
         return self._by_workers(rows, task) if found is None else found
@@ -70,13 +70,13 @@ class SparkSource(Source):
         parts = rows.mapInArrow(_summarizer(task.to_bytes(), task.columns), "place int, state binary")
         # Partitions k² to (k + 1)² − 1 make a group: of P partitions, nobody has more than 2 √P statistics to add.
         groups = parts.groupBy(floor(sqrt(parts.place)).alias("group"))
-        with cluster.shipping(ADVICE):
+        with workers.shipping(ADVICE):
             found = groups.applyInArrow(_merger(), "place int, state binary").collect()
-        return cluster.total(bytes(row.state) for row in sorted(found, key=lambda row: row.place))
+        return workers.total(bytes(row.state) for row in sorted(found, key=lambda row: row.place))
 
     def answer(self, answer: Answer) -> DataFrame:
         """The frame with the answers as further columns, lazily."""
-        columns = cluster.new_columns(answer, self.names)
+        columns = workers.new_columns(answer, self.names)
         numbered = self._numbered()
         added = [StructField(f"a{k}", from_arrow_type(kind)) for k, kind in enumerate(columns.values())]
         kinds = StructType([*numbered.schema.fields, *added])
@@ -107,9 +107,9 @@ def _summarizer(task: bytes, names: list[str]) -> Callable[[Iterator[Any]], Iter
         import pyarrow as pa
         from pyspark import TaskContext
 
-        from suffice.engines import cluster
+        from suffice.engines import workers
 
-        state = cluster.summarize(task, (batch.rename_columns(names) for batch in batches))
+        state = workers.summarize(task, (batch.rename_columns(names) for batch in batches))
         context = TaskContext.get()
         if state is not None and context is not None:
             place = pa.array([context.partitionId()], pa.int32())
@@ -122,10 +122,10 @@ def _merger() -> Callable[[Any], Any]:
     def merge(group: Any) -> Any:
         import pyarrow as pa
 
-        from suffice.engines import cluster
+        from suffice.engines import workers
 
         group = group.sort_by("place")
-        state = pa.array([cluster.merge(group["state"].to_pylist())], pa.binary())
+        state = pa.array([workers.merge(group["state"].to_pylist())], pa.binary())
         return pa.table({"place": group["place"][:1], "state": state})
 
     return merge
@@ -133,9 +133,9 @@ def _merger() -> Callable[[Any], Any]:
 
 def _answerer(answer: bytes, names: list[str], numbered: list[str]) -> Callable[[Iterator[Any]], Iterator[Any]]:
     def append(batches: Iterator[Any]) -> Iterator[Any]:
-        from suffice.engines import cluster
+        from suffice.engines import workers
 
         for batch in batches:
-            yield cluster.append(answer, batch.rename_columns(names)).rename_columns(numbered)
+            yield workers.append(answer, batch.rename_columns(names)).rename_columns(numbered)
 
     return append

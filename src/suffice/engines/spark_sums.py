@@ -14,10 +14,10 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sql
 from pyspark.sql.types import BooleanType, NumericType
 
-from suffice import frames
-from suffice.engines.task import Task, in_form
-from suffice.frames import as_frame
-from suffice.statistics import ByClass, Moments
+from suffice.core import frames
+from suffice.core.frames import as_frame
+from suffice.core.statistics import ByClass, Moments
+from suffice.engines.summarizing import Task, in_form
 
 MOST_COLUMNS = 80  # of more than a hundred fields Spark makes no code of its own
 FARTHEST = 100.0  # standard deviations between p and a class: four digits of sixteen

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from suffice.engines.answers import answered
+from suffice.core.errors import InvalidDataError, InvalidOptionError, MismatchError, SufficeError
+from suffice.core.frames import Frame, as_frame
+from suffice.core.frames.input import is_arrow, mark_read, was_read
+from suffice.core.statistics import ByClass
+from suffice.engines.appending import answered
 from suffice.engines.source import HEAD, Answer, Source
-from suffice.engines.task import Task
-from suffice.errors import InvalidDataError, InvalidOptionError, MismatchError, SufficeError
-from suffice.frames import Frame, as_frame
-from suffice.frames.reading import is_arrow, mark_read, was_read
-from suffice.statistics import ByClass
+from suffice.engines.summarizing import Task
 
 _END = object()
 

@@ -1,11 +1,11 @@
 """Families of class-conditional distributions: how statistics are taken, and what is estimated from them."""
 
+from suffice.families._base import Distribution, Family, LinearForm, Table
 from suffice.families.bernoulli import Bernoulli
 from suffice.families.binned import Binned
 from suffice.families.categorical import Categorical
 from suffice.families.complement import Complement
 from suffice.families.exponential import Exponential
-from suffice.families.family import Distribution, Family, LinearForm, Table
 from suffice.families.gaussian import Gaussian
 from suffice.families.geometric import Geometric
 from suffice.families.joint_categorical import JointCategorical

@@ -9,14 +9,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from suffice.errors import InvalidOptionError
-from suffice.families.family import Distribution, Family, Outcomes, Support
-from suffice.families.linear import LinearDistribution, LinearScores
-from suffice.families.logarithms import finite_log, log
-from suffice.priors import Beta
-from suffice.statistics import Totals
-from suffice.statistics.statistic import clear_residue
-from suffice.tables import Array, Codes, is_sparse, refuse_entries
+from suffice.core.arrays import Array, Codes, is_sparse, refuse_entries
+from suffice.core.errors import InvalidOptionError
+from suffice.core.priors import Beta
+from suffice.core.statistics import Totals
+from suffice.core.statistics.statistic import clear_residue
+from suffice.families._base import Distribution, Family, Outcomes, Support
+from suffice.families._linear import LinearDistribution, LinearScores
+from suffice.families._logarithms import finite_log, log
 
 
 @dataclass(frozen=True, eq=False, repr=False)

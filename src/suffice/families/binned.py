@@ -9,15 +9,15 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from suffice.errors import InvalidOptionError, MismatchError, NoLinearFormError
-from suffice.families import edges as cutting
+from suffice.core.arrays import Array, Categories, Codes, Values, as_dense, refuse_infinite
+from suffice.core.errors import InvalidOptionError, MismatchError, NoLinearFormError
+from suffice.core.priors import Dirichlet
+from suffice.core.statistics import Counts, Sample, Statistic
+from suffice.families import _bin_edges as cutting
+from suffice.families._base import Distribution, Family, Support, Table
+from suffice.families._logarithms import log
 from suffice.families.categorical import Categorical, CategoricalDistribution
-from suffice.families.family import Distribution, Family, Support, Table
-from suffice.families.logarithms import log
 from suffice.formulas import Steps, Term, unless_missing
-from suffice.priors import Dirichlet
-from suffice.statistics import Counts, Sample, Statistic
-from suffice.tables import Array, Categories, Codes, Values, as_dense, refuse_infinite
 
 BINS = 10  # of columns cut by width or by quantiles, where nothing else is asked for
 

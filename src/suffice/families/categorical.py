@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice import _core
-from suffice.errors import InvalidOptionError, MismatchError, NoLinearFormError
-from suffice.families.family import Distribution, Family, Outcomes, Support, Table, pack
-from suffice.families.logarithms import log, log_ratio
+from suffice.core.arrays import Array, Categories, Codes, Values, as_categories, refuse_at, refuse_infinite
+from suffice.core.errors import InvalidOptionError, MismatchError, NoLinearFormError
+from suffice.core.priors import Dirichlet
+from suffice.core.statistics import Counts
+from suffice.core.statistics.statistic import clear_residue
+from suffice.families._base import Distribution, Family, Outcomes, Support, Table, pack
+from suffice.families._logarithms import log, log_ratio
 from suffice.formulas import Lookup, Term, unless_missing
-from suffice.priors import Dirichlet
-from suffice.statistics import Counts
-from suffice.statistics.statistic import clear_residue
-from suffice.tables import Array, Categories, Codes, Values, as_categories, refuse_at, refuse_infinite
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from suffice.errors import InvalidOptionError
-from suffice.families.family import Distribution, Family, Support
-from suffice.families.linear import LinearDistribution, LinearScores
-from suffice.families.logarithms import log_sums
-from suffice.priors import Dirichlet
-from suffice.statistics import Totals
-from suffice.tables import Array, Codes
+from suffice.core.arrays import Array, Codes
+from suffice.core.errors import InvalidOptionError
+from suffice.core.priors import Dirichlet
+from suffice.core.statistics import Totals
+from suffice.families._base import Distribution, Family, Support
+from suffice.families._linear import LinearDistribution, LinearScores
+from suffice.families._logarithms import log_sums
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from suffice.errors import NoLinearFormError
-from suffice.families.linear import LinearDistribution, LinearScores
-from suffice.families.waiting import PredictiveWaiting, Waiting, WaitingDistribution, known_somewhere
+from suffice.core.arrays import Array, Codes, as_matrix, refuse_entries
+from suffice.core.errors import NoLinearFormError
+from suffice.core.priors import Gamma
+from suffice.core.statistics import Totals
+from suffice.families._linear import LinearDistribution, LinearScores
+from suffice.families._waiting import PredictiveWaiting, Waiting, WaitingDistribution, known_somewhere
 from suffice.formulas import Column, Formula, Log1p, supported
-from suffice.priors import Gamma
-from suffice.statistics import Totals
-from suffice.tables import Array, Codes, as_matrix, refuse_entries
 
 
 def waiting_times(x: Any) -> Any:

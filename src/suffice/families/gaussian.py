@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice import _core
-from suffice.errors import InvalidOptionError, NoLinearFormError
-from suffice.families.entrywise import EntrywiseDistribution, EntrywiseFamily
-from suffice.families.family import Distribution, Table, resolution
+from suffice.core.arrays import Array, Codes, Values, refuse_at
+from suffice.core.errors import InvalidOptionError, NoLinearFormError
+from suffice.core.priors import NormalInverseGamma
+from suffice.core.statistics import Moments
+from suffice.families._base import Distribution, Table, resolution
+from suffice.families._entrywise import EntrywiseDistribution, EntrywiseFamily
 from suffice.formulas import Column, Formula, Log1p, Square, Term, unless_missing
-from suffice.priors import NormalInverseGamma
-from suffice.statistics import Moments
-from suffice.tables import Array, Codes, Values, refuse_at
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -8,15 +8,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from suffice.errors import NoLinearFormError
-from suffice.families.family import Support
-from suffice.families.linear import LinearDistribution, LinearScores
-from suffice.families.logarithms import finite_log, log
-from suffice.families.waiting import PredictiveWaiting, Waiting, WaitingDistribution, known_somewhere
+from suffice.core.arrays import Array, Codes, as_matrix, refuse_entries
+from suffice.core.errors import NoLinearFormError
+from suffice.core.priors import Beta
+from suffice.core.statistics import Totals
+from suffice.families._base import Support
+from suffice.families._linear import LinearDistribution, LinearScores
+from suffice.families._logarithms import finite_log, log
+from suffice.families._waiting import PredictiveWaiting, Waiting, WaitingDistribution, known_somewhere
 from suffice.formulas import Column, Formula, LogGamma, excluding, supported
-from suffice.priors import Beta
-from suffice.statistics import Totals
-from suffice.tables import Array, Codes, as_matrix, refuse_entries
 
 
 def failures(x: Any) -> Any:

@@ -11,15 +11,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.errors import InvalidDataError, InvalidOptionError, MismatchError, NoLinearFormError
-from suffice.families.family import Distribution, Family, Support, Table
-from suffice.families.logarithms import log
+from suffice.core.arrays import Array, Categories, Codes, Values, as_categories, encode
+from suffice.core.errors import InvalidDataError, InvalidOptionError, MismatchError, NoLinearFormError
+from suffice.core.priors import Dirichlet
+from suffice.core.statistics import Counts
+from suffice.core.statistics.counts import category_sizes
+from suffice.core.statistics.statistic import clear_residue
+from suffice.families._base import Distribution, Family, Support, Table
+from suffice.families._logarithms import log
 from suffice.formulas import Among, Combinations, Constant, Formula, Term, Where, by_gaps
-from suffice.priors import Dirichlet
-from suffice.statistics import Counts
-from suffice.statistics.counts import category_sizes
-from suffice.statistics.statistic import clear_residue
-from suffice.tables import Array, Categories, Codes, Values, as_categories, encode
 
 Numbers = NDArray[np.int64]
 

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice import _core
-from suffice.errors import InvalidOptionError, NoFormulaError, NoLinearFormError, NotPartError
-from suffice.families import bandwidth as rules
-from suffice.families.family import Distribution, Family, Table
+from suffice.core.arrays import Array, Codes, Values, is_sparse, refuse_infinite, repeated
+from suffice.core.errors import InvalidOptionError, NoFormulaError, NoLinearFormError, NotPartError
+from suffice.core.statistics import Points, Sample
+from suffice.families import _bandwidth as rules
+from suffice.families._base import Distribution, Family, Table
 from suffice.formulas import Bumps, Term, unless_missing
-from suffice.statistics import Points, Sample
-from suffice.tables import Array, Codes, Values, is_sparse, refuse_infinite, repeated
 
 KernelName: TypeAlias = Literal["gaussian", "epanechnikov", "triangular", "uniform", "biweight", "cosine"]
 RuleName: TypeAlias = Literal["silverman", "scott", "sheather-jones", "likelihood"]

@@ -10,13 +10,13 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.errors import NoLinearFormError
-from suffice.families.family import Distribution, Family, Support, Table
+from suffice.core.arrays import Array, Codes, Values, as_matrix, is_sparse, refuse_entries
+from suffice.core.errors import NoLinearFormError
+from suffice.core.priors import NormalInverseGamma
+from suffice.core.statistics import Moments
+from suffice.families._base import Distribution, Family, Support, Table
 from suffice.families.gaussian import Gaussian, GaussianDistribution
 from suffice.formulas import Column, Log, Term, supported, unless_missing
-from suffice.priors import NormalInverseGamma
-from suffice.statistics import Moments
-from suffice.tables import Array, Codes, Values, as_matrix, is_sparse, refuse_entries
 
 
 def positive(x: Any) -> Any:

@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice import _core
-from suffice.errors import InvalidDataError, InvalidOptionError, NoLinearFormError, NotConvergedWarning
-from suffice.families.expectation_maximization import Components, Run, likeliest
-from suffice.families.family import Distribution, Family, Table, resolution
-from suffice.families.joint_mixture import JointMixtureDistribution
-from suffice.families.logarithms import log
+from suffice.core.arrays import Array, Codes, Values, as_dense, refuse_at
+from suffice.core.errors import InvalidDataError, InvalidOptionError, NoLinearFormError, NotConvergedWarning
+from suffice.core.statistics import ByClass, Moments, Points, Sample
+from suffice.families._base import Distribution, Family, Table, resolution
+from suffice.families._expectation_maximization import Components, Run, likeliest
+from suffice.families._joint_mixture import JointMixtureDistribution
+from suffice.families._logarithms import log
 from suffice.formulas import Bumps, Term, unless_missing
-from suffice.statistics import ByClass, Moments, Points, Sample
-from suffice.tables import Array, Codes, Values, as_dense, refuse_at
 
 LARGEST = 1e150  # of a value: its square still fits
 

@@ -10,15 +10,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.errors import NoLinearFormError
-from suffice.families.family import Distribution, Family, Outcomes, Support
-from suffice.families.linear import LinearDistribution, LinearScores
-from suffice.families.logarithms import finite_log, log_sums, peak_losses
+from suffice.core.arrays import Array, Codes, count_entries
+from suffice.core.errors import NoLinearFormError
+from suffice.core.priors import Dirichlet
+from suffice.core.statistics import Totals
+from suffice.core.statistics.statistic import clear_residue
+from suffice.families._base import Distribution, Family, Outcomes, Support
+from suffice.families._linear import LinearDistribution, LinearScores
+from suffice.families._logarithms import finite_log, log_sums, peak_losses
 from suffice.formulas import Column, LogGamma, Term, excluding, total, unless_missing
-from suffice.priors import Dirichlet
-from suffice.statistics import Totals
-from suffice.statistics.statistic import clear_residue
-from suffice.tables import Array, Codes, count_entries
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -11,8 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice import _core
-from suffice.errors import InvalidOptionError, NoFormulaError, NoLinearFormError
-from suffice.families.covariance import (
+from suffice.core.arrays import Array, Codes, Values, refuse_at, refuse_infinite
+from suffice.core.errors import InvalidOptionError, NoFormulaError, NoLinearFormError
+from suffice.core.priors import NormalInverseWishart
+from suffice.core.statistics import Sample, Scatter, Statistic
+from suffice.families._base import DEFAULT, Distribution, Family, Table, pack, resolution
+from suffice.families._covariance import (
     LOG_2PI,
     Shrinkage,
     Toward,
@@ -24,12 +28,8 @@ from suffice.families.covariance import (
     raised,
     shrunk,
 )
-from suffice.families.family import DEFAULT, Distribution, Family, Table, pack, resolution
-from suffice.families.incomplete import GapsEM, fill, observed_log_density
+from suffice.families._incomplete_rows import GapsEM, fill, observed_log_density
 from suffice.formulas import Formula, Linear, Log1p, Square, Term, by_gaps, total
-from suffice.priors import NormalInverseWishart
-from suffice.statistics import Sample, Scatter, Statistic
-from suffice.tables import Array, Codes, Values, refuse_at, refuse_infinite
 
 WIDEST = 64  # columns whose covariance is written down as a formula
 
@@ -219,7 +219,7 @@ class MultivariateGaussian(Family[Any]):
 
     def leave_one_out(self, scatter: Any, fitted: Distribution, x: Any, codes: Codes, weight: Array | None) -> Array:
         """By rank-one downdates of one eigendecomposition for each class, where the covariance is full."""
-        from suffice.families.downdates import Downdates
+        from suffice.families._downdates import Downdates
 
         downdates = Downdates.of(self, scatter, fitted)
         if downdates is None:

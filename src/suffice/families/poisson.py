@@ -9,16 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from suffice.errors import InvalidOptionError, NoLinearFormError
-from suffice.families.entrywise import EntrywiseDistribution, pieces, sum_observed
-from suffice.families.family import Distribution, Family, Support, Table
-from suffice.families.linear import LinearDistribution, LinearScores
-from suffice.families.logarithms import finite_log, log, log_sums, peak_losses
-from suffice.formulas import Column, Formula, LogGamma, Term, excluding, supported, unless_missing
-from suffice.priors import Gamma
-from suffice.statistics import Totals
-from suffice.statistics.statistic import clear_residue
-from suffice.tables import (
+from suffice.core.arrays import (
     Array,
     Codes,
     Values,
@@ -29,6 +20,15 @@ from suffice.tables import (
     refuse_infinite,
     stored_once,
 )
+from suffice.core.errors import InvalidOptionError, NoLinearFormError
+from suffice.core.priors import Gamma
+from suffice.core.statistics import Totals
+from suffice.core.statistics.statistic import clear_residue
+from suffice.families._base import Distribution, Family, Support, Table
+from suffice.families._entrywise import EntrywiseDistribution, pieces, sum_observed
+from suffice.families._linear import LinearDistribution, LinearScores
+from suffice.families._logarithms import finite_log, log, log_sums, peak_losses
+from suffice.formulas import Column, Formula, LogGamma, Term, excluding, supported, unless_missing
 
 
 @dataclass(frozen=True, eq=False, repr=False)

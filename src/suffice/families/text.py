@@ -10,23 +10,23 @@ from typing import Any, ClassVar, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.errors import InvalidOptionError, InvalidTextError, NoDistributionError, NoLinearFormError
-from suffice.families.bags import Bags, in_parts
-from suffice.families.event_models import (
+from suffice.core.arrays import Array, Codes, Values
+from suffice.core.errors import InvalidOptionError, InvalidTextError, NoDistributionError, NoLinearFormError
+from suffice.core.frames import as_frame
+from suffice.core.frames.input import is_arrow, is_pandas, is_polars
+from suffice.core.priors import Dirichlet
+from suffice.core.statistics import WordCounts
+from suffice.core.words import Lexicon, Reading, Texts, Vocabulary, Weighting
+from suffice.families._base import DEFAULT, Distribution, Family, Outcomes, Support, Table
+from suffice.families._documents import Bags, in_parts
+from suffice.families._event_models import (
     BernoulliModel,
     ComplementModel,
     EventModel,
     MultinomialModel,
     UrnModel,
 )
-from suffice.families.event_tuning import tuned
-from suffice.families.family import DEFAULT, Distribution, Family, Outcomes, Support, Table
-from suffice.frames import as_frame
-from suffice.frames.reading import is_arrow, is_pandas, is_polars
-from suffice.priors import Dirichlet
-from suffice.statistics import WordCounts
-from suffice.tables import Array, Codes, Values
-from suffice.words import Lexicon, Reading, Texts, Vocabulary, Weighting
+from suffice.families._event_tuning import tuned
 
 Event: TypeAlias = Literal["multinomial", "complement", "bernoulli", "auto"]
 

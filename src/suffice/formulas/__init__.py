@@ -33,12 +33,12 @@ from suffice.formulas.arithmetic import (
     as_formula,
 )
 from suffice.formulas.building import by_gaps, excluding, supported, total, unless_missing
-from suffice.formulas.choices import Among, Below, Condition, Fraction, Missing, Where
+from suffice.formulas.conditions import Among, Below, Condition, Fraction, Missing, Where
+from suffice.formulas.lookups import Combinations, Lookup, Steps
 from suffice.formulas.node import Array, Node, Packing, Reads, to_json
-from suffice.formulas.rows import Rows
+from suffice.formulas.plain_rows import Rows
 from suffice.formulas.scoring import Scoring, Term
 from suffice.formulas.sums import Bumps, Linear, LogSumExp
-from suffice.formulas.tables import Combinations, Lookup, Steps
 
 __all__ = [
     "Add",

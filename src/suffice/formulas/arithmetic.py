@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from suffice.formulas.node import Array, Node, Reads
-from suffice.formulas.rows import Rows
+from suffice.formulas.plain_rows import Rows
 
 
 class Formula(Node):

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from suffice.formulas.arithmetic import Formula, Unknown, as_formula
-from suffice.formulas.choices import Below, Fraction, Missing, Where
+from suffice.formulas.conditions import Below, Fraction, Missing, Where
+from suffice.formulas.lookups import Steps
 from suffice.formulas.node import Array
-from suffice.formulas.tables import Steps
 
 PATTERNS = 4  # columns of a block of which any may be missing: every pattern of gaps has a formula of its own
 GUARDED = 64  # columns that are asked one by one whether they are there: more would make too high a tree

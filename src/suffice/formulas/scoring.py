@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from suffice.formulas.arithmetic import Formula
 from suffice.formulas.node import Array, Packing, to_json
-from suffice.formulas.rows import Rows
+from suffice.formulas.plain_rows import Rows
 
 BEYOND = 1e9  # evidence against a class that counts as excluding it
 

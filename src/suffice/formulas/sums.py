@@ -8,7 +8,7 @@ import numpy as np
 
 from suffice.formulas.arithmetic import Column, Formula, Square, classwise
 from suffice.formulas.node import Array, Reads
-from suffice.formulas.rows import Rows
+from suffice.formulas.plain_rows import Rows
 
 FARTHEST = 1e150  # widths of a bump
 

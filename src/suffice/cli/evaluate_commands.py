@@ -1,0 +1,275 @@
+"""Commands that judge models: evaluate, cv, compare."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from suffice.cli.options import (
+    Calibrate,
+    Data,
+    Drop,
+    Families,
+    InputFormat,
+    Json,
+    ModelFile,
+    Smoothing,
+    Target,
+    TargetIfAny,
+    Weight,
+    register,
+)
+
+if TYPE_CHECKING:
+    from suffice.model.evaluate import Evaluation
+
+
+PICTURES = (".png", ".svg", ".pdf")
+FEW = 6  # classes whose names fit over the columns of a confusion matrix
+
+
+def add_to(app: typer.Typer) -> None:
+    """Give the program these commands."""
+    for command in (evaluate, cv, compare):
+        register(app, command)
+
+
+def evaluate(
+    model: ModelFile,
+    data: Data,
+    target: TargetIfAny = None,
+    weight: Weight = None,
+    input_format: InputFormat = None,
+    json: Json = False,
+) -> None:
+    """Judge a model by rows whose labels are known.
+
+    Accuracy, log-loss, Brier score and calibration error; precision and recall of each class; which classes are
+    taken for which; and whether probabilities come true as often as they say.
+
+    Example:
+      suffice evaluate adult.suffice adult-test.parquet
+    """
+    from suffice.cli.data_files import opened
+    from suffice.cli.model_files import Fitted
+
+    found = Fitted.load(model)
+    with opened(data, input_format) as source:
+        labels_in = found.target(source, target)
+        evaluation = judged(found, source, labels_in, weight)
+    _show(evaluation, json, f"{labels_in} of {{rows}}")
+
+
+def judged(found: Any, source: Any, target: str, weight: str | None) -> Evaluation:
+    """A model's predictions against the labels of rows, batch by batch."""
+    from suffice.core.errors import InvalidDataError
+    from suffice.model.evaluate import Evaluation
+
+    parts = (
+        Evaluation.of(y, found.estimator.classes_, found.estimator.predict_proba(x), w)
+        for x, y, w in found.batches(source, target, weight)
+    )
+    total: Evaluation | int = sum(parts)
+    if isinstance(total, int):
+        raise InvalidDataError("There are no rows to judge by")
+    return total
+
+
+def cv(
+    data: Data,
+    target: Target,
+    folds: Annotated[int, typer.Option("--folds", "-k", help="How many parts.", min=2)] = 10,
+    seed: Annotated[int, typer.Option("--seed", help="Decides which rows go together.", min=0)] = 0,
+    families: Families = None,
+    drop: Drop = None,
+    weight: Weight = None,
+    smoothing: Smoothing = None,
+    calibrate: Calibrate = True,
+    input_format: InputFormat = None,
+    json: Json = False,
+) -> None:
+    """Cross-validate, subtracting each fold.
+
+    Each part of the rows is judged by the model of all others. No model is fitted twice: a fold is subtracted from
+    the statistics of all. The data are read into memory.
+
+    Example:
+      suffice cv adult-train.parquet --target income --folds 10
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    from suffice.cli.data_files import opened
+    from suffice.cli.fit_options import unfitted
+    from suffice.cli.model_files import Fitted, weights
+    from suffice.model.evaluate import Evaluation
+
+    with opened(data, input_format, drop) as source:
+        estimator = unfitted(source, target, weight, families, smoothing, calibrate)
+        estimator.fit(source, target, weight)
+        found = Fitted(estimator)
+        table = pa.Table.from_batches(list(source.batches()), source.schema)
+    labels, w = found.labels(table, target), weights(table, weight)
+    rows = found.rows(table, (target, weight))
+    log_p = estimator.cross_validate(rows, labels, folds=folds, sample_weight=w, random_state=seed)
+    _show(Evaluation.of(labels, estimator.classes_, np.exp(log_p), w), json, f"{folds} folds of {{rows}}")
+
+
+def _show(found: Evaluation, json: bool, title: str) -> None:
+    import numpy as np
+
+    from suffice.cli.terminal import counted, heading, say, show_json, show_table
+
+    if json:
+        show_json(found.as_dict())
+        return
+    say(title.format(rows=counted(found.weight, "row", "rows")), "bold")
+    say()
+    share = found.support / found.weight
+    alone = abs(float((share[share > 0] * np.log(share[share > 0])).sum()))
+    notes = {
+        "accuracy": f"always the commonest class: {share.max():.4f}",
+        "log-loss": f"class shares alone: {alone:.4f}",
+    }
+    notes |= {"Brier score": "0 is best", "calibration error": "0 where probabilities hold"}
+    for name, value in found.scores().items():
+        say(f"{name:17}  {value:.4f}  ({notes[name]})")
+    _, by_class, confusion, reliability = found.tables()
+    heading("Class by class")
+    show_table(by_class, 50)
+    heading("Confusion: rows of a class (down) by what they were called (across)")
+    show_table(confusion if len(confusion.rows) <= FEW else _numbered(confusion), 50)
+    heading("Calibration: how often the class that was called came true")
+    show_table(reliability)
+
+
+def _numbered(confusion: Any) -> Any:
+    """A confusion matrix whose columns are numbers, for there are too many for names."""
+    names = [f"{i} {name}" for i, name in enumerate(confusion.rows, start=1)]
+    return replace(confusion, rows=names, columns=[str(i) for i in range(1, len(names) + 1)])
+
+
+def compare(
+    data: Data,
+    target: Target,
+    plot: Annotated[
+        str | None, typer.Option("--plot", metavar="FILE", help="Draw the curves: .png, .svg or .pdf.")
+    ] = None,
+    metric: Annotated[
+        str, typer.Option("--metric", metavar="accuracy|log_loss|seconds", help="What to draw.")
+    ] = "accuracy",
+    sizes: Annotated[
+        str | None, typer.Option("--sizes", metavar="20,50,100", help="Training rows; by default eight sizes.")
+    ] = None,
+    repeats: Annotated[int, typer.Option("--repeats", help="Orders the rows are put into.", min=1)] = 10,
+    seed: Annotated[int, typer.Option("--seed", help="Decides which rows are set aside, and the orders.", min=0)] = 0,
+    families: Families = None,
+    drop: Drop = None,
+    smoothing: Smoothing = None,
+    calibrate: Calibrate = True,
+    input_format: InputFormat = None,
+    json: Json = False,
+) -> None:
+    """Compare with logistic regression over growing training sizes.
+
+    Generative against discriminative: which of them is better with how many rows, where they cross, and what each
+    takes to train. Needs scikit-learn, whose logistic regression it is; the data are read into memory.
+
+    Example:
+      suffice compare adult-train.parquet --target income --plot curves.svg
+    """
+    import pyarrow as pa
+
+    from suffice.cli.data_files import opened
+    from suffice.cli.fit_options import unfitted
+    from suffice.cli.terminal import progress, say, show_json
+    from suffice.core.errors import InvalidOptionError
+    from suffice.views.plot.learning_curves import METRICS
+
+    if metric not in METRICS:
+        raise InvalidOptionError(f"--metric: expected one of {', '.join(METRICS)}; found {metric!r}")
+    if plot is not None:
+        _check_plot(plot)
+    wanted = _sizes(sizes)
+    with opened(data, input_format, drop) as source:
+        estimator = unfitted(source, target, None, families, smoothing, calibrate)
+        table = pa.Table.from_batches(list(source.batches()), source.schema)
+    from suffice.views.comparison import compare as curves
+
+    options: dict[str, Any] = {"sizes": wanted, "repeats": repeats, "random_state": seed}
+    with progress("training") as tell:
+        if type(estimator).__name__ == "TextClassifier":
+            texts = next(name for name in table.column_names if name != target)
+            found = curves(estimator, table[texts].to_pylist(), table[target].to_numpy(), progress=tell, **options)
+        else:
+            found = curves(estimator, table, target, progress=tell, **options)
+    if plot is not None:
+        _draw(found, metric, plot)
+    if json:
+        crossing = {name: found.crossing(name) for name in ("accuracy", "log_loss")}
+        show_json({"models": found.names, "crossing": crossing, "repeats": found.to_arrow().to_pylist()})
+        return
+    _show_curves(found)
+    if plot is not None:
+        say(f"The curves are in {plot}")
+
+
+def _sizes(said: str | None) -> list[int] | None:
+    from suffice.core.errors import InvalidOptionError
+
+    if said is None:
+        return None
+    try:
+        return [int(each) for each in said.split(",")]
+    except ValueError:
+        raise InvalidOptionError(f"--sizes: expected whole numbers, such as 20,50,100; found {said!r}") from None
+
+
+def _check_plot(path: str) -> None:
+    """Refuse what could not be drawn, before any model is trained."""
+    from importlib.util import find_spec
+
+    from suffice.cli.data_files import check_output
+    from suffice.core.errors import InvalidOptionError, MissingPackageError
+
+    check_output(path)
+    if not path.endswith(PICTURES):
+        raise InvalidOptionError(f"--plot: {path} does not end as a picture does: {', '.join(PICTURES)} are known")
+    if find_spec("matplotlib") is None:
+        raise MissingPackageError("--plot: pictures are drawn by matplotlib: pip install 'suffice[plot]'")
+
+
+def _draw(found: Any, metric: str, path: str) -> None:
+    from io import BytesIO
+
+    import matplotlib as mpl
+
+    from suffice.cli.data_files import written
+
+    mpl.use("agg")  # nothing is shown, only written
+    out = BytesIO()
+    found.plot(metric=metric).figure.savefig(out, format=path.rpartition(".")[2])
+    with written(path) as file:
+        file.write(out.getvalue())
+
+
+def _show_curves(found: Any) -> None:
+    from suffice.cli.terminal import number, say, show_columns
+
+    say(f"{found.names[0]} against {found.names[1]}, judged by {found.held_out} rows set aside", "bold")
+    say(f"({found.band_title})")
+    say()
+    for metric, title in (("accuracy", "accuracy"), ("log_loss", "log-loss"), ("seconds", "seconds to train")):
+        bands = [found.band(metric, model) for model in range(2)]
+        cells: list[list[str]] = [[] for _ in found.sizes]
+        for low, middle, high in bands:
+            for i, row in enumerate(cells):
+                row += [number(middle[i]), f"{number(low[i])} to {number(high[i])}"]
+        heads = [head for name in found.names for head in (name, "")]
+        say(title, "bold")
+        show_columns("rows", [str(size) for size in found.sizes], heads, cells, [False] * 4)
+        say()
+    say(found.verdict("accuracy"))
+    say(found.verdict("log_loss"))

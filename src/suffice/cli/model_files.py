@@ -1,0 +1,178 @@
+"""A model file at work: which columns of a table it reads, and what their labels are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from suffice.cli.data_files import nearest, written
+from suffice.core import frames
+from suffice.core.arrays import Array, Values
+from suffice.core.errors import InvalidDataError, InvalidOptionError, StorageError
+from suffice.core.frames import Frame, as_frame
+from suffice.engines import Form, in_form
+from suffice.estimators.generative_classifier import load
+
+
+class Fitted:
+    """An estimator that was loaded, and the names of the columns it was trained on, where they had names.
+
+    Estimators of matrices get matrices, whose columns have no names: they are found by name here.
+    """
+
+    def __init__(self, estimator: Any):
+        self.estimator = estimator
+        self.is_table = estimator._form == "table"
+        known = estimator.__dict__.get("feature_names_in_")
+        self.names = None if known is None else [str(name) for name in known]
+        if not self.is_table:
+            estimator.__dict__.pop("feature_names_in_", None)
+
+    @classmethod
+    def load(cls, path: str) -> Fitted:
+        """Read a model file; what is none is refused by name."""
+        if not Path(path).exists():
+            near = nearest(Path(path).name, [each.name for each in Path(path).parent.glob("*")])
+            raise InvalidDataError(f"There is no model file {path!r}. {near}`suffice fit` makes one")
+        try:
+            return cls(load(path))
+        except StorageError as error:
+            raise type(error)(f"{path} is no model that can be read: {error}") from error
+
+    def save(self, path: str) -> None:
+        """Write the model to a file, whole or not at all."""
+        with written(path) as file:
+            self.named.save(file)
+
+    @property
+    def named(self) -> Any:
+        """The estimator with the names of its columns, to be described and saved."""
+        if self.is_table or self.names is None:
+            return self.estimator
+        known = np.array(self.names, dtype=object)
+        whole = object.__new__(type(self.estimator))
+        whole.__dict__.update(self.estimator.__dict__ | {"feature_names_in_": known})
+        return whole
+
+    @property
+    def classes(self) -> list[Any]:
+        """The labels of the classes."""
+        return list(self.estimator.classes_.tolist())
+
+    def label(self, said: str | None, option: str = "--label") -> Any:
+        """The class that a word on the command line means."""
+        if said is None:
+            return None
+        known = {f"{each:g}": each for each in self.classes if isinstance(each, float)}
+        known |= {str(each).lower(): each for each in self.classes if isinstance(each, bool)}  # as files have them
+        known |= {str(each): each for each in self.classes}
+        if said not in known:
+            shown = ", ".join(list(known)[:20])
+            raise InvalidOptionError(
+                f"{option}: no class {said!r}. {nearest(said, list(known))}The classes are {shown}"
+            )
+        return known[said]
+
+    # ---- reading tables
+
+    def columns(self, names: list[str], besides: tuple[str | None, ...] = ()) -> list[str]:
+        """The columns of a table that are read."""
+        free = [name for name in names if name not in besides]
+        if self.is_table:
+            return free
+        if self.names is not None:
+            for name in self.names:
+                if name not in names:
+                    hint = nearest(name, free)
+                    raise InvalidDataError(
+                        f"There is no column {name!r}, which the model reads. {hint}Found {free[:20]}"
+                    )
+            return self.names
+        if len(free) != self.estimator.n_features_in_:
+            raise InvalidDataError(
+                f"The model was trained on {self.estimator.n_features_in_} columns without names; "
+                f"found {len(free)}: {free[:20]}. Give it a file of those alone"
+            )
+        return free
+
+    def besides(self, source: Any) -> tuple[str, ...]:
+        """Columns of labels, which a model of columns without names would take for its own."""
+        if self.is_table or self.names is not None or len(source.names) <= self.estimator.n_features_in_:
+            return ()
+        holding = self._holding_labels(source, source.names)
+        return tuple(holding) if len(source.names) - len(holding) == self.estimator.n_features_in_ else ()
+
+    def rows(self, table: Any, besides: tuple[str | None, ...] = ()) -> Any:
+        """The rows of an Arrow table as the estimator reads them."""
+        frame = as_frame(table)
+        chosen = frame.select(self.columns(frame.names, besides))
+        return chosen.table() if self.is_table else in_form(chosen, self.form)
+
+    @property
+    def form(self) -> Form:
+        """What columns are handed to the estimator as."""
+        form: Form = self.estimator._form
+        numbered = form == "categories" and self.estimator.statistics_.statistic.keys is None
+        return "numbers" if numbered else form  # categories that were 0, 1, 2, … in training
+
+    # ---- labels
+
+    def target(self, source: Any, said: str | None) -> str:
+        """The column that holds the labels: the one named, or the one that can only be it."""
+        if said is not None:
+            source.check_column(said, "of labels")
+            if said in (self.names or ()):
+                raise InvalidOptionError(f"--target: {said!r} is a column that the model reads, not that of the labels")
+            return said
+        known = set(self.names or ())
+        others = [name for name in source.names if name not in known]
+        fitting = self._holding_labels(source, others)
+        found = fitting if len(fitting) == 1 else others
+        if len(found) != 1:
+            shown = f" {found[:10]} may be" if found else " none of the columns holds them"
+            raise InvalidDataError(f"Which column holds the labels?{shown}; say so with --target")
+        return found[0]
+
+    def _holding_labels(self, source: Any, names: list[str]) -> list[str]:
+        """Those columns whose first entries are all classes."""
+        head, classes = as_frame(source.head()), {str(each) for each in self.classes}
+        return [name for name in names if _holds(head, name, classes)]
+
+    def labels(self, table: Any, target: str) -> Values:
+        """The labels of rows, of the type the classes have."""
+        frame = as_frame(table)
+        values, classes = frames.labels(frame.column(target), target), self.estimator.classes_
+        if (values.dtype.kind in "US") == (classes.dtype.kind in "US"):
+            return values
+        known = {str(each): each for each in classes.tolist()}
+        return np.array([known.get(str(each), str(each)) for each in values.tolist()])
+
+    def batches(self, source: Any, target: str | None, weight: str | None) -> Iterator[tuple[Any, Any, Any]]:
+        """Rows, labels and weights of a source, batch by batch."""
+        if weight is not None:
+            source.check_column(weight, "of weights")
+        for batch in source.batches():
+            if not batch.num_rows:
+                continue
+            labels = None if target is None else self.labels(batch, target)
+            yield self.rows(batch, (target, weight)), labels, weights(batch, weight)
+
+
+def _holds(frame: Frame, name: str, classes: set[str]) -> bool:
+    """Tell whether a column holds nothing but classes."""
+    column = frame.column(name).drop_null().unique()
+    if len(column) > len(classes):  # or long texts would be made an array, of which each has the room of the longest
+        return False
+    try:
+        values = set(map(str, frames.labels(column, name).tolist()))
+    except InvalidDataError:
+        return False
+    return bool(values) and values <= classes
+
+
+def weights(table: Any, name: str | None) -> Array | None:
+    """A column of weights."""
+    return None if name is None else frames.weights(as_frame(table).column(name), name)

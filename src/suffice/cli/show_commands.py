@@ -1,0 +1,166 @@
+"""Commands that show what a model knows, or hand it on: inspect, sql, report, demo."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated, Any
+
+import typer
+
+from suffice.cli.options import InputFormat, Json, ModelFile, TargetIfAny, Weight, register
+
+
+def add_to(app: typer.Typer) -> None:
+    """Give the program these commands."""
+    for command in (inspect, sql, report, demo):
+        register(app, command)
+
+
+def inspect(
+    model: ModelFile,
+    top: Annotated[int, typer.Option("--top", help="How many words or values of each class.", min=0)] = 8,
+    rows: Annotated[int, typer.Option("--rows", help="How many rows of each table.", min=1)] = 12,
+    json: Json = False,
+) -> None:
+    """Show what a model has learned.
+
+    The class prior, what columns are taken to be, tables of every parameter, and the most telling words and values.
+
+    Example:
+      suffice inspect adult.suffice --top 20
+    """
+    from suffice.cli.model_files import Fitted
+    from suffice.cli.model_summary import columns_of, show_schema, title_of
+    from suffice.cli.terminal import counted, heading, say, show_json, show_table
+
+    found = Fitted.load(model)
+    estimator = found.named
+    tables = estimator.tables()
+    ranked = [(label, _top(found, label, top)) for label in found.classes] if top else []
+    if json:
+        shares = tables[0].values[0]
+        show_json(
+            {
+                "estimator": type(estimator).__name__,
+                "options": {name: str(value) for name, value in estimator.get_params(deep=False).items()},
+                "parameters": estimator.n_parameters_,
+                "classes": [
+                    {"label": label, "rows": n, "prior": p}
+                    for label, n, p in zip(found.classes, estimator.class_count_.tolist(), shares, strict=True)
+                ],
+                "columns": columns_of(found),
+                "tables": [_as_dict(table) for table in tables[1:]],
+                "top": {str(label): _as_dict(table) for label, table in ranked if table is not None},
+            }
+        )
+        return
+    say(title_of(found, model), "bold")
+    say(counted(estimator.n_parameters_, "free parameter", "free parameters"))
+    heading("Class prior")
+    show_table(_turned(tables[0]), rows=50)
+    if found.is_table:
+        heading("Columns (bits: what a column tells of the class by itself)")
+        show_schema(columns_of(found))
+    for table in tables[1:]:
+        say()
+        show_table(table, rows)
+    for _, table in ranked:
+        if table is not None and len(table.rows):
+            say()
+            show_table(table)
+
+
+def _top(found: Any, label: Any, n: int) -> Any:
+    from suffice.core.errors import SufficeError
+
+    if len(found.classes) < 2:
+        return None
+    try:
+        table = found.named.top_features(label, n, "log_odds")
+    except SufficeError:  # numbers of any size are no values to rank
+        return None
+    some = [i for i in range(len(table.rows)) if table.values[i, 0] > 1e-9]
+    return replace(table, rows=[table.rows[i] for i in some], values=table.values[some])
+
+
+def _turned(table: Any) -> Any:
+    """A table with its rows as columns."""
+    from suffice.families import Table
+
+    return Table("class", [str(each) for each in table.columns], list(table.rows), table.values.T)
+
+
+def _as_dict(table: Any) -> dict[str, Any]:
+    return {"title": table.title, "rows": list(table.rows), "columns": list(table.columns), "values": table.values}
+
+
+def sql(
+    model: ModelFile,
+    dialect: Annotated[str, typer.Option("--dialect", "-d", help="The database, such as postgres or duckdb.")],
+    table: Annotated[str, typer.Option("--table", help="The table whose rows are to be scored.")] = "data",
+) -> None:
+    """Write a model as SQL, to predict inside a database.
+
+    Example:
+      suffice sql adult.suffice --dialect postgres --table people > score.sql
+    """
+    from suffice.cli.model_files import Fitted
+
+    found = Fitted.load(model)
+    print(found.named.to_sql(dialect, table=table))
+
+
+def report(
+    model: ModelFile,
+    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="The HTML file to write.")],
+    data: Annotated[
+        list[str] | None, typer.Argument(metavar="DATA", help="Rows to judge the model by.", show_default=False)
+    ] = None,
+    target: TargetIfAny = None,
+    weight: Weight = None,
+    input_format: InputFormat = None,
+) -> None:
+    """Write a report: one HTML file that opens anywhere.
+
+    With pictures of all that was learned, and a panel to try the model in.
+
+    Example:
+      suffice report adult.suffice adult-test.parquet -o report.html
+    """
+    from suffice.cli.data_files import STDIN, check_apart, check_output, opened, written
+    from suffice.cli.evaluate_commands import judged
+    from suffice.cli.model_files import Fitted
+    from suffice.cli.terminal import say
+    from suffice.views.report import render
+
+    check_output(output)
+    check_apart(output, data or [], model)
+    found, evaluation = Fitted.load(model), None
+    if data:
+        with opened(data, input_format) as source:
+            evaluation = judged(found, source, found.target(source, target), weight)
+    page = render(found.named, names=found.names, evaluation=evaluation)
+    with written(output) as file:
+        file.write(page.encode())
+    if output != STDIN:
+        say(f"The report is in {output}")
+
+
+def demo(
+    folder: Annotated[
+        str | None, typer.Option("--write", metavar="FOLDER", help="Write the data there as CSV files, and stop.")
+    ] = None,
+) -> None:
+    """Walk through four small examples, with data that come along.
+
+    Should one play tennis? Is a text praise? Man or woman? Which iris is it?
+
+    Example:
+      suffice demo
+    """
+    from suffice.cli import demo_lessons as lessons
+
+    if folder is not None:
+        lessons.write(folder)
+    else:
+        lessons.tell()

@@ -1,0 +1,196 @@
+"""What people see: tables no wider than the terminal, signed bars, JSON; colours on a terminal only."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from suffice.cli.data_files import as_json
+
+LONGEST = 40  # letters of a cell
+GAP = "  "
+
+
+def is_terminal() -> bool:
+    """Tell whether a person is looking, at something that shows colours."""
+    return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def width() -> int:
+    """How many characters fit into a line."""
+    return max(40, shutil.get_terminal_size((80, 24)).columns) if is_terminal() else 80
+
+
+def say(text: str = "", style: str | None = None) -> None:
+    """Print a line, in a style where a terminal shows it (NO_COLOR is respected)."""
+    text = visible(text)
+    if style is not None and is_terminal():
+        from rich.console import Console
+        from rich.text import Text
+
+        Console(highlight=False, soft_wrap=True).print(Text(text, style=style))
+    else:
+        print(text)
+
+
+def visible(text: str) -> str:
+    """A text without control characters, which would make a terminal do things."""
+    return "".join("\ufffd" if (each < " " and each != "\n") or "\x7f" <= each < "\xa0" else each for each in text)
+
+
+def breadth(text: str) -> int:
+    """How many places of a terminal a text takes: letters of East Asia take two, accents none."""
+    if text.isascii():
+        return len(text)
+    from unicodedata import combining, east_asian_width
+
+    return sum(0 if combining(each) else 2 if east_asian_width(each) in "WF" else 1 for each in text)
+
+
+def padded(text: str, room: int, right: bool = False) -> str:
+    """A text with blanks up to some breadth, after it or before it."""
+    blanks = " " * (room - breadth(text))
+    return blanks + text if right else text + blanks
+
+
+def prose(text: str) -> None:
+    """Print sentences, in lines that fit."""
+    for line in textwrap.wrap(text, min(width(), 80)):
+        say(line)
+
+
+def flow(items: Sequence[str]) -> None:
+    """Print items one after the other, as many as fit into a line."""
+    line = ""
+    for item in items:
+        if line and len(line) + len(GAP) + len(item) > width():
+            say(line)
+            line = ""
+        line += (GAP if line else "") + item
+    say(line)
+
+
+def heading(text: str) -> None:
+    """A line that begins something new."""
+    say()
+    say(text, "bold")
+
+
+def show_json(value: Any) -> None:
+    """Print a value as JSON."""
+    print(json.dumps(as_json(value), ensure_ascii=False, indent=2))
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Callable[[int, int], None]]:
+    """Something to tell how much of how much is done; a bar on a terminal, nothing anywhere else."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield lambda *_: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, of: bar.update(task, completed=done, total=of)
+
+
+# ------------------------------------------------------------------------------------------------ tables
+
+
+def number(value: Any) -> str:
+    """A number as people like to read it: whole ones whole, others to four digits."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    value = float(value)
+    if value.is_integer() and abs(value) < 1e15:
+        return f"{value:.0f}"
+    return f"{value:.4f}" if 1e-4 <= abs(value) < 1e4 else f"{value:.4g}"
+
+
+def counted(n: float, one: str, many: str) -> str:
+    """A number of things."""
+    return f"{number(n)} {one if n == 1 else many}"
+
+
+def entry(value: Any) -> str:
+    """An entry of a table of data."""
+    if value is None or value != value:
+        return "—"
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def show_table(table: Any, rows: int | None = None) -> None:
+    """Print a table; what is too wide goes below, and what is too long is cut off, saying so."""
+    shown = len(table.rows) if rows is None else min(rows, len(table.rows))
+    cells = [[number(value) for value in table.values[i]] for i in range(shown)]
+    words = [any(isinstance(v, str) and v[:1].isalpha() for v in table.values[:, j]) for j in range(len(table.columns))]
+    show_columns(table.title, [str(name) for name in table.rows[:shown]], [str(c) for c in table.columns], cells, words)
+    if shown < len(table.rows):
+        say(f"… and {len(table.rows) - shown} more", "dim")
+
+
+def show_columns(
+    title: str, names: Sequence[str], columns: Sequence[str], cells: Sequence[Sequence[str]], words: Sequence[bool]
+) -> None:
+    """Print columns side by side, as many as fit into a line at a time."""
+    first = [cut(each) for each in (title, *names)]
+    others = [[cut(each) for each in (c, *(row[j] for row in cells))] for j, c in enumerate(columns)]
+    widths = [max(map(breadth, column)) for column in others]
+    own, lo = max(map(breadth, first)), 0
+    if columns and words[-1]:  # what is said at the end of a line may take what is left of it
+        room = max(LONGEST // 2, width() - own - sum(widths[:-1]) - len(GAP) * len(widths))
+        others[-1] = [cut(each, room) for each in (columns[-1], *(row[-1] for row in cells))]
+        widths[-1] = max(map(breadth, others[-1]))
+    while lo < len(columns) or not columns:
+        hi, used = lo, own
+        while hi < len(columns) and (hi == lo or used + len(GAP) + widths[hi] <= width()):
+            used += len(GAP) + widths[hi]
+            hi += 1
+        if lo:
+            say()
+        for i, name in enumerate(first):
+            aligned = (
+                padded(column[i], n, right=not word)
+                for column, n, word in zip(others[lo:hi], widths[lo:hi], words[lo:hi], strict=True)
+            )
+            line = GAP.join([padded(name, own), *aligned]).rstrip()
+            say(line, "bold" if i == 0 else None)
+        if not columns:
+            return
+        lo = hi
+
+
+def cut(text: str, longest: int = LONGEST) -> str:
+    """A text in one line, cut off where it is too long."""
+    text = " ".join(text.split())
+    if breadth(text) <= longest:
+        return text
+    text = text[: longest - 1]
+    while breadth(text) > longest - 1:
+        text = text[:-1]
+    return text + "…"
+
+
+# ------------------------------------------------------------------------------------------------ bars
+
+
+def show_bars(rows: Sequence[tuple[str, float]]) -> None:
+    """Print signed amounts as bars to the left and to the right of a line."""
+    names = [cut(name, max(16, 2 * width() // 5)) for name, _ in rows]
+    room = max(map(breadth, names), default=0)
+    half = max(6, (width() - room - 12) // 2)
+    finite = [abs(value) for _, value in rows if abs(value) != float("inf")]
+    most = max(finite, default=0.0) or 1.0
+    for name, (_, value) in zip(names, rows, strict=True):
+        length = half if abs(value) == float("inf") else round(half * abs(value) / most)
+        bar = "█" * length
+        drawn = f"{bar:>{half}}│" if value < 0 else f"{'':{half}}│{bar}"
+        line = f"{padded(name, room)} {value:+8.2f}  {drawn}".rstrip()
+        say(line, "red" if value < 0 else "green")

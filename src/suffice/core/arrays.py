@@ -1,0 +1,487 @@
+"""Turn what people pass in into what kernels read: matrices, category codes, labels, weights.
+
+Nothing here knows what the numbers mean. Missing entries become NaN in matrices and −1 in codes.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice import _core
+from suffice.core.errors import (
+    InfiniteValueError,
+    InvalidDataError,
+    MissingLabelError,
+    NegativeValueError,
+    RefusedValueError,
+)
+
+Array: TypeAlias = NDArray[np.float64]
+Codes: TypeAlias = NDArray[np.int32]
+Values: TypeAlias = NDArray[Any]  # labels or categories: of any type that sorts
+
+
+# ------------------------------------------------------------------------------------------- matrices
+
+
+_READY = (np.dtype(np.float64), np.dtype(np.float32))  # of this machine's byte order
+
+
+def is_sparse(x: Any) -> bool:
+    """Tell whether `x` is a SciPy sparse matrix or array, without importing SciPy."""
+    sparse = sys.modules.get("scipy.sparse")
+    return sparse is not None and bool(sparse.issparse(x))
+
+
+def is_table(x: Any) -> bool:
+    """Tell whether `x` has named columns of their own types, as data frames have."""
+    return hasattr(x, "dtypes") and hasattr(x, "columns")
+
+
+def as_matrix(x: Any) -> Any:
+    """Return `x` as a dense matrix of float32 or float64, or as a CSR matrix of the same.
+
+    Dense matrices keep their memory order where rows or columns are contiguous; masked entries and
+    nulls become NaN. Nothing is copied that need not be.
+    """
+    if type(x) is np.ndarray and x.ndim == 2 and x.dtype in _READY and x.flags.carray:
+        return x
+    if is_sparse(x):
+        return as_csr(x)
+    if isinstance(x, np.ma.MaskedArray):
+        x = np.ma.filled(x.astype(_float_type(x.dtype)), np.nan)
+    if not isinstance(x, np.ndarray):
+        x = _table_to_array(x) if is_table(x) else np.asarray(x)
+    if x.ndim != 2:
+        raise InvalidDataError(f"Expected a table of rows and columns, found an array of shape {x.shape}")
+    if x.dtype != np.float64 and x.dtype != np.float32:
+        x = _to_float(x)
+    if x.strides[1] != x.itemsize and x.strides[0] != x.itemsize:
+        x = np.ascontiguousarray(x)
+    if not x.dtype.isnative or not x.flags.aligned:
+        x = x.astype(x.dtype.newbyteorder("="))
+    return x
+
+
+def as_dense(x: Any) -> Any:
+    """Return `x` as a dense matrix of float32 or float64, a sparse one filled up with its zeros."""
+    x = as_matrix(x)
+    return x.toarray() if is_sparse(x) else x
+
+
+def _float_type(dtype: np.dtype[Any]) -> Any:
+    return np.float32 if dtype == np.float32 else np.float64
+
+
+def _table_to_array(x: Any) -> NDArray[Any]:
+    """Read a data frame; nullable columns give NaN where they are null."""
+    if any(str(dtype) in {"object", "category", "str", "string"} for dtype in x.dtypes):
+        return np.asarray(x)
+    if hasattr(x, "to_numpy"):
+        try:
+            return np.asarray(x.to_numpy(dtype=np.float64, na_value=np.nan))  # pandas
+        except TypeError:
+            return np.asarray(x.to_numpy())  # Polars
+    return np.asarray(x)
+
+
+def _to_float(x: NDArray[Any]) -> Array:
+    if x.dtype.kind == "c":
+        raise InvalidDataError("Complex data not supported: the columns must be real numbers")
+    if x.dtype.kind in "mM":
+        raise InvalidDataError(f"Expected numbers, found {x.dtype}: turn dates and times into numbers first")
+    try:
+        return np.asarray(x, dtype=np.float64, order="K")
+    except (TypeError, ValueError):
+        row, column, value = _first_unreadable(x)
+        raise InvalidDataError(
+            f"could not convert {value!r} in row {row}, column {column} to a number: "
+            "encode it, or use a categorical model"
+        ) from None
+
+
+def _first_unreadable(x: NDArray[Any]) -> tuple[int, int, Any]:
+    for (row, column), value in np.ndenumerate(x):
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            return row, column, value
+    return 0, 0, x
+
+
+def as_csr(x: Any) -> Any:
+    """Return a sparse or dense matrix as a CSR matrix of float32 or float64."""
+    if not is_sparse(x):
+        import scipy.sparse
+
+        return scipy.sparse.csr_matrix(x)
+    x = x.tocsr()
+    if x.dtype != np.float64 and x.dtype != np.float32:
+        if x.dtype.kind == "c":
+            raise InvalidDataError("Complex data not supported: the columns must be real numbers")
+        x = x.astype(np.float64)
+    parts = [x.data, x.indices, x.indptr]
+    if x.indptr.dtype != x.indices.dtype:
+        parts[1:] = [part.astype(np.int64) for part in parts[1:]]
+    ready = [np.ascontiguousarray(part) for part in parts]
+    if any(a is not b for a, b in zip(ready, (x.data, x.indices, x.indptr), strict=True)):
+        import scipy.sparse
+
+        x = scipy.sparse.csr_matrix(tuple(ready), shape=x.shape, copy=False)
+    return x
+
+
+def select(x: Any, columns: Any) -> Any:
+    """Some columns of a table, by position."""
+    if hasattr(x, "iloc"):
+        return x.iloc[:, columns]
+    if not hasattr(x, "shape"):
+        x = np.asarray(x, dtype=object)
+    return x[:, columns]
+
+
+def chunks(x: Any, codes: Codes, weight: Array | None, cells: int = 1 << 23) -> Iterator[tuple[Any, Codes, Any]]:
+    """Cut dense rows into pieces of about `cells` entries, so that working copies stay small."""
+    rows = max(1, x.shape[0] if is_sparse(x) else cells // max(1, x.shape[1]))
+    for lo in range(0, max(1, x.shape[0]), rows):
+        piece = slice(lo, lo + rows)
+        yield x[piece], codes[piece], None if weight is None else weight[piece]
+
+
+def refuse_at(position: int, x: Any) -> None:
+    """Raise if a kernel reported a refused value, infinite or negative, at row * columns + column."""
+    if position == -1:
+        return
+    if position < 0:
+        raise InvalidDataError("The sparse matrix is malformed: it stores a column index outside its shape")
+    row, column = divmod(position, x.shape[1])
+    found = x[row, column]
+    if np.isinf(found):
+        what = f"Input X contains infinity or a value too large for {x.dtype!r}."
+        raise InfiniteValueError(what, found, row, column, " NaN is accepted as missing.")
+    raise NegativeValueError("Negative values in data passed as counts or category numbers.", found, row, column)
+
+
+def refuse_infinite(x: Any) -> None:
+    """Raise if a matrix, dense or sparse, holds an infinite value, naming the first."""
+    infinite = np.isinf(x.data if is_sparse(x) else x)
+    if infinite.any():
+        row, column = _place(int(np.argmax(infinite)), x)
+        refuse_at(row * x.shape[1] + column, x)
+
+
+def _place(at: int, x: Any) -> tuple[int, int]:
+    """Row and column of an entry of a matrix, or of a stored one of a sparse matrix."""
+    if is_sparse(x):
+        return int(np.searchsorted(x.indptr, at, side="right") - 1), int(x.indices[at])
+    return divmod(at, x.shape[1])
+
+
+def stored_once(x: Any) -> Any:
+    """A CSR matrix of which no entry is stored in parts."""
+    if not x.has_canonical_format:
+        x = x.copy()
+        x.sum_duplicates()
+    return x
+
+
+def count_entries(x: Any) -> tuple[NDArray[Any], NDArray[Any], Array]:
+    """Row, column and value of every entry of counts, dense or sparse, that is neither missing nor zero."""
+    refuse_infinite(x)
+    refuse_entries(x, lambda entries: entries < 0, "Negative values in data passed as counts or category numbers.")
+    if is_sparse(x):
+        x = stored_once(x)
+        rows = np.repeat(np.arange(x.shape[0]), np.diff(x.indptr))
+        columns, values = x.indices[: len(rows)], x.data[: len(rows)]
+        if len(rows) and not 0 <= columns.min() <= columns.max() < x.shape[1]:
+            refuse_at(-2, x)
+    else:
+        rows, columns = (a.ravel() for a in np.indices(x.shape))
+        values = x.ravel()
+    counted = (values == values) & (values != 0)
+    return rows[counted], columns[counted], values[counted].astype(np.float64)
+
+
+def refuse_entries(x: Any, bad: Callable[[NDArray[Any]], NDArray[np.bool_]], what: str, advice: str = "") -> None:
+    """Raise if an entry of a matrix, dense or sparse, is `bad`, naming the first; `what` says what was expected."""
+    wrong = bad(x.data if is_sparse(x) else x)
+    if not wrong.any():
+        return
+    row, column = _place(int(np.argmax(wrong)), x)
+    found = x[row, column]
+    raise (NegativeValueError if found < 0 else RefusedValueError)(what, found, row, column, advice)
+
+
+# ---------------------------------------------------------------------------------- labels and weights
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The class of each row: `values[codes[i]]`, the values sorted and each present."""
+
+    codes: Codes
+    values: Values
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+def encode_labels(y: Any) -> Labels:
+    """Number the distinct labels of `y` in sorted order.
+
+    >>> encode_labels(["ham", "spam", "ham"])
+    Labels(codes=array([0, 1, 0], dtype=int32), values=array(['ham', 'spam'], dtype='<U4'))
+    """
+    y = _as_vector(y)
+    codes, values = encode(y)
+    if y.dtype.kind in "fO" and len(codes) and codes.min() < 0:  # other types have no way to be missing
+        row = int(np.argmin(codes))
+        raise MissingLabelError(row)
+    return Labels(codes, values)
+
+
+def _as_vector(y: Any) -> Values:
+    if isinstance(y, np.ma.MaskedArray) and np.ma.is_masked(y):
+        raise MissingLabelError(int(np.argmax(np.ma.getmaskarray(y).ravel())))
+    array = np.ma.getdata(y) if isinstance(y, np.ndarray) else _column_to_array(y)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise InvalidDataError(f"y should be a 1d array, got an array of shape {array.shape} instead.")
+    return array
+
+
+def _column_to_array(values: Any) -> Values:
+    """Read a sequence, Series or Arrow array; a list of strings and numbers stays what it is."""
+    array = np.asarray(values)
+    mixed = array.dtype.kind == "U" and isinstance(values, (list, tuple))
+    if mixed and not all(isinstance(value, str) for value in values):
+        array = np.empty(len(values), dtype=object)
+        array[:] = values
+    return array
+
+
+def encode(values: Values) -> tuple[Codes, Values]:
+    """Number distinct values in sorted order; missing ones get −1."""
+    kind = values.dtype.kind
+    if len(values) == 1 and kind in "iubU":  # one row at a time is worth a short way
+        return np.zeros(1, dtype=np.int32), values.copy()
+    if kind == "b":
+        codes, found = _encode_small_integers(values.astype(np.int8), 0, 1)
+        return codes, found.astype(bool)
+    if kind in "iu" and values.size:
+        low, high = int(values.min()), int(values.max())
+        if high - low < max(1024, values.size) and high < 1 << 63:
+            return _encode_small_integers(values, low, high)
+    if kind == "O":
+        return _encode_objects(values)
+    if kind == "f":
+        missing = np.isnan(values)
+        if missing.any():
+            codes, found = encode(values[~missing])
+            spread = np.full(len(values), -1, dtype=np.int32)
+            spread[~missing] = codes
+            return spread, found
+    if kind == "U" and values.size > 10_000:
+        return _encode_by_hashing(values)
+    found, inverse = np.unique(values, return_inverse=True)
+    return inverse.astype(np.int32), found
+
+
+def _encode_small_integers(values: Values, low: int, high: int) -> tuple[Codes, Values]:
+    """Number integers between low and high by a table of which of them occur: no sorting."""
+    codes, seen = np.empty(len(values), dtype=np.int32), np.zeros(high - low + 1, dtype=bool)
+    _core.number_integers(np.ascontiguousarray(values, dtype=np.int64), low, codes, seen)
+    present = np.flatnonzero(seen)
+    found = (present + low).astype(values.dtype)
+    if len(present) == len(seen):
+        return codes, found
+    number = np.zeros(len(seen), dtype=np.int32)
+    number[present] = np.arange(len(present), dtype=np.int32)
+    return number[codes], found
+
+
+def repeated(values: Array) -> tuple[NDArray[np.int32], Array] | None:
+    """Number the distinct values of a long column where there are few, by hashing; None where there seem to be many."""
+    import pyarrow as pa
+
+    if len(values) < 1 << 16 or len(np.unique(values[:: len(values) // 1024])) > 256:
+        return None
+    encoded = pa.array(values).dictionary_encode()
+    return np.asarray(encoded.indices), np.asarray(encoded.dictionary)
+
+
+def _encode_by_hashing(values: Values) -> tuple[Codes, Values]:
+    import pyarrow as pa
+
+    try:
+        encoded = pa.array(values).dictionary_encode()
+    except UnicodeError:  # half a character, which only Python knows how to hold
+        found, inverse = np.unique(values, return_inverse=True)
+        return inverse.astype(np.int32), found
+    found = np.asarray(encoded.dictionary).astype(values.dtype)
+    order = np.argsort(found)
+    rank = np.empty(len(order), dtype=np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    return rank[np.asarray(encoded.indices)], found[order]
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or type(value).__name__ in {"NAType", "NaTType"} or value != value
+
+
+def _encode_objects(values: Values) -> tuple[Codes, Values]:
+    missing = np.fromiter((_is_missing(v) for v in values), dtype=bool, count=len(values))
+    present = values[~missing]
+    types = {type(v) for v in present}
+    strings = all(issubclass(t, str) for t in types)
+    if strings:
+        present = present.astype(str) if len(present) else np.empty(0, dtype="<U1")
+    elif any(issubclass(t, str) for t in types):
+        names = ", ".join(sorted(t.__name__ for t in types))
+        raise InvalidDataError(
+            f"Cannot order a mix of {names}: labels and categories must all be strings or all be numbers"
+        )
+    try:
+        if strings:
+            codes, found = encode(present)
+        else:
+            found, inverse = np.unique(present, return_inverse=True)
+            codes = inverse.astype(np.int32)
+    except TypeError:
+        names = ", ".join(sorted(t.__name__ for t in types))
+        raise InvalidDataError(f"Cannot order values of type {names}: pass strings or numbers") from None
+    spread = np.full(len(values), -1, dtype=np.int32)
+    spread[~missing] = codes
+    return spread, found if strings else found.astype(object)
+
+
+def as_weight(weight: Any, n: int) -> Array | None:
+    """Check weights: one finite number ≥ 0 for each of `n` rows, or one for all."""
+    if weight is None:
+        return None
+    array = np.asarray(weight, dtype=np.float64)
+    array = np.full(n, array) if array.ndim == 0 else np.ascontiguousarray(array)
+    if array.ndim != 1:
+        raise InvalidDataError(
+            f"Sample weights must be 1D array or scalar, got {array.ndim}D array. "
+            "Expected either a scalar value or a 1D array of length "
+            f"{n}."
+        )
+    if array.shape != (n,):
+        raise InvalidDataError(f"sample_weight.shape == {array.shape}, expected {(n,)}!")
+    if not (array >= 0).all() or np.isinf(array).any():
+        row = int(np.argmax(~(array >= 0) | np.isinf(array)))
+        what = "Negative values in data passed to" if array[row] < 0 else "NaN or infinity in"
+        raise InvalidDataError(f"{what} `sample_weight`: row {row} has weight {array[row]}")
+    return array
+
+
+# ------------------------------------------------------------------------------------------ categories
+
+
+@dataclass(frozen=True)
+class Categories:
+    """Columns of category codes. Column j's code c stands for `keys[j][c]`, or for c where keys is None.
+
+    `codes` is a matrix of integers, or of floats whose whole parts are the codes and whose NaNs are
+    missing. Negative codes are missing.
+    """
+
+    codes: NDArray[Any]
+    keys: tuple[Values, ...] | None
+
+    def __getitem__(self, rows: Any) -> Categories:
+        return Categories(self.codes[rows], self.keys)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the codes."""
+        return self.codes.dtype
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.codes.shape
+
+
+def as_categories(x: Any) -> Categories:
+    """Read columns of categories from a matrix or a data frame.
+
+    Numeric matrices hold codes 0, 1, 2, … as scikit-learn's `CategoricalNB` expects them. Anything else
+    (strings, objects, data frames with such columns) is numbered column by column by its sorted values.
+    """
+    if isinstance(x, Categories):
+        return x
+    if isinstance(x, np.ma.MaskedArray):
+        mask, x = np.ma.getmaskarray(x), np.ma.getdata(x)
+        x = np.where(mask, np.nan, x) if x.dtype.kind in "fiub" else np.where(mask, None, x.astype(object))
+    if is_table(x):
+        columns = [x[name] for name in x.columns]
+        kinds = [str(getattr(column, "dtype", "")) for column in columns]
+        if any(not _is_numeric(kind) for kind in kinds):
+            encoded = [encode(_category_column(column)) for column in columns]
+            codes = np.stack([codes for codes, _ in encoded], axis=1)
+            return Categories(codes, tuple(keys for _, keys in encoded))
+        x = _table_to_array(x)
+    array = x if isinstance(x, np.ndarray) else _column_to_array_2d(x)
+    if array.ndim != 2:
+        raise InvalidDataError(f"Expected a table of rows and columns, found an array of shape {array.shape}")
+    if array.dtype.kind in "OU" or array.dtype.kind == "S":
+        as_numbers = _as_numbers(array)
+        if as_numbers is None:
+            encoded = [encode(array[:, j]) for j in range(array.shape[1])]
+            codes = np.stack([codes for codes, _ in encoded], axis=1)
+            return Categories(codes, tuple(keys for _, keys in encoded))
+        array = as_numbers
+    return Categories(_as_code_matrix(array), None)
+
+
+def _is_numeric(kind: str) -> bool:
+    return kind.lower().startswith(("int", "uint", "float", "bool", "double"))
+
+
+def _category_column(column: Any) -> Values:
+    """One column of a data frame as an array of objects, nulls as None."""
+    if hasattr(column, "to_list"):  # pandas and Polars alike
+        column = column.to_list()
+    out = np.empty(len(column), dtype=object)
+    out[:] = column
+    return out
+
+
+def _column_to_array_2d(x: Any) -> NDArray[Any]:
+    array = np.asarray(x)
+    if array.dtype.kind == "U":
+        array = np.asarray(x, dtype=object)  # a list of lists may mix strings, numbers and None
+    return array
+
+
+def _as_numbers(array: NDArray[Any]) -> NDArray[Any] | None:
+    """Numbers held as objects are codes, unless some of them are strings."""
+    if array.dtype.kind != "O" or any(isinstance(v, str) for v in array.flat):
+        return None
+    try:
+        return np.asarray(array, dtype=np.float64)
+    except (TypeError, ValueError):
+        return None
+
+
+def _as_code_matrix(array: NDArray[Any]) -> NDArray[Any]:
+    if array.dtype.kind == "c":
+        raise InvalidDataError("Complex data not supported: category codes must be whole numbers")
+    if array.dtype.kind == "f":
+        array = array.astype(_float_type(array.dtype), copy=False)
+    elif array.dtype.newbyteorder("=") not in (np.int64, np.int32):
+        small = array.dtype.kind == "b" or array.dtype.itemsize < 4
+        array = array.astype(np.int32 if small else np.float64 if array.dtype == np.uint64 else np.int64)
+    array = array.astype(array.dtype.newbyteorder("="), copy=not array.flags.aligned)
+    if array.strides[1] != array.itemsize and array.strides[0] != array.itemsize:
+        array = np.ascontiguousarray(array)
+    return array

@@ -1,0 +1,198 @@
+"""Named Arrow columns of equal length, and what kind of values a column holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from suffice.core.errors import InvalidDataError, MismatchError
+
+Column: TypeAlias = Any  # pyarrow.ChunkedArray; pyarrow ships no type hints
+Kind: TypeAlias = Literal["bool", "number", "text", "category", "date", "empty", "other"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Frame:
+    """Columns by name, in order, each an Arrow column of `n` entries.
+
+    Slices and selections share memory with what they were taken from.
+
+    >>> from suffice.core.frames import as_frame
+    >>> as_frame({"age": [39, 50], "job": ["clerk", None]})
+    Frame(2 rows × 2 columns: age number, job text)
+    """
+
+    columns: dict[str, Column]
+    n: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.n, len(self.columns)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns, in order."""
+        return list(self.columns)
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name} {self.kind_of(name)}" for name in self.names[:8])
+        more = ", …" if len(self.columns) > 8 else ""
+        colon = ": " if shown else ""
+        return f"Frame({self.n} rows × {len(self.columns)} columns{colon}{shown}{more})"
+
+    def __getitem__(self, rows: Any) -> Frame:
+        """Some of the rows: a slice, a mask, or positions."""
+        if isinstance(rows, slice):
+            start, stop, step = rows.indices(self.n)
+            if step == 1:
+                n = max(0, stop - start)
+                return Frame({name: column.slice(start, n) for name, column in self.columns.items()}, n)
+        positions = np.atleast_1d(np.arange(self.n)[rows if isinstance(rows, slice) else _as_rows(rows)])
+        return Frame({name: column.take(positions) for name, column in self.columns.items()}, len(positions))
+
+    def column(self, name: str) -> Column:
+        """One column, as Arrow holds it."""
+        if name not in self.columns:
+            raise InvalidDataError(f"There is no column {name!r}: the columns are {listed(self.names)}")
+        return self.columns[name]
+
+    def select(self, names: Iterable[str]) -> Frame:
+        """The columns of these names, in this order."""
+        return Frame({name: self.column(name) for name in names}, self.n)
+
+    def drop(self, name: str) -> Frame:
+        """All columns but one."""
+        self.column(name)
+        return Frame({other: column for other, column in self.columns.items() if other != name}, self.n)
+
+    def kind_of(self, name: str) -> Kind:
+        """What kind of values a column holds: see `kind`."""
+        return kind(self.column(name))
+
+    def table(self) -> Any:
+        """The same as a `pyarrow.Table`."""
+        import pyarrow as pa
+
+        return pa.table(self.columns)
+
+    @classmethod
+    def concat(cls, frames: Sequence[Frame]) -> Frame:
+        """The rows of several frames of the same columns, one after the other."""
+        if not frames:
+            return cls({}, 0)
+        first = frames[0]
+        for i, frame in enumerate(frames[1:], start=1):
+            if frame.names != first.names:
+                raise MismatchError(
+                    f"Frame 0 has the columns {listed(first.names)}, frame {i} has {listed(frame.names)}"
+                )
+        columns = {name: _joined(name, [frame.columns[name] for frame in frames]) for name in first.names}
+        return cls(columns, sum(frame.n for frame in frames))
+
+
+def _as_rows(rows: Any) -> Any:
+    array = np.asarray(rows)
+    return array.astype(np.intp) if array.size == 0 and array.dtype != bool else array
+
+
+def _joined(name: str, columns: list[Column]) -> Column:
+    """Columns one after the other, of the one type that holds all their values."""
+    import pyarrow as pa
+
+    types = list(dict.fromkeys(column.type for column in columns if not pa.types.is_null(column.type)))
+    if len(types) > 1 and all(is_text(value_type(t)) for t in types):
+        types = [pa.large_string()]
+    try:
+        schemas = [pa.schema([(name, t)]) for t in types or [pa.null()]]
+        common = pa.unify_schemas(schemas, promote_options="permissive").field(0).type
+        chunks = [chunk for column in columns for chunk in column.cast(common).chunks]
+    except pa.ArrowException:
+        found = ", ".join(str(t) for t in types)
+        raise MismatchError(f"Column {name!r} holds {found}: they cannot be one column") from None
+    return pa.chunked_array(chunks, type=common)
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in quotes, the first of many."""
+    shown = ", ".join(repr(name) for name in names[:20])
+    return (shown + (", …" if len(names) > 20 else "")) or "none"
+
+
+# ----------------------------------------------------------------------------------------------- kinds
+
+
+def kind(column: Column) -> Kind:
+    """What kind of values a column holds.
+
+    | kind | Arrow types |
+    |---|---|
+    | bool | bool |
+    | number | integers, floats, decimals |
+    | text | strings |
+    | category | dictionaries of strings, numbers or bools: categoricals and enums of pandas, Polars, DuckDB |
+    | date | dates, timestamps, times, durations, intervals, and dictionaries of them |
+    | empty | null, and any type in a column that has rows, all of them null or NaN |
+    | other | everything else: binary, lists, structs, maps, unions |
+    """
+    import pyarrow as pa
+
+    if pa.types.is_null(column.type) or (len(column) and column.null_count == len(column)):
+        return "empty"
+    if pa.types.is_floating(column.type) and len(column) and _all_nan(column):
+        return "empty"
+    inner = _kind_of_type(value_type(column.type))
+    if pa.types.is_dictionary(column.type) and inner in {"bool", "number", "text"}:
+        return "category"
+    return inner
+
+
+def value_type(arrow_type: Any) -> Any:
+    """The type of a column's values, were they not numbered by a dictionary."""
+    import pyarrow as pa
+
+    return arrow_type.value_type if pa.types.is_dictionary(arrow_type) else arrow_type
+
+
+def is_text(arrow_type: Any) -> bool:
+    """Tell whether an Arrow type is one of strings."""
+    import pyarrow as pa
+
+    return bool(
+        pa.types.is_string(arrow_type) or pa.types.is_large_string(arrow_type) or pa.types.is_string_view(arrow_type)
+    )
+
+
+def _kind_of_type(arrow_type: Any) -> Kind:
+    import pyarrow as pa
+
+    is_a = pa.types
+    if is_a.is_boolean(arrow_type):
+        return "bool"
+    if is_a.is_integer(arrow_type) or is_a.is_floating(arrow_type) or is_a.is_decimal(arrow_type):
+        return "number"
+    if is_text(arrow_type):
+        return "text"
+    if is_a.is_temporal(arrow_type):
+        return "date"
+    return "empty" if is_a.is_null(arrow_type) else "other"
+
+
+def _all_nan(column: Column) -> bool:
+    for chunk in column.chunks if hasattr(column, "chunks") else [column]:
+        for lo in range(0, len(chunk), 4096):  # most columns have a number among the first
+            if not np.isnan(chunk.slice(lo, 4096).to_numpy(zero_copy_only=False)).all():
+                return False
+    return True
+
+
+def refuse(column: Column, name: str | None, what: str) -> InvalidDataError:
+    """The error of a column whose type is of no use for something."""
+    whose = "The column" if name is None else f"Column {name!r}"
+    return InvalidDataError(f"{whose} has the Arrow type {column.type}, which cannot be read as {what}")

@@ -1,0 +1,291 @@
+"""Give columns back as the type of table that was passed in, with its types of columns where the values fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.core.frames.frame import Column, Frame, is_text, value_type
+from suffice.core.frames.input import as_frame, is_arrow, is_duckdb, is_in_memory, is_pandas, is_polars
+
+
+def like(columns: Frame | Mapping[str, Any], source: Any) -> Any:
+    """Return `columns`, arrays or Arrow columns by name, as a table of the type of `source`.
+
+    A column that `source` has keeps its type there if every value fits: whole numbers stay integers if
+    all are whole, categoricals keep their categories if all values are among them, and so on. A pandas
+    frame keeps its index if there are as many rows. A list gives a list, of records or of rows; a lazy
+    frame gives a data frame; streams, relations and whatever else has an Arrow interface give an Arrow table.
+
+    >>> like({"x": np.array([1.0, 2.0])}, {"x": [7, 8, 9]})
+    {'x': [1, 2]}
+    """
+    values = columns if isinstance(columns, Frame) else as_frame(dict(columns))
+    types = _types(source)
+    fitted = {name: _fit(column, types.get(name)) for name, column in values.columns.items()}
+    if isinstance(source, Frame):
+        return Frame(fitted, values.n)
+    if is_pandas(source):
+        return _as_pandas(fitted, values.n, source)
+    if is_polars(source) or is_polars(source, "LazyFrame"):
+        return _as_polars(fitted, source)
+    if isinstance(source, Mapping):
+        own = {str(name): column for name, column in source.items()}
+        names = {str(name): name for name in source}
+        return {names.get(name, name): _column_like(column, own.get(name)) for name, column in fitted.items()}
+    if isinstance(source, (list, tuple)):
+        return _as_rows(fitted, values.n, source)
+    if isinstance(source, np.ndarray):
+        return _as_array(fitted, values.n, source)
+    import pyarrow as pa
+
+    if is_arrow(source, "RecordBatch"):
+        return pa.record_batch({name: column.combine_chunks() for name, column in fitted.items()})
+    return pa.table(fitted)
+
+
+def example(source: Any) -> Any:
+    """A table of the type of `source`, and so for `like`, of one row at most: it keeps nothing else of it alive."""
+    import pyarrow as pa
+
+    if is_pandas(source):
+        return source.iloc[:1].copy()
+    if is_polars(source) or is_polars(source, "LazyFrame"):
+        return source.clear()
+    if is_arrow(source, "Table") or is_arrow(source, "RecordBatch"):
+        return source.take([0][: source.num_rows])
+    if isinstance(source, Mapping):
+        return {name: _first_of(column) for name, column in source.items()}
+    if isinstance(source, (list, tuple)):
+        return source[:1]
+    if isinstance(source, np.ndarray):
+        return source[:1].copy()
+    return pa.table(_types(source))
+
+
+def _first_of(column: Any) -> Any:
+    if isinstance(column, (list, tuple)):
+        return column[:1]
+    if is_pandas(column, "Series"):
+        return column.iloc[:1].copy()
+    if is_polars(column, "Series"):
+        return column.clear()
+    if is_arrow(column, "ChunkedArray") or is_arrow(column, "Array"):
+        return column.take([0][: len(column)])
+    return column[:1].copy() if isinstance(column, np.ndarray) else np.array(column[:1])
+
+
+def _types(source: Any) -> dict[str, Column]:
+    """The columns of `source`, for their types and categories; of a stream, which is read once, no rows."""
+    import pyarrow as pa
+
+    if is_polars(source, "LazyFrame") or is_duckdb(source):
+        source = source.limit(0)
+    elif is_arrow(source, "RecordBatchReader"):
+        source = pa.table({f.name: pa.chunked_array([], type=f.type) for f in source.schema})
+    elif hasattr(source, "__arrow_c_stream__") and not is_in_memory(source):
+        return {}
+    return as_frame(source).columns
+
+
+# ----------------------------------------------------------------------------------- types that still fit
+
+
+def _fit(column: Column, model: Column | None) -> Column:
+    """The same values as the type of `model`, or as they are if one of them does not fit."""
+    import pyarrow as pa
+
+    if model is None or column.type == model.type or pa.types.is_null(model.type):
+        return column
+    try:
+        if pa.types.is_dictionary(model.type):
+            return _fit_categories(column, model)
+        return _fit_type(column, model.type)
+    except pa.ArrowException:
+        return column
+
+
+def _fit_type(column: Column, wanted: Any) -> Column:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if is_text(column.type) != is_text(wanted):
+        return column
+    if pa.types.is_floating(column.type) and not pa.types.is_floating(wanted):  # only floats have NaN
+        column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
+    found = column.cast(wanted)
+    if pa.types.is_boolean(wanted) or pa.types.is_decimal(wanted):  # Arrow rounds to these without a word
+        back = found.cast(column.type)
+        if not pc.all(pc.equal(back, column), min_count=0).as_py():
+            return column
+    return found
+
+
+def _fit_categories(column: Column, model: Column) -> Column:
+    """Numbered by the dictionary of `model`, or by a new one where a stream has shown none."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    plain = _fit_type(column, value_type(model.type))
+    if plain.type != value_type(model.type):
+        return column
+    known = model.unify_dictionaries().chunk(0).dictionary if model.num_chunks else ()
+    if not len(known):
+        known = plain.unique().drop_null()
+    places = [pc.index_in(chunk, value_set=known) for chunk in plain.chunks]
+    if sum(place.null_count for place in places) != plain.null_count:
+        return column
+    ordered = model.type.ordered
+    chunks = [pa.DictionaryArray.from_arrays(p.cast(model.type.index_type), known, ordered=ordered) for p in places]
+    return pa.chunked_array(chunks, type=model.type)
+
+
+# -------------------------------------------------------------------------------------- types of tables
+
+
+def _as_pandas(columns: dict[str, Column], n: int, source: Any) -> Any:
+    import pandas as pd
+
+    index = source.index if len(source) == n else pd.RangeIndex(n)
+    names = {str(name): name for name in source.columns}
+    places = {str(name): j for j, name in enumerate(source.columns)}
+    data = []
+    for name, column in columns.items():
+        own = source.iloc[:0, places[name]] if name in places else None
+        data.append(_series(column, own, index))
+    frame = pd.concat(data, axis=1) if data else pd.DataFrame(index=index)
+    frame.columns = pd.Index([names.get(name, name) for name in columns], dtype=None if data else object)
+    return frame
+
+
+def _series(column: Column, own: Any, index: Any) -> Any:
+    """A pandas Series of the type of `own`, which is None for a column that the source did not have."""
+    import pandas as pd
+
+    dtype = None if own is None else own.dtype
+    if str(dtype) == "object":
+        return pd.Series(column.to_pylist(), index=index, dtype=object)
+    if isinstance(dtype, pd.CategoricalDtype):
+        return _categorical(column, dtype, index)
+    would_be_strings = isinstance(dtype, pd.StringDtype) and not is_text(column.type)
+    if dtype is not None and hasattr(dtype, "__from_arrow__") and not would_be_strings:
+        try:
+            return pd.Series(dtype.__from_arrow__(column), index=index)
+        except (TypeError, ValueError, NotImplementedError):
+            pass  # the values do not fit: pandas chooses
+    series = column.to_pandas()
+    series.index = index
+    if dtype is not None and dtype.kind in "mMf" and series.dtype.kind == dtype.kind:
+        series = series.astype(dtype)
+    return series
+
+
+def _categorical(column: Column, dtype: Any, index: Any) -> Any:
+    import pandas as pd
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(column.type):
+        return pd.Series(column.to_pandas().to_numpy(), index=index)
+    column = column.unify_dictionaries()
+    parts = [np.asarray(chunk.indices.cast(pa.int64()).fill_null(-1)) for chunk in column.chunks]
+    codes = np.concatenate([np.empty(0, dtype=np.int64), *parts])
+    return pd.Series(pd.Categorical.from_codes(codes, dtype=dtype), index=index)
+
+
+def _as_polars(columns: dict[str, Column], source: Any) -> Any:
+    import polars as pl
+
+    schema = source.collect_schema()
+    return pl.DataFrame([_polars_series(name, column, schema.get(name)) for name, column in columns.items()])
+
+
+def _polars_series(name: str, column: Column, dtype: Any) -> Any:
+    import polars as pl
+
+    series = pl.Series(name, column)
+    if dtype in (pl.Categorical, pl.Enum) and series.dtype in (pl.String, pl.Categorical, pl.Enum):
+        cast = series.cast(pl.String).cast(dtype, strict=False)
+        return cast if cast.null_count() == series.null_count() else series
+    return series
+
+
+def _column_like(column: Column, own: Any) -> Any:
+    """One column of a mapping, as the type of the column it had."""
+    if isinstance(own, (list, tuple)):
+        return column.to_pylist()
+    if is_pandas(own, "Series"):
+        import pandas as pd
+
+        same = len(own) == len(column)
+        return _series(column, own.iloc[:0], own.index if same else pd.RangeIndex(len(column))).rename(own.name)
+    if is_polars(own, "Series"):
+        return _polars_series(own.name, column, own.dtype)
+    if is_arrow(own, "ChunkedArray"):
+        return column
+    if is_arrow(own, "Array"):
+        return column.combine_chunks()
+    array = _as_vector(column, own.dtype if isinstance(own, np.ndarray) else None)
+    return _masked(array, column) if isinstance(own, np.ma.MaskedArray) else array
+
+
+def _as_vector(column: Column, dtype: Any = None) -> NDArray[Any]:
+    """A NumPy array of the given type, if that can hold the values; gaps are NaN, NaT or None."""
+    import pyarrow as pa
+
+    if dtype is not None and dtype.kind == "O":
+        out = np.empty(len(column), dtype=object)
+        out[:] = column.to_pylist()
+        return out
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    array = np.asarray(column.to_numpy())
+    if is_text(column.type) and not column.null_count:
+        return array.astype(str)
+    if dtype is not None and array.dtype != dtype and dtype.kind == array.dtype.kind and dtype.kind in "iufbmM":
+        array = array.astype(dtype)
+    return array
+
+
+def _masked(array: NDArray[Any], column: Column) -> Any:
+    return np.ma.MaskedArray(array, mask=np.asarray(column.is_null(nan_is_null=True)))
+
+
+def _as_rows(columns: dict[str, Column], n: int, source: Any) -> Any:
+    lists = [column.to_pylist() for column in columns.values()]
+    rows = list(zip(*lists, strict=True)) if lists else [()] * n
+    if len(source) and isinstance(source[0], Mapping):
+        return [dict(zip(columns, row, strict=True)) for row in rows]
+    return rows if len(source) and isinstance(source[0], tuple) else [list(row) for row in rows]
+
+
+def _as_array(columns: dict[str, Column], n: int, source: NDArray[Any]) -> Any:
+    if source.dtype.names is not None:
+        vectors = {
+            name: _as_vector(column, source.dtype[name] if name in source.dtype.names else None)
+            for name, column in columns.items()
+        }
+        out = np.empty(n, dtype=[(name, vector.dtype) for name, vector in vectors.items()])
+        for name, vector in vectors.items():
+            out[name] = vector
+        return out
+    matrix = np.empty((n, len(columns)), dtype=source.dtype)
+    parts = [_as_vector(column, source.dtype) for column in columns.values()]
+    if parts:
+        matrix = np.stack(parts, axis=1) if _alike(parts) else np.stack([p.astype(object) for p in parts], axis=1)
+    if not isinstance(source, np.ma.MaskedArray):
+        return matrix
+    out = np.ma.MaskedArray(matrix, mask=False)
+    for j, column in enumerate(columns.values()):
+        out[:, j] = _masked(matrix[:, j], column)
+    return out
+
+
+def _alike(parts: list[NDArray[Any]]) -> bool:
+    """Whether columns have a NumPy type in common that keeps each as it is."""
+    kinds = {"number" if part.dtype.kind in "iuf" else part.dtype.kind for part in parts}
+    return len(kinds) == 1

@@ -1,0 +1,388 @@
+"""Conjugate priors: what is believed of a parameter before and after the data.
+
+Each prior is updated by a statistic into a posterior of the same kind, whose mean and mode are the
+point estimates. Parameters may be numbers, or arrays that broadcast against (classes, columns).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any, Literal, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.core.arrays import Array, Codes
+from suffice.core.errors import InvalidOptionError
+from suffice.core.statistics import Moments, Scatter, Totals
+from suffice.core.statistics.statistic import clear_residue
+
+Learn: TypeAlias = Literal["mle", "map", "mean", "predictive"]
+Number: TypeAlias = float | Array
+
+
+def same(a: Any, b: Any) -> bool:
+    """Compare options, which may be arrays."""
+    if isinstance(a, Options) or isinstance(b, Options):
+        return bool(a == b)
+    if hasattr(a, "get_params") and type(a) is type(b):  # a scikit-learn estimator as an option
+        mine, theirs = a.get_params(), b.get_params()
+        return all(same(value, theirs[name]) for name, value in mine.items())
+    if isinstance(a, tuple) and isinstance(b, tuple):  # of which some may be longer than others
+        return len(a) == len(b) and all(map(same, a, b))
+    return a is b or (np.shape(a) == np.shape(b) and bool(np.all(np.asarray(a) == np.asarray(b))))
+
+
+class Options:
+    """Frozen options that are equal where all their fields are, arrays included."""
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        names = [f.name for f in fields(self)]  # type: ignore[arg-type]  # every subclass is a dataclass
+        return all(same(getattr(self, name), getattr(other, name)) for name in names)
+
+    __hash__ = None  # type: ignore[assignment]  # equality looks into arrays
+
+    @classmethod
+    def _made(cls, *values: Any) -> Self:
+        """The same kind with fields that follow from checked ones, and so need no check."""
+        made = object.__new__(cls)
+        for field, value in zip(fields(cls), values, strict=True):  # type: ignore[arg-type]
+            object.__setattr__(made, field.name, value)
+        return made
+
+    def _require_non_negative(self, *names: str) -> None:
+        for name in names:
+            value = getattr(self, name)
+            number = np.asarray(np.nan if value is None else value, dtype=np.float64)
+            if value is not None and not np.all((number >= 0) & np.isfinite(number)):
+                raise InvalidOptionError(f"{type(self).__name__} needs a finite {name} ≥ 0, found {value}")
+
+    def of_rows(self, codes: Codes) -> Self:
+        """The options of each row's class: what is given for each class, (classes, …), becomes (rows, …)."""
+        values = (getattr(self, f.name) for f in fields(self))  # type: ignore[arg-type]
+        return self._made(*(np.asarray(v)[codes] if np.ndim(v) == 2 and len(v) > 1 else v for v in values))
+
+    def width(self) -> int | None:
+        """How many columns the options are for, where they say."""
+        values = (v for v in vars(self).values() if isinstance(v, (np.ndarray, list, tuple)))
+        sizes = {np.shape(v)[-1] for v in values if np.ndim(v)} - {1}
+        return max(sizes) if sizes else None
+
+
+@dataclass(frozen=True, eq=False)
+class Beta(Options):
+    """Prior of a probability θ:  p(θ) ∝ θ^(a−1) (1−θ)^(b−1). Beta(1, 1) is flat; its mean is Laplace's rule.
+
+    >>> Beta(1, 1).update(Totals(np.array([[3.0]]), np.array([[2.0]]))).mean()
+    array([[0.6]])
+    """
+
+    a: Number = 1.0
+    b: Number = 1.0
+
+    def __post_init__(self) -> None:
+        self._require_non_negative("a", "b")
+
+    def update(self, totals: Totals) -> Beta:
+        """Count successes Σ x and failures Σ (1 − x) in."""
+        failures = clear_residue(np.asarray(totals.weight - totals.total), totals.weight)
+        failures += self.b
+        return self._made(self.a + totals.total, failures)
+
+    def mean(self) -> Array:
+        """The mean a / (a + b), or ½ where nothing is known at all."""
+        return self.means()[0]
+
+    def means(self) -> tuple[Array, Array]:
+        """The means of θ and of 1 − θ, the second to all its digits where θ is near 1."""
+        total = self.a + self.b
+        return _ratio(self.a, total, 0.5), _ratio(self.b, total, 0.5)
+
+    def modes(self) -> tuple[Array, Array]:
+        """The modes of θ and of 1 − θ."""
+        return self.mode(), self._made(self.b, self.a).mode()
+
+    def mode(self) -> Array:
+        """(a − 1) / (a + b − 2), an end where only there is a peak; the mean where there is no single one."""
+        up, down = np.maximum(np.asarray(self.a) - 1.0, 0.0), np.maximum(np.asarray(self.b) - 1.0, 0.0)
+        return _ratio(up, up + down, self.mean())
+
+
+def sum_outcomes(counts: Array) -> Array:
+    """Σ over the last axis, ready to divide by."""
+    return counts.sum(axis=-1, keepdims=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Dirichlet(Options):
+    """Prior of probabilities that sum to one:  p(θ) ∝ Π θ_j^(α_j − 1). One α for all, or one for each.
+
+    >>> Dirichlet(1).mean(np.array([2.0, 0.0]))
+    array([0.75, 0.25])
+    """
+
+    alpha: Number = 1.0
+
+    def __post_init__(self) -> None:
+        self._require_non_negative("alpha")
+
+    def mean(self, counts: Array, total: Callable[[Array], Array] = sum_outcomes) -> Array:
+        """(n_j + α_j) / Σ (n + α), `total` summing over the outcomes that exclude each other."""
+        updated = counts + self.alpha
+        return _ratio(updated, total(updated), 0.0)
+
+    def mode(self, counts: Array, total: Callable[[Array], Array] = sum_outcomes) -> Array:
+        """(n_j + α_j − 1) / Σ (n + α − 1); an outcome with n_j + α_j < 1 gets 0, and where all do, the mean."""
+        peak = np.maximum(counts + self.alpha - 1.0, 0.0)
+        norm = np.broadcast_to(total(peak), peak.shape)
+        return np.where(norm > 0, _ratio(peak, norm, 0.0), self.mean(counts, total))
+
+
+@dataclass(frozen=True, eq=False)
+class Gamma(Options):
+    """Prior of a rate λ:  p(λ) ∝ λ^(shape−1) e^(−rate·λ): `shape` events seen in `rate` rows, or in `rate` of time.
+
+    With `rate=None` the exponential takes it from all classes together: `shape` times their mean.
+
+    >>> Gamma(1, 1).update(Totals(np.array([[3.0]]), np.array([[7.0]]))).mean()
+    array([[2.]])
+    """
+
+    shape: Number = 1.0
+    rate: Number | None = 1.0
+
+    def __post_init__(self) -> None:
+        self._require_non_negative("shape", "rate")
+
+    def update(self, totals: Totals) -> Gamma:
+        """Add events Σ x to the shape and rows to the rate."""
+        return self._made(self.shape + totals.total, _known(self.rate) + totals.weight)
+
+    def mean(self) -> Array:
+        """Shape / rate; 0 where nothing is known at all."""
+        return _ratio(self.shape, _known(self.rate), 0.0)
+
+    def mode(self) -> Array:
+        """(shape − 1) / rate, or 0 where shape ≤ 1."""
+        return _ratio(np.maximum(self.shape - 1.0, 0.0), _known(self.rate), 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class NormalInverseGamma(Options):
+    """Prior of a mean and a variance:  σ² ~ InverseGamma(shape, scale),  μ | σ² ~ N(mean, σ²/strength).
+
+    `mean` and `scale` may be left out; they are then taken from all classes together: the pooled mean, and
+    half the variance within classes, which with shape 3/2 makes the expected variance that one. The
+    default weighs little: its mean counts as a hundredth of a row, its variance as one row.
+    """
+
+    mean: Number | None = None
+    strength: Number = 0.01
+    shape: Number = 1.5
+    scale: Number | None = None
+
+    def __post_init__(self) -> None:
+        self._require_non_negative("strength", "shape", "scale")
+        if self.mean is not None and not np.all(np.isfinite(np.asarray(self.mean, dtype=np.float64))):
+            raise InvalidOptionError(f"NormalInverseGamma needs a finite mean, found {self.mean}")
+
+    def centred(self, moments: Moments) -> NormalInverseGamma:
+        """Fill in what was left out from all classes together."""
+        if self.mean is not None and self.scale is not None:
+            return self
+        pooled = moments.pooled()
+        within = moments.squares.sum(axis=-2, keepdims=True)
+        spread = np.where(within > 0, within, pooled.squares)
+        scale = 0.5 * _ratio(spread, pooled.weight, 0.0)
+        return self._made(
+            pooled.mean if self.mean is None else self.mean,
+            self.strength,
+            self.shape,
+            np.where(scale > 0, scale, 0.5) if self.scale is None else self.scale,
+        )
+
+    def update(self, moments: Moments, shared: bool = False) -> NormalInverseGamma:
+        """Count rows in; with `shared`, all classes tell of one variance but each of its own mean."""
+        prior = self.centred(moments)
+        mean, scale = _known(prior.mean), _known(prior.scale)
+        strength = np.asarray(prior.strength + moments.weight)
+        pull = _ratio(moments.weight, strength, 0.0)
+        off = moments.mean - mean
+        grown = 0.5 * (moments.squares + prior.strength * pull * off * off)
+        weight = moments.weight
+        if shared:
+            grown = grown.sum(axis=-2, keepdims=True)
+            weight = weight.sum(axis=-2, keepdims=True)
+        return self._made(mean + pull * off, strength, prior.shape + 0.5 * weight, scale + grown)
+
+    def variance_mean(self) -> Array:
+        """E σ² = scale / (shape − 1)."""
+        if np.any(np.asarray(self.shape) <= 1.0):
+            raise InvalidOptionError(
+                "The posterior mean of the variance does not exist where 2·shape + rows ≤ 2: give the prior a "
+                "shape above 1, or learn the mode ('map') or the 'predictive'"
+            )
+        return np.asarray(_known(self.scale) / (self.shape - 1.0))
+
+    def variance_mode(self, means: int = 1) -> Array:
+        """The variance at the joint mode with this many means: scale / (shape + 1 + means/2)."""
+        return np.asarray(_known(self.scale) / (self.shape + 1.0 + 0.5 * means))
+
+
+@dataclass(frozen=True, eq=False)
+class NormalInverseWishart(Options):
+    """Prior of a mean and a covariance:  Σ ~ InverseWishart(scale, freedom),  μ | Σ ~ N(mean, Σ/strength).
+
+    `mean`, `freedom` and `scale` may be left out: the pooled mean of all classes; columns + 2; and the
+    variances within classes, without their correlations, which with that freedom makes them the expected
+    covariance. The default weighs little: its mean counts as a hundredth of a row.
+
+    >>> NormalInverseWishart([0.0, 0.0], 1.0, 4.0, np.eye(2)).covariance_mean()
+    array([[1., 0.],
+           [0., 1.]])
+    """
+
+    mean: Number | None = None
+    strength: Number = 0.01
+    freedom: Number | None = None
+    scale: Number | None = None
+
+    def __post_init__(self) -> None:
+        self._require_non_negative("strength", "freedom")
+        for name in ("mean", "scale"):
+            value = getattr(self, name)
+            if value is not None and not np.all(np.isfinite(np.asarray(value, dtype=np.float64))):
+                raise InvalidOptionError(f"NormalInverseWishart needs a finite {name}, found {value}")
+        if self.scale is not None:
+            scale = np.asarray(self.scale, dtype=np.float64)
+            square = scale.ndim == 2 and scale.shape[0] == scale.shape[1]
+            if not square or not np.allclose(scale, scale.T) or np.linalg.eigvalsh(scale).min() < 0:
+                raise InvalidOptionError(
+                    "NormalInverseWishart needs a symmetric scale matrix with no eigenvalue below 0"
+                )
+
+    def centred(self, scatter: Scatter) -> NormalInverseWishart:
+        """Fill in what was left out from all classes together."""
+        pooled, d = scatter.pooled(), scatter.n_columns
+        within = np.diagonal(scatter.cross.sum(axis=0))
+        spread = np.where(within > 0, within, np.diagonal(pooled.cross[0]))
+        variance = _ratio(spread, pooled.weight[0], 0.0)
+        freedom = d + 2.0 if self.freedom is None else self.freedom
+        if np.any(np.asarray(freedom) <= d - 1):
+            raise InvalidOptionError(
+                f"NormalInverseWishart over {d} columns needs a freedom above {d - 1}, found {freedom}"
+            )
+        return self._made(
+            pooled.mean[0] if self.mean is None else np.asarray(self.mean, dtype=np.float64),
+            self.strength,
+            freedom,
+            np.diag(np.where(variance > 0, variance, 1.0)) if self.scale is None else np.asarray(self.scale),
+        )
+
+    def update(self, scatter: Scatter, tied: bool = False) -> NormalInverseWishart:
+        """Count rows in; with `tied`, all classes tell of one covariance but each of its own mean."""
+        prior = self.centred(scatter)
+        mean, scale = _known(prior.mean), _known(prior.scale)
+        strength = np.asarray(prior.strength + scatter.weight)
+        pull = _ratio(scatter.weight, strength, 0.0)
+        off = scatter.mean - mean
+        between = (prior.strength * pull)[:, None, None] * off[:, :, None] * off[:, None, :]
+        grown, weight = scatter.cross + between, scatter.weight
+        if tied:
+            grown, weight = grown.sum(axis=0, keepdims=True), weight.sum(keepdims=True)
+        return self._made(mean + pull[:, None] * off, strength, _known(prior.freedom) + weight, scale + grown)
+
+    def covariance_mean(self) -> Array:
+        """E Σ = scale / (freedom − columns − 1)."""
+        scale = _known(self.scale)
+        norm = np.asarray(_known(self.freedom) - scale.shape[-1] - 1.0)
+        if (norm <= 0).any():
+            raise InvalidOptionError(
+                "The posterior mean of the covariance does not exist where freedom + rows ≤ columns + 1: give the "
+                "prior more freedom, or learn the mode ('map') or the 'predictive'"
+            )
+        return np.asarray(scale / norm[..., None, None])
+
+    def covariance_mode(self, means: int = 1) -> Array:
+        """The covariance at the joint mode with this many means: scale / (freedom + columns + 1 + means)."""
+        scale = _known(self.scale)
+        norm = np.asarray(_known(self.freedom) + scale.shape[-1] + 1.0 + means)
+        return np.asarray(scale / norm[..., None, None])
+
+
+def _known(value: Number | None) -> Array:
+    assert value is not None, "filled in by centred()"
+    return np.asarray(value)
+
+
+def _ratio(numerator: Number, denominator: Number, otherwise: Number) -> Array:
+    """Divide, giving `otherwise` where the denominator is 0."""
+    if np.all(np.asarray(denominator) != 0):
+        return np.asarray(numerator / denominator, dtype=np.float64)
+    top, bottom, other = np.broadcast_arrays(
+        np.asarray(numerator, dtype=np.float64),
+        np.asarray(denominator, np.float64),
+        np.asarray(otherwise, np.float64),
+    )
+    return np.divide(top, bottom, out=other.copy(), where=bottom != 0)
+
+
+@dataclass(frozen=True, eq=False)
+class ClassPrior(Options):
+    """How p(y) follows from the weight of each class's rows.
+
+    `"mle"` is the share of each class; a `Dirichlet` its posterior mean; `"uniform"` the same for all;
+    an array of probabilities is taken as given, in the sorted order of the labels. Where it is
+    `ignored`, p(y) is left out: for scores that are not probabilities.
+    """
+
+    rule: Literal["mle", "uniform"] | Dirichlet | NDArray[Any] = "mle"
+    ignored: bool = False
+
+    def __post_init__(self) -> None:
+        if isinstance(self.rule, str):
+            if self.rule not in ("mle", "uniform"):
+                raise InvalidOptionError(
+                    f"A class prior is 'mle', 'uniform', a Dirichlet or probabilities; found {self.rule!r}"
+                )
+        elif not isinstance(self.rule, Dirichlet):
+            given = np.asarray(self.rule, dtype=np.float64)
+            if given.ndim != 1:
+                raise InvalidOptionError(f"Priors must be one number for each class, found shape {given.shape}")
+            if not np.isclose(given.sum(), 1.0):
+                raise InvalidOptionError("The sum of the priors should be 1.")
+            if (given < 0).any():
+                raise InvalidOptionError("Priors must be non-negative.")
+            object.__setattr__(self, "rule", given)
+
+    def check(self, classes: int) -> None:
+        """Refuse given probabilities of another number of classes."""
+        if isinstance(self.rule, np.ndarray) and len(self.rule) != classes:
+            raise InvalidOptionError("Number of priors must match number of classes.")
+
+    def log(self, weight: Array) -> Array:
+        """Log p(y) of class weights (…, classes); −inf where it is 0."""
+        classes = weight.shape[-1]
+        self.check(classes)
+        if self.ignored:
+            return np.zeros(weight.shape)
+        if isinstance(self.rule, Dirichlet):
+            share = self.rule.mean(weight)
+        elif isinstance(self.rule, np.ndarray):
+            share = np.broadcast_to(self.rule, weight.shape)
+        elif self.rule == "uniform":
+            return np.full(weight.shape, -np.log(classes))
+        else:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                total = np.log(weight.sum(axis=-1, keepdims=True))
+                return np.where(weight > 0, np.log(weight) - total, -np.inf)
+        with np.errstate(divide="ignore"):
+            return np.log(share)
+
+    def n_parameters(self, classes: int) -> int:
+        """Free parameters learned: classes − 1, or none where p(y) is given."""
+        learned = isinstance(self.rule, Dirichlet) or (isinstance(self.rule, str) and self.rule == "mle")
+        return classes - 1 if learned and not self.ignored else 0

@@ -1,0 +1,143 @@
+"""Several statistics of the same rows: one for each block of columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.core.arrays import Array, Codes
+from suffice.core.errors import MismatchError, naming
+from suffice.core.statistics.statistic import Statistic
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The same rows as every block of columns reads them: matrices, categories, or a table."""
+
+    parts: tuple[Any, ...]
+    n: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and blocks."""
+        return self.n, len(self.parts)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """What answers are given in."""
+        return np.dtype(np.float64)
+
+    def __getitem__(self, rows: Any) -> Batch:
+        parts = tuple(part[rows] for part in self.parts)
+        return Batch(parts, parts[0].shape[0] if parts else len(np.arange(self.n)[rows]))
+
+    def __len__(self) -> int:
+        return self.n
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Blocks(Statistic):
+    """One statistic for each block, all over the same classes.
+
+    >>> from suffice.core.statistics import Moments, Totals
+    >>> rows = Batch((np.array([[1.0], [3.0]]), np.array([[2.0], [0.0]])), 2)
+    >>> Blocks.of(rows, np.zeros(2, np.int32), 1, readers=((Moments, {}), (Totals, {}))).parts
+    (Moments(1 classes × 1 columns, weight 2 at most), Totals(1 classes × 1 columns, total 2))
+    """
+
+    parts: tuple[Statistic, ...]
+    classes: int
+
+    @classmethod
+    def empty(cls, classes: int, columns: int) -> Self:  # noqa: ARG003  # which blocks there are, rows will tell
+        """Summarize no rows."""
+        return cls((), classes)
+
+    @classmethod
+    def of(
+        cls,
+        x: Any,
+        codes: Codes,
+        classes: int,
+        weight: Array | None = None,
+        onto: Self | None = None,
+        readers: tuple[tuple[type[Statistic], dict[str, Any]], ...] = (),
+        names: tuple[tuple[str, ...], ...] | None = None,
+    ) -> Self:
+        """Summarize each block by the kind of statistic, read in the way, that `readers` says; errors say `names`."""
+        before: Iterable[Any] = [None] * len(readers) if onto is None or not onto.parts else onto.parts
+        parts = []
+        called = names or ((),) * len(readers)
+        for part, (kind, reading), old, own in zip(x.parts, readers, before, called, strict=True):
+            with naming(own) if own else nullcontext():
+                parts.append(kind.of(part, codes, classes, weight, old, **reading))
+        return cls(tuple(parts), classes)
+
+    def __add__(self, other: Self) -> Self:
+        if not self.parts or not other.parts:
+            return self if self.parts else other
+        return type(self)(tuple(a + b for a, b in self._pairs(other)), self.classes)
+
+    def __sub__(self, other: Self) -> Self:
+        if not other.parts:
+            return self
+        return type(self)(tuple(a - b for a, b in self._pairs(other)), self.classes)
+
+    def _pairs(self, other: Self) -> Iterable[tuple[Any, Any]]:
+        return zip(self.parts, other.parts, strict=True)
+
+    def scale(self, factor: float) -> Self:
+        """Make every row `factor` times as heavy."""
+        return self._each(lambda part: part.scale(factor), self.classes)
+
+    def take(self, classes: NDArray[Any]) -> Self:
+        """Keep the given classes, in that order."""
+        return self._each(lambda part: part.take(classes), len(classes))
+
+    def trimmed(self) -> Self:
+        """Drop what no row with weight has shown."""
+        return self._each(lambda part: part.trimmed(), self.classes)
+
+    def spread(self, positions: NDArray[Any], classes: int) -> Self:
+        """Move class i to `positions[i]` of `classes`; the others are empty."""
+        return self._each(lambda part: part.spread(positions, classes), classes)
+
+    def _each(self, change: Callable[[Any], Any], classes: int) -> Self:
+        return type(self)(tuple(change(part) for part in self.parts), classes)
+
+    def check_arrays(self) -> None:
+        """Refuse parts that are not of the same classes."""
+        if any(part.n_classes != self.classes for part in self.parts):
+            raise MismatchError(f"parts should all be of {self.classes} classes")
+
+    def check_fits(self, other: object) -> None:
+        """Refuse other blocks."""
+        if not isinstance(other, Blocks):
+            raise MismatchError(f"{type(self).__name__} and {type(other).__name__} cannot be merged")
+        if self.parts and other.parts:
+            super().check_fits(other)
+            for mine, theirs in self._pairs(other):
+                mine.check_fits(theirs)
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes are summarized."""
+        return self.classes
+
+    @property
+    def n_columns(self) -> int:
+        """How many blocks are summarized."""
+        return len(self.parts)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Blocks):
+            return NotImplemented
+        return self.parts == other.parts
+
+    def __repr__(self) -> str:
+        return f"Blocks({self.classes} classes × {len(self.parts)} blocks)"

@@ -1,0 +1,178 @@
+"""A statistic for each label, merged by the union of labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.core.arrays import Array, Values, as_weight, encode_labels, is_sparse
+from suffice.core.errors import InvalidDataError, MismatchError, MissingLabelError, NotPartError, RefusedValueError
+from suffice.core.statistics.statistic import Statistic, check_array, class_weight, spread_rows, subtract_weights
+
+S = TypeVar("S", bound=Statistic)
+
+CHUNK = 1 << 20  # rows
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ByClass(Generic[S]):
+    """label → (weight of its rows, statistic of its rows). Nobody has to say which labels there are.
+
+    `labels` are sorted, `weight` is (classes,), and the statistic's first axis runs over the labels. A
+    label whose rows weigh nothing is as good as absent.
+
+    >>> from suffice.core.statistics import Moments
+    >>> a = ByClass.of(Moments, np.array([[1.0], [2.0]]), ["x", "y"])
+    >>> b = ByClass.of(Moments, np.array([[5.0]]), ["z"])
+    >>> (a + b).labels
+    array(['x', 'y', 'z'], dtype='<U1')
+    """
+
+    labels: Values
+    weight: Array
+    statistic: S
+
+    @classmethod
+    def empty(cls, kind: type[S], columns: int) -> ByClass[S]:
+        """Summarize no rows: no label is known yet."""
+        return ByClass(np.empty(0, dtype=object), np.zeros(0), kind.empty(0, columns))
+
+    @classmethod
+    def of(
+        cls, kind: type[S], x: Any, y: Any, weight: Any = None, onto: ByClass[S] | None = None, **reading: Any
+    ) -> ByClass[S]:
+        """Summarize the rows of `x` by their labels `y`, each counting `weight` times, and add that to `onto`."""
+        n = x.shape[0]
+        if len(y) != n:
+            raise InvalidDataError(f"Found input variables with inconsistent numbers of samples: [{n}, {len(y)}]")
+        weight = as_weight(weight, n)
+        if onto is not None and onto.statistic.n_columns != x.shape[1]:
+            raise MismatchError(f"Expected rows of {onto.statistic.n_columns} columns, found {x.shape[1]}")
+        if n > CHUNK and not is_sparse(x):
+            # Chunk by chunk, so that the numbers of the labels take no memory to speak of.
+            for lo in range(0, n, CHUNK):
+                part = slice(lo, lo + CHUNK)
+                w = None if weight is None else weight[part]
+                try:
+                    onto = ByClass.of(kind, x[part], y[part], w, onto, **reading)
+                except (RefusedValueError, MissingLabelError) as error:
+                    raise error.further_down(lo) from None
+            assert onto is not None, "there is a first chunk"
+            return onto
+        labels = encode_labels(y)
+        places = None if onto is None else find(labels.values, onto.labels)
+        if onto is None or places is None:
+            classes = len(labels.values)
+            rows = class_weight(labels.codes, classes, weight)
+            found = ByClass(labels.values, rows, kind.of(x, labels.codes, classes, weight, **reading))
+            found = found if (rows > 0).all() else found.take(np.flatnonzero(rows > 0))
+            return found if onto is None else onto + found
+        classes = len(onto.labels)
+        codes = labels.codes if len(places) == classes else places[labels.codes]
+        rows = onto.weight + class_weight(codes, classes, weight)
+        return ByClass(onto.labels, rows, kind.of(x, codes, classes, weight, onto.statistic, **reading))
+
+    def check_arrays(self) -> None:
+        """Refuse labels, weights and a statistic that are not of as many classes."""
+        check_array("labels", self.labels, (-1,), self.labels.dtype)
+        check_array("weight", self.weight, self.labels.shape)
+        if not isinstance(self.statistic, Statistic) or self.statistic.n_classes != len(self.labels):
+            raise MismatchError(f"statistic should be one of {len(self.labels)} classes, found {self.statistic!r}")
+
+    def __add__(self, other: ByClass[S]) -> ByClass[S]:
+        if isinstance(other, int) and other == 0:  # sum() starts from 0
+            return self
+        a, b = self._aligned(other)
+        return ByClass(a.labels, a.weight + b.weight, a.statistic + b.statistic)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: ByClass[S]) -> ByClass[S]:
+        a, b = self._aligned(other)
+        if len(a.labels) > len(self.labels):
+            strange = np.setdiff1d(other.labels, self.labels).tolist()[0]
+            raise NotPartError(f"Cannot take away rows of {strange!r}: no row with that label was learned")
+        rest = ByClass(a.labels, subtract_weights(a.weight, b.weight), a.statistic - b.statistic)
+        return rest.take(np.flatnonzero(rest.weight > 0))
+
+    def scale(self, factor: float) -> ByClass[S]:
+        """Make every row `factor` times as heavy."""
+        if not 0 <= factor < np.inf:
+            raise InvalidDataError(f"Rows cannot weigh {factor:g} times what they did")
+        return ByClass(self.labels, self.weight * factor, self.statistic.scale(factor))
+
+    def take(self, classes: NDArray[Any]) -> ByClass[S]:
+        """Keep the classes at the given positions."""
+        return ByClass(self.labels[classes], self.weight[classes], self.statistic.take(classes).trimmed())
+
+    def drop(self, label: Any) -> ByClass[S]:
+        """Forget every row of one label."""
+        keep = self.labels != label
+        if keep.all():
+            raise NotPartError(f"No class {label!r}: the classes are {', '.join(map(repr, self.labels.tolist()))}")
+        return self.take(np.flatnonzero(keep))
+
+    def over(self, labels: Values) -> ByClass[S]:
+        """Become a summary over more labels (sorted, containing these), the new ones empty."""
+        if len(labels) == len(self.labels):
+            return self
+        places = np.searchsorted(labels, self.labels)
+        weight = spread_rows(self.weight, places, len(labels))
+        return ByClass(labels, weight, self.statistic.spread(places, len(labels)))
+
+    def _aligned(self, other: ByClass[S]) -> tuple[ByClass[S], ByClass[S]]:
+        self.statistic.check_fits(other.statistic)
+        labels = union_labels(self.labels, other.labels)
+        return self.over(labels), other.over(labels)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ByClass):
+            return NotImplemented
+        try:
+            a, b = self._aligned(other)
+        except MismatchError:  # nothing in common
+            return False
+        return np.array_equal(a.weight, b.weight) and a.statistic == b.statistic
+
+    __hash__ = None  # type: ignore[assignment]  # equality looks into arrays
+
+    def __repr__(self) -> str:
+        return f"ByClass({len(self.labels)} classes, weight {self.weight.sum():g}, {self.statistic!r})"
+
+
+def find(some: Values, labels: Values) -> NDArray[np.int32] | None:
+    """The positions of `some` labels among sorted `labels`; None if one of them is new or of another type."""
+    if not len(some) or not len(labels):
+        return None
+    if some.dtype.kind != labels.dtype.kind and isinstance(some[0], str) != isinstance(labels[0], str):
+        return None
+    places = labels.searchsorted(some)
+    if places[-1] >= len(labels) or (labels[places] != some).any():
+        return None
+    return places.astype(np.int32)
+
+
+def union_labels(a: Values, b: Values) -> Values:
+    """All labels of both, sorted."""
+    if a is b or not len(b):
+        return a
+    if not len(a):
+        return b
+    if len(a) == len(b) and np.array_equal(a, b):
+        return a
+    if (a.dtype.kind in "US") != (b.dtype.kind in "US") and "O" not in (a.dtype.kind, b.dtype.kind):
+        raise _other_labels(a, b)
+    try:
+        return np.union1d(a, b)
+    except TypeError:
+        raise _other_labels(a, b) from None
+
+
+def _other_labels(a: Values, b: Values) -> MismatchError:
+    return MismatchError(
+        f"The labels so far are like {a.tolist()[0]!r} and these are like {b.tolist()[0]!r}: "
+        "they cannot be classes of one model"
+    )

@@ -1,0 +1,233 @@
+"""Weighted counts of categories, column by column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice import _core
+from suffice.core.arrays import Array, Categories, Codes, Values, as_categories, refuse_at
+from suffice.core.errors import InvalidDataError, MismatchError, NotPartError
+from suffice.core.statistics.statistic import Statistic, check_array, spread_rows, subtract_weights
+
+MOST_CELLS = 1 << 28  # a table of 2 GiB; more is a mistake in the coding
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Counts(Statistic):
+    """The weight of every category of every column, by class.
+
+    `weight` is (classes, Σ sizes): column j's categories lie side by side from `offsets[j]` on. A
+    category is known by its value `keys[j][i]`, or, where `keys` is None, by its number i; summaries are
+    merged by value, so each may have met other categories in another order. A value may be a tuple: a
+    combination of several columns' values.
+
+    >>> counts = Counts.of(np.array([["a"], ["b"], ["a"]]), np.zeros(3, np.int32), 1)
+    >>> counts.keys, counts.weight
+    ((array(['a', 'b'], dtype='<U1'),), array([[2., 1.]]))
+    """
+
+    sizes: NDArray[np.int64]
+    keys: tuple[Values, ...] | None
+    weight: Array
+
+    @classmethod
+    def empty(cls, classes: int, columns: int) -> Self:
+        """Summarize no rows."""
+        return cls(np.zeros(columns, dtype=np.int64), None, np.zeros((classes, 0)))
+
+    def check_arrays(self) -> None:
+        """Refuse arrays that do not belong together."""
+        check_array("sizes", self.sizes, (-1,), np.int64)
+        if (self.sizes < 0).any():
+            raise MismatchError("sizes should not be negative")
+        check_array("weight", self.weight, (-1, sum(self.sizes.tolist())))
+        if self.keys is not None and [k.shape for k in self.keys] != [(size,) for size in self.sizes.tolist()]:
+            raise MismatchError("keys should be as many as the sizes say")
+
+    @classmethod
+    def of(cls, x: Any, codes: Codes, classes: int, weight: Array | None = None, onto: Self | None = None) -> Self:
+        """Summarize columns of categories; see `tables.as_categories` for what they may be."""
+        x = as_categories(x)
+        if weight is not None and not weight.all():  # rows of weight 0 are absent, and so are their categories
+            x, codes, weight = x[weight > 0], codes[weight > 0], weight[weight > 0]
+        if onto is not None and (onto.keys is not None or x.keys is not None):
+            return onto + cls.of(x, codes, classes, weight)  # categories are matched by name
+        # The first rows mostly show all there is; where they do not, all rows are asked.
+        first = Categories(x.codes[:4096], x.keys)
+        out = cls._with_room(category_sizes(first), x, classes, onto)
+        if _core.category_counts(x.codes, codes, classes, weight, out.offsets, out.weight) != -1 and x.keys is None:
+            out = cls._with_room(category_sizes(x), x, classes, onto)
+            _core.category_counts(x.codes, codes, classes, weight, out.offsets, out.weight)
+        return out if weight is None else out.trimmed()
+
+    @classmethod
+    def _with_room(cls, sizes: NDArray[np.int64], x: Categories, classes: int, onto: Self | None) -> Self:
+        """The counts so far, in a table of their own with room for `sizes` categories."""
+        _refuse_too_many(sizes, classes)
+        if onto is None:
+            return cls(sizes, x.keys, np.zeros((classes, int(sizes.sum()))))
+        roomy = onto.resized(sizes)
+        return roomy if roomy is not onto else cls(onto.sizes, None, onto.weight.copy())
+
+    @cached_property
+    def offsets(self) -> NDArray[np.int64]:
+        """Where each column's categories begin, and the end of the last."""
+        return np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
+
+    def columns(self, table: Any) -> list[Any]:
+        """Cut an array (…, Σ sizes) into one per column."""
+        return np.split(table, self.offsets[1:-1], axis=-1)
+
+    def __add__(self, other: Self) -> Self:
+        a, b = self._aligned(other)
+        return type(self)(a.sizes, a.keys, a.weight + b.weight)
+
+    def __sub__(self, other: Self) -> Self:
+        a, b = self._aligned(other)
+        if (a.sizes > self.sizes).any():
+            raise NotPartError("Cannot take away categories that were never added")
+        return type(self)(a.sizes, a.keys, subtract_weights(a.weight, b.weight)).trimmed()
+
+    def scale(self, factor: float) -> Self:
+        """Make every row `factor` times as heavy."""
+        return type(self)(self.sizes, self.keys, self.weight * factor)
+
+    def take(self, classes: NDArray[Any]) -> Self:
+        """Keep the given classes, in that order."""
+        return type(self)(self.sizes, self.keys, self.weight[classes])
+
+    def spread(self, positions: NDArray[Any], classes: int) -> Self:
+        """Move class i to `positions[i]` of `classes`; the others are empty."""
+        return type(self)(self.sizes, self.keys, spread_rows(self.weight, positions, classes))
+
+    def resized(self, sizes: NDArray[np.int64]) -> Self:
+        """Make room for at least this many numbered categories in each column."""
+        sizes = np.maximum(self.sizes, sizes)
+        _refuse_too_many(sizes, len(self.weight))
+        if np.array_equal(sizes, self.sizes):
+            return self
+        out = type(self)(sizes, self.keys, np.zeros((len(self.weight), int(sizes.sum()))))
+        moved = np.arange(self.weight.shape[1]) + np.repeat(out.offsets[:-1] - self.offsets[:-1], self.sizes)
+        out.weight[:, moved] = self.weight
+        return out
+
+    def _aligned(self, other: Self) -> tuple[Self, Self]:
+        """Both over the union of their categories."""
+        if self.keys is None and other.keys is None:
+            return self.resized(other.sizes), other.resized(self.sizes)
+        if not other.weight.size:
+            return self, type(self)(self.sizes, self.keys, np.zeros((len(other.weight), self.weight.shape[1])))
+        if not self.weight.size:
+            return type(self)(other.sizes, other.keys, np.zeros((len(self.weight), other.weight.shape[1]))), other
+        mine, theirs = self._named(), other._named()
+        keys = tuple(_union(j, a, b) for j, (a, b) in enumerate(zip(mine, theirs, strict=True)))
+        return self._over(keys, mine), other._over(keys, theirs)
+
+    def _named(self) -> tuple[Values, ...]:
+        return self.keys if self.keys is not None else tuple(np.arange(size) for size in self.sizes)
+
+    def _over(self, keys: tuple[Values, ...], own: tuple[Values, ...]) -> Self:
+        sizes = np.array([len(k) for k in keys], dtype=np.int64)
+        out = type(self)(sizes, keys, np.zeros((len(self.weight), int(sizes.sum()))))
+        places = [start + _places(k, o) for start, k, o in zip(out.offsets, keys, own, strict=False)]
+        out.weight[:, np.concatenate(places).astype(np.int64)] = self.weight
+        return out
+
+    def trimmed(self) -> Self:
+        """Without the categories that nothing is left of (of numbered ones, those at the end)."""
+        used = (self.weight > 0).any(axis=0)
+        if used.all():
+            return self
+        if self.keys is None:
+            last = [int(np.flatnonzero(u)[-1]) + 1 if u.any() else 0 for u in self.columns(used)]
+            sizes = np.array(last, dtype=np.int64)
+            keep = np.concatenate([np.arange(size) < end for size, end in zip(self.sizes, last, strict=True)])
+            return type(self)(sizes, None, self.weight.compress(keep, axis=1))  # row by row in memory, as always
+        parts = self.columns(used)
+        keys = tuple(k[u] for k, u in zip(self.keys, parts, strict=True))
+        sizes = np.array([u.sum() for u in parts], dtype=np.int64)
+        return type(self)(sizes, keys, self.weight.compress(used, axis=1))
+
+    def pooled(self) -> Self:
+        """Summarize all classes as one."""
+        return type(self)(self.sizes, self.keys, self.weight.sum(axis=0, keepdims=True))
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes are summarized."""
+        return len(self.weight)
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns are summarized."""
+        return len(self.sizes)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Counts):
+            return NotImplemented
+        if len(self.sizes) != len(other.sizes) or len(self.weight) != len(other.weight):
+            return False
+        try:
+            a, b = self._aligned(other)
+        except MismatchError:  # categories of other types
+            return False
+        return np.array_equal(a.weight, b.weight)
+
+    def __repr__(self) -> str:
+        classes, columns = len(self.weight), len(self.sizes)
+        return f"Counts({classes} classes × {columns} columns, {int(self.sizes.sum())} categories)"
+
+
+def category_sizes(x: Categories) -> NDArray[np.int64]:
+    """How many categories each column has: the keys, or one more than the largest number."""
+    if x.keys is not None:
+        return np.array([len(k) for k in x.keys], dtype=np.int64)
+    low, high = np.empty((2, x.shape[1]), dtype=np.int64)
+    refuse_at(_core.category_range(x.codes, low, high), x.codes)
+    if (low < 0).any():
+        refuse_at(int(np.argmax(x.codes <= -1)), x.codes)
+    return np.minimum(high, 1 << 53) + 1
+
+
+def _refuse_too_many(sizes: NDArray[np.int64], classes: int) -> None:
+    if max(classes, 1) * sum(sizes.tolist()) > MOST_CELLS:  # in Python's integers, which do not overflow
+        column = int(np.argmax(sizes))
+        raise InvalidDataError(
+            f"Column {column} holds the category number {sizes[column] - 1}, which would need a table of "
+            f"{sizes[column]} categories: number them 0, 1, 2, … (OrdinalEncoder does) or pass strings"
+        )
+
+
+def _places(keys: Values, own: Values) -> NDArray[np.int64]:
+    """Where each of some sorted values stands among all."""
+    return np.arange(len(own)) if keys is own else np.searchsorted(keys, own)
+
+
+def _union(column: int, a: Values, b: Values) -> Values:
+    try:
+        if len(a) and len(b) and _kind(a[0]) != _kind(b[0]):
+            raise TypeError("NumPy would make strings of the numbers, and Python orders tuples of any length")
+        if not len(a) or not len(b):  # of nothing NumPy would not know the type
+            return a if len(a) else b
+        return a if a is b or np.array_equal(a, b) else np.union1d(a, b)
+    except TypeError:
+        raise MismatchError(
+            f"Column {column} held {_described(a[0])} categories before and now holds {_described(b[0])}: "
+            "they cannot be one column's categories"
+        ) from None
+
+
+def _kind(value: Any) -> Any:
+    """Whether a value is a string; of a tuple, whether each of its parts is."""
+    return tuple(map(_kind, value)) if isinstance(value, tuple) else isinstance(value, str)
+
+
+def _described(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_described, value))})"
+    return type(value).__name__

@@ -1,0 +1,279 @@
+"""Weight, mean and centred cross-products of whole rows: all that a Gaussian over a block of columns needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice import _core
+from suffice.core.arrays import Array, Codes, chunks, refuse_at
+from suffice.core.errors import InvalidDataError, MismatchError, NotPartError
+from suffice.core.statistics.sample import Sample
+from suffice.core.statistics.statistic import Statistic, check_array, spread_rows, subtract_weights
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Fourth:
+    """Centred products of squares, third_jk = Σ w z_j² z_k and fourth_jk = Σ w z_j² z_k², (classes, columns, columns).
+
+    They say how much the cross-products themselves would vary from sample to sample.
+    """
+
+    third: Array
+    fourth: Array
+
+    def moved(self, cross: Array, weight: Array, step: Array) -> Fourth:
+        """The same about means that lie `step` (classes, columns) lower."""
+        variance = np.diagonal(cross, axis1=1, axis2=2)
+        w = weight[:, None, None]
+        a, b = step[:, :, None], step[:, None, :]
+        va, vb = variance[:, :, None], variance[:, None, :]
+        third = self.third + b * va + 2.0 * a * cross + w * a * a * b
+        turned = self.third.transpose(0, 2, 1)
+        fourth = self.fourth + 2.0 * (b * self.third + a * turned) + b * b * va + a * a * vb
+        return Fourth(third, fourth + 4.0 * a * b * cross + w * (a * b) ** 2)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Scatter(Statistic):
+    """Weight Σ w, mean x̄ and centred cross-products Σ w (x − x̄)(x − x̄)ᵀ of the complete rows of each class.
+
+    `weight` is (classes,), `mean` (classes, columns) and `cross` (classes, columns, columns). Rows in which an
+    entry is missing cannot be summed up like that without a model: they are kept as they are in `gaps`, a joint
+    `Sample`, unless complete rows are asked for. `higher` is there when it is asked for.
+
+    >>> Scatter.of(np.array([[1.0, 0.0], [3.0, 2.0]]), np.zeros(2, np.int32), 1).cross
+    array([[[2., 2.],
+            [2., 2.]]])
+    """
+
+    weight: Array
+    mean: Array
+    cross: Array
+    gaps: Sample
+    higher: Fourth | None = None
+
+    @classmethod
+    def empty(cls, classes: int, columns: int) -> Self:
+        """Summarize no rows."""
+        gaps = Sample.empty(classes, columns, joint=True)
+        return cls(np.zeros(classes), np.zeros((classes, columns)), np.zeros((classes, columns, columns)), gaps)
+
+    def check_arrays(self) -> None:
+        """Refuse arrays that do not belong together."""
+        check_array("mean", self.mean, (-1, -1))
+        classes, columns = self.mean.shape
+        check_array("weight", self.weight, (classes,))
+        check_array("cross", self.cross, (classes, columns, columns))
+        if (self.gaps.n_classes, self.gaps.width, self.gaps.joint) != (classes, columns, True):
+            raise MismatchError(f"gaps should be whole rows of {classes} classes and {columns} columns")
+        if self.higher is not None:
+            check_array("third", self.higher.third, self.cross.shape)
+            check_array("fourth", self.higher.fourth, self.cross.shape)
+
+    @classmethod
+    def of(
+        cls,
+        x: Any,
+        codes: Codes,
+        classes: int,
+        weight: Array | None = None,
+        onto: Self | None = None,
+        complete: bool = False,
+        fourth: bool = False,
+    ) -> Self:
+        """Summarize rows of real numbers in one pass; NaN is missing. With `complete`, rows with gaps are left out."""
+        out = onto
+        if x.flags.c_contiguous or x.strides[1] == x.itemsize:
+            pieces = [(x, codes, weight)]
+        else:  # the kernel reads rows
+            pieces = [(np.ascontiguousarray(p), c, w) for p, c, w in chunks(x, codes, weight, cells=1 << 20)]
+        for piece, c, w in pieces:
+            part = cls._of_rows(piece, c, classes, w, complete, fourth)
+            out = part if out is None else out + part
+        assert out is not None, "there is a first piece"
+        squares = np.diagonal(out.cross, axis1=1, axis2=2)
+        if not np.isfinite(squares).all():
+            raise _overflow(int(np.argwhere(~np.isfinite(squares))[0, 1]))
+        return out
+
+    @classmethod
+    def _of_rows(cls, x: Any, codes: Codes, classes: int, weight: Array | None, complete: bool, fourth: bool) -> Self:
+        out = cls.empty(classes, x.shape[1])
+        if not x.shape[0]:
+            return replace(out, higher=out._fourth_of(x, codes, np.zeros(0))) if fourth else out
+        incomplete = np.zeros(x.shape[0], dtype=bool)
+        refuse_at(_core.scatter(x, codes, classes, weight, out.weight, out.mean, out.cross, incomplete), x)
+        far = incomplete & ~np.isnan(x).any(axis=1) if incomplete.any() else incomplete
+        if far.any():  # nothing is missing, but differences overflow
+            raise _overflow(int(np.abs(x[np.argmax(far)]).argmax()))
+        if incomplete.any() and not complete:
+            w = None if weight is None else weight[incomplete]
+            out = replace(out, gaps=Sample.of(x[incomplete], codes[incomplete], classes, w, joint=True))
+        if fourth:
+            weight = np.where(incomplete, 0.0, 1.0 if weight is None else weight)
+            out = replace(out, higher=out._fourth_of(x, codes, weight))
+        return out
+
+    def _fourth_of(self, x: Any, codes: Codes, weight: Array) -> Fourth:
+        third, fourth = np.zeros((2, *self.cross.shape))
+        for piece, c, w in chunks(x, codes, weight, cells=1 << 20):
+            for k in np.unique(c):
+                own = (c == k) & (w > 0)
+                with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+                    z = piece[own] - self.mean[k]
+                    squares = z * z
+                    heavy = (w[own, None] * squares).T
+                    third[k] += heavy @ z
+                    fourth[k] += heavy @ squares
+        most, least = (np.diagonal(a, axis1=1, axis2=2) for a in (fourth, self.cross))
+        if not np.isfinite(most).all():
+            raise _overflow(int(np.argwhere(~np.isfinite(most))[0, 1]), "fourth power overflows")
+        if ((most == 0) & (least > 0)).any():
+            column = int(np.argwhere((most == 0) & (least > 0))[0, 1])
+            raise _overflow(column, "fourth power vanishes", "values too small")
+        return Fourth(third, fourth)
+
+    def __add__(self, other: Self) -> Self:
+        # Chan, Golub and LeVeque, as for Moments.
+        a, b = self._alike(other)
+        weight = a.weight + b.weight
+        share = np.divide(b.weight, weight, out=np.zeros_like(weight), where=weight > 0)
+        step = b.mean - a.mean
+        mean = np.where(share[:, None] == 1, b.mean, a.mean + step * share[:, None])
+        cross = a.cross + b.cross + (a.weight * share)[:, None, None] * _outer(step)
+        higher = None
+        if a.higher is not None and b.higher is not None:
+            one, two = (s.higher.moved(s.cross, s.weight, s.mean - mean) for s in (a, b))  # type: ignore[union-attr]
+            higher = Fourth(one.third + two.third, one.fourth + two.fourth)
+        return type(self)(weight, mean, cross, a.gaps + b.gaps, higher)
+
+    def __sub__(self, other: Self) -> Self:
+        # The same equations solved for the other part.
+        a, b = self._alike(other)
+        weight = subtract_weights(a.weight, b.weight)
+        left = weight > 0
+        ratio = np.divide(b.weight, weight, out=np.zeros_like(weight), where=left)
+        step = a.mean - b.mean
+        mean = np.where(left[:, None], a.mean + step * ratio[:, None], 0.0)
+        taken = b.cross + (a.weight * ratio)[:, None, None] * _outer(step)
+        cross = np.where(left[:, None, None], a.cross - taken, 0.0)
+        a._clear_residue(cross, taken)
+        higher = None
+        if a.higher is not None and b.higher is not None:
+            one, two = (s.higher.moved(s.cross, s.weight, s.mean - mean) for s in (a, b))  # type: ignore[union-attr]
+            kept = left[:, None, None]
+            higher = Fourth(np.where(kept, one.third - two.third, 0.0), np.where(kept, one.fourth - two.fourth, 0.0))
+        return type(self)(weight, mean, cross, a.gaps - b.gaps, higher)
+
+    def _clear_residue(self, cross: Array, taken: Array) -> None:
+        """Refuse a variance below 0 in what is left; clear, in place, what only rounding left of one."""
+        left, before, gone = (np.diagonal(c, axis1=1, axis2=2) for c in (cross, self.cross, taken))
+        blur = 1e-9 * (before + gone) + 1e-12 * self.weight[:, None] * self.mean**2
+        if (left < -blur).any():
+            column = int(np.argwhere(left < -blur)[0, 1])
+            raise NotPartError(
+                f"Cannot take away what was never added: column {column} does not vary enough to have held these "
+                "values. Only rows that were learned can be forgotten."
+            )
+        none = left <= 16 * np.finfo(np.float64).eps * before
+        cross[none[:, :, None] | none[:, None, :]] = 0.0
+
+    def scale(self, factor: float) -> Self:
+        """Make every row `factor` times as heavy."""
+        mean = self.mean if factor else np.zeros_like(self.mean)
+        higher = None
+        if self.higher is not None:
+            higher = Fourth(self.higher.third * factor, self.higher.fourth * factor)
+        return type(self)(self.weight * factor, mean, self.cross * factor, self.gaps.scale(factor), higher)
+
+    def take(self, classes: NDArray[Any]) -> Self:
+        """Keep the given classes, in that order."""
+        return self._each(lambda array: array[classes], self.gaps.take(classes))
+
+    def spread(self, positions: NDArray[Any], classes: int) -> Self:
+        """Move class i to `positions[i]` of `classes`; the others are empty."""
+        return self._each(lambda array: spread_rows(array, positions, classes), self.gaps.spread(positions, classes))
+
+    def _each(self, change: Any, gaps: Sample) -> Self:
+        higher = None
+        if self.higher is not None:
+            higher = Fourth(change(self.higher.third), change(self.higher.fourth))
+        return type(self)(change(self.weight), change(self.mean), change(self.cross), gaps, higher)
+
+    def pooled(self) -> Self:
+        """Summarize all classes as one."""
+        one = np.arange(1)
+        parts = [self.take(np.array([c])) for c in range(self.n_classes)]
+        out = parts[0] if parts else self.spread(one[:0], 1)
+        for part in parts[1:]:
+            out = out + part
+        return out
+
+    def completed(self, rows: Self, spread: Array) -> Self:
+        """The complete rows, and rows whose gaps were filled, the conditional covariances of the fillings added.
+
+        Products of squares are those of the complete rows, as if there were as many as there are of both.
+        """
+        out = replace(self, higher=None) + rows
+        higher = None
+        if self.higher is not None:
+            ratio = np.divide(out.weight, self.weight, out=np.zeros_like(out.weight), where=self.weight > 0)
+            higher = Fourth(*(ratio[:, None, None] * a for a in (self.higher.third, self.higher.fourth)))
+        gaps = Sample.empty(self.n_classes, self.n_columns, joint=True)
+        return type(self)(out.weight, out.mean, out.cross + spread, gaps, higher)
+
+    def _alike(self, other: Self) -> tuple[Self, Self]:
+        """Both, after `empty`, which was not asked for higher products, has got those of nothing."""
+        if (self.higher is None) == (other.higher is None):
+            return self, other
+        nothing = Fourth(np.zeros_like(self.cross), np.zeros_like(self.cross))
+        if self.higher is None and not self.weight.any():
+            return replace(self, higher=nothing), other
+        if other.higher is None and not other.weight.any():
+            return self, replace(other, higher=nothing)
+        raise MismatchError("Only one of the two summaries has products of squares: they cannot be merged")
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes are summarized."""
+        return len(self.weight)
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns are summarized."""
+        return self.mean.shape[1]
+
+    @property
+    def total(self) -> Array:
+        """The weight of each class's rows, those with gaps included."""
+        return self.weight + self.gaps.parts[0].class_weight
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Scatter):
+            return NotImplemented
+        arrays = ("weight", "mean", "cross")
+        if not all(np.array_equal(getattr(self, name), getattr(other, name)) for name in arrays):
+            return False
+        if self.gaps != other.gaps or (self.higher is None) != (other.higher is None):
+            return False
+        return self.higher is None or all(
+            np.array_equal(getattr(self.higher, f.name), getattr(other.higher, f.name)) for f in fields(Fourth)
+        )
+
+    def __repr__(self) -> str:
+        classes, columns = self.mean.shape
+        gaps = len(self.gaps.parts[0].weight)
+        also = f", {gaps} distinct rows with gaps" if gaps else ""
+        return f"Scatter({classes} classes × {columns} columns, weight {self.weight.sum():g}{also})"
+
+
+def _overflow(column: int, what: str = "square overflows", size: str = "a value too large") -> InvalidDataError:
+    return InvalidDataError(f"Column {column} holds {size} for float64: its {what}; rescale the column")
+
+
+def _outer(step: Array) -> Array:
+    return step[:, :, None] * step[:, None, :]

@@ -1,0 +1,211 @@
+"""The counts of features in texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice import _core
+from suffice.core.arrays import Array, Codes
+from suffice.core.errors import InvalidOptionError, InvalidTextError
+from suffice.core.words.stems import stem_words
+from suffice.core.words.texts import Texts, padded
+from suffice.core.words.tokenizing import ACCENTS, ANALYZERS, Reading
+from suffice.core.words.vocabulary import Places, Vocabulary
+
+TermWeight: TypeAlias = Literal["count", "binary", "sqrt", "log"]
+LengthNorm: TypeAlias = Literal["l1", "l2"]
+Rows: TypeAlias = tuple[Places, NDArray[np.int32], NDArray[np.int64]]  # indptr, indices and data of a matrix in rows
+Stem: TypeAlias = Callable[[Iterable[str]], list[str]]  # of many words at a call
+
+
+@dataclass(frozen=True)
+class Weighting:
+    """What a feature's count c in a document becomes, and what the document's values are divided by.
+
+    `term` is c, 1, √c or 1 + log c; `norm` divides by Σ v or by √Σ v², over the features of one size: words by
+    themselves, pairs of words by themselves. Features that are not in the vocabulary are part of the length.
+    """
+
+    term: TermWeight = "count"
+    norm: LengthNorm | None = None
+
+    def __post_init__(self) -> None:
+        if self.term not in get_args(TermWeight):
+            raise InvalidOptionError(f"term_weight must be one of {get_args(TermWeight)}, found {self.term!r}")
+        if self.norm not in (None, *get_args(LengthNorm)):
+            raise InvalidOptionError(f"length_norm must be one of {(None, *get_args(LengthNorm))}, found {self.norm!r}")
+
+    @property
+    def numbers(self) -> tuple[int, int]:
+        """As kernels know them."""
+        return get_args(TermWeight).index(self.term), (None, *get_args(LengthNorm)).index(self.norm)
+
+    def of(self, start: Places, count: Array, block: NDArray[Any]) -> Array:
+        """The values of documents with counts `count[start[i] : start[i + 1]]`, of features of some `block` each."""
+        of_count: dict[str, Callable[[Any], Any]] = {
+            "count": np.asarray,
+            "binary": np.ones_like,
+            "sqrt": np.sqrt,
+            "log": lambda c: 1.0 + np.log(c),
+        }
+        value = np.asarray(of_count[self.term](count.astype(np.float64)))
+        if self.norm is None or not len(value):
+            return value
+        owner = np.repeat(np.arange(len(start) - 1), np.diff(start)) * (int(block.max()) + 1) + block
+        sums = np.bincount(owner, value**2 if self.norm == "l2" else value)
+        return np.asarray(value / (np.sqrt(sums) if self.norm == "l2" else sums)[owner])
+
+
+class Weighed(NamedTuple):
+    """A matrix in rows, the words of each document, and what the values of its unknown features sum to, by block."""
+
+    start: Places
+    feature: NDArray[np.int32]
+    value: Array
+    words: Places
+    unknown: Array
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """A vocabulary ready to be looked up, by a certain way of reading. `stem` takes the place of the reading's."""
+
+    vocabulary: Vocabulary
+    reading: Reading
+    stem: Stem | None = None
+
+    @cached_property
+    def _native(self) -> _core.Lexicon:
+        return self._with(native(self.reading))
+
+    def _with(self, reading: _core.TextReading) -> _core.Lexicon:
+        return _core.Lexicon(padded(self.vocabulary.text), self.vocabulary.start, reading)
+
+    def count(self, texts: Texts) -> Rows:
+        """A row of counts for each document, features ascending; others than the vocabulary's are left out."""
+        with _named_errors():
+            return _core.count_words(texts.native, self._for(texts))
+
+    def weigh(self, texts: Texts, weighting: Weighting) -> Weighed:
+        """The same, weighted; features as they come."""
+        with _named_errors():
+            found = Weighed(*_core.weigh_words(texts.native, self._for(texts), *weighting.numbers))
+            return found._replace(unknown=found.unknown.reshape(len(texts), self.reading.blocks))
+
+    def _for(self, texts: Texts) -> _core.Lexicon:
+        if self.stem is None and self.reading.stem is None:
+            return self._native
+        return self._with(native_for(self.reading, texts, self.stem))  # a word never seen may have a stem that is known
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"vocabulary": self.vocabulary, "reading": self.reading, "stem": self.stem}
+
+
+def count_matrix(
+    texts: Texts, reading: Reading, stem: Stem | None = None
+) -> tuple[Vocabulary, Places, NDArray[np.int32], NDArray[np.int64]]:
+    """Count all features: the sorted vocabulary, and a matrix in rows, each row's columns ascending.
+
+    `stem` takes the place of the reading's. Hashed features are called by the hexadecimal number of their column.
+
+    >>> vocabulary, indptr, indices, data = count_matrix(Texts.of(["A dog, a cat", "dog eats dog"]), Reading())
+    >>> vocabulary.names.tolist(), indptr.tolist(), indices.tolist(), data.tolist()
+    (['cat', 'dog', 'eats'], [0, 2, 4], [0, 1, 1, 2], [1, 1, 2, 1])
+    """
+    with _named_errors():
+        names, *rows = _core.word_matrix(texts.native, native_for(reading, texts, stem))
+    return Vocabulary(*names), *rows
+
+
+def hashed_matrix(texts: Texts, reading: Reading, stem: Stem | None = None) -> Rows:
+    """Count features in the `n_features` columns that they are hashed to."""
+    if reading.n_features is None:
+        raise InvalidOptionError("Features are hashed to n_features columns: say how many")
+    names, indptr, indices, data = count_matrix(texts, reading, stem)
+    digits = names.text.reshape(len(names), 8)[:, 1:].astype(np.int32)  # after "#"; columns ascend as their names do
+    column = np.where(digits < ord("a"), digits - ord("0"), digits - ord("a") + 10) @ (1 << np.arange(24, -1, -4))
+    return indptr, column.astype(np.int32)[indices], data
+
+
+def matrix(texts: Texts, reading: Reading, vocabulary: Vocabulary, stem: Stem | None = None) -> Rows:
+    """Count the features that are in a vocabulary."""
+    return Lexicon(vocabulary, reading, stem).count(texts)
+
+
+@dataclass(frozen=True)
+class WordTotals:
+    """Totals of feature i are those of classes `codes[start[i] : start[i + 1]]`; and the weight of texts, of words."""
+
+    vocabulary: Vocabulary
+    start: Places
+    codes: Codes
+    total: Array
+    documents: Array
+    words: Array
+
+
+def word_totals(
+    texts: Texts, codes: Codes, classes: int, weight: Array | None, reading: Reading, weighting: Weighting
+) -> WordTotals:
+    """Sum documents by class."""
+    with _named_errors():
+        names, *rest = _core.word_totals(
+            texts.native, codes, classes, weight, native_for(reading, texts), *weighting.numbers
+        )
+    return WordTotals(Vocabulary(*names), *rest)
+
+
+def native(reading: Reading, replaced: dict[str, str | None] | None = None) -> _core.TextReading:
+    """As kernels know it. `replaced` tells which words are read as others, or, where None, left out."""
+    replaced = dict.fromkeys(reading.stop_list) if replaced is None else replaced
+    words = Vocabulary.of({*replaced, *(word for word in replaced.values() if word is not None)})
+    read_as = [replaced.get(word, word) for word in words.names]
+    target = np.full(len(words), -1, dtype=np.int64)
+    kept = np.array([word is not None for word in read_as], dtype=bool)
+    target[kept] = words.find([word for word in read_as if word is not None])
+    return _core.TextReading(
+        reading.lowercase,
+        (None, *ACCENTS).index(reading.strip_accents),
+        ANALYZERS.index(reading.analyzer),
+        *reading.ngram_range,
+        reading.n_features or 0,
+        padded(words.text),
+        words.start,
+        target,
+    )
+
+
+def native_for(reading: Reading, texts: Texts, stem: Stem | None = None) -> _core.TextReading:
+    """The same for certain texts: each of their distinct words is stemmed once."""
+    if stem is None and reading.stem is not None:
+        stem = partial(stem_words, reading.stem)
+    if stem is None:
+        return native(reading)
+    plain = Reading(lowercase=reading.lowercase, strip_accents=reading.strip_accents)
+    names, *_ = _core.word_matrix(texts.native, native(plain))
+    words = [word for word in Vocabulary(*names).names if word not in reading.stop_list]
+    stems = dict(zip(words, stem(words), strict=True))
+    for word, short in stems.items():
+        if not isinstance(short, str):
+            raise InvalidTextError(f"The stem of {word!r} is no string but {type(short).__name__}")
+        if reading.ngram_range[1] > 1 and min(short, default="~") <= " ":
+            raise InvalidTextError(
+                f"The stem of {word!r} is {short!r}: words with white space cannot be joined to others"
+            )
+    return native(reading, stems | dict.fromkeys(reading.stop_list))
+
+
+@contextmanager
+def _named_errors() -> Iterator[None]:
+    try:
+        yield
+    except _core.BadDocument as error:
+        document, position, found = error.args
+        raise InvalidTextError(f"Document {document} cannot be read: {found} at position {position}") from None

@@ -1,0 +1,56 @@
+"""Words without their endings, by the rules of Snowball."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from types import ModuleType
+from typing import Any
+
+from suffice.core.errors import InvalidOptionError, MissingPackageError
+
+CACHE = 1 << 16  # words that a stemmer remembers: n-grams and documents bring the same ones again
+
+
+def languages() -> list[str]:
+    """The languages that can be stemmed."""
+    return list(_package().algorithms())
+
+
+def check(language: str) -> None:
+    """Refuse a language without rules, naming those that have them."""
+    known = languages()
+    if language not in known:
+        raise InvalidOptionError(f"No stemmer for {language!r}. Known are {', '.join(known)}")
+
+
+def stem_words(language: str, words: Iterable[str]) -> list[str]:
+    """The stem of each word.
+
+    >>> stem_words("english", ["slow", "slowness", "slowed", "slowly"])
+    ['slow', 'slow', 'slow', 'slowli']
+    """
+    if language not in _OWN.stemmers:
+        check(language)
+        _OWN.stemmers[language] = _package().Stemmer(language, CACHE)
+    return _OWN.stemmers[language].stemWords(list(words))
+
+
+class _Own(threading.local):
+    """The stemmers of a thread: none may be used by two at a time."""
+
+    def __init__(self) -> None:
+        self.stemmers: dict[str, Any] = {}
+
+
+_OWN = _Own()
+
+
+def _package() -> ModuleType:
+    try:
+        import Stemmer
+    except ImportError:
+        raise MissingPackageError(
+            "Stems are made by the package PyStemmer, which is not installed: pip install 'suffice[text]'"
+        ) from None
+    return Stemmer

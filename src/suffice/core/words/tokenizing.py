@@ -1,0 +1,143 @@
+"""How a text is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from numbers import Integral
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.core.errors import InvalidOptionError
+from suffice.core.words import stems, stop_words
+from suffice.core.words.analysis import WORD, preprocess
+from suffice.core.words.vocabulary import Vocabulary
+
+Analyzer: TypeAlias = Literal["word", "char", "char_wb"]
+Accents: TypeAlias = Literal["ascii", "unicode"]
+
+ANALYZERS = ("word", "char", "char_wb")
+ACCENTS = ("ascii", "unicode")
+MOST_COLUMNS = 1 << 28  # that features can be hashed to
+MOST_WORDS, MOST_CHARACTERS = 255, 1 << 20  # in an n-gram
+
+
+@dataclass(frozen=True)
+class Reading:
+    r"""How a text becomes features: words, neighbouring words, or neighbouring characters.
+
+    Words are the longest runs of two or more word characters, Python's `\w`, after lower-casing (`str.lower`) and,
+    where asked, without accents. `ngram_range` is how few and how many words or characters make a feature. `stop_words`
+    are left out before words are joined: the list of a language by its name, or words as they are after lower-casing.
+    `stem` is the language by whose rules words lose their endings. With `n_features`, features are hashed to that many
+    columns, and no vocabulary is held.
+
+    >>> Reading(ngram_range=(1, 2), stop_words=("the", "an", "the")).stop_words
+    ('an', 'the')
+    """
+
+    lowercase: bool = True
+    strip_accents: Accents | None = None
+    analyzer: Analyzer = "word"
+    ngram_range: tuple[int, int] = (1, 1)
+    stop_words: str | tuple[str, ...] | None = None
+    stem: str | None = None
+    n_features: int | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.lowercase, bool):
+            raise InvalidOptionError(f"lowercase is True or False, found {self.lowercase!r}")
+        _require(self.strip_accents, "strip_accents", (None, *ACCENTS))
+        _require(self.analyzer, "analyzer", ANALYZERS)
+        self._set("ngram_range", _sizes(self.ngram_range, MOST_WORDS if self.analyzer == "word" else MOST_CHARACTERS))
+        if self.stop_words is not None and not isinstance(self.stop_words, str):
+            self._set("stop_words", _stop_tuple(self.stop_words))
+        if self.n_features is not None:
+            if not _is_whole(self.n_features) or not 1 <= self.n_features <= MOST_COLUMNS:
+                raise InvalidOptionError(f"n_features is a number from 1 to 2²⁸, found {self.n_features!r}")
+            self._set("n_features", int(self.n_features))
+        if self.analyzer != "word":
+            for name in ("stop_words", "stem"):
+                if getattr(self, name) is not None:
+                    raise InvalidOptionError(f"{name} is about words: with analyzer={self.analyzer!r} there are none")
+        if isinstance(self.stop_words, str):
+            stop_words.check(self.stop_words)
+        if self.stem is not None:
+            stems.check(self.stem)
+
+    def _set(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+
+    @property
+    def joins_words(self) -> bool:
+        """Whether features are words that are joined by spaces."""
+        return self.analyzer == "word" and self.n_features is None
+
+    @property
+    def blocks(self) -> int:
+        """Features of one size are a block, where sizes can be told apart."""
+        return self.ngram_range[1] - self.ngram_range[0] + 1 if self.joins_words else 1
+
+    def features(self, words: Any) -> Any:
+        """How many features, known or not, documents of so many words (or characters) have in each block."""
+        least, most = self.ngram_range
+        if self.analyzer != "word":
+            return words[:, None]
+        sizes = np.maximum(words[:, None] - np.arange(least, most + 1) + 1, 0)
+        return sizes if self.joins_words else sizes.sum(axis=1, keepdims=True)
+
+    def block_of(self, vocabulary: Vocabulary) -> NDArray[np.uint8]:
+        """The block of each feature."""
+        if self.blocks == 1:
+            return np.zeros(len(vocabulary), dtype=np.uint8)
+        spaces = np.flatnonzero(vocabulary.text == ord(" "))
+        sizes = 1 + np.diff(np.searchsorted(spaces, vocabulary.start))
+        return np.clip(sizes - self.ngram_range[0], 0, self.blocks - 1).astype(np.uint8)
+
+    @cached_property
+    def stop_list(self) -> frozenset[str]:
+        """The stop words as they stand in a text that is read. A named list is read as texts are; a given one stays."""
+        if self.stop_words is None:
+            return frozenset()
+        if not isinstance(self.stop_words, str):
+            return frozenset(self.stop_words)
+        named = stop_words.named(self.stop_words)
+        read = [preprocess(word, self.lowercase, self.strip_accents) for word in named]
+        return named.union(part for word in read for part in WORD.findall(word))  # "c'est" is read as "est"
+
+
+def _require(value: Any, name: str, known: tuple[Any, ...]) -> None:
+    if not any(value is k or (isinstance(value, str) and value == k) for k in known):
+        raise InvalidOptionError(f"{name} is one of {', '.join(map(repr, known))}; found {value!r}")
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _sizes(value: Any, limit: int) -> tuple[int, int]:
+    """Checked sizes of n-grams."""
+    if not isinstance(value, (tuple, list)) or len(value) != 2 or not all(map(_is_whole, value)):
+        raise InvalidOptionError(f"The sizes of n-grams are two whole numbers, as (1, 2); found {value!r}")
+    least, most = map(int, value)
+    if most > limit:
+        raise InvalidOptionError(f"n-grams have at most {limit} words or characters, found sizes {value}")
+    if not 1 <= least <= most:
+        raise InvalidOptionError(
+            f"Invalid value for ngram_range={value}: lower boundary larger than the upper boundary, or less than 1"
+        )
+    return least, most
+
+
+def _stop_tuple(words: Any) -> tuple[str, ...]:
+    """Checked stop words, sorted, each once."""
+    if not isinstance(words, (tuple, list, set, frozenset)):
+        raise InvalidOptionError(
+            f"stop_words is the name of a language or a collection of words, found {type(words).__name__}"
+        )
+    for word in words:
+        if not isinstance(word, str):
+            raise InvalidOptionError(f"Stop words are strings, found {word!r} of type {type(word).__name__}")
+    return tuple(sorted(set(words)))

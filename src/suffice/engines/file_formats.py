@@ -1,0 +1,195 @@
+"""The formats that files of rows have, by their endings, and how Arrow is to read them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from suffice.core.errors import InvalidDataError, MismatchError
+
+ENDINGS = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".json": "json",
+    ".arrow": "ipc",
+    ".feather": "ipc",
+    ".ipc": "ipc",
+}
+PACKED = (".gz", ".bz2", ".zst")
+TEXT_FORMATS = ("csv", "tsv", "json")
+BUFFER = 1 << 20  # bytes of a column of Parquet that are read together
+BLOCK = 1 << 23  # bytes of text that are read together; the first of them tell the types of columns
+
+
+def format_of(name: str) -> str | None:
+    """The format of a file of that name; None if its ending is not known."""
+    name = name.lower()
+    for packed in PACKED:
+        if name.endswith(packed):
+            inner = format_of(name.removesuffix(packed))
+            return inner if inner in TEXT_FORMATS else None
+    return next((kind for ending, kind in ENDINGS.items() if name.endswith(ending)), None)
+
+
+def fragment_of(path: Path) -> Any:
+    """One file as a fragment of an Arrow dataset; None if there is nothing in it."""
+    import pyarrow as pa
+    import pyarrow.dataset as ds
+
+    kind = str(format_of(path.name))
+    try:
+        if kind == "parquet":
+            return Rows(path)
+        if path.name.lower().endswith(".zst"):
+            found = Unpacked(path, kind)
+        else:
+            found = next(iter(ds.dataset(str(path), format=_format(kind)).get_fragments()))
+    except pa.ArrowInvalid as error:
+        if "Empty CSV" in str(error) or "Empty JSON" in str(error):
+            return None
+        if "Column() changed from object to array" in str(error):
+            raise InvalidDataError("It holds an array of JSON: write one object to a line instead") from error
+        raise
+    if kind in TEXT_FORMATS:
+        _check_text(found.physical_schema)
+    return found
+
+
+def _check_text(schema: Any) -> None:
+    """Refuse text that is none: Arrow calls it binary, and it would be left out like a column of pictures."""
+    import pyarrow as pa
+
+    for field in schema:
+        if pa.types.is_binary(field.type):
+            raise InvalidDataError(
+                f"Column {field.name!r} is not written in UTF-8: convert the file, such as by iconv -f latin1 -t utf-8"
+            )
+
+
+def _format(kind: str) -> Any:
+    """What Arrow is to know of a format."""
+    import pyarrow.dataset as ds
+
+    if kind == "json":
+        return ds.JsonFileFormat(**_json_options())
+    return ds.CsvFileFormat(**_csv_options(kind)) if kind in ("csv", "tsv") else kind
+
+
+def _json_options() -> dict[str, Any]:
+    import pyarrow.json as json
+
+    return {"read_options": json.ReadOptions(block_size=BLOCK)}
+
+
+def _csv_options(kind: str, types: Any = None, columns: Any = None) -> dict[str, Any]:
+    """As in pandas, entries such as NA and null are missing, and so is nothing between two commas.
+
+    What is in quotes is text, and may run over several lines.
+    """
+    import pyarrow.csv as csv
+
+    return {
+        "parse_options": csv.ParseOptions(delimiter="\t" if kind == "tsv" else ",", newlines_in_values=True),
+        "convert_options": csv.ConvertOptions(
+            strings_can_be_null=True, quoted_strings_can_be_null=False, column_types=types, include_columns=columns
+        ),
+        "read_options": csv.ReadOptions(block_size=BLOCK),
+    }
+
+
+class Rows:
+    """A Parquet file, read like a fragment, but a few rows at a time: datasets hold whole groups of a million rows."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        with self._open() as file:
+            self.physical_schema, self.count = file.schema_arrow, file.metadata.num_rows
+
+    def scanner(self, columns: list[str], schema: Any, batch_size: int, **_: Any) -> Rows.Scanner:
+        """Read some columns, as the types of a schema."""
+        return self.Scanner(self, columns, schema, batch_size)
+
+    def _open(self) -> Any:
+        import pyarrow.parquet as pq
+
+        return pq.ParquetFile(self.path, buffer_size=BUFFER, pre_buffer=False)
+
+    @dataclass(frozen=True)
+    class Scanner:
+        """What a fragment's scanner is asked for."""
+
+        file: Rows
+        columns: list[str]
+        schema: Any
+        batch_size: int
+
+        def to_batches(self) -> Iterator[Any]:
+            """The rows in batches."""
+            import pyarrow as pa
+
+            wanted = pa.schema([self.schema.field(name) for name in self.columns])
+            with self.file._open() as file:
+                for batch in file.iter_batches(self.batch_size, columns=self.columns):
+                    held = [_cast(batch[field.name], field) for field in wanted]
+                    yield pa.RecordBatch.from_arrays(held, schema=wanted)
+
+
+def _cast(column: Any, field: Any) -> Any:
+    """A column as the type that all files share; not all digits of a large whole number may have room there."""
+    import pyarrow as pa
+
+    if column.type == field.type:
+        return column
+    try:
+        return column.cast(field.type)
+    except pa.ArrowInvalid as error:
+        raise MismatchError(
+            f"Column {field.name!r} is {column.type} here, and with the other files {field.type}, which has no room "
+            f"for all of its values ({error}): make the files alike"
+        ) from error
+
+
+class Unpacked:
+    """A file of text read like a fragment, in order: for .zst, which datasets do not know, and for first rows."""
+
+    def __init__(self, path: Path, kind: str):
+        self.path, self.kind = path, kind
+        with self._open() as reader:
+            self.physical_schema = reader.schema
+
+    def scanner(self, columns: list[str], schema: Any, batch_size: int, **_: Any) -> Unpacked.Scanner:
+        """Read some columns, as the types of a schema."""
+        return self.Scanner(self, columns, schema, batch_size)
+
+    def _open(self, columns: list[str] | None = None, schema: Any = None) -> Any:
+        import pyarrow as pa
+        import pyarrow.csv as csv
+        import pyarrow.json as json
+
+        stream = pa.input_stream(str(self.path), compression="detect")
+        if self.kind == "json":
+            typed = None if schema is None else json.ParseOptions(explicit_schema=schema)
+            return json.open_json(stream, parse_options=typed, **_json_options())
+        return csv.open_csv(stream, **_csv_options(self.kind, schema, columns))
+
+    @dataclass(frozen=True)
+    class Scanner:
+        """What a fragment's scanner is asked for."""
+
+        file: Unpacked
+        columns: list[str]
+        schema: Any
+        batch_size: int
+
+        def to_batches(self) -> Iterator[Any]:
+            """The rows in batches."""
+            with self.file._open(self.columns, self.schema) as reader:
+                for batch in reader:
+                    for at in range(0, batch.num_rows, self.batch_size):
+                        yield batch.select(self.columns).slice(at, self.batch_size)

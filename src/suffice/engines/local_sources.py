@@ -1,0 +1,43 @@
+"""Files and streams, batch by batch on this machine."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from glob import glob
+from typing import Any
+
+import numpy as np
+
+from suffice.core.frames.input import is_arrow, is_in_memory
+from suffice.engines.files import Files, is_path
+from suffice.engines.source import Source
+from suffice.engines.streams import Handed, Stream, gives_tables
+
+
+def find(x: Any, learning: bool = False) -> Source | None:
+    """The source that `x` is: paths, datasets of Arrow, readers, iterators of tables (whose first one is looked at)."""
+    if type(x) is np.ndarray:
+        return None
+    if isinstance(x, (str, os.PathLike)):
+        return Files([x]) if is_path(x) else None
+    if isinstance(x, (list, tuple)):
+        return Files(x) if _are_paths(x) else None
+    dataset = sys.modules.get("pyarrow.dataset")
+    if dataset is not None and isinstance(x, dataset.Dataset):
+        return Files(x)
+    if is_arrow(x, "RecordBatchReader"):
+        return Stream(x)
+    if learning and hasattr(x, "__arrow_c_stream__") and not is_in_memory(x):
+        return Stream(Handed(x))
+    return Stream(x) if isinstance(x, Iterator) and gives_tables(x) else None
+
+
+def _are_paths(x: list[Any] | tuple[Any, ...]) -> bool:
+    """A list of strings may as well be one of texts: they are paths if all end as files do, and one is there."""
+    if not x or not isinstance(x[0], (str, os.PathLike)) or not is_path(x[0], strictly=True):
+        return False
+    if not all(isinstance(path, (str, os.PathLike)) and is_path(path, strictly=True) for path in x):
+        return False
+    return any(not isinstance(path, str) or os.path.exists(path) or glob(path, recursive=True) for path in x)

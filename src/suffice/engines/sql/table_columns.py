@@ -1,0 +1,216 @@
+"""A table of a database as families read it: labels, weights and columns, as expressions of Ibis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import ibis
+import ibis.expr.datatypes as dt
+import ibis.expr.operations as ops
+import numpy as np
+
+from suffice.core import frames
+from suffice.core.errors import EngineError, InvalidDataError, RefusedValueError
+from suffice.core.statistics import Counts, Moments, Sample, Scatter, Totals
+from suffice.engines.summarizing import Task
+from suffice.families._product import Block
+
+SUMS = (Moments, Totals, Scatter)  # kinds of statistics that are sums
+ELSEWHERE = "pass table.to_pyarrow_batches() instead of the table, to have its rows learned here"
+
+
+@dataclass(frozen=True)
+class Part:
+    """A block of columns, and what its columns are called in queries."""
+
+    block: Block
+    columns: tuple[str, ...]
+
+    @property
+    def kind(self) -> type:
+        """The kind of its statistic."""
+        return self.block.family.kind
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How the statistic reads entries."""
+        return self.block.family.reading
+
+
+class Rows:
+    """The rows that count, with columns `y`, `w` where there are weights, and `c0`, `c1`, … as the blocks read them.
+
+    Where sums need not look for NaN (`nan` is False), which would show in them, they take half the time.
+    """
+
+    def __init__(self, table: Any, task: Task, nan: bool | None = None):
+        self.task = task
+        self.table = table if task.weight is None else table.filter(number(table[task.weight], nan=False) > 0)
+        self.parts = []
+        names: dict[str, Any] = {}
+        for block in task.blocks:
+            own = [f"c{len(names) + j}" for j in range(len(block.names))]
+            names |= dict(zip(own, columns(self.table, block, nan), strict=True))
+            self.parts.append(Part(block, tuple(own)))
+        self.expressions = names
+
+    @property
+    def weighted(self) -> bool:
+        """Whether rows have weights."""
+        return self.task.weight is not None
+
+    def check_kinds(self) -> None:
+        """Refuse a statistic that no aggregate of SQL gives."""
+        for part in self.parts:
+            if part.kind not in (Counts, Moments, Sample, Scatter, Totals):
+                raise InvalidDataError(
+                    f"{type(part.block.family).__name__} of {part.block.title!r} is not made of what SQL can sum up: "
+                    f"{ELSEWHERE}"
+                )
+
+    @cached_property
+    def cleaned(self) -> Any:
+        """The columns, gaps as NULL."""
+        weight = {} if self.task.weight is None else {"w": number(self.table[self.task.weight])}
+        return self.table.select(y=category(self.table[self.task.target]), **weight, **self.expressions)
+
+    def of(self, *kinds: type) -> list[Part]:
+        """The blocks whose statistic is of one of some kinds."""
+        return [part for part in self.parts if part.kind in kinds]
+
+
+# ---- columns
+
+
+def columns(table: Any, block: Block, nan: bool | None = None) -> list[Any]:
+    """The columns of a block as its statistic sees them; `nan` says whether to look for NaN in what is summed up."""
+    family = block.family
+    if family.reads == "text":
+        raise InvalidDataError(
+            f"Column {block.title!r} is text, whose words SQL cannot count: leave it out, or {ELSEWHERE}"
+        )
+    found = []
+    for j, name in enumerate(block.names):
+        column = table[name]
+        if block.missing:
+            found.append(truth(missing(column)))
+        elif family.reads == "categories":
+            found.append(category(column))
+        else:
+            shows = family.kind in SUMS and family.reading.get("threshold") is None  # what is NaN makes a sum NaN
+            found.append(_seen(number(column, nan if shows else None), block, j))
+    return found
+
+
+def _seen(x: Any, block: Block, j: int) -> Any:
+    """A number as the statistic sees it."""
+    cells = block.family.cells(len(block.names))
+    if cells is not None:  # every value becomes one that stands for all of its cell, its upper edge
+        edges = cells[j].tolist()
+        beyond = float(np.nextafter(edges[-1], np.inf))
+        return ibis.cases((x.isnull(), ibis.null("float64")), *((x <= edge, edge) for edge in edges), else_=beyond)
+    if block.family.sees == "logarithms":
+        return ibis.ifelse(x > 0, x, ibis.null("float64")).ln()
+    return x
+
+
+def number(x: Any, nan: bool | None = None) -> Any:
+    """A column of numbers or truths as float64, NULL where it is missing; `nan` says whether to look for NaN."""
+    kind = x.type()
+    if kind.is_boolean():
+        return truth(x)
+    if not kind.is_numeric():
+        raise InvalidDataError(f"Column {x.get_name()!r} holds {kind}, which cannot be read as numbers")
+    return without_nan(x if x.type().is_float64() else x.cast("float64"), nan)
+
+
+def truth(x: Any) -> Any:
+    """A truth as 0.0 or 1.0."""
+    return x.cast("int32").cast("float64")
+
+
+def as_float(x: Any) -> Any:
+    """A number as float64 also where Ibis takes it for one: PostgreSQL reads 0.5 as a decimal."""
+    return ops.Cast(x, dt.float64).to_expr()
+
+
+def is_broken(x: Any) -> Any:
+    """Whether a number is not whole; those too large for that are whole."""
+    small = ibis.ifelse(x.abs() < 2.0**53, x, 0.0)  # Ibis makes integers of what it rounds
+    return small.floor() < small
+
+
+def category(x: Any, nan: bool | None = None) -> Any:
+    """A column of categories or labels, NULL where it is missing."""
+    kind = x.type()
+    if not (kind.is_string() or kind.is_numeric() or kind.is_boolean()):
+        raise InvalidDataError(
+            f"Column {x.get_name()!r} holds {kind}, which cannot be read as categories or labels: convert it first"
+        )
+    return x.cast("float64") if kind.is_decimal() else without_nan(x, nan)
+
+
+def missing(x: Any, nan: bool | None = None) -> Any:
+    """Whether an entry is missing."""
+    return x.isnull() | x.isnan() if _may_be_nan(x, nan) else x.isnull()
+
+
+def without_nan(x: Any, nan: bool | None = None) -> Any:
+    """NaN as NULL, where there is such a thing."""
+    return ibis.ifelse(x.isnan(), ibis.null(x.type()), x) if _may_be_nan(x, nan) else x
+
+
+def _may_be_nan(x: Any, nan: bool | None) -> bool:
+    return bool(x.type().is_floating()) and (knows_nan(x) if nan is None else nan)
+
+
+def knows_nan(x: Any) -> bool:
+    """Whether the database of an expression knows NaN."""
+    backends, _ = x._find_backends()
+    return all(backend.has_operation(ops.IsNan) for backend in backends)
+
+
+# ---- asking
+
+
+@contextmanager
+def without_rows(part: Part) -> Iterator[None]:
+    """Say which column holds a value that is refused, but not in which row: the database has those in no order."""
+    try:
+        yield
+    except RefusedValueError as error:
+        column = part.block.names[error.column] if isinstance(error.column, int) else error.column
+        raise InvalidDataError(f"{error.what} Found {error.value} in column {column!r}.{error.advice}") from None
+
+
+def run(query: Any, what: str) -> Any:
+    """The answer to a query, as Arrow has it."""
+    try:
+        return query.to_pyarrow()
+    except Exception as error:  # every database has its own
+        raise failed(what, error) from error
+
+
+def failed(what: str, error: Exception) -> EngineError:
+    """The error of a database that did not answer."""
+    return EngineError(f"The database failed when it was asked for {what}: {type(error).__name__}: {error}")
+
+
+def classes(found: Any, target: str) -> tuple[Any, Any]:
+    """The class of each row of an answer, and the labels, sorted."""
+    if found["y"].null_count:
+        rows = max(found.filter(found["y"].is_null())["n"].to_pylist())
+        raise InvalidDataError(
+            f"Input y contains NaN or null: rows of weight {rows:g} have no label in column {target!r}; filter them out"
+        )
+    codes = frames.label_codes(found["y"], target)
+    return codes.codes, codes.values
+
+
+def array(found: Any, names: Sequence[str]) -> Any:
+    """Columns of an answer as float64, NULL as 0: what nothing was summed up to."""
+    return np.stack([np.nan_to_num(frames.numbers(found[name]), nan=0.0, posinf=np.inf) for name in names], axis=-1)

@@ -1,0 +1,124 @@
+"""What is done with every batch of rows, wherever they lie."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from suffice.core import frames
+from suffice.core.arrays import Array, Values
+from suffice.core.errors import InvalidDataError, MissingLabelError, RefusedValueError, naming
+from suffice.core.frames import Frame, as_frame
+from suffice.core.statistics import Blocks, ByClass, RowSample, Statistic
+from suffice.core.words import Texts
+from suffice.families import Family
+from suffice.families._product import Block, Product
+from suffice.model import storage
+
+BATCH = 1 << 16  # rows that are summarized together
+
+Form: TypeAlias = Literal["table", "numbers", "categories", "texts"]
+
+
+@storage.storable
+@dataclass(frozen=True)
+class Task:
+    """Summarize rows by their labels: `family` of the columns `names`, which are handed to it in some `form`.
+
+    A task and the statistics it gives travel in the library's own storage format, so that a worker needs nothing but
+    the library.
+    """
+
+    family: Family[Any]
+    names: tuple[str, ...]
+    target: str
+    weight: str | None
+    form: Form
+
+    @property
+    def columns(self) -> list[str]:
+        """All columns that are read."""
+        return [*self.names, self.target, *([] if self.weight is None else [self.weight])]
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """The blocks of columns that are summarized apart; but for a product of families there is one."""
+        return self.family.blocks if isinstance(self.family, Product) else (Block(self.names, self.family),)
+
+    def assembled(self, labels: Values, weight: Array, parts: Sequence[Statistic]) -> ByClass[Any]:
+        """What `summarize` gives, of the statistics of the blocks; of a product, without the rows it would keep."""
+        if not isinstance(self.family, Product):
+            return ByClass(labels, weight, parts[0])
+        none = RowSample.empty(len(labels), len(self.names))
+        return ByClass(labels, weight, Blocks((*parts, none), len(labels)))
+
+    def summarize(self, batch: Any, onto: ByClass[Any] | None = None) -> ByClass[Any] | None:
+        """Add a batch of rows to what there is; of no rows nothing comes."""
+        frame = as_frame(batch)
+        for name in self.columns:
+            if name not in frame.columns:
+                raise InvalidDataError(f"There is no column {name!r}: the columns are {frame.names[:20]}")
+        if not frame.n:
+            return onto
+        labels = frames.labels(frame.column(self.target), self.target)
+        weight = None if self.weight is None else frames.weights(frame.column(self.weight), self.weight)
+        with nullcontext() if self.form == "table" else naming(self.names):
+            return self.family.summarize(in_form(frame.select(self.names), self.form), labels, weight, onto)
+
+    def summarize_all(self, batches: Iterable[Any], onto: ByClass[Any] | None = None) -> ByClass[Any] | None:
+        """Add batches one after the other; errors count rows from the first."""
+        before = 0
+        for batch in together(batches):
+            try:
+                onto = self.summarize(batch, onto)
+            except (RefusedValueError, MissingLabelError) as error:
+                raise error.further_down(before) from None
+            before += batch.num_rows
+        return onto
+
+    def to_bytes(self) -> bytes:
+        """As it travels."""
+        return storage.to_bytes(self)
+
+
+def together(batches: Iterable[Any]) -> Iterator[Any]:
+    """Arrow rows in tables of `BATCH` rows or more: engines hand on a few thousand at once, and each has its price."""
+    import pyarrow as pa
+
+    held: list[Any] = []
+    for batch in batches:
+        table = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
+        if held and table.schema != held[0].schema:
+            yield pa.concat_tables(held)
+            held = []
+        held.append(table)
+        if sum(map(len, held)) >= BATCH:
+            yield pa.concat_tables(held)
+            held = []
+    if held:
+        yield pa.concat_tables(held)
+
+
+def in_form(frame: Frame, form: Form) -> Any:
+    """Columns as a family reads them."""
+    if form == "table":
+        return frame
+    columns = [frame.column(name) for name in frame.names]
+    if form == "texts":
+        return Texts.of(columns[0])
+    if form == "categories":
+        return frames.categories(*columns, names=frame.names)
+    out = np.empty((frame.n, len(columns)), order="F")
+    for j, (name, column) in enumerate(zip(frame.names, columns, strict=True)):
+        out[:, j] = frames.numbers(column, name)
+    return out
+
+
+def summarize_part(task: bytes, batches: Iterable[Any]) -> bytes | None:
+    """What a worker does: the statistics of its part, as they travel; None where it has no rows."""
+    found = storage.from_bytes(task).summarize_all(batches)
+    return None if found is None else storage.to_bytes(found)

@@ -1,0 +1,128 @@
+"""What the engines that work on many machines have in common: what their workers do, and what the driver makes of it.
+
+Everything that travels is bytes in the library's storage format. What a worker refuses travels too, as a value: an
+engine would try the same rows again and again, and bury what was said in a trace of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from suffice.core import errors
+from suffice.core.errors import InvalidDataError, InvalidOptionError, MissingPackageError, SufficeError
+from suffice.core.statistics import ByClass
+from suffice.engines.appending import append, new_columns
+from suffice.engines.summarizing import summarize_part
+from suffice.model import storage
+
+__all__ = [
+    "FAN",
+    "Refusal",
+    "append",
+    "from_pandas",
+    "merge",
+    "new_columns",
+    "no_checkpoint",
+    "shipping",
+    "summarize",
+    "total",
+]
+
+FAN = 8  # how many statistics are added at a time on the way to the driver
+
+
+@storage.storable
+@dataclass(frozen=True)
+class Refusal:
+    """An error that a worker raised."""
+
+    kind: str
+    message: str
+
+    @classmethod
+    def of(cls, error: SufficeError) -> Refusal:
+        """How the error is told on the driver; rows can only be counted within a part."""
+        if isinstance(error, InvalidDataError):
+            return cls("InvalidDataError", f"In a part of the rows, counted from its first: {error}")
+        return cls(type(error).__name__, str(error))
+
+    def again(self) -> SufficeError:
+        """The error, as the driver raises it."""
+        error: SufficeError = getattr(errors, self.kind, InvalidDataError)(self.message)
+        return error
+
+
+# ---- on the workers
+
+
+def summarize(task: bytes, batches: Iterable[Any]) -> bytes | None:
+    """The statistics of a part, or why there are none; None where the part has no rows."""
+    try:
+        return summarize_part(task, batches)
+    except SufficeError as error:
+        return storage.to_bytes(Refusal.of(error))
+
+
+def merge(parts: Iterable[bytes | None]) -> bytes | None:
+    """The sum of what several parts found, in their order; the first refusal, if there is one."""
+    found = [part for part in parts if part is not None]
+    if len(found) < 2:
+        return found[0] if found else None
+    total: Any = None
+    for part in found:
+        value = storage.from_bytes(part)
+        if isinstance(value, Refusal):
+            return part
+        try:
+            total = value if total is None else total + value
+        except SufficeError as error:  # labels of several kinds, say
+            return storage.to_bytes(Refusal.of(error))
+    return storage.to_bytes(total)
+
+
+def from_pandas(frame: Any) -> Any:
+    """A data frame of pandas as Arrow rows; NaN becomes null, both mean missing."""
+    import pyarrow as pa
+
+    if not frame.columns.is_unique:
+        twice = frame.columns[frame.columns.duplicated()][0]
+        raise InvalidDataError(f"Two columns are named {twice!r}: give each a name of its own")
+    try:
+        return pa.Table.from_pandas(frame, preserve_index=False)
+    except pa.ArrowException as error:
+        raise InvalidDataError(f"A column holds values of several kinds: {error}") from error
+
+
+# ---- on the driver
+
+
+def total(parts: Iterable[bytes | None]) -> ByClass[Any] | None:
+    """What all parts found together; raises what a worker refused."""
+    whole = merge(parts)
+    found = None if whole is None else storage.from_bytes(whole)
+    if isinstance(found, Refusal):
+        raise found.again()
+    return found
+
+
+def no_checkpoint(checkpoint: Path | None, engine: str) -> None:
+    """Refuse a checkpoint: an engine does its own retrying."""
+    if checkpoint is not None:
+        raise InvalidOptionError(
+            f"checkpoint is for rows that come from files: {engine} itself goes on after a failure. Leave it out"
+        )
+
+
+@contextmanager
+def shipping(advice: str) -> Iterator[None]:
+    """Say how to bring the package to workers that lack it."""
+    try:
+        yield
+    except Exception as error:
+        if "No module named 'suffice" not in str(error):
+            raise
+        raise MissingPackageError(f"The workers have no package suffice: {advice}") from error

@@ -1,0 +1,1 @@
+"""Classifiers with the interface of scikit-learn: each says which family its parameters mean."""

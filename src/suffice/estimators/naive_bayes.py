@@ -1,0 +1,850 @@
+"""Naive Bayes estimators: drop-in replacements for `sklearn.naive_bayes`, and more.
+
+Change the import, keep the code: parameters, fitted attributes, errors and answers are scikit-learn's.
+Beyond them every estimator takes NaN as missing, learns new classes at any time, adds (`a + b`), forgets
+(`forget`), drops classes, and leaves one out exactly without refitting.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from suffice import engines
+from suffice.core.arrays import Array, Categories, Values, as_categories, is_table
+from suffice.core.errors import InvalidOptionError
+from suffice.core.priors import Beta, ClassPrior, Dirichlet, Gamma
+from suffice.estimators._sklearn import (
+    Interval,
+    StrOptions,
+    _check_feature_names,
+    _check_n_features,
+    check_random_state,
+    validate_data,
+)
+from suffice.estimators.generative_classifier import GenerativeClassifier, read_only
+from suffice.families import (
+    Bernoulli,
+    Categorical,
+    Complement,
+    Family,
+    Gaussian,
+    Kernel,
+    Mixture,
+    Multinomial,
+    Poisson,
+)
+from suffice.families._logarithms import log
+from suffice.families.kernel import RULES, SHAPES, KernelName, RuleName
+
+__all__ = [
+    "BernoulliNB",
+    "CategoricalNB",
+    "ComplementNB",
+    "GaussianNB",
+    "KernelNB",
+    "MixtureNB",
+    "MultinomialNB",
+    "PoissonNB",
+]
+
+
+class _RealNB(GenerativeClassifier):
+    """What the estimators of real numbers share: dense rows, and a class prior that may be given as `priors`."""
+
+    priors: ArrayLike | None
+
+    _accept_sparse: ClassVar[Any] = False
+
+    def _class_prior(self) -> ClassPrior:
+        return ClassPrior() if self.priors is None else ClassPrior(np.asarray(self.priors))
+
+    @property
+    def class_prior_(self) -> Array:
+        """Probability of each class."""
+        return self._as_learned(np.exp(self._get_learned().model.log_prior))
+
+
+class GaussianNB(_RealNB):
+    """Gaussian naive Bayes:  p(x | y) = Π_j N(x_j; μ_yj, σ²_yj).
+
+    Parameters
+    ----------
+    priors : array-like of shape (n_classes,), default=None
+        Prior probabilities of the classes, instead of those of the data.
+    var_smoothing : float, default=1e-9
+        Portion of the largest variance of any column that is added to every variance. It is reckoned
+        from the rows' weights and from all rows seen so far, so that pieces give what the whole gives.
+
+    Attributes
+    ----------
+    class_count_ : ndarray of shape (n_classes,)
+        Weight of the rows of each class.
+    class_prior_ : ndarray of shape (n_classes,)
+        Probability of each class.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    epsilon_ : float
+        What is added to every variance.
+    var_ : ndarray of shape (n_classes, n_features)
+        Variance of each column in each class, `epsilon_` included.
+    theta_ : ndarray of shape (n_classes, n_features)
+        Mean of each column in each class.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where they have names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from suffice.estimators.naive_bayes import GaussianNB
+    >>> X = np.array([[-1, -1], [-2, -1], [-3, -2], [1, 1], [2, 1], [3, 2]])
+    >>> clf = GaussianNB().fit(X, ["low", "low", "low", "high", "high", "high"])
+    >>> clf.predict([[-0.8, -1], [np.nan, 1.5]])
+    array(['low', 'high'], dtype='<U4')
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "priors": ["array-like", None],
+        "var_smoothing": [Interval(Real, 0, None, closed="left")],
+    }
+    _keeps_single: ClassVar[bool] = True
+
+    def __init__(self, *, priors: ArrayLike | None = None, var_smoothing: float = 1e-9):
+        self.priors = priors
+        self.var_smoothing = var_smoothing
+
+    def _family(self) -> Gaussian:
+        return Gaussian(prior=None, var_smoothing=self.var_smoothing)
+
+    @property
+    def class_count_(self) -> Array:
+        """Weight of the rows of each class."""
+        return self._as_learned(super().class_count_)
+
+    @property
+    def epsilon_(self) -> float:
+        """What is added to every variance."""
+        learned = self._get_learned()
+        return learned.family.epsilon(learned.statistics.statistic)  # type: ignore[attr-defined]
+
+    @property
+    def theta_(self) -> Array:
+        """Mean of each column in each class."""
+        return read_only(self._as_learned(self._get_learned().statistics.statistic.mean))
+
+    @property
+    def var_(self) -> Array:
+        """Variance of each column in each class."""
+        return self._as_learned(self._get_learned().model.distributions[0].variance)  # type: ignore[attr-defined]
+
+
+class _DiscreteNB(GenerativeClassifier):
+    """What the estimators of counts and categories share: `alpha` and its kin."""
+
+    _positive_only: ClassVar[bool] = True
+    alpha: float | ArrayLike
+    force_alpha: bool
+    fit_prior: bool
+    class_prior: ArrayLike | None
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "alpha": [Interval(Real, 0, None, closed="left"), "array-like"],
+        "fit_prior": ["boolean"],
+        "class_prior": ["array-like", None],
+        "force_alpha": ["boolean"],
+    }
+
+    def _class_prior(self) -> ClassPrior:
+        if self.class_prior is not None:
+            return ClassPrior(np.asarray(self.class_prior))
+        return ClassPrior("mle" if self.fit_prior else "uniform")
+
+    def _check_alpha(self) -> float | Array:
+        alpha = self.alpha if isinstance(self.alpha, Real) else np.array(self.alpha, dtype=np.float64)
+        if isinstance(alpha, np.ndarray):
+            if alpha.shape != (self.n_features_in_,):
+                raise InvalidOptionError(
+                    "When alpha is an array, it should contains `n_features`. "
+                    f"Got {len(alpha)} elements instead of {self.n_features_in_}."
+                )
+            if alpha.min() < 0:
+                raise InvalidOptionError("All values in alpha must be greater than 0.")
+        if np.min(alpha) < 1e-10 and not self.force_alpha:
+            warnings.warn(
+                "alpha too small will result in numeric errors, setting alpha = 1.0e-10. Use `force_alpha=True` "
+                "to keep alpha unchanged.",
+                stacklevel=4,
+            )
+            return np.maximum(alpha, 1e-10)
+        return alpha  # type: ignore[return-value]  # a Real is a float here
+
+    @property
+    def class_log_prior_(self) -> Array:
+        """Log-probability of each class."""
+        return self._get_learned().model.log_prior
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True
+        tags.input_tags.positive_only = self._positive_only
+        return tags
+
+
+class _TotalsNB(_DiscreteNB):
+    """What the estimators of totals share."""
+
+    @property
+    def feature_count_(self) -> Array:
+        """Weighted total of each column in each class."""
+        return read_only(self._get_learned().statistics.statistic.total)
+
+    @property
+    def feature_log_prob_(self) -> Any:
+        """Log-probability of each column in each class."""
+        distribution = self._get_learned().model.distributions[0]
+        return log(distribution.probability)  # type: ignore[attr-defined]
+
+
+class MultinomialNB(_TotalsNB):
+    """Multinomial naive Bayes, for counts:  p(x | y) ∝ Π_j θ_yj^(x_j),  θ_yj = (n_yj + α) / Σ_j (n_yj + α).
+
+    Parameters
+    ----------
+    alpha : float or array-like of shape (n_features,), default=1.0
+        Added to every count; 0 for none.
+    force_alpha : bool, default=True
+        If False, an alpha below 1e-10 is raised to it. With True, alpha=0 makes words that a class has
+        not shown impossible there.
+    fit_prior : bool, default=True
+        Learn the class prior; if False it is uniform.
+    class_prior : array-like of shape (n_classes,), default=None
+        Prior probabilities of the classes, instead of those of the data.
+
+    Attributes
+    ----------
+    class_count_ : ndarray of shape (n_classes,)
+        Weight of the rows of each class.
+    class_log_prior_ : ndarray of shape (n_classes,)
+        Log-probability of each class.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    feature_count_ : ndarray of shape (n_classes, n_features)
+        Weighted total of each column in each class.
+    feature_log_prob_ : ndarray of shape (n_classes, n_features)
+        log θ.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where they have names.
+
+    Examples
+    --------
+    >>> from suffice.estimators.naive_bayes import MultinomialNB
+    >>> clf = MultinomialNB().fit([[2, 1, 0], [3, 0, 0], [0, 1, 4]], ["ham", "ham", "spam"])
+    >>> clf.predict([[0, 0, 1]])
+    array(['spam'], dtype='<U4')
+    """
+
+    def __init__(
+        self,
+        *,
+        alpha: float | ArrayLike = 1.0,
+        force_alpha: bool = True,
+        fit_prior: bool = True,
+        class_prior: ArrayLike | None = None,
+    ):
+        self.alpha = alpha
+        self.force_alpha = force_alpha
+        self.fit_prior = fit_prior
+        self.class_prior = class_prior
+
+    def _family(self) -> Family[Any]:
+        return Multinomial(prior=Dirichlet(self._check_alpha()))
+
+
+class ComplementNB(_TotalsNB):
+    """Complement naive Bayes (Rennie et al., 2003): a class is scored by the words of all the others.
+
+    Parameters
+    ----------
+    alpha : float or array-like of shape (n_features,), default=1.0
+        Added to every count; 0 for none.
+    force_alpha : bool, default=True
+        If False, an alpha below 1e-10 is raised to it.
+    fit_prior : bool, default=True
+        Learn `class_log_prior_`; the scores do not use it.
+    class_prior : array-like of shape (n_classes,), default=None
+        Prior probabilities of the classes; the scores do not use them.
+    norm : bool, default=False
+        Divide the weights of each class by their sum.
+
+    Attributes
+    ----------
+    class_count_ : ndarray of shape (n_classes,)
+        Weight of the rows of each class.
+    class_log_prior_ : ndarray of shape (n_classes,)
+        Log-probability of each class.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    feature_all_ : ndarray of shape (n_features,)
+        Weighted total of each column.
+    feature_count_ : ndarray of shape (n_classes, n_features)
+        Weighted total of each column in each class.
+    feature_log_prob_ : ndarray of shape (n_classes, n_features)
+        The weights.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where they have names.
+
+    Examples
+    --------
+    >>> from suffice.estimators.naive_bayes import ComplementNB
+    >>> clf = ComplementNB().fit([[2, 1, 0], [3, 0, 0], [0, 1, 4]], ["ham", "ham", "spam"])
+    >>> clf.predict([[0, 0, 1]])
+    array(['spam'], dtype='<U4')
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **_DiscreteNB._parameter_constraints,
+        "norm": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        *,
+        alpha: float | ArrayLike = 1.0,
+        force_alpha: bool = True,
+        fit_prior: bool = True,
+        class_prior: ArrayLike | None = None,
+        norm: bool = False,
+    ):
+        self.alpha = alpha
+        self.force_alpha = force_alpha
+        self.fit_prior = fit_prior
+        self.class_prior = class_prior
+        self.norm = norm
+
+    def _family(self) -> Family[Any]:
+        return Complement(prior=Dirichlet(self._check_alpha()), norm=self.norm)
+
+    def _class_prior(self) -> ClassPrior:
+        return replace(super()._class_prior(), ignored=True)
+
+    @property
+    def class_log_prior_(self) -> Array:
+        """Log-probability of each class."""
+        learned = self._get_learned()
+        return replace(learned.prior, ignored=False).log(learned.statistics.weight)
+
+    @property
+    def feature_log_prob_(self) -> Array:
+        """The weights."""
+        return self._get_learned().model.distributions[0].weight  # type: ignore[attr-defined]
+
+    @property
+    def feature_all_(self) -> Array:
+        """Weighted total of each column."""
+        return self.feature_count_.sum(axis=0)
+
+
+class BernoulliNB(_TotalsNB):
+    """Bernoulli naive Bayes, for truths:  p(x | y) = Π_j θ_yj^(x_j) (1 − θ_yj)^(1 − x_j).
+
+    Parameters
+    ----------
+    alpha : float or array-like of shape (n_features,), default=1.0
+        θ_yj = (n_yj + α) / (n_y + 2α); 0 for no smoothing.
+    force_alpha : bool, default=True
+        If False, an alpha below 1e-10 is raised to it.
+    binarize : float or None, default=0.0
+        x_j counts as true where it is above this. With None, x must lie between 0 and 1.
+    fit_prior : bool, default=True
+        Learn the class prior; if False it is uniform.
+    class_prior : array-like of shape (n_classes,), default=None
+        Prior probabilities of the classes, instead of those of the data.
+
+    Attributes
+    ----------
+    class_count_ : ndarray of shape (n_classes,)
+        Weight of the rows of each class.
+    class_log_prior_ : ndarray of shape (n_classes,)
+        Log-probability of each class.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    feature_count_ : ndarray of shape (n_classes, n_features)
+        Weight of the rows in which each column is true, in each class.
+    feature_log_prob_ : ndarray of shape (n_classes, n_features)
+        log θ.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where they have names.
+
+    Examples
+    --------
+    >>> from suffice.estimators.naive_bayes import BernoulliNB
+    >>> clf = BernoulliNB().fit([[1, 0], [1, 1], [0, 1]], [True, True, False])
+    >>> clf.predict([[0, 1]])
+    array([False])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **_DiscreteNB._parameter_constraints,
+        "binarize": [None, Interval(Real, 0, None, closed="left")],
+    }
+
+    _positive_only: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        *,
+        alpha: float | ArrayLike = 1.0,
+        force_alpha: bool = True,
+        binarize: float | None = 0.0,
+        fit_prior: bool = True,
+        class_prior: ArrayLike | None = None,
+    ):
+        self.alpha = alpha
+        self.force_alpha = force_alpha
+        self.binarize = binarize
+        self.fit_prior = fit_prior
+        self.class_prior = class_prior
+
+    def _family(self) -> Family[Any]:
+        alpha = self._check_alpha()
+        return Bernoulli(prior=Beta(alpha, alpha), threshold=self.binarize)
+
+
+class PoissonNB(_TotalsNB):
+    """Poisson naive Bayes, for counts without an upper bound:  p(x | y) = Π_j λ_yj^(x_j) e^(−λ_yj) / x_j!
+
+    Parameters
+    ----------
+    alpha : float or array-like of shape (n_features,), default=1.0
+        Events imagined to have been seen in each class: λ_yj = (Σ x_j + α) / (n_y + β).
+    beta : float, default=1.0
+        Rows imagined to have held them. alpha=0 and beta=0 give maximum likelihood.
+    force_alpha : bool, default=True
+        If False, an alpha below 1e-10 is raised to it.
+    fit_prior : bool, default=True
+        Learn the class prior; if False it is uniform.
+    class_prior : array-like of shape (n_classes,), default=None
+        Prior probabilities of the classes, instead of those of the data.
+
+    Attributes
+    ----------
+    class_count_ : ndarray of shape (n_classes,)
+        Weight of the rows of each class.
+    class_log_prior_ : ndarray of shape (n_classes,)
+        Log-probability of each class.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    feature_count_ : ndarray of shape (n_classes, n_features)
+        Weighted total of each column in each class.
+    rate_ : ndarray of shape (n_classes, n_features)
+        λ.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where they have names.
+
+    Examples
+    --------
+    >>> from suffice.estimators.naive_bayes import PoissonNB
+    >>> clf = PoissonNB().fit([[0], [1], [7], [9]], ["calm", "calm", "busy", "busy"])
+    >>> clf.predict([[2], [6]])
+    array(['calm', 'busy'], dtype='<U4')
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **_DiscreteNB._parameter_constraints,
+        "beta": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        *,
+        alpha: float | ArrayLike = 1.0,
+        beta: float = 1.0,
+        force_alpha: bool = True,
+        fit_prior: bool = True,
+        class_prior: ArrayLike | None = None,
+    ):
+        self.alpha = alpha
+        self.beta = beta
+        self.force_alpha = force_alpha
+        self.fit_prior = fit_prior
+        self.class_prior = class_prior
+
+    def _family(self) -> Family[Any]:
+        return Poisson(prior=Gamma(self._check_alpha(), self.beta))
+
+    @property
+    def rate_(self) -> Array:
+        """λ, the expected count of each column in each class."""
+        return self._get_learned().model.distributions[0].rate  # type: ignore[attr-defined]
+
+    @property
+    def feature_log_prob_(self) -> Array:
+        """Log λ."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.rate_)
+
+
+class CategoricalNB(_DiscreteNB):
+    """Categorical naive Bayes:  p(x_j = k | y) = (n_yjk + α) / (n_yj + α m_j).
+
+    Columns hold numbers 0, 1, 2, … that stand for categories, as scikit-learn wants them, or strings, or
+    anything else that sorts; pandas' categoricals too. A category never met in training has its smoothed
+    probability, α / (n_yj + α (m_j + 1)).
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        Added to every count; 0 for none.
+    force_alpha : bool, default=True
+        If False, an alpha below 1e-10 is raised to it.
+    fit_prior : bool, default=True
+        Learn the class prior; if False it is uniform.
+    class_prior : array-like of shape (n_classes,), default=None
+        Prior probabilities of the classes, instead of those of the data.
+    min_categories : int or array-like of shape (n_features,), default=None
+        How many categories a column of numbers has at least.
+
+    Attributes
+    ----------
+    category_count_ : list of ndarray of shape (n_classes, n_categories)
+        Weight of each category in each class, column by column.
+    categories_ : list of ndarray of shape (n_categories,)
+        The categories of each column, in the order of the counts.
+    class_count_ : ndarray of shape (n_classes,)
+        Weight of the rows of each class.
+    class_log_prior_ : ndarray of shape (n_classes,)
+        Log-probability of each class.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    feature_log_prob_ : list of ndarray of shape (n_classes, n_categories)
+        Log-probability of each category in each class, column by column.
+    n_categories_ : ndarray of shape (n_features,)
+        Number of categories of each column.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where they have names.
+
+    Examples
+    --------
+    >>> from suffice.estimators.naive_bayes import CategoricalNB
+    >>> clf = CategoricalNB().fit([["sunny", "hot"], ["rain", "cool"], ["rain", "mild"]], ["no", "yes", "yes"])
+    >>> clf.predict([["rain", "hot"], ["snow", None]])
+    array(['yes', 'yes'], dtype='<U3')
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **_DiscreteNB._parameter_constraints,
+        "min_categories": [None, "array-like", Interval(Integral, 1, None, closed="left")],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+    }
+    _accept_sparse: ClassVar[Any] = False
+    _form: ClassVar[engines.Form] = "categories"
+
+    def __init__(
+        self,
+        *,
+        alpha: float = 1.0,
+        force_alpha: bool = True,
+        fit_prior: bool = True,
+        class_prior: ArrayLike | None = None,
+        min_categories: int | ArrayLike | None = None,
+    ):
+        self.alpha = alpha
+        self.force_alpha = force_alpha
+        self.fit_prior = fit_prior
+        self.class_prior = class_prior
+        self.min_categories = min_categories
+
+    def _family(self) -> Family[Any]:
+        least = self.min_categories
+        if least is not None:
+            least = np.asarray(least)
+            if not np.issubdtype(least.dtype, np.signedinteger):
+                raise InvalidOptionError(f"'min_categories' should have integral type. Got {least.dtype} instead.")
+            if least.ndim and least.shape != (self.n_features_in_,):
+                raise InvalidOptionError(
+                    f"'min_categories' should have shape ({self.n_features_in_},) when an array-like is provided. "
+                    f"Got {least.shape} instead."
+                )
+        return Categorical(prior=Dirichlet(self._check_alpha()), min_categories=least)
+
+    def _check_X(self, X: Any, reset: bool = False) -> Categories:
+        if isinstance(X, Categories):
+            return X
+        if self._is_plain(X, "iuf", reset):
+            return as_categories(X)
+        if is_table(X) or isinstance(X, np.ma.MaskedArray):
+            _check_feature_names(self, X, reset=reset)
+            rows = as_categories(X)
+            if not rows.codes.size:
+                validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)  # raises
+            _check_n_features(self, rows.codes, reset=reset)
+            return rows
+        if not isinstance(X, np.ndarray) and not hasattr(X, "__array__") and isinstance(X, (list, tuple)):
+            X = _object_rows(X)
+        numbers = "numeric" if getattr(X, "dtype", None) is not None and X.dtype.kind in "biufc" else None
+        return as_categories(validate_data(self, X, reset=reset, dtype=numbers, ensure_all_finite=False))
+
+    @property
+    def category_count_(self) -> list[Array]:
+        """Weight of each category in each class, column by column."""
+        counts = self._counts()
+        return counts.columns(counts.weight)
+
+    @property
+    def categories_(self) -> list[Values]:
+        """The categories of each column, in the order of the counts."""
+        counts = self._counts()
+        return list(counts.keys or [np.arange(size) for size in counts.sizes])
+
+    @property
+    def n_categories_(self) -> NDArray[np.int64]:
+        """Number of categories of each column."""
+        return self._counts().sizes
+
+    @property
+    def feature_log_prob_(self) -> list[Array]:
+        """Log-probability of each category in each class, column by column."""
+        counts, model = self._counts(), self._get_learned().model
+        with np.errstate(divide="ignore"):
+            return counts.columns(np.log(model.distributions[0].probability))  # type: ignore[attr-defined]
+
+    def _counts(self) -> Any:
+        return self._get_learned().model.distributions[0].counts  # type: ignore[attr-defined]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+
+class KernelNB(_RealNB):
+    """Naive Bayes with kernel densities:  p(x | y) = Π_j Σ_i K((x_j − x_ij) / h_yj) / (n_y h_yj) over the rows i of y.
+
+    Parameters
+    ----------
+    kernel : {"gaussian", "epanechnikov", "triangular", "uniform", "biweight", "cosine"}, default="gaussian"
+        The shape of the bump that each value contributes. All but the Gaussian are 0 from a distance of h on.
+    bandwidth : {"silverman", "scott", "sheather-jones", "likelihood"}, float or array-like of shape (n_features,), \
+            default="silverman"
+        The width h of the bumps: a rule for each class and column, one number, or one for each column.
+    limit : int, default=None
+        Bounds the memory: each class keeps at most twice that many weighted points of a column. Rows can then no
+        longer be forgotten or left out.
+    priors : array-like of shape (n_classes,), default=None
+        Prior probabilities of the classes, instead of those of the data.
+
+    Attributes
+    ----------
+    bandwidth_ : ndarray of shape (n_classes, n_features)
+        Bandwidth of each column in each class.
+    class_count_ : ndarray of shape (n_classes,)
+        Weight of the rows of each class.
+    class_prior_ : ndarray of shape (n_classes,)
+        Probability of each class.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where they have names.
+
+    Examples
+    --------
+    >>> from suffice.estimators.naive_bayes import KernelNB
+    >>> X = [[-3.0], [-2.8], [3.0], [3.1], [0.1], [0.0], [-0.2]]
+    >>> clf = KernelNB(bandwidth=0.5).fit(X, ["outer"] * 4 + ["inner"] * 3)
+    >>> clf.predict([[-2.5], [0.5], [40.0]])
+    array(['outer', 'inner', 'outer'], dtype='<U5')
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "kernel": [StrOptions(set(SHAPES))],
+        "bandwidth": [StrOptions(set(RULES)), Interval(Real, 0, None, closed="neither"), "array-like"],
+        "limit": [None, Interval(Integral, 1, None, closed="left")],
+        "priors": ["array-like", None],
+    }
+
+    def __init__(
+        self,
+        *,
+        kernel: KernelName = "gaussian",
+        bandwidth: RuleName | float | ArrayLike = "silverman",
+        limit: int | None = None,
+        priors: ArrayLike | None = None,
+    ):
+        self.kernel = kernel
+        self.bandwidth = bandwidth
+        self.limit = limit
+        self.priors = priors
+
+    def _family(self) -> Kernel:
+        width: Any = self.bandwidth if isinstance(self.bandwidth, (str, Real)) else np.asarray(self.bandwidth)
+        return Kernel(self.kernel, width, self.limit)
+
+    @property
+    def bandwidth_(self) -> Array:
+        """Bandwidth of each column in each class."""
+        return read_only(self._get_learned().model.distributions[0].bandwidth)  # type: ignore[attr-defined]
+
+
+def _object_rows(X: Any) -> Any:
+    """A list of rows as an array, keeping strings, numbers and None what they are."""
+    array = np.asarray(X)
+    return np.asarray(X, dtype=object) if array.dtype.kind in "UO" else array
+
+
+class MixtureNB(_RealNB):
+    """Naive Bayes with a mixture of Gaussians for each column:  p(x | y) = Π_j Σ_k π_yjk N(x_j; μ_yjk, σ²_yjk).
+
+    The values are kept, each distinct one once, and the mixtures found by expectation-maximization (EM) when they
+    are first asked for: by a prediction or an attribute, which is then where a `NotConvergedWarning` comes from.
+    `leave_one_out` runs EM anew for every row.
+
+    Parameters
+    ----------
+    components : int, default=2
+        Gaussians for each class and column; fewer where a class has fewer distinct values.
+    select : {"bic"} or None, default=None
+        With "bic", choose 1 … `components` for each class and column by Schwarz's criterion.
+    tol : float, default=1e-3
+        EM ends when a step changes the mean log-likelihood of a row by less, as scikit-learn's GaussianMixture.
+    max_iter : int, default=100
+        Steps after which it ends anyway, with a warning.
+    n_init : int, default=1
+        Starts, of which the likeliest result counts: one from quantiles, the others drawn (k-means++).
+    floor : float, default=1e-6
+        Least variance of a component, in units of the variance of the column in the class: from 1e-10 to 1.
+    random_state : int, RandomState instance or None, default=0
+        Draws the starts after the first.
+    limit : int, default=None
+        Keep at most about so many values for each class and column, compressed ones; all by default.
+    priors : array-like of shape (n_classes,), default=None
+        Prior probabilities of the classes, instead of those of the data.
+
+    Attributes
+    ----------
+    class_count_ : ndarray of shape (n_classes,)
+        Weight of the rows of each class.
+    class_prior_ : ndarray of shape (n_classes,)
+        Probability of each class.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    means_ : ndarray of shape (n_classes, n_features, components)
+        μ, ascending; 0 where a component is not used.
+    n_components_ : ndarray of shape (n_classes, n_features)
+        How many components are used; 0 in a column without any value.
+    n_iter_ : ndarray of shape (n_classes, n_features)
+        Steps that EM took.
+    variances_ : ndarray of shape (n_classes, n_features, components)
+        σ²; 1 where a component is not used.
+    weights_ : ndarray of shape (n_classes, n_features, components)
+        π; 0 where a component is not used.
+    n_features_in_ : int
+        Number of columns.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, where they have names.
+
+    Examples
+    --------
+    >>> from suffice.estimators.naive_bayes import MixtureNB
+    >>> X = [[-4], [-3], [3], [4], [-1], [0], [0.5], [1]]
+    >>> clf = MixtureNB().fit(X, ["outside"] * 4 + ["inside"] * 4)
+    >>> clf.predict([[-3.4], [0.2], [3.2]])
+    array(['outside', 'inside', 'outside'], dtype='<U7')
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "components": [Interval(Integral, 1, None, closed="left")],
+        "select": [None, StrOptions({"bic"})],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "floor": [Interval(Real, 1e-10, 1, closed="both")],
+        "random_state": ["random_state"],
+        "limit": [None, Interval(Integral, 1, None, closed="left")],
+        "priors": ["array-like", None],
+    }
+
+    def __init__(
+        self,
+        *,
+        components: int = 2,
+        select: str | None = None,
+        tol: float = 1e-3,
+        max_iter: int = 100,
+        n_init: int = 1,
+        floor: float = 1e-6,
+        random_state: Any = 0,
+        limit: int | None = None,
+        priors: ArrayLike | None = None,
+    ):
+        self.components = components
+        self.select = select
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_init = n_init
+        self.floor = floor
+        self.random_state = random_state
+        self.limit = limit
+        self.priors = priors
+
+    def _family(self) -> Mixture:
+        seed = self.random_state
+        if not isinstance(seed, Integral):  # the family's options are frozen: draw a number for them
+            seed = check_random_state(seed).randint(np.iinfo(np.int32).max)
+        return Mixture(
+            self.components,
+            select=self.select,  # type: ignore[arg-type]  # checked by its constraint
+            tol=self.tol,
+            max_iter=self.max_iter,
+            n_init=self.n_init,
+            floor=self.floor,
+            random_state=int(seed),
+            limit=self.limit,
+        )
+
+    def _mixtures(self) -> Any:
+        return self._get_learned().model.distributions[0]
+
+    @property
+    def weights_(self) -> Array:
+        """π, (classes, columns, components)."""
+        return read_only(self._mixtures().share)
+
+    @property
+    def means_(self) -> Array:
+        """μ, (classes, columns, components)."""
+        return read_only(self._mixtures().mean)
+
+    @property
+    def variances_(self) -> Array:
+        """σ², (classes, columns, components)."""
+        return read_only(self._mixtures().variance)
+
+    @property
+    def n_components_(self) -> NDArray[np.int64]:
+        """How many components are used, (classes, columns)."""
+        return self._mixtures().used.copy()
+
+    @property
+    def n_iter_(self) -> NDArray[np.int64]:
+        """Steps that EM took, (classes, columns)."""
+        return self._mixtures().steps.copy()

@@ -1,0 +1,499 @@
+"""The classifier for texts: raw documents in, calibrated probabilities out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from suffice import engines
+from suffice.core.arrays import Array, Codes, Values
+from suffice.core.errors import InvalidDataError, InvalidTextError, NoDistributionError
+from suffice.core.frames import Frame, Look
+from suffice.core.priors import ClassPrior, Dirichlet
+from suffice.core.statistics import WordCounts
+from suffice.estimators._sklearn import Interval, StrOptions
+from suffice.estimators.calibrated_classifier import CalibratedClassifier
+from suffice.estimators.generative_classifier import _Learned
+from suffice.families import Table, Text
+from suffice.families._documents import Bags
+from suffice.families._event_models import MixedModel
+from suffice.families.text import TextDistribution, read_texts
+from suffice.model.calibration import Calibration
+from suffice.model.explain import contrasted
+
+PENDING = 1 << 20  # bytes of text that may wait to be counted, at least
+
+
+class TextClassifier(CalibratedClassifier):
+    """Naive Bayes for texts: reads raw documents, counts while it reads, and knows how sure it may be.
+
+    By default words, and pairs of words, are weighted by the root of their count and brought to length 1 in each
+    document; the score of a class is a weighted sum of a multinomial and a complement one for words and for pairs, and
+    smoothing and weights are those of least exact leave-one-out log-loss. With `event="multinomial", ngrams=(1, 1),
+    smoothing=1.0, calibrate=False` it is the multinomial naive Bayes of textbooks and of scikit-learn.
+
+    Parameters
+    ----------
+    event : {'auto', 'multinomial', 'complement', 'bernoulli'}, default='auto'
+        What a document is: draws of words from the class's bag; words scored by how badly they fit the other classes;
+        for each word of the vocabulary whether it is there; or, with 'auto', the first two together.
+    ngrams : (int, int), default=(1, 2)
+        How few and how many neighbouring words (or characters) make a feature.
+    smoothing : float or 'auto', default='auto'
+        What is added to every count; with 'auto' what predicts documents left out best. 0 is maximum likelihood.
+    calibrate : bool or 'classes', default=True
+        Temper the evidence so that probabilities can be believed, fitted on exact leave-one-out scores of documents
+        kept for that. With 'classes' every class has a slope and bias of its own.
+    term_weight : {'count', 'binary', 'sqrt', 'log'} or None, default=None
+        What a word that occurs t times counts for: t, 1, √t or 1 + log t. By default t; with 'bernoulli' 1, with
+        'auto' √t.
+    length_norm : {'l1', 'l2', 'auto'} or None, default='auto'
+        Divide a document's values by their sum, or by the root of the sum of their squares. By default only for
+        event='auto', which takes 'l2'.
+    learn : {'mean', 'map', 'predictive'}, default='mean'
+        The posterior mean of the words' probabilities, its mode, or the posterior integrated out: with 'predictive' the
+        multinomial becomes the Dirichlet-multinomial, for which a word seen once is likelier to come again.
+    analyzer : {'word', 'char', 'char_wb'}, default='word'
+        Features of words of two or more letters, of characters, or of characters within words.
+    lowercase : bool, default=True
+        Make texts lower case first.
+    strip_accents : {'ascii', 'unicode'} or None, default=None
+        Take accents away.
+    stop_words : str, collection of str or None, default=None
+        Words to leave out: the list of a language by its name, or your own.
+    stem : str or None, default=None
+        The language by whose Snowball rules words lose their endings.
+    n_features : int or None, default=None
+        Hash features to that many, so that memory is bounded whatever comes.
+    prior : array-like, 'uniform', Dirichlet or None, default=None
+        Prior probabilities of the classes; by default those of the data.
+    keep : int, default=5000
+        Documents kept beside the totals, as counts of their features and chosen by a hash of what they hold, for
+        whatever is chosen or calibrated.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Class labels.
+    class_count_ : ndarray of shape (n_classes,)
+        Weight of the documents of each class.
+    vocabulary_ : dict
+        The number of each feature; made when it is asked for.
+    event_ : EventModel
+        The event model as it was smoothed and weighted.
+    calibration_ : Calibration
+        The exponent on the evidence and the part of the prior mixed in.
+
+    Examples
+    --------
+    >>> from suffice import TextClassifier
+    >>> texts = ["cheap pills now", "cheap watches", "lunch at noon?", "see you at lunch"]
+    >>> clf = TextClassifier(event="multinomial", smoothing=1.0, calibrate=False).fit(texts, ["spam"] * 2 + ["ham"] * 2)
+    >>> clf.predict(["cheap lunch pills"])
+    array(['spam'], dtype='<U4')
+    """
+
+    _fitted: ClassVar[tuple[str, ...]] = CalibratedClassifier._fitted
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "event": [StrOptions({"auto", "multinomial", "complement", "bernoulli"})],
+        "ngrams": [tuple, list],
+        "smoothing": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
+        "calibrate": ["boolean", StrOptions({"classes"})],
+        "term_weight": [StrOptions({"count", "binary", "sqrt", "log"}), None],
+        "length_norm": [StrOptions({"l1", "l2", "auto"}), None],
+        "learn": [StrOptions({"mean", "map", "predictive"})],
+        "analyzer": [StrOptions({"word", "char", "char_wb"})],
+        "lowercase": ["boolean"],
+        "strip_accents": [StrOptions({"ascii", "unicode"}), None],
+        "stop_words": [str, list, tuple, set, frozenset, None],
+        "stem": [str, None],
+        "n_features": [Interval(Integral, 1, 1 << 28, closed="both"), None],
+        "prior": [StrOptions({"uniform"}), "array-like", Dirichlet, ClassPrior, None],
+        "keep": [Interval(Integral, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        *,
+        event: Literal["auto", "multinomial", "complement", "bernoulli"] = "auto",
+        ngrams: tuple[int, int] = (1, 2),
+        smoothing: float | Literal["auto"] = "auto",
+        calibrate: bool | Literal["classes"] = True,
+        term_weight: Literal["count", "binary", "sqrt", "log"] | None = None,
+        length_norm: Literal["l1", "l2", "auto"] | None = "auto",
+        learn: Literal["mean", "map", "predictive"] = "mean",
+        analyzer: Literal["word", "char", "char_wb"] = "word",
+        lowercase: bool = True,
+        strip_accents: Literal["ascii", "unicode"] | None = None,
+        stop_words: str | Iterable[str] | None = None,
+        stem: str | None = None,
+        n_features: int | None = None,
+        prior: Any = None,
+        keep: int = 5000,
+    ):
+        self.event = event
+        self.ngrams = ngrams
+        self.smoothing = smoothing
+        self.calibrate = calibrate
+        self.term_weight = term_weight
+        self.length_norm = length_norm
+        self.learn = learn
+        self.analyzer = analyzer
+        self.lowercase = lowercase
+        self.strip_accents = strip_accents
+        self.stop_words = stop_words
+        self.stem = stem
+        self.n_features = n_features
+        self.prior = prior
+        self.keep = keep
+
+    def _family(self) -> Text:
+        prior: Any
+        learn: Any = self.learn
+        if self.smoothing == "auto":
+            prior = "auto"
+        elif self.smoothing == 0:
+            prior, learn = None, "mle" if learn == "mean" else learn
+        else:
+            prior = Dirichlet(float(self.smoothing))
+        needed = self.calibrate is not False or self.event == "auto" or self.smoothing == "auto"
+        return Text(
+            prior=prior,
+            learn=learn,
+            event=self.event,
+            ngrams=tuple(self.ngrams),  # type: ignore[arg-type]  # checked there
+            term_weight=self.term_weight,
+            length_norm=self.length_norm,
+            analyzer=self.analyzer,
+            lowercase=bool(self.lowercase),
+            strip_accents=self.strip_accents,
+            stop_words=self.stop_words,
+            stem=self.stem,
+            n_features=self.n_features,
+            keep=self.keep if needed else 0,
+        )
+
+    # ---- learning
+
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, checkpoint: str | os.PathLike[str] | None = None
+    ) -> Self:
+        """Learn from texts, forgetting whatever was learned before.
+
+        Parameters
+        ----------
+        X : list or array of str, Arrow or data frame column, or sequences of word numbers
+            Documents; None or NaN is a missing one, which says nothing.
+        y : array-like of shape (n_samples,)
+            Labels: numbers or strings.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the documents, 1 each by default.
+        checkpoint : str or path, default=None
+            Of files: where to keep what was learned so far, so that a fit that was broken off goes on from there.
+
+        Returns
+        -------
+        self : object
+            The fitted classifier.
+        """
+        super().fit(X, y, sample_weight, checkpoint=checkpoint)
+        self._pending = _Pending(self._learned)
+        return self
+
+    def partial_fit(
+        self, X: Any, y: Any, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Learn from more texts, with words and classes never seen before. Any cutting gives what `fit` gives.
+
+        Few documents at a time are gathered, and counted together when there are enough of them or something is asked.
+
+        Parameters
+        ----------
+        X : list or array of str, Arrow or data frame column, or sequences of word numbers
+            More documents.
+        y : array-like of shape (n_samples,)
+            Labels; new classes may appear at any time.
+        classes : array-like of shape (n_classes,), default=None
+            Classes to have in the model even before a document of theirs has come. Not needed.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the documents, 1 each by default.
+
+        Returns
+        -------
+        self : object
+            The fitted classifier.
+        """
+        learned: _Learned | None = self.__dict__.get("_learned")
+        pending: _Pending | None = self.__dict__.get("_pending")
+        plain = classes is None and sample_weight is None
+        if plain and pending is not None and pending.onto is learned and pending.takes(X, y):
+            if pending.size > max(PENDING, _size(pending.onto)):
+                self._get_learned()
+            return self
+        if learned is not None:
+            self._get_learned()
+        super().partial_fit(X, y, classes, sample_weight)
+        self._pending = _Pending(self._learned)
+        return self
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters. Documents that wait are counted first, by the parameters they were given to.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters by their names.
+
+        Returns
+        -------
+        self : object
+            The classifier.
+        """
+        if "_learned" in self.__dict__:
+            self._get_learned()
+            self.__dict__.pop("_pending", None)  # the next documents meet the new parameters at once
+        super().set_params(**params)
+        return self
+
+    def _get_learned(self) -> _Learned:
+        learned, pending = super()._get_learned(), self.__dict__.get("_pending")
+        if pending is None or pending.onto is not learned or not pending.texts:
+            return learned
+        seen = learned.family.summarize(pending.texts, np.array(pending.labels), None, learned.seen)
+        self._learn(seen, learned.family, learned.declared, learned.dtype)
+        self._pending = _Pending(self._learned)
+        return self._learned
+
+    def __getstate__(self) -> dict[str, Any]:
+        if "_learned" in self.__dict__:
+            self._get_learned()
+        state: dict[str, Any] = dict(super().__getstate__())
+        state.pop("_pending", None)  # a copy waits for documents of its own
+        return state
+
+    # ---- reading input
+
+    def _check_X(self, X: Any, reset: bool = False) -> Any:
+        if isinstance(X, Iterable) and not hasattr(X, "__len__") and not hasattr(X, "__arrow_c_stream__"):
+            X = list(engines.unread(X))
+        texts = read_texts(X)
+        if not len(texts):
+            raise InvalidDataError("Found array with 0 sample(s) while a minimum of 1 is required: there is no text")
+        if reset:
+            self.n_features_in_ = 1
+        return texts
+
+    _form: ClassVar[engines.Form] = "texts"
+
+    def _check_columns(self, head: Frame, looks: Mapping[str, Look]) -> None:  # noqa: ARG002  # there is but one
+        if len(head.names) != 1:
+            raise InvalidDataError(f"Expected one column of texts besides the labels, found {head.names[:20]}")
+        self.n_features_in_ = 1
+        self.feature_names_in_ = np.array(head.names, dtype=object)
+        engines.in_form(head, self._form)
+
+    def _names(self) -> list[str]:
+        return [""]
+
+    def _check_fit(self) -> None:
+        counts: WordCounts = self._get_learned().statistics.statistic
+        if not len(counts.vocabulary):
+            raise InvalidTextError(
+                "empty vocabulary: no text has a feature. Words are two letters or more; perhaps the texts only "
+                "contain stop words, or are shorter than the n-grams"
+            )
+
+    # ---- answering
+
+    def _kept(self) -> tuple[Any, Codes, Array]:
+        learned = self._get_learned()
+        counts: WordCounts = learned.statistics.statistic
+        family: Text = learned.family  # type: ignore[assignment]
+        return Bags.kept(counts, family.weighting, family.how), counts.kept.codes, counts.kept.weight
+
+    def _fit_calibration(self) -> Calibration:
+        event = self.event_
+        if self.calibrate is True and isinstance(event, MixedModel):  # its weights were fitted together with ε
+            return replace(Calibration.none(event.classes), mixed=event.mixed)
+        return super()._fit_calibration()
+
+    def _distribution(self) -> TextDistribution:
+        return self._get_learned().model.distributions[0]  # type: ignore[return-value]
+
+    def score_samples(self, X: Any) -> Array:
+        """Return log p(x) = log Σ_y p(x, y) of each text: how usual its words are.
+
+        Parameters
+        ----------
+        X : list or array of str
+            Documents.
+
+        Returns
+        -------
+        log_density : ndarray of shape (n_samples,)
+            Log-densities of the known words as they are weighted, by the multinomial model where there are two.
+        """
+        model, found = self._get_learned().model, self._distribution()
+        dense = replace(found, event=found.event.density)
+        return replace(model, distributions=(dense,)).log_density(self._check_X(X))
+
+    def evidence(self, X: Any, label: Any = None, against: Any = None) -> Any:
+        """Return which words spoke for one class against another, in log-odds that add up.
+
+        Parameters
+        ----------
+        X : str, or list or array of str
+            A document, or several.
+        label : label, default=None
+            The class to speak for: by default the second of two, else the most probable of each document.
+        against : label, default=None
+            The class to speak against: by default the first of two, else the next most probable.
+
+        Returns
+        -------
+        evidence : Table, or list of Tables
+            For each document: the prior log-odds, what each of its known words or n-grams adds, the most telling first,
+            what unknown or absent words add (where they do), what calibration changes, and the sum, the log-odds of
+            `predict_proba`.
+        """
+        if isinstance(X, (str, bytes)):
+            return self.evidence([X], label, against)[0]
+        learned, found = self._get_learned(), self._distribution()
+        texts, out = self._check_X(X), []
+        log_posterior = self.predict_log_proba(texts)
+        first, second = contrasted(learned.model, log_posterior, label, against)
+        lo = 0
+        for bags in found.bags(texts):
+            at = np.arange(lo, lo + len(bags))
+            lo += len(bags)
+            told = found.event.contrast(bags, first[at], second[at])
+            besides = found.event.contrast_besides(bags, first[at], second[at])
+            for i, row in enumerate(at):
+                part = slice(bags.start[i], bags.start[i + 1])
+                odds = log_posterior[row, first[row]] - log_posterior[row, second[row]]
+                prior = learned.model.log_prior[first[row]] - learned.model.log_prior[second[row]]
+                names = [found.vocabulary[int(j)] for j in bags.feature[part]]
+                title = f"{learned.model.labels[first[row]]} against {learned.model.labels[second[row]]}"
+                others = {name: float(each[i]) for name, each in besides.items()}
+                out.append(_as_table(title, prior, names, told[part], others, odds))
+        return out
+
+    def sample(self, n: int = 1, label: Any = None, random_state: Any = None) -> tuple[NDArray[Any], Values]:
+        """Write documents: as many words as those of the class have, each drawn by its probability there.
+
+        Parameters
+        ----------
+        n : int, default=1
+            How many.
+        label : label, default=None
+            Draw from p(x | label); by default the labels are drawn as well.
+        random_state : int or numpy.random.Generator, default=None
+            Makes the draws repeatable.
+
+        Returns
+        -------
+        X : ndarray of str of shape (n,)
+            Documents.
+        y : ndarray of shape (n,)
+            Their labels.
+        """
+        drawn, labels = super().sample(n, label, random_state)
+        return drawn[:, 0], labels
+
+    def impute(self, X: Any) -> Array:  # noqa: ARG002  # of any text
+        """Refuse: a text that is missing cannot be made up.
+
+        Parameters
+        ----------
+        X : list or array of str
+            Documents.
+        """
+        raise NoDistributionError("A text that is missing cannot be filled in; sample() writes one of a class")
+
+    # ---- what was learned
+
+    @property
+    def vocabulary_(self) -> dict[str, int]:
+        """The number of each feature, in the order of their code points."""
+        return {name: i for i, name in enumerate(self._distribution().vocabulary.names)}
+
+    def tables(self) -> list[Table]:
+        """Return the class prior and the most probable words as tables for people; print them to read them."""
+        return self._get_learned().model.tables(["words"])
+
+    @property
+    def event_(self) -> Any:
+        """The event model as it was smoothed and weighted."""
+        return self._distribution().event
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        tags.input_tags.sparse = False
+        tags.no_validation = True
+        return tags
+
+
+class _Pending:
+    """Documents that wait to be counted, all of which can be read; they count only beside what they came `onto`."""
+
+    def __init__(self, onto: _Learned) -> None:
+        self.onto = onto
+        self.known = {label for label in onto.seen.labels.tolist() if type(label) in (str, int)}
+        self.texts: list[str] = []
+        self.labels: list[Any] = []
+        self.size = 0
+
+    def takes(self, texts: Any, labels: Any) -> bool:
+        """Take a few plain strings of classes that are known; what else there may be is for others to check."""
+        if not isinstance(texts, list) or not isinstance(labels, (list, tuple)):
+            return False
+        if len(texts) != len(labels) or not 0 < len(texts) <= 64:
+            return False
+        for text, label in zip(texts, labels, strict=True):
+            if type(label) not in (str, int) or label not in self.known:
+                return False
+            if type(text) is not str or not (text.isascii() or _is_whole(text)):
+                return False
+        self.texts += texts
+        self.labels += labels
+        self.size += sum(map(len, texts))
+        return True
+
+
+def _is_whole(text: str) -> bool:
+    """Tell whether a text has no lone surrogate."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _size(learned: _Learned) -> int:
+    """About how many bytes the totals take, which are copied when documents are added."""
+    counts: WordCounts = learned.seen.statistic
+    return counts.vocabulary.text.nbytes + counts.start.nbytes + counts.total.nbytes
+
+
+def _as_table(title: str, prior: float, names: list[str], told: Array, besides: dict[str, float], odds: float) -> Table:
+    order = np.argsort(-np.abs(told), kind="stable")
+    rows = ["(prior)", *(names[i] for i in order)]
+    values = [prior, *told[order]]
+    for name, value in besides.items():
+        if value:
+            rows.append(f"({name})")
+            values.append(value)
+    with np.errstate(invalid="ignore"):
+        rest = odds - sum(values)
+    rows += ["(calibration)", "(sum)"]
+    values += [0.0 if np.isnan(rest) else rest, odds]
+    return Table(title, rows, ["log_odds"], np.array(values)[:, None])

@@ -1,0 +1,157 @@
+"""Where to cut real numbers into bins: given edges, equal widths, quantiles, or the least description length."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from heapq import heappop, heappush
+from itertools import pairwise
+from math import log2
+from typing import Any
+
+import numpy as np
+
+from suffice.core.arrays import Array
+from suffice.core.errors import InvalidOptionError
+from suffice.core.statistics import Points
+
+Edges = tuple[float, ...]
+
+
+def checked(edges: Any) -> Edges | tuple[Edges, ...]:
+    """Edges for all columns, or for each, as tuples: at least one, finite, strictly increasing."""
+    try:
+        given = [np.asarray(e, dtype=np.float64) for e in edges]
+    except (TypeError, ValueError):
+        raise InvalidOptionError(
+            f"Binned: edges must be numbers, or a sequence of numbers for each column, found {edges!r}"
+        ) from None
+    if given and any(e.ndim != given[0].ndim or e.ndim > 1 for e in given):
+        raise InvalidOptionError("Binned: edges are one sequence of numbers for all columns, or one for each column")
+    if given and given[0].ndim:
+        return tuple(_increasing(e, f" of column {j}") for j, e in enumerate(given))
+    return _increasing(np.asarray(given, dtype=np.float64), "")
+
+
+def _increasing(edges: Array, whose: str) -> Edges:
+    if not len(edges):
+        raise InvalidOptionError(f"Binned: the edges{whose} are an empty list; at least one is needed to cut at")
+    for i, edge in enumerate(edges.tolist()):
+        if not np.isfinite(edge):
+            raise InvalidOptionError(f"Binned: edge {i}{whose} is {edge}; edges are finite, both ends are open anyway")
+        if i and edge <= edges[i - 1]:
+            raise InvalidOptionError(
+                f"Binned: the edges{whose} must increase, but edge {i} is {edge:g} after {edges[i - 1]:g}"
+            )
+    return tuple(edges.tolist())
+
+
+def of_equal_width(points: Points, bins: int) -> Array:
+    """Cut the range between the smallest and the largest value into equal parts."""
+    if not len(points.values):
+        return np.empty(0)
+    low, high = points.values.min(), points.values.max()
+    t = np.arange(1, bins) / bins
+    return _inner(low * (1.0 - t) + high * t, high)
+
+
+def of_quantiles(points: Points, bins: int) -> Array:
+    """Cut where a share of 1/bins, 2/bins, … of the weight of all classes has been reached.
+
+    The quantile is the value at which the share is passed, or the middle between two where one reaches it
+    exactly; equal ones count once, so a value that makes up several shares makes fewer bins.
+    """
+    if not len(points.values):
+        return np.empty(0)
+    values, place = np.unique(points.values[:, 0], return_inverse=True)
+    reached = np.cumsum(np.bincount(place, weights=points.weight))
+    wanted = np.arange(1, bins) * reached[-1] / bins
+    slack = 1e-10 * reached[-1]  # what sums of weights may be off by
+    at = np.searchsorted(reached, wanted - slack)
+    after = np.minimum(at + 1, len(values) - 1)
+    exact = np.abs(reached[at] - wanted) <= slack
+    return _inner(np.where(exact, between(values[at], values[after]), values[at]), values[-1])
+
+
+def of_least_description(points: Points, most: int | None) -> Array:
+    """Cut where knowing the bin tells the class in fewer bits than it takes to say where to cut.
+
+    Fayyad & Irani (1993): of all cuts of a range S of weight N the one that leaves the least entropy is made if
+
+        Gain > (log₂(N − 1) + log₂(3^k − 2) − k Ent(S) + k₁ Ent(S₁) + k₂ Ent(S₂)) / N
+
+    where k, k₁, k₂ are the numbers of classes in S and its parts; then both parts are cut in turn. Of at `most`
+    so many bins, the cuts that save the most bits are made first.
+    """
+    values, place = np.unique(points.values[:, 0], return_inverse=True)
+    table = np.zeros((len(values) + 1, len(points.start) - 1))
+    table[place + 1, points.codes] = points.weight
+    reached = np.cumsum(table, axis=0, out=table)
+    waiting: list[tuple[float, int, int, int]] = []  # bits saved (negative: the heap gives the least), range, cut
+
+    def consider(lo: int, hi: int) -> None:
+        cut, saved = _best_cut(reached[lo : hi + 1])
+        if saved > 0:
+            heappush(waiting, (-saved, lo, hi, lo + cut))
+
+    consider(0, len(values))
+    cuts: list[int] = []
+    while waiting and (most is None or len(cuts) < most - 1):
+        _, lo, hi, cut = heappop(waiting)
+        cuts.append(cut)
+        consider(lo, cut)
+        consider(cut, hi)
+    at = np.sort(np.asarray(cuts, dtype=np.int64))
+    return between(values[at - 1], values[at])
+
+
+def _best_cut(reached: Array) -> tuple[int, float]:
+    """How many values to leave on the left, and the bits saved beyond what the cut costs.
+
+    `reached` (values + 1, classes) is the weight of each class up to each value.
+    """
+    whole = reached[-1] - reached[0]
+    if len(reached) < 3 or (whole > 0).sum() < 2:
+        return 0, 0.0
+    left = reached[1:-1] - reached[0]
+    right = reached[-1] - reached[1:-1]
+    spent = _bits(left) + _bits(right)
+    # Of cuts that are equally good but for rounding the first.
+    best = int(np.argmax(spent <= spent.min() + 1e-9 * max(float(spent.min()), 1.0)))
+    bits, n = float(_bits(whole[None])[0]), float(whole.sum())
+    classes, entropies = [], []
+    for part in (whole, left[best], right[best]):
+        classes.append(int((part > 0).sum()))
+        entropies.append(float(_bits(part[None])[0]) / float(part.sum()))
+    k, k1, k2 = classes
+    change = log2(3**k - 2) - (k * entropies[0] - k1 * entropies[1] - k2 * entropies[2])
+    return best + 1, bits - float(spent[best]) - log2(max(n - 1.0, 1.0)) - change
+
+
+def _bits(weight: Array) -> Array:
+    """Weight times entropy of each row of class weights: Σ_k n_k log₂(n / n_k)."""
+    total = weight.sum(axis=1)
+    logs = np.log2(weight, out=np.zeros_like(weight), where=weight > 0)
+    return total * np.log2(total, out=np.zeros_like(total), where=total > 0) - (weight * logs).sum(axis=1)
+
+
+def between(a: Array, b: Array) -> Array:
+    """The middle of a and b, or a itself where no number lies between: at least a, and below b where a is."""
+    middle = 0.5 * a + 0.5 * b
+    return np.where((middle >= a) & (middle < b), middle, a)
+
+
+def _inner(edges: Array, high: float) -> Array:
+    """Each edge once, and only those that have a value above them."""
+    edges = np.unique(edges)
+    return edges[edges < high]
+
+
+def names(edges: Sequence[float]) -> list[str]:
+    """What people call the bins: ≤ 3, 3 – 4, > 4."""
+    if not len(edges):
+        return ["any"]
+    shown = [f"{edge:g}" for edge in edges]
+    if len(set(shown)) < len(shown):  # too close for six digits
+        shown = [repr(float(edge)) for edge in edges]
+    inner = [f"{a} – {b}" for a, b in pairwise(shown)]
+    return [f"≤ {shown[0]}", *inner, f"> {shown[-1]}"]

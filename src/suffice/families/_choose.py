@@ -1,0 +1,401 @@
+"""Columns whose family is chosen by the data, and columns that do not vote.
+
+A column by itself is a classifier, p(y | x) ∝ p(y) p(x | y), and leaving each row out of its statistic says how good a
+one, exactly and without fitting again. The family with the best mean log p(y | x) is chosen; a column that does no
+better than the class prior, by half a standard error, has one distribution for all classes, so that it says
+nothing of the class.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+
+from suffice.core.arrays import Array, Categories, Codes, Values, as_dense
+from suffice.core.errors import InvalidOptionError, MismatchError
+from suffice.core.priors import Beta, ClassPrior, Dirichlet
+from suffice.core.statistics import Counts, Moments, Sample, Totals
+from suffice.families._base import Distribution, Family, Outcomes, Support, Table
+from suffice.families.bernoulli import Bernoulli
+from suffice.families.binned import Binned
+from suffice.families.categorical import Categorical
+from suffice.families.gaussian import Gaussian
+from suffice.families.kernel import Kernel
+from suffice.formulas import Constant, Term
+
+SCORED = 5000  # distinct values that a family is judged by
+MOST_VALUES = 20  # distinct values that may be categories
+REPEATS = 3  # times that a value must be seen on average for that
+COMMON = 0.05  # the share of one value from which on a kernel would make a spike of it
+MARGIN = 0.5  # standard errors by which a column must beat chance to vote
+AMOUNTS = (0.1, 0.5, 1.0, 3.0, 10.0)  # of smoothing, where it is to be chosen
+
+Smoothing = float | Literal["auto"]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A family, the statistic it is estimated from, and how it reads numbers."""
+
+    name: str
+    family: Family[Any]
+    statistic: Any
+    read: Callable[[Any], Any] = lambda x: x
+
+    def fit(self) -> Distribution:
+        """Estimate p(x | y)."""
+        return self.family.estimate(self.statistic)
+
+    def score(self, fitted: Distribution, x: Any, codes: Codes, weight: Array) -> Score:
+        """Judge the family by rows, each left out."""
+        unit = np.minimum(weight, 1.0)  # a value that weighs more stands for as many rows
+        joint = self.family.leave_one_out(self.statistic, fitted, self.read(x), codes, unit)
+        whole = np.bincount(codes, weight, minlength=self.statistic.n_classes)
+        rest = np.repeat(whole[None].astype(np.float64), len(codes), axis=0)
+        rows = np.arange(len(codes))
+        rest[rows, codes] = np.maximum(rest[rows, codes] - unit, 0.0)
+        prior = ClassPrior(Dirichlet(1.0)).log(rest)
+        joint = np.maximum(joint, -1e300) + prior
+        top = joint.max(axis=1, keepdims=True)
+        norm = top[:, 0] + np.log(np.exp(joint - top).sum(axis=1))
+        return Score.of(joint[rows, codes] - norm, prior[rows, codes], weight)
+
+
+class Score(NamedTuple):
+    """The mean log p(y | x) of rows, each left out, the mean log p(y), and the standard error of their difference."""
+
+    mean: float
+    chance: float
+    error: float
+
+    @classmethod
+    def of(cls, told: Array, chance: Array, weight: Array) -> Score:
+        """From both logarithms of every row."""
+        n = weight.sum()
+        gain = np.maximum(told - chance, -1e100)  # whose square is a number still
+        spread = weight @ (gain - weight @ gain / n) ** 2 / n
+        return cls(float(weight @ told / n), float(weight @ chance / n), float(np.sqrt(spread / n)))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Chosen(Family[Any]):
+    """What the families that choose have in common. `gate` lets a column that tells nothing not vote.
+
+    `smoothing` is what is added to every count: a number, or `"auto"` for the best of a few.
+    """
+
+    prior: None = field(default=None, init=False)  # the candidates have theirs
+    learn: Literal["mle"] = field(default="mle", init=False)
+    smoothing: Smoothing = 1.0
+    gate: bool = True
+
+    weak_prior: ClassVar = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.smoothing != "auto" and not (isinstance(self.smoothing, (int, float)) and self.smoothing >= 0):
+            raise InvalidOptionError(f"smoothing must be a number ≥ 0 or 'auto', found {self.smoothing!r}")
+
+    @property
+    def amounts(self) -> Sequence[float]:
+        """What to add to counts: one amount, or those to choose from."""
+        return AMOUNTS if isinstance(self.smoothing, str) else (float(self.smoothing),)
+
+    def check_width(self, columns: int) -> None:
+        """Accept one column: each has its own choice."""
+        if columns != 1:
+            raise MismatchError(f"{type(self).__name__} is for one column, found {columns}")
+
+    @abstractmethod
+    def candidates(self, statistic: Any) -> Iterator[Choice]:
+        """The families to choose from."""
+
+    @abstractmethod
+    def rows(self, statistic: Any) -> tuple[Any, Codes, Array]:
+        """Rows that stand for all that were summarized: values, classes, weights."""
+
+    def estimate(self, statistic: Any) -> Distribution:
+        """The best candidate; that of all classes together where even the best tells nothing."""
+        x, codes, weight = self.rows(statistic)
+        best: tuple[Score, Choice, Distribution] | None = None
+        options = list(self.candidates(statistic))
+        if (len(options) == 1 and not self.gate) or not len(codes):
+            return ChosenDistribution(options[0], options[0].fit(), np.nan, np.nan)
+        for choice in options:
+            fitted = choice.fit()
+            score = choice.score(fitted, x, codes, weight)
+            if best is None or score.mean > best[0].mean + 1e-12:
+                best = score, choice, fitted
+        assert best is not None, "there is at least one candidate"
+        score, choice, fitted = best
+        if self.gate and score.mean - score.chance <= MARGIN * score.error:
+            alone = Choice(choice.name, choice.family, choice.statistic.pooled(), choice.read)
+            return SilentDistribution(alone, alone.fit(), score.mean, score.chance, statistic.n_classes)
+        return ChosenDistribution(choice, fitted, score.mean, score.chance)
+
+    def leave_one_out(
+        self,
+        statistic: Any,  # noqa: ARG002  # the choice has its own
+        fitted: Distribution,
+        x: Any,
+        codes: Codes,
+        weight: Array | None,
+    ) -> Array:
+        """As the chosen family does; which one that is stays as the whole data have it."""
+        assert isinstance(fitted, ChosenDistribution)
+        if isinstance(fitted, SilentDistribution):
+            return fitted.log_density(x)
+        choice = fitted.choice
+        return choice.family.leave_one_out(choice.statistic, fitted.fitted, choice.read(x), codes, weight)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Automatic(Chosen):
+    """A number of whichever family tells the classes apart best.
+
+    A column's values are kept, and one is chosen of Student's t (a `Gaussian` with its parameters integrated out), ten
+    bins of equal weight (`Binned`), a `Kernel` unless one value holds more than 5 % of the rows, and the values
+    themselves as categories where there are at most 20. `limit` bounds the values kept for each class (see `Sample`).
+
+    >>> family = Automatic()
+    >>> x = [[v] for v in (1.0, 1.2, 0.9, 1.1, 5.0, 5.2, 4.9, 5.1)]
+    >>> family.estimate(family.summarize(x, list("aaaabbbb")).statistic).choice.name
+    'student'
+    """
+
+    limit: int | None = None
+
+    kind: ClassVar = Sample
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How many values are kept."""
+        return {"limit": self.limit}
+
+    def read(self, x: Any) -> Any:
+        """Bring the column into a dense matrix."""
+        return as_dense(x)
+
+    def rows(self, sample: Sample) -> tuple[Any, Codes, Array]:
+        """The distinct values of each class; evenly spaced ones where there are many."""
+        points = sample.parts[0]
+        some = np.unique(np.linspace(0, max(len(points.weight) - 1, 0), SCORED).astype(np.int64))
+        if not len(points.weight):
+            some = some[:0]
+        return np.ascontiguousarray(points.values[some]), points.codes[some], points.weight[some]
+
+    def candidates(self, sample: Sample) -> Iterator[Choice]:
+        """Student's t, bins, a kernel, values."""
+        points = sample.parts[0]
+        yield Choice("student", Gaussian(learn="predictive"), _moments(sample))
+        if not len(points.weight):
+            return
+        values, heavy = _distinct(sample)
+        for amount in self.amounts:
+            if len(values) > 2:
+                binned, counts = Binned(prior=Dirichlet(amount), bins=10).with_edges(sample)
+                yield Choice("bins", binned, counts)
+            if len(values) <= min(MOST_VALUES, heavy.sum() / REPEATS):
+                counts = _value_counts(sample, values)
+                yield Choice("values", Categorical(prior=Dirichlet(amount)), counts, partial(as_values, known=values))
+        if len(values) > MOST_VALUES and heavy.max() <= COMMON * heavy.sum():
+            yield Choice("kernel", Kernel(), sample)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AutomaticCategorical(Chosen):
+    """One of several categories, as `Categorical`: the smoothing may be chosen, and the column need not vote."""
+
+    kind: ClassVar = Counts
+    reads: ClassVar = "categories"
+
+    def read(self, x: Any) -> Any:
+        """Number the categories."""
+        return Categorical().read(x)
+
+    def candidates(self, counts: Counts) -> Iterator[Choice]:
+        """One for each amount of smoothing."""
+        for amount in self.amounts:
+            yield Choice("categorical", Categorical(prior=Dirichlet(amount)), counts)
+
+    def rows(self, counts: Counts) -> tuple[Any, Codes, Array]:
+        """A row for each class and category."""
+        codes, category = np.nonzero(counts.weight > 0)
+        keys = counts.keys
+        return (
+            Categories(category[:, None].astype(np.int32), keys),
+            codes.astype(np.int32),
+            counts.weight[codes, category],
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AutomaticBernoulli(Chosen):
+    """A truth, as `Bernoulli`: the smoothing may be chosen, and the column need not vote."""
+
+    kind: ClassVar = Totals
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """Entries are compared with 0."""
+        return {"threshold": 0.0}
+
+    def candidates(self, totals: Totals) -> Iterator[Choice]:
+        """One for each amount of smoothing."""
+        for amount in self.amounts:
+            yield Choice("bernoulli", Bernoulli(prior=Beta(amount, amount)), totals)
+
+    def rows(self, totals: Totals) -> tuple[Any, Codes, Array]:
+        """A true and a false row for each class."""
+        true = totals.total[:, 0]
+        weight = np.concatenate([true, np.broadcast_to(totals.weight, totals.total.shape)[:, 0] - true])
+        classes = len(true)
+        x = np.repeat([[1.0], [0.0]], classes, axis=0)
+        codes, some = np.tile(np.arange(classes, dtype=np.int32), 2), np.flatnonzero(weight > 0)
+        return x[some], codes[some], weight[some]
+
+
+def _moments(sample: Sample) -> Moments:
+    points = sample.parts[0]
+    return Moments.of(points.values, points.codes, sample.n_classes, points.weight)
+
+
+def _distinct(sample: Sample) -> tuple[Array, Array]:
+    """The distinct values of all classes, and their weights."""
+    points = sample.pooled().parts[0]
+    return points.values[:, 0], points.weight
+
+
+def _value_counts(sample: Sample, values: Values) -> Counts:
+    points = sample.parts[0]
+    weight = np.zeros((sample.n_classes, len(values)))
+    weight[points.codes, np.searchsorted(values, points.values[:, 0])] = points.weight
+    return Counts(np.array([len(values)]), (values,), weight)
+
+
+def as_values(x: Any, known: Array) -> Categories:
+    """Numbers as categories that are called what they are; NaN is missing, and infinity stands for unknown ones."""
+    column = np.asarray(x, dtype=np.float64)[:, 0]
+    at = np.searchsorted(known, column)
+    at[at == len(known)] = 0
+    strange = known[at] != column
+    at[strange] = len(known)
+    at[np.isnan(column)] = -1
+    keys = np.append(known, np.inf) if (at == len(known)).any() else known
+    return Categories(at[:, None].astype(np.int32), (keys,))
+
+
+# --------------------------------------------------------------------------------------------- distributions
+
+
+@dataclass(frozen=True)
+class ChosenDistribution(Distribution):
+    """The chosen family's distribution; the leave-one-out score it was chosen for, and that of the class prior."""
+
+    choice: Choice
+    fitted: Distribution
+    score: float
+    chance: float
+
+    votes: ClassVar[bool] = True
+
+    def read(self, x: Any) -> Any:
+        """Leave columns as they are: the chosen family reads them."""
+        return x
+
+    def log_density(self, x: Any) -> Array:
+        """Log p(x | y) of every row under every class, (rows, classes)."""
+        return self.fitted.log_density(self.fitted.read(self.choice.read(x)))
+
+    def relative_log_density(self, x: Any) -> Array:
+        """The same up to a term that all classes share."""
+        return self.fitted.relative_log_density(self.fitted.read(self.choice.read(x)))
+
+    @property
+    def n_columns(self) -> int:
+        """One."""
+        return 1
+
+    @property
+    def n_parameters(self) -> int:
+        """Those of the chosen family."""
+        return self.fitted.n_parameters
+
+    @property
+    def expected(self) -> Array:
+        """The mean of each class, (classes, 1)."""
+        if self.choice.name != "values":
+            return self.fitted.expected
+        assert self.choice.statistic.keys is not None, "values are their own names"
+        return self.fitted.probability @ self.choice.statistic.keys[0][:, None]  # type: ignore[attr-defined]
+
+    def support(self, column: int) -> Support:
+        """That of the chosen family."""
+        return self.fitted.support(column)
+
+    def outcomes(self, names: Sequence[str]) -> Iterator[Outcomes]:
+        """Those of the chosen family."""
+        return self.fitted.outcomes(names)
+
+    def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:
+        """Those of the chosen family."""
+        return self.fitted.tables(labels, names)
+
+    def formula(self, names: Sequence[str]) -> list[Term]:
+        """That of the chosen family."""
+        return self.fitted.formula(names)
+
+    def linear(self) -> tuple[Array, Array]:
+        """That of the chosen family, where it has one."""
+        return self.fitted.linear()
+
+    def sample(self, codes: Codes, rng: np.random.Generator) -> Any:
+        """Draw from the chosen family."""
+        return self.fitted.sample(codes, rng)
+
+
+@dataclass(frozen=True)
+class SilentDistribution(ChosenDistribution):
+    """One distribution for all classes: it says how likely a value is, and nothing of the class."""
+
+    classes: int
+
+    votes: ClassVar[bool] = False
+
+    def log_density(self, x: Any) -> Array:
+        """Log p(x), the same for every class, (rows, classes)."""
+        return np.repeat(super().log_density(x), self.classes, axis=1)
+
+    def relative_log_density(self, x: Any) -> Array:
+        """Nothing that tells classes apart."""
+        return np.zeros((x.shape[0], self.classes))
+
+    @property
+    def expected(self) -> Array:
+        """The mean, the same for every class, (classes, 1)."""
+        return np.repeat(super().expected, self.classes, axis=0)
+
+    def outcomes(self, names: Sequence[str]) -> Iterator[Outcomes]:
+        """Those of all classes together, for each."""
+        return (Outcomes(title, np.repeat(p, self.classes, axis=0)) for title, p in self.fitted.outcomes(names))
+
+    def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:  # noqa: ARG002  # they share one
+        """The tables of all classes together."""
+        return self.fitted.tables(np.array(["all"]), names)
+
+    def formula(self, names: Sequence[str]) -> list[Term]:
+        """Nothing that tells classes apart."""
+        return [Term(name, (name,), Constant(np.zeros(self.classes))) for name in names]
+
+    def linear(self) -> tuple[Array, Array]:
+        """Coefficients of 0."""
+        return np.zeros((self.classes, 1)), np.zeros(self.classes)
+
+    def sample(self, codes: Codes, rng: np.random.Generator) -> Any:
+        """Draw from all classes together."""
+        return self.fitted.sample(np.zeros_like(codes), rng)

@@ -1,0 +1,132 @@
+"""Documents as the values of their features."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice import _core
+from suffice.core.arrays import Array
+from suffice.core.statistics import WordCounts
+from suffice.core.words import Lexicon, Reading, Texts, Weighting
+
+AT_ONCE = 4096  # documents whose features are held at a time
+
+
+@dataclass(frozen=True)
+class Bags:
+    """Document i has the features `feature[start[i] : start[i + 1]]`, places in a vocabulary, with their values.
+
+    Features of one size are a block: words, pairs of words. `features` is how many a document has in each block, known
+    or not, and `unknown` what the values of those sum to that are not in the vocabulary, (documents, blocks). A
+    document that is missing has none, and is not `present`.
+    """
+
+    start: NDArray[np.int64]
+    feature: NDArray[np.int32]
+    value: Array
+    features: NDArray[Any]
+    unknown: Array
+    present: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, texts: Texts, lexicon: Lexicon, weighting: Weighting) -> Bags:
+        """Read texts."""
+        found = lexicon.weigh(texts, weighting)
+        features = lexicon.reading.features(found.words)
+        return cls(found.start, found.feature, found.value, features, found.unknown, texts.present)
+
+    @classmethod
+    def kept(cls, counts: WordCounts, weighting: Weighting, reading: Reading, most: int | None = None) -> Bags:
+        """The documents that were kept with a statistic, or the first so many of them."""
+        kept = counts.kept
+        n = len(kept) if most is None else min(most, len(kept))
+        start, end = kept.start[: n + 1], int(kept.start[n])
+        feature, count = kept.feature[:end], kept.count[:end]
+        block = reading.block_of(counts.vocabulary)[feature]
+        value = weighting.of(start, count.astype(np.float64), block)
+        place = np.repeat(np.arange(n), np.diff(start)) * reading.blocks + block
+        features = np.bincount(place, count, n * reading.blocks).reshape(n, reading.blocks)
+        return cls(start, feature, value, features, np.zeros(features.shape), np.ones(n, dtype=bool))
+
+    def __len__(self) -> int:
+        return len(self.start) - 1
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Documents, and one column."""
+        return len(self), 1
+
+    @cached_property
+    def owner(self) -> NDArray[np.int64]:
+        """The document of each feature."""
+        return np.repeat(np.arange(len(self)), np.diff(self.start))
+
+    def sums(self, values: Array) -> Array:
+        """Sum a value of every feature, (documents,)."""
+        return np.asarray(np.bincount(self.owner, weights=values, minlength=len(self)), dtype=np.float64)
+
+    @cached_property
+    def lengths(self) -> Array:
+        """Σ_j x_j of each document, unknown features included."""
+        return self.sums(self.value) + self.unknown.sum(axis=1)
+
+    def lengths_by(self, block: NDArray[Any]) -> Array:
+        """The same for each block, `block` telling that of every feature, (documents, blocks)."""
+        blocks = self.unknown.shape[1]
+        if blocks == 1:
+            return self.lengths[:, None]
+        place = self.owner * blocks + block[self.feature]
+        return np.bincount(place, self.value, len(self) * blocks).reshape(len(self), blocks) + self.unknown
+
+    def only(self, block: NDArray[Any], which: int) -> Bags:
+        """The features of one block alone, numbered among themselves; `block` tells that of every feature."""
+        mine = block == which
+        kept = mine[self.feature]
+        start = np.concatenate([[0], np.cumsum(kept)])[self.start].astype(np.int64)
+        place = (np.cumsum(mine) - 1).astype(np.int32)
+        own = slice(which, which + 1)
+        return Bags(
+            start,
+            place[self.feature[kept]],
+            self.value[kept],
+            self.features[:, own],
+            self.unknown[:, own],
+            self.present,
+        )
+
+    def scaled(self, factor: Array, block: NDArray[Any]) -> Bags:
+        """The values of each document and block times a factor, (documents, blocks)."""
+        value = self.value * factor[self.owner, block[self.feature]]
+        return replace(self, value=value, unknown=self.unknown * factor)
+
+    @property
+    def ones(self) -> Bags:
+        """The same features, each once."""
+        return replace(self, value=np.ones(len(self.value)), unknown=np.zeros(self.unknown.shape))
+
+    @property
+    def arrays(self) -> tuple[NDArray[Any], NDArray[Any], Array]:
+        """As kernels read them."""
+        return self.start, self.feature, self.value
+
+    def scores(self, counts: WordCounts, coef: Array, base: Array | None = None) -> Array:
+        """Base_c Σ_j x_j + Σ_j x_j coef_jc of the known features, (documents, classes), `coef` being by total."""
+        out, lengths = np.empty((len(self), counts.n_classes)), np.empty(len(self))
+        base = np.zeros(counts.n_classes) if base is None else np.ascontiguousarray(base)
+        _core.bag_scores(*self.arrays, counts.start, counts.codes, coef, base, out, lengths)
+        return out
+
+
+def in_parts(x: Texts | Bags, lexicon: Lexicon, weighting: Weighting) -> Iterator[Bags]:
+    """Read texts, so many at a time that their features take little memory; what was read already is one part."""
+    if isinstance(x, Bags):
+        yield x
+        return
+    for lo in range(0, max(len(x), 1), AT_ONCE):
+        yield Bags.of(x if len(x) <= AT_ONCE else x[lo : lo + AT_ONCE], lexicon, weighting)

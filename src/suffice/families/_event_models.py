@@ -1,0 +1,411 @@
+"""What it means for a class to have written a document: the event models.
+
+Each is made of the totals of words in classes, and most words are in few of them. So every score is written as what a
+word says where a class has it, `coef`, beside what any word says that the class does not have, `base`:
+
+    score_y(x) = intercept_y + base_y Σ_j x_j + Σ_j x_j coef_jy
+
+A word that is not in the vocabulary says nothing, unless documents are brought to one length: then it is part of the
+length, and scored as a word that no class has, which is what a word is that only the document left out has.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice import _core
+from suffice.core.arrays import Array, Codes
+from suffice.core.errors import NoDistributionError
+from suffice.core.statistics import WordCounts
+from suffice.core.statistics.statistic import clear_residue
+from suffice.families._documents import Bags
+from suffice.families._logarithms import log, log_ratio
+
+
+class EventModel(ABC):
+    """Scores of documents under every class."""
+
+    added: float  # what smoothing adds to every total
+
+    def __init__(self, counts: WordCounts):
+        self.counts = counts
+        self.classes, self.size = counts.n_classes, len(counts.vocabulary)
+
+    @abstractmethod
+    def scores(self, bags: Bags) -> Array:
+        """Log p(x | y) up to a term that all classes share, (documents, classes)."""
+
+    @abstractmethod
+    def leave_one_out(self, bags: Bags, codes: Codes, weight: Array | None) -> Array:
+        """The same where each document is taken out of its class, in which it has some weight."""
+
+    def shared(self, bags: Bags) -> Array:
+        """The term that all classes share, (documents,)."""
+        return np.zeros(len(bags))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._told()}; {self.classes} classes, {self.size} features)"
+
+    def _told(self) -> str:
+        """The parameters that are not by word."""
+        return f"smoothing {self.added:.4g}"
+
+    @property
+    def density(self) -> EventModel:
+        """The model whose p(x | y) is one."""
+        return self
+
+    @abstractmethod
+    def probability(self, lo: int, hi: int) -> Array:
+        """The probability of words lo … hi − 1 in every class, (classes, words)."""
+
+    @abstractmethod
+    def contrast(self, bags: Bags, first: Any, second: Any) -> Array:
+        """What each feature of each document adds to the score of class `first` less that of `second`."""
+
+    @abstractmethod
+    def contrast_besides(self, bags: Bags, first: Any, second: Any) -> dict[str, Array]:
+        """What is added besides, (documents,), and what it is that adds it."""
+
+
+class LinearEventModel(EventModel):
+    """Scores that are linear in x. `base` is (blocks, classes), `block` the block of every word."""
+
+    coef: Array
+    base: Array
+    intercept: Array | float = 0.0
+    block: NDArray[Any] | None = None
+
+    def scores(self, bags: Bags) -> Array:
+        """By the entries of each document's features alone."""
+        bags = self._seen(bags)
+        if self.block is None:
+            out = bags.scores(self.counts, self.coef, self.base[0])
+            if bags.unknown.any():
+                out += bags.unknown.sum(axis=1, keepdims=True) * self.base
+        else:
+            out = bags.scores(self.counts, self.coef) + bags.lengths_by(self.block) @ self.base
+        if np.any(self.intercept):
+            out[bags.present] += self.intercept
+        return self._vetoed(bags, out)
+
+    def _seen(self, bags: Bags) -> Bags:
+        """Documents as they are scored."""
+        return bags
+
+    def _vetoed(self, bags: Bags, scores: Array) -> Array:  # noqa: ARG002  # for models that exclude
+        return scores
+
+    def contrast(self, bags: Bags, first: Any, second: Any) -> Array:
+        """x_j (coef_j,first + base_first − coef_j,second − base_second)."""
+        told = [self._weight_of(bags.feature, classes[bags.owner]) for classes in (first, second)]
+        return self._seen(bags).value * log_ratio(told[0], told[1])
+
+    def contrast_besides(self, bags: Bags, first: Any, second: Any) -> dict[str, Array]:
+        """Unknown words, where they are part of the length; and the intercepts."""
+        seen, intercept = self._seen(bags), np.broadcast_to(self.intercept, (self.classes,))
+        unknown = (seen.unknown * (self.base[:, first] - self.base[:, second]).T).sum(axis=1)
+        absent = np.where(bags.present, intercept[first] - intercept[second], 0.0)
+        return {"unknown words": unknown, "words that are not there": absent}
+
+    def _weight_of(self, feature: Any, codes: Any) -> Array:
+        """Coef + base of each feature in a class of its own."""
+        at = entries_of(self.counts, feature, codes)
+        block = 0 if self.block is None else self.block[feature]
+        none = 0.0 if self.added > 0 else -np.inf  # without smoothing, a word that a class does not have excludes it
+        return np.where(at >= 0, self.coef[at] if len(self.coef) else none, none) + self.base[block, codes]
+
+
+def entries_of(counts: WordCounts, feature: Any, codes: Any) -> NDArray[np.int64]:
+    """Where the total of each feature in a class of its own is, −1 where there is none."""
+    keys = counts.owner * counts.n_classes + counts.codes
+    wanted = feature.astype(np.int64) * counts.n_classes + codes
+    at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    return np.where(keys[at] == wanted, at, -1) if len(keys) else np.full(len(wanted), -1)
+
+
+class MultinomialModel(LinearEventModel):
+    """Every word drawn from the class's bag:  θ_yj = (n_yj + a) / N_y,  N_y = Σ_j n_yj + a V."""
+
+    def __init__(self, counts: WordCounts, added: float):
+        super().__init__(counts)
+        self.added = added
+        self.total = counts.by_class(counts.total) + added * self.size
+        if added > 0:
+            self.coef = np.log1p(counts.total / added)
+            self.base = (np.log(added) - log(self.total, of_zero=0.0))[None]
+        else:  # a word that a class does not have excludes it
+            self.coef = log(counts.total, of_zero=0.0)
+            self.base = -log(self.total, of_zero=0.0)[None]
+
+    def _vetoed(self, bags: Bags, scores: Array) -> Array:
+        if self.added > 0:
+            return scores
+        there = (self.counts.total > 0).astype(np.float64)
+        known = bags.ones.scores(self.counts, there)
+        scores[(known < np.diff(bags.start)[:, None]) | (bags.unknown.sum(axis=1) > 0)[:, None]] = -np.inf
+        return scores
+
+    def leave_one_out(self, bags: Bags, codes: Codes, weight: Array | None) -> Array:
+        """Only the document's own class changes, and there only its words: n_yj − w x_j, and N_y − w Σ_j x_j."""
+        out, sums, lengths = self.scores(bags), np.empty(len(bags)), bags.lengths
+        counts = self.counts
+        parts = counts.start, counts.codes, counts.total
+        _core.bag_log_sums(*bags.arrays, codes, self.classes, weight, *parts, self.added, -np.inf, sums)
+        unknown = bags.unknown.sum(axis=1)  # of documents without weight: all words of others are known
+        sums[unknown > 0] += unknown[unknown > 0] * (np.log(self.added) if self.added > 0 else -np.inf)
+        removed = lengths if weight is None else weight * lengths
+        total = clear_residue(self.total[codes] - removed, self.total[codes])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            own = np.where(total > 0, sums - lengths * np.log(total), -np.inf)
+        out[np.arange(len(bags)), codes] = np.where(lengths > 0, own, 0.0)
+        return out
+
+    def probability(self, lo: int, hi: int) -> Array:
+        """θ."""
+        counts = self.counts.dense(lo, hi) + self.added
+        return np.divide(counts, self.total[:, None], out=np.zeros_like(counts), where=self.total[:, None] > 0)
+
+
+class ComplementModel(LinearEventModel):
+    """How badly the words of the other classes fit:  −log θ_(not y)j,  θ_(not y)j = (n_j − n_yj + a) / N_(not y)."""
+
+    def __init__(self, counts: WordCounts, added: float):
+        super().__init__(counts)
+        self.added = added
+        self.all = counts.by_word(counts.total)
+        whole = self.all[counts.owner]
+        others = clear_residue(whole - counts.total, whole)
+        self.coef = np.log(whole + added) - np.log(others + added)
+        self.rest = self.all.sum() - counts.by_class(counts.total) + added * self.size
+        self.base = log(self.rest, of_zero=0.0)[None]
+
+    def shared(self, bags: Bags) -> Array:
+        """−Σ_j x_j log(n_j + a)."""
+        return -bags.sums(bags.value * np.log(self.all + self.added)[bags.feature])
+
+    @property
+    def density(self) -> EventModel:
+        """Refuse: it has none."""
+        raise NoDistributionError(
+            "event='complement' only scores classes: there is no p(x | y). event='multinomial' has one of these words"
+        )
+
+    def probability(self, lo: int, hi: int) -> Array:
+        """The smoothed share of words in each class itself, to rank them by."""
+        return MultinomialModel(self.counts, self.added).probability(lo, hi)
+
+    def leave_one_out(self, bags: Bags, codes: Codes, weight: Array | None) -> Array:
+        """A document is part of every other class's complement: its words change in all of them."""
+        counts, out, lengths = self.counts, np.empty((len(bags), self.classes)), bags.lengths
+        parts = counts.start, counts.codes, counts.total
+        _core.bag_complement(*bags.arrays, codes, self.classes, weight, *parts, self.all, self.added, out)
+        removed = np.repeat((lengths if weight is None else weight * lengths)[:, None], self.classes, axis=1)
+        removed[np.arange(len(bags)), codes] = 0.0
+        return out + lengths[:, None] * log(np.maximum(self.rest - removed, 0.0), of_zero=0.0)
+
+
+class BernoulliModel(LinearEventModel):
+    """Every word of the vocabulary there or not:  ψ_yj = (n_yj + a) / (N_y + 2a), n and N counting documents."""
+
+    def __init__(self, counts: WordCounts, added: float):
+        super().__init__(counts)
+        self.added = added
+        n, size = counts.total, counts.documents
+        without = clear_residue(size[counts.codes] - n, n)
+        self.without = without + added
+        never = log(size + added, of_zero=0.0)
+        present = np.log1p(n / added) if added > 0 else log(n, of_zero=0.0)
+        self.coef = present + never[counts.codes] - log(self.without, of_zero=0.0)
+        self.base = ((np.log(added) if added > 0 else 0.0) - never)[None]
+        self.intercept = self._absent(size, self.without)
+
+    def _absent(self, size: Array, without: Array) -> Array:
+        """Σ_j log(1 − ψ_yj), what is impossible aside."""
+        never = log(size + self.added, of_zero=0.0)
+        told = self.counts.by_class(log(np.maximum(without, 0.0), of_zero=0.0) - never[self.counts.codes])
+        return told + self.size * (never - log(size + 2 * self.added, of_zero=0.0))
+
+    def _vetoed(self, bags: Bags, scores: Array) -> Array:
+        if self.added > 0:
+            return scores
+        there = bags.ones.scores(self.counts, np.ones(len(self.coef)))
+        wrong = (there < np.diff(bags.start)[:, None]) | self._lacks(bags)
+        scores[wrong & bags.present[:, None]] = -np.inf
+        return scores
+
+    def _lacks(self, bags: Bags) -> NDArray[np.bool_]:
+        """Whether a document is without a word that every document of the class has, (documents, classes)."""
+        always = (self.without <= 0).astype(np.float64)
+        return np.asarray(bags.ones.scores(self.counts, always) < self.counts.by_class(always))
+
+    def contrast_besides(self, bags: Bags, first: Any, second: Any) -> dict[str, Array]:
+        """Words that are not there; without smoothing they may exclude a class."""
+        absent = np.where(self._lacks(bags), -np.inf, self.intercept)
+        at = np.arange(len(bags))
+        told = log_ratio(absent[at, first], absent[at, second])
+        return {"words that are not there": np.where(bags.present, told, 0.0)}
+
+    def leave_one_out(self, bags: Bags, codes: Codes, weight: Array | None) -> Array:
+        """The document's own class has w documents less, and its words are in w documents less."""
+        out, counts, n = self.scores(bags), self.counts, len(bags)
+        w = np.ones(n) if weight is None else weight
+        there, absent_there, absent = np.empty(n), np.empty(n), np.empty(n)
+        parts = *bags.arrays, codes, self.classes, weight, counts.start, counts.codes
+        _core.bag_log_sums(*parts, counts.total, self.added, -np.inf, there)
+        _core.bag_log_sums(*parts, self.without, 0.0, 0.0, absent_there)
+        possible = counts.documents[codes] - w + 2 * self.added > 1e-12 * counts.documents[codes]
+        for removed in np.unique(w):  # documents of one weight leave the same number behind
+            rows = np.flatnonzero(w == removed)
+            left = clear_residue(counts.documents - removed, counts.documents)
+            without = np.where(self.without - removed > 1e-12 * self.without, self.without - removed, 0.0)
+            absent[rows] = self._absent(left, without)[codes[rows]]
+            if self.added == 0:  # a word that all the others have, and this one has not
+                always = (without <= 0).astype(np.float64)
+                found = bags.ones.scores(counts, always)
+                possible[rows] &= (found >= counts.by_class(always))[rows, codes[rows]]
+        own = np.where(possible, absent + there - absent_there, -np.inf)
+        out[np.arange(n), codes] = np.where(bags.present, own, 0.0)
+        return out
+
+    def probability(self, lo: int, hi: int) -> Array:
+        """ψ."""
+        size = (self.counts.documents + 2 * self.added)[:, None]
+        counts = self.counts.dense(lo, hi) + self.added
+        return np.divide(counts, size, out=np.zeros_like(counts), where=size > 0)
+
+
+class UrnModel(EventModel):
+    """The Dirichlet-multinomial: the class's bag is unknown, and a word drawn once is likelier to come again.
+
+    p(x | y) = Γ(A_y) / Γ(A_y + m) Π_j Γ(n_yj + a + x_j) / Γ(n_yj + a),  A_y = Σ_j n_yj + a V.
+    """
+
+    def __init__(self, counts: WordCounts, added: float):
+        super().__init__(counts)
+        self.multinomial = MultinomialModel(counts, added)
+        total = self.multinomial.total
+        self.added, self.total = added, np.where(total > 0, total, 1.0)  # without a vocabulary any size will do
+
+    def scores(self, bags: Bags) -> Array:
+        """By the entries of each document's features alone."""
+        return self._scores(bags, None, None)
+
+    def leave_one_out(self, bags: Bags, codes: Codes, weight: Array | None) -> Array:
+        """Only the document's own class changes."""
+        return self._scores(bags, codes, weight)
+
+    def _scores(self, bags: Bags, codes: Codes | None, weight: Array | None) -> Array:
+        from scipy.special import gammaln
+
+        counts, out, lengths = self.counts, np.empty((len(bags), self.classes)), bags.lengths
+        parts = counts.start, counts.codes, counts.total
+        _core.bag_urns(*bags.arrays, codes, self.classes, weight, *parts, self.added, out)
+        bag = np.repeat(self.total[None], len(bags), axis=0)
+        if codes is not None:
+            bag[np.arange(len(bags)), codes] -= lengths if weight is None else weight * lengths
+        return out + gammaln(bag) - gammaln(bag + lengths[:, None])
+
+    def shared(self, bags: Bags) -> Array:
+        """What a word says that no class has."""
+        from scipy.special import gammaln
+
+        return bags.sums(gammaln(self.added + bags.value) - gammaln(self.added))
+
+    def probability(self, lo: int, hi: int) -> Array:
+        """That of each word as the first one drawn."""
+        return self.multinomial.probability(lo, hi)
+
+    def contrast(self, bags: Bags, first: Any, second: Any) -> Array:
+        """Log Γ(n + a + x) − log Γ(n + a) in one class less that in the other."""
+        from scipy.special import gammaln
+
+        told = []
+        for classes in (first, second):
+            at = entries_of(self.counts, bags.feature, classes[bags.owner])
+            n = np.where(at >= 0, self.counts.total[at] if len(self.counts.total) else 0.0, 0.0) + self.added
+            told.append(gammaln(n + bags.value) - gammaln(n))
+        return told[0] - told[1]
+
+    def contrast_besides(self, bags: Bags, first: Any, second: Any) -> dict[str, Array]:
+        """Log Γ(A) − log Γ(A + m) in one class less that in the other."""
+        from scipy.special import gammaln
+
+        sizes = (self.total[classes] for classes in (first, second))
+        told = [gammaln(size) - gammaln(size + bags.lengths) for size in sizes]
+        return {"the number of words": told[0] - told[1]}
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of the scores that are added: of a block's words, with its weight."""
+
+    block: int
+    weight: float
+    model: LinearEventModel
+
+
+class MixedModel(LinearEventModel):
+    """Scores added with weights: of every block of words a multinomial and a complement one.
+
+    score_y(x) = Σ_b e^(v ℓ_b) Σ_k w_bk score_bky(x_b), where ℓ_b is log(1 + features of the document in the block) less
+    `length[b]`: long documents may be surer of themselves than short ones, or less. `mixed` is the part of the prior
+    that belongs to it, where probabilities are wanted.
+    """
+
+    def __init__(
+        self,
+        counts: WordCounts,
+        block: NDArray[Any],
+        parts: Sequence[Part],
+        exponent: float,
+        length: Array,
+        mixed: float,
+    ):
+        super().__init__(counts)
+        self.block, self.parts, self.exponent, self.length, self.mixed = block, tuple(parts), exponent, length, mixed
+        self.added = parts[0].model.added
+        self.coef, self.base = np.zeros(len(counts.total)), np.zeros((len(length), self.classes))
+        entry_block = np.repeat(block, np.diff(counts.start))
+        for part in parts:
+            self.coef[entry_block == part.block] += part.weight * part.model.coef
+            self.base[part.block] += part.weight * part.model.base[0]
+
+    def _told(self) -> str:
+        kinds = (type(part.model).__name__.removesuffix("Model").lower() for part in self.parts)
+        parts = (
+            f"{part.weight:.3g} × {kind} of block {part.block} (smoothing {part.model.added:.3g})"
+            for part, kind in zip(self.parts, kinds, strict=True)
+        )
+        return f"{' + '.join(parts)}; length exponent {self.exponent:.3g}, mixed {self.mixed:.3g}"
+
+    def _factor(self, bags: Bags) -> Array:
+        return np.exp(self.exponent * (np.log1p(bags.features) - self.length))
+
+    def _seen(self, bags: Bags) -> Bags:
+        """Values times e^(v ℓ)."""
+        return bags.scaled(self._factor(bags), self.block)  # type: ignore[arg-type]  # it has blocks
+
+    @property
+    def density(self) -> EventModel:
+        """One multinomial of all words, smoothed as those of the first block are."""
+        return MultinomialModel(self.counts, self.added)
+
+    def leave_one_out(self, bags: Bags, codes: Codes, weight: Array | None) -> Array:
+        """The sum over the parts, each leaving the document out."""
+        out, factor = np.zeros((len(bags), self.classes)), self._factor(bags)
+        for b in range(len(self.length)):
+            own = bags.only(self.block, b)  # type: ignore[arg-type]
+            for part in (part for part in self.parts if part.block == b):
+                out += part.weight * factor[:, b : b + 1] * part.model.leave_one_out(own, codes, weight)
+        return out
+
+    def probability(self, lo: int, hi: int) -> Array:
+        """That of the multinomial."""
+        return self.density.probability(lo, hi)

@@ -1,0 +1,244 @@
+"""Smoothing and weights of event models, chosen by leaving documents out.
+
+Of the documents kept with the totals, each is scored by the model of all the others, exactly. Scores of blocks b and
+kinds k (multinomial, complement) are put together as
+
+    z_y = log π_y + Σ_b e^(v ℓ_b) Σ_k e^(u_bk) score_bky,      p_y = (1 − ε) softmax(z)_y + ε π_y
+
+and u, v and ε are those that make the log-loss of the documents' own classes least, with weak priors that decide where
+there is little to go by: u normal around its centre with standard deviation 1, v around 0 with ¼, ε Beta(2, 2), of
+which follows ε = 1 / (n + 2) where no document fails. The smoothing of each kind is sought on a grid of half decades
+around α = 10^r times the mean value of a feature, with a normal prior of one decade.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from suffice.core.arrays import Array, Codes
+from suffice.core.statistics import WordCounts
+from suffice.core.words import Reading, Weighting
+from suffice.families._documents import Bags
+from suffice.families._event_models import (
+    BernoulliModel,
+    ComplementModel,
+    EventModel,
+    LinearEventModel,
+    MixedModel,
+    MultinomialModel,
+    Part,
+)
+
+MODELS: dict[str, Callable[[WordCounts, float], LinearEventModel]] = {
+    "multinomial": MultinomialModel,
+    "complement": ComplementModel,
+    "bernoulli": BernoulliModel,
+}
+START = {"multinomial": -1.0, "complement": -0.5, "bernoulli": 0.0}  # log10 of α over the mean value of a feature
+STEP, LOWEST, HIGHEST = 0.5, -4.0, 1.0
+CENTRE = {"multinomial": float(np.log(0.5)), "complement": 0.0, "bernoulli": 0.0}  # of the logarithms of weights
+FURTHER = -1.0  # is added for every further block: longer n-grams say much of what shorter ones have said
+LENGTH_SPREAD = 0.25
+CELLS = 1 << 21  # documents × classes that are looked at
+
+
+def tuned(counts: WordCounts, event: str, weighting: Weighting, reading: Reading, alpha: float | None) -> EventModel:
+    """The event model with smoothing (unless it is given) and weights as documents left out have them."""
+    if event == "auto":
+        block = reading.block_of(counts.vocabulary)
+        pieces = [counts.only(block == b) for b in range(reading.blocks)] if reading.blocks > 1 else [counts]
+        search = _Search(counts, pieces, ("multinomial", "complement"), weighting, reading, alpha, lengths=True)
+        found = search.best()
+        parts = [
+            Part(b, float(np.exp(u)), search.model(b, kind, found.place[kind]))
+            for (b, kind), u in zip(search.parts, found.weights, strict=True)
+        ]
+        return MixedModel(counts, block, parts, found.exponent, search.length, found.mixed)
+    search = _Search(counts, [counts], (event,), weighting, reading, alpha, lengths=False)
+    return search.model(0, event, search.best().place[event])
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Where the search stands: smoothing by kind (log10 over the mean value), the rest, and what it costs."""
+
+    place: dict[str, float]
+    phi: Array
+    cost: float
+
+    @property
+    def weights(self) -> Array:
+        return self.phi[:-2]
+
+    @property
+    def exponent(self) -> float:
+        return float(self.phi[-2])
+
+    @property
+    def mixed(self) -> float:
+        return float(np.exp(-np.logaddexp(0.0, -self.phi[-1])))
+
+
+class _Search:
+    """The documents kept, and how well they are predicted by the others."""
+
+    def __init__(
+        self,
+        counts: WordCounts,
+        pieces: list[WordCounts],
+        kinds: tuple[str, ...],
+        weighting: Weighting,
+        reading: Reading,
+        alpha: float | None,
+        lengths: bool,
+    ):
+        self.pieces, self.kinds, self.alpha, self.lengths = pieces, kinds, alpha, lengths
+        self.parts = [(b, kind) for b in range(len(pieces)) for kind in kinds]
+        self.centre = np.array([CENTRE[kind] + FURTHER * b for b, kind in self.parts])
+        bags = Bags.kept(counts, weighting, reading, max(CELLS // max(counts.n_classes, 1), 1))
+        n = len(bags)
+        self.codes, self.weight = counts.kept.codes[:n], counts.kept.weight[:n]
+        block = reading.block_of(counts.vocabulary)
+        self.bags = [bags.only(block, b) for b in range(len(pieces))] if len(pieces) > 1 else [bags]
+        logs = np.log1p(bags.features if len(pieces) > 1 else bags.features.sum(axis=1, keepdims=True))
+        self.length = self.weight @ logs / self.weight.sum() if n else np.zeros(logs.shape[1])
+        self.logs = logs - self.length
+        self.mean = [float(each.value.mean()) if len(each.value) else 1.0 for each in self.bags]
+        self.log_prior = _log_prior(counts.documents, self.codes, np.minimum(self.weight, 1.0))
+        self._scores: dict[tuple[int, str, float], Array] = {}
+
+    def model(self, b: int, kind: str, place: float) -> LinearEventModel:
+        """The event model of a block."""
+        return MODELS[kind](self.pieces[b], self.mean[b] * 10.0**place if self.alpha is None else self.alpha)
+
+    def _score(self, b: int, kind: str, place: float) -> Array:
+        key = (b, kind, place)
+        if key not in self._scores:
+            unit = np.minimum(self.weight, 1.0)
+            found = self.model(b, kind, place).leave_one_out(self.bags[b], self.codes, unit)
+            self._scores[key] = found - found.mean(axis=1, keepdims=True)
+        return self._scores[key]
+
+    def _at(self, place: dict[str, float], start: Array | None) -> _Found:
+        """The weights that are best where the smoothing is at `place`."""
+        scores = np.array([self._score(b, kind, place[kind]) for b, kind in self.parts])
+        logs = np.array([self.logs[:, b] for b, _ in self.parts])
+        fit = _Weights(self.log_prior, scores, logs, self.codes, self.weight, self.centre, self.lengths)
+        phi, cost = fit.minimum(start)
+        pull = 0.5 * sum((place[kind] - START[kind]) ** 2 for kind in self.kinds)
+        return _Found(place, phi, cost + pull)
+
+    def best(self) -> _Found:
+        """Walk from the start, one kind at a time, as long as it helps."""
+        place = {kind: START[kind] for kind in self.kinds}
+        if not len(self.codes):
+            return _Found(place, np.concatenate([self.centre, [0.0, -np.inf]]), 0.0)
+        found = self._at(place, None)
+        moved = self.alpha is None
+        while moved:
+            moved = False
+            for kind in self.kinds:
+                for step in (STEP, -STEP):
+                    further = self._walk(found, kind, step)
+                    if further is not found:
+                        found, moved = further, True
+                        break
+        return found
+
+    def _walk(self, found: _Found, kind: str, step: float) -> _Found:
+        while LOWEST <= found.place[kind] + step <= HIGHEST:
+            trial = self._at(found.place | {kind: found.place[kind] + step}, found.phi)
+            if trial.cost >= found.cost:
+                break
+            found = trial
+        return found
+
+
+def _log_prior(documents: Array, codes: Codes, removed: Array) -> Array:
+    """Log((n_y + 1) / (n + K)) of each document left out, so that no class is ever impossible."""
+    left = np.repeat(documents[None], len(codes), axis=0)
+    left[np.arange(len(codes)), codes] -= removed
+    return np.asarray(np.log((left + 1.0) / (left.sum(axis=1, keepdims=True) + left.shape[1])))
+
+
+class _Weights:
+    """The objective over φ = (u, v, logit ε), and its minimum by Newton's method."""
+
+    def __init__(
+        self, log_prior: Array, scores: Array, logs: Array, codes: Codes, weight: Array, centre: Array, lengths: bool
+    ):
+        self.log_prior, self.scores, self.logs = log_prior, scores, logs  # (n, K), (p, n, K), (p, n)
+        self.codes, self.weight, self.at = codes, weight, np.arange(len(codes))
+        self.own_prior = np.exp(log_prior[self.at, codes])
+        self.p = len(scores)
+        self.target = np.concatenate([centre, [0.0, 0.0]])
+        self.stiffness = np.concatenate([np.ones(self.p), [LENGTH_SPREAD**-2.0, 0.0]])
+        self.free = np.concatenate([np.ones(self.p), [lengths, 1.0]]).astype(bool)
+
+    def minimum(self, start: Array | None) -> tuple[Array, float]:
+        """φ and what it costs."""
+        phi = np.append(self.target[:-1], -np.log(self.weight.sum() + 1.0)) if start is None else start
+        value = self._value(phi)
+        for _ in range(100):
+            gradient, hessian = self._derivatives(phi)
+            values, vectors = np.linalg.eigh(hessian)
+            move = np.zeros(len(phi))
+            move[self.free] = -vectors @ ((vectors.T @ gradient) / np.maximum(np.abs(values), 1e-6))
+            move *= min(1.0, 2.0 / max(float(np.abs(move).max()), 1e-300))  # at most 2 in any parameter
+            slope, size = float(gradient @ move[self.free]), 1.0
+            trial = self._value(phi + move)
+            if -slope < 1e-9 * max(1.0, abs(value)):  # too little for values to tell, and still the better place
+                return phi + move, trial
+            while trial > value + 1e-4 * size * slope and size >= 1e-8:
+                size /= 2
+                trial = self._value(phi + size * move)
+            if trial < value:
+                phi, value = phi + size * move, trial
+            if size < 1e-8:
+                break
+        return phi, value
+
+    def _parts(self, phi: Array) -> tuple[Array, Array, float]:
+        """The weighted scores (p, n, K), the softmax and ε."""
+        weighted = np.exp(phi[: self.p, None] + phi[-2] * self.logs)[:, :, None] * self.scores
+        z = self.log_prior + weighted.sum(axis=0)
+        z -= z.max(axis=1, keepdims=True)
+        q = np.exp(z)
+        q /= q.sum(axis=1, keepdims=True)
+        return weighted, q, float(1.0 / (1.0 + np.exp(-phi[-1])))
+
+    def _value(self, phi: Array) -> float:
+        _, q, mixed = self._parts(phi)
+        own = (1.0 - mixed) * q[self.at, self.codes] + mixed * self.own_prior
+        pull = 0.5 * float(self.stiffness @ (phi - self.target) ** 2)
+        return float(-self.weight @ np.log(own)) + pull - float(np.log(mixed) + np.log1p(-mixed))
+
+    def _derivatives(self, phi: Array) -> tuple[Array, Array]:
+        """Gradient and Hessian over what is free."""
+        p, w = self.p, self.weight
+        weighted, q, mixed = self._parts(phi)
+        moved = np.concatenate([weighted, (self.logs[:, :, None] * weighted).sum(axis=0)[None]])  # ∂z/∂u, ∂z/∂v
+        good = (1.0 - mixed) * q[self.at, self.codes]
+        r = good / (good + mixed * self.own_prior)  # how much of p_y is the softmax's
+        mean = (moved * q).sum(axis=2)
+        d = moved[:, self.at, self.codes] - mean  # ∂ log q_y
+        gradient, hessian = np.zeros(p + 2), np.zeros((p + 2, p + 2))
+        gradient[: p + 1] = -d @ (w * r)
+        flat = moved.reshape(p + 1, -1)
+        hessian[: p + 1, : p + 1] = (flat * (q * (w * r)[:, None]).ravel()) @ flat.T - (mean * (w * r)) @ mean.T
+        second = d[:p] * (w * r)  # of the curvature of e^u
+        cross = (second * self.logs).sum(axis=1)
+        hessian[np.arange(p), np.arange(p)] -= second.sum(axis=1)
+        hessian[:p, p] -= cross
+        hessian[p, :p] -= cross
+        hessian[p, p] -= (second * self.logs**2).sum()
+        step = np.concatenate([d, -np.ones((1, len(w)))])  # ∂ of the log-odds of softmax against prior
+        hessian -= (step * (w * r * (1.0 - r))) @ step.T
+        gradient[p + 1] = -float(w @ ((1.0 - r) - mixed)) - (1.0 - 2.0 * mixed)
+        hessian[p + 1, p + 1] += (w.sum() + 2.0) * mixed * (1.0 - mixed)
+        gradient += self.stiffness * (phi - self.target)
+        hessian += np.diag(self.stiffness)
+        return gradient[self.free], hessian[np.ix_(self.free, self.free)]

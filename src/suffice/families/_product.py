@@ -1,0 +1,256 @@
+"""Columns of different kinds in one model:  p(x | y) = Π_block p(x_block | y)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.core import frames
+from suffice.core.arrays import Array, Codes, Values
+from suffice.core.errors import InvalidDataError, MismatchError, NoFormulaError, RefusedValueError, naming
+from suffice.core.frames import Frame
+from suffice.core.priors import Options
+from suffice.core.statistics import Batch, Blocks, RowSample
+from suffice.families._base import Distribution, Family, Outcomes, Table
+from suffice.families._logarithms import log_ratio
+from suffice.formulas import Constant, Missing, Term, Where
+
+AT_ONCE = 1 << 19  # rows: what blocks say of so many takes memory that can be used again
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Block(Options):
+    """Some columns of a table and the family they are read by; `missing` asks only whether they are there."""
+
+    names: tuple[str, ...]
+    family: Family[Any]
+    missing: bool = False
+
+    def __repr__(self) -> str:
+        return f"Block({self.title}: {self.family!r})"
+
+    @property
+    def title(self) -> str:
+        """What to call the block."""
+        return f"{self.names[0]} missing" if self.missing else ", ".join(self.names)
+
+    def read(self, frame: Frame) -> Any:
+        """The columns as the family reads them."""
+        with naming(self.names):
+            return self._read(frame)
+
+    def _read(self, frame: Frame) -> Any:
+        columns = [frame.column(name) for name in self.names]
+        if self.missing:
+            gaps = [np.asarray(column.is_null(nan_is_null=True)) for column in columns]
+            return self.family.read(np.stack(gaps, axis=1).astype(np.float64))
+        if self.family.reads == "text":
+            return self.family.read(columns[0])
+        if self.family.reads == "categories":
+            return self.family.read(frames.categories(*columns, names=self.names))
+        numbers = [frames.numbers(column, name) for column, name in zip(columns, self.names, strict=True)]
+        return self.family.read(np.stack(numbers, axis=1) if len(numbers) > 1 else numbers[0][:, None])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Product(Family[Blocks]):
+    """Independent blocks of columns, each with a family of its own.
+
+    Rows are tables. Beside the statistics of the blocks, up to `keep` rows are kept as they are (see `RowSample`), for
+    questions that need rows.
+    """
+
+    prior: None = field(default=None, init=False)  # the blocks have theirs
+    learn: Literal["mle"] = field(default="mle", init=False)
+    blocks: tuple[Block, ...] = ()
+    keep: int = 0
+
+    kind: ClassVar = Blocks
+    weak_prior: ClassVar = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        named = [name for block in self.blocks if not block.missing for name in block.names]
+        twice = {name for name in named if named.count(name) > 1}
+        if twice:
+            raise InvalidDataError(f"Column {min(twice)!r} is in two blocks: a column can only vote once")
+
+    @property
+    def names(self) -> list[str]:
+        """The columns that are read, in the order of the blocks."""
+        return list(dict.fromkeys(name for block in self.blocks for name in block.names))
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How each block, and the sample of rows, read."""
+        readers = [(block.family.kind, block.family.reading) for block in self.blocks]
+        names = (*(block.names for block in self.blocks), ())
+        return {"readers": (*readers, (RowSample, {"size": self.keep})), "names": names}
+
+    def check_width(self, columns: int) -> None:
+        """Accept what was read."""
+
+    def check_same(self, other: Product) -> None:
+        """Refuse a product that reads a column in another way, naming the first such column."""
+        for name in dict.fromkeys([*self.names, *other.names]):
+            mine, theirs = self._use_of(name), other._use_of(name)
+            if mine != theirs:
+                raise MismatchError(
+                    f"Cannot merge: column {name!r} is {mine} here and {theirs} there. Name the same families for "
+                    "both, and the same `limit`: by default files have one, and rows in memory have none"
+                )
+
+    def _use_of(self, name: str) -> str:
+        """What a column is read as, in words."""
+        found = [block for block in self.blocks if name in block.names]
+        return " and ".join(f"{block.title!r} by {block.family!r}" for block in found) or "left out"
+
+    def read(self, x: Any) -> Batch:
+        """Read a table block by block; the table itself comes last."""
+        if isinstance(x, Batch):
+            return x
+        parts = [block.read(x) for block in self.blocks]
+        return Batch((*parts, x.select(self.names)), len(x))
+
+    def prepared(self, x: Batch) -> Batch:
+        """What the statistic of each block sees."""
+        seen = []
+        for block, part in zip(self.blocks, x.parts, strict=False):
+            with naming(block.names):
+                seen.append(block.family.prepared(part))
+        return Batch((*seen, x.parts[-1]), x.n)
+
+    def estimate(self, statistic: Blocks) -> ProductDistribution:
+        """Estimate every block."""
+        found = tuple(b.family.estimate(s) for b, s in zip(self.blocks, statistic.parts, strict=False))
+        return ProductDistribution(self, found)
+
+    def leave_one_out(
+        self, statistic: Blocks, fitted: Distribution, x: Any, codes: Codes, weight: Array | None
+    ) -> Array:
+        """The sum over the blocks, each leaving the row out."""
+        return sum_of(self.block_leave_one_out(statistic, fitted, x, codes, weight), len(codes), statistic.classes)
+
+    def block_leave_one_out(
+        self, statistic: Blocks, fitted: Distribution, x: Any, codes: Codes, weight: Array | None
+    ) -> list[Array]:
+        """What each block says of each row under the model of the others, (rows, classes) each."""
+        assert isinstance(fitted, ProductDistribution)
+        known = zip(self.blocks, statistic.parts, fitted.parts, x.parts, strict=False)
+        return [b.family.leave_one_out(s, d, part, codes, weight) for b, s, d, part in known]
+
+
+def sum_of(parts: Sequence[Array], rows: int, classes: int) -> Array:
+    """Add what the blocks say; of none it is nothing."""
+    out = np.zeros((rows, classes))
+    for part in parts:
+        out += part
+    return out
+
+
+@dataclass(frozen=True)
+class ProductDistribution(Distribution):
+    """A distribution for each block."""
+
+    family: Product
+    parts: tuple[Distribution, ...]
+
+    def read(self, x: Any) -> Batch:
+        """Read a table block by block."""
+        return self.family.read(x)
+
+    def each(self, x: Batch, relative: bool = True) -> Iterator[Array]:
+        """What each block says of every row under every class, (rows, classes) each."""
+        for block, distribution, part in zip(self.family.blocks, self.parts, x.parts, strict=False):
+            with naming(block.names):
+                rows = distribution.read(part)
+                told = distribution.relative_log_density(rows) if relative else distribution.log_density(rows)
+            yield told
+
+    def log_density(self, x: Batch) -> Array:
+        """Log p(x | y) of every row under every class, (rows, classes)."""
+        return self._sum(x, relative=False)
+
+    def relative_log_density(self, x: Batch) -> Array:
+        """The same up to a term that all classes share."""
+        return self._sum(x, relative=True)
+
+    def _sum_from(self, lo: int, x: Batch, relative: bool) -> Array:
+        try:
+            return self._sum(x[lo : lo + AT_ONCE], relative)
+        except RefusedValueError as error:
+            raise error.further_down(lo) from None
+
+    def _sum(self, x: Batch, relative: bool) -> Array:
+        if x.n > AT_ONCE:
+            return np.concatenate([self._sum_from(lo, x, relative) for lo in range(0, x.n, AT_ONCE)])
+        each = self.each(x, relative)
+        out = next(each)
+        for part in each:
+            out += part
+        return out
+
+    @property
+    def n_columns(self) -> int:
+        """How many parts a row is read into: the blocks, and the row itself."""
+        return len(self.parts) + 1
+
+    @property
+    def n_parameters(self) -> int:
+        """Those of all blocks."""
+        return sum(part.n_parameters for part in self.parts)
+
+    def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:  # noqa: ARG002  # blocks know their names
+        """Those of all blocks."""
+        out = []
+        for block, part in zip(self.family.blocks, self.parts, strict=True):
+            out += part.tables(labels, [block.title] if block.missing else block.names)
+        return out
+
+    def formula(self, names: Sequence[str]) -> list[Term]:  # noqa: ARG002  # blocks know their names
+        """Those of all blocks; an error names the blocks that have none."""
+        out, refused = [], []
+        for block, part in zip(self.family.blocks, self.parts, strict=True):
+            try:
+                out += self.formula_of_block(part, block.names, block.missing, block.title)
+            except NoFormulaError as error:
+                refused.append(f"{block.title!r}: {error}")
+        if refused:
+            raise NoFormulaError("; ".join(refused))
+        return out
+
+    @staticmethod
+    def formula_of_block(part: Distribution, names: Sequence[str], missing: bool, title: str) -> list[Term]:
+        """The formulas of one block; whether a column is missing is asked of the column itself."""
+        if not missing:
+            return part.formula(names)
+        there, gone = part.relative_log_density(part.read(np.array([[0.0], [1.0]])))
+        return [Term(title, tuple(names), Where(Missing(names[0]), Constant(gone), Constant(there)))]
+
+    def linear(self) -> tuple[Array, Array]:
+        """Of all blocks side by side, where each has one."""
+        coef, intercept = zip(*(part.linear() for part in self.parts), strict=True)
+        return np.concatenate(coef, axis=1), sum(intercept, start=np.zeros(len(intercept[0])))
+
+    def contrast(self, x: Batch, first: NDArray[Any], second: NDArray[Any]) -> Array:
+        """What each block adds to log p(x | first) − log p(x | second), (rows, blocks)."""
+        at = np.arange(x.n)
+        return np.stack([log_ratio(part[at, first], part[at, second]) for part in self.each(x)], axis=1)
+
+    def outcomes(self, names: Sequence[str]) -> Iterator[Outcomes]:  # noqa: ARG002  # blocks know their names
+        """Those of all blocks."""
+        for block, part in zip(self.family.blocks, self.parts, strict=True):
+            yield from part.outcomes([block.title] if block.missing else block.names)
+
+    def sample(self, codes: Codes, rng: np.random.Generator) -> dict[str, Any]:
+        """Draw a value for every column."""
+        out: dict[str, Any] = {}
+        for block, part in zip(self.family.blocks, self.parts, strict=True):
+            if not block.missing:
+                drawn = part.sample(codes, rng)
+                out.update((name, drawn[:, j]) for j, name in enumerate(block.names))
+        return out

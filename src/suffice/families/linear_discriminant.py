@@ -1,0 +1,156 @@
+"""Tied Gaussians seen through the directions that tell the classes apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.core.arrays import Array, Codes
+from suffice.core.errors import SingularCovarianceError
+from suffice.core.statistics import Sample, Scatter
+from suffice.families._base import Distribution, resolution
+from suffice.families._covariance import as_scatter, diagonals, raised
+from suffice.families.multivariate_gaussian import MultivariateGaussian, MultivariateGaussianDistribution
+
+Solver = Literal["svd", "lsqr", "eigen"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LinearDiscriminant(MultivariateGaussian):
+    """Tied Gaussians with Fisher's directions: those in which the means differ most, for the spread within classes.
+
+    `solver` is a way to invert the covariance within classes: `"svd"` leaves out directions in which, after scaling
+    each column by its deviation, the classes vary by no more than `tol`; `"lsqr"` solves by least squares, and
+    `"eigen"` needs every direction. `priors` (classes,) weigh the means for the common centre; by default they are
+    the shares of the classes.
+    """
+
+    solver: Solver = "svd"
+    tol: float = 1e-4
+    priors: NDArray[Any] | None = None
+
+    def _estimate(self, statistic: Scatter | Sample) -> Distribution:
+        """Means and covariance, and what the solver makes of them."""
+        statistic = self.complete(statistic)
+        mean, covariance = self.point(statistic)
+        positive = raised(covariance, resolution(mean), self.floor)
+        scatter = as_scatter(statistic)
+        priors = self._share(scatter) if self.priors is None else np.asarray(self.priors)
+        if self.solver == "svd":
+            directions = _by_singular_values(scatter, mean, priors, self.tol)
+        elif self.solver == "eigen":
+            total = self.covariances(statistic.pooled())[0]
+            directions = _by_eigenvalues(mean, covariance[0], total)
+        else:
+            directions = _by_least_squares(mean, covariance[0])
+        return LinearDiscriminantDistribution(mean, *positive, self.free(*mean.shape), directions)
+
+    def leave_one_out(self, statistic: Any, fitted: Distribution, x: Any, codes: Codes, weight: Array | None) -> Array:
+        """By downdates; where directions were left out, row by row, up to a term that all classes share."""
+        assert isinstance(fitted, LinearDiscriminantDistribution)
+        if fitted.rank[0] == fitted.n_columns:
+            return super().leave_one_out(statistic, fitted, x, codes, weight)
+        return self._one_by_one(
+            statistic, x, codes, weight, lambda rest, row: self.estimate(rest).relative_log_density(row)
+        )
+
+
+@dataclass(frozen=True)
+class Directions:
+    """What a solver found: log p(x | y) = coef·x + intercept + a term that all classes share.
+
+    `about` is an origin, coefficients and a level: coef·(x − origin) + level are the same scores up to such a term,
+    and keep their digits where the columns lie far from 0. `scalings` (columns, directions) project rows, less their
+    `centre`, on what tells the classes apart; `explained` is the share of the variance between classes in each
+    direction. The least-squares solver finds neither.
+    """
+
+    coef: Array
+    intercept: Array
+    about: tuple[Array, Array, Array]
+    scalings: Array | None = None
+    explained: Array | None = None
+    centre: Array | None = None
+
+    @classmethod
+    def solved(cls, solve: Callable[[Array], Array], mean: Array, **found: Any) -> Directions:
+        """Solve for Σ⁻¹ μ, from 0 and from the middle of the means."""
+        origin = mean.mean(axis=0)
+        coef, near = solve(mean), solve(mean - origin)
+        about = origin, near, -0.5 * ((mean - origin) * near).sum(axis=1)
+        return cls(coef, -0.5 * (mean * coef).sum(axis=1), about, **found)
+
+
+def _by_singular_values(scatter: Scatter, mean: Array, priors: Array, tol: float) -> Directions:
+    weight = scatter.weight.sum()
+    within = scatter.cross.sum(axis=0) / max(weight, 1e-300)
+    deviation = np.sqrt(diagonals(within))
+    deviation = np.where(deviation > 0, deviation, 1.0)
+    # The squares of the singular values of the scaled rows, which are never needed themselves.
+    squares, vectors = np.linalg.eigh(within / np.outer(deviation, deviation))
+    spread = np.sqrt(np.maximum(squares, 0.0))[::-1]
+    rank = int((spread > tol).sum())
+    white = vectors[:, ::-1][:, :rank] / deviation[:, None] / spread[:rank]
+    centre = priors @ mean
+    heavy = np.sqrt(weight * priors / max(len(mean) - 1, 1))[:, None]
+    _, between, turned = np.linalg.svd((heavy * (mean - centre)) @ white, full_matrices=False)
+    kept = int((between > tol * between[0]).sum()) if len(between) else 0
+    scalings = white @ turned.T[:, :kept]
+    projected = (mean - centre) @ scalings
+    coef, level = projected @ scalings.T, -0.5 * (projected**2).sum(axis=1)
+    return Directions(coef, level - coef @ centre, (centre, coef, level), scalings, _shares(between**2), centre)
+
+
+def _by_least_squares(mean: Array, covariance: Array) -> Directions:
+    from scipy.linalg import lstsq
+
+    return Directions.solved(lambda means: lstsq(covariance, means.T)[0].T, mean)
+
+
+def _by_eigenvalues(mean: Array, covariance: Array, total: Array) -> Directions:
+    from scipy.linalg import eigh
+
+    try:
+        values, vectors = eigh(total - covariance, covariance)
+    except np.linalg.LinAlgError:
+        raise SingularCovarianceError(
+            "The covariance within classes has no inverse: some columns follow from others, or there are too few "
+            "rows. Use solver='svd', which leaves such directions out, or shrinkage"
+        ) from None
+    scalings = vectors[:, ::-1]
+    solve = lambda means: means @ scalings @ scalings.T  # noqa: E731  # it is one
+    return Directions.solved(solve, mean, scalings=scalings, explained=np.sort(_shares(values))[::-1])
+
+
+def _shares(variance: Array) -> Array:
+    """The part of the whole that each variance is; NaN where the means do not differ at all."""
+    total = variance.sum()
+    return variance / total if total != 0 else np.full(len(variance), np.nan)
+
+
+@dataclass(frozen=True)
+class LinearDiscriminantDistribution(MultivariateGaussianDistribution):
+    """Tied Gaussians, and what a solver made of the covariance within classes."""
+
+    directions: Directions
+
+    @property
+    def _linear_about(self) -> tuple[Array, Array, Array]:
+        return self.directions.about
+
+    def linear(self) -> tuple[Array, Array]:
+        """As the solver found them."""
+        return self.directions.coef, self.directions.intercept
+
+    def common(self, x: Any) -> Array:
+        """What the solver's scores have beyond `relative_log_density`, the same for all classes, (rows, 1)."""
+        origin, coef, level = self.directions.about
+        own, beyond = self.directions.coef[0] - coef[0], self.directions.intercept[0] - level[0]
+        beyond += (self.directions.coef[0] if self._is_far else coef[0]) @ origin
+        if not own.any():
+            return np.full((len(x), 1), beyond)
+        return np.asarray((x - origin if self._is_far else x) @ own + beyond)[:, None]

@@ -1,0 +1,202 @@
+"""Probabilities that can be believed: an exponent on the evidence, fitted on exact leave-one-out scores.
+
+Naive Bayes counts what several columns say together as if each had said it alone, and so is too sure of itself. The
+calibrated posterior is
+
+    p(y | x) = (1 − ε) softmax_y( log π_y + a_y E_y(x) + b_y ) + ε π_y,   E_y(x) = Σ_j log p(x_j | y) − max
+
+with the prior π kept as it is: a temperature on the whole score would temper the prior too, and make rare classes
+common. Usually a_y = a for all classes and b = 0; slopes and biases of their own are an option. ε mixes in a little of
+the prior, so that no single row is ever impossible.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from suffice import _core
+from suffice.core.arrays import Array, Codes
+from suffice.formulas.scoring import BEYOND
+
+LEAST = np.log(1e-12)  # a class that has no prior probability still has a gradient
+DOUBT = 20.0  # rows that would speak against an exponent above 1: what is naive is rarely too modest
+NEAR = 1e-3  # around what a search has found, the minimum lies
+STRENGTH = 1.0  # of the penalty that keeps slopes and biases of classes near the common ones, in rows
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Slopes a and biases b, (classes,), and the part ε of the prior."""
+
+    slope: Array
+    bias: Array
+    mixed: float
+
+    @classmethod
+    def none(cls, classes: int) -> Calibration:
+        """Leave probabilities as they are."""
+        return cls(np.ones(classes), np.zeros(classes), 0.0)
+
+    @classmethod
+    def fit(
+        cls,
+        evidence: Array,
+        log_prior: Array,
+        codes: Codes,
+        weight: Array,
+        form: Literal["exponent", "classes"] = "exponent",
+    ) -> Calibration:
+        """Minimise the log-loss of rows whose evidence and log-prior (rows, classes) were reckoned without them."""
+        from scipy.optimize import minimize_scalar
+
+        classes = evidence.shape[1]
+        if classes < 2 or not len(codes):
+            return cls.none(classes)
+        # No exponent makes a row possible that its own class excludes: those are left to the mixture.
+        some = np.flatnonzero(np.isfinite(evidence[np.arange(len(codes)), codes]))
+        slope, bias = np.ones(classes), np.zeros(classes)
+        if len(some):
+            likely, prior, own, w = (
+                _bounded(evidence[some]),
+                np.maximum(log_prior[some], LEAST),
+                codes[some],
+                weight[some],
+            )
+            # In units of its own spread, so that huge evidence is no harder to search than small.
+            unit = _spread(likely, w)
+            scaled = likely / unit
+
+            def loss(exponent: float) -> float:
+                sharper = max(exponent - np.log(unit), 0.0)  # which a few rows that happen to be apart would ask for
+                pull = 0.5 * DOUBT * sharper**2 / w.sum()
+                return _loss(prior + np.exp(exponent) * scaled, own, w) + float(pull)
+
+            def ascent(exponent: float) -> float:
+                error = _softmax(prior + np.exp(exponent) * scaled)
+                error[np.arange(len(own)), own] -= 1.0
+                pull = DOUBT * max(exponent - np.log(unit), 0.0)
+                return float(np.exp(exponent) * (w @ (error * scaled).sum(axis=1)) + pull)
+
+            bounds = (min(np.log(unit), 0.0) - 12.0, np.log(unit) + 2.0)
+            found = minimize_scalar(loss, bounds=bounds, method="bounded")
+            slope = np.full(classes, np.exp(_to_the_digit(found.x, ascent, bounds)) / unit)
+            if form == "classes":
+                slope, bias = _by_class(slope, scaled, unit, prior, own, w)
+        tempered = np.exp(cls(slope, bias, 0.0).log_posterior(evidence, log_prior))
+        return cls(slope, bias, _mixture(tempered, np.exp(log_prior), codes, weight))
+
+    def posterior(self, evidence: Array, log_prior: Array) -> Array:
+        """p(y | x) of rows whose evidence is (rows, classes), which is overwritten; `log_prior` is (classes,)."""
+        if (self.slope != self.slope[0]).any():
+            return np.exp(self.log_posterior(evidence, log_prior))
+        evidence *= self.slope[0]
+        possible = np.isfinite(log_prior).any()
+        fallback = log_prior if possible else np.zeros_like(log_prior)
+        _core.posterior(evidence, log_prior + self.bias, fallback, False, evidence)
+        if self.mixed:
+            evidence *= 1.0 - self.mixed
+            evidence += self.mixed * np.exp(log_prior - np.logaddexp.reduce(log_prior))
+        return evidence
+
+    def log_posterior(self, evidence: Array, log_prior: Array) -> Array:
+        """Log p(y | x) of rows whose evidence is (rows, classes); classes that are impossible remain so.
+
+        `log_prior` is (classes,), or (rows, classes) where each row has its own.
+        """
+        log_prior = np.broadcast_to(log_prior, evidence.shape)
+        impossible = np.isneginf(evidence)
+        scores = log_prior + self.slope * _bounded(evidence) + self.bias
+        scores[impossible] = -np.inf
+        lost = np.isneginf(scores).all(axis=1)
+        scores[lost] = log_prior[lost]
+        top = scores.max(axis=1, keepdims=True)
+        out = scores - top - np.log(np.exp(scores - top).sum(axis=1, keepdims=True))
+        if self.mixed:
+            with np.errstate(divide="ignore"):
+                share = np.log(self.mixed) + log_prior - np.log(np.exp(log_prior).sum(axis=1, keepdims=True))
+            out = np.logaddexp(np.log1p(-self.mixed) + out, share)
+        return np.asarray(out)
+
+
+def _bounded(evidence: Array) -> Array:
+    """Evidence less that for the best class of each row, none of it beyond what a float can be raised to."""
+    top = evidence.max(axis=1, keepdims=True)
+    return np.maximum(evidence - np.where(np.isfinite(top), top, 0.0), -BEYOND)
+
+
+def _spread(evidence: Array, weight: Array) -> float:
+    """How far the evidence of a row's classes lies apart, typically; classes that are excluded aside."""
+    there = evidence > -BEYOND
+    mean = evidence.mean(axis=1, where=there, keepdims=True)
+    squares = np.where(there, evidence - mean, 0.0) ** 2
+    return float(np.sqrt(weight @ squares.mean(axis=1) / weight.sum())) or 1.0
+
+
+def _softmax(scores: Array) -> Array:
+    p = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return p / p.sum(axis=1, keepdims=True)
+
+
+def _loss(scores: Array, codes: Codes, weight: Array) -> float:
+    top = scores.max(axis=1)
+    norm = top + np.log(np.exp(scores - top[:, None]).sum(axis=1))
+    return float(weight @ (norm - scores[np.arange(len(codes)), codes]) / weight.sum())
+
+
+def _by_class(
+    slope: Array, scaled: Array, unit: float, log_prior: Array, codes: Codes, weight: Array
+) -> tuple[Array, Array]:
+    """A slope and a bias for each class, near the common slope and 0."""
+    from scipy.optimize import minimize
+
+    classes, common, n = len(slope), slope[0] * unit, weight.sum()
+    onehot = np.zeros(scaled.shape)
+    onehot[np.arange(len(codes)), codes] = 1.0
+
+    def objective(theta: Array) -> tuple[float, Array]:
+        a, b = theta[:classes], theta[classes:]
+        scores = log_prior + a * scaled + b
+        error = (_softmax(scores) - onehot) * (weight / n)[:, None]
+        pull = np.concatenate([a - common, b]) * (STRENGTH / n)
+        value = _loss(scores, codes, weight) + 0.5 * float(pull @ np.concatenate([a - common, b]))
+        return value, np.concatenate([(error * scaled).sum(axis=0), error.sum(axis=0)]) + pull
+
+    start = np.concatenate([np.full(classes, common), np.zeros(classes)])
+    found = minimize(objective, start, jac=True, method="L-BFGS-B").x
+    return found[:classes] / unit, found[classes:]
+
+
+def _mixture(p: Array, prior: Array, codes: Codes, weight: Array) -> float:
+    """The ε of least log-loss, and never 0: what was seen n times may fail once in n."""
+    from scipy.optimize import minimize_scalar
+
+    own, base = p[np.arange(len(codes)), codes], prior[np.arange(len(codes)), codes]
+    least = 1.0 / (weight.sum() + 2.0)
+
+    def loss(z: float) -> float:
+        return float(-(weight @ np.log((1.0 - np.exp(z)) * own + np.exp(z) * base)) / weight.sum())
+
+    def ascent(z: float) -> float:
+        return float(np.exp(z) * (weight @ ((own - base) / ((1.0 - np.exp(z)) * own + np.exp(z) * base))))
+
+    bounds = (float(np.log(least)), float(np.log(0.5)))
+    found = minimize_scalar(loss, bounds=bounds, method="bounded")
+    return float(np.exp(_to_the_digit(found.x, ascent, bounds) if found.fun < loss(bounds[0]) else bounds[0]))
+
+
+def _to_the_digit(x: float, ascent: Callable[[float], float], bounds: tuple[float, float]) -> float:
+    """The minimum near `x`, where the derivative is 0.
+
+    A minimum is flat: searching it by the values of a function ends at half of the digits, and rows that were added in
+    another order would give another one.
+    """
+    from scipy.optimize import brentq
+
+    low, high = max(x - NEAR, bounds[0]), min(x + NEAR, bounds[1])
+    if not ascent(low) < 0.0 < ascent(high):
+        return x
+    return float(brentq(ascent, low, high, xtol=1e-15, rtol=1e-15))

@@ -1,0 +1,252 @@
+"""The joint distribution p(x, y) and the questions asked of it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from suffice import _core
+from suffice.core.arrays import Array, Codes, Labels, Values, as_matrix, as_weight, encode_labels, select
+from suffice.core.errors import ImpossibleRowWarning, InvalidDataError, MismatchError
+from suffice.core.priors import ClassPrior
+from suffice.core.statistics import ByClass
+from suffice.core.statistics.by_class import find
+from suffice.core.statistics.statistic import clear_residue
+from suffice.families import Distribution, Family, LinearForm, Table
+from suffice.formulas import Scoring, Term
+
+
+@dataclass(frozen=True)
+class Model:
+    """log p(x, y) = log p(y) + Σ_block log p(x_block | y), over disjoint blocks of columns.
+
+    `columns[b]` are the positions of block b's columns in x, or None where one block holds them all.
+
+    >>> from suffice.families import Gaussian
+    >>> model = Model.fit([[0.0], [1.0], [4.0], [5.0]], ["a", "a", "b", "b"], Gaussian(variance="shared"))
+    >>> model.predict(np.array([[0.4], [4.6]]))
+    array(['a', 'b'], dtype='<U1')
+    """
+
+    labels: Values
+    log_prior: Array
+    distributions: tuple[Distribution, ...]
+    columns: tuple[Any, ...] = (None,)
+    n_prior_parameters: int = 0
+
+    @classmethod
+    def fit(cls, x: Any, y: Any, family: Family[Any], prior: ClassPrior | None = None, weight: Any = None) -> Model:
+        """Summarize rows, then estimate: all columns from one family."""
+        return cls.of(family.summarize(x, y, weight), family, prior)
+
+    @classmethod
+    def of(cls, statistics: ByClass[Any], family: Family[Any], prior: ClassPrior | None = None) -> Model:
+        """Estimate a model from statistics alone."""
+        if not len(statistics.labels):
+            raise InvalidDataError("There is nothing to learn from: the total weight of all rows is zero")
+        prior = prior or ClassPrior()
+        return cls(
+            statistics.labels,
+            prior.log(statistics.weight),
+            (family.estimate(statistics.statistic),),
+            n_prior_parameters=prior.n_parameters(len(statistics.labels)),
+        )
+
+    def log_joint(self, x: Any, dtype: Any = np.float64) -> Array:
+        """Log p(x, y) of every row and class, (rows, classes); missing entries are summed out."""
+        return np.asarray(self.log_conditional(x) + self.log_prior, dtype)
+
+    def log_conditional(self, x: Any) -> Array:
+        """Log p(x | y) of every row and class, (rows, classes)."""
+        return sum_blocks(d.log_density(part) for d, part in self._blocks(x))
+
+    def relative_log_conditional(self, x: Any) -> Array:
+        """Log p(x | y) up to a term for each row: enough to compare classes by, and sometimes less work."""
+        return sum_blocks(d.relative_log_density(part) for d, part in self._blocks(x))
+
+    def _blocks(self, x: Any) -> Iterator[tuple[Distribution, Any]]:
+        """Each distribution with its columns."""
+        for columns, distribution in zip(self.columns, self.distributions, strict=True):
+            part = distribution.read(x if columns is None else select(x, columns))
+            if part.shape[1] != distribution.n_columns:
+                raise MismatchError(f"Expected rows of {distribution.n_columns} columns, found {part.shape[1]}")
+            yield distribution, part
+
+    def log_posterior(self, x: Any, dtype: Any = np.float64) -> Array:
+        """Log p(y | x), by log-sum-exp. A row impossible under every class gets the prior, with a warning."""
+        return self.normalize(self.relative_log_conditional(x), self.log_prior, as_log=True, dtype=dtype)
+
+    def posterior(self, x: Any, dtype: Any = np.float64) -> Array:
+        """p(y | x)."""
+        return self.normalize(self.relative_log_conditional(x), self.log_prior, as_log=False, dtype=dtype)
+
+    def normalize(self, scores: Array, added: Array, as_log: bool, dtype: Any = np.float64) -> Array:
+        """Turn log p(x, y) = scores + added (classes,) into p(y | x) or its log; `scores` are overwritten."""
+        out = scores if dtype == np.float64 else np.empty(scores.shape, dtype)
+        lost = _core.posterior(scores, added, self._fallback, as_log, out)
+        if lost:
+            warnings.warn(
+                f"{lost} of {len(scores)} rows have probability zero under every class; they get the class prior. "
+                "Smoothing (a prior, alpha > 0) avoids this.",
+                ImpossibleRowWarning,
+                stacklevel=3,
+            )
+        return out
+
+    @cached_property
+    def _fallback(self) -> Array:
+        """The prior; uniform where a model has none to speak of."""
+        known = np.isfinite(self.log_prior).any()
+        return np.ascontiguousarray(self.log_prior if known else np.zeros(len(self.labels)))
+
+    def predict(self, x: Any) -> Values:
+        """The most probable label of each row: of equals the first; of impossible ones the likeliest a priori."""
+        scores = self.relative_log_conditional(x)
+        out = np.empty(len(scores), dtype=np.int64)
+        _core.most_probable(scores, self.log_prior, int(np.argmax(self._fallback)), out)
+        return self.labels[out]
+
+    def log_density(self, x: Any) -> Array:
+        """Log p(x) = log Σ_y p(x, y), (rows,)."""
+        joint = self.log_joint(x)
+        top = joint.max(axis=1, keepdims=True)
+        safe = np.where(np.isfinite(top), top, 0.0)
+        with np.errstate(divide="ignore"):
+            return np.asarray(safe[:, 0] + np.log(np.exp(joint - safe).sum(axis=1)))
+
+    def impute(self, x: Any) -> Array:
+        """Fill gaps by their conditional mean Σ_y p(y | x_observed) E[x_missing | x_observed, y], (rows, columns)."""
+        posterior = self.posterior(x)[:, None, :]
+        filled = [(posterior @ d.expect(part))[:, 0, :] for d, part in self._blocks(x)]
+        out = np.concatenate(filled, axis=1)[:, self._order]
+        observed = as_matrix(x)
+        return np.where(np.isnan(observed), out, observed)
+
+    @property
+    def _order(self) -> Any:
+        """Where each column of x is, among those of all blocks one after another."""
+        if self.columns[0] is None:
+            return slice(None)
+        return np.argsort(np.concatenate([np.atleast_1d(c) for c in self.columns]))
+
+    def linear(self) -> LinearForm:
+        """Coefficients and intercepts of the log-odds, where they are linear in x."""
+        coef = np.concatenate([d.linear()[0] for d in self.distributions], axis=1)[:, self._order]
+        intercept = self.log_prior + sum(d.linear()[1] for d in self.distributions)
+        if len(self.labels) == 2:
+            return LinearForm(coef[1:] - coef[:1], intercept[1:] - intercept[:1])
+        return LinearForm(coef, intercept)
+
+    def formula(self, names: Sequence[str]) -> Scoring:
+        """Everything that `posterior` does, as formulas over columns of these names."""
+        terms: list[Term] = []
+        for columns, distribution in zip(self.columns, self.distributions, strict=True):
+            terms += distribution.formula(names if columns is None else [names[j] for j in np.atleast_1d(columns)])
+        return Scoring.plain(self.labels, self.log_prior, terms)
+
+    @property
+    def n_parameters(self) -> int:
+        """How many free parameters were estimated, those of the class prior included."""
+        return self.n_prior_parameters + sum(d.n_parameters for d in self.distributions)
+
+    def sample(self, n: int, label: Any = None, random_state: Any = None) -> tuple[Any, Values]:
+        """Draw n rows (x, y) ~ p(x, y), or x ~ p(x | y) where a label is given."""
+        rng = np.random.default_rng(random_state)
+        if label is None:
+            p = np.exp(self._fallback - self._fallback.max())
+            codes = rng.choice(len(self.labels), size=n, p=p / p.sum()).astype(np.int32)
+        else:
+            known = np.flatnonzero(self.labels == label)
+            if not len(known):
+                classes = ", ".join(map(repr, self.labels.tolist()))
+                raise MismatchError(f"No class {label!r}: the classes are {classes}")
+            codes = np.full(n, known[0], dtype=np.int32)
+        parts = [d.sample(codes, rng) for d in self.distributions]
+        if self.columns[0] is None:
+            return parts[0], self.labels[codes]
+        return np.concatenate(parts, axis=1)[:, self._order], self.labels[codes]
+
+    def tables(self, names: Sequence[str] | None = None) -> list[Table]:
+        """The class prior and every parameter, as tables for people."""
+        heads = [str(label) for label in self.labels]
+        out = [Table("prior", ["p(y)"], heads, np.exp(self.log_prior)[None])]
+        for columns, distribution in zip(self.columns, self.distributions, strict=True):
+            at = range(distribution.n_columns) if columns is None else np.atleast_1d(columns)
+            out += distribution.tables(self.labels, [f"x{j}" if names is None else str(names[j]) for j in at])
+        return out
+
+
+def sum_blocks(parts: Iterable[Array]) -> Array:
+    """Add what the blocks say; naive Bayes is this sum."""
+    first, *others = parts
+    for part in others:
+        first = first + part
+    return first
+
+
+def leave_one_out(
+    statistics: ByClass[Any],
+    family: Family[Any],
+    prior: ClassPrior,
+    x: Any,
+    y: Any,
+    weight: Any = None,
+    model: Model | None = None,
+) -> Array:
+    """Log p(x_i, y) of each row under the model of all the other rows, (rows, classes), exactly.
+
+    The row's own part is subtracted from the statistics; nothing is fitted again. The rows must have
+    been part of the statistics, with the same weights. `model` is that of all rows, where it is at hand.
+    """
+    conditional, log_prior = leave_one_out_parts(statistics, family, prior, x, y, weight, model)
+    return conditional + log_prior
+
+
+def leave_one_out_parts(
+    statistics: ByClass[Any],
+    family: Family[Any],
+    prior: ClassPrior,
+    x: Any,
+    y: Any,
+    weight: Any = None,
+    model: Model | None = None,
+) -> tuple[Array, Array]:
+    """Log p(x_i | y) and log p(y) of each row under the model of all the other rows, (rows, classes) each."""
+    x = family.read(x)
+    labels = encode_labels(y)
+    if x.shape[0] != len(labels):
+        raise InvalidDataError(
+            f"Found input variables with inconsistent numbers of samples: [{x.shape[0]}, {len(labels)}]"
+        )
+    w = as_weight(weight, len(labels))
+    codes = _places_of(labels, w, statistics.labels)
+    fitted = (model or Model.of(statistics, family, prior)).distributions[0]
+    out = family.leave_one_out(statistics.statistic, fitted, x, codes, w)
+    # Rows of one class and weight leave the same weights behind.
+    own, removed, which = np.arange(len(statistics.labels)), np.ones(len(statistics.labels)), codes.astype(np.int64)
+    if w is not None:
+        kinds, which = np.unique(codes + 1j * w, return_inverse=True)
+        own, removed = kinds.real.astype(np.int64), kinds.imag
+    rest = np.repeat(statistics.weight[None], len(own), axis=0)
+    rest[np.arange(len(own)), own] -= removed
+    return out, prior.log(clear_residue(rest, statistics.weight))[which]
+
+
+def _places_of(labels: Labels, weight: Array | None, known: Values) -> Codes:
+    """The position of each row's label among the known ones; rows that weigh nothing may have any label."""
+    out = np.zeros(len(labels), dtype=np.int32)
+    counted = np.ones(len(labels), dtype=bool) if weight is None else weight > 0
+    used = np.flatnonzero(np.bincount(labels.codes[counted], minlength=len(labels.values)))
+    places = find(labels.values[used], known) if len(used) else used
+    if places is None:
+        strange = np.setdiff1d(labels.values[used], known).tolist()[0]
+        raise MismatchError(f"Label {strange!r} was not in the training data")
+    position = np.zeros(len(labels.values), dtype=np.int32)
+    position[used] = places
+    out[counted] = position[labels.codes[counted]]
+    return out

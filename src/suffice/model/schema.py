@@ -1,0 +1,131 @@
+"""What each column of a table is taken to be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from suffice.core.errors import InvalidDataError, InvalidOptionError
+from suffice.core.frames import Look
+from suffice.core.frames.frame import listed
+from suffice.core.frames.profile import ENOUGH
+from suffice.core.priors import Dirichlet
+from suffice.families import Family
+from suffice.families._choose import Automatic, AutomaticBernoulli, AutomaticCategorical, Smoothing
+from suffice.families._product import Block
+from suffice.families.gaussian import Gaussian
+from suffice.families.text import Text
+
+FREE_TEXT = 30  # letters on average, from which on a column of mostly different strings is text
+DISTINCT = 0.9  # the share of different strings that makes a column a list of names
+
+FITS = {
+    "numbers": ("bool", "number", "category", "empty"),
+    "categories": ("bool", "number", "text", "category", "empty"),
+    "text": ("text", "category", "empty"),
+}
+SUITED = {
+    "text": "Categorical, JointCategorical, Text",
+    "category": "Categorical, JointCategorical",
+    "bool": "Bernoulli, Categorical",
+    "number": "Gaussian, Kernel, Mixture, Binned, Poisson, Categorical and the other families of numbers",
+}
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The blocks of columns that are read, the columns left out, each with its reason, and those of whole numbers."""
+
+    blocks: tuple[Block, ...]
+    left_out: dict[str, str]
+    whole: tuple[str, ...]
+
+
+def infer(
+    columns: Mapping[str, Look],
+    families: Mapping[Any, Any] | None,
+    smoothing: Smoothing = 1.0,
+    missing: Literal["ignore", "informative"] = "ignore",
+    limit: int | None = None,
+) -> Schema:
+    """Give every column a family: the one asked for, or one by its type."""
+    blocks: list[Block] = []
+    named: set[str] = set()
+    left_out: dict[str, str] = {}
+    for key, family in (families or {}).items():
+        names = tuple(map(str, key)) if isinstance(key, tuple) else (str(key),)
+        for name in names:
+            if name in named:
+                raise InvalidOptionError(f"families names column {name!r} twice: a column can only be in one block")
+            if name not in columns:
+                raise InvalidDataError(f"There is no column {name!r}: the columns are {listed(list(columns))}")
+            named.add(name)
+        if family is None:
+            left_out.update((name, "left out as asked") for name in names)
+        elif isinstance(family, Family):
+            _check_fits(columns, names, family)
+            blocks.append(Block(names, family))
+        elif family == "auto":
+            named.difference_update(names)
+        else:
+            raise InvalidOptionError(f"families: {key!r} must have a family, 'auto' or None, found {family!r}")
+    for name, look in columns.items():
+        if name in named:
+            continue
+        found = by_type(look, smoothing, limit)
+        if isinstance(found, str):
+            left_out[name] = found
+        else:
+            blocks.append(Block((name,), found))
+    order = {name: i for i, name in enumerate(columns)}
+    blocks.sort(key=lambda block: order[block.names[0]])
+    if missing == "informative":
+        gaps = [Block((name,), AutomaticBernoulli(smoothing), missing=True) for b in blocks for name in b.names]
+        blocks += gaps
+    if not blocks:
+        why = "; ".join(f"{name!r}: {reason}" for name, reason in left_out.items()) or "the table has no columns"
+        raise InvalidDataError(f"No column is left to learn from: {why}")
+    return Schema(tuple(blocks), left_out, tuple(name for name, look in columns.items() if look.is_whole))
+
+
+def by_type(look: Look, smoothing: Smoothing, limit: int | None) -> Family[Any] | str:
+    """The family of a column nobody named, or why it is left out."""
+    kind = look.kind
+    if kind == "bool":
+        return AutomaticBernoulli(smoothing)
+    if kind == "number":
+        if look.counts_rows:
+            return "it numbers the rows"
+        return Automatic(smoothing, limit=limit) if look.keeps_values else Gaussian(learn="predictive")
+    if kind == "category":
+        return AutomaticCategorical(smoothing)
+    if kind == "text":
+        return _text_family(look, smoothing)
+    if kind == "date":
+        return f"{look.type} is a time: turn it into numbers or categories, such as the month"
+    if kind == "empty":
+        return "it holds no value"
+    return f"{look.type} is not supported: turn it into numbers or text"
+
+
+def _text_family(look: Look, smoothing: Smoothing) -> Family[Any] | str:
+    """Categories, or words where most texts differ and are long; short ones that differ name the rows."""
+    present = look.present
+    distinct = look.distinct if present >= ENOUGH else 0
+    if present < ENOUGH or distinct < DISTINCT * present:
+        return AutomaticCategorical(smoothing)
+    if look.letters > FREE_TEXT:
+        return Text(prior=Dirichlet(1.0 if smoothing == "auto" else smoothing))
+    return f"{distinct} of {present} values differ: it names the rows"
+
+
+def _check_fits(columns: Mapping[str, Look], names: tuple[str, ...], family: Family[Any]) -> None:
+    for name in names:
+        kind = columns[name].kind
+        if kind not in FITS[family.reads]:
+            fitting = SUITED.get(kind, "none: turn it into numbers or text first")
+            raise InvalidOptionError(
+                f"{type(family).__name__} reads {family.reads}, but column {name!r} holds {columns[name].type}. "
+                f"Families that would fit: {fitting}"
+            )

@@ -1,0 +1,1 @@
+"""Pictures, pages and comparisons. They ask a model, and never compute a density themselves."""

@@ -1,0 +1,175 @@
+"""Regularised logistic regression on any table or text: what generative models are compared with.
+
+scikit-learn's, with what one would put before it: numbers are imputed by their median and standardised, categories are
+indicators (a gap is one of its own), texts are tf-idf, and how much it is regularised is chosen by cross-validation.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.core.arrays import Array, Codes, is_sparse
+from suffice.core.frames import Frame, numbers, texts
+from suffice.families._covariance import alone
+from suffice.model.schema import Schema
+
+NAME = "logistic regression"
+STRENGTHS = (0.01, 0.1, 1.0, 10.0, 100.0)  # C: the larger, the less it is regularised
+SMALL = 1 << 20  # numbers in a matrix, up to which further threads of BLAS are only in the way
+FLOOR = 1e-15  # no row costs more than 34.5 nats
+
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Rows as logistic regression reads them: numbers, categories, texts, and counts that are sparse."""
+
+    numbers: Array
+    categories: NDArray[Any]
+    texts: tuple[NDArray[Any], ...] = ()
+    sparse: Any = None
+
+    @classmethod
+    def of_table(cls, frame: Frame, schema: Schema) -> Columns:
+        """The columns that the generative model reads, by the kind it takes them for."""
+        found: dict[str, list[Any]] = {"numbers": [np.empty((frame.n, 0))], "categories": [], "text": []}
+        for block in schema.blocks:
+            for name in () if block.missing else block.names:
+                column = frame.column(name)
+                if block.family.reads == "numbers":
+                    found["numbers"].append(np.asarray(numbers(column, name), dtype=np.float64)[:, None])
+                elif block.family.reads == "text":
+                    found["text"].append(np.array([each or "" for each in texts(column, name)], dtype=object))
+                else:
+                    found["categories"].append(np.array([str(each) for each in column.to_pylist()], dtype=object))
+        categories = np.stack(found["categories"], axis=1) if found["categories"] else np.empty((frame.n, 0), object)
+        return cls(np.hstack(found["numbers"]), categories, tuple(found["text"]))
+
+    @classmethod
+    def of_matrix(cls, x: Any, categories: bool = False) -> Columns:
+        """A matrix, dense or sparse; `categories` where its numbers stand for such."""
+        if is_sparse(x):
+            return cls(np.empty((x.shape[0], 0)), np.empty((x.shape[0], 0), object), sparse=x.tocsr())
+        x = np.asarray(x)
+        if categories:
+            return cls(np.empty((len(x), 0)), x.astype(str).astype(object))
+        return cls(x.astype(np.float64), np.empty((len(x), 0), object))
+
+    @classmethod
+    def of_texts(cls, documents: list[str | None]) -> Columns:
+        """A column of texts."""
+        n = len(documents)
+        own = np.array([each or "" for each in documents], dtype=object)
+        return cls(np.empty((n, 0)), np.empty((n, 0), object), (own,))
+
+    def encoder(self, rows: Rows) -> Callable[[Rows], Any]:
+        """What turns rows into a matrix, as these rows teach it."""
+        from scipy.sparse import csr_array, hstack, issparse
+        from sklearn.feature_extraction.text import TfidfVectorizer
+        from sklearn.impute import SimpleImputer
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
+
+        fitted: list[tuple[Any, Any]] = []
+        if self.numbers.shape[1]:
+            scaled = make_pipeline(SimpleImputer(strategy="median", keep_empty_features=True), StandardScaler())
+            fitted.append((scaled.fit(self.numbers[rows]), self.numbers))
+        if self.categories.shape[1]:
+            fitted.append((OneHotEncoder(handle_unknown="ignore").fit(self.categories[rows]), self.categories))
+        fitted += [(TfidfVectorizer(sublinear_tf=True).fit(column[rows]), column) for column in self.texts]
+        if self.sparse is not None:
+            fitted.append((MaxAbsScaler().fit(self.sparse[rows]), self.sparse))
+
+        def encode(wanted: Rows) -> Any:
+            parts = [transformer.transform(data[wanted]) for transformer, data in fitted]
+            if any(issparse(part) for part in parts):
+                return hstack([csr_array(part) for part in parts], format="csr")
+            return np.hstack(parts)
+
+        return encode
+
+
+@dataclass(frozen=True)
+class Trained:
+    """Logistic regression that was fitted to some rows, and how long that took."""
+
+    columns: Columns
+    encode: Callable[[Rows], Any]
+    model: Any
+    classes: int
+    seconds: float
+
+    def posterior(self, rows: Rows) -> Array:
+        """p(y | x), (rows, classes); 0 of classes that training did not have."""
+        out = np.zeros((len(rows), self.classes))
+        out[:, self.model.classes_] = self.model.predict_proba(self.encode(rows))
+        return out
+
+
+def train(columns: Columns, codes: Codes, rows: Rows, classes: int, strength: float) -> Trained:
+    """Fit logistic regression of a given C to some rows."""
+    begun = time.perf_counter()
+    encode = columns.encoder(rows)
+    model = _regression(strength)
+    _fit(model, encode(rows), codes[rows])
+    return Trained(columns, encode, model, classes, time.perf_counter() - begun)
+
+
+def choose_strength(
+    columns: Columns, codes: Codes, rows: Rows, classes: int, folds: int, random_state: int
+) -> tuple[float, float]:
+    """The C of the least cross-validated log-loss, and how long it took to find."""
+    begun = time.perf_counter()
+    loss = np.zeros(len(STRENGTHS))
+    for out, rest in folds_of(codes[rows], folds, random_state):
+        encode = columns.encoder(rows[rest])
+        x, held = encode(rows[rest]), encode(rows[out])
+        model = _regression(STRENGTHS[0], warm_start=True)  # each begins where a stronger one ended
+        for k, strength in enumerate(STRENGTHS):
+            model.set_params(C=strength)
+            _fit(model, x, codes[rows[rest]])
+            p = np.zeros((len(out), classes))
+            p[:, model.classes_] = model.predict_proba(held)
+            loss[k] += log_loss(p, codes[rows[out]]) * len(out)
+    return STRENGTHS[int(np.argmin(loss))], time.perf_counter() - begun
+
+
+def log_loss(posterior: Array, codes: Codes) -> float:
+    """The mean −log p of the true classes."""
+    return float(-np.log(np.maximum(posterior[np.arange(len(codes)), codes], FLOOR)).mean())
+
+
+def _regression(strength: float, **options: Any) -> Any:
+    from sklearn.linear_model import LogisticRegression
+
+    return LogisticRegression(C=strength, max_iter=300, **options)
+
+
+def _fit(model: Any, x: Any, codes: Codes) -> None:
+    """Fit it; what has not quite converged after 300 steps is good enough to be compared with."""
+    from sklearn.exceptions import ConvergenceWarning
+
+    small = is_sparse(x) or x.size <= SMALL
+    with warnings.catch_warnings(), alone(0) if small else nullcontext():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(x, codes)
+
+
+def folds_of(codes: Codes, folds: int, random_state: int) -> list[tuple[Rows, Rows]]:
+    """Rows to judge by and rows to learn from; every class is among the latter unless it has a single row."""
+    rng = np.random.default_rng(random_state)
+    fold = np.empty(len(codes), dtype=np.int64)
+    for c in np.unique(codes):
+        own = rng.permutation(np.flatnonzero(codes == c))
+        fold[own] = (np.arange(len(own)) + rng.integers(folds)) % folds
+    pairs = [(np.flatnonzero(fold == k), np.flatnonzero(fold != k)) for k in range(folds)]
+    return [(out, rest) for out, rest in pairs if len(out) and len(np.unique(codes[rest])) > 1]

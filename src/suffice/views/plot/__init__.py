@@ -1,0 +1,30 @@
+"""Pictures of what a model has learned and of how well it does, drawn by matplotlib: `pip install 'suffice[plot]'`.
+
+Every picture is a `…Display` as in scikit-learn, with `from_estimator`, `plot(ax=)`, `ax_` and `figure_`, and a
+function that draws it and returns the axes. Classes differ by line, hatch or marker and not by colour alone.
+"""
+
+from suffice.views.plot.conditional_densities import ConditionalsDisplay, conditionals
+from suffice.views.plot.confusion_matrix import ConfusionDisplay, confusion
+from suffice.views.plot.decision_regions import DecisionRegionsDisplay, decision_regions
+from suffice.views.plot.learning_curves import LearningCurvesDisplay, learning_curves
+from suffice.views.plot.reliability import ReliabilityDisplay, reliability
+from suffice.views.plot.top_words import TopWordsDisplay, top_words
+from suffice.views.plot.waterfall import EvidenceDisplay, evidence
+
+__all__ = [
+    "ConditionalsDisplay",
+    "ConfusionDisplay",
+    "DecisionRegionsDisplay",
+    "EvidenceDisplay",
+    "LearningCurvesDisplay",
+    "ReliabilityDisplay",
+    "TopWordsDisplay",
+    "conditionals",
+    "confusion",
+    "decision_regions",
+    "evidence",
+    "learning_curves",
+    "reliability",
+    "top_words",
+]

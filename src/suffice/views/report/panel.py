@@ -1,0 +1,280 @@
+"""The live panel: the model's parameters as data, and a form to fill in."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.core.arrays import Array
+from suffice.core.errors import NoDistributionError, NoFormulaError, SufficeError
+from suffice.core.frames import as_frame
+from suffice.families import Distribution
+from suffice.families._choose import ChosenDistribution, SilentDistribution
+from suffice.families._event_models import BernoulliModel, LinearEventModel, MixedModel, MultinomialModel, UrnModel
+from suffice.families._product import ProductDistribution
+from suffice.families.bernoulli import BernoulliDistribution
+from suffice.families.text import TextDistribution
+from suffice.formulas import Among, Combinations, Lookup, Term, to_json
+from suffice.model.joint import Model
+
+MOST_INPUTS = 300  # columns that anybody would fill in
+MOST_WORDS = 200_000  # features of a text that a page may hold
+MOST_EXAMPLES = 30  # classes of which a row is drawn
+LONG = 32  # numbers from which on an array is written as bytes
+DRAWS = 20  # rows of which the most typical is shown
+
+
+@dataclass(frozen=True)
+class Input:
+    """Something to fill in: a number, one of some options, or a text."""
+
+    name: str
+    kind: Literal["number", "choice", "text"]
+    options: tuple[Any, ...] = ()
+    closed: bool = False  # whether there can be no other option
+
+
+@dataclass(frozen=True)
+class Panel:
+    """What the page needs to compute p(y | x), and the columns that it cannot, with the reasons.
+
+    Blocks are independent, so that leaving one out is what a missing one is.
+    """
+
+    model: Model
+    terms: tuple[dict[str, Any], ...]
+    inputs: tuple[Input, ...]
+    examples: tuple[tuple[Any, list[Any]], ...]
+    refused: tuple[tuple[str, str], ...]
+    slope: Array
+    bias: Array
+    mixed: float
+
+    @classmethod
+    def of(cls, estimator: Any, names: Sequence[str]) -> Panel:
+        """Of a fitted estimator."""
+        model: Model = estimator.model_
+        inputs: dict[str, Input] = {}
+        terms, refused = [], []
+        blocks = list(_blocks(model, names))
+        wide = len({name for _, columns, _, _ in blocks for name in columns})
+        if wide > MOST_INPUTS:
+            refused.append((f"{wide} columns", f"Nobody would fill in {wide} columns"))
+        for title, columns, part, missing in blocks if wide <= MOST_INPUTS else ():
+            try:
+                found = list(_terms(title, columns, part, missing))
+                own = {} if missing else {each.name: each for each in _inputs(columns, part)}
+            except NoFormulaError as error:
+                refused.append((title, str(error)))
+                continue
+            terms += found
+            if not isinstance(part, SilentDistribution):
+                for name in columns:
+                    inputs.setdefault(name, own.get(name) or _asked_for(model, names, name))
+        calibration = getattr(estimator, "calibration_", None)
+        classes = len(model.labels)
+        return cls(
+            model,
+            tuple(terms),
+            tuple(inputs.values()),
+            tuple(_examples(estimator, list(inputs.values()), names)),
+            tuple(refused),
+            np.ones(classes) if calibration is None else calibration.slope,
+            np.zeros(classes) if calibration is None else calibration.bias,
+            0.0 if calibration is None else calibration.mixed,
+        )
+
+    @property
+    def obstacle(self) -> str | None:
+        """Why there is nothing to fill in, in a sentence; None where there is."""
+        if not self.inputs and self.refused:
+            return f"There is no panel: {'; '.join(why for _, why in self.refused)}."
+        if not self.inputs:
+            return "There is no panel: no column tells anything of the class."
+        return None
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether probabilities are other than those of the terms."""
+        return bool((self.slope != 1).any() or self.bias.any() or self.mixed)
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it, as the script reads it."""
+        return {
+            "labels": [str(label) for label in self.model.labels.tolist()],
+            "log_prior": to_json(self.model.log_prior),
+            "slope": to_json(self.slope),
+            "bias": to_json(self.bias),
+            "mixed": self.mixed,
+            "calibrated": self.calibrated,
+            "inputs": [{"name": i.name, "kind": i.kind, "options": list(i.options)} for i in self.inputs],
+            "terms": list(self.terms),
+            "examples": [row for _, row in self.examples],
+        }
+
+
+def _blocks(model: Model, names: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...], Distribution, bool]]:
+    """The title of each block, its columns, its distribution, and whether it only asks if they are there."""
+    for places, distribution in zip(model.columns, model.distributions, strict=True):
+        if isinstance(distribution, ProductDistribution):
+            for block, part in zip(distribution.family.blocks, distribution.parts, strict=True):
+                yield block.title, block.names, part, block.missing
+            continue
+        own = tuple(names if places is None else [names[j] for j in np.atleast_1d(places)])
+        yield ", ".join(own[:4]) + (", …" if len(own) > 4 else ""), own, distribution, False
+
+
+def _terms(title: str, columns: tuple[str, ...], part: Distribution, missing: bool) -> Iterator[dict[str, Any]]:
+    """The formulas of a block, as the script reads them."""
+    if isinstance(part, TextDistribution) and not missing:
+        yield {"title": title, "columns": list(columns), "text": text_json(part, columns[0])}
+    elif isinstance(part, SilentDistribution):
+        return
+    else:
+        found: list[Term] = ProductDistribution.formula_of_block(part, columns, missing, title)
+        yield from (term.to_json(packed) for term in found)
+
+
+def packed(array: Array) -> dict[str, Any] | None:
+    """The bytes of a long array in base 64: shorter than its digits, and just as exact."""
+    if array.size < LONG:
+        return None
+    return {"f64": _bytes(array, "<f8"), "shape": list(array.shape)}
+
+
+def _bytes(array: NDArray[Any], kind: str) -> str:
+    return b64encode(np.ascontiguousarray(array, dtype=kind).tobytes()).decode("ascii")
+
+
+# ------------------------------------------------------------------------------------------------ texts
+
+
+def text_json(part: TextDistribution, column: str) -> dict[str, Any]:
+    """A vocabulary with what each word says for each class, and how texts are read; see `panel.js`."""
+    event, how = part.event, part.how
+    counts = event.counts
+    refused = {
+        "stems are made by rules that the page does not have": how.stem is not None,
+        "hashed features have no words": how.n_features is not None,
+        "accents are taken away by tables that the page does not have": how.strip_accents == "unicode",
+        f"{len(part.vocabulary)} words and phrases are more than the {MOST_WORDS} a page may hold": (
+            len(part.vocabulary) > MOST_WORDS
+        ),
+        "without smoothing a word that is not there may exclude a class": (
+            isinstance(event, BernoulliModel) and not event.added > 0
+        ),
+    }
+    for why, so in refused.items():
+        if so:
+            raise NoFormulaError(f"Text cannot be scored here: {why}")
+    blocks = how.blocks
+    urn = isinstance(event, UrnModel)
+    linear = event if isinstance(event, LinearEventModel) else None
+    coef = counts.total if linear is None else linear.coef
+    base = np.zeros((1, event.classes)) if linear is None else linear.base
+    intercept = 0.0 if linear is None else linear.intercept
+    return {
+        "column": column,
+        "words": part.vocabulary.names.tolist(),
+        "start": _bytes(counts.start, "<u4"),
+        "codes": _bytes(counts.codes, "<u4"),
+        "coef": _bytes(coef, "<f8"),
+        "base": to_json(np.broadcast_to(base, (blocks, event.classes))),
+        "intercept": to_json(np.broadcast_to(np.asarray(intercept, dtype=np.float64), (event.classes,))),
+        "exponent": float(event.exponent) if isinstance(event, MixedModel) else 0.0,
+        "length": to_json(event.length if isinstance(event, MixedModel) else np.zeros(blocks)),
+        "excludes": isinstance(event, MultinomialModel) and not event.added > 0,
+        "urn": urn,
+        "added": float(event.added),
+        "total": to_json(event.total if isinstance(event, UrnModel) else np.zeros(event.classes)),
+        "how": {
+            "analyzer": how.analyzer,
+            "lowercase": how.lowercase,
+            "strip_accents": how.strip_accents,
+            "least": how.ngram_range[0],
+            "most": how.ngram_range[1],
+            "stop": sorted(how.stop_list),
+        },
+        "weighting": {"term": part.weighting.term, "norm": part.weighting.norm},
+    }
+
+
+# ------------------------------------------------------------------------------------------------ the form
+
+
+def _inputs(columns: tuple[str, ...], part: Distribution) -> Iterator[Input]:
+    """What to fill in for the columns of a block."""
+    inner = part.fitted if isinstance(part, ChosenDistribution) else part
+    if isinstance(inner, TextDistribution):
+        yield Input(columns[0], "text")
+        return
+    if isinstance(inner, BernoulliDistribution) and inner.threshold is not None:
+        truths = (False, True) if 0 <= inner.threshold < 1 else None
+        yield from (Input(n, "choice", truths, closed=True) if truths else Input(n, "number") for n in columns)
+        return
+    keys: dict[str, dict[Any, None]] = {name: {} for name in columns}
+    for term in inner.formula(columns):
+        for node in term.formula.walk():
+            if isinstance(node, (Lookup, Among)):
+                keys[node.column].update(dict.fromkeys(node.keys))
+            elif isinstance(node, Combinations):
+                for i, name in enumerate(node.columns):
+                    keys[name].update(dict.fromkeys(key[i] for key in node.keys))
+    for name, known in keys.items():
+        plain = all(isinstance(key, (int, float)) and not isinstance(key, bool) for key in known)
+        yield Input(name, "number") if plain else Input(name, "choice", tuple(known))
+
+
+def _asked_for(model: Model, names: Sequence[str], name: str) -> Input:
+    """What to fill in for a column of which only is asked whether it is there."""
+    for _, columns, part, missing in _blocks(model, names):
+        if name in columns and not missing:
+            try:
+                return next(each for each in _inputs(columns, part) if each.name == name)
+            except NoFormulaError:
+                break
+    return Input(name, "number")
+
+
+def _examples(estimator: Any, inputs: list[Input], names: Sequence[str]) -> Iterator[tuple[Any, list[Any]]]:
+    """For each class a row drawn from it: of several the one most surely of the class."""
+    estimator = nameless(estimator) if estimator._form != "table" else estimator  # what it draws has no names
+    for place, label in enumerate(estimator.classes_.tolist()[:MOST_EXAMPLES]):
+        try:
+            drawn, _ = estimator.sample(DRAWS, label, random_state=0)
+            best = int(np.argmax(np.asarray(estimator.predict_proba(drawn))[:, place]))
+            row = _row(drawn, best, names)
+        except (NoDistributionError, SufficeError):
+            return
+        yield label, [_shown(row.get(each.name), each) for each in inputs]
+
+
+def nameless(estimator: Any) -> Any:
+    """The same estimator for a matrix, whose columns have no names."""
+    out = copy(estimator)
+    out.__dict__.pop("feature_names_in_", None)
+    return out
+
+
+def _row(drawn: Any, i: int, names: Sequence[str]) -> dict[str, Any]:
+    if isinstance(drawn, np.ndarray):
+        cells = np.atleast_1d(drawn[i]).tolist()
+        return dict(zip(names, cells, strict=True))
+    return {name: column[i].as_py() for name, column in as_frame(drawn).columns.items()}
+
+
+def _shown(value: Any, of: Input) -> Any:
+    """A value as somebody would type it: numbers to four digits."""
+    if value is None or (isinstance(value, float) and not np.isfinite(value)):
+        return None
+    if of.kind == "number":
+        return float(f"{float(value):.4g}") if not float(value).is_integer() else int(value)
+    if of.kind == "choice" and of.options and isinstance(of.options[0], bool):
+        return bool(value)
+    return value if of.kind == "choice" else str(value)
