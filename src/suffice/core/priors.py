@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from suffice.core.arrays import Array, Codes
 from suffice.core.errors import InvalidOptionError
+from suffice.core.registry import Registered
 from suffice.core.statistics import Moments, Scatter, Totals
 from suffice.core.statistics.statistic import clear_residue
 
@@ -34,7 +35,7 @@ def same(a: Any, b: Any) -> bool:
     return a is b or (np.shape(a) == np.shape(b) and bool(np.all(np.asarray(a) == np.asarray(b))))
 
 
-class Options:
+class Options(Registered):
     """Frozen options that are equal where all their fields are, arrays included."""
 
     def __eq__(self, other: object) -> bool:

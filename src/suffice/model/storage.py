@@ -1,7 +1,7 @@
 """Statistics and options as one file: safetensors with a JSON description, checked before it is believed.
 
 A value is taken apart into a tree of plain JSON and the arrays that hang on it (`pack`), and put together again
-(`unpack`). Only classes on the list `STORABLE` are ever made, by setting their fields: nothing in a file is executed.
+(`unpack`). Only classes of `core.registry` are ever made, by setting their fields: nothing in a file is executed.
 
 >>> from suffice.core.statistics import Moments
 >>> moments = Moments.of(np.array([[1.0], [3.0]]), np.zeros(2, np.int32), 1)
@@ -17,7 +17,7 @@ import secrets
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
@@ -28,14 +28,10 @@ from typing import Any, BinaryIO, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice import families
-from suffice.core import priors, statistics
+from suffice.core import registry
 from suffice.core.errors import DamagedFileError, ForeignFileError, NewerFileError, UnstorableError
 from suffice.core.frames import Frame
-from suffice.core.words import Reading, Vocabulary
-from suffice.families._choose import Automatic, AutomaticBernoulli, AutomaticCategorical
-from suffice.families._product import Block, Product
-from suffice.families.linear_discriminant import LinearDiscriminant
+from suffice.families import _choose, _product, linear_discriminant  # noqa: F401  # what is imported can be loaded
 from suffice.model.schema import Schema
 
 FORMAT = 1  # raised when files change so that older versions cannot read them
@@ -56,28 +52,13 @@ _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 
 # ------------------------------------------------------------------------------------ what may be in a file
 
-STORABLE: dict[str, type] = {}
-
 
 def storable(cls: C) -> C:
-    """Allow a frozen dataclass in files, under its name; also a decorator."""
-    STORABLE[cls.__name__.lstrip("_")] = cls
-    return cls
+    """Allow a frozen dataclass in files, under its name; also a decorator. Families and statistics need none."""
+    return registry.register(cls)
 
 
-for _cls in (
-    *(statistics.Blocks, statistics.ByClass, statistics.Counts, statistics.Fourth, statistics.Moments),
-    *(statistics.Points, statistics.RowSample, statistics.Sample, statistics.Scatter, statistics.Totals),
-    *(statistics.BagSample, statistics.WordCounts),
-    *(priors.Beta, priors.ClassPrior, priors.Dirichlet, priors.Gamma),
-    *(priors.NormalInverseGamma, priors.NormalInverseWishart),
-    *(families.Bernoulli, families.Binned, families.Categorical, families.Complement, families.Exponential),
-    *(families.Gaussian, families.Geometric, families.JointCategorical, families.Kernel, families.LogNormal),
-    *(families.Mixture, families.Multinomial, families.MultivariateGaussian, families.Poisson, families.Text),
-    *(LinearDiscriminant, Automatic, AutomaticBernoulli, AutomaticCategorical, Block, Product, Schema),
-    *(Reading, Vocabulary),
-):
-    storable(_cls)
+storable(Schema)
 
 
 # ------------------------------------------------------------------------------------------ files and bytes
@@ -363,8 +344,8 @@ class _Packer:
             return {"arrow": self.tensor(np.frombuffer(_arrow_bytes(value), dtype=np.uint8), path), "rows": value.n}
         if isinstance(value, np.dtype) and value.kind in "biuf":
             return {"dtype": value.newbyteorder("<").str}
-        name = kind.__name__.lstrip("_")
-        if STORABLE.get(name) is not kind:
+        name = registry.name_of(kind)
+        if name is None or not is_dataclass(kind):
             raise UnstorableError(_why_not(value, path))
         each = {f.name: self.tree(getattr(value, f.name), _join(path, f.name)) for f in fields(value)}
         return {"class": name, "fields": each}
@@ -509,8 +490,8 @@ class _Unpacker:
         raise DamagedFileError(f"{_at(path)}the file's array is not {_short(reading)}")
 
     def instance(self, name: str, values: dict[str, Tree], path: str) -> Any:
-        cls = STORABLE.get(name)
-        if cls is None:
+        cls: type | None = registry.find(name)
+        if cls is None or not is_dataclass(cls):
             raise DamagedFileError(
                 f"{_at(path)}suffice {_version()} knows no {name!r}. The file was written by suffice {self.writer}: "
                 "if that is newer, upgrade; if it holds an estimator, suffice.load reads it"

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from suffice.core.arrays import Array, Values, as_weight, encode_labels, is_sparse
 from suffice.core.errors import InvalidDataError, MismatchError, MissingLabelError, NotPartError, RefusedValueError
+from suffice.core.registry import Registered
 from suffice.core.statistics.statistic import Statistic, check_array, class_weight, spread_rows, subtract_weights
 
 S = TypeVar("S", bound=Statistic)
@@ -18,7 +19,7 @@ CHUNK = 1 << 20  # rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ByClass(Generic[S]):
+class ByClass(Registered, Generic[S]):
     """label → (weight of its rows, statistic of its rows). Nobody has to say which labels there are.
 
     `labels` are sorted, `weight` is (classes,), and the statistic's first axis runs over the labels. A

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from suffice.core.arrays import Array, Codes
 from suffice.core.errors import MismatchError
+from suffice.core.registry import Registered
 from suffice.core.statistics.row_sample import candidates, smallest, weight_without
 from suffice.core.statistics.statistic import check_array
 from suffice.core.words import Lexicon, Reading, Texts, Vocabulary
@@ -17,7 +18,7 @@ from suffice.core.words.texts import ranges
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BagSample:
+class BagSample(Registered):
     """At most `size` distinct documents, those with the smallest hashes (see `RowSample`), with classes and weights.
 
     Document i has the features `feature[start[i] : start[i + 1]]`, places in a vocabulary kept elsewhere, `count` times

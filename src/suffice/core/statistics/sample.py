@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from suffice import _core
 from suffice.core.arrays import Array, Codes, is_sparse, refuse_at
 from suffice.core.errors import InvalidOptionError, MismatchError, NotPartError
+from suffice.core.registry import Registered
 from suffice.core.statistics.statistic import Statistic, check_array, subtract_weights
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Points:
+class Points(Registered):
     """Distinct points (points, width) and their weights, class by class.
 
     Those of class c are at `start[c] : start[c + 1]`, in ascending order, the first coordinate first.

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 from suffice import _core
 from suffice.core.arrays import Array, Codes, chunks, refuse_at
 from suffice.core.errors import InvalidDataError, MismatchError, NotPartError
+from suffice.core.registry import Registered
 from suffice.core.statistics.sample import Sample
 from suffice.core.statistics.statistic import Statistic, check_array, spread_rows, subtract_weights
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Fourth:
+class Fourth(Registered):
     """Centred products of squares, third_jk = Σ w z_j² z_k and fourth_jk = Σ w z_j² z_k², (classes, columns, columns).
 
     They say how much the cross-products themselves would vary from sample to sample.

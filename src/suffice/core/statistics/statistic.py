@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from suffice import _core
 from suffice.core.arrays import Array, Codes
 from suffice.core.errors import MismatchError, NotPartError
+from suffice.core.registry import Registered
 
 
-class Statistic(ABC):
+class Statistic(Registered, ABC):
     """A frozen summary of weighted rows, one for each of several classes along the first axis.
 
     The laws: `+` is associative and commutative with `empty` as identity; the summary of two lots of

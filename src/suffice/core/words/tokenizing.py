@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.core.errors import InvalidOptionError
+from suffice.core.registry import Registered
 from suffice.core.words import stems, stop_words
 from suffice.core.words.analysis import WORD, preprocess
 from suffice.core.words.vocabulary import Vocabulary
@@ -25,7 +26,7 @@ MOST_WORDS, MOST_CHARACTERS = 255, 1 << 20  # in an n-gram
 
 
 @dataclass(frozen=True)
-class Reading:
+class Reading(Registered):
     r"""How a text becomes features: words, neighbouring words, or neighbouring characters.
 
     Words are the longest runs of two or more word characters, Python's `\w`, after lower-casing (`str.lower`) and,

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from suffice import _core
 from suffice.core.errors import InvalidTextError, MismatchError
+from suffice.core.registry import Registered
 
 Places = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Vocabulary:
+class Vocabulary(Registered):
     """Distinct words in the order of their code points: word i is `text[start[i] : start[i + 1]]` in UTF-8.
 
     No Python object is held for a word; `names` makes them when they are asked for.
