@@ -191,7 +191,7 @@ def test_values_whose_squares_overflow_are_refused():
 
 
 def test_truths_outside_zero_and_one_are_refused_without_a_threshold():
-    with pytest.raises(InvalidDataError, match=r"Expected truths between 0 and 1\. Found 2\.0 in row 1, column 1"):
+    with pytest.raises(InvalidDataError, match=r"Expected booleans between 0 and 1\. Found 2\.0 in row 1, column 1"):
         ours.BernoulliNB(binarize=None).fit(X, Y)
 
 

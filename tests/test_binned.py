@@ -336,8 +336,8 @@ def test_rows_summarized_in_chunks_are_those_summarized_at_once(options, monkeyp
 
 
 def test_the_statistic_is_counts_where_the_edges_are_given_and_else_a_sample():
-    assert sf.Binned(edges=[1]).kind is sf.Counts
-    assert sf.Binned().kind is sf.Sample
+    assert sf.Binned(edges=[1]).summary.kind is sf.Counts
+    assert sf.Binned().summary.kind is sf.Sample
     with pytest.raises(MismatchError, match="Counts and Sample"):
         sf.Binned(edges=[1]).summarize([[1.0]], ["a"]) + sf.Binned().summarize([[1.0]], ["a"])
 

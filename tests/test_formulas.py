@@ -34,7 +34,7 @@ from suffice.formulas import (
     Term,
     Unknown,
     Where,
-    by_gaps,
+    by_observed,
     unless_missing,
 )
 from suffice.naive_bayes import (
@@ -394,7 +394,7 @@ def test_student_and_gaussian_formulas_are_those_of_scipy():
 
 
 def test_text_where_a_number_should_be_is_refused():
-    with pytest.raises(InvalidDataError, match="Column 'x' holds what is no number"):
+    with pytest.raises(InvalidDataError, match="Column 'x' holds a value that is not a number"):
         Column("x").evaluate({"x": ["a"]})
 
 
@@ -404,7 +404,7 @@ def test_formulas_know_what_they_read():
 
 
 def test_a_pattern_of_gaps_has_a_formula_of_its_own():
-    formula = by_gaps(["a", "b"], lambda seen: Constant(float(sum(1 << j for j in seen))))
+    formula = by_observed(["a", "b"], lambda seen: Constant(float(sum(1 << j for j in seen))))
     assert_array_equal(formula.evaluate({"a": [1, None, 1, None], "b": [1, 1, None, None]})[:, 0], [3, 2, 1, 0])
 
 
@@ -422,5 +422,5 @@ def test_json_holds_everything_and_infinity_as_a_string():
 def test_columns_that_are_not_there_or_not_as_long_are_named():
     with pytest.raises(InvalidDataError, match="no column 'x'"):
         Column("x").evaluate({"z": [1.0]})
-    with pytest.raises(InvalidDataError, match="equally many rows"):
+    with pytest.raises(InvalidDataError, match="the same number of rows"):
         Column("x").evaluate({"x": [1.0], "z": [1.0, 2.0]})

@@ -19,9 +19,10 @@ from suffice.engines.source import HEAD, Answer, Source
 from suffice.engines.sql.checks import check_weights, examine, middles
 from suffice.engines.sql.column_facts import Surveyed, TableLook
 from suffice.engines.sql.count_queries import values
+from suffice.engines.sql.expressions import knows_nan
 from suffice.engines.sql.formula_compiler import scored
 from suffice.engines.sql.sum_queries import NotFiniteError, sums
-from suffice.engines.sql.table_columns import SUMS, Rows, knows_nan
+from suffice.engines.sql.table_columns import SUMS, Rows
 from suffice.engines.summarizing import Task
 from suffice.engines.workers import no_checkpoint
 

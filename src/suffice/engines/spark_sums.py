@@ -18,6 +18,7 @@ from suffice.core import frames
 from suffice.core.frames import as_frame
 from suffice.core.statistics import ByClass, Moments
 from suffice.engines.summarizing import Task, in_form
+from suffice.formulas import X
 
 MOST_COLUMNS = 80  # of more than a hundred fields Spark makes no code of its own
 FARTHEST = 100.0  # standard deviations between p and a class: four digits of sixteen
@@ -46,7 +47,7 @@ def moments(frame: DataFrame, task: Task, first: Any) -> ByClass[Moments] | None
 
 def _applies(frame: DataFrame, task: Task) -> bool:
     """Whether numbers are summed as they are."""
-    if task.family.kind is not Moments or task.family.sees != "values" or task.form != "numbers":
+    if task.form != "numbers" or task.family.summary.kind is not Moments or task.family.summary.of is not X:
         return False
     kinds = dict(zip(task.columns, (field.dataType for field in frame.schema.fields), strict=True))
     read = [kind for name, kind in kinds.items() if name != task.target]

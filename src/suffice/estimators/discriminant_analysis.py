@@ -29,7 +29,7 @@ from suffice.estimators._sklearn import (
 from suffice.estimators.generative_classifier import GenerativeClassifier, read_only
 from suffice.families import MultivariateGaussian
 from suffice.families._covariance import alone, as_scatter, per_weight
-from suffice.families.linear_discriminant import Directions, LinearDiscriminant
+from suffice.families._linear_discriminant import Directions, LinearDiscriminant
 from suffice.model.joint import Model
 
 __all__ = ["LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis"]

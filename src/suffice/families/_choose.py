@@ -15,12 +15,16 @@ from functools import partial
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from suffice.core.arrays import Array, Categories, Codes, Values, as_dense
+from suffice.core.arrays import Array, Categories, Codes, Values
 from suffice.core.errors import InvalidOptionError, MismatchError
 from suffice.core.priors import Beta, ClassPrior, Dirichlet
 from suffice.core.statistics import Counts, Moments, Sample, Totals
-from suffice.families._base import Distribution, Family, Outcomes, Support, Table
+from suffice.families._base import Distribution, Family, How
+from suffice.families._results import Outcomes, Table
+from suffice.families._summary import Summary
+from suffice.families._support import Support
 from suffice.families.bernoulli import Bernoulli
 from suffice.families.binned import Binned
 from suffice.families.categorical import Categorical
@@ -94,7 +98,7 @@ class Chosen(Family[Any]):
     smoothing: Smoothing = 1.0
     gate: bool = True
 
-    weak_prior: ClassVar = None
+    by_column: ClassVar = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -170,16 +174,10 @@ class Automatic(Chosen):
 
     limit: int | None = None
 
-    kind: ClassVar = Sample
-
     @property
-    def reading(self) -> dict[str, Any]:
-        """How many values are kept."""
-        return {"limit": self.limit}
-
-    def read(self, x: Any) -> Any:
-        """Bring the column into a dense matrix."""
-        return as_dense(x)
+    def summary(self) -> Summary[Sample]:  # type: ignore[override]  # it depends on the limit
+        """The values, at most so many of each class."""
+        return Summary(Sample, options={"limit": self.limit})
 
     def rows(self, sample: Sample) -> tuple[Any, Codes, Array]:
         """The distinct values of each class; evenly spaced ones where there are many."""
@@ -211,12 +209,8 @@ class Automatic(Chosen):
 class AutomaticCategorical(Chosen):
     """One of several categories, as `Categorical`: the smoothing may be chosen, and the column need not vote."""
 
-    kind: ClassVar = Counts
-    reads: ClassVar = "categories"
-
-    def read(self, x: Any) -> Any:
-        """Number the categories."""
-        return Categorical().read(x)
+    summary: ClassVar = Categorical.summary
+    reads: ClassVar = Categorical.reads
 
     def candidates(self, counts: Counts) -> Iterator[Choice]:
         """One for each amount of smoothing."""
@@ -236,14 +230,15 @@ class AutomaticCategorical(Chosen):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AutomaticBernoulli(Chosen):
-    """A truth, as `Bernoulli`: the smoothing may be chosen, and the column need not vote."""
+    """A boolean, as `Bernoulli`: the smoothing may be chosen, and the column need not vote."""
 
-    kind: ClassVar = Totals
+    summary: ClassVar = Bernoulli().summary
+    gives: ClassVar = Bernoulli.gives
 
     @property
-    def reading(self) -> dict[str, Any]:
-        """Entries are compared with 0."""
-        return {"threshold": 0.0}
+    def support(self) -> Support:
+        """That of a Bernoulli."""
+        return Bernoulli().support
 
     def candidates(self, totals: Totals) -> Iterator[Choice]:
         """One for each amount of smoothing."""
@@ -302,8 +297,6 @@ class ChosenDistribution(Distribution):
     score: float
     chance: float
 
-    votes: ClassVar[bool] = True
-
     def read(self, x: Any) -> Any:
         """Leave columns as they are: the chosen family reads them."""
         return x
@@ -334,9 +327,21 @@ class ChosenDistribution(Distribution):
         assert self.choice.statistic.keys is not None, "values are their own names"
         return self.fitted.probability @ self.choice.statistic.keys[0][:, None]  # type: ignore[attr-defined]
 
-    def support(self, column: int) -> Support:
+    def column_support(self, column: int) -> Support:
         """That of the chosen family."""
-        return self.fitted.support(column)
+        return self.fitted.column_support(column)
+
+    def known_values(self, names: Sequence[str]) -> dict[str, tuple[Any, ...]]:
+        """Those of the chosen family."""
+        return self.fitted.known_values(names)
+
+    def fill(self, x: Any, posterior: Array, codes: Codes, how: How, rng: np.random.Generator) -> NDArray[Any]:
+        """As the chosen family does; numbers that were taken for categories stay numbers, so they have a mean."""
+        if self.choice.name != "values":
+            return self.fitted.fill(x, posterior, codes, how, rng)
+        if how != "mode":
+            return super().fill(x, posterior, codes, how, rng)
+        return np.asarray(self.fitted.fill(self.choice.read(x), posterior, codes, how, rng), dtype=np.float64)
 
     def outcomes(self, names: Sequence[str]) -> Iterator[Outcomes]:
         """Those of the chosen family."""
@@ -374,6 +379,12 @@ class SilentDistribution(ChosenDistribution):
     def relative_log_density(self, x: Any) -> Array:
         """Nothing that tells classes apart."""
         return np.zeros((x.shape[0], self.classes))
+
+    def fill(self, x: Any, posterior: Array, codes: Codes, how: How, rng: np.random.Generator) -> NDArray[Any]:
+        """As the one distribution does, whatever the class."""
+        if self.choice.name == "values":
+            return super().fill(x, posterior, codes, how, rng)
+        return self.fitted.fill(x, np.ones((len(codes), 1)), np.zeros_like(codes), how, rng)
 
     @property
     def expected(self) -> Array:

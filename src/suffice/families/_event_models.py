@@ -14,24 +14,26 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from suffice import _core
 from suffice.core.arrays import Array, Codes
-from suffice.core.errors import NoDistributionError
+from suffice.core.errors import NoDistributionError, NoFormulaError
 from suffice.core.statistics import WordCounts
 from suffice.core.statistics.statistic import clear_residue
 from suffice.families._documents import Bags
 from suffice.families._logarithms import log, log_ratio
+from suffice.formulas import in_base64, to_json
 
 
 class EventModel(ABC):
     """Scores of documents under every class."""
 
     added: float  # what smoothing adds to every total
+    sums_to_one: ClassVar[bool] = True  # whether the probabilities of a class's words do
 
     def __init__(self, counts: WordCounts):
         self.counts = counts
@@ -51,6 +53,22 @@ class EventModel(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._told()}; {self.classes} classes, {self.size} features)"
+
+    def to_page(self, blocks: int) -> dict[str, Any]:
+        """Write what the report's script computes scores from."""
+        return {
+            "start": in_base64(self.counts.start, "<u4"),
+            "codes": in_base64(self.counts.codes, "<u4"),
+            "coef": in_base64(self.counts.total, "<f8"),
+            "base": to_json(np.zeros((blocks, self.classes))),
+            "intercept": to_json(np.zeros(self.classes)),
+            "exponent": 0.0,
+            "length": to_json(np.zeros(blocks)),
+            "excludes": False,
+            "urn": False,
+            "added": float(self.added),
+            "total": to_json(np.zeros(self.classes)),
+        }
 
     def _told(self) -> str:
         """The parameters that are not by word."""
@@ -81,6 +99,13 @@ class LinearEventModel(EventModel):
     base: Array
     intercept: Array | float = 0.0
     block: NDArray[Any] | None = None
+
+    def to_page(self, blocks: int) -> dict[str, Any]:
+        """Write the coefficients."""
+        intercept = np.broadcast_to(np.asarray(self.intercept, dtype=np.float64), (self.classes,))
+        base = np.broadcast_to(self.base, (blocks, self.classes))
+        own = {"coef": in_base64(self.coef, "<f8"), "base": to_json(base), "intercept": to_json(intercept)}
+        return super().to_page(blocks) | own
 
     def scores(self, bags: Bags) -> Array:
         """By the entries of each document's features alone."""
@@ -144,6 +169,10 @@ class MultinomialModel(LinearEventModel):
             self.coef = log(counts.total, of_zero=0.0)
             self.base = -log(self.total, of_zero=0.0)[None]
 
+    def to_page(self, blocks: int) -> dict[str, Any]:
+        """Without smoothing a word that a class does not have excludes it."""
+        return super().to_page(blocks) | {"excludes": not self.added > 0}
+
     def _vetoed(self, bags: Bags, scores: Array) -> Array:
         if self.added > 0:
             return scores
@@ -175,6 +204,8 @@ class MultinomialModel(LinearEventModel):
 
 class ComplementModel(LinearEventModel):
     """How badly the words of the other classes fit:  −log θ_(not y)j,  θ_(not y)j = (n_j − n_yj + a) / N_(not y)."""
+
+    sums_to_one = False
 
     def __init__(self, counts: WordCounts, added: float):
         super().__init__(counts)
@@ -213,6 +244,16 @@ class ComplementModel(LinearEventModel):
 
 class BernoulliModel(LinearEventModel):
     """Every word of the vocabulary there or not:  ψ_yj = (n_yj + a) / (N_y + 2a), n and N counting documents."""
+
+    sums_to_one = False
+
+    def to_page(self, blocks: int) -> dict[str, Any]:
+        """Refuse a model without smoothing."""
+        if not self.added > 0:
+            raise NoFormulaError(
+                "Text cannot be scored here: without smoothing a word that is not there may exclude a class"
+            )
+        return super().to_page(blocks)
 
     def __init__(self, counts: WordCounts, added: float):
         super().__init__(counts)
@@ -301,6 +342,10 @@ class UrnModel(EventModel):
         """Only the document's own class changes."""
         return self._scores(bags, codes, weight)
 
+    def to_page(self, blocks: int) -> dict[str, Any]:
+        """Write the totals of words and of classes."""
+        return super().to_page(blocks) | {"urn": True, "total": to_json(self.total)}
+
     def _scores(self, bags: Bags, codes: Codes | None, weight: Array | None) -> Array:
         from scipy.special import gammaln
 
@@ -384,6 +429,10 @@ class MixedModel(LinearEventModel):
             for part, kind in zip(self.parts, kinds, strict=True)
         )
         return f"{' + '.join(parts)}; length exponent {self.exponent:.3g}, mixed {self.mixed:.3g}"
+
+    def to_page(self, blocks: int) -> dict[str, Any]:
+        """Write the exponent of lengths, too."""
+        return super().to_page(blocks) | {"exponent": float(self.exponent), "length": to_json(self.length)}
 
     def _factor(self, bags: Bags) -> Array:
         return np.exp(self.exponent * (np.log1p(bags.features) - self.length))

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from suffice.core.arrays import Array, Codes, Values, as_dense
-from suffice.core.errors import NoLinearFormError
-from suffice.families._base import Distribution, Table
+from suffice.core.arrays import Array, Codes, Values
+from suffice.families._base import Distribution
 from suffice.families._expectation_maximization import Components, log_sum
 from suffice.families._logarithms import log
-from suffice.formulas import Formula, LogSumExp, Term, by_gaps
+from suffice.families._results import Table
+from suffice.formulas import Formula, LogSumExp, Term, by_observed
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,7 @@ class JointMixtureDistribution(Distribution):
     width: int
     score: Array
 
-    def read(self, x: Any) -> Any:
-        """Bring columns into a dense matrix."""
-        return as_dense(x)
+    bends: ClassVar = "The log-odds of mixtures are not linear in x; one Gaussian of shared variance is"
 
     def log_density(self, x: Any) -> Array:
         """Log p(x | y) of every row under every class, (rows, classes); what is missing is integrated out."""
@@ -43,7 +41,7 @@ class JointMixtureDistribution(Distribution):
 
     def formula(self, names: Sequence[str]) -> list[Term]:
         """One term for the block, a sum over components; see `MultivariateGaussianDistribution.formula` for gaps."""
-        formula = by_gaps(names, lambda seen: self._formula_of(names, seen), carried=True)
+        formula = by_observed(names, lambda seen: self._formula_of(names, seen), carried=True)
         return [Term(", ".join(names), tuple(names), formula)]
 
     def _formula_of(self, names: Sequence[str], seen: tuple[int, ...]) -> Formula:
@@ -58,10 +56,6 @@ class JointMixtureDistribution(Distribution):
             ).gaussians
             terms.append(gaussians.formula_of(names, seen) + log(share))
         return LogSumExp(tuple(terms))
-
-    def linear(self) -> tuple[Array, Array]:
-        """Refuse: the logarithm of a sum bends."""
-        raise NoLinearFormError("The log-odds of mixtures are not linear in x; one Gaussian of shared variance is")
 
     @property
     def n_columns(self) -> int:

@@ -18,11 +18,6 @@ def log(p: Array, of_zero: float = -np.inf) -> Array:
     return np.log(p, out=np.full_like(p, of_zero), where=p > 0)
 
 
-def finite_log(p: Array) -> Array:
-    """Log p, and 0 where p is 0: what is impossible is counted by the vetoes."""
-    return log(p, of_zero=0.0)
-
-
 def log_sums(table: Array, x: Any, codes: Codes, removed: Array) -> tuple[Array, Array]:
     """Σ_j x_ij log(table[codes[i], j] − removed[i] · x_ij) and Σ_j x_ij of each row, missing entries left out.
 

@@ -15,8 +15,10 @@ from suffice.core.errors import InvalidDataError, MismatchError, NoFormulaError,
 from suffice.core.frames import Frame
 from suffice.core.priors import Options
 from suffice.core.statistics import Batch, Blocks, RowSample
-from suffice.families._base import Distribution, Family, Outcomes, Table
+from suffice.families._base import Distribution, Family
 from suffice.families._logarithms import log_ratio
+from suffice.families._results import Outcomes, Table
+from suffice.families._summary import Summary
 from suffice.formulas import Constant, Missing, Term, Where
 
 AT_ONCE = 1 << 19  # rows: what blocks say of so many takes memory that can be used again
@@ -56,6 +58,29 @@ class Block(Options):
         return self.family.read(np.stack(numbers, axis=1) if len(numbers) > 1 else numbers[0][:, None])
 
 
+@dataclass(frozen=True)
+class ProductSummary(Summary[Blocks]):
+    """What every block sums, and up to `keep` rows as they are."""
+
+    blocks: tuple[Block, ...] = ()
+    keep: int = 0
+
+    @property
+    def kind_options(self) -> dict[str, Any]:
+        """The statistic of each block with its options; errors name the columns."""
+        readers = [(block.family.summary.kind, block.family.summary.kind_options) for block in self.blocks]
+        names = (*(block.names for block in self.blocks), ())
+        return {"readers": (*readers, (RowSample, {"size": self.keep})), "names": names}
+
+    def entries(self, x: Batch) -> Batch:
+        """Compute what the statistic of each block summarizes."""
+        seen = []
+        for block, part in zip(self.blocks, x.parts, strict=False):
+            with naming(block.names):
+                seen.append(block.family.summary.entries(part))
+        return Batch((*seen, x.parts[-1]), x.n)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Product(Family[Blocks]):
     """Independent blocks of columns, each with a family of its own.
@@ -69,8 +94,7 @@ class Product(Family[Blocks]):
     blocks: tuple[Block, ...] = ()
     keep: int = 0
 
-    kind: ClassVar = Blocks
-    weak_prior: ClassVar = None
+    by_column: ClassVar = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -85,14 +109,9 @@ class Product(Family[Blocks]):
         return list(dict.fromkeys(name for block in self.blocks for name in block.names))
 
     @property
-    def reading(self) -> dict[str, Any]:
-        """How each block, and the sample of rows, read."""
-        readers = [(block.family.kind, block.family.reading) for block in self.blocks]
-        names = (*(block.names for block in self.blocks), ())
-        return {"readers": (*readers, (RowSample, {"size": self.keep})), "names": names}
-
-    def check_width(self, columns: int) -> None:
-        """Accept what was read."""
+    def summary(self) -> Summary[Blocks]:  # type: ignore[override]  # it depends on the blocks
+        """The statistics of all blocks, and a sample of rows."""
+        return ProductSummary(Blocks, blocks=self.blocks, keep=self.keep)
 
     def check_same(self, other: Product) -> None:
         """Refuse a product that reads a column in another way, naming the first such column."""
@@ -115,14 +134,6 @@ class Product(Family[Blocks]):
             return x
         parts = [block.read(x) for block in self.blocks]
         return Batch((*parts, x.select(self.names)), len(x))
-
-    def prepared(self, x: Batch) -> Batch:
-        """What the statistic of each block sees."""
-        seen = []
-        for block, part in zip(self.blocks, x.parts, strict=False):
-            with naming(block.names):
-                seen.append(block.family.prepared(part))
-        return Batch((*seen, x.parts[-1]), x.n)
 
     def estimate(self, statistic: Blocks) -> ProductDistribution:
         """Estimate every block."""

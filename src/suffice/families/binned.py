@@ -9,21 +9,29 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from suffice.core.arrays import Array, Categories, Codes, Values, as_dense, refuse_infinite
-from suffice.core.errors import InvalidOptionError, MismatchError, NoLinearFormError
+from suffice.core.arrays import Array, Categories, Codes, Values, refuse_infinite
+from suffice.core.errors import InvalidOptionError, MismatchError
 from suffice.core.priors import Dirichlet
-from suffice.core.statistics import Counts, Sample, Statistic
+from suffice.core.statistics import Counts, Sample
 from suffice.families import _bin_edges as cutting
-from suffice.families._base import Distribution, Family, Support, Table
+from suffice.families._base import Distribution, Family, Independent
 from suffice.families._logarithms import log
+from suffice.families._results import Table
+from suffice.families._summary import Summary
+from suffice.families._support import Bins, Support
 from suffice.families.categorical import Categorical, CategoricalDistribution
-from suffice.formulas import Steps, Term, unless_missing
+from suffice.formulas import Column, Formula, Steps, X
 
 BINS = 10  # of columns cut by width or by quantiles, where nothing else is asked for
 
 
+def bin_number(edges: Array) -> Formula:
+    """The number of an entry's bin: how many edges lie below it."""
+    return Steps(X, edges, np.arange(len(edges) + 1.0))
+
+
 def cut(x: Any, edges: tuple[Array, ...]) -> Categories:
-    """The number of each entry's bin: how many edges lie below it. NaN is missing."""
+    """Compute the number of each entry's bin, as `bin_number` states it. NaN is missing."""
     refuse_infinite(x)
     out = np.empty(x.shape, dtype=np.float32, order="F")
     for j, inner in enumerate(edges):
@@ -81,14 +89,13 @@ class Binned(Family[Any]):
                 raise InvalidOptionError(f"Binned: with given edges there is no use for {name}={getattr(self, name)!r}")
 
     @property
-    def kind(self) -> type[Statistic]:  # type: ignore[override]  # here it depends on the options
+    def summary(self) -> Summary[Any]:  # type: ignore[override]  # it depends on the options
         """Counts of bins where the edges are given, else the values themselves."""
-        return Sample if self.edges is None else Counts
-
-    @property
-    def reading(self) -> dict[str, Any]:
-        """How many values are kept."""
-        return {"limit": self.limit} if self.edges is None else {}
+        if self.edges is None:
+            return Summary(Sample, options={"limit": self.limit})
+        if not isinstance(self.edges[0], tuple):
+            return Summary(Counts, bin_number(np.array(self.edges)))
+        return Summary(Counts, tuple(bin_number(np.array(edges)) for edges in self.edges))
 
     @cached_property
     def categorical(self) -> Categorical:
@@ -105,18 +112,6 @@ class Binned(Family[Any]):
         self.check_width(columns)
         each = self.edges if isinstance(self.edges[0], tuple) else (self.edges,) * columns
         return tuple(np.array(inner) for inner in each)
-
-    def cells(self, columns: int) -> tuple[Array, ...] | None:
-        """The given edges: a value is known by its bin."""
-        return None if self.edges is None else self.given_edges(columns)
-
-    def read(self, x: Any) -> Any:
-        """Bring columns into a dense matrix."""
-        return as_dense(x)
-
-    def prepared(self, x: Any) -> Any:
-        """The numbers of the bins where the edges are given, else the values."""
-        return x if self.edges is None else cut(x, self.given_edges(x.shape[1]))
 
     def estimate(self, statistic: Counts | Sample) -> BinnedDistribution:
         """Make the bins, and learn their probabilities as those of categories."""
@@ -214,7 +209,7 @@ def _ends(edges: tuple[Array, ...]) -> tuple[Array, Array]:
 
 
 @dataclass(frozen=True)
-class BinnedDistribution(Distribution):
+class BinnedDistribution(Independent):
     """Probabilities of bins, the inner edges of each column, and how far its open ends reach, (columns,).
 
     Within a bin every value is as likely as any other. The open ends reach to the smallest and the largest
@@ -227,30 +222,22 @@ class BinnedDistribution(Distribution):
     low: Array
     high: Array
 
+    bends: ClassVar = (
+        "The log-odds are steps, one for each bin, and not linear in x: tables() holds the terms of the sum"
+    )
+
     @property
     def probability(self) -> Array:
         """The probability of each bin, (classes, Σ bins), column by column."""
         return self.table.probability
 
-    def read(self, x: Any) -> Any:
-        """Bring columns into a dense matrix."""
-        return as_dense(x)
-
     def log_density(self, x: Any) -> Array:
         """Log of the probability of each row's bins under every class, (rows, classes)."""
         return self.table.log_density(cut(x, self.edges))
 
-    def formula(self, names: Sequence[str]) -> list[Term]:
-        """A step for each bin of each column."""
-        parts = self.table.counts.columns(self.probability)
-        each = zip(names, self.edges, parts, strict=True)
-        return [Term(n, (n,), unless_missing(n, Steps(n, edges, log(part)))) for n, edges, part in each]
-
-    def linear(self) -> Any:
-        """Refuse: the log-odds are steps."""
-        raise NoLinearFormError(
-            "The log-odds are steps, one for each bin, and not linear in x: tables() holds the terms of the sum"
-        )
+    def column_density(self, x: Column, column: int) -> Formula:
+        """Log of the probability of the bin."""
+        return Steps(x, self.edges[column], log(self.table.counts.columns(self.probability)[column]))
 
     @property
     def n_columns(self) -> int:
@@ -272,10 +259,10 @@ class BinnedDistribution(Distribution):
         bounds = np.concatenate([self.low[column : column + 1], self.edges[column], self.high[column : column + 1]])
         return bounds[:-1], bounds[1:]
 
-    def support(self, column: int) -> Support:
+    def column_support(self, column: int) -> Support:
         """The bounds of the bins, open ends as far as they reach."""
         begin, end = self._bounds(column)
-        return np.append(begin, end[-1:])
+        return Bins("bins", bounds=np.append(begin, end[-1:]))
 
     @property
     def expected(self) -> Array:

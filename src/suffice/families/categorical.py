@@ -12,13 +12,17 @@ from numpy.typing import NDArray
 
 from suffice import _core
 from suffice.core.arrays import Array, Categories, Codes, Values, as_categories, refuse_at, refuse_infinite
-from suffice.core.errors import InvalidOptionError, MismatchError, NoLinearFormError
+from suffice.core.errors import InvalidOptionError, MismatchError
 from suffice.core.priors import Dirichlet
 from suffice.core.statistics import Counts
 from suffice.core.statistics.statistic import clear_residue
-from suffice.families._base import Distribution, Family, Outcomes, Support, Table, pack
+from suffice.families._base import Distribution, Family, How, Independent
+from suffice.families._kernels import pack
 from suffice.families._logarithms import log, log_ratio
-from suffice.formulas import Lookup, Term, unless_missing
+from suffice.families._results import Outcomes, Table
+from suffice.families._summary import Summary
+from suffice.families._support import CATEGORIES
+from suffice.formulas import Column, Formula, Lookup
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -37,21 +41,15 @@ class Categorical(Family[Counts]):
 
     min_categories: int | NDArray[Any] | None = None
 
-    kind: ClassVar = Counts
+    summary: ClassVar = Summary(Counts)
     reads: ClassVar = "categories"
+    by_column: ClassVar = False  # the prior is over categories
     weak_prior: ClassVar = Dirichlet(1.0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.min_categories is not None and np.any(np.asarray(self.min_categories) < 1):
             raise InvalidOptionError(f"min_categories must be at least 1, found {self.min_categories}")
-
-    def check_width(self, columns: int) -> None:  # the prior is over categories, not columns
-        """Accept any number of columns."""
-
-    def read(self, x: Any) -> Categories:
-        """Number the categories of each column."""
-        return as_categories(x)
 
     def domain(self, counts: Counts) -> Counts:
         """The counts over every category there is, also those that `min_categories` adds."""
@@ -120,12 +118,24 @@ def _sum_columns(counts: Counts, table: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class CategoricalDistribution(Distribution):
+class CategoricalDistribution(Independent):
     """Probabilities (classes, Σ sizes) laid out as `counts`, and of an unseen category (classes, columns)."""
 
     counts: Counts
     probability: Array
     unseen: Array
+
+    reads: ClassVar = "categories"
+    support = CATEGORIES
+    bends: ClassVar = (
+        "The log-odds are a sum over categories, linear in their indicators but not in their numbers: tables() holds "
+        "the terms of the sum"
+    )
+
+    @property
+    def keys(self) -> tuple[Values, ...]:
+        """The categories of each column."""
+        return self.counts.keys or tuple(np.arange(size) for size in self.counts.sizes)
 
     @cached_property
     def _kernel_tables(self) -> tuple[NDArray[np.int64], Array, Array]:
@@ -138,10 +148,6 @@ class CategoricalDistribution(Distribution):
         table[:, offsets[1:] - 1] = self.unseen
         impossible = table <= 0
         return offsets, pack(np.where(impossible, 0.0, log(table))), pack(impossible.astype(np.float64))
-
-    def read(self, x: Any) -> Categories:
-        """Number the categories of each column."""
-        return as_categories(x)
 
     def log_density(self, x: Any) -> Array:
         """Log p(x | y) of every row under every class, (rows, classes)."""
@@ -193,31 +199,31 @@ class CategoricalDistribution(Distribution):
             out[:, j] = log_ratio(density[at, first], density[at, second])
         return out
 
-    def support(self, column: int) -> Support:  # noqa: ARG002  # all are alike
-        """The categories."""
-        return "values"
-
     def outcomes(self, names: Sequence[str]) -> Iterator[Outcomes]:
         """Each category of each column."""
-        keys = self.counts.keys or tuple(np.arange(size) for size in self.counts.sizes)
-        for name, own, part in zip(names, keys, self.counts.columns(self.probability), strict=True):
+        for name, own, part in zip(names, self.keys, self.counts.columns(self.probability), strict=True):
             yield Outcomes(partial(_titled, name, own), part)
 
-    def formula(self, names: Sequence[str]) -> list[Term]:
-        """A table for each column, and what an unseen category counts."""
-        keys = self.counts.keys or tuple(np.arange(size) for size in self.counts.sizes)
-        out = []
-        for j, (name, part) in enumerate(zip(names, self.counts.columns(self.probability), strict=True)):
-            table = Lookup(name, tuple(keys[j]), log(part), log(self.unseen[:, j]))
-            out.append(Term(name, (name,), unless_missing(name, table)))
-        return out
+    def column_density(self, x: Column, column: int) -> Formula:
+        """Log θ of the category, and that of an unseen one."""
+        part = self.counts.columns(self.probability)[column]
+        return Lookup(x.column, tuple(self.keys[column]), log(part), log(self.unseen[:, column]))
 
-    def linear(self) -> Any:
-        """Refuse: categories are names, not amounts."""
-        raise NoLinearFormError(
-            "The log-odds are a sum over categories, linear in their indicators but not in their numbers: "
-            "tables() holds the terms of the sum"
-        )
+    def fill(self, x: Any, posterior: Array, codes: Codes, how: How, rng: np.random.Generator) -> NDArray[Any]:
+        """Fill missing entries by the most probable category over the classes, or by a draw."""
+        out = np.full((len(codes), self.n_columns), None, dtype=object)
+        drawn = np.asarray(self.sample(codes, rng), dtype=object) if how == "sample" else None
+        for j, (keys, probability) in enumerate(zip(self.keys, self.counts.columns(self.probability), strict=True)):
+            own = x.codes[:, j]
+            missing = ~(own >= 0)
+            values = x.keys[j].astype(object) if x.keys is not None else np.arange(int(np.max(own, initial=-1)) + 1)
+            out[~missing, j] = values[own[~missing].astype(np.int64)]
+            if drawn is not None:
+                out[missing, j] = drawn[missing, j]
+            elif len(keys):
+                probability = np.broadcast_to(probability, (posterior.shape[1], len(keys)))
+                out[missing, j] = keys.astype(object)[(posterior[missing] @ probability).argmax(axis=1)]
+        return out
 
     @property
     def n_columns(self) -> int:
@@ -231,12 +237,11 @@ class CategoricalDistribution(Distribution):
 
     def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:
         """A conditional probability table for each column: a row for each category, a column for each class."""
-        keys = self.counts.keys or tuple(np.arange(size) for size in self.counts.sizes)
         heads = [str(label) for label in labels]
         parts = self.counts.columns(self.probability)
         return [
             Table(str(name), [str(k) for k in own], heads, part.T)
-            for name, own, part in zip(names, keys, parts, strict=True)
+            for name, own, part in zip(names, self.keys, parts, strict=True)
         ]
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> NDArray[Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,9 +11,25 @@ from suffice.core.arrays import Array, Codes
 from suffice.core.errors import InvalidOptionError
 from suffice.core.priors import Dirichlet
 from suffice.core.statistics import Totals
-from suffice.families._base import Distribution, Family, Support
-from suffice.families._linear import LinearDistribution, LinearScores
+from suffice.families._base import Distribution, Entrywise, Family
 from suffice.families._logarithms import log_sums
+from suffice.families._summary import Summary
+from suffice.families._support import WORDS
+from suffice.formulas import Formula
+
+
+@dataclass(frozen=True)
+class ComplementScores(Entrywise):
+    """Weights (classes, columns)."""
+
+    weight: Array
+
+    support = WORDS
+    sparse: ClassVar = True
+
+    def density(self, x: Formula) -> Formula:
+        """X times the weight: a score, not the logarithm of a density."""
+        return self.weight * x
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -27,7 +42,8 @@ class Complement(Family[Totals]):
 
     norm: bool = False
 
-    kind: ClassVar = Totals
+    summary: ClassVar = Summary(Totals)
+    gives: ClassVar = ComplementScores
     weak_prior: ClassVar = Dirichlet(1.0)
 
     def __post_init__(self) -> None:
@@ -71,32 +87,3 @@ UNHEARD = -1e6
 def _log_share(count: Array, total: Array) -> Array:
     share = np.divide(count, total, out=np.zeros_like(count), where=total > 0)
     return np.log(share, out=np.full_like(share, UNHEARD), where=share > 0)
-
-
-@dataclass(frozen=True)
-class ComplementScores(LinearDistribution):
-    """Weights (classes, columns)."""
-
-    weight: Array
-    title = "weight"
-
-    @cached_property
-    def scores(self) -> LinearScores:
-        """Coef = the weights."""
-        return LinearScores(self.weight)
-
-    vetoes = None
-
-    @property
-    def parameter(self) -> Array:
-        """The weights."""
-        return self.weight
-
-    def support(self, column: int) -> Support:  # noqa: ARG002  # all are alike
-        """How often a word was drawn."""
-        return "words"
-
-    @property
-    def n_parameters(self) -> int:
-        """One for each class and column."""
-        return self.weight.size

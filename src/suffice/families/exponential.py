@@ -3,29 +3,74 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from suffice.core.arrays import Array, Codes, as_matrix, refuse_entries
-from suffice.core.errors import NoLinearFormError
+from suffice.core.arrays import Array, Codes
 from suffice.core.priors import Gamma
 from suffice.core.statistics import Totals
-from suffice.families._linear import LinearDistribution, LinearScores
-from suffice.families._waiting import PredictiveWaiting, Waiting, WaitingDistribution, known_somewhere
-from suffice.formulas import Column, Formula, Log1p, supported
+from suffice.families._base import Entrywise, Family
+from suffice.families._summary import Summary
+from suffice.families._support import NON_NEGATIVE
+from suffice.formulas import Formula, Log1p
 
 
-def waiting_times(x: Any) -> Any:
-    """Columns of times as a matrix, refusing negative ones."""
-    x = as_matrix(x)
-    refuse_entries(x, lambda entries: entries < 0, "Expected times or other amounts of at least 0.")
-    return x
+@dataclass(frozen=True)
+class ExponentialRates(Entrywise):
+    """Rates λ, (classes, columns)."""
+
+    rate: Array
+
+    support = NON_NEGATIVE
+    sparse: ClassVar = True
+
+    def density(self, x: Formula) -> Formula:
+        """Log λ − λ x."""
+        return np.log(self.rate) - self.rate * x
+
+    @property
+    def expected(self) -> Array:
+        """1 / λ."""
+        return 1.0 / self.rate
+
+    def sample(self, codes: Codes, rng: np.random.Generator) -> Array:
+        """Draw rows of times."""
+        return rng.exponential(self.expected[codes])
+
+
+@dataclass(frozen=True)
+class LomaxTimes(Entrywise):
+    """Gamma-exponential with posterior shape a and rate b:  p(x) = a b^a / (b + x)^(a + 1)."""
+
+    shape: Array
+    rate: Array
+
+    support = NON_NEGATIVE
+    sparse: ClassVar = True
+    bends: ClassVar = "The Lomax distribution is not linear in x; learn='mean' is"
+
+    def density(self, x: Formula) -> Formula:
+        """Log a − log b − (a + 1) log(1 + x/b)."""
+        return np.log(self.shape / self.rate) - (self.shape + 1.0) * Log1p(x / self.rate)
+
+    @property
+    def expected(self) -> Array:
+        """The mean b / (a − 1). Where a ≤ 1 it is infinite, and the mean at the expected rate, b / a, is taken."""
+        return self.rate / np.where(self.shape > 1.0, self.shape - 1.0, self.shape)
+
+    @property
+    def shown(self) -> dict[str, Array]:
+        """The expected time."""
+        return {"expected": self.expected}
+
+    def sample(self, codes: Codes, rng: np.random.Generator) -> Array:
+        """Draw rows of times."""
+        return rng.pareto(self.shape[codes]) * self.rate[codes]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Exponential(Waiting):
+class Exponential(Family[Totals]):
     """A time x ≥ 0 until an event, with one rate per class:  p(x | y) = λ_y e^(−λ_y x).
 
     A bare `Exponential()` has the prior Gamma(1, None): as if one row with the mean of all classes together
@@ -41,13 +86,11 @@ class Exponential(Waiting):
     array([[0.5]])
     """
 
+    summary: ClassVar = Summary(Totals)
+    gives: ClassVar = ExponentialRates
     weak_prior: ClassVar = Gamma(1.0, None)
 
-    def read(self, x: Any) -> Any:
-        """Bring columns into a matrix of times ≥ 0."""
-        return waiting_times(x)
-
-    def estimate(self, totals: Totals) -> WaitingDistribution:
+    def estimate(self, totals: Totals) -> ExponentialRates | LomaxTimes:
         """λ = n/Σx, (n + shape − 1)/(Σx + rate) or (n + shape)/(Σx + rate)."""
         shape, rate = self._posterior(totals)
         if self.learn == "predictive":
@@ -66,81 +109,11 @@ class Exponential(Waiting):
         return shape, np.maximum(rate, shape * np.maximum(mean * np.finfo(np.float64).eps, 1e-100))
 
 
-@dataclass(frozen=True)
-class ExponentialRates(LinearDistribution, WaitingDistribution):
-    """Rates λ, (classes, columns)."""
-
-    rate: Array
-    title = "rate"
-
-    def read(self, x: Any) -> Any:
-        """Bring columns into a matrix of times ≥ 0."""
-        return waiting_times(x)
-
-    @cached_property
-    def scores(self) -> LinearScores:
-        """Coef = −λ, absent = log λ."""
-        return LinearScores(-self.rate, np.log(self.rate))
-
-    @property
-    def vetoes(self) -> LinearScores | None:
-        """No time is impossible."""
-        return None
-
-    @property
-    def parameter(self) -> Array:
-        """λ."""
-        return self.rate
-
-    def formula_of(self, name: str, column: int) -> Formula:
-        """Log λ − λ x; times below 0 are impossible."""
-        return supported(name, super().formula_of(name, column), 0.0)
-
-    def terms(self, x: Array) -> Array:
-        """Log λ − λ x."""
-        with np.errstate(over="ignore"):
-            return np.asarray(np.log(self.rate) - self.rate * x)
-
-    @property
-    def expected(self) -> Array:
-        """1 / λ."""
-        return 1.0 / self.rate
-
-    def sample(self, codes: Codes, rng: np.random.Generator) -> Array:
-        """Draw rows of times."""
-        return rng.exponential(self.expected[codes])
-
-
-@dataclass(frozen=True)
-class LomaxTimes(PredictiveWaiting):
-    """Gamma-exponential with posterior shape a and rate b:  p(x) = a b^a / (b + x)^(a + 1)."""
-
-    shape: Array
-    rate: Array
-
-    def read(self, x: Any) -> Any:
-        """Bring columns into a matrix of times ≥ 0."""
-        return waiting_times(x)
-
-    def terms(self, x: Array) -> Array:
-        """Log a − log b − (a + 1) log(1 + x/b)."""
-        with np.errstate(over="ignore"):
-            return np.asarray(np.log(self.shape / self.rate) - (self.shape + 1.0) * np.log1p(x / self.rate))
-
-    def formula_of(self, name: str, column: int) -> Formula:
-        """The same; times below 0 are impossible."""
-        shape, rate = self.shape[:, column], self.rate[:, column]
-        return supported(name, np.log(shape / rate) - (shape + 1.0) * Log1p(Column(name) / rate), 0.0)
-
-    def linear(self) -> Any:
-        """Refuse: the logarithm of x bends."""
-        raise NoLinearFormError("The Lomax distribution is not linear in x; learn='mean' is")
-
-    @property
-    def expected(self) -> Array:
-        """The mean b / (a − 1); where a ≤ 1 it is infinite, and the mean at the expected rate, b / a, is taken."""
-        return self.rate / np.where(self.shape > 1.0, self.shape - 1.0, self.shape)
-
-    def sample(self, codes: Codes, rng: np.random.Generator) -> Array:
-        """Draw rows of times."""
-        return rng.pareto(self.shape[codes]) * self.rate[codes]
+def known_somewhere(a: Array, b: Array, totals: tuple[Array, Array]) -> tuple[Array, Array]:
+    """Return the posterior (a, b); where nothing is known (a = 0), what all classes together show, or 1 and 1."""
+    if (a > 0).all():
+        return a, b
+    for otherwise in (totals, (1.0, 1.0)):
+        unknown = a <= 0
+        a, b = np.where(unknown, otherwise[0], a), np.where(unknown, otherwise[1], b)
+    return a, b

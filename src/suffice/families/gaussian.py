@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal
@@ -11,17 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice import _core
-from suffice.core.arrays import Array, Codes, Values, refuse_at
-from suffice.core.errors import InvalidOptionError, NoLinearFormError
+from suffice.core.arrays import Array, Codes, refuse_at
+from suffice.core.errors import InvalidOptionError
 from suffice.core.priors import NormalInverseGamma
 from suffice.core.statistics import Moments
-from suffice.families._base import Distribution, Table, resolution
-from suffice.families._entrywise import EntrywiseDistribution, EntrywiseFamily
-from suffice.formulas import Column, Formula, Log1p, Square, Term, unless_missing
+from suffice.families._base import Distribution, Entrywise, Family, resolution
+from suffice.families._kernels import accelerates
+from suffice.families._summary import Summary
+from suffice.formulas import Formula, Log1p, Square
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Gaussian(EntrywiseFamily[Moments]):
+class Gaussian(Family[Moments]):
     """A real number with one mean and variance per class:  p(x | y) = N(x; μ_y, σ_y²).
 
     `variance` is `"class"` (each class its own), `"shared"` (one over all classes), or given: a number or
@@ -39,7 +39,7 @@ class Gaussian(EntrywiseFamily[Moments]):
     variance: Literal["class", "shared"] | float | NDArray[Any] = "class"
     var_smoothing: float = 0.0
 
-    kind: ClassVar = Moments
+    summary: ClassVar = Summary(Moments)
     weak_prior: ClassVar = NormalInverseGamma()
 
     def __post_init__(self) -> None:
@@ -139,83 +139,57 @@ class Gaussian(EntrywiseFamily[Moments]):
 
 
 @dataclass(frozen=True)
-class GaussianDistribution(EntrywiseDistribution):
+class GaussianDistribution(Entrywise):
     """Means and variances, (classes, columns), and how many variances were learned."""
 
     mean: Array
     variance: Array
     free_variances: int
 
-    @cached_property
-    def _kernel_tables(self) -> tuple[Array, Array]:
-        return np.ascontiguousarray(self.mean), np.ascontiguousarray(1.0 / np.sqrt(self.variance))
+    bends: ClassVar = (
+        "Each class has variances of its own, so the log-odds are quadratic in x: use variance='shared' or give the "
+        "variance"
+    )
 
-    def log_density(self, x: Any) -> Array:
-        """Log p(x | y) of every row under every class, (rows, classes)."""
-        out = np.empty((x.shape[0], len(self.mean)))
-        mean, precision = self._kernel_tables
-        refuse_at(_core.gaussian_log_density(x, mean, precision, out), x)
-        return out
-
-    def terms(self, x: Array) -> Array:
+    def density(self, x: Formula) -> Formula:
         """−½ log 2πσ² − ½ ((x − μ)/σ)²."""
-        with np.errstate(over="ignore"):  # too far for float64: impossible
-            z = (x - self.mean) / np.sqrt(self.variance)
-            return np.asarray(-0.5 * (np.log(2 * np.pi) + np.log(self.variance) + z * z))
+        return -0.5 * np.log(2 * np.pi * self.variance) - 0.5 * Square((x - self.mean) / np.sqrt(self.variance))
 
-    def formula(self, names: Sequence[str]) -> list[Term]:
-        """The same as `terms`, column by column."""
-        return [Term(n, (n,), unless_missing(n, self.formula_of(Column(n), j))) for j, n in enumerate(names)]
-
-    def formula_of(self, x: Formula, column: int) -> Formula:
-        """Log p of a formula's value in a column."""
-        mean, variance = self.mean[:, column], self.variance[:, column]
-        return -0.5 * np.log(2 * np.pi * variance) - 0.5 * Square((x - mean) / np.sqrt(variance))
-
-    def linear(self) -> tuple[Array, Array]:
-        """Coef = μ/σ², intercept = −Σ μ²/2σ²; only where the classes share their variances."""
-        if not (self.variance == self.variance[:1]).all():
-            raise NoLinearFormError(
-                "Each class has variances of its own, so the log-odds are quadratic in x: use variance='shared' "
-                "or give the variance"
-            )
-        return self.mean / self.variance, -0.5 * (self.mean**2 / self.variance).sum(axis=1)
-
-    @property
-    def n_columns(self) -> int:
-        """How many columns the block has."""
-        return self.mean.shape[1]
+    @cached_property
+    def kernel_tables(self) -> tuple[Array, Array]:
+        """Means and 1/σ, as the kernel reads them."""
+        return np.ascontiguousarray(self.mean), np.ascontiguousarray(1.0 / np.sqrt(self.variance))
 
     @property
     def expected(self) -> Array:
-        """The mean of each class and column."""
+        """μ."""
         return self.mean
+
+    @property
+    def shown(self) -> dict[str, Array]:
+        """Mean and standard deviation."""
+        return {"mean": self.mean, "deviation": np.sqrt(self.variance)}
 
     @property
     def n_parameters(self) -> int:
         """The means and the variances that were learned."""
         return self.mean.size + self.free_variances
 
-    def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:
-        """Mean and standard deviation of each class, one table for each column."""
-        heads = [str(label) for label in labels]
-        return [
-            Table(
-                str(name),
-                ["mean", "deviation"],
-                heads,
-                np.stack([self.mean[:, j], np.sqrt(self.variance[:, j])]),
-            )
-            for j, name in enumerate(names)
-        ]
-
     def sample(self, codes: Codes, rng: np.random.Generator) -> Array:
         """Draw rows of real numbers."""
         return rng.normal(self.mean[codes], np.sqrt(self.variance)[codes])
 
 
+@accelerates(GaussianDistribution)
+def gaussian_log_density(gaussian: GaussianDistribution, x: Any) -> Array:
+    """Σ_j −½ log 2πσ_j² − ½ ((x_j − μ_j)/σ_j)², in one native pass."""
+    out = np.empty((x.shape[0], len(gaussian.mean)))
+    refuse_at(_core.gaussian_log_density(x, *gaussian.kernel_tables, out), x)
+    return out
+
+
 @dataclass(frozen=True)
-class StudentDistribution(EntrywiseDistribution):
+class StudentDistribution(Entrywise):
     """Student's t with location, squared scale and degrees of freedom, (classes, columns) each."""
 
     mean: Array
@@ -223,59 +197,30 @@ class StudentDistribution(EntrywiseDistribution):
     freedom: Array
     shared: bool
 
-    def terms(self, x: Array) -> Array:
+    bends: ClassVar = "Student's t is not linear in x; learn='mean' with variance='shared' is"
+
+    def density(self, x: Formula) -> Formula:
         """Log Γ((ν+1)/2) − log Γ(ν/2) − ½ log πνs² − ½ (ν+1) log(1 + (x − m)²/νs²)."""
         from scipy.special import gammaln
 
         nu, width = self.freedom, self.freedom * self.spread
         norm = gammaln((nu + 1) / 2) - gammaln(nu / 2) - 0.5 * np.log(np.pi * width)
-        with np.errstate(over="ignore"):
-            return np.asarray(norm - 0.5 * (nu + 1) * np.log1p((x - self.mean) ** 2 / width))
-
-    def formula(self, names: Sequence[str]) -> list[Term]:
-        """The same as `terms`, column by column."""
-        return [Term(n, (n,), unless_missing(n, self.formula_of(Column(n), j))) for j, n in enumerate(names)]
-
-    def formula_of(self, x: Formula, column: int) -> Formula:
-        """Log p of a formula's value in a column."""
-        from scipy.special import gammaln
-
-        mean, nu = self.mean[:, column], self.freedom[:, column]
-        width = nu * self.spread[:, column]
-        norm = gammaln((nu + 1) / 2) - gammaln(nu / 2) - 0.5 * np.log(np.pi * width)
-        return norm - 0.5 * (nu + 1) * Log1p(Square((x - mean) / np.sqrt(width)))
-
-    def linear(self) -> Any:
-        """Refuse: the logarithm of Student's t bends."""
-        raise NoLinearFormError("Student's t is not linear in x; learn='mean' with variance='shared' is")
-
-    @property
-    def n_columns(self) -> int:
-        """How many columns the block has."""
-        return self.mean.shape[1]
+        return norm - 0.5 * (nu + 1) * Log1p(Square((x - self.mean) / np.sqrt(width)))
 
     @property
     def expected(self) -> Array:
-        """The mean of each class and column, the location."""
+        """The location."""
         return self.mean
+
+    @property
+    def shown(self) -> dict[str, Array]:
+        """Location, scale and degrees of freedom."""
+        return {"location": self.mean, "scale": np.sqrt(self.spread), "freedom": self.freedom}
 
     @property
     def n_parameters(self) -> int:
         """The means and the variances integrated out."""
         return self.mean.size + (self.mean.shape[1] if self.shared else self.mean.size)
-
-    def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:
-        """Location, scale and degrees of freedom of each class, one table for each column."""
-        heads, rows = [str(label) for label in labels], ["location", "scale", "freedom"]
-        return [
-            Table(
-                str(name),
-                rows,
-                heads,
-                np.stack([self.mean[:, j], np.sqrt(self.spread[:, j]), self.freedom[:, j]]),
-            )
-            for j, name in enumerate(names)
-        ]
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> Array:
         """Draw rows of real numbers."""

@@ -12,16 +12,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.core.arrays import Array, Categories, Codes, Values, as_categories, encode
-from suffice.core.errors import InvalidDataError, InvalidOptionError, MismatchError, NoLinearFormError
+from suffice.core.errors import InvalidDataError, InvalidOptionError, MismatchError
 from suffice.core.priors import Dirichlet
 from suffice.core.statistics import Counts
 from suffice.core.statistics.counts import category_sizes
 from suffice.core.statistics.statistic import clear_residue
-from suffice.families._base import Distribution, Family, Support, Table
+from suffice.families._base import Distribution, Family, How
 from suffice.families._logarithms import log
-from suffice.formulas import Among, Combinations, Constant, Formula, Term, Where, by_gaps
+from suffice.families._results import Table
+from suffice.families._summary import Summary
+from suffice.families._support import CATEGORIES
+from suffice.formulas import Among, Combinations, Constant, Formula, Term, Where, by_observed
 
 Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class CombinationCounts(Summary[Counts]):
+    """Counts of one column whose categories are the combinations of all columns, as tuples; of complete rows only."""
+
+    together = True
+
+    def entries(self, x: Categories) -> Categories:
+        """Number the combinations."""
+        return combined(x)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,9 +56,9 @@ class JointCategorical(Family[Counts]):
     array([[0.66666667, 0.33333333]])
     """
 
-    kind: ClassVar = Counts
+    summary: ClassVar = CombinationCounts(Counts)
     reads: ClassVar = "categories"
-    together: ClassVar = True
+    by_column: ClassVar = False  # the prior is over combinations
     weak_prior: ClassVar = Dirichlet(1.0)
 
     def __post_init__(self) -> None:
@@ -54,18 +68,10 @@ class JointCategorical(Family[Counts]):
                 f"JointCategorical: all combinations have the same alpha, found {np.size(self.prior.alpha)} of them"
             )
 
-    def check_width(self, columns: int) -> None:  # the prior is over combinations, not columns
-        """Accept any number of columns but none."""
+    def check_width(self, columns: int) -> None:
+        """Accept any number of columns but 0."""
         if not columns:
             raise InvalidDataError("JointCategorical: there are no columns to combine")
-
-    def read(self, x: Any) -> Categories:
-        """Number the categories of each column."""
-        return as_categories(x)
-
-    def prepared(self, x: Categories) -> Categories:
-        """One column whose categories are the combinations of complete rows, as tuples."""
-        return combined(x)
 
     @property
     def alpha(self) -> float:
@@ -184,6 +190,10 @@ class JointTable(Distribution):
     mass: Array
     spare: Array
 
+    reads: ClassVar = "categories"
+    support = CATEGORIES
+    bends: ClassVar = "Every combination has a probability of its own: tables() shows them"
+
     @property
     def sizes(self) -> list[int]:
         """How many values each column has."""
@@ -211,10 +221,6 @@ class JointTable(Distribution):
         free = self.free + further
         norm = np.logaddexp(log(np.asarray(total)), log(np.asarray(spare)) + (log_of(free) if free else -np.inf))
         return np.where(mass > 0, log(np.asarray(mass)) - np.where(norm > -np.inf, norm, 0.0), -np.inf)
-
-    def read(self, x: Any) -> Categories:
-        """Number the categories of each column."""
-        return as_categories(x)
 
     def log_density(self, x: Any) -> Array:
         """Log p(x | y) of every row under every class, (rows, classes), summed over what the gaps may hold."""
@@ -294,21 +300,21 @@ class JointTable(Distribution):
             numbers[:, j] = np.where(present, np.where(new, len(mine), at), -1)
         return numbers
 
-    def fill(self, x: Any, posterior: Array, classes: Codes, rng: np.random.Generator | None) -> NDArray[Any]:
-        """Rows with their gaps filled from the combinations seen that agree with the rest.
+    def fill(self, x: Any, posterior: Array, codes: Codes, how: How, rng: np.random.Generator) -> NDArray[Any]:
+        """Fill missing entries from the combinations seen that agree with the rest.
 
-        By the most probable one under the posterior over classes, or with `rng` by one drawn for the class of each row.
+        By the most probable one under the posterior over classes, or by one drawn for the class of each row.
         """
-        codes = self._numbered(x)
-        out = self._named(x, codes)
-        for i in np.flatnonzero((codes < 0).any(axis=1)):
-            known = codes[i] >= 0
-            agree = np.flatnonzero((self.seen[:, known] == codes[i, known]).all(axis=1))
+        places = self._numbered(x)
+        out = self._named(x, places)
+        for i in np.flatnonzero((places < 0).any(axis=1)):
+            known = places[i] >= 0
+            agree = np.flatnonzero((self.seen[:, known] == places[i, known]).all(axis=1))
             agree = agree if len(agree) else np.arange(len(self.seen))  # nothing like it was seen: any will do
-            if rng is None:
+            if how != "sample":
                 best = agree[np.argmax(posterior[i] @ self.mass[:, agree])]
             else:
-                mass = self.mass[classes[i], agree]
+                mass = self.mass[codes[i], agree]
                 share = mass / mass.sum() if mass.sum() > 0 else None
                 best = rng.choice(agree, p=share)
             for j in np.flatnonzero(~known):
@@ -327,7 +333,7 @@ class JointTable(Distribution):
 
     def formula(self, names: Sequence[str]) -> list[Term]:
         """One table of combinations for every pattern of gaps, where there are at most four columns."""
-        return [Term(", ".join(names), tuple(names), by_gaps(names, lambda seen: self._formula_of(names, seen)))]
+        return [Term(", ".join(names), tuple(names), by_observed(names, lambda seen: self._formula_of(names, seen)))]
 
     def _formula_of(self, names: Sequence[str], shown: tuple[int, ...]) -> Formula:
         known = np.isin(np.arange(len(names)), shown)
@@ -346,14 +352,6 @@ class JointTable(Distribution):
         for j in shown:
             out = Where(Among(names[j], tuple(self.values[j])), out, strange)
         return out
-
-    def support(self, column: int) -> Support:  # noqa: ARG002  # all are alike
-        """A combination of the columns."""
-        return "values"
-
-    def linear(self) -> Any:
-        """Refuse: every combination has a term of its own."""
-        raise NoLinearFormError("Every combination has a probability of its own: tables() shows them")
 
     @property
     def n_columns(self) -> int:

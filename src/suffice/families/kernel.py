@@ -12,11 +12,13 @@ from numpy.typing import NDArray
 
 from suffice import _core
 from suffice.core.arrays import Array, Codes, Values, is_sparse, refuse_infinite, repeated
-from suffice.core.errors import InvalidOptionError, NoFormulaError, NoLinearFormError, NotPartError
+from suffice.core.errors import InvalidOptionError, NoFormulaError, NotPartError
 from suffice.core.statistics import Points, Sample
 from suffice.families import _bandwidth as rules
-from suffice.families._base import Distribution, Family, Table
-from suffice.formulas import Bumps, Term, unless_missing
+from suffice.families._base import Distribution, Family, Independent
+from suffice.families._results import Table
+from suffice.families._summary import Summary
+from suffice.formulas import Bumps, Column, Formula
 
 KernelName: TypeAlias = Literal["gaussian", "epanechnikov", "triangular", "uniform", "biweight", "cosine"]
 RuleName: TypeAlias = Literal["silverman", "scott", "sheather-jones", "likelihood"]
@@ -85,9 +87,6 @@ class Kernel(Family[Sample]):
     bandwidth: RuleName | float | NDArray[Any] = "silverman"
     limit: int | None = None
 
-    kind: ClassVar = Sample
-    weak_prior: ClassVar = None
-
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.kernel not in SHAPES:
@@ -107,9 +106,9 @@ class Kernel(Family[Sample]):
             raise InvalidOptionError(f"limit must be a whole number of points ≥ 1, found {self.limit!r}")
 
     @property
-    def reading(self) -> dict[str, Any]:
-        """How the statistic is to read entries."""
-        return {"limit": self.limit}
+    def summary(self) -> Summary[Sample]:  # type: ignore[override]  # it depends on the limit
+        """The values, at most so many of each class."""
+        return Summary(Sample, options={"limit": self.limit})
 
     @property
     def _rule(self) -> rules.Rule | None:
@@ -286,7 +285,7 @@ def _places(values: Array, weight: Array, x: Array, removed: Array, limit: int |
 
 
 @dataclass(frozen=True)
-class KernelDistribution(Distribution):
+class KernelDistribution(Independent):
     """The points of each column and class, the bandwidths (classes, columns), and whether these were learned.
 
     A column of which no value was ever seen says nothing.
@@ -296,6 +295,8 @@ class KernelDistribution(Distribution):
     parts: tuple[Points, ...]
     bandwidth: Array
     learned: bool
+
+    bends: ClassVar = "The logarithm of a sum of kernels is not linear in x; a Gaussian family can be"
 
     def log_density(self, x: Any) -> Array:
         """Log p(x | y) of every row under every class, (rows, classes)."""
@@ -344,36 +345,30 @@ class KernelDistribution(Distribution):
         """The mean of the points of each class and column: kernels are symmetric."""
         return self.mean
 
-    def formula(self, names: Sequence[str]) -> list[Term]:
-        """A bump for each point of a class; a column of which no value was seen says nothing."""
+    def column_density(self, x: Column, column: int) -> Formula | None:
+        """A bump for each point of a class."""
         if self.kernel != "gaussian":
             raise NoFormulaError(
                 f"The {self.kernel} kernel ends at its bandwidth, and what counts beyond has no formula: the Gaussian "
                 "kernel has one"
             )
-        out = []
-        for j, (name, part) in enumerate(zip(names, self.parts, strict=True)):
-            sizes = np.diff(part.start)
-            if not sizes.any():
-                continue
-            if sizes.max() > MOST_BUMPS:
-                raise NoFormulaError(
-                    f"Column {name!r} has a kernel over {sizes.max()} points, and a formula holds at most "
-                    f"{MOST_BUMPS}: fit with a limit, or choose another family"
-                )
-            shape = len(sizes), int(sizes.max())
-            centre, height = np.zeros(shape), np.full(shape, -np.inf)
-            width = np.repeat(self.bandwidth[:, j, None], shape[1], axis=1)
-            for c, size in enumerate(sizes):
-                values, weight = part.of_class(c)
-                centre[c, :size] = values[:, 0]
-                height[c, :size] = np.log(weight / weight.sum()) - np.log(np.sqrt(2 * np.pi) * width[c, 0])
-            out.append(Term(name, (name,), unless_missing(name, Bumps(name, centre, width, height))))
-        return out
-
-    def linear(self) -> Any:
-        """Refuse: a sum of bumps bends."""
-        raise NoLinearFormError("The logarithm of a sum of kernels is not linear in x; a Gaussian family can be")
+        part = self.parts[column]
+        sizes = np.diff(part.start)
+        if not sizes.any():
+            return None
+        if sizes.max() > MOST_BUMPS:
+            raise NoFormulaError(
+                f"Column {x.column!r} has a kernel over {sizes.max()} points, and a formula holds at most "
+                f"{MOST_BUMPS}: fit with a limit, or choose another family"
+            )
+        shape = len(sizes), int(sizes.max())
+        centre, height = np.zeros(shape), np.full(shape, -np.inf)
+        width = np.repeat(self.bandwidth[:, column, None], shape[1], axis=1)
+        for c, size in enumerate(sizes):
+            values, weight = part.of_class(c)
+            centre[c, :size] = values[:, 0]
+            height[c, :size] = np.log(weight / weight.sum()) - np.log(np.sqrt(2 * np.pi) * width[c, 0])
+        return Bumps(x, centre, width, height)
 
     @property
     def n_columns(self) -> int:

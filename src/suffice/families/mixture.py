@@ -13,14 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice import _core
-from suffice.core.arrays import Array, Codes, Values, as_dense, refuse_at
-from suffice.core.errors import InvalidDataError, InvalidOptionError, NoLinearFormError, NotConvergedWarning
+from suffice.core.arrays import Array, Codes, Values, refuse_at
+from suffice.core.errors import InvalidDataError, InvalidOptionError, NotConvergedWarning
 from suffice.core.statistics import ByClass, Moments, Points, Sample
-from suffice.families._base import Distribution, Family, Table, resolution
+from suffice.families._base import Distribution, Family, Independent, resolution
 from suffice.families._expectation_maximization import Components, Run, likeliest
 from suffice.families._joint_mixture import JointMixtureDistribution
 from suffice.families._logarithms import log
-from suffice.formulas import Bumps, Term, unless_missing
+from suffice.families._results import Table
+from suffice.families._summary import Summary
+from suffice.formulas import Bumps, Column, Formula
 
 LARGEST = 1e150  # of a value: its square still fits
 
@@ -66,9 +68,6 @@ class Mixture(Family[Sample]):
     random_state: int = 0
     limit: int | None = None
 
-    kind: ClassVar = Sample
-    weak_prior: ClassVar = None
-
     def __post_init__(self) -> None:
         super().__post_init__()
         for name, least in (("components", 1), ("max_iter", 1), ("n_init", 1), ("random_state", 0)):
@@ -85,13 +84,9 @@ class Mixture(Family[Sample]):
             raise InvalidOptionError(f"Mixture: limit must be ≥ 1 or None, found {self.limit}")
 
     @property
-    def reading(self) -> dict[str, Any]:
-        """Whether rows are kept whole, and how many of them."""
-        return {"joint": self.joint, "limit": self.limit}
-
-    def read(self, x: Any) -> Any:
-        """Bring columns into a dense matrix."""
-        return as_dense(x)
+    def summary(self) -> Summary[Sample]:  # type: ignore[override]  # it depends on the options
+        """The values, whole rows where they are joint, and at most so many of each class."""
+        return Summary(Sample, options={"joint": self.joint, "limit": self.limit})
 
     def summarize(self, x: Any, y: Any, weight: Any = None, onto: ByClass[Sample] | None = None) -> ByClass[Sample]:
         """Keep the values of rows by their labels."""
@@ -227,7 +222,7 @@ def _column_moments(x: Array, weight: Array) -> tuple[Array, Array, Array]:
 
 
 @dataclass(frozen=True)
-class MixtureDistribution(Distribution):
+class MixtureDistribution(Independent):
     """Shares, means and variances, (classes, columns, components), of which the first `used` (classes, columns) count.
 
     Components stand by ascending mean; those not used have share 0. `steps` EM took and `score`, the mean
@@ -241,9 +236,7 @@ class MixtureDistribution(Distribution):
     steps: NDArray[np.int64]
     score: Array
 
-    def read(self, x: Any) -> Any:
-        """Bring columns into a dense matrix."""
-        return as_dense(x)
+    bends: ClassVar = "The log-odds of mixtures are not linear in x; one Gaussian of shared variance is"
 
     @cached_property
     def _kernel_tables(self) -> tuple[Array, Array, Array, NDArray[np.int64]]:
@@ -258,22 +251,14 @@ class MixtureDistribution(Distribution):
         refuse_at(_core.mixture_log_density(x, *self._kernel_tables, len(self.used), out), x)
         return out
 
-    def formula(self, names: Sequence[str]) -> list[Term]:
-        """A bump for each component; a column of which nothing is known says nothing."""
-        out = []
-        for j, name in enumerate(names):
-            if not self.used[:, j].any():
-                continue
-            used = np.arange(self.share.shape[2]) < self.used[:, j, None]
-            mean, variance = (np.where(used, a[:, j], fill) for a, fill in ((self.mean, 0.0), (self.variance, 1.0)))
-            height = log(np.where(used, self.share[:, j], 0.0)) - 0.5 * np.log(2 * np.pi * variance)
-            bumps = Bumps(name, mean, np.sqrt(variance), height)
-            out.append(Term(name, (name,), unless_missing(name, bumps)))
-        return out
-
-    def linear(self) -> tuple[Array, Array]:
-        """Refuse: the logarithm of a sum bends."""
-        raise NoLinearFormError("The log-odds of mixtures are not linear in x; one Gaussian of shared variance is")
+    def column_density(self, x: Column, column: int) -> Formula | None:
+        """A bump for each component."""
+        if not self.used[:, column].any():
+            return None
+        used = np.arange(self.share.shape[2]) < self.used[:, column, None]
+        mean, variance = (np.where(used, a[:, column], fill) for a, fill in ((self.mean, 0.0), (self.variance, 1.0)))
+        height = log(np.where(used, self.share[:, column], 0.0)) - 0.5 * np.log(2 * np.pi * variance)
+        return Bumps(x, mean, np.sqrt(variance), height)
 
     @property
     def n_columns(self) -> int:

@@ -4,21 +4,126 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.core.arrays import Array, Codes, count_entries
-from suffice.core.errors import NoLinearFormError
+from suffice.core.arrays import Array, Codes, Values, count_entries
 from suffice.core.priors import Dirichlet
 from suffice.core.statistics import Totals
 from suffice.core.statistics.statistic import clear_residue
-from suffice.families._base import Distribution, Family, Outcomes, Support
-from suffice.families._linear import LinearDistribution, LinearScores
-from suffice.families._logarithms import finite_log, log_sums, peak_losses
-from suffice.formulas import Column, LogGamma, Term, excluding, total, unless_missing
+from suffice.families._base import Distribution, Entrywise, Family
+from suffice.families._logarithms import log_sums, peak_losses
+from suffice.families._results import Outcomes, Table
+from suffice.families._summary import Summary
+from suffice.families._support import WORDS
+from suffice.formulas import Column, Formula, LogGamma, Term, TimesLog, total, unless_missing
+
+
+@dataclass(frozen=True)
+class MultinomialDistribution(Entrywise):
+    """Probabilities θ (classes, columns), and the mean length of a row in each class, to draw rows with."""
+
+    probability: Array
+    length: Array
+
+    support = WORDS
+    sparse: ClassVar = True
+
+    def density(self, x: Formula) -> Formula:
+        """X log θ."""
+        return TimesLog(x, self.probability)
+
+    @property
+    def shown(self) -> dict[str, Array]:
+        """θ."""
+        return {"p(x | y)": self.probability}
+
+    def outcomes(self, names: Sequence[str]) -> Iterator[Outcomes]:
+        """Each column being drawn."""
+        yield Outcomes(names.__getitem__, self.probability)
+
+    @property
+    def n_parameters(self) -> int:
+        """One less than the columns for each class: they sum to one."""
+        classes, columns = self.probability.shape
+        return classes * (columns - 1)
+
+    def sample(self, codes: Codes, rng: np.random.Generator) -> Array:
+        """Draw rows of counts, their lengths Poisson around the class's mean length."""
+        lengths = rng.poisson(self.length[codes])
+        p = self.probability / np.maximum(self.probability.sum(axis=1, keepdims=True), 1e-300)
+        return rng.multinomial(lengths, p[codes]).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class DirichletMultinomial(Distribution):
+    """Pseudo-counts α (classes, columns):  p(x | y) = Γ(A)/Γ(A + m) Π_j Γ(α_j + x_j)/Γ(α_j), A = Σ α."""
+
+    alpha: Array
+    length: Array
+
+    support = WORDS
+    sparse: ClassVar = True
+    bends: ClassVar = (
+        "The Dirichlet-multinomial is not linear in x: a word's second drawing counts for less than its first; "
+        "learn='mean' is linear"
+    )
+
+    def log_density(self, x: Any) -> Array:
+        """Log p(x | y) of every row under every class, (rows, classes)."""
+        rows, columns, values = count_entries(x)
+        out = np.empty((x.shape[0], len(self.alpha)))
+        for c, alpha in enumerate(self.alpha):
+            bag = np.full(x.shape[0], alpha.sum())
+            out[:, c] = _urn_log_density(alpha[columns], bag, rows, values)
+        return out
+
+    def formula(self, names: Sequence[str]) -> list[Term]:
+        """One term for all columns: how many words a row has depends on each."""
+        from scipy.special import gammaln
+
+        bag, length, gains = self.alpha.sum(axis=1), [], []
+        size = np.where(bag > 0, bag, 1.0)
+        for j, name in enumerate(names):
+            some = np.where(self.alpha[:, j] > 0, self.alpha[:, j], 1.0)
+            gain = LogGamma(Column(name) + some) - gammaln(some)
+            if (self.alpha[:, j] <= 0).any():
+                gain = gain + TimesLog(Column(name), (self.alpha[:, j] > 0).astype(np.float64))
+            length.append(unless_missing(name, Column(name)))
+            gains.append(unless_missing(name, gain))
+        return [Term(", ".join(names), tuple(names), gammaln(size) - LogGamma(total(length) + size) + total(gains))]
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns the block has."""
+        return self.alpha.shape[1]
+
+    @property
+    def n_parameters(self) -> int:
+        """One less than the columns for each class."""
+        return len(self.alpha) * (self.alpha.shape[1] - 1)
+
+    @property
+    def probability(self) -> Array:
+        """The probability of each word as the first one drawn."""
+        total = self.alpha.sum(axis=1, keepdims=True)
+        return np.divide(self.alpha, total, out=np.zeros_like(self.alpha), where=total > 0)
+
+    def outcomes(self, names: Sequence[str]) -> Iterator[Outcomes]:
+        """Each column being drawn first."""
+        yield Outcomes(names.__getitem__, self.probability)
+
+    def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:
+        """The probability of each word as the first one drawn."""
+        return MultinomialDistribution(self.probability, self.length).tables(labels, names)
+
+    def sample(self, codes: Codes, rng: np.random.Generator) -> Array:
+        """Draw a bag for each row, then the row from the bag."""
+        bags = rng.standard_gamma(self.alpha[codes])
+        bags /= np.maximum(bags.sum(axis=1, keepdims=True), 1e-300)
+        return rng.multinomial(rng.poisson(self.length[codes]), bags).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -35,7 +140,8 @@ class Multinomial(Family[Totals]):
     array([[0.8, 0.2]])
     """
 
-    kind: ClassVar = Totals
+    summary: ClassVar = Summary(Totals)
+    gives: ClassVar = MultinomialDistribution
     weak_prior: ClassVar = Dirichlet(1.0)
 
     def estimate(self, totals: Totals) -> Distribution:
@@ -80,122 +186,6 @@ class Multinomial(Family[Totals]):
         whole = table.sum(axis=1)[codes]
         bag = clear_residue(whole - np.bincount(rows, weights=removed, minlength=len(codes)), whole)
         return _urn_log_density(left, bag, rows, values)
-
-
-@dataclass(frozen=True)
-class MultinomialDistribution(LinearDistribution):
-    """Probabilities θ (classes, columns), and the mean length of a row in each class, to draw rows with."""
-
-    probability: Array
-    length: Array
-
-    @cached_property
-    def scores(self) -> LinearScores:
-        """Coef = log θ."""
-        return LinearScores(finite_log(self.probability))
-
-    @cached_property
-    def vetoes(self) -> LinearScores | None:
-        """A word whose θ is 0."""
-        return LinearScores.vetoing(self.probability <= 0)
-
-    @property
-    def parameter(self) -> Array:
-        """θ."""
-        return self.probability
-
-    def support(self, column: int) -> Support:  # noqa: ARG002  # all are alike
-        """How often a word was drawn."""
-        return "words"
-
-    def outcomes(self, names: Sequence[str]) -> Iterator[Outcomes]:
-        """Each column being drawn."""
-        yield Outcomes(names.__getitem__, self.probability)
-
-    @property
-    def n_parameters(self) -> int:
-        """One less than the columns for each class: they sum to one."""
-        classes, columns = self.probability.shape
-        return classes * (columns - 1)
-
-    def sample(self, codes: Codes, rng: np.random.Generator) -> Array:
-        """Draw rows of counts, their lengths Poisson around the class's mean length."""
-        lengths = rng.poisson(self.length[codes])
-        p = self.probability / np.maximum(self.probability.sum(axis=1, keepdims=True), 1e-300)
-        return rng.multinomial(lengths, p[codes]).astype(np.float64)
-
-
-@dataclass(frozen=True)
-class DirichletMultinomial(Distribution):
-    """Pseudo-counts α (classes, columns):  p(x | y) = Γ(A)/Γ(A + m) Π_j Γ(α_j + x_j)/Γ(α_j), A = Σ α."""
-
-    alpha: Array
-    length: Array
-
-    def log_density(self, x: Any) -> Array:
-        """Log p(x | y) of every row under every class, (rows, classes)."""
-        rows, columns, values = count_entries(x)
-        out = np.empty((x.shape[0], len(self.alpha)))
-        for c, alpha in enumerate(self.alpha):
-            bag = np.full(x.shape[0], alpha.sum())
-            out[:, c] = _urn_log_density(alpha[columns], bag, rows, values)
-        return out
-
-    def formula(self, names: Sequence[str]) -> list[Term]:
-        """One term for all columns: how many words a row has depends on each."""
-        from scipy.special import gammaln
-
-        bag, length, gains = self.alpha.sum(axis=1), [], []
-        size = np.where(bag > 0, bag, 1.0)
-        for j, name in enumerate(names):
-            some = np.where(self.alpha[:, j] > 0, self.alpha[:, j], 1.0)
-            gain = LogGamma(Column(name) + some) - gammaln(some)
-            if (self.alpha[:, j] <= 0).any():
-                gain = gain + excluding(name, 0.0, np.where(self.alpha[:, j] > 0, 0.0, -np.inf))
-            length.append(unless_missing(name, Column(name)))
-            gains.append(unless_missing(name, gain))
-        return [Term(", ".join(names), tuple(names), gammaln(size) - LogGamma(total(length) + size) + total(gains))]
-
-    def support(self, column: int) -> Support:  # noqa: ARG002  # all are alike
-        """How often a word was drawn."""
-        return "words"
-
-    def linear(self) -> Any:
-        """Refuse: a word's second drawing counts for less than its first."""
-        raise NoLinearFormError(
-            "The Dirichlet-multinomial is not linear in x: a word's second drawing counts for less than its "
-            "first; learn='mean' is linear"
-        )
-
-    @property
-    def n_columns(self) -> int:
-        """How many columns the block has."""
-        return self.alpha.shape[1]
-
-    @property
-    def n_parameters(self) -> int:
-        """One less than the columns for each class."""
-        return len(self.alpha) * (self.alpha.shape[1] - 1)
-
-    @property
-    def probability(self) -> Array:
-        """The probability of each word as the first one drawn."""
-        total = self.alpha.sum(axis=1, keepdims=True)
-        return np.divide(self.alpha, total, out=np.zeros_like(self.alpha), where=total > 0)
-
-    def outcomes(self, names: Sequence[str]) -> Iterator[Outcomes]:
-        """Each column being drawn first."""
-        yield Outcomes(names.__getitem__, self.probability)
-
-    def tables(self, labels: Any, names: Any) -> Any:
-        """The probability of each word as the first one drawn."""
-        return MultinomialDistribution(self.probability, self.length).tables(labels, names)
-
-    def sample(self, codes: Codes, rng: np.random.Generator) -> Array:
-        """Draw a bag for each row, then the row from the bag."""
-        bags = rng.standard_gamma(self.alpha[codes])
-        bags /= np.maximum(bags.sum(axis=1, keepdims=True), 1e-300)
-        return rng.multinomial(rng.poisson(self.length[codes]), bags).astype(np.float64)
 
 
 def _log_share(logs: Array, length: Array, total: Array, removed: Array) -> Array:

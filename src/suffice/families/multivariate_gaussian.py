@@ -14,8 +14,8 @@ from suffice import _core
 from suffice.core.arrays import Array, Codes, Values, refuse_at, refuse_infinite
 from suffice.core.errors import InvalidOptionError, NoFormulaError, NoLinearFormError
 from suffice.core.priors import NormalInverseWishart
-from suffice.core.statistics import Sample, Scatter, Statistic
-from suffice.families._base import DEFAULT, Distribution, Family, Table, pack, resolution
+from suffice.core.statistics import Sample, Scatter
+from suffice.families._base import DEFAULT, Distribution, Family, resolution
 from suffice.families._covariance import (
     LOG_2PI,
     Shrinkage,
@@ -29,7 +29,10 @@ from suffice.families._covariance import (
     shrunk,
 )
 from suffice.families._incomplete_rows import GapsEM, fill, observed_log_density
-from suffice.formulas import Formula, Linear, Log1p, Square, Term, by_gaps, total
+from suffice.families._kernels import pack
+from suffice.families._results import Table
+from suffice.families._summary import Summary
+from suffice.formulas import Formula, Linear, Log1p, Square, Term, by_observed, total
 
 WIDEST = 64  # columns whose covariance is written down as a formula
 
@@ -113,16 +116,12 @@ class MultivariateGaussian(Family[Any]):
         return None
 
     @property
-    def kind(self) -> type[Statistic]:  # type: ignore[override]  # it depends on the options here
-        """Scatter, or the rows themselves where an estimator wants to see them."""
-        return Scatter if self.estimator is None else Sample
-
-    @property
-    def reading(self) -> dict[str, Any]:
-        """Whether rows with gaps are kept, and whether products of squares are needed."""
+    def summary(self) -> Summary[Any]:  # type: ignore[override]  # it depends on the options
+        """Scatter, or the rows themselves where an estimator needs them."""
         if self.estimator is not None:
-            return {"joint": True}
-        return {"complete": self.missing == "complete", "fourth": self.shrinkage == "ledoit-wolf"}
+            return Summary(Sample, options={"joint": True})
+        options = {"complete": self.missing == "complete", "fourth": self.shrinkage == "ledoit-wolf"}
+        return Summary(Scatter, options=options)
 
     def estimate(self, statistic: Scatter | Sample) -> Distribution:
         """Means and covariances by maximum likelihood, shrunk, or those of the normal-inverse-Wishart posterior."""
@@ -252,6 +251,11 @@ class MultivariateGaussianDistribution(Distribution):
     free: int
 
     @property
+    def gaussian(self) -> tuple[Array, Array] | None:
+        """Means, and the covariance of every class; of Student's t, its scale matrix."""
+        return self.mean, self._every_covariance
+
+    @property
     def tied(self) -> bool:
         """Whether the classes share one covariance."""
         return len(self.covariance) == 1
@@ -323,7 +327,7 @@ class MultivariateGaussianDistribution(Distribution):
         What is missing is integrated out in blocks of up to four columns; of larger ones a row with a gap has no value.
         """
         leaf = partial(self._relative_formula, names)
-        return [Term(", ".join(names), tuple(names), by_gaps(names, leaf, carried=True))]
+        return [Term(", ".join(names), tuple(names), by_observed(names, leaf, carried=True))]
 
     def _relative_formula(self, names: Sequence[str], seen: tuple[int, ...]) -> Formula:
         if not self.tied or len(seen) < self.n_columns:
@@ -354,9 +358,10 @@ class MultivariateGaussianDistribution(Distribution):
 
     def linear(self) -> tuple[Array, Array]:
         """Coef = Σ⁻¹ μ, intercept = −½ μᵀ Σ⁻¹ μ; only where the classes share their covariance."""
-        if not self.tied:
+        if not self.tied or self.bends:
             raise NoLinearFormError(
-                "Each class has a covariance of its own, so the log-odds are quadratic in x: use tied=True"
+                self.bends
+                or "Each class has a covariance of its own, so the log-odds are quadratic in x: use tied=True"
             )
         turned = self.mean @ self.whitening[0].T
         return turned @ self.whitening[0], -0.5 * (turned**2).sum(axis=1)
@@ -421,6 +426,8 @@ class MultivariateStudentDistribution(MultivariateGaussianDistribution):
 
     freedom: Array
 
+    bends: ClassVar = "Student's t is not linear in x; learn='mean' with tied=True is"
+
     def log_density(self, x: Any) -> Array:
         """Log p(x | y) of every row under every class, (rows, classes); missing entries are integrated out."""
         from scipy.special import gammaln
@@ -453,10 +460,6 @@ class MultivariateStudentDistribution(MultivariateGaussianDistribution):
         nu, d = self.freedom, len(seen)
         norm = gammaln((nu + d) / 2) - gammaln(nu / 2) - 0.5 * d * np.log(np.pi * nu) - log_volume
         return norm - 0.5 * (nu + d) * Log1p(squares / nu)
-
-    def linear(self) -> Any:
-        """Refuse: the logarithm of Student's t bends."""
-        raise NoLinearFormError("Student's t is not linear in x; learn='mean' with tied=True is")
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> Array:
         """Draw rows of real numbers: normal ones, divided by a common chance."""

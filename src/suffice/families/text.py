@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.core.arrays import Array, Codes, Values
-from suffice.core.errors import InvalidOptionError, InvalidTextError, NoDistributionError, NoLinearFormError
+from suffice.core.errors import InvalidOptionError, InvalidTextError, NoDistributionError, NoFormulaError
 from suffice.core.frames import as_frame
 from suffice.core.frames.input import is_arrow, is_pandas, is_polars
 from suffice.core.priors import Dirichlet
 from suffice.core.statistics import WordCounts
 from suffice.core.words import Lexicon, Reading, Texts, Vocabulary, Weighting
-from suffice.families._base import DEFAULT, Distribution, Family, Outcomes, Support, Table
+from suffice.families._base import DEFAULT, Distribution, Family
 from suffice.families._documents import Bags, in_parts
 from suffice.families._event_models import (
     BernoulliModel,
@@ -27,12 +27,16 @@ from suffice.families._event_models import (
     UrnModel,
 )
 from suffice.families._event_tuning import tuned
+from suffice.families._results import Outcomes, Table
+from suffice.families._summary import Summary
+from suffice.families._support import WORDS
 
 Event: TypeAlias = Literal["multinomial", "complement", "bernoulli", "auto"]
 
 # What a count becomes, and how documents are normalised, where that is not said: of the others a count stays as it is.
 USUAL: dict[str, tuple[str, str | None]] = {"bernoulli": ("binary", None), "auto": ("sqrt", "l2")}
 SHOWN = 20  # words in a table for people
+MOST_WORDS = 200_000  # features of a text that a page may hold
 AT_ONCE = 1 << 16  # words whose probabilities are reckoned at a time
 
 
@@ -70,8 +74,8 @@ class Text(Family[WordCounts]):
     n_features: int | None = None
     keep: int | None = None
 
-    kind: ClassVar = WordCounts
     reads: ClassVar = "text"
+    by_column: ClassVar = False
     weak_prior: ClassVar = Dirichlet(1.0)
 
     def __post_init__(self) -> None:
@@ -149,12 +153,10 @@ class Text(Family[WordCounts]):
         return Weighting(self.term_weight or term, norm)  # type: ignore[arg-type]  # checked there
 
     @property
-    def reading(self) -> dict[str, Any]:
-        """How the statistic is to read texts."""
-        return {"reading": self.how, "weighting": self.weighting, "keep": self.keep}
-
-    def check_width(self, columns: int) -> None:
-        """Accept one column of texts."""
+    def summary(self) -> Summary[WordCounts]:  # type: ignore[override]  # it depends on the options
+        """Totals of words, and the documents kept."""
+        options = {"reading": self.how, "weighting": self.weighting, "keep": self.keep}
+        return Summary(WordCounts, options=options)
 
     def read(self, x: Any) -> Texts | Bags:
         """Read a column of texts."""
@@ -230,6 +232,10 @@ class TextDistribution(Distribution):
     how: Reading
     weighting: Weighting
 
+    reads: ClassVar = "text"
+    support = WORDS
+    bends: ClassVar = "The log-odds are linear in the counts of words, not in a column: evidence() shows them"
+
     def read(self, x: Any) -> Texts | Bags:
         """Read a column of texts."""
         return read_texts(x)
@@ -251,12 +257,6 @@ class TextDistribution(Distribution):
         """The same up to a term that all classes share."""
         return np.concatenate([self.event.scores(bags) for bags in self.bags(x)])
 
-    def linear(self) -> Any:
-        """Refuse: a text is no number."""
-        raise NoLinearFormError(
-            "The log-odds are linear in the counts of words, not in a column: evidence() shows them"
-        )
-
     @property
     def n_columns(self) -> int:
         """One column of texts."""
@@ -265,12 +265,32 @@ class TextDistribution(Distribution):
     @property
     def n_parameters(self) -> int:
         """One for each class and word, less one for each class where probabilities of words sum to one."""
-        sums_to_one = not isinstance(self.event, (BernoulliModel, ComplementModel))
-        return self.event.classes * max(self.event.size - sums_to_one, 0)
+        return self.event.classes * max(self.event.size - self.event.sums_to_one, 0)
 
-    def support(self, column: int) -> Support:  # noqa: ARG002  # all are alike
-        """Words."""
-        return "words"
+    def to_page(self, column: str) -> dict[str, Any]:
+        """Write the vocabulary, what each word counts for each class, and how texts are read, for the report's script.
+
+        A text that the script cannot read as the library does is refused.
+        """
+        how, words = self.how, len(self.vocabulary)
+        refused = {
+            "stems are made by rules that the page does not have": how.stem is not None,
+            "hashed features have no words": how.n_features is not None,
+            "accents are removed by tables that the page does not have": how.strip_accents == "unicode",
+            f"{words} words and phrases are more than the {MOST_WORDS} a page may hold": words > MOST_WORDS,
+        }
+        for why, holds in refused.items():
+            if holds:
+                raise NoFormulaError(f"Text cannot be scored here: {why}")
+        least, most = how.ngram_range
+        read = {"analyzer": how.analyzer, "lowercase": how.lowercase, "strip_accents": how.strip_accents}
+        return {
+            "column": column,
+            "words": self.vocabulary.names.tolist(),
+            "how": read | {"least": least, "most": most, "stop": sorted(how.stop_list)},
+            "weighting": {"term": self.weighting.term, "norm": self.weighting.norm},
+            **self.event.to_page(how.blocks),
+        }
 
     def outcomes(self, names: Sequence[str]) -> Iterator[Outcomes]:
         """Each word."""

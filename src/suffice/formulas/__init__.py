@@ -1,12 +1,13 @@
-"""Fitted log-densities as small symbolic expressions, which a database or a web page can compute without this library.
+"""Small symbolic expressions over columns: evaluated in NumPy, compiled to SQL and to the report's script.
 
-A `Formula` is a tree of frozen nodes over named columns. Parameters are arrays over the classes, (classes,), or (1,)
-where all classes share them, so one tree serves every class: its value is (rows, classes). The nodes are
+A family states what it sums, and a distribution its log-density, as a formula over `X`, the entry of a column.
+Parameters are arrays that broadcast: (classes, columns) over `X`, (classes,) once a named column takes its place. So
+one tree serves every class, and its value is (rows, classes). The nodes are
 
-- `Column` (a number), `Constant`, the arithmetic `Add`, `Subtract`, `Multiply`, `Divide` (or + − × ÷ in Python),
-- `Square`, `Log`, `Log1p`, `Exp`, `LogGamma`, `LogSumExp`,
+- `X`, `Column` (a number by its name), `Constant`, the arithmetic `Add`, `Subtract`, `Multiply`, `Divide` (or + − × ÷),
+- `Square`, `Abs`, `Log`, `Log1p`, `Exp`, `LogGamma`, `LogSumExp`, and `TimesLog`: x · log p with 0 · log 0 = 0,
 - `Linear`: Σ_j coef_j (x_j − origin_j) of several columns, `Bumps`: the log of a sum of Gaussian bumps over one,
-- `Lookup` (categories), `Combinations` (categories of several columns), `Steps` (bins),
+- `Lookup` (categories), `Combinations` (categories of several columns), `Steps` (bins), `Above` (a threshold),
 - `Where`, which chooses by a condition: `Missing`, `Below`, `Fraction` or `Among`; and `Unknown`, which has no value.
 
 Numbers may be infinite: a constant of −inf excludes a class. Every node's fields are its JSON, see `to_json`.
@@ -15,11 +16,13 @@ Numbers may be infinite: a constant of −inf excludes a class. Every node's fie
 from __future__ import annotations
 
 from suffice.formulas.arithmetic import (
+    Abs,
     Add,
     Binary,
     Column,
     Constant,
     Divide,
+    Entry,
     Exp,
     Formula,
     Log,
@@ -30,17 +33,20 @@ from suffice.formulas.arithmetic import (
     Subtract,
     Unary,
     Unknown,
+    X,
     as_formula,
 )
-from suffice.formulas.building import by_gaps, excluding, supported, total, unless_missing
+from suffice.formulas.building import by_observed, total, unless_missing
 from suffice.formulas.conditions import Among, Below, Condition, Fraction, Missing, Where
-from suffice.formulas.lookups import Combinations, Lookup, Steps
-from suffice.formulas.node import Array, Node, Packing, Reads, to_json
+from suffice.formulas.lookups import Above, Combinations, Lookup, Steps, TimesLog
+from suffice.formulas.node import Array, Node, Packing, Reads, in_base64, to_json
 from suffice.formulas.plain_rows import Rows
 from suffice.formulas.scoring import Scoring, Term
 from suffice.formulas.sums import Bumps, Linear, LogSumExp
 
 __all__ = [
+    "Above",
+    "Abs",
     "Add",
     "Among",
     "Array",
@@ -52,6 +58,7 @@ __all__ = [
     "Condition",
     "Constant",
     "Divide",
+    "Entry",
     "Exp",
     "Formula",
     "Fraction",
@@ -72,13 +79,14 @@ __all__ = [
     "Steps",
     "Subtract",
     "Term",
+    "TimesLog",
     "Unary",
     "Unknown",
     "Where",
+    "X",
     "as_formula",
-    "by_gaps",
-    "excluding",
-    "supported",
+    "by_observed",
+    "in_base64",
     "to_json",
     "total",
     "unless_missing",

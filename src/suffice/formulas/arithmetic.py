@@ -1,29 +1,32 @@
-"""Formulas, and the arithmetic that makes further ones of them."""
+"""Formulas, and the arithmetic that combines them."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from suffice.formulas.node import Array, Node, Reads
-from suffice.formulas.plain_rows import Rows
+from suffice.formulas.plain_rows import Environment, Matrix, Rows
+
+Function: TypeAlias = Callable[..., Any]  # of one or two arrays, entry by entry
 
 
 class Formula(Node):
-    """An expression whose value is (rows, classes)."""
+    """An expression over columns. Its value is (rows, classes), or an array that broadcasts to that shape."""
 
-    __array_ufunc__ = None  # arrays leave arithmetic with formulas to these
+    __array_ufunc__ = None  # NumPy arrays leave arithmetic with formulas to the methods below
 
     @abstractmethod
-    def on(self, rows: Rows) -> Array:
-        """The value for every row, (rows, classes) or what broadcasts to it."""
+    def on(self, rows: Environment) -> Array:
+        """Compute the value for every row."""
 
     def evaluate(self, columns: Mapping[str, Any]) -> Array:
-        """The value for columns of values, None or NaN where one is missing: slow and plain, to compare with.
+        """Compute the value for columns by name; None and NaN are missing. Slow and plain, to compare with.
 
         >>> formula = Constant([0.5, 2.0]) * Column("x") + 1.0
         >>> formula.evaluate({"x": [1.0, 4.0]})
@@ -33,41 +36,65 @@ class Formula(Node):
         rows = Rows(columns)
         with np.errstate(all="ignore"):  # a branch that is not taken may divide by zero
             out = self.on(rows)
-        return np.array(np.broadcast_to(out, (rows.n, out.shape[1])))
+        return np.array(np.broadcast_to(out, (rows.n, out.shape[-1])))
 
-    def __add__(self, other: Any) -> Formula:
+    def at(self, x: Array) -> Array:
+        """Compute the value where `X` stands for the entries of an array; constants broadcast against it.
+
+        >>> (2.0 * Square(X)).at(np.array([[1.0, 3.0]]))
+        array([[ 2., 18.]])
+        """
+        with np.errstate(all="ignore"):
+            return self.on(Matrix(x))
+
+    def __add__(self, other: Formula | ArrayLike) -> Formula:
         return Add(self, as_formula(other))
 
-    def __radd__(self, other: Any) -> Formula:
+    def __radd__(self, other: ArrayLike) -> Formula:
         return Add(as_formula(other), self)
 
-    def __sub__(self, other: Any) -> Formula:
+    def __sub__(self, other: Formula | ArrayLike) -> Formula:
         return Subtract(self, as_formula(other))
 
-    def __rsub__(self, other: Any) -> Formula:
+    def __rsub__(self, other: ArrayLike) -> Formula:
         return Subtract(as_formula(other), self)
 
-    def __mul__(self, other: Any) -> Formula:
+    def __mul__(self, other: Formula | ArrayLike) -> Formula:
         return Multiply(self, as_formula(other))
 
-    def __rmul__(self, other: Any) -> Formula:
+    def __rmul__(self, other: ArrayLike) -> Formula:
         return Multiply(as_formula(other), self)
 
-    def __truediv__(self, other: Any) -> Formula:
+    def __truediv__(self, other: Formula | ArrayLike) -> Formula:
         return Divide(self, as_formula(other))
 
-    def __rtruediv__(self, other: Any) -> Formula:
+    def __rtruediv__(self, other: ArrayLike) -> Formula:
         return Divide(as_formula(other), self)
+
+    def __neg__(self) -> Formula:
+        return Multiply(Constant(np.array(-1.0)), self)
+
+
+@dataclass(frozen=True, eq=False)
+class Entry(Formula):
+    """The entry of a column, whichever column it is: the variable of what families state."""
+
+    def on(self, rows: Environment) -> Array:
+        """Return the entries."""
+        return rows.entries
+
+
+X = Entry()
 
 
 @dataclass(frozen=True, eq=False)
 class Column(Formula):
-    """The number in a column: a truth counts as 0 or 1."""
+    """The number in a named column; a boolean counts as 0 or 1."""
 
     column: str
 
-    def on(self, rows: Rows) -> Array:
-        """NaN where it is missing: a `Where` guards against that."""
+    def on(self, rows: Environment) -> Array:
+        """Return the numbers, NaN where one is missing: a `Where` guards against that."""
         return rows.numbers(self.column)
 
     def _own(self) -> dict[str, Reads]:
@@ -76,24 +103,24 @@ class Column(Formula):
 
 @dataclass(frozen=True, eq=False)
 class Constant(Formula):
-    """A number for each class, (classes,), or for all of them, (1,)."""
+    """A number for each class, (classes,), or for all of them, (1,); over `X` any array that broadcasts."""
 
     values: Array
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", classwise(self.values, 1))
 
-    def on(self, rows: Rows) -> Array:  # noqa: ARG002  # the contract
-        """The same for every row."""
-        return self.values[None]
+    def on(self, rows: Environment) -> Array:  # noqa: ARG002  # the contract
+        """Return the same for every row."""
+        return self.values
 
 
 @dataclass(frozen=True, eq=False)
 class Unknown(Formula):
-    """No value: a row for which nothing can be said here, such as a gap in a large block."""
+    """No value: a row for which nothing can be computed here, such as a missing value in a large block."""
 
-    def on(self, rows: Rows) -> Array:
-        """NaN."""
+    def on(self, rows: Environment) -> Array:
+        """Return NaN."""
         return np.full((rows.n, 1), np.nan)
 
 
@@ -104,11 +131,11 @@ class Binary(Formula):
     left: Formula
     right: Formula
 
-    does: ClassVar[Any]  # a NumPy function of two arrays
+    does: ClassVar[Function]
 
-    def on(self, rows: Rows) -> Array:
-        """Of both sides."""
-        return np.asarray(self.does(self.left.on(rows), self.right.on(rows)))
+    def on(self, rows: Environment) -> Array:
+        """Apply it to the values of both sides."""
+        return np.asarray(type(self).does(self.left.on(rows), self.right.on(rows)))
 
 
 class Add(Binary):
@@ -141,11 +168,11 @@ class Unary(Formula):
 
     of: Formula
 
-    does: ClassVar[Any]  # a NumPy function of one array
+    does: ClassVar[Function]
 
-    def on(self, rows: Rows) -> Array:
-        """Of its argument."""
-        return np.asarray(self.does(self.of.on(rows)))
+    def on(self, rows: Environment) -> Array:
+        """Apply it to the value of its argument."""
+        return np.asarray(type(self).does(self.of.on(rows)))
 
 
 class Square(Unary):
@@ -154,10 +181,19 @@ class Square(Unary):
     does = np.square
 
 
+class Abs(Unary):
+    """The absolute value."""
+
+    does = np.abs
+
+
 class Log(Unary):
     """The natural logarithm."""
 
-    does = np.log
+    @staticmethod
+    def does(x: Array) -> Array:
+        """In float64, also of float32."""
+        return np.asarray(np.log(x, dtype=np.float64))
 
 
 class Log1p(Unary):
@@ -175,20 +211,26 @@ class Exp(Unary):
 class LogGamma(Unary):
     """Log Γ(x), of x > 0."""
 
-    def on(self, rows: Rows) -> Array:
-        """Of its argument."""
+    @staticmethod
+    def does(x: Array) -> Array:
+        """By SciPy, which is imported when it is needed."""
         from scipy.special import gammaln
 
-        return np.asarray(gammaln(self.of.on(rows)))
+        return np.asarray(gammaln(x))
 
 
-def as_formula(value: Any) -> Formula:
-    """A formula as it is; numbers as a constant."""
-    return value if isinstance(value, Formula) else Constant(value)
+def as_formula(value: Formula | ArrayLike) -> Formula:
+    """Return a formula as it is, and numbers as a constant."""
+    return value if isinstance(value, Formula) else Constant(np.asarray(value, dtype=np.float64))
 
 
-def classwise(values: Any, dimensions: int) -> Array:
-    """As numbers, (classes,) or (classes, …); what all classes share gets an axis of one class."""
+def as_column(value: Formula | str) -> Formula:
+    """Return a formula as it is, and a name as the column of that name."""
+    return Column(value) if isinstance(value, str) else value
+
+
+def classwise(values: ArrayLike, dimensions: int) -> Array:
+    """Return numbers as (classes,) or (classes, …); those shared by all classes get an axis of one class."""
     out = np.array(values, dtype=np.float64)
     while out.ndim < dimensions:
         out = out[None]

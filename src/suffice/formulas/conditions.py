@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.formulas.arithmetic import Formula
+from suffice.formulas.arithmetic import Formula, as_column
 from suffice.formulas.lookups import plain_keys
 from suffice.formulas.node import Array, Node, Reads
-from suffice.formulas.plain_rows import Rows
+from suffice.formulas.plain_rows import Environment
 
 
 class Condition(Node):
-    """A truth for every row."""
+    """A boolean for every row."""
 
     @abstractmethod
-    def on(self, rows: Rows) -> NDArray[np.bool_]:
-        """The truth for every row, (rows, 1)."""
+    def on(self, rows: Environment) -> NDArray[np.bool_]:
+        """Return the boolean for every row, (rows, 1)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +31,8 @@ class Where(Formula):
     then: Formula
     otherwise: Formula
 
-    def on(self, rows: Rows) -> Array:
-        """Row by row."""
+    def on(self, rows: Environment) -> Array:
+        """Choose row by row."""
         return np.where(self.condition.on(rows), self.then.on(rows), self.otherwise.on(rows))
 
 
@@ -42,41 +42,41 @@ class Missing(Condition):
 
     column: str
 
-    def on(self, rows: Rows) -> NDArray[np.bool_]:
-        """True where it is."""
+    def on(self, rows: Environment) -> NDArray[np.bool_]:
+        """Return True where it is."""
         return np.array([v is None for v in rows.values(self.column)])[:, None]
 
 
 @dataclass(frozen=True, eq=False)
 class Below(Condition):
-    """The column's number is below a limit, or, with `touching`, at it."""
+    """The value of a formula is below a limit, or, with `touching`, at it. A name stands for that column."""
 
-    column: str
+    of: Formula
     limit: float
     touching: bool = False
 
-    def on(self, rows: Rows) -> NDArray[np.bool_]:
-        """True where it is."""
-        x = rows.numbers(self.column)
-        return x <= self.limit if self.touching else x < self.limit
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "of", as_column(self.of))
 
-    def _own(self) -> dict[str, Reads]:
-        return {self.column: "number"}
+    def on(self, rows: Environment) -> NDArray[np.bool_]:
+        """Return True where it is."""
+        x = self.of.on(rows)
+        return x <= self.limit if self.touching else x < self.limit
 
 
 @dataclass(frozen=True, eq=False)
 class Fraction(Condition):
-    """The column's number is no whole one."""
+    """The value of a formula is not an integer. A name stands for that column."""
 
-    column: str
+    of: Formula
 
-    def on(self, rows: Rows) -> NDArray[np.bool_]:
-        """True where it is."""
-        x = rows.numbers(self.column)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "of", as_column(self.of))
+
+    def on(self, rows: Environment) -> NDArray[np.bool_]:
+        """Return True where it is not."""
+        x = self.of.on(rows)
         return np.floor(x) < x
-
-    def _own(self) -> dict[str, Reads]:
-        return {self.column: "number"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,8 +89,8 @@ class Among(Condition):
     def __post_init__(self) -> None:
         object.__setattr__(self, "keys", plain_keys(self.keys))
 
-    def on(self, rows: Rows) -> NDArray[np.bool_]:
-        """True where it is."""
+    def on(self, rows: Environment) -> NDArray[np.bool_]:
+        """Return True where it is."""
         known = set(self.keys)
         return np.array([v in known for v in rows.values(self.column)])[:, None]
 

@@ -1,4 +1,4 @@
-"""Numbers that are looked up: of categories, of combinations of them, and of bins."""
+"""Numbers that are looked up by category, by combination of categories, by bin, or by a threshold."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from suffice.formulas.arithmetic import Formula, classwise
-from suffice.formulas.node import Array, Reads
-from suffice.formulas.plain_rows import Rows
+from suffice.formulas.arithmetic import Formula, as_column, classwise
+from suffice.formulas.node import Array, Packing, Reads
+from suffice.formulas.plain_rows import Environment
+
+NOTHING = 1e-12  # a number up to here counts as 0: sums of shares are rounded
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +29,7 @@ class Lookup(Formula):
         object.__setattr__(self, "numbers", classwise(self.numbers, 2))
         object.__setattr__(self, "otherwise", classwise(self.otherwise, 1))
 
-    def on(self, rows: Rows) -> Array:
+    def on(self, rows: Environment) -> Array:
         """By equality with the keys."""
         return _looked_up([(v,) for v in rows.values(self.column)], [(k,) for k in self.keys], self)
 
@@ -48,7 +51,7 @@ class Combinations(Formula):
         object.__setattr__(self, "numbers", classwise(self.numbers, 2))
         object.__setattr__(self, "otherwise", classwise(self.otherwise, 1))
 
-    def on(self, rows: Rows) -> Array:
+    def on(self, rows: Environment) -> Array:
         """By equality with the keys."""
         entries = list(zip(*(rows.values(name) for name in self.columns), strict=True))
         return _looked_up(entries, list(self.keys), self)
@@ -65,24 +68,89 @@ def _looked_up(entries: list[Any], keys: list[Any], table: Lookup | Combinations
 
 @dataclass(frozen=True, eq=False)
 class Steps(Formula):
-    """The number of the bin of a column's value: `numbers` (classes, edges + 1); bins are closed on the right."""
+    """The number of the bin that a value falls into. Bins are closed on the right.
 
-    column: str
+    `numbers` is (classes, edges + 1), or over `X` any array whose last axis runs over the bins. A name stands for that
+    column.
+    """
+
+    of: Formula
     edges: Array
     numbers: Array
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "of", as_column(self.of))
         object.__setattr__(self, "edges", np.asarray(self.edges, dtype=np.float64))
         object.__setattr__(self, "numbers", classwise(self.numbers, 2))
 
-    def on(self, rows: Rows) -> Array:
-        """By how many edges lie below the value."""
-        return np.asarray(self.numbers.T[np.searchsorted(self.edges, rows.numbers(self.column)[:, 0])])
+    def on(self, rows: Environment) -> Array:
+        """Count the edges below the value."""
+        x = self.of.on(rows)
+        if self.numbers.ndim == 2 and x.shape[1:] == (1,):
+            out = self.numbers.T[np.searchsorted(self.edges, x[:, 0])]
+        else:
+            out = self.numbers[..., 0]
+            for k, edge in enumerate(self.edges):
+                out = np.where(x > edge, self.numbers[..., k + 1], out)
+        return np.where(np.isnan(x), np.nan, out)
 
-    def _own(self) -> dict[str, Reads]:
-        return {self.column: "number"}
+
+@dataclass(frozen=True, eq=False)
+class Above(Formula):
+    """1 where a value is above a limit, else 0; a missing value stays missing."""
+
+    of: Formula
+    limit: float
+
+    def on(self, rows: Environment) -> Array:
+        """Compare."""
+        x = self.of.on(rows)
+        return np.where(np.isnan(x), np.nan, x > self.limit)
+
+
+@dataclass(frozen=True, eq=False)
+class TimesLog(Formula):
+    """x · log p for probabilities p of each class, where 0 · log 0 is 0: something that never happens excludes nothing.
+
+    `p` is (classes,), or over `X` any array that broadcasts.
+    """
+
+    of: Formula
+    p: Array
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "p", classwise(self.p, 1))
+
+    @property
+    def impossible(self) -> NDArray[np.bool_]:
+        """Where p is 0."""
+        return self.p <= 0
+
+    @property
+    def log(self) -> Array:
+        """Log p, and 0 where p is 0."""
+        return np.log(self.p, out=np.zeros_like(self.p), where=self.p > 0)
+
+    def on(self, rows: Environment) -> Array:
+        """Multiply, and exclude where p is 0 and x is not."""
+        x = self.of.on(rows)
+        out = x * self.log
+        return np.where(self.impossible & (x > NOTHING), -np.inf, out) if self.impossible.any() else out
+
+    def spelled_out(self) -> Formula:
+        """Return the same in simpler nodes."""
+        if not self.impossible.any():
+            return self.log * self.of
+        excluded = np.where(self.impossible, -np.inf, 0.0)
+        return self.log * self.of + Steps(
+            self.of, np.array([NOTHING]), np.stack([np.zeros_like(excluded), excluded], axis=-1)
+        )
+
+    def to_json(self, packed: Packing | None = None) -> dict[str, Any]:
+        """Write the simpler nodes."""
+        return self.spelled_out().to_json(packed)
 
 
 def plain_keys(keys: Any) -> tuple[Any, ...]:
-    """Categories as Python's own strings, numbers and truths."""
+    """Categories as Python's own strings, numbers and booleans."""
     return tuple(key.item() if isinstance(key, np.generic) else key for key in keys)

@@ -1,8 +1,9 @@
-"""What all parts of a formula have in common: they are walked through, and written as JSON."""
+"""What all parts of a formula have in common: a tree to walk through, and JSON."""
 
 from __future__ import annotations
 
 from abc import ABC
+from base64 import b64encode
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 from typing import Any, ClassVar, Literal, TypeAlias
@@ -69,3 +70,8 @@ def to_json(value: Any, packed: Packing | None = None) -> Any:
     if isinstance(value, float) and not np.isfinite(value):
         return "NaN" if np.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
     return value
+
+
+def in_base64(array: NDArray[Any], dtype: str) -> str:
+    """Write the bytes of an array as text."""
+    return b64encode(np.ascontiguousarray(array, dtype=dtype).tobytes()).decode("ascii")

@@ -1,9 +1,9 @@
-"""Rows as formulas read them in Python: slow and plain."""
+"""What formulas are evaluated on in Python: columns by name, or one matrix of entries."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,28 +12,69 @@ from suffice.core.errors import InvalidDataError
 from suffice.formulas.node import Array
 
 
+class Environment(Protocol):
+    """Where the variables of a formula get their values."""
+
+    @property
+    def n(self) -> int:
+        """How many rows there are."""
+
+    @property
+    def entries(self) -> Array:
+        """What `X` stands for."""
+
+    def numbers(self, name: str) -> Array:
+        """A named column as numbers, (rows, 1)."""
+
+    def values(self, name: str) -> NDArray[Any]:
+        """A named column as it is, (rows,)."""
+
+
 class Rows:
-    """Columns of values, read as numbers or as they are."""
+    """Columns of values by name: slow and plain."""
 
     def __init__(self, columns: Mapping[str, Any]):
         self.columns = {name: _as_objects(values) for name, values in columns.items()}
         lengths = {len(values) for values in self.columns.values()}
         if len(lengths) > 1:
-            raise InvalidDataError(f"All columns must have equally many rows, found {sorted(lengths)}")
+            raise InvalidDataError(f"All columns must have the same number of rows, found {sorted(lengths)}")
         self.n = lengths.pop() if lengths else 1
 
+    @property
+    def entries(self) -> Array:
+        """Refuse: `X` stands for a column here, which must be named."""
+        raise InvalidDataError("The formula has a variable X that no column was put in for")
+
     def values(self, name: str) -> NDArray[Any]:
-        """The values as they are, None where one is missing, (rows,)."""
+        """Return the values as they are, None where one is missing, (rows,)."""
         if name not in self.columns:
             raise InvalidDataError(f"There is no column {name!r}: the columns are {list(self.columns)}")
         return self.columns[name]
 
     def numbers(self, name: str) -> Array:
-        """The values as numbers, NaN where one is missing, (rows, 1)."""
+        """Return the values as numbers, NaN where one is missing, (rows, 1)."""
         try:
             return np.array([np.nan if v is None else float(v) for v in self.values(name)])[:, None]
         except (TypeError, ValueError) as error:
-            raise InvalidDataError(f"Column {name!r} holds what is no number: {error}") from None
+            raise InvalidDataError(f"Column {name!r} holds a value that is not a number: {error}") from None
+
+
+class Matrix:
+    """Entries that `X` stands for; there are no named columns."""
+
+    def __init__(self, entries: Array):
+        self.entries = entries
+
+    @property
+    def n(self) -> int:
+        """How many rows there are."""
+        return len(self.entries)
+
+    def values(self, name: str) -> NDArray[Any]:
+        """Refuse: columns have no names here."""
+        raise InvalidDataError(f"There is no column {name!r}: these entries have no names")
+
+    numbers = values
 
 
 def _as_objects(values: Any) -> NDArray[Any]:

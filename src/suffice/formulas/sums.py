@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from suffice.formulas.arithmetic import Column, Formula, Square, classwise
+from suffice.formulas.arithmetic import Formula, Square, as_column, classwise
 from suffice.formulas.node import Array, Reads
-from suffice.formulas.plain_rows import Rows
+from suffice.formulas.plain_rows import Environment
 
-FARTHEST = 1e150  # widths of a bump
+MOST_WIDTHS = 1e150  # that a value may be away from a bump
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,8 +19,8 @@ class LogSumExp(Formula):
 
     terms: tuple[Formula, ...]
 
-    def on(self, rows: Rows) -> Array:
-        """The largest term is taken out of the sum."""
+    def on(self, rows: Environment) -> Array:
+        """Take the largest term out of the sum."""
         return _log_sum(np.stack(np.broadcast_arrays(*(term.on(rows) for term in self.terms)), axis=-1))
 
 
@@ -36,8 +36,8 @@ class Linear(Formula):
         for name in ("origin", "coef"):
             object.__setattr__(self, name, classwise(getattr(self, name), 2))
 
-    def on(self, rows: Rows) -> Array:
-        """The sum, column by column."""
+    def on(self, rows: Environment) -> Array:
+        """Sum column by column."""
         x = np.concatenate([rows.numbers(name) for name in self.columns], axis=1)
         return np.asarray(((x[:, None] - self.origin) * self.coef).sum(axis=2))
 
@@ -49,35 +49,30 @@ class Linear(Formula):
 class Bumps(Formula):
     """Log Σ_k exp(height_k − ½ ((x − centre_k) / width_k)²) of one column: mixtures of Gaussians, and kernels.
 
-    What is farther than 1e150 widths counts as so far, that squares stay finite and classes can be compared.
-
-    `centre`, `width` and `height` are (classes, bumps); where a class has fewer bumps, those left over have the
-    height −inf.
+    A distance of more than 1e150 widths counts as 1e150, so that squares stay finite and classes can be compared.
+    `centre`, `width` and `height` are (classes, bumps). A class that has fewer bumps fills up with the height −inf.
     """
 
-    column: str
+    of: Formula
     centre: Array
     width: Array
     height: Array
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "of", as_column(self.of))
         for name in ("centre", "width", "height"):
             object.__setattr__(self, name, classwise(getattr(self, name), 2))
 
-    def on(self, rows: Rows) -> Array:
-        """The sum over all bumps."""
-        z = (rows.numbers(self.column)[:, :, None] - self.centre) / self.width
-        z = np.clip(z, -FARTHEST, FARTHEST)
+    def on(self, rows: Environment) -> Array:
+        """Sum over all bumps."""
+        z = (self.of.on(rows)[:, :, None] - self.centre) / self.width
+        z = np.clip(z, -MOST_WIDTHS, MOST_WIDTHS)
         return _log_sum(self.height - 0.5 * z * z)
 
     def spelled_out(self) -> LogSumExp:
-        """The same in simpler nodes, one term for each bump."""
-        x = Column(self.column)
+        """Return the same in simpler nodes, one term for each bump."""
         each = zip(self.centre.T, self.width.T, self.height.T, strict=True)
-        return LogSumExp(tuple(height - 0.5 * Square((x - centre) / width) for centre, width, height in each))
-
-    def _own(self) -> dict[str, Reads]:
-        return {self.column: "number"}
+        return LogSumExp(tuple(height - 0.5 * Square((self.of - centre) / width) for centre, width, height in each))
 
 
 def _log_sum(terms: Array) -> Array:

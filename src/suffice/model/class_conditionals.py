@@ -15,8 +15,7 @@ from suffice.core.arrays import Array, Values
 from suffice.core.errors import InvalidOptionError, MismatchError
 from suffice.families import Distribution
 from suffice.families._product import ProductDistribution
-from suffice.families.multivariate_gaussian import MultivariateGaussianDistribution
-from suffice.families.text import TextDistribution
+from suffice.families._support import Bins, Support
 from suffice.model.explain import MEASURES, rank_features
 from suffice.model.joint import Model
 
@@ -25,7 +24,7 @@ COVERED = 0.01  # the share of a class that may lie beyond each end of a curve
 MARGIN = 0.15  # by which that range is widened
 DRAWS = 1000  # rows drawn of each class to see where its mass lies
 CELLS = 1 << 22  # numbers drawn at most, as long as there are 100 rows of each class
-TRUTHS = 20  # columns of truths, beyond which they are shown as words: those that tell most
+BOOLEANS = 20  # columns of booleans, beyond which they are shown as words: those that tell most
 
 
 @dataclass(frozen=True)
@@ -192,31 +191,22 @@ class _Block:
         return [j for j, name in enumerate(self.names) if self.wanted is None or name in self.wanted]
 
     def conditionals(self, words: int, by: str) -> Iterator[Conditional]:
-        kind = self.part.support(0)
-        if isinstance(kind, str) and (kind == "words" or (kind == "truth" and len(self.places) > TRUTHS)):
+        kind, gaussian = self.part.column_support(0).kind, self.part.gaussian
+        if kind == "words" or (kind == "boolean" and len(self.places) > BOOLEANS):
             yield self._words(words, by)
-        elif isinstance(kind, str) and kind == "truth":
-            yield from self._truths()
-        elif isinstance(kind, str) and kind == "values":
+        elif kind == "boolean":
+            yield from self._booleans()
+        elif kind == "categories":
             yield from self._bars()
-        elif isinstance(self.part, MultivariateGaussianDistribution):
-            mean = self.part.mean
-            covariance = np.broadcast_to(self.part.covariance, (len(mean), *self.part.covariance.shape[1:]))
-            yield Ellipses(
-                self.title,
-                self.names,
-                self.model.labels,
-                self.votes,
-                mean,
-                covariance,
-                tuple(each for each in self._curves() if isinstance(each, Curve)),
-            )
+        elif gaussian is not None:
+            margins = tuple(each for each in self._curves() if isinstance(each, Curve))
+            yield Ellipses(self.title, self.names, self.model.labels, self.votes, *gaussian, margins)
         else:
             yield from self._curves()
 
     def _words(self, n: int, by: str) -> Words:
         alone = Model(self.model.labels, self.model.log_prior, (self.part,))
-        text = isinstance(self.part, TextDistribution)
+        text = self.part.reads == "text"
         told = rank_features(alone, [""] if text else self.names, self.model.labels.tolist(), n, by)
         return Words(
             self.title if self.title != "x0" or not text else "words",
@@ -229,7 +219,7 @@ class _Block:
             by,
         )
 
-    def _truths(self) -> Iterator[Bars]:
+    def _booleans(self) -> Iterator[Bars]:
         p = np.concatenate([each.probability for each in self.part.outcomes(self.names)], axis=1)
         for j in self.places:
             both = np.stack([1.0 - p[:, j], p[:, j]], axis=1)
@@ -249,22 +239,20 @@ class _Block:
     def _curves(self) -> Iterator[Conditional]:
         drawn = self._drawn()
         for j in self.places:
-            support = self.part.support(j)
+            support = self.part.column_support(j)
             name = self.names[j]
             whole = Curve(
                 name, (name,), self.model.labels, self.votes, np.empty(0), np.empty((len(drawn), 0)), "density"
             )
-            if not isinstance(support, str) and len(support) == 3:
-                yield self._halves(name, j)
-                continue
-            if not isinstance(support, str):
-                yield self._steps(whole, j, support)
+            if isinstance(support, Bins):
+                assert support.bounds is not None, "bins have bounds"
+                yield self._halves(name, j) if len(support.bounds) == 3 else self._steps(whole, j, support.bounds)
                 continue
             x = _grid(drawn[:, :, j], support)
             if len(x):
                 whole = replace(whole, x=x, density=np.exp(self._log_density(j, x)))
-            kind: Literal["mass", "density"] = "mass" if support == "whole" else "density"
-            yield replace(whole, kind=kind, least=-np.inf if support == "real" else 0.0)
+            kind: Literal["mass", "density"] = "mass" if support.kind == "integer" else "density"
+            yield replace(whole, kind=kind, least=support.least)
 
     def _drawn(self) -> Array:
         """Rows of each class, to see where its mass lies, (classes, rows, columns)."""
@@ -301,7 +289,7 @@ class _Block:
         return replace(empty, x=bounds, density=mass / np.diff(bounds), kind="steps")
 
 
-def _grid(drawn: Array, support: str) -> Array:
+def _grid(drawn: Array, support: Support) -> Array:
     """Points that show a column of draws (classes, rows): evenly spaced ones, and more where a class has its mass."""
     finite = np.where(np.isfinite(drawn), drawn, np.nan)
     seen = finite[~np.isnan(finite).all(axis=1)]
@@ -312,8 +300,8 @@ def _grid(drawn: Array, support: str) -> Array:
     low, high = float(quantiles.min()), float(quantiles.max())
     margin = MARGIN * (high - low) or max(1.0, abs(low)) * 0.5
     low, high = low - margin, high + margin
-    if support == "whole":
+    if support.kind == "integer":
         return np.unique(np.round(np.linspace(max(0.0, np.floor(low)), np.ceil(high), POINTS)))
-    if support == "positive":
+    if support.kind == "positive":
         low = max(low, min(0.01 * high, float(np.nanmin(seen))))
     return np.unique(np.concatenate([np.linspace(low, high, POINTS), quantiles.ravel()]))

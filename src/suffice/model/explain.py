@@ -9,16 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.core.arrays import Array, Codes, Values
+from suffice.core.arrays import Array, Values
 from suffice.core.errors import InvalidOptionError, MismatchError, NoDistributionError
 from suffice.core.statistics import Batch
-from suffice.families import Distribution, Table
+from suffice.families import Table
+from suffice.families._base import How
 from suffice.families._choose import ChosenDistribution
 from suffice.families._logarithms import log_ratio
 from suffice.families._product import ProductDistribution
-from suffice.families.bernoulli import BernoulliDistribution
-from suffice.families.categorical import CategoricalDistribution
-from suffice.families.joint_categorical import JointTable
 from suffice.model.joint import Model
 
 
@@ -99,7 +97,7 @@ class Evidence:
 # ------------------------------------------------------------------------------------------------ imputation
 
 
-def impute(model: Model, rows: Batch, posterior: Array, how: str, rng: np.random.Generator) -> dict[str, Any]:
+def impute(model: Model, rows: Batch, posterior: Array, how: How, rng: np.random.Generator) -> dict[str, Any]:
     """The columns of each block with their gaps filled, posterior-weighted over the classes, by name."""
     found = product(model)
     likeliest = posterior.argmax(axis=1).astype(np.int32)
@@ -110,75 +108,8 @@ def impute(model: Model, rows: Batch, posterior: Array, how: str, rng: np.random
     for block, part, read in zip(found.family.blocks, found.parts, rows.parts, strict=False):
         if block.missing or block.family.reads == "text":  # nothing can be written into a text that is missing
             continue
-        filled = _fill(part, read, posterior, how, drawn if how == "sample" else likeliest, rng)
+        filled = part.fill(read, posterior, drawn if how == "sample" else likeliest, how, rng)
         out.update((name, filled[:, j]) for j, name in enumerate(block.names))
-    return out
-
-
-def _fill(
-    part: Distribution, x: Any, posterior: Array, how: str, codes: Codes, rng: np.random.Generator
-) -> NDArray[Any]:
-    named = categories_of(part)
-    if named is not None:
-        return _fill_categories(named, part, x, posterior, codes, rng, how == "sample")
-    inner = part.fitted if isinstance(part, ChosenDistribution) else part
-    if isinstance(part, JointTable):
-        return part.fill(x, posterior, codes, rng if how == "sample" else None)
-    observed = np.asarray(x, dtype=np.float64)
-    gaps = np.isnan(observed)
-    if not gaps.any():
-        return observed
-    if how == "sample":
-        return np.where(gaps, part.draw(observed, codes, rng), observed)
-    if isinstance(inner, BernoulliDistribution):  # of truths there is no mean but the likelier
-        return np.where(gaps, posterior @ _every_class(inner.probability, posterior) > 0.5, observed)
-    if how == "mode" and isinstance(inner, CategoricalDistribution):  # numbers that are categories
-        keys = inner.counts.keys[0] if inner.counts.keys is not None else np.arange(inner.counts.sizes[0])
-        likeliest = (posterior @ _every_class(inner.probability, posterior)).argmax(axis=1)
-        return np.where(gaps, keys[likeliest][:, None], observed)
-    expected = part.expect(observed)
-    if how == "mode":
-        return np.where(gaps, expected[np.arange(len(codes)), codes], observed)
-    return np.where(gaps, (posterior[:, None] @ expected)[:, 0], observed)
-
-
-def _every_class(table: Array, posterior: Array) -> Array:
-    """Parameters of each class, (classes, …), also where all classes share them."""
-    return np.broadcast_to(table, (posterior.shape[1], *table.shape[1:]))
-
-
-def categories_of(part: Distribution) -> list[tuple[Values, Array]] | None:
-    """The categories of each column and their probabilities (classes, categories); None if they are no such."""
-    inner = part.fitted if isinstance(part, ChosenDistribution) else part
-    if not isinstance(inner, CategoricalDistribution):
-        return None
-    if isinstance(part, ChosenDistribution) and part.choice.name == "values":
-        return None  # numbers, of which a mean can be taken
-    keys = inner.counts.keys or tuple(np.arange(size) for size in inner.counts.sizes)
-    return list(zip(keys, inner.counts.columns(inner.probability), strict=True))
-
-
-def _fill_categories(
-    named: list[tuple[Values, Array]],
-    part: Distribution,
-    x: Any,
-    posterior: Array,
-    codes: Codes,
-    rng: np.random.Generator,
-    draw: bool,
-) -> NDArray[Any]:
-    out = np.full((len(codes), len(named)), None, dtype=object)
-    drawn = np.asarray(part.sample(codes, rng), dtype=object) if draw else None
-    for j, (keys, probability) in enumerate(named):
-        own = x.codes[:, j]
-        gaps = ~(own >= 0)
-        values = x.keys[j].astype(object) if x.keys is not None else np.arange(int(np.max(own, initial=-1)) + 1)
-        out[~gaps, j] = values[own[~gaps].astype(np.int64)]
-        if drawn is not None:
-            out[gaps, j] = drawn[gaps, j]
-        elif len(keys):
-            likeliest = (posterior[gaps] @ _every_class(probability, posterior)).argmax(axis=1)
-            out[gaps, j] = keys.astype(object)[likeliest]
     return out
 
 

@@ -28,10 +28,10 @@ from typing import Any, BinaryIO, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from suffice import families  # noqa: F401  # what is imported can be loaded
 from suffice.core import registry
 from suffice.core.errors import DamagedFileError, ForeignFileError, NewerFileError, UnstorableError
 from suffice.core.frames import Frame
-from suffice.families import _choose, _product, linear_discriminant  # noqa: F401  # what is imported can be loaded
 from suffice.model.schema import Schema
 
 FORMAT = 1  # raised when files change so that older versions cannot read them

@@ -8,8 +8,9 @@ import numpy as np
 
 from suffice.core.errors import InvalidDataError
 from suffice.core.statistics import Counts, Moments, Sample, Totals
-from suffice.engines.sql.table_columns import ELSEWHERE, SUMS, Part, Rows, columns, is_broken, number, run, without_rows
-from suffice.families import Family
+from suffice.engines.sql.expressions import is_broken, number
+from suffice.engines.sql.table_columns import ELSEWHERE, SUMS, Part, Rows, columns, run, without_rows
+from suffice.formulas import X
 
 FIRST = 1000  # rows that tell where the middle of a column is
 MOST = 10_000  # distinct values of a column that are fetched
@@ -50,7 +51,7 @@ def examine(rows: Rows, thoroughly: bool = False) -> None:
 
     Infinite numbers show in sums: families that take all finite ones need not ask, unless it is `thoroughly`.
     """
-    binned = [p for p in rows.of(Counts) if p.block.family.cells(len(p.columns)) is not None]
+    binned = [p for p in rows.of(Counts) if p.summary.of is not X and not p.block.missing]
     shown = [*(p for p in rows.of(*SUMS) if not p.block.missing and (thoroughly or _is_particular(p))), *binned]
     few = rows.of(Sample)
     asked = {name: value for part in shown for name, value in _extremes(rows, part).items()}
@@ -64,7 +65,7 @@ def examine(rows: Rows, thoroughly: bool = False) -> None:
 
 def _is_particular(part: Part) -> bool:
     """Whether some finite numbers are refused."""
-    return part.kind is Totals or type(part.block.family).read is not Family.read
+    return part.kind is Totals or bool(part.block.family.support.expected)
 
 
 def _extremes(rows: Rows, part: Part) -> dict[str, Any]:
@@ -85,15 +86,15 @@ def _show(part: Part, found: dict[str, Any]) -> None:
         [[found[f"{what}_{c}"] for c in part.columns] for what in ("least", "most", "broken")], dtype=np.float64
     )
     with without_rows(part):
-        seen = family.prepared(family.read(x))
+        seen = family.summary.entries(family.read(x))
         if part.kind is Totals:
-            Totals.of(seen, np.zeros(len(x), np.int32), 1, **part.reading)
+            Totals.of(seen, np.zeros(len(x), np.int32), 1, **part.summary.kind_options)
         elif part.kind is not Counts:
             Moments.of(seen, np.zeros(len(x), np.int32), 1)
 
 
 def _refuse_too_many(part: Part, found: dict[str, Any]) -> None:
-    if part.reading.get("joint"):
+    if part.options.get("joint"):
         raise InvalidDataError(
             f"{type(part.block.family).__name__} needs whole rows of {part.block.title}, and no row leaves the "
             f"database: {ELSEWHERE}"

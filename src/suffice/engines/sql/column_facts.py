@@ -11,7 +11,8 @@ from suffice.core.frames import Look
 from suffice.core.frames.frame import Kind, kind
 from suffice.core.frames.profile import ENOUGH
 from suffice.engines.sql.checks import MOST
-from suffice.engines.sql.table_columns import missing, number, run
+from suffice.engines.sql.expressions import missing, number
+from suffice.engines.sql.table_columns import run
 
 FACTS = ("distinct", "range", "letters")
 

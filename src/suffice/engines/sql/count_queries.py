@@ -13,10 +13,12 @@ import numpy as np
 import sqlglot.expressions as sge
 
 from suffice.core import frames
+from suffice.core.arrays import Categories
 from suffice.core.frames import as_frame
 from suffice.core.statistics import Counts, Sample
 from suffice.engines.sql.sum_queries import Found
 from suffice.engines.sql.table_columns import Part, Rows, classes, failed, run, without_rows
+from suffice.formulas import X
 
 GROUPING_SETS = (
     "athena",
@@ -38,7 +40,7 @@ def values(rows: Rows) -> Found:
     sets: list[tuple[str, ...]] = []
     own = {}
     for k, part in wanted.items():
-        new = [part.columns] if part.block.family.together else [(c,) for c in part.columns]
+        new = [part.columns] if part.summary.together else [(c,) for c in part.columns]
         own[k] = np.arange(len(sets), len(sets) + len(new))
         sets += new
     used = rows.cleaned.select("y", *(["w"] if rows.weighted else []), *(c for s in sets for c in s))
@@ -58,12 +60,14 @@ def values(rows: Rows) -> Found:
 
 def _of_rows(part: Part, found: Any, codes: Any, n_classes: int, weight: Any) -> Any:
     """The statistic of rows, of which each has its weight, and all but one column, or one combination, missing."""
-    family = part.block.family
+    if part.summary.of is not X:  # the database has computed the formula
+        x = np.stack([frames.numbers(found[c]) for c in part.columns], axis=1)
+        return part.kind.of(Categories(x, None) if part.kind is Counts else x, codes, n_classes, weight, **part.options)
     frame = as_frame(found.select(list(part.columns)).rename_columns(list(part.block.names)))
     with without_rows(part):
         x = part.block.read(frame)
-        family.check_width(x.shape[1])
-        return family.kind.of(family.prepared(x), codes, n_classes, weight, **family.reading)
+        part.block.family.check_width(x.shape[1])
+        return part.summary.take(x, codes, n_classes, weight)
 
 
 def _grouped(t: Any, sets: list[tuple[str, ...]]) -> Any:

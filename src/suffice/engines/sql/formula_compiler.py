@@ -16,7 +16,7 @@ import numpy as np
 from suffice import formulas as f
 from suffice.core.errors import InvalidDataError, NoFormulaError
 from suffice.engines.source import Question
-from suffice.engines.sql.table_columns import as_float, category, is_broken, missing, number
+from suffice.engines.sql.expressions import as_float, boolean, category, is_broken, missing, number
 
 EXCLUDED = -1e300  # what −∞ is written as; sums of many such are numbers still
 IMPOSSIBLE = -1e280  # also after a slope was applied
@@ -71,7 +71,8 @@ def scored(table: Any, scoring: f.Scoring, question: Question, dialect: str, nan
 def _scores(writer: Writer, scoring: f.Scoring) -> Any:
     """The table with log p(y) + a (E − max E) + b of every class, next to −1e300 where it is impossible."""
     k, own = range(len(scoring.labels)), writer.own
-    evidence = [as_float(_total([writer.write(term.formula, c) for term in scoring.terms])) for c in k]
+    # Each term is cast: databases add literals as decimals, which overflow.
+    evidence = [_total([as_float(writer.write(term.formula, c)) for term in scoring.terms]) for c in k]
     t = writer.table
     if (scoring.slope != scoring.slope[0]).any():  # else the greatest is the same for all classes, and changes nothing
         t = _step(t, writer.dialect, **{f"{own}e{c}": evidence[c] for c in k})
@@ -115,8 +116,9 @@ def _total(terms: Sequence[Any], plus: Callable[[Any, Any], Any] = add) -> Any:
 class Writer:
     """Writes formulas for one class at a time. What is used often becomes a column of its own in `table`."""
 
-    def __init__(self, table: Any, nan: bool, own: str, dialect: str):
+    def __init__(self, table: Any, nan: bool, own: str, dialect: str, entry: Any = None):
         self.source, self.table, self.nan, self.own, self.dialect, self.made = table, table, nan, own, dialect, 0
+        self.entry = entry  # what `X` stands for
 
     def _number(self, name: str) -> Any:
         """A column as float64; whether it is missing was asked before."""
@@ -150,8 +152,20 @@ class Writer:
         return self._number(node.column)
 
     @write.register
+    def _(self, node: f.Above, c: int) -> Any:
+        return boolean(self.write(node.of, c) > node.limit)
+
+    @write.register
+    def _(self, node: f.TimesLog, c: int) -> Any:
+        return self.write(node.spelled_out(), c)
+
+    @write.register
     def _(self, node: f.Constant, c: int) -> Any:
         return ibis.literal(_of_class(node.values, c))
+
+    @write.register
+    def _(self, node: f.Entry, c: int) -> Any:  # noqa: ARG002
+        return self.entry
 
     @write.register
     def _(self, node: f.Unknown, c: int) -> Any:  # noqa: ARG002
@@ -183,13 +197,13 @@ class Writer:
         some = np.flatnonzero(np.isfinite(node.height[own]))
         if len(some) > MOST_BUMPS:
             raise NoFormulaError(
-                f"Column {node.column!r} is a sum of {len(some)} bumps, and a query has room for {MOST_BUMPS}: give "
+                f"{_columns(node)} is a sum of {len(some)} bumps, and a query has room for {MOST_BUMPS}: give "
                 "the family a limit, name another one, or predict on table.to_pyarrow_batches()"
             )
         if not len(some):
             return ibis.literal(EXCLUDED)
         arrays = (np.broadcast_to(a, node.height.shape) for a in (node.centre, node.width, node.height))
-        return self.write(f.Bumps(node.column, *(a[own : own + 1, some] for a in arrays)).spelled_out(), 0)
+        return self.write(f.Bumps(node.of, *(a[own : own + 1, some] for a in arrays)).spelled_out(), 0)
 
     @write.register
     def _(self, node: f.Linear, c: int) -> Any:
@@ -219,23 +233,23 @@ class Writer:
 
     @write.register
     def _(self, node: f.Steps, c: int) -> Any:
-        x, values = self._number(node.column), [_of_class(column, c) for column in node.numbers.T]
+        x, values = self.write(node.of, c), [_of_class(column, c) for column in node.numbers.T]
         steps = [(x <= edge, value) for edge, value in zip(node.edges.tolist(), values, strict=False)]
         return ibis.cases(*steps, else_=values[-1]) if steps else ibis.literal(values[-1])
 
     @write.register
     def _(self, node: f.Where, c: int) -> Any:
-        return ibis.ifelse(self.truth(node.condition), self.write(node.then, c), self.write(node.otherwise, c))
+        return ibis.ifelse(self.condition(node.condition), self.write(node.then, c), self.write(node.otherwise, c))
 
-    def truth(self, node: f.Condition) -> Any:
+    def condition(self, node: f.Condition) -> Any:
         """A condition."""
         if isinstance(node, f.Missing):
             return self._missing(node.column)
         if isinstance(node, f.Below):
-            x = self._number(node.column)
+            x = self.write(node.of, 0)
             return x <= node.limit if node.touching else x < node.limit
         if isinstance(node, f.Fraction):
-            return is_broken(self._number(node.column))
+            return is_broken(self.write(node.of, 0))
         assert isinstance(node, f.Among), "the conditions there are"
         tests = [self._keyed(node.column, key) for key in node.keys]
         return _total(tests, lambda a, b: a | b) if tests else ibis.literal(False)
@@ -246,6 +260,16 @@ class Writer:
         self.made += 1
         self.table = _step(self.table, self.dialect, **{name: value})
         return self.table[name]
+
+
+def entry(formula: f.Formula, x: Any) -> Any:
+    """Write a formula over `X` for one column, which is the expression `x`."""
+    return Writer(None, nan=False, own="", dialect="", entry=x).write(formula, 0)
+
+
+def _columns(node: f.Formula) -> str:
+    """Name the columns of a formula, for errors."""
+    return "Column " + ", ".join(map(repr, node.reads()))
 
 
 def _of_class(values: Any, c: int) -> float:
@@ -270,6 +294,7 @@ def _log1p(x: Any) -> Any:
 
 FUNCTIONS: Mapping[type[f.Unary], Callable[[Any], Any]] = {
     f.Square: lambda x: x * x,
+    f.Abs: lambda x: x.abs(),
     f.Log: lambda x: ibis.ifelse(x > 0, ibis.ifelse(x > 0, x, 1.0).ln(), EXCLUDED),
     f.Log1p: _log1p,
     f.Exp: _exp,

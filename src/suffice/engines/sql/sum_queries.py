@@ -19,7 +19,7 @@ import numpy as np
 from suffice.core.arrays import Array, Values
 from suffice.core.errors import InvalidDataError
 from suffice.core.statistics import Moments, Sample, Scatter, Statistic, Totals
-from suffice.engines.sql.table_columns import ELSEWHERE, Part, Rows, array, classes, run, truth
+from suffice.engines.sql.table_columns import ELSEWHERE, Part, Rows, array, classes, run
 
 
 class Query(NamedTuple):
@@ -108,11 +108,9 @@ def _as_moments(found: Any, part: Part, means: Mapping[str, float]) -> Moments:
 
 
 def _totals(t: Any, part: Part, means: Mapping[str, float]) -> dict[str, Any]:  # noqa: ARG001  # sums of what is ≥ 0
-    threshold = part.reading.get("threshold")
     asked: dict[str, Any] = {}
     for c in part.columns:
-        x = t[c] if threshold is None else truth(t[c] > threshold)
-        asked |= {f"n_{c}": _weight(t, t[c].notnull()), f"x_{c}": _weighed(t, x)}
+        asked |= {f"n_{c}": _weight(t, t[c].notnull()), f"x_{c}": _weighed(t, t[c])}
     return asked
 
 
@@ -125,7 +123,7 @@ def _as_totals(found: Any, part: Part, means: Mapping[str, float]) -> Totals:  #
 
 
 def _scatter(t: Any, part: Part, means: Mapping[str, float]) -> dict[str, Any]:  # noqa: ARG001  # classes have theirs
-    if part.reading.get("fourth"):
+    if part.options.get("fourth"):
         raise InvalidDataError(
             f"Shrinkage by Ledoit and Wolf needs products of squares, which are not asked of a database: {ELSEWHERE}"
         )
@@ -142,7 +140,7 @@ def _scatter(t: Any, part: Part, means: Mapping[str, float]) -> dict[str, Any]: 
 def _as_scatter(found: Any, part: Part, means: Mapping[str, float]) -> Scatter:  # noqa: ARG001
     first, d = part.columns[0], len(part.columns)
     gaps = int(array(found, [f"gaps_{first}"]).sum())
-    if gaps and not part.reading.get("complete"):
+    if gaps and not part.options.get("complete"):
         raise InvalidDataError(
             f"{gaps} rows have gaps in {', '.join(map(repr, part.block.names))}, and are learned from as they are, "
             f"which SQL cannot do: filter them out, set missing='complete', or {ELSEWHERE}"

@@ -9,15 +9,17 @@ from functools import cached_property
 from typing import Any
 
 import ibis
-import ibis.expr.datatypes as dt
-import ibis.expr.operations as ops
 import numpy as np
 
 from suffice.core import frames
 from suffice.core.errors import EngineError, InvalidDataError, RefusedValueError
 from suffice.core.statistics import Counts, Moments, Sample, Scatter, Totals
+from suffice.engines.sql.expressions import boolean, category, missing, number
+from suffice.engines.sql.formula_compiler import entry
 from suffice.engines.summarizing import Task
 from suffice.families._product import Block
+from suffice.families._summary import Summary
+from suffice.formulas import X
 
 SUMS = (Moments, Totals, Scatter)  # kinds of statistics that are sums
 ELSEWHERE = "pass table.to_pyarrow_batches() instead of the table, to have its rows learned here"
@@ -31,14 +33,19 @@ class Part:
     columns: tuple[str, ...]
 
     @property
-    def kind(self) -> type:
-        """The kind of its statistic."""
-        return self.block.family.kind
+    def summary(self) -> Summary[Any]:
+        """What is summed: a statistic of a formula over the columns."""
+        return self.block.family.summary
 
     @property
-    def reading(self) -> dict[str, Any]:
-        """How the statistic reads entries."""
-        return self.block.family.reading
+    def kind(self) -> type:
+        """The kind of its statistic."""
+        return self.summary.kind
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of its statistic."""
+        return self.summary.options
 
 
 class Rows:
@@ -87,91 +94,26 @@ class Rows:
 
 
 def columns(table: Any, block: Block, nan: bool | None = None) -> list[Any]:
-    """The columns of a block as its statistic sees them; `nan` says whether to look for NaN in what is summed up."""
+    """The columns of a block as its statistic summarizes them; `nan` says whether to look for NaN in sums."""
     family = block.family
     if family.reads == "text":
         raise InvalidDataError(
             f"Column {block.title!r} is text, whose words SQL cannot count: leave it out, or {ELSEWHERE}"
         )
     found = []
+    summary = block.family.summary
     for j, name in enumerate(block.names):
         column = table[name]
         if block.missing:
-            found.append(truth(missing(column)))
+            found.append(boolean(missing(column)))
         elif family.reads == "categories":
             found.append(category(column))
         else:
-            shows = family.kind in SUMS and family.reading.get("threshold") is None  # what is NaN makes a sum NaN
-            found.append(_seen(number(column, nan if shows else None), block, j))
+            shows = summary.kind in SUMS and summary.of is X  # NaN in an entry makes the sum NaN
+            x = number(column, nan if shows else None)
+            of = summary.of[j] if isinstance(summary.of, tuple) else summary.of
+            found.append(x if of is X else ibis.ifelse(x.isnull(), ibis.null("float64"), entry(of, x)))
     return found
-
-
-def _seen(x: Any, block: Block, j: int) -> Any:
-    """A number as the statistic sees it."""
-    cells = block.family.cells(len(block.names))
-    if cells is not None:  # every value becomes one that stands for all of its cell, its upper edge
-        edges = cells[j].tolist()
-        beyond = float(np.nextafter(edges[-1], np.inf))
-        return ibis.cases((x.isnull(), ibis.null("float64")), *((x <= edge, edge) for edge in edges), else_=beyond)
-    if block.family.sees == "logarithms":
-        return ibis.ifelse(x > 0, x, ibis.null("float64")).ln()
-    return x
-
-
-def number(x: Any, nan: bool | None = None) -> Any:
-    """A column of numbers or truths as float64, NULL where it is missing; `nan` says whether to look for NaN."""
-    kind = x.type()
-    if kind.is_boolean():
-        return truth(x)
-    if not kind.is_numeric():
-        raise InvalidDataError(f"Column {x.get_name()!r} holds {kind}, which cannot be read as numbers")
-    return without_nan(x if x.type().is_float64() else x.cast("float64"), nan)
-
-
-def truth(x: Any) -> Any:
-    """A truth as 0.0 or 1.0."""
-    return x.cast("int32").cast("float64")
-
-
-def as_float(x: Any) -> Any:
-    """A number as float64 also where Ibis takes it for one: PostgreSQL reads 0.5 as a decimal."""
-    return ops.Cast(x, dt.float64).to_expr()
-
-
-def is_broken(x: Any) -> Any:
-    """Whether a number is not whole; those too large for that are whole."""
-    small = ibis.ifelse(x.abs() < 2.0**53, x, 0.0)  # Ibis makes integers of what it rounds
-    return small.floor() < small
-
-
-def category(x: Any, nan: bool | None = None) -> Any:
-    """A column of categories or labels, NULL where it is missing."""
-    kind = x.type()
-    if not (kind.is_string() or kind.is_numeric() or kind.is_boolean()):
-        raise InvalidDataError(
-            f"Column {x.get_name()!r} holds {kind}, which cannot be read as categories or labels: convert it first"
-        )
-    return x.cast("float64") if kind.is_decimal() else without_nan(x, nan)
-
-
-def missing(x: Any, nan: bool | None = None) -> Any:
-    """Whether an entry is missing."""
-    return x.isnull() | x.isnan() if _may_be_nan(x, nan) else x.isnull()
-
-
-def without_nan(x: Any, nan: bool | None = None) -> Any:
-    """NaN as NULL, where there is such a thing."""
-    return ibis.ifelse(x.isnan(), ibis.null(x.type()), x) if _may_be_nan(x, nan) else x
-
-
-def _may_be_nan(x: Any, nan: bool | None) -> bool:
-    return bool(x.type().is_floating()) and (knows_nan(x) if nan is None else nan)
-
-
-def knows_nan(x: Any) -> bool:
-    """Whether the database of an expression knows NaN."""
-    backends, _ = x._find_backends()
-    return all(backend.has_operation(ops.IsNan) for backend in backends)
 
 
 # ---- asking

@@ -63,7 +63,7 @@
     add: (a, b) => a + b, subtract: (a, b) => a - b, multiply: (a, b) => a * b, divide: (a, b) => a / b,
   };
   const functions = {
-    square: (a) => a * a, log: Math.log, log1p: Math.log1p, exp: Math.exp, log_gamma: logGamma,
+    square: (a) => a * a, abs: Math.abs, log: Math.log, log1p: Math.log1p, exp: Math.exp, log_gamma: logGamma,
   };
 
   function formula(node) {
@@ -114,10 +114,11 @@
     },
     bumps: (node) => {
       const centre = numbers(node.centre), width = numbers(node.width), height = numbers(node.height);
+      const of = formula(node.of);
       return (row) => {
-        const x = numberIn(row, node.column);
+        const x = of(row);
         return height.map((own, c) => logSumExp(own.map((h, k) => {
-          const z = Math.max(-1e150, Math.min(1e150, (x - at(centre, c)[k]) / at(at(width, c), k)));
+          const z = Math.max(-1e150, Math.min(1e150, (at(x, c) - at(centre, c)[k]) / at(at(width, c), k)));
           return h - 0.5 * z * z;
         })));
       };
@@ -140,13 +141,20 @@
       };
     },
     steps: (node) => {
-      const edges = numbers(node.edges), table = numbers(node.numbers);
-      return (row) => {
-        const x = numberIn(row, node.column);
+      const edges = numbers(node.edges), table = numbers(node.numbers), of = formula(node.of);
+      const bin = (x) => {
         let i = 0;
         while (i < edges.length && edges[i] < x) i++;
-        return table.map((own) => own[i]);
+        return i;
       };
+      return (row) => {
+        const bins = of(row).map(bin);
+        return table.map((own, c) => own[at(bins, c)]);
+      };
+    },
+    above: (node) => {
+      const of = formula(node.of), limit = Number(node.limit);
+      return (row) => of(row).map((x) => Number(x > limit));
     },
     where: (node) => {
       const holds = conditions[node.condition.op](node.condition);
@@ -158,13 +166,16 @@
   const conditions = {
     missing: (node) => (row) => row.get(node.column) === null || row.get(node.column) === undefined,
     below: (node) => {
-      const limit = Number(node.limit);
+      const limit = Number(node.limit), of = formula(node.of);
       return (row) => {
-        const x = numberIn(row, node.column);
+        const [x] = of(row);
         return node.touching ? x <= limit : x < limit;
       };
     },
-    fraction: (node) => (row) => Math.floor(numberIn(row, node.column)) < numberIn(row, node.column),
+    fraction: (node) => {
+      const of = formula(node.of);
+      return (row) => Math.floor(of(row)[0]) < of(row)[0];
+    },
     among: (node) => {
       const known = new Set(node.keys);
       return (row) => known.has(row.get(node.column));

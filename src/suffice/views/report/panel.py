@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from suffice.core.arrays import Array
 from suffice.core.errors import NoDistributionError, NoFormulaError, SufficeError
 from suffice.core.frames import as_frame
 from suffice.families import Distribution
-from suffice.families._choose import ChosenDistribution, SilentDistribution
-from suffice.families._event_models import BernoulliModel, LinearEventModel, MixedModel, MultinomialModel, UrnModel
 from suffice.families._product import ProductDistribution
-from suffice.families.bernoulli import BernoulliDistribution
 from suffice.families.text import TextDistribution
-from suffice.formulas import Among, Combinations, Lookup, Term, to_json
+from suffice.formulas import Term, in_base64, to_json
 from suffice.model.joint import Model
 
 MOST_INPUTS = 300  # columns that anybody would fill in
-MOST_WORDS = 200_000  # features of a text that a page may hold
 MOST_EXAMPLES = 30  # classes of which a row is drawn
 LONG = 32  # numbers from which on an array is written as bytes
 DRAWS = 20  # rows of which the most typical is shown
@@ -74,7 +68,7 @@ class Panel:
                 refused.append((title, str(error)))
                 continue
             terms += found
-            if not isinstance(part, SilentDistribution):
+            if part.votes:
                 for name in columns:
                     inputs.setdefault(name, own.get(name) or _asked_for(model, names, name))
         calibration = getattr(estimator, "calibration_", None)
@@ -133,10 +127,8 @@ def _blocks(model: Model, names: Sequence[str]) -> Iterator[tuple[str, tuple[str
 def _terms(title: str, columns: tuple[str, ...], part: Distribution, missing: bool) -> Iterator[dict[str, Any]]:
     """The formulas of a block, as the script reads them."""
     if isinstance(part, TextDistribution) and not missing:
-        yield {"title": title, "columns": list(columns), "text": text_json(part, columns[0])}
-    elif isinstance(part, SilentDistribution):
-        return
-    else:
+        yield {"title": title, "columns": list(columns), "text": part.to_page(columns[0])}
+    elif part.votes:
         found: list[Term] = ProductDistribution.formula_of_block(part, columns, missing, title)
         yield from (term.to_json(packed) for term in found)
 
@@ -145,64 +137,7 @@ def packed(array: Array) -> dict[str, Any] | None:
     """The bytes of a long array in base 64: shorter than its digits, and just as exact."""
     if array.size < LONG:
         return None
-    return {"f64": _bytes(array, "<f8"), "shape": list(array.shape)}
-
-
-def _bytes(array: NDArray[Any], kind: str) -> str:
-    return b64encode(np.ascontiguousarray(array, dtype=kind).tobytes()).decode("ascii")
-
-
-# ------------------------------------------------------------------------------------------------ texts
-
-
-def text_json(part: TextDistribution, column: str) -> dict[str, Any]:
-    """A vocabulary with what each word says for each class, and how texts are read; see `panel.js`."""
-    event, how = part.event, part.how
-    counts = event.counts
-    refused = {
-        "stems are made by rules that the page does not have": how.stem is not None,
-        "hashed features have no words": how.n_features is not None,
-        "accents are taken away by tables that the page does not have": how.strip_accents == "unicode",
-        f"{len(part.vocabulary)} words and phrases are more than the {MOST_WORDS} a page may hold": (
-            len(part.vocabulary) > MOST_WORDS
-        ),
-        "without smoothing a word that is not there may exclude a class": (
-            isinstance(event, BernoulliModel) and not event.added > 0
-        ),
-    }
-    for why, so in refused.items():
-        if so:
-            raise NoFormulaError(f"Text cannot be scored here: {why}")
-    blocks = how.blocks
-    urn = isinstance(event, UrnModel)
-    linear = event if isinstance(event, LinearEventModel) else None
-    coef = counts.total if linear is None else linear.coef
-    base = np.zeros((1, event.classes)) if linear is None else linear.base
-    intercept = 0.0 if linear is None else linear.intercept
-    return {
-        "column": column,
-        "words": part.vocabulary.names.tolist(),
-        "start": _bytes(counts.start, "<u4"),
-        "codes": _bytes(counts.codes, "<u4"),
-        "coef": _bytes(coef, "<f8"),
-        "base": to_json(np.broadcast_to(base, (blocks, event.classes))),
-        "intercept": to_json(np.broadcast_to(np.asarray(intercept, dtype=np.float64), (event.classes,))),
-        "exponent": float(event.exponent) if isinstance(event, MixedModel) else 0.0,
-        "length": to_json(event.length if isinstance(event, MixedModel) else np.zeros(blocks)),
-        "excludes": isinstance(event, MultinomialModel) and not event.added > 0,
-        "urn": urn,
-        "added": float(event.added),
-        "total": to_json(event.total if isinstance(event, UrnModel) else np.zeros(event.classes)),
-        "how": {
-            "analyzer": how.analyzer,
-            "lowercase": how.lowercase,
-            "strip_accents": how.strip_accents,
-            "least": how.ngram_range[0],
-            "most": how.ngram_range[1],
-            "stop": sorted(how.stop_list),
-        },
-        "weighting": {"term": part.weighting.term, "norm": part.weighting.norm},
-    }
+    return {"f64": in_base64(array, "<f8"), "shape": list(array.shape)}
 
 
 # ------------------------------------------------------------------------------------------------ the form
@@ -210,25 +145,15 @@ def text_json(part: TextDistribution, column: str) -> dict[str, Any]:
 
 def _inputs(columns: tuple[str, ...], part: Distribution) -> Iterator[Input]:
     """What to fill in for the columns of a block."""
-    inner = part.fitted if isinstance(part, ChosenDistribution) else part
-    if isinstance(inner, TextDistribution):
+    if part.reads == "text":
         yield Input(columns[0], "text")
         return
-    if isinstance(inner, BernoulliDistribution) and inner.threshold is not None:
-        truths = (False, True) if 0 <= inner.threshold < 1 else None
-        yield from (Input(n, "choice", truths, closed=True) if truths else Input(n, "number") for n in columns)
+    if part.column_support(0).values:
+        yield from (Input(name, "choice", part.column_support(0).values, closed=True) for name in columns)
         return
-    keys: dict[str, dict[Any, None]] = {name: {} for name in columns}
-    for term in inner.formula(columns):
-        for node in term.formula.walk():
-            if isinstance(node, (Lookup, Among)):
-                keys[node.column].update(dict.fromkeys(node.keys))
-            elif isinstance(node, Combinations):
-                for i, name in enumerate(node.columns):
-                    keys[name].update(dict.fromkeys(key[i] for key in node.keys))
-    for name, known in keys.items():
-        plain = all(isinstance(key, (int, float)) and not isinstance(key, bool) for key in known)
-        yield Input(name, "number") if plain else Input(name, "choice", tuple(known))
+    for name, known in part.known_values(columns).items():
+        numbers = all(isinstance(key, (int, float)) and not isinstance(key, bool) for key in known)
+        yield Input(name, "number") if numbers else Input(name, "choice", known)
 
 
 def _asked_for(model: Model, names: Sequence[str], name: str) -> Input:

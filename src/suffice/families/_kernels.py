@@ -1,0 +1,72 @@
+"""Native kernels: accelerators of formulas, looked up by the class of a distribution. A test holds each equal to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from suffice import _core
+from suffice.core.arrays import Array, is_sparse, refuse_at, refuse_infinite
+
+Kernel: TypeAlias = Callable[[Any, Any], Array]  # of a distribution and rows: the log-density, (rows, classes)
+KERNELS: dict[type, Kernel] = {}
+
+
+def accelerates(distribution: type) -> Callable[[Kernel], Kernel]:
+    """Register a kernel that computes the log-density of a class of distributions."""
+
+    def register(kernel: Kernel) -> Kernel:
+        KERNELS[distribution] = kernel
+        return kernel
+
+    return register
+
+
+def pack(table: Array) -> Array:
+    """Lay a (classes, columns) table out as kernels read it: by column, classes padded to 64 bytes."""
+    classes, columns = table.shape
+    packed = np.zeros((columns, -(-classes // 8) * 8))
+    packed[:, :classes] = table.T
+    return packed
+
+
+class LinearScores:
+    """intercept + x · coefᵀ with intercept = Σ_j absent_j, missing entries left out of both sums."""
+
+    def __init__(self, coef: Array, absent: Array | None = None):
+        self.coef = coef
+        self.absent = absent
+        self.intercept = np.zeros(len(coef)) if absent is None else absent.sum(axis=1)
+
+    @cached_property
+    def _packed(self) -> tuple[Array, Array | None]:
+        return pack(self.coef), None if self.absent is None else pack(self.absent)
+
+    def of(self, x: Any, threshold: float | None) -> Array:
+        """The scores of every row, (rows, classes)."""
+        return self._sparse(x, threshold) if is_sparse(x) else self._dense(x, threshold)
+
+    def _sparse(self, x: Any, threshold: float | None) -> Array:
+        coef, absent = self._packed
+        out = np.empty((x.shape[0], len(self.coef)))
+        infinite = _core.sparse_scores(x.data, x.indices, x.indptr, threshold, coef, absent, self.intercept, out)
+        refuse_at(infinite, x)
+        return out
+
+    def _dense(self, x: Any, threshold: float | None) -> Array:
+        # A NaN or infinity in x shows in the scores, unless x is only compared with the threshold.
+        if threshold is None:
+            out = np.empty((x.shape[0], len(self.coef)))
+            if _core.dense_scores(x, self._packed[0], self.intercept, out):
+                return out
+        refuse_infinite(x)
+        missing = np.isnan(x)
+        read = np.where(missing, 0.0, x if threshold is None else x > threshold)
+        with np.errstate(over="ignore"):
+            out = read @ self.coef.T + self.intercept
+        if self.absent is not None and missing.any():
+            out -= missing.astype(np.float64) @ self.absent.T
+        return np.asarray(out)

@@ -1,0 +1,83 @@
+"""Which values a column may hold: stated once, and used to refuse data, to guard formulas and to draw plots."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.core.arrays import Array, refuse_entries, refuse_infinite
+from suffice.formulas import Below, Formula, Fraction, Where, as_formula
+
+COUNTS_ARE_NOT_NEGATIVE = "Negative values in data passed as counts or category numbers."
+
+
+@dataclass(frozen=True)
+class Support:
+    """The values of a column. `kind` says how p(x | y) is drawn over them.
+
+    Numbers lie between `least` and `most`; with `open`, `least` itself is outside. With `integers` other numbers are
+    refused. `expected` and `advice` are what an error says.
+    """
+
+    kind: Literal["real", "positive", "integer", "boolean", "categories", "words", "bins"]
+    least: float = -np.inf
+    open: bool = False
+    most: float = np.inf
+    integers: bool = False
+    expected: str = ""
+    advice: str = ""
+    values: tuple[bool, ...] = ()  # all there are, where they can be listed
+
+    def refuse(self, x: Any) -> None:
+        """Raise if a matrix, dense or sparse, holds a value outside; NaN is missing."""
+        if self.expected:
+            refuse_infinite(x)
+            refuse_entries(x, self._outside, self.expected, self.advice)
+
+    def _outside(self, x: NDArray[Any]) -> NDArray[np.bool_]:
+        out = x <= self.least if self.open else x < self.least
+        if np.isfinite(self.most):
+            out |= x > self.most
+        return out | (np.floor(x) < x) if self.integers else out
+
+    def guard(self, x: Formula, density: Formula) -> Formula:
+        """Make a log-density −∞ outside."""
+        impossible = as_formula(-np.inf)
+        if self.integers:
+            density = Where(Fraction(x), impossible, density)
+        return Where(Below(x, self.least, self.open), impossible, density) if np.isfinite(self.least) else density
+
+
+REAL = Support("real")
+POSITIVE = Support(
+    "positive", 0.0, open=True, expected="Expected numbers above 0.", advice=" Only those have a logarithm."
+)
+NON_NEGATIVE = Support("positive", 0.0, expected="Expected times or other amounts of at least 0.")
+INTEGERS = Support(
+    "integer",
+    0.0,
+    integers=True,
+    expected="Expected whole numbers of at least 0.",
+    advice=" For times between them there is the exponential.",
+)
+COUNTS = Support("integer", 0.0, expected=COUNTS_ARE_NOT_NEGATIVE)
+BOOLEANS = Support("boolean", values=(False, True))
+COMPARED = Support("boolean")  # numbers that are compared with a threshold
+SHARES = Support(
+    "boolean",
+    most=1.0,
+    expected="Expected booleans between 0 and 1.",
+    advice=" Give a threshold to compare with.",
+)
+CATEGORIES = Support("categories")
+WORDS = Support("words")
+
+
+@dataclass(frozen=True)
+class Bins(Support):
+    """Bins of a number, by their bounds: one bound more than there are bins. Open ends reach as far as values do."""
+
+    bounds: Array | None = None
