@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 
 import laws
@@ -30,13 +33,14 @@ Rayleigh = written()
 
 @st.composite
 def winds(draw, min_rows: int = 0) -> laws.Rows:
-    """Squares of speeds as the family hands them to its statistic, with gaps, labels and weights."""
+    """Squares of speeds as the family hands them to its statistic, with missing entries, labels and weights."""
     n = draw(st.integers(min_rows, 12))
     entry = st.one_of(st.floats(0, 60, width=32), st.just(np.nan))
     speeds = np.array(draw(st.lists(entry, min_size=2 * n, max_size=2 * n)), dtype=float).reshape(n, 2)
     y = np.array(draw(st.lists(st.sampled_from(["land", "sea"]), min_size=n, max_size=n)), dtype="<U4")
     weight = draw(st.lists(st.sampled_from([0.0, 1.0, 2.0, 0.5]), min_size=n, max_size=n))
-    return laws.Rows(Rayleigh.kind, Rayleigh().prepared(speeds), y, np.array(weight, dtype=float))
+    summary = Rayleigh.summary
+    return laws.Rows(summary.kind, summary.entries(speeds), y, np.array(weight, dtype=float))
 
 
 @given(winds(), winds(), winds())
@@ -99,3 +103,159 @@ def test_drawn_speeds_have_its_mean_and_options_that_make_no_sense_are_refused()
         sf.Model.fit(-X, Y, Rayleigh())
     with pytest.raises(sf.InvalidOptionError, match="not written yet"):
         sf.Model.fit(X, Y, Rayleigh(learn="predictive"))
+
+
+LAPLACE = """
+\"\"\"Real numbers around a median, with heavier tails than a Gaussian's.\"\"\"
+
+import numpy as np
+
+import suffice as sf
+from suffice.formulas import Abs
+
+
+class LaplaceDistribution(sf.Entrywise):
+    \"\"\"Median m and mean absolute deviation b, (classes, columns).\"\"\"
+
+    median: np.ndarray
+    deviation: np.ndarray
+
+    parameters_each = 2
+
+    def density(self, x):
+        \"\"\"−log 2b − |x − m| / b.\"\"\"
+        return -np.log(2 * self.deviation) - Abs(x - self.median) / self.deviation
+
+    @property
+    def expected(self):
+        \"\"\"The median, which is the mean.\"\"\"
+        return self.median
+
+    def sample(self, codes, rng):
+        \"\"\"Draw rows of real numbers.\"\"\"
+        return rng.laplace(self.median[codes], self.deviation[codes])
+
+
+class Laplace(sf.Family):
+    \"\"\"A real number around a median:  p(x | y) = e^(−|x − m_y| / b_y) / 2 b_y, by maximum likelihood.
+
+    >>> family = Laplace()
+    >>> family.estimate(family.summarize([[0.0], [1.0], [5.0]], [0, 0, 0]).statistic).median
+    array([[1.]])
+    \"\"\"
+
+    summary = sf.Summary(sf.Sample)  # a median needs the values themselves
+    gives = LaplaceDistribution
+
+    def estimate(self, sample):
+        \"\"\"The weighted median of each class and column, and the mean distance from it.\"\"\"
+        found = np.zeros((2, sample.n_classes, sample.n_columns))
+        for j, points in enumerate(sample.parts):
+            for c in range(sample.n_classes):
+                values, weight = points.of_class(c)
+                reached = np.cumsum(weight) / max(weight.sum(), 1e-300)
+                median = values[np.searchsorted(reached, 0.5), 0] if len(values) else 0.0
+                spread = weight @ np.abs(values[:, 0] - median) / weight.sum() if len(values) else 1.0
+                found[:, c, j] = median, max(spread, 1e-12)
+        return LaplaceDistribution(*found)
+"""
+
+
+@pytest.fixture(scope="module")
+def laplace(tmp_path_factory):
+    """A family in a file of its own: at most 60 lines, and nothing else is touched."""
+    folder = tmp_path_factory.mktemp("families")
+    (folder / "laplace_family.py").write_text(LAPLACE.lstrip(), encoding="utf-8")
+    assert len(LAPLACE.strip().splitlines()) <= 60
+    sys.path.insert(0, str(folder))
+    yield importlib.import_module("laplace_family")
+    sys.path.remove(str(folder))
+
+
+@pytest.fixture(scope="module")
+def winds_of_seasons():
+    rng = np.random.default_rng(3)
+    season = rng.choice(["summer", "winter"], 400)
+    pressure = np.round(rng.laplace(np.where(season == "winter", 990.0, 1010.0), 6.0), 1)
+    rain = rng.random(400) < np.where(season == "winter", 0.5, 0.2)
+    return {"pressure": pressure, "rain": rain, "season": season}
+
+
+@pytest.fixture(scope="module")
+def fitted(laplace, winds_of_seasons):
+    assert laplace.Laplace.__module__ == "laplace_family"
+    return sf.BayesClassifier({"pressure": "laplace", "rain": "bernoulli"}).fit(winds_of_seasons, "season")
+
+
+def test_a_family_of_one_file_is_chosen_by_its_name_and_is_the_laplace_distribution(fitted, winds_of_seasons, laplace):
+    assert doctest.testmod(laplace).failed == 0
+    part = fitted.model_.distributions[0].parts[0]
+    for c, label in enumerate(fitted.classes_):
+        own = winds_of_seasons["pressure"][winds_of_seasons["season"] == label]
+        median = np.sort(own)[(len(own) - 1) // 2]
+        assert part.median[c, 0] == median
+        at = np.array([[980.0], [1003.3], [np.nan]])
+        expected = stats.laplace.logpdf(at[:2, 0], median, np.abs(own - median).mean())
+        assert_allclose(part.log_density(at)[:, c], [*expected, 0.0], rtol=1e-12)
+
+
+def test_such_a_family_is_stored_left_out_imputed_drawn_and_shown(fitted, winds_of_seasons, tmp_path):
+    rows = {name: winds_of_seasons[name] for name in ("pressure", "rain")}
+    fitted.save(tmp_path / "wind.suffice")
+    assert_array_equal(sf.load(tmp_path / "wind.suffice").predict_proba(rows), fitted.predict_proba(rows))
+    out = fitted.leave_one_out(winds_of_seasons, "season")
+    some = np.arange(400) != 17
+    others = {name: values[some] for name, values in winds_of_seasons.items()}
+    again = sf.BayesClassifier({"pressure": "laplace", "rain": "bernoulli"}).fit(others, "season")
+    anew = again.predict_log_proba({name: values[17:18] for name, values in rows.items()})
+    assert_allclose(out[17], anew[0], atol=0.02)  # but for the calibration, which stays that of all rows
+    assert 980 < fitted.impute({"pressure": [None], "rain": [True]})["pressure"][0] < 1015
+    drawn, _ = fitted.sample(2000, label="winter", random_state=0)
+    assert abs(np.median(drawn["pressure"]) - 990) < 1.0
+    (curve, _) = sf.conditionals.conditionals(fitted)
+    assert curve.kind == "density"
+    assert_allclose(np.trapezoid(curve.density, curve.x, axis=1), 1.0, atol=0.06)
+
+
+def test_such_a_family_has_a_formula_in_sql_and_on_the_page(fitted, winds_of_seasons, tmp_path):
+    rows = {name: winds_of_seasons[name] for name in ("pressure", "rain")}
+    assert_allclose(fitted.formula().posterior(rows), fitted.predict_proba(rows), rtol=1e-9)
+    sf.report.write(fitted, tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert '"op":"abs"' in page.replace(" ", "")
+    assert "has no closed form" not in page
+
+
+@pytest.mark.usefixtures("laplace")
+def test_such_a_family_learns_and_answers_in_a_database(winds_of_seasons):
+    ibis = pytest.importorskip("ibis", reason="databases are reached by Ibis")
+    pyarrow = pytest.importorskip("pyarrow")
+    table = ibis.duckdb.connect().create_table("winds", pyarrow.table(winds_of_seasons))
+    there = sf.BayesClassifier({"pressure": "laplace", "rain": "bernoulli"}, calibrate=False).fit(table, "season")
+    here = sf.BayesClassifier({"pressure": "laplace", "rain": "bernoulli"}, calibrate=False).fit(
+        winds_of_seasons, "season"
+    )
+    assert_allclose(
+        there.model_.distributions[0].parts[0].median, here.model_.distributions[0].parts[0].median, rtol=1e-12
+    )
+    found = there.predict_proba(table).to_pyarrow()
+    expected = here.predict_proba(winds_of_seasons)
+    assert_allclose(found["probability winter"].to_numpy(), expected[:, 1], rtol=1e-9)
+
+
+def test_the_tutorials_family_sums_squares_in_a_database():
+    ibis = pytest.importorskip("ibis", reason="databases are reached by Ibis")
+    pyarrow = pytest.importorskip("pyarrow")
+    rows = {"speed": X[:, 0], "place": Y}
+    table = ibis.duckdb.connect().create_table("winds", pyarrow.table(rows))
+    there, here = (
+        sf.BayesClassifier({"speed": Rayleigh()}, calibrate=False).fit(source, "place") for source in (table, rows)
+    )
+    assert_allclose(there.tables()[1].values, here.tables()[1].values, rtol=1e-12)
+
+
+def test_a_name_that_is_taken_and_one_that_is_not_known_are_refused():
+    with pytest.raises(TypeError, match="needs another name"):
+        type("Gaussian", (sf.Family,), {"__module__": "elsewhere"})
+    with pytest.raises(sf.InvalidOptionError, match=r"No family 'gausian'\. Did you mean 'gaussian'"):
+        sf.BayesClassifier({"x": "gausian"}).fit({"x": [1.0, 2.0], "y": ["a", "b"]}, "y")

@@ -39,8 +39,8 @@ from suffice.estimators import generative_classifier as estimator
 from suffice.estimators import table_classifier as classifier
 from suffice.estimators.table_classifier import BayesClassifier
 from suffice.families._choose import Automatic, AutomaticBernoulli, AutomaticCategorical
-from suffice.families._product import Block, Product
 from suffice.families._linear_discriminant import LinearDiscriminant
+from suffice.families._product import Block, Product
 from suffice.model import storage
 from suffice.model.storage import from_bytes, to_bytes
 from suffice.naive_bayes import (

@@ -4,46 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from suffice.cli.data_files import nearest
 from suffice.cli.options import listed
 from suffice.core.errors import InvalidDataError, InvalidOptionError
 from suffice.core.frames import as_frame
 from suffice.estimators.table_classifier import BayesClassifier
 from suffice.estimators.text_classifier import TextClassifier
-from suffice.families import (
-    Bernoulli,
-    Binned,
-    Categorical,
-    Exponential,
-    Gaussian,
-    Geometric,
-    JointCategorical,
-    Kernel,
-    LogNormal,
-    Mixture,
-    MultivariateGaussian,
-    Poisson,
-    Text,
-)
+from suffice.families import named
+from suffice.families.text import Text
 
 EXACT = 1 << 30  # bytes of files up to which every value is kept, so that rows can be left out and forgotten
-FAMILIES: dict[str, Any] = {
-    "auto": "auto",
-    "bernoulli": Bernoulli,
-    "binned": Binned,
-    "categorical": Categorical,
-    "exponential": Exponential,
-    "gaussian": Gaussian,
-    "geometric": Geometric,
-    "joint-categorical": JointCategorical,
-    "kernel": Kernel,
-    "log-normal": LogNormal,
-    "mixture": Mixture,
-    "multivariate-gaussian": MultivariateGaussian,
-    "none": None,
-    "poisson": Poisson,
-    "text": Text,
-}
 
 
 def unfitted(
@@ -111,13 +80,9 @@ def read_families(said: list[str], source: Any, target: str) -> dict[Any, Any]:
             source.check_column(column, f"to be {name}")
             if column == target:
                 raise InvalidOptionError(f"--families: {column!r} is the target, which needs no family")
-        plain = {known.replace("-", ""): known for known in FAMILIES}
-        known = plain.get(name.lower().replace("-", "").replace("_", ""))
-        if known is None:
-            hint = nearest(name.lower(), list(FAMILIES))
-            raise InvalidOptionError(f"--families: no family {name!r}. {hint}Known are {', '.join(FAMILIES)}")
-        family = FAMILIES[known]
-        out[columns if len(columns) > 1 else columns[0]] = family() if isinstance(family, type) else family
+        special = {"auto": "auto", "none": None}
+        family = special[name.lower()] if name.lower() in special else named(name)()
+        out[columns if len(columns) > 1 else columns[0]] = family
     return out
 
 

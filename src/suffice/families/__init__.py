@@ -4,8 +4,10 @@ Every module here whose name has no leading underscore holds a public family; it
 `BayesClassifier(families=…)` and to the command line without being listed anywhere.
 """
 
+from difflib import get_close_matches
 from importlib import import_module
 from pkgutil import iter_modules
+from typing import Any
 
 from suffice.core import registry
 from suffice.core.errors import InvalidOptionError
@@ -13,8 +15,9 @@ from suffice.families import _choose, _linear_discriminant, _product  # noqa: F4
 from suffice.families._base import Distribution, Entrywise, Family, Independent
 from suffice.families._results import LinearForm, Table
 from suffice.families._summary import Summary
+from suffice.families._support import Support
 
-__all__ = ["Distribution", "Entrywise", "Family", "Independent", "LinearForm", "Summary", "Table"]
+__all__ = ["Distribution", "Entrywise", "Family", "Independent", "LinearForm", "Summary", "Support", "Table"]
 
 for _module in iter_modules(__path__):
     if not _module.name.startswith("_"):
@@ -24,25 +27,25 @@ for _module in iter_modules(__path__):
         __all__ += [_family]
 
 
-def named(name: str) -> type[Family]:  # type: ignore[type-arg]  # of any statistic
+def named(name: str) -> type[Family[Any]]:
     """Return the family of a name, such as "gaussian", "log-normal" or "LogNormal"; an error lists those there are."""
-    plain = {_plain(known): known for known in family_names()}
-    found = registry.find(plain.get(_plain(name), ""), Family)
-    if found is None:
-        raise InvalidOptionError(f"No family {name!r}: known are {', '.join(map(_dashed, family_names()))}")
-    return found
+    for known, family in _by_name().items():
+        if known.replace("-", "") == name.lower().replace("-", "").replace("_", ""):
+            return family
+    near = get_close_matches(name.lower(), family_names(), n=1)
+    hint = f"Did you mean {near[0]!r}? " if near else ""
+    raise InvalidOptionError(f"No family {name!r}. {hint}Known are {', '.join(family_names())}")
 
 
 def family_names() -> list[str]:
-    """List the names of all families that can be chosen for columns."""
-    known = registry.names(Family)
-    return [name for name in known if not registry.find(name).__module__.startswith("suffice.families._")]
+    """List the names of all families that can be chosen for columns, such as "log-normal" for `LogNormal`."""
+    return list(_by_name())
 
 
-def _plain(name: str) -> str:
-    return name.lower().replace("-", "").replace("_", "")
-
-
-def _dashed(name: str) -> str:
-    """LogNormal is called log-normal on the command line."""
-    return "".join(f"-{c.lower()}" if c.isupper() else c for c in name).lstrip("-")
+def _by_name() -> dict[str, type[Family[Any]]]:
+    out = {}
+    for name in registry.names(Family):
+        family = registry.find(name, Family)
+        if family is not None and not family.__module__.startswith("suffice.families._"):
+            out["".join(f"-{c.lower()}" if c.isupper() else c for c in name).lstrip("-")] = family
+    return out

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, ClassVar, Final, Generic, Literal, TypeVar, get_args
+from typing import Any, ClassVar, Final, Generic, Literal, TypeVar, dataclass_transform, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,14 +58,19 @@ class Default:
 DEFAULT: Final = Default()
 
 
+@dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
 class Distribution(ABC):
-    """A fitted p(x | y) over a block of columns, for every class at once."""
+    """A fitted p(x | y) over a block of columns, for every class at once: a frozen dataclass of its parameters."""
 
     reads: ClassVar[Reads] = "numbers"
     support: Support = REAL
     sparse: ClassVar[bool] = False  # whether rows may be a sparse matrix
     bends: ClassVar[str] = ""  # why there is no linear form, and what has one
     votes: ClassVar[bool] = True  # whether it tells classes apart
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        dataclass(frozen=True, eq=False)(cls)
 
     def read(self, x: Any) -> Any:
         """Bring columns into the form `log_density` reads, refusing values outside the support."""
@@ -216,24 +221,24 @@ class Entrywise(Independent):
     @property
     def shown(self) -> dict[str, Array]:
         """The parameters that people are shown, by name."""
-        return {f.name: v for f in fields(self) if np.ndim(v := getattr(self, f.name)) > 1}  # type: ignore[arg-type]
+        return {f.name: v for f in fields(self) if np.ndim(v := getattr(self, f.name)) > 1}
 
     def with_parameters(self: D, change: Callable[[Array], Array]) -> D:
         """The same distribution with every array of parameters changed."""
-        changed = {}
-        for field in fields(self):  # type: ignore[arg-type]  # every distribution is a dataclass
-            value = getattr(self, field.name)
+        changed: dict[str, Any] = {}
+        for each in fields(self):
+            value = getattr(self, each.name)
             if isinstance(value, Entrywise):
-                changed[field.name] = value.with_parameters(change)
+                changed[each.name] = value.with_parameters(change)
             elif isinstance(value, np.ndarray) and value.ndim > 1:
-                changed[field.name] = change(value)
-        return replace(self, **changed)  # type: ignore[type-var]  # it is a dataclass
+                changed[each.name] = change(value)
+        return replace(self, **changed)
 
     @cached_property
     def dimensions(self) -> tuple[int, int]:
         """How many classes and columns there are."""
-        for field in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, field.name)
+        for each in fields(self):
+            value = getattr(self, each.name)
             if isinstance(value, Entrywise):
                 return value.dimensions
             if isinstance(value, np.ndarray) and value.ndim > 1:
@@ -305,8 +310,16 @@ class Entrywise(Independent):
         ]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Family(Options, ABC, Generic[S]):
+@dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
+class Stated(Options):
+    """Options that are a frozen dataclass by being defined."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        dataclass(frozen=True, eq=False, repr=False)(cls)
+
+
+class Family(Stated, ABC, Generic[S]):
     """Frozen options of a kind of distribution. Two pure steps: rows → statistic → distribution.
 
     `prior` is the conjugate prior, `None` for none; `learn` is what is made of it: `"mle"`, the mode
@@ -321,7 +334,7 @@ class Family(Options, ABC, Generic[S]):
     learn: Learn | None = None
 
     summary: ClassVar[Summary[Any]]  # what is summed
-    gives: ClassVar[type[Distribution]] = Distribution  # what `estimate` returns; it says which values are allowed
+    gives: ClassVar[type[Distribution]] = Distribution  # type: ignore[type-abstract]  # what `estimate` returns; it says which values are allowed
     reads: ClassVar[Reads] = "numbers"  # what it needs of the columns of a table
     by_column: ClassVar[bool] = True  # whether arrays among its options hold a value for each column
     weak_prior: ClassVar[Any] = None  # what a bare family uses; None where nothing is conjugate, and `prior` no option
@@ -337,6 +350,8 @@ class Family(Options, ABC, Generic[S]):
             raise InvalidOptionError(f"{name}: maximum likelihood takes no prior; leave out prior= or learn='mle'")
         elif prior is None and self.learn not in (None, "mle"):
             raise InvalidOptionError(f"{name}: learn={self.learn!r} needs a prior")
+        if prior is not None and self.weak_prior is None:
+            raise InvalidOptionError(f"{name} has no conjugate prior: leave out prior=")
         if prior is not None and not isinstance(prior, type(self.weak_prior)):
             wanted = type(self.weak_prior).__name__
             raise InvalidOptionError(f"{name}: the prior must be a {wanted}, found {type(prior).__name__}")

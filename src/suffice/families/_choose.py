@@ -86,7 +86,6 @@ class Score(NamedTuple):
         return cls(float(weight @ told / n), float(weight @ chance / n), float(np.sqrt(spread / n)))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Chosen(Family[Any]):
     """What the families that choose have in common. `gate` lets a column that tells nothing not vote.
 
@@ -158,7 +157,6 @@ class Chosen(Family[Any]):
         return choice.family.leave_one_out(choice.statistic, fitted.fitted, choice.read(x), codes, weight)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Automatic(Chosen):
     """A number of whichever family tells the classes apart best.
 
@@ -205,7 +203,6 @@ class Automatic(Chosen):
             yield Choice("kernel", Kernel(), sample)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class AutomaticCategorical(Chosen):
     """One of several categories, as `Categorical`: the smoothing may be chosen, and the column need not vote."""
 
@@ -228,7 +225,6 @@ class AutomaticCategorical(Chosen):
         )
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class AutomaticBernoulli(Chosen):
     """A boolean, as `Bernoulli`: the smoothing may be chosen, and the column need not vote."""
 
@@ -288,7 +284,6 @@ def as_values(x: Any, known: Array) -> Categories:
 # --------------------------------------------------------------------------------------------- distributions
 
 
-@dataclass(frozen=True)
 class ChosenDistribution(Distribution):
     """The chosen family's distribution; the leave-one-out score it was chosen for, and that of the class prior."""
 
@@ -364,7 +359,6 @@ class ChosenDistribution(Distribution):
         return self.fitted.sample(codes, rng)
 
 
-@dataclass(frozen=True)
 class SilentDistribution(ChosenDistribution):
     """One distribution for all classes: it says how likely a value is, and nothing of the class."""
 

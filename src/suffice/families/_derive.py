@@ -211,8 +211,9 @@ def affine(density: Formula, shape: tuple[int, int]) -> Affine | None:
     limits = {node.limit for node in density.walk() if isinstance(node, Above)}
     if len(limits) > 1:
         return None
-    both = (np.ascontiguousarray(np.broadcast_to(p, shape)) for p in parts)
-    return Affine(*both, total(shared) if shared else None, tuple(impossible), next(iter(limits), None), expanded)
+    absent, coef = (np.ascontiguousarray(np.broadcast_to(p, shape)) for p in parts)
+    rest = total(shared) if shared else None
+    return Affine(absent, coef, rest, tuple(impossible), next(iter(limits), None), expanded)
 
 
 def _is_shared_table(c: Array) -> bool:
@@ -251,4 +252,5 @@ def _with_entry(formula: Any, x: Formula) -> Any:
         return Entry()
     if not isinstance(formula, Formula):
         return formula
-    return replace(formula, **{f.name: _with_entry(getattr(formula, f.name), x) for f in fields(formula)})
+    changed = {f.name: _with_entry(getattr(formula, f.name), x) for f in fields(formula)}  # type: ignore[arg-type]
+    return replace(formula, **changed)  # type: ignore[type-var]  # every formula is a dataclass

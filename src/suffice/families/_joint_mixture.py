@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +15,6 @@ from suffice.families._results import Table
 from suffice.formulas import Formula, LogSumExp, Term, by_observed
 
 
-@dataclass(frozen=True)
 class JointMixtureDistribution(Distribution):
     """The components of each class, by ascending mean, and the mean log-likelihood of its rows, (classes,)."""
 

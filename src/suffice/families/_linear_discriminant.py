@@ -19,7 +19,6 @@ from suffice.families.multivariate_gaussian import MultivariateGaussian, Multiva
 Solver = Literal["svd", "lsqr", "eigen"]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class LinearDiscriminant(MultivariateGaussian):
     """Tied Gaussians with Fisher's directions: those in which the means differ most, for the spread within classes.
 
@@ -132,7 +131,6 @@ def _shares(variance: Array) -> Array:
     return variance / total if total != 0 else np.full(len(variance), np.nan)
 
 
-@dataclass(frozen=True)
 class LinearDiscriminantDistribution(MultivariateGaussianDistribution):
     """Tied Gaussians, and what a solver made of the covariance within classes."""
 

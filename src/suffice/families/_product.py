@@ -81,7 +81,6 @@ class ProductSummary(Summary[Blocks]):
         return Batch((*seen, x.parts[-1]), x.n)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Product(Family[Blocks]):
     """Independent blocks of columns, each with a family of its own.
 
@@ -163,7 +162,6 @@ def sum_of(parts: Sequence[Array], rows: int, classes: int) -> Array:
     return out
 
 
-@dataclass(frozen=True)
 class ProductDistribution(Distribution):
     """A distribution for each block."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,13 @@ class Support:
     expected: str = ""
     advice: str = ""
     values: tuple[bool, ...] = ()  # all there are, where they can be listed
+
+    REAL: ClassVar[Support]  # any number
+    POSITIVE: ClassVar[Support]  # above 0
+    NON_NEGATIVE: ClassVar[Support]  # at least 0
+    INTEGERS: ClassVar[Support]  # 0, 1, 2, …
+    COUNTS: ClassVar[Support]  # at least 0, drawn as integers; fractions are accepted
+    BOOLEANS: ClassVar[Support]  # 0 and 1
 
     def refuse(self, x: Any) -> None:
         """Raise if a matrix, dense or sparse, holds a value outside; NaN is missing."""
@@ -74,6 +81,8 @@ SHARES = Support(
 )
 CATEGORIES = Support("categories")
 WORDS = Support("words")
+Support.REAL, Support.POSITIVE, Support.NON_NEGATIVE = REAL, POSITIVE, NON_NEGATIVE
+Support.INTEGERS, Support.COUNTS, Support.BOOLEANS = INTEGERS, COUNTS, BOOLEANS
 
 
 @dataclass(frozen=True)

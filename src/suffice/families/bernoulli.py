@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,7 +21,6 @@ from suffice.families._support import BOOLEANS, COMPARED, SHARES, Support
 from suffice.formulas import Above, Formula, TimesLog, X
 
 
-@dataclass(frozen=True)
 class BernoulliDistribution(Entrywise):
     """Probabilities of true and of false, (classes, columns)."""
 
@@ -70,7 +68,6 @@ class BernoulliDistribution(Entrywise):
         return (rng.random(p.shape) < p).astype(np.float64)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Bernoulli(Family[Totals]):
     """A boolean with one probability per class:  p(x | y) = θ_y^x (1 − θ_y)^(1 − x).
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -40,7 +40,6 @@ def cut(x: Any, edges: tuple[Array, ...]) -> Categories:
     return Categories(out, None)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Binned(Family[Any]):
     """A real number of which only the bin counts:  p(x | y) = θ_yk  where  e_k < x ≤ e_(k+1).
 
@@ -208,7 +207,6 @@ def _ends(edges: tuple[Array, ...]) -> tuple[Array, Array]:
     return np.clip(low, -largest, None), np.clip(high, None, largest)
 
 
-@dataclass(frozen=True)
 class BinnedDistribution(Independent):
     """Probabilities of bins, the inner edges of each column, and how far its open ends reach, (columns,).
 

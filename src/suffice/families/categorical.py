@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, ClassVar
 
@@ -25,7 +24,6 @@ from suffice.families._support import CATEGORIES
 from suffice.formulas import Column, Formula, Lookup
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Categorical(Family[Counts]):
     """One of m categories, a table of probabilities per class and column:  p(x = k | y) = θ_yk.
 
@@ -117,7 +115,6 @@ def _sum_columns(counts: Counts, table: Array) -> Array:
     return out
 
 
-@dataclass(frozen=True)
 class CategoricalDistribution(Independent):
     """Probabilities (classes, Σ sizes) laid out as `counts`, and of an unseen category (classes, columns)."""
 

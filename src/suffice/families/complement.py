@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,7 +17,6 @@ from suffice.families._support import WORDS
 from suffice.formulas import Formula
 
 
-@dataclass(frozen=True)
 class ComplementScores(Entrywise):
     """Weights (classes, columns)."""
 
@@ -32,7 +30,6 @@ class ComplementScores(Entrywise):
         return self.weight * x
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Complement(Family[Totals]):
     """Score a class by how badly the words of the other classes fit:  w_yj = −log θ_(not y)j.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -16,7 +15,6 @@ from suffice.families._support import NON_NEGATIVE
 from suffice.formulas import Formula, Log1p
 
 
-@dataclass(frozen=True)
 class ExponentialRates(Entrywise):
     """Rates λ, (classes, columns)."""
 
@@ -39,7 +37,6 @@ class ExponentialRates(Entrywise):
         return rng.exponential(self.expected[codes])
 
 
-@dataclass(frozen=True)
 class LomaxTimes(Entrywise):
     """Gamma-exponential with posterior shape a and rate b:  p(x) = a b^a / (b + x)^(a + 1)."""
 
@@ -69,7 +66,6 @@ class LomaxTimes(Entrywise):
         return rng.pareto(self.shape[codes]) * self.rate[codes]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Exponential(Family[Totals]):
     """A time x ≥ 0 until an event, with one rate per class:  p(x | y) = λ_y e^(−λ_y x).
 

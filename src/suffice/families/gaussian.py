@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -20,7 +19,6 @@ from suffice.families._summary import Summary
 from suffice.formulas import Formula, Log1p, Square
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Gaussian(Family[Moments]):
     """A real number with one mean and variance per class:  p(x | y) = N(x; μ_y, σ_y²).
 
@@ -138,7 +136,6 @@ class Gaussian(Family[Moments]):
         return out
 
 
-@dataclass(frozen=True)
 class GaussianDistribution(Entrywise):
     """Means and variances, (classes, columns), and how many variances were learned."""
 
@@ -188,7 +185,6 @@ def gaussian_log_density(gaussian: GaussianDistribution, x: Any) -> Array:
     return out
 
 
-@dataclass(frozen=True)
 class StudentDistribution(Entrywise):
     """Student's t with location, squared scale and degrees of freedom, (classes, columns) each."""
 

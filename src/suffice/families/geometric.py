@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -17,7 +16,6 @@ from suffice.families.exponential import known_somewhere
 from suffice.formulas import Formula, LogGamma, TimesLog
 
 
-@dataclass(frozen=True)
 class GeometricProbabilities(Entrywise):
     """Probabilities of success and of failure, (classes, columns)."""
 
@@ -46,7 +44,6 @@ class GeometricProbabilities(Entrywise):
         return (rng.geometric(self.probability[codes]) - 1).astype(np.float64)
 
 
-@dataclass(frozen=True)
 class BetaGeometricCounts(Entrywise):
     """Geometric with θ ~ Beta(a, b):  p(x) = B(a + 1, b + x) / B(a, b)."""
 
@@ -85,7 +82,6 @@ class BetaGeometricCounts(Entrywise):
         return (rng.geometric(np.clip(theta, 1e-300, 1.0)) - 1).astype(np.float64)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Geometric(Family[Totals]):
     """The number of failures before the first success:  p(x | y) = θ_y (1 − θ_y)^x,  x = 0, 1, 2, …
 

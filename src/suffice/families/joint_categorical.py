@@ -38,7 +38,6 @@ class CombinationCounts(Summary[Counts]):
         return combined(x)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class JointCategorical(Family[Counts]):
     """All columns as one table, nothing assumed independent:  p(x | y) = (n_y(x) + α) / (N_y + α·M).
 
@@ -176,7 +175,6 @@ def _renumbered(number: Numbers) -> tuple[Numbers, int]:
     return codes.astype(np.int64), max(len(distinct), 1)
 
 
-@dataclass(frozen=True)
 class JointTable(Distribution):
     """The mass of each combination seen, and of every other one.
 

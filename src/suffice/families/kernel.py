@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
 
@@ -58,7 +58,6 @@ SHAPES: dict[str, Shape] = {
 }
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Kernel(Family[Sample]):
     """A real number of any distribution:  p(x | y) = Σ_i w_i K((x − x_i) / h) / (h Σ_i w_i) over the rows i of y.
 
@@ -284,7 +283,6 @@ def _places(values: Array, weight: Array, x: Array, removed: Array, limit: int |
     return place
 
 
-@dataclass(frozen=True)
 class KernelDistribution(Independent):
     """The points of each column and class, the bandwidths (classes, columns), and whether these were learned.
 

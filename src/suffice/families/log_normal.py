@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal
 
@@ -20,7 +19,6 @@ from suffice.families.gaussian import Gaussian, GaussianDistribution, StudentDis
 from suffice.formulas import Formula, Log, X
 
 
-@dataclass(frozen=True)
 class LogNormalDistribution(Entrywise):
     """The distribution of log x: a Gaussian, or Student's t."""
 
@@ -62,7 +60,6 @@ def log_normal_log_density(fitted: LogNormalDistribution, x: Any) -> Array:
     return fitted.logarithm.log_density(logs) - np.nansum(logs, axis=1, keepdims=True)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class LogNormal(Family[Moments]):
     """A number above 0 whose logarithm is Gaussian:  p(x | y) = N(log x; μ_y, σ_y²) / x.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from numbers import Integral
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -27,7 +27,6 @@ from suffice.formulas import Bumps, Column, Formula
 LARGEST = 1e150  # of a value: its square still fits
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Mixture(Family[Sample]):
     """A real number from one of several Gaussians:  p(x | y) = Σ_k π_yk N(x; μ_yk, σ²_yk).
 
@@ -221,7 +220,6 @@ def _column_moments(x: Array, weight: Array) -> tuple[Array, Array, Array]:
     return moments.weight[0], moments.mean[0], moments.variance[0]
 
 
-@dataclass(frozen=True)
 class MixtureDistribution(Independent):
     """Shares, means and variances, (classes, columns, components), of which the first `used` (classes, columns) count.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,7 +20,6 @@ from suffice.families._support import WORDS
 from suffice.formulas import Column, Formula, LogGamma, Term, TimesLog, total, unless_missing
 
 
-@dataclass(frozen=True)
 class MultinomialDistribution(Entrywise):
     """Probabilities θ (classes, columns), and the mean length of a row in each class, to draw rows with."""
 
@@ -57,7 +55,6 @@ class MultinomialDistribution(Entrywise):
         return rng.multinomial(lengths, p[codes]).astype(np.float64)
 
 
-@dataclass(frozen=True)
 class DirichletMultinomial(Distribution):
     """Pseudo-counts α (classes, columns):  p(x | y) = Γ(A)/Γ(A + m) Π_j Γ(α_j + x_j)/Γ(α_j), A = Σ α."""
 
@@ -126,7 +123,6 @@ class DirichletMultinomial(Distribution):
         return rng.multinomial(rng.poisson(self.length[codes]), bags).astype(np.float64)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Multinomial(Family[Totals]):
     """Draws from one bag:  p(x | y) = Π_j θ_yj^(x_j)  with Σ_j θ_yj = 1.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, Literal
 
@@ -37,7 +37,6 @@ from suffice.formulas import Formula, Linear, Log1p, Square, Term, by_observed, 
 WIDEST = 64  # columns whose covariance is written down as a formula
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class MultivariateGaussian(Family[Any]):
     """A block of real numbers with a mean and covariance per class:  p(x | y) = N(x; μ_y, Σ_y).
 
@@ -236,7 +235,6 @@ def _one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
         raise InvalidOptionError(f"MultivariateGaussian: {name} must be one of {allowed}, found {value!r}")
 
 
-@dataclass(frozen=True)
 class MultivariateGaussianDistribution(Distribution):
     """Means (classes, columns), and for each class or all together: covariance, its Cholesky factor, and its rank.
 
@@ -420,7 +418,6 @@ class MultivariateGaussianDistribution(Distribution):
         return out
 
 
-@dataclass(frozen=True)
 class MultivariateStudentDistribution(MultivariateGaussianDistribution):
     """Multivariate Student's t: `covariance` is its scale matrix, `freedom` (classes,) its degrees of freedom."""
 

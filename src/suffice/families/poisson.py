@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,7 +20,6 @@ from suffice.families._support import COUNTS
 from suffice.formulas import Formula, LogGamma, TimesLog, X
 
 
-@dataclass(frozen=True)
 class PoissonRates(Entrywise):
     """Rates λ, (classes, columns)."""
 
@@ -43,7 +42,6 @@ class PoissonRates(Entrywise):
         return rng.poisson(self.rate[codes]).astype(np.float64)
 
 
-@dataclass(frozen=True)
 class NegativeBinomialCounts(Entrywise):
     """Gamma-Poisson with posterior shape r and rate b, (classes, columns) each."""
 
@@ -83,7 +81,6 @@ def _log_no_event(shape: Array, rate: Array) -> Array:
     return np.where(shape > 0, np.where(shape > 0, shape, 1.0) * (log(rate) - np.log1p(rate)), 0.0)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Poisson(Family[Totals]):
     """A count with one rate per class:  p(x | y) = λ_y^x e^(−λ_y) / x!
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
@@ -40,7 +39,6 @@ MOST_WORDS = 200_000  # features of a text that a page may hold
 AT_ONCE = 1 << 16  # words whose probabilities are reckoned at a time
 
 
-@dataclass(frozen=True, eq=False, repr=False)
 class Text(Family[WordCounts]):
     """A text as the words that are in it, in any order:  p(x | y) = Π_w θ_yw^(times w is in x).
 
@@ -223,7 +221,6 @@ def _is_row(row: Any) -> bool:
     return isinstance(row, (list, tuple)) and len(row) == 1 and (row[0] is None or isinstance(row[0], (str, bytes)))
 
 
-@dataclass(frozen=True)
 class TextDistribution(Distribution):
     """A vocabulary, and the event model over it."""
 

@@ -12,6 +12,7 @@ from suffice.core.frames.frame import listed
 from suffice.core.frames.profile import ENOUGH
 from suffice.core.priors import Dirichlet
 from suffice.families import Family
+from suffice.families import named as family_named
 from suffice.families._choose import Automatic, AutomaticBernoulli, AutomaticCategorical, Smoothing
 from suffice.families._product import Block
 from suffice.families.gaussian import Gaussian
@@ -63,13 +64,18 @@ def infer(
             named.add(name)
         if family is None:
             left_out.update((name, "left out as asked") for name in names)
-        elif isinstance(family, Family):
-            _check_fits(columns, names, family)
-            blocks.append(Block(names, family))
-        elif family == "auto":
+            continue
+        if family == "auto":
             named.difference_update(names)
-        else:
-            raise InvalidOptionError(f"families: {key!r} must have a family, 'auto' or None, found {family!r}")
+            continue
+        if isinstance(family, str):
+            family = family_named(family)()
+        if not isinstance(family, Family):
+            raise InvalidOptionError(
+                f"families: {key!r} must have a family, the name of one, 'auto' or None, found {family!r}"
+            )
+        _check_fits(columns, names, family)
+        blocks.append(Block(names, family))
     for name, look in columns.items():
         if name in named:
             continue

@@ -13,7 +13,7 @@ import numpy as np
 
 from suffice.core import frames
 from suffice.core.errors import EngineError, InvalidDataError, RefusedValueError
-from suffice.core.statistics import Counts, Moments, Sample, Scatter, Totals
+from suffice.core.statistics import Counts, Moments, Sample, Scatter, Statistic, Totals
 from suffice.engines.sql.expressions import boolean, category, missing, number
 from suffice.engines.sql.formula_compiler import entry
 from suffice.engines.summarizing import Task
@@ -38,7 +38,7 @@ class Part:
         return self.block.family.summary
 
     @property
-    def kind(self) -> type:
+    def kind(self) -> type[Statistic]:
         """The kind of its statistic."""
         return self.summary.kind
 
