@@ -18,7 +18,7 @@ from suffice.core.arrays import (
     refuse_at,
     refuse_entries,
     refuse_infinite,
-    stored_once,
+    without_duplicates,
 )
 from suffice.core.errors import InvalidOptionError, NoLinearFormError
 from suffice.core.priors import Gamma
@@ -123,7 +123,7 @@ def _minus_log_factorials(x: Any) -> Array:
     if is_sparse(x):
         if (x.data < 0).any():
             _refuse_negative(x.toarray())
-        logs = stored_once(x).copy()
+        logs = without_duplicates(x).copy()
         logs.data = np.nan_to_num(gammaln(logs.data + 1.0))
         return -np.asarray(logs.sum(axis=1), dtype=np.float64).reshape(-1, 1)
     refuse_infinite(x)

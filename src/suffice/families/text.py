@@ -16,7 +16,7 @@ from suffice.core.frames import as_frame
 from suffice.core.frames.input import is_arrow, is_pandas, is_polars
 from suffice.core.priors import Dirichlet
 from suffice.core.statistics import WordCounts
-from suffice.core.words import Lexicon, Reading, Texts, Vocabulary, Weighting
+from suffice.core.words import Lexicon, Texts, Tokenization, Vocabulary, Weighting
 from suffice.families._base import DEFAULT, Distribution, Family, Outcomes, Support, Table
 from suffice.families._documents import Bags, in_parts
 from suffice.families._event_models import (
@@ -129,9 +129,9 @@ class Text(Family[WordCounts]):
         return self.event == "auto" or isinstance(self.prior, str)
 
     @cached_property
-    def how(self) -> Reading:
+    def how(self) -> Tokenization:
         """How texts are read."""
-        return Reading(
+        return Tokenization(
             self.lowercase,
             self.strip_accents,  # type: ignore[arg-type]  # checked there
             self.analyzer,  # type: ignore[arg-type]
@@ -151,7 +151,7 @@ class Text(Family[WordCounts]):
     @property
     def reading(self) -> dict[str, Any]:
         """How the statistic is to read texts."""
-        return {"reading": self.how, "weighting": self.weighting, "keep": self.keep}
+        return {"tokenization": self.how, "weighting": self.weighting, "keep": self.keep}
 
     def check_width(self, columns: int) -> None:
         """Accept one column of texts."""
@@ -227,7 +227,7 @@ class TextDistribution(Distribution):
 
     vocabulary: Vocabulary
     event: EventModel
-    how: Reading
+    how: Tokenization
     weighting: Weighting
 
     def read(self, x: Any) -> Texts | Bags:

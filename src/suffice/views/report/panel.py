@@ -173,7 +173,7 @@ def text_json(part: TextDistribution, column: str) -> dict[str, Any]:
     for why, so in refused.items():
         if so:
             raise NoFormulaError(f"Text cannot be scored here: {why}")
-    blocks = how.blocks
+    blocks = how.n_sizes
     urn = isinstance(event, UrnModel)
     linear = event if isinstance(event, LinearEventModel) else None
     coef = counts.total if linear is None else linear.coef
