@@ -74,15 +74,16 @@ template <class T>
 void bind_dense(nb::module_& m) {
     m.def(
         "moments",
-        [](Dense<T> x, Codes codes, Index classes, Weights weight, Out<double> w, Out<double> mean, Out<double> squares) {
+        [](Dense<T> x, Codes codes, Index classes, Weights weight, Out<double> w, Out<double> mean,
+           Out<double> squares) {
             Matrix<T> mx = matrix(x);
             for (const auto& out : {w, mean, squares}) require_size(out, classes * mx.cols);
             Rows r = rows(codes, weight, classes, mx.rows);
             nb::gil_scoped_release release;
             return moments(mx, r, w.data(), mean.data(), squares.data());
         },
-        "x"_a.noconvert(), "codes"_a.noconvert(), "classes"_a, "weight"_a.noconvert().none(), "out_weight"_a.noconvert(),
-        "out_mean"_a.noconvert(), "out_squares"_a.noconvert());
+        "x"_a.noconvert(), "codes"_a.noconvert(), "classes"_a, "weight"_a.noconvert().none(),
+        "out_weight"_a.noconvert(), "out_mean"_a.noconvert(), "out_squares"_a.noconvert());
     m.def(
         "totals",
         [](Dense<T> x, Codes codes, Index classes, Weights weight, Threshold threshold, Out<double> total,
@@ -108,8 +109,8 @@ void bind_dense(nb::module_& m) {
         "x"_a.noconvert(), "mean"_a.noconvert(), "precision"_a.noconvert(), "out"_a.noconvert());
     m.def(
         "gaussian_leave_one_out",
-        [](Dense<T> x, Codes codes, Weights weight, double smoothing, Vector<double> floor, Table w, Table mean, Table squares,
-           Out<double> out) {
+        [](Dense<T> x, Codes codes, Weights weight, double smoothing, Vector<double> floor, Table w, Table mean,
+           Table squares, Out<double> out) {
             Matrix<T> mx = matrix(x);
             const Index classes = Index(mean.shape(0));
             for (const auto& table : {w, mean, squares})
@@ -118,7 +119,8 @@ void bind_dense(nb::module_& m) {
             require_size(out, mx.rows * classes);
             Rows r = rows(codes, weight, classes, mx.rows);
             nb::gil_scoped_release release;
-            return gaussian_leave_one_out(mx, r, smoothing, floor.data(), w.data(), mean.data(), squares.data(), out.data());
+            return gaussian_leave_one_out(mx, r, smoothing, floor.data(), w.data(), mean.data(), squares.data(),
+                                          out.data());
         },
         "x"_a.noconvert(), "codes"_a.noconvert(), "weight"_a.noconvert().none(), "smoothing"_a, "floor"_a.noconvert(),
         "stat_weight"_a.noconvert(), "stat_mean"_a.noconvert(), "stat_squares"_a.noconvert(), "out"_a.noconvert());
@@ -152,8 +154,9 @@ void bind_multivariate(nb::module_& m) {
             nb::gil_scoped_release release;
             return scatter(mx, r, w.data(), mean.data(), cross.data(), incomplete.data());
         },
-        "x"_a.noconvert(), "codes"_a.noconvert(), "classes"_a, "weight"_a.noconvert().none(), "out_weight"_a.noconvert(),
-        "out_mean"_a.noconvert(), "out_cross"_a.noconvert(), "out_incomplete"_a.noconvert());
+        "x"_a.noconvert(), "codes"_a.noconvert(), "classes"_a, "weight"_a.noconvert().none(),
+        "out_weight"_a.noconvert(), "out_mean"_a.noconvert(), "out_cross"_a.noconvert(),
+        "out_incomplete"_a.noconvert());
     m.def(
         "multivariate_log_density",
         [](Dense<T> x, Table mean, Cube whitening, Out<double> out, Out<bool> incomplete) {
@@ -186,12 +189,13 @@ void bind_gaps(nb::module_& m) {
             if (filled) require_size(*filled, rows * classes * d);
             if (spread) require_size(*spread, classes * d * d);
             nb::gil_scoped_release release;
-            gaussian_gaps(x.data(), rows, d, mean.data(), covariance.data(), classes,
-                          weight ? weight->data() : nullptr, log_density ? log_density->data() : nullptr,
-                          peak ? peak->data() : nullptr, filled ? filled->data() : nullptr, spread ? spread->data() : nullptr);
+            gaussian_gaps(x.data(), rows, d, mean.data(), covariance.data(), classes, weight ? weight->data() : nullptr,
+                          log_density ? log_density->data() : nullptr, peak ? peak->data() : nullptr,
+                          filled ? filled->data() : nullptr, spread ? spread->data() : nullptr);
         },
         "x"_a.noconvert(), "mean"_a.noconvert(), "covariance"_a.noconvert(), "weight"_a.noconvert().none(),
-        "log_density"_a.noconvert().none(), "peak"_a.noconvert().none(), "filled"_a.noconvert().none(), "spread"_a.noconvert().none());
+        "log_density"_a.noconvert().none(), "peak"_a.noconvert().none(), "filled"_a.noconvert().none(),
+        "spread"_a.noconvert().none());
 }
 
 template <class T, class I>
@@ -304,13 +308,15 @@ template <class T>
 void bind_mixture_log_density(nb::module_& m) {
     m.def(
         "mixture_log_density",
-        [](Dense<T> x, Table log_norm, Table mean, Table precision, Vector<Index> used, Index classes, Out<double> out) {
+        [](Dense<T> x, Table log_norm, Table mean, Table precision, Vector<Index> used, Index classes,
+           Out<double> out) {
             Matrix<T> mx = matrix(x);
             require(Index(used.size()) == classes * mx.cols, "one number of components per class and column");
             for (const auto& table : {log_norm, mean, precision})
                 require(table.shape(0) == used.size() && table.shape(1) == mean.shape(1), "parameter shapes");
             require_size(out, mx.rows * classes);
-            MixtureTables tables{log_norm.data(), mean.data(), precision.data(), used.data(), classes, Index(mean.shape(1))};
+            MixtureTables tables{log_norm.data(), mean.data(), precision.data(),
+                                 used.data(),     classes,     Index(mean.shape(1))};
             nb::gil_scoped_release release;
             return mixture_log_density(mx, tables, out.data());
         },
@@ -341,8 +347,8 @@ void bind_mixture_fit(nb::module_& m) {
         },
         "value"_a.noconvert(), "weight"_a.noconvert(), "start"_a.noconvert(), "point"_a.noconvert(), "select"_a,
         "tol"_a, "max_iter"_a, "floor"_a, "uniform"_a.noconvert(), "share"_a.noconvert(), "mean"_a.noconvert(),
-        "variance"_a.noconvert(), "used"_a.noconvert(), "steps"_a.noconvert(), "converged"_a.noconvert(), "score"_a.noconvert(),
-        "trace"_a.noconvert().none());
+        "variance"_a.noconvert(), "used"_a.noconvert(), "steps"_a.noconvert(), "converged"_a.noconvert(),
+        "score"_a.noconvert(), "trace"_a.noconvert().none());
 }
 
 Points points(const Vector<double>& at, const Vector<double>& weight, const Vector<Index>& start,

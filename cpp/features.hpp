@@ -25,7 +25,9 @@ struct Texts {
     const Index* document_start = nullptr;
     const bool* present = nullptr;
 
-    bool missing(Index i) const { return documents ? documents[i].encoding == Encoding::missing : present && !present[i]; }
+    bool missing(Index i) const {
+        return documents ? documents[i].encoding == Encoding::missing : present && !present[i];
+    }
     // About how much there is to read.
     Index size(Index i) const {
         if (!documents) {

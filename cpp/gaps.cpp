@@ -77,8 +77,7 @@ void solve_upper(const double* l, Index stride, Index m, double* z) {  // Lᵀ z
 }
 
 // covariance[i, j] += w Cov(x_i, x_j | observed) over the missing entries.
-void add_conditional_covariance(const Pattern& p, Index c, Index d, double w, std::vector<double>& column,
-                                double* to) {
+void add_conditional_covariance(const Pattern& p, Index c, Index d, double w, std::vector<double>& column, double* to) {
     const double *sigma = p.covariance(c), *l = p.factor(c);
     const Index m = Index(p.observed.size()), gaps = Index(p.missing.size());
     // Rows of L⁻¹ Σ_om, one for each missing entry.

@@ -97,12 +97,11 @@ Index category_counts(Matrix<T> x, Rows rows, const Index* offsets, double* tabl
 // Reports a negative code: the caller knows whether it means missing.
 template <class T>
 Index category_scores(Matrix<T> x, const Index* offsets, const double* scores, Index stride, Index classes,
-                     double* out);
+                      double* out);
 
 // gaussian.cpp, gaussian_leave_one_out.cpp: out[i, c] = Σ_j log N(x_ij; mean_cj, 1/precision_cj²), missing entries left out.
 template <class T>
-Index gaussian_log_density(Matrix<T> x, const double* mean, const double* precision, Index classes,
-                           double* out);
+Index gaussian_log_density(Matrix<T> x, const double* mean, const double* precision, Index classes, double* out);
 // The same with row i taken out of its own class code[i] and out of the pooled variance that is
 // smoothed with: var_cj = squares / weight + smoothing * max_j pooled variance, but at least floor_j. Every class
 // must have some weight in every column.

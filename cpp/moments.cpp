@@ -19,8 +19,12 @@ struct MomentSums {
     ByClassOrder order;  // its rows by class
 
     MomentSums(Index classes, Index cols, Index tile_rows)
-        : stride(padded(cols)), weight(classes * stride), pivot(classes * stride), first(classes * stride),
-          second(classes * stride), tile(8 * tile_rows + 8) {}
+        : stride(padded(cols)),
+          weight(classes * stride),
+          pivot(classes * stride),
+          first(classes * stride),
+          second(classes * stride),
+          tile(8 * tile_rows + 8) {}
     void clear() {
         weight.fill(0);
         pivot.fill(std::numeric_limits<double>::quiet_NaN());
@@ -57,7 +61,7 @@ SUFFICE_INLINE double* aligned(double* p) { return static_cast<double*>(__builti
 template <bool weighted, class T>
 SUFFICE_INLINE void add_row(const T* __restrict x, Index cols, double w, Index at, MomentSums& sums) {
     const double* __restrict pivot = aligned(sums.pivot + at);
-    double *__restrict first = aligned(sums.first + at), *__restrict second = aligned(sums.second + at);
+    double* __restrict first = aligned(sums.first + at), * __restrict second = aligned(sums.second + at);
 #pragma omp simd
     for (Index j = 0; j < cols; ++j) {
         const double d = x[j] - pivot[j], wd = weighted ? w * d : d;
@@ -70,8 +74,7 @@ SUFFICE_INLINE void add_row(const T* __restrict x, Index cols, double w, Index a
 // pivot. Says whether one is infinite.
 template <class T>
 SUFFICE_INLINE bool add_row_with_gaps(const T* __restrict x, Index cols, double w, Index at, MomentSums& sums) {
-    double *__restrict weight = aligned(sums.weight + at), *__restrict pivot = aligned(sums.pivot + at),
-                       *__restrict first = aligned(sums.first + at), *__restrict second = aligned(sums.second + at);
+    double* __restrict weight = aligned(sums.weight + at), * __restrict pivot = aligned(sums.pivot + at), * __restrict first = aligned(sums.first + at), * __restrict second = aligned(sums.second + at);
     double largest = 0;
 #pragma omp simd reduction(max : largest)
     for (Index j = 0; j < cols; ++j) {
@@ -166,8 +169,9 @@ SUFFICE_INLINE bool add_columns(const Matrix<T>& x, const Rows& rows, Index lo, 
         transpose(from, x.col_stride, hi - lo, cols + back, tile, 8, j + 16 <= x.cols ? 8 * x.col_stride : 0);
         for (Index c = 0; c < rows.classes; ++c)
             if (start[c + 1] > start[c])
-                infinite |= add_run<weighted, gaps>(tile + back, sums.order.row.data() + start[c], start[c + 1] - start[c],
-                                                    weighted ? rows.weight + lo : nullptr, c * sums.stride + j, cols, sums);
+                infinite |=
+                    add_run<weighted, gaps>(tile + back, sums.order.row.data() + start[c], start[c + 1] - start[c],
+                                            weighted ? rows.weight + lo : nullptr, c * sums.stride + j, cols, sums);
     }
     return infinite;
 }
@@ -220,8 +224,7 @@ SUFFICE_CLONES bool moments_block(const Matrix<float>& x, const Rows& rows, Inde
 // Add a class's block sums to its moments: means by the weighted step, squares with the step's own part.
 SUFFICE_CLONES void merge_moments(Index cols, const double* __restrict w, const double* __restrict pivot,
                                   const double* __restrict first, const double* __restrict second,
-                                  double* __restrict weight, double* __restrict mean,
-                                  double* __restrict squares) {
+                                  double* __restrict weight, double* __restrict mean, double* __restrict squares) {
 #pragma omp simd
     for (Index j = 0; j < cols; ++j) {
         double n = w[j], old = weight[j], sum = old + n;

@@ -37,7 +37,8 @@ struct Ordered {
 };
 struct Learned {
     const Lexicon* lexicon;
-    std::vector<std::uint8_t> used;  // of the words replaced, which are the lexicon's first unless it knows buckets only
+    std::vector<std::uint8_t>
+        used;  // of the words replaced, which are the lexicon's first unless it knows buckets only
 
     Learned(const Lexicon& lexicon, const TextReading& reading)
         : lexicon(&lexicon), used(reading.buckets ? 0 : std::size_t(reading.replaced.n), 0) {}

@@ -36,7 +36,8 @@ nb::object array(Values&& values) {
     auto kept = std::make_unique<Values>(std::move(values));
     nb::capsule owner(kept.get(), [](void* p) noexcept { delete static_cast<Values*>(p); });
     Values* held = kept.release();
-    return nb::cast(nb::ndarray<nb::numpy, typename Values::value_type, nb::ndim<1>>(held->data(), {held->size()}, owner));
+    return nb::cast(
+        nb::ndarray<nb::numpy, typename Values::value_type, nb::ndim<1>>(held->data(), {held->size()}, owner));
 }
 
 nb::tuple arrays(Names&& names) { return nb::make_tuple(array(std::move(names.text)), array(std::move(names.start))); }
@@ -72,8 +73,8 @@ struct TextList {
     Texts view() const {
         if (!cut) return {documents.data(), Index(documents.size())};
         const bool* known = present ? present->data() : nullptr;
-        return {nullptr,           Index(document_start.size()) - 1, bytes.data(), token_start.data(),
-                document_start.data(), known};
+        return {nullptr, Index(document_start.size()) - 1, bytes.data(), token_start.data(), document_start.data(),
+                known};
     }
     Texts read() const {
         fixed = true;
@@ -85,7 +86,7 @@ struct TextList {
 // How Python holds a text; no copy is made.
 Document document_of(PyObject* text) {
     if (PyBytes_Check(text)) return {PyBytes_AS_STRING(text), PyBytes_GET_SIZE(text), Encoding::utf8};
-    const Encoding kind = PyUnicode_IS_ASCII(text)                          ? Encoding::utf8
+    const Encoding kind = PyUnicode_IS_ASCII(text)                       ? Encoding::utf8
                           : PyUnicode_KIND(text) == PyUnicode_1BYTE_KIND ? Encoding::latin1
                           : PyUnicode_KIND(text) == PyUnicode_2BYTE_KIND ? Encoding::ucs2
                                                                          : Encoding::ucs4;
@@ -121,10 +122,9 @@ void add_arrow(TextList& list, Bytes bytes, Vector<Offset> start, std::optional<
     }
     list.owners.append(nb::cast(bytes));
     for (Index i = 0; i < n; ++i)
-        list.documents.push_back(present && !(*present)(i)
-                                     ? Document{nullptr, 0, Encoding::missing}
-                                     : Document{bytes.data() + start(i), Index(start(i + 1) - start(i)),
-                                                Encoding::utf8});
+        list.documents.push_back(present && !(*present)(i) ? Document{nullptr, 0, Encoding::missing}
+                                                           : Document{bytes.data() + start(i),
+                                                                      Index(start(i + 1) - start(i)), Encoding::utf8});
 }
 
 void set_tokens(TextList& list, Bytes bytes, Places token_start, Places document_start,
@@ -221,7 +221,10 @@ TokenOptions token_options(bool lowercase, const std::optional<std::string>& acc
     require(how == "" || how == "ascii" || how == "unicode", "accents must be None, ascii or unicode");
     require(by == "word" || by == "char" || by == "char_wb", "analyzer must be word, char or char_wb");
     require(1 <= least && least <= most, "n-grams must have at least one character");
-    return {lowercase, how == "" ? Accents::keep : how == "ascii" ? Accents::ascii : Accents::unicode,
+    return {lowercase,
+            how == ""        ? Accents::keep
+            : how == "ascii" ? Accents::ascii
+                             : Accents::unicode,
             by == "word"   ? Analyzer::word
             : by == "char" ? Analyzer::character
                            : Analyzer::within_words,
@@ -311,8 +314,8 @@ void bind_bags(nb::module_& m) {
         "every"_a.noconvert(), "added"_a, "out"_a.noconvert());
     m.def(
         "bag_urns",
-        [](Places start, Codes feature, Vector<double> value, std::optional<Codes> codes, Index classes,
-           Weights weight, Places at, Codes code, Vector<double> total, double added, Out<double> out) {
+        [](Places start, Codes feature, Vector<double> value, std::optional<Codes> codes, Index classes, Weights weight,
+           Places at, Codes code, Vector<double> total, double added, Out<double> out) {
             const Entries entries = entries_of(at, code, classes);
             const Bags x = bags_of(start, feature, value, entries.features);
             const Rows rows = codes ? rows_of(*codes, weight, classes, x.rows) : Rows{nullptr, nullptr, classes};
@@ -330,14 +333,16 @@ void bind_bags(nb::module_& m) {
 void bind_texts(nb::module_& m) {
     nb::object bad_document = nb::steal(PyErr_NewException("suffice._core.BadDocument", PyExc_ValueError, nullptr));
     m.attr("BadDocument") = bad_document;
-    nb::register_exception_translator([](const std::exception_ptr& thrown, void* refused) {
-        try {
-            std::rethrow_exception(thrown);
-        } catch (const BadDocument& bad) {
-            nb::tuple args = nb::make_tuple(bad.document, bad.position, bad.found.c_str());
-            PyErr_SetObject(static_cast<PyObject*>(refused), args.ptr());
-        }
-    }, bad_document.release().ptr());  // kept for good: documents may be refused until the process ends
+    nb::register_exception_translator(
+        [](const std::exception_ptr& thrown, void* refused) {
+            try {
+                std::rethrow_exception(thrown);
+            } catch (const BadDocument& bad) {
+                nb::tuple args = nb::make_tuple(bad.document, bad.position, bad.found.c_str());
+                PyErr_SetObject(static_cast<PyObject*>(refused), args.ptr());
+            }
+        },
+        bad_document.release().ptr());  // kept for good: documents may be refused until the process ends
 
     nb::class_<TextList>(m, "Texts")
         .def(nb::init<>())
@@ -350,54 +355,65 @@ void bind_texts(nb::module_& m) {
         .def("set_tokens", &set_tokens, "text"_a.noconvert(), "start"_a.noconvert(), "document_start"_a.noconvert(),
              "present"_a.noconvert() = nb::none())
         .def("take", &take, "rows"_a.noconvert())
-        .def("missing", [](const TextList& list, Out<bool> out) {
-            const Texts texts = list.view();
-            require(Index(out.size()) == texts.n, "output size");
-            for (Index i = 0; i < texts.n; ++i) out.data()[i] = texts.missing(i);
-        }, "out"_a.noconvert())
-        .def("sizes", [](const TextList& list, Out<Index> out) {
-            const Texts texts = list.view();
-            require(Index(out.size()) == texts.n, "output size");
-            for (Index i = 0; i < texts.n; ++i) out.data()[i] = texts.size(i);
-        }, "out"_a.noconvert())
-        .def("hashes", [](const TextList& list, Out<std::uint64_t> out) {
-            const Texts texts = list.read();
-            require(Index(out.size()) == texts.n, "output size");
-            nb::gil_scoped_release release;
-            text_hashes(texts, out.data());
-        }, "out"_a.noconvert());
+        .def(
+            "missing",
+            [](const TextList& list, Out<bool> out) {
+                const Texts texts = list.view();
+                require(Index(out.size()) == texts.n, "output size");
+                for (Index i = 0; i < texts.n; ++i) out.data()[i] = texts.missing(i);
+            },
+            "out"_a.noconvert())
+        .def(
+            "sizes",
+            [](const TextList& list, Out<Index> out) {
+                const Texts texts = list.view();
+                require(Index(out.size()) == texts.n, "output size");
+                for (Index i = 0; i < texts.n; ++i) out.data()[i] = texts.size(i);
+            },
+            "out"_a.noconvert())
+        .def(
+            "hashes",
+            [](const TextList& list, Out<std::uint64_t> out) {
+                const Texts texts = list.read();
+                require(Index(out.size()) == texts.n, "output size");
+                nb::gil_scoped_release release;
+                text_hashes(texts, out.data());
+            },
+            "out"_a.noconvert());
 
     nb::class_<OwnedReading>(m, "TextReading")
-        .def("__init__",
-             [](OwnedReading* own, bool lowercase, int accents, int analyzer, int least, int most, Index buckets,
-                Bytes text, Places start, Places target) {
-                 require(accents >= 0 && accents <= 2 && analyzer >= 0 && analyzer <= 2, "options by number");
-                 const TokenOptions tokens{lowercase, Accents(accents), Analyzer(analyzer), least, most};
-                 require(1 <= least && least <= most, "sizes of n-grams");
-                 require(most <= most_words || tokens.analyzer != Analyzer::word, "n-grams of more than 255 words");
-                 require(buckets >= 0 && buckets <= (Index(1) << 28), "at most 2^28 buckets");  // 7 digits name one
-                 OwnedReading made{{tokens, least, most, buckets, {}}};
-                 set_replaced(made, text, start, target);
-                 new (own) OwnedReading(std::move(made));
-             },
-             "lowercase"_a, "accents"_a, "analyzer"_a, "least"_a, "most"_a, "buckets"_a, "replaced"_a.noconvert(),
-             "replaced_start"_a.noconvert(), "replaced_target"_a.noconvert());
+        .def(
+            "__init__",
+            [](OwnedReading* own, bool lowercase, int accents, int analyzer, int least, int most, Index buckets,
+               Bytes text, Places start, Places target) {
+                require(accents >= 0 && accents <= 2 && analyzer >= 0 && analyzer <= 2, "options by number");
+                const TokenOptions tokens{lowercase, Accents(accents), Analyzer(analyzer), least, most};
+                require(1 <= least && least <= most, "sizes of n-grams");
+                require(most <= most_words || tokens.analyzer != Analyzer::word, "n-grams of more than 255 words");
+                require(buckets >= 0 && buckets <= (Index(1) << 28), "at most 2^28 buckets");  // 7 digits name one
+                OwnedReading made{{tokens, least, most, buckets, {}}};
+                set_replaced(made, text, start, target);
+                new (own) OwnedReading(std::move(made));
+            },
+            "lowercase"_a, "accents"_a, "analyzer"_a, "least"_a, "most"_a, "buckets"_a, "replaced"_a.noconvert(),
+            "replaced_start"_a.noconvert(), "replaced_target"_a.noconvert());
 
     nb::class_<OwnedLexicon>(m, "Lexicon")
-        .def("__init__",
-             [](OwnedLexicon* own, Bytes text, Places start, const OwnedReading& reading) {
-                 const View view = view_of(text, start);
-                 require(Index(text.size()) >= start(view.n) + 8, "8 bytes are read at a time");
-                 nb::gil_scoped_release release;
-                 new (own) OwnedLexicon{reading, fixed_lexicon(view, reading.reading)};
-             },
-             "text"_a.noconvert(), "start"_a.noconvert(), "reading"_a)
+        .def(
+            "__init__",
+            [](OwnedLexicon* own, Bytes text, Places start, const OwnedReading& reading) {
+                const View view = view_of(text, start);
+                require(Index(text.size()) >= start(view.n) + 8, "8 bytes are read at a time");
+                nb::gil_scoped_release release;
+                new (own) OwnedLexicon{reading, fixed_lexicon(view, reading.reading)};
+            },
+            "text"_a.noconvert(), "start"_a.noconvert(), "reading"_a)
         .def("__len__", [](const OwnedLexicon& own) { return own.fixed.size; });
 
     m.def(
         "word_totals",
-        [](const TextList& list, Vector<std::int32_t> codes, Index classes, Weights weight,
-           const OwnedReading& reading, int term, int norm) {
+        [](const TextList& list, Vector<std::int32_t> codes, Index classes, Weights weight, const OwnedReading& reading,
+           int term, int norm) {
             const Texts texts = list.read();
             const Rows rows = rows_of(codes, weight, classes, texts.n);
             const Weighting w = weighting(term, norm);

@@ -16,8 +16,8 @@ struct Extremes {
 namespace {
 
 template <bool binarize, class T>
-SUFFICE_INLINE void add_row(const T* __restrict x, Index cols, double w, double threshold,
-                            double* __restrict total, Extremes& e) {
+SUFFICE_INLINE void add_row(const T* __restrict x, Index cols, double w, double threshold, double* __restrict total,
+                            Extremes& e) {
     double lo = e.lowest, hi = e.highest, gaps = 0;
 #pragma omp simd reduction(min : lo) reduction(max : hi) reduction(+ : gaps)
     for (Index j = 0; j < cols; ++j) {
@@ -34,31 +34,32 @@ SUFFICE_INLINE void add_row(const T* __restrict x, Index cols, double w, double 
 }
 
 template <bool binarize, class T>
-SUFFICE_INLINE Extremes block(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, double threshold,
-                              double* total, double* missing) {
+SUFFICE_INLINE Extremes block(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, double threshold, double* total,
+                              double* missing) {
     Extremes e;
-    for_stretches(x, lo, hi, [&](auto* row, Index row_stride, Index first_row, Index n, Index first_col,
-                                Index cols) SUFFICE_INLINE_LAMBDA {
-        for (Index i = first_row; i < first_row + n; ++i, row += row_stride) {
-            const double w = rows.weight ? rows.weight[i] : 1.0;
-            if (w == 0) continue;
-            const Index at = rows.code[i] * x.cols + first_col;
-            add_row<binarize>(row, cols, w, threshold, total + at, e);
-            if (e.gaps > 0)
-                for (Index j = 0; j < cols; ++j)
-                    if (row[j] != row[j]) missing[at + j] += w;
-        }
-    });
+    for_stretches(x, lo, hi,
+                  [&](auto* row, Index row_stride, Index first_row, Index n, Index first_col, Index cols)
+                      SUFFICE_INLINE_LAMBDA {
+                          for (Index i = first_row; i < first_row + n; ++i, row += row_stride) {
+                              const double w = rows.weight ? rows.weight[i] : 1.0;
+                              if (w == 0) continue;
+                              const Index at = rows.code[i] * x.cols + first_col;
+                              add_row<binarize>(row, cols, w, threshold, total + at, e);
+                              if (e.gaps > 0)
+                                  for (Index j = 0; j < cols; ++j)
+                                      if (row[j] != row[j]) missing[at + j] += w;
+                          }
+                      });
     return e;
 }
 
 }  // namespace
 
-#define SUFFICE_BLOCK(T)                                                                                        \
+#define SUFFICE_BLOCK(T)                                                                                            \
     SUFFICE_CLONES Extremes totals_block(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, Reading reading, \
-                                         double* total, double* missing) {                                       \
-        return reading.binarize ? block<true>(x, rows, lo, hi, reading.threshold, total, missing)                \
-                                : block<false>(x, rows, lo, hi, reading.threshold, total, missing);              \
+                                         double* total, double* missing) {                                          \
+        return reading.binarize ? block<true>(x, rows, lo, hi, reading.threshold, total, missing)                   \
+                                : block<false>(x, rows, lo, hi, reading.threshold, total, missing);                 \
     }
 SUFFICE_BLOCK(double)
 SUFFICE_BLOCK(float)

@@ -1,7 +1,7 @@
 // Vocabularies in the order of their names.
 #include <bit>
-#include <utility>
 #include <stdexcept>
+#include <utility>
 
 #include "text.hpp"
 
@@ -95,13 +95,15 @@ Items sorted_tokens(const std::vector<Learned>& learned) {
     sort_items(items, 64);
     auto less = [&](const Item& a, const Item& b) {
         const Lexicon &first = *learned[a.lexicon].lexicon, &second = *learned[b.lexicon].lexicon;
-        return compare(first.bytes(a.feature), first.length(a.feature), second.bytes(b.feature), second.length(b.feature)) < 0;
+        return compare(first.bytes(a.feature), first.length(a.feature), second.bytes(b.feature),
+                       second.length(b.feature)) < 0;
     };
     for (std::size_t lo = 0, hi; lo < items.size(); lo = hi) {
         bool whole = true;  // the key is all there is of them
         for (hi = lo; hi < items.size() && items[hi].key == items[lo].key; ++hi)
-            whole = whole && learned[items[hi].lexicon].lexicon->length(items[hi].feature) ==
-                                 learned[items[lo].lexicon].lexicon->length(items[lo].feature) &&
+            whole = whole &&
+                    learned[items[hi].lexicon].lexicon->length(items[hi].feature) ==
+                        learned[items[lo].lexicon].lexicon->length(items[lo].feature) &&
                     learned[items[hi].lexicon].lexicon->length(items[hi].feature) <= 8;
         if (!whole) std::sort(items.begin() + Index(lo), items.begin() + Index(hi), less);
     }

@@ -70,8 +70,8 @@ void count(const Texts& texts, const Rows&, const TextReading&, Weighting, const
     hand_over(own.touched, own.times, block);
 }
 
-void count(const Texts& texts, const Rows& rows, const TextReading& reading, Weighting weighting, const std::int32_t* row,
-           Finder& own, Block<double>& block, FirstPosition& refused) {
+void count(const Texts& texts, const Rows& rows, const TextReading& reading, Weighting weighting,
+           const std::int32_t* row, Finder& own, Block<double>& block, FirstPosition& refused) {
     read_each(row, block.lo, block.hi, refused, [&](Index i) {
         if (texts.missing(i)) return;
         own.bag.read(own.reader, texts, i, own.lexicon);
@@ -125,8 +125,8 @@ struct Found {
 
 // The totals of one feature by class, those of several threads in the order of the blocks. Returns how many there are.
 template <class V>
-Index merge(const Source* from, const Source* end, const std::vector<Found<V>>& found, const std::vector<Block<V>>& blocks,
-            std::vector<Index>& at, std::int32_t* code, double* total) {
+Index merge(const Source* from, const Source* end, const std::vector<Found<V>>& found,
+            const std::vector<Block<V>>& blocks, std::vector<Index>& at, std::int32_t* code, double* total) {
     if (end - from == 1) {  // as most are
         const Found<V>& own = found[from->lexicon];
         Index n = 0;
@@ -164,7 +164,8 @@ Index merge(const Source* from, const Source* end, const std::vector<Found<V>>& 
 
 // Put the threads' totals together, feature by feature. Blocks are in the order of their classes, so a feature's totals are.
 template <class V>
-void gather(std::vector<Block<V>>& blocks, const std::vector<Learned>& learned, const Ordered& ordered, WordTotals& out) {
+void gather(std::vector<Block<V>>& blocks, const std::vector<Learned>& learned, const Ordered& ordered,
+            WordTotals& out) {
     const int finders = int(learned.size());
     std::vector<Found<V>> found(finders);
     for_blocks(finders, finders, [&](Index t, int) { found[t].collect(blocks, int(t), learned[t].lexicon->size()); });
@@ -200,8 +201,9 @@ void gather(std::vector<Block<V>>& blocks, const std::vector<Learned>& learned, 
         std::vector<Index> at;
         for (Index i = p * width; i < std::min(n, (p + 1) * width); ++i) {
             fetch(ordered.source_start[i]);
-            length[i] = std::int32_t(merge(source + ordered.source_start[i], source + ordered.source_start[i + 1], found, blocks, at,
-                                           out.code.data() + out.start[i], out.total.data() + out.start[i]));
+            length[i] =
+                std::int32_t(merge(source + ordered.source_start[i], source + ordered.source_start[i + 1], found,
+                                   blocks, at, out.code.data() + out.start[i], out.total.data() + out.start[i]));
         }
     });
     // Where blocks of one class met, room is left over.
