@@ -163,8 +163,8 @@ Names write_names(const std::vector<Learned>& learned, const Ordered& ordered) {
 
 // A word comes right before the n-grams that begin with it, because a space is less than all that words are made of: names
 // are in the order of (rank of the n-gram without its last word, rank of that word). So n-grams are sorted by numbers.
-Ordered order_features(const std::vector<Learned>& learned, const TextReading& reading) {
-    const int least = reading.joins_words() && !reading.buckets ? reading.least : 1;
+Ordered order_features(const std::vector<Learned>& learned, const Tokenization& tokenization) {
+    const int least = tokenization.joins_words() && !tokenization.buckets ? tokenization.least : 1;
     const std::size_t lexicons = learned.size();
     Ranks word(lexicons);
     std::vector<Large<std::uint8_t>> level(lexicons);

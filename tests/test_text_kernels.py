@@ -193,7 +193,7 @@ def test_arrays_may_be_written_to_after_texts_were_made_of_them():
     start[:], document_start[:] = 1 << 60, 1 << 60
     assert count_matrix(texts, Tokenization())[0].names.tolist() == ["ab", "cd"]
     listed, at, target = padded(np.frombuffer(b"aabb", np.uint8)), np.array([0, 2, 4]), np.array([-1, 1])
-    tokenization = _core.TextReading(True, 0, 0, 1, 1, 0, listed, at, target)
+    tokenization = _core.Tokenization(True, 0, 0, 1, 1, 0, listed, at, target)
     at[:], target[:] = 1 << 60, 1 << 60
     names, *_ = _core.word_matrix(Texts.of(["aa bb"]).native, tokenization)
     assert names[0].tobytes() == b"bb"
@@ -265,7 +265,7 @@ def test_readings_that_make_no_sense_are_refused(change, match):
     for place, value in change.items():
         arguments[place] = value
     with pytest.raises(ValueError, match=match):
-        _core.TextReading(*arguments)
+        _core.Tokenization(*arguments)
 
 
 def test_arrays_beyond_their_bounds_are_refused():

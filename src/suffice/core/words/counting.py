@@ -87,7 +87,7 @@ class Lexicon:
     def _native(self) -> _core.Lexicon:
         return self._with(native(self.tokenization))
 
-    def _with(self, native: _core.TextReading) -> _core.Lexicon:
+    def _with(self, native: _core.Tokenization) -> _core.Lexicon:
         return _core.Lexicon(padded(self.vocabulary.text), self.vocabulary.start, native)
 
     def count(self, texts: Texts) -> CsrArrays:
@@ -124,8 +124,8 @@ def count_matrix(
     (['cat', 'dog', 'eats'], [0, 2, 4], [0, 1, 1, 2], [1, 1, 2, 1])
     """
     with _named_errors():
-        names, *rows = _core.word_matrix(texts.native, native_for(tokenization, texts, stem))
-    return Vocabulary(*names), *rows
+        names, indptr, indices, data = _core.word_matrix(texts.native, native_for(tokenization, texts, stem))
+    return Vocabulary(*names), indptr, indices, data
 
 
 def hashed_matrix(texts: Texts, tokenization: Tokenization, stem: Stem | None = None) -> CsrArrays:
@@ -160,13 +160,13 @@ def word_totals(
 ) -> WordTotals:
     """Sum documents by class."""
     with _named_errors():
-        names, *rest = _core.word_totals(
+        names, *totals = _core.word_totals(
             texts.native, codes, classes, weight, native_for(tokenization, texts), *weighting.numbers
         )
-    return WordTotals(Vocabulary(*names), *rest)
+    return WordTotals(Vocabulary(*names), *totals)  # type: ignore[arg-type]  # mypy gives all of them one type
 
 
-def native(tokenization: Tokenization, replaced: dict[str, str | None] | None = None) -> _core.TextReading:
+def native(tokenization: Tokenization, replaced: dict[str, str | None] | None = None) -> _core.Tokenization:
     """As kernels know it. `replaced` tells which words are read as others, or, where None, left out."""
     replaced = dict.fromkeys(tokenization.stop_list) if replaced is None else replaced
     words = Vocabulary.of({*replaced, *(word for word in replaced.values() if word is not None)})
@@ -174,7 +174,7 @@ def native(tokenization: Tokenization, replaced: dict[str, str | None] | None = 
     target = np.full(len(words), -1, dtype=np.int64)
     kept = np.array([word is not None for word in read_as], dtype=bool)
     target[kept] = words.find([word for word in read_as if word is not None])
-    return _core.TextReading(
+    return _core.Tokenization(
         tokenization.lowercase,
         (None, *ACCENTS).index(tokenization.strip_accents),
         ANALYZERS.index(tokenization.analyzer),
@@ -186,7 +186,7 @@ def native(tokenization: Tokenization, replaced: dict[str, str | None] | None = 
     )
 
 
-def native_for(tokenization: Tokenization, texts: Texts, stem: Stem | None = None) -> _core.TextReading:
+def native_for(tokenization: Tokenization, texts: Texts, stem: Stem | None = None) -> _core.Tokenization:
     """The same for certain texts: each of their distinct words is stemmed once."""
     if stem is None and tokenization.stem is not None:
         stem = partial(stem_words, tokenization.stem)
