@@ -3,7 +3,7 @@
 import pytest
 
 from suffice.core import registry
-from suffice.core.options import Options
+from suffice.core.frozen_options import Options
 from suffice.core.priors import Gamma
 from suffice.core.registry import Registered
 from suffice.core.statistics import Moments, Statistic

@@ -30,7 +30,7 @@ from suffice import errors, families, priors, statistics
 from suffice import text as texts
 from suffice.core import registry
 from suffice.core.frames import as_frame
-from suffice.core.options import Options
+from suffice.core.frozen_options import Options
 from suffice.core.statistics import Statistic
 from suffice.core.words import Tokenization, Vocabulary
 from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from suffice.core.arrays import Array
 from suffice.core.errors import InvalidOptionError
-from suffice.core.options import Options
+from suffice.core.frozen_options import Options
 from suffice.core.statistics import Moments, Scatter, Totals
 from suffice.core.statistics.statistic import clear_residue
 

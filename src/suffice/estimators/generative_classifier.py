@@ -28,7 +28,7 @@ from suffice.core.errors import (
     UnstorableError,
 )
 from suffice.core.frames import ColumnProfile, Frame, as_frame
-from suffice.core.options import same_options
+from suffice.core.frozen_options import same_options
 from suffice.core.priors import ClassPrior
 from suffice.core.statistics import ByClass
 from suffice.core.statistics.by_class import union_labels

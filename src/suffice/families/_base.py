@@ -18,7 +18,7 @@ from suffice.core.errors import (
     NoFormulaError,
     NoLinearFormError,
 )
-from suffice.core.options import Options
+from suffice.core.frozen_options import Options
 from suffice.core.priors import Learn
 from suffice.core.statistics import ByClass, Statistic
 from suffice.families._logarithms import log_ratio

@@ -13,7 +13,7 @@ from suffice.core import frames
 from suffice.core.arrays import Array, Codes, Values
 from suffice.core.errors import InvalidDataError, MismatchError, NoFormulaError, RefusedValueError, naming_columns
 from suffice.core.frames import Frame
-from suffice.core.options import Options
+from suffice.core.frozen_options import Options
 from suffice.core.statistics import Batch, Blocks, RowSample
 from suffice.families._base import Distribution, Family, Outcomes, Table
 from suffice.families._logarithms import log_ratio
