@@ -21,8 +21,9 @@ demo: $(VENV)/built
 tour: $(VENV)/built
 	$(BIN)/python examples/demo.py
 
+# Every core takes tests; `make test ARGS="-m 'not slow'"` leaves the longest out, and ARGS=tests/test_frames.py runs one file.
 test: $(VENV)/test
-	$(BIN)/python -m pytest --cov --cov-report=term
+	$(BIN)/python -m pytest -n auto --cov --cov-report=term $(ARGS)
 
 # Real sessions of every engine; `make test` passes without them.
 test-engines: $(VENV)/test-engines
@@ -53,6 +54,8 @@ lint: $(VENV)/lint
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/clang-format --dry-run --Werror $(wildcard cpp/*.cpp cpp/*.hpp)
+	$(BIN)/python -m pytest -q --noconftest tests/test_architecture.py
 
 # The site, in build/docs; a warning is an error. Its figures are drawn anew by `python docs/figures.py`.
 docs: $(VENV)/docs
@@ -60,7 +63,7 @@ docs: $(VENV)/docs
 	@echo "open build/docs/index.html"
 
 clean:
-	rm -rf $(VENV) build
+	rm -rf $(VENV) build src/suffice/_core.pyi
 
 # The package is installed in place: Python sources need no rebuild, kernels rebuild when they change.
 $(VENV)/built: $(SOURCES)

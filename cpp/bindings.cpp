@@ -1,4 +1,4 @@
-// The Python side of the kernels: a table of contents with types. The only file that knows nanobind.
+// Python bindings of the kernels on numbers: checks of shapes, and types. A docstring says what is written and returned.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
@@ -66,7 +66,7 @@ Rows rows(const Codes& codes, const Weights& weight, Index classes, Index n) {
     return {codes.data(), weight ? weight->data() : nullptr, classes};
 }
 
-Reading reading(Threshold threshold) { return {threshold.has_value(), threshold.value_or(0.0)}; }
+CountRule count_rule(Threshold threshold) { return {threshold.has_value(), threshold.value_or(0.0)}; }
 
 void require_size(const Out<double>& out, Index size) { require(Index(out.size()) == size, "output size"); }
 
@@ -74,14 +74,16 @@ template <class T>
 void bind_dense(nb::module_& m) {
     m.def(
         "moments",
-        [](Dense<T> x, Codes codes, Index classes, Weights weight, Out<double> w, Out<double> mean, Out<double> squares) {
+        [](Dense<T> x, Codes codes, Index classes, Weights weight, Out<double> w, Out<double> mean,
+           Out<double> squares) {
             Matrix<T> mx = matrix(x);
             for (const auto& out : {w, mean, squares}) require_size(out, classes * mx.cols);
             Rows r = rows(codes, weight, classes, mx.rows);
             nb::gil_scoped_release release;
             return moments(mx, r, w.data(), mean.data(), squares.data());
         },
-        "x"_a.noconvert(), "codes"_a.noconvert(), "classes"_a, "weight"_a.noconvert().none(), "out_weight"_a.noconvert(),
+        "Add weight, mean and centred squares (classes, columns) to the outputs.", "x"_a.noconvert(),
+        "codes"_a.noconvert(), "classes"_a, "weight"_a.noconvert().none(), "out_weight"_a.noconvert(),
         "out_mean"_a.noconvert(), "out_squares"_a.noconvert());
     m.def(
         "totals",
@@ -91,9 +93,10 @@ void bind_dense(nb::module_& m) {
             for (const auto& out : {total, missing}) require_size(out, classes * mx.cols);
             Rows r = rows(codes, weight, classes, mx.rows);
             nb::gil_scoped_release release;
-            return totals(mx, r, reading(threshold), total.data(), missing.data());
+            return totals(mx, r, count_rule(threshold), total.data(), missing.data());
         },
-        "x"_a.noconvert(), "codes"_a.noconvert(), "classes"_a, "weight"_a.noconvert().none(), "threshold"_a.none(),
+        "Add Σ w·x and the weight of missing entries (classes, columns) to the outputs.", "x"_a.noconvert(),
+        "codes"_a.noconvert(), "classes"_a, "weight"_a.noconvert().none(), "threshold"_a.none(),
         "out_total"_a.noconvert(), "out_missing"_a.noconvert());
     m.def(
         "gaussian_log_density",
@@ -105,11 +108,12 @@ void bind_dense(nb::module_& m) {
             nb::gil_scoped_release release;
             return gaussian_log_density(mx, mean.data(), precision.data(), classes, out.data());
         },
-        "x"_a.noconvert(), "mean"_a.noconvert(), "precision"_a.noconvert(), "out"_a.noconvert());
+        "Write Σ_j log N(x_ij; mean_cj, 1/precision_cj²) (rows, classes).", "x"_a.noconvert(), "mean"_a.noconvert(),
+        "precision"_a.noconvert(), "out"_a.noconvert());
     m.def(
         "gaussian_leave_one_out",
-        [](Dense<T> x, Codes codes, Weights weight, double smoothing, Vector<double> floor, Table w, Table mean, Table squares,
-           Out<double> out) {
+        [](Dense<T> x, Codes codes, Weights weight, double smoothing, Vector<double> floor, Table w, Table mean,
+           Table squares, Out<double> out) {
             Matrix<T> mx = matrix(x);
             const Index classes = Index(mean.shape(0));
             for (const auto& table : {w, mean, squares})
@@ -118,10 +122,12 @@ void bind_dense(nb::module_& m) {
             require_size(out, mx.rows * classes);
             Rows r = rows(codes, weight, classes, mx.rows);
             nb::gil_scoped_release release;
-            return gaussian_leave_one_out(mx, r, smoothing, floor.data(), w.data(), mean.data(), squares.data(), out.data());
+            return gaussian_leave_one_out(mx, r, smoothing, floor.data(), w.data(), mean.data(), squares.data(),
+                                          out.data());
         },
-        "x"_a.noconvert(), "codes"_a.noconvert(), "weight"_a.noconvert().none(), "smoothing"_a, "floor"_a.noconvert(),
-        "stat_weight"_a.noconvert(), "stat_mean"_a.noconvert(), "stat_squares"_a.noconvert(), "out"_a.noconvert());
+        "Write the same with row i taken out of the statistics of its class.", "x"_a.noconvert(), "codes"_a.noconvert(),
+        "weight"_a.noconvert().none(), "smoothing"_a, "floor"_a.noconvert(), "stat_weight"_a.noconvert(),
+        "stat_mean"_a.noconvert(), "stat_squares"_a.noconvert(), "out"_a.noconvert());
 }
 
 template <class T>
@@ -137,7 +143,8 @@ void bind_multivariate(nb::module_& m) {
             nb::gil_scoped_release release;
             return dense_scores(mx, coef.data(), stride, intercept.data(), classes, out.data());
         },
-        "x"_a.noconvert(), "coef"_a.noconvert(), "intercept"_a.noconvert(), "out"_a.noconvert());
+        "Write intercept + x·coef (rows, classes); return whether every score is finite.", "x"_a.noconvert(),
+        "coef"_a.noconvert(), "intercept"_a.noconvert(), "out"_a.noconvert());
     m.def(
         "scatter",
         [](Dense<T> x, Codes codes, Index classes, Weights weight, Out<double> w, Out<double> mean, Out<double> cross,
@@ -152,7 +159,8 @@ void bind_multivariate(nb::module_& m) {
             nb::gil_scoped_release release;
             return scatter(mx, r, w.data(), mean.data(), cross.data(), incomplete.data());
         },
-        "x"_a.noconvert(), "codes"_a.noconvert(), "classes"_a, "weight"_a.noconvert().none(), "out_weight"_a.noconvert(),
+        "Add weight, mean and centred cross-products of complete rows; mark the incomplete.", "x"_a.noconvert(),
+        "codes"_a.noconvert(), "classes"_a, "weight"_a.noconvert().none(), "out_weight"_a.noconvert(),
         "out_mean"_a.noconvert(), "out_cross"_a.noconvert(), "out_incomplete"_a.noconvert());
     m.def(
         "multivariate_log_density",
@@ -168,14 +176,14 @@ void bind_multivariate(nb::module_& m) {
             return multivariate_log_density(mx, mean.data(), whitening.data(), classes, matrices, out.data(),
                                             incomplete.data());
         },
-        "x"_a.noconvert(), "mean"_a.noconvert(), "whitening"_a.noconvert(), "out"_a.noconvert(),
-        "out_incomplete"_a.noconvert());
+        "Write log N(x_i; mean_c, (WᵀW)⁻¹) (rows, classes); mark incomplete rows.", "x"_a.noconvert(),
+        "mean"_a.noconvert(), "whitening"_a.noconvert(), "out"_a.noconvert(), "out_incomplete"_a.noconvert());
 }
 
-void bind_gaps(nb::module_& m) {
+void bind_incomplete(nb::module_& m) {
     using Maybe = std::optional<Out<double>>;
     m.def(
-        "gaussian_gaps",
+        "gaussian_incomplete",
         [](Table x, Table mean, Cube covariance, Weights weight, Maybe log_density, Maybe peak, Maybe filled,
            Maybe spread) {
             const Index rows = Index(x.shape(0)), d = Index(x.shape(1)), classes = Index(mean.shape(0));
@@ -186,12 +194,16 @@ void bind_gaps(nb::module_& m) {
             if (filled) require_size(*filled, rows * classes * d);
             if (spread) require_size(*spread, classes * d * d);
             nb::gil_scoped_release release;
-            gaussian_gaps(x.data(), rows, d, mean.data(), covariance.data(), classes,
-                          weight ? weight->data() : nullptr, log_density ? log_density->data() : nullptr,
-                          peak ? peak->data() : nullptr, filled ? filled->data() : nullptr, spread ? spread->data() : nullptr);
+            gaussian_incomplete(x.data(), rows, d, mean.data(), covariance.data(), classes,
+                                weight ? weight->data() : nullptr, log_density ? log_density->data() : nullptr,
+                                peak ? peak->data() : nullptr, filled ? filled->data() : nullptr,
+                                spread ? spread->data() : nullptr);
         },
+        "Compute for incomplete rows what is not None: log-density and its peak, rows filled in, conditional "
+        "covariances.",
         "x"_a.noconvert(), "mean"_a.noconvert(), "covariance"_a.noconvert(), "weight"_a.noconvert().none(),
-        "log_density"_a.noconvert().none(), "peak"_a.noconvert().none(), "filled"_a.noconvert().none(), "spread"_a.noconvert().none());
+        "log_density"_a.noconvert().none(), "peak"_a.noconvert().none(), "filled"_a.noconvert().none(),
+        "spread"_a.noconvert().none());
 }
 
 template <class T, class I>
@@ -207,13 +219,14 @@ void bind_sparse(nb::module_& m) {
             Index refused;
             {
                 nb::gil_scoped_release release;
-                refused = sparse_totals(x, r, reading(threshold), total.data(), &found);
+                refused = sparse_totals(x, r, count_rule(threshold), total.data(), &found);
             }
             if (found.malformed) refused = malformed;
             return std::tuple(refused, found.missing, found.duplicate);
         },
-        "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "cols"_a, "codes"_a.noconvert(),
-        "classes"_a, "weight"_a.noconvert().none(), "threshold"_a.none(), "out_total"_a.noconvert());
+        "Add Σ w·x (classes, columns); also return whether NaN and duplicates were found.", "data"_a.noconvert(),
+        "indices"_a.noconvert(), "indptr"_a.noconvert(), "cols"_a, "codes"_a.noconvert(), "classes"_a,
+        "weight"_a.noconvert().none(), "threshold"_a.none(), "out_total"_a.noconvert());
     m.def(
         "sparse_scores",
         [](Vector<T> data, Vector<I> indices, Vector<I> indptr, Threshold threshold, Table coef,
@@ -224,9 +237,10 @@ void bind_sparse(nb::module_& m) {
             require(!absent || absent->size() == coef.size(), "weight shapes");
             require_size(out, x.rows * classes);
             nb::gil_scoped_release release;
-            return sparse_scores(x, reading(threshold), coef.data(), absent ? absent->data() : nullptr, stride,
+            return sparse_scores(x, count_rule(threshold), coef.data(), absent ? absent->data() : nullptr, stride,
                                  intercept.data(), classes, out.data());
         },
+        "Write intercept + x·coef (rows, classes); return the position of a refused value, or -1.",
         "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "threshold"_a.none(),
         "coef"_a.noconvert(), "absent"_a.noconvert().none(), "intercept"_a.noconvert(), "out"_a.noconvert());
 }
@@ -243,8 +257,9 @@ void bind_sparse_log_sums(nb::module_& m) {
             nb::gil_scoped_release release;
             return sparse_log_sums(x, cls.data(), removed.data(), table.data(), sums.data(), lengths.data());
         },
-        "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "cls"_a.noconvert(),
-        "removed"_a.noconvert(), "table"_a.noconvert(), "sums"_a.noconvert(), "lengths"_a.noconvert());
+        "Write Σ_j x_ij log(table[cls_i, j] - removed_i x_ij) and Σ_j x_ij of each row.", "data"_a.noconvert(),
+        "indices"_a.noconvert(), "indptr"_a.noconvert(), "cls"_a.noconvert(), "removed"_a.noconvert(),
+        "table"_a.noconvert(), "sums"_a.noconvert(), "lengths"_a.noconvert());
 }
 
 template <class T>
@@ -257,6 +272,7 @@ void bind_categories(nb::module_& m) {
             nb::gil_scoped_release release;
             return category_range(mx, lowest.data(), highest.data());
         },
+        "Write the lowest and highest code of each column; return the position of an infinite value, or -1.",
         "x"_a.noconvert(), "lowest"_a.noconvert(), "highest"_a.noconvert());
     m.def(
         "category_counts",
@@ -268,6 +284,7 @@ void bind_categories(nb::module_& m) {
             nb::gil_scoped_release release;
             return category_counts(mx, r, offsets.data(), table.data());
         },
+        "Add the weight of each category (classes, categories); return the position of a code without a place, or -1.",
         "x"_a.noconvert(), "codes"_a.noconvert(), "classes"_a, "weight"_a.noconvert().none(), "offsets"_a.noconvert(),
         "table"_a.noconvert());
     m.def(
@@ -282,6 +299,7 @@ void bind_categories(nb::module_& m) {
             nb::gil_scoped_release release;
             return category_scores(mx, offsets.data(), scores.data(), Index(scores.shape(1)), classes, out.data());
         },
+        "Add the score of each category (rows, classes); return the position of a negative code, or -1.",
         "x"_a.noconvert(), "offsets"_a.noconvert(), "scores"_a.noconvert(), "classes"_a, "out"_a.noconvert());
 }
 
@@ -297,6 +315,7 @@ void bind_posterior(nb::module_& m) {
             nb::gil_scoped_release release;
             return posterior(scores.data(), rows, classes, added.data(), fallback.data(), as_log, out.data());
         },
+        "Turn scores + added into p(y | x) or its logarithm; return how many rows got the fallback.",
         "scores"_a.noconvert(), "added"_a.noconvert(), "fallback"_a.noconvert(), "as_log"_a, "out"_a.noconvert());
 }
 
@@ -304,18 +323,21 @@ template <class T>
 void bind_mixture_log_density(nb::module_& m) {
     m.def(
         "mixture_log_density",
-        [](Dense<T> x, Table log_norm, Table mean, Table precision, Vector<Index> used, Index classes, Out<double> out) {
+        [](Dense<T> x, Table log_norm, Table mean, Table precision, Vector<Index> used, Index classes,
+           Out<double> out) {
             Matrix<T> mx = matrix(x);
             require(Index(used.size()) == classes * mx.cols, "one number of components per class and column");
             for (const auto& table : {log_norm, mean, precision})
                 require(table.shape(0) == used.size() && table.shape(1) == mean.shape(1), "parameter shapes");
             require_size(out, mx.rows * classes);
-            MixtureTables tables{log_norm.data(), mean.data(), precision.data(), used.data(), classes, Index(mean.shape(1))};
+            MixtureTables tables{log_norm.data(), mean.data(), precision.data(),
+                                 used.data(),     classes,     Index(mean.shape(1))};
             nb::gil_scoped_release release;
             return mixture_log_density(mx, tables, out.data());
         },
-        "x"_a.noconvert(), "log_norm"_a.noconvert(), "mean"_a.noconvert(), "precision"_a.noconvert(),
-        "used"_a.noconvert(), "classes"_a, "out"_a.noconvert());
+        "Write Σ_j log p(x_ij) under the mixture of each class (rows, classes).", "x"_a.noconvert(),
+        "log_norm"_a.noconvert(), "mean"_a.noconvert(), "precision"_a.noconvert(), "used"_a.noconvert(), "classes"_a,
+        "out"_a.noconvert());
 }
 
 void bind_mixture_fit(nb::module_& m) {
@@ -339,9 +361,10 @@ void bind_mixture_fit(nb::module_& m) {
             nb::gil_scoped_release release;
             mixture_fit(value.data(), weight.data(), start.data(), tasks, point.data(), options, out);
         },
-        "value"_a.noconvert(), "weight"_a.noconvert(), "start"_a.noconvert(), "point"_a.noconvert(), "select"_a,
-        "tol"_a, "max_iter"_a, "floor"_a, "uniform"_a.noconvert(), "share"_a.noconvert(), "mean"_a.noconvert(),
-        "variance"_a.noconvert(), "used"_a.noconvert(), "steps"_a.noconvert(), "converged"_a.noconvert(), "score"_a.noconvert(),
+        "Fit one Gaussian mixture to each task by expectation-maximization.", "value"_a.noconvert(),
+        "weight"_a.noconvert(), "start"_a.noconvert(), "point"_a.noconvert(), "select"_a, "tol"_a, "max_iter"_a,
+        "floor"_a, "uniform"_a.noconvert(), "share"_a.noconvert(), "mean"_a.noconvert(), "variance"_a.noconvert(),
+        "used"_a.noconvert(), "steps"_a.noconvert(), "converged"_a.noconvert(), "score"_a.noconvert(),
         "trace"_a.noconvert().none());
 }
 
@@ -374,7 +397,8 @@ void bind_kernel_density(nb::module_& m) {
             kernel_log_density(kernel(number), x.data(), order.data(), n, removed ? removed->data() : nullptr, p,
                                bandwidth.data(), out.data());
         },
-        "kernel"_a, "x"_a.noconvert(), "order"_a.noconvert(), "removed"_a.noconvert().none(), "at"_a.noconvert(),
+        "Add the log kernel density of ascending x to out (rows, classes), row order[i] for x[i].", "kernel"_a,
+        "x"_a.noconvert(), "order"_a.noconvert(), "removed"_a.noconvert().none(), "at"_a.noconvert(),
         "weight"_a.noconvert(), "start"_a.noconvert(), "total"_a.noconvert(), "bandwidth"_a.noconvert(),
         "out"_a.noconvert());
     m.def(
@@ -389,6 +413,7 @@ void bind_kernel_density(nb::module_& m) {
             kernel_leave_one_out(kernel(number), x.data(), Index(x.size()), removed.data(), p, bandwidth.data(),
                                  out.data());
         },
+        "Write the log kernel density of each x under one class, with a bandwidth and a removed weight of its own.",
         "kernel"_a, "x"_a.noconvert(), "removed"_a.noconvert(), "at"_a.noconvert(), "weight"_a.noconvert(),
         "start"_a.noconvert(), "total"_a.noconvert(), "bandwidth"_a.noconvert(), "out"_a.noconvert());
 }
@@ -396,14 +421,16 @@ void bind_kernel_density(nb::module_& m) {
 }  // namespace
 
 NB_MODULE(_core, m) {
-    nb::set_leak_warnings(false);  // a model that something still holds when Python ends is nothing to print about
-    m.doc() = "The kernels of suffice: private, see cpp/kernels.hpp.";
-    m.def("max_threads", &max_threads);
+    nb::set_leak_warnings(false);  // objects may live until Python exits
+    m.doc() =
+        "The kernels of suffice: private, described in cpp/kernels.hpp and cpp/text.hpp.\n\n"
+        "Outputs are arguments. A kernel that may refuse a value returns its position row * columns + column, or -1.";
+    m.def("max_threads", &max_threads, "Return how many threads a large call may use.");
     bind_dense<double>(m);
     bind_dense<float>(m);
     bind_multivariate<double>(m);
     bind_multivariate<float>(m);
-    bind_gaps(m);
+    bind_incomplete(m);
     bind_texts(m);
     bind_sparse<double, std::int32_t>(m);
     bind_sparse<double, std::int64_t>(m);
@@ -425,6 +452,7 @@ NB_MODULE(_core, m) {
             return number_integers(values.data(), Index(values.size()), low, Index(seen.size()), codes.data(),
                                    seen.data());
         },
+        "Write values - low as codes and mark those that occur; return whether all values lie in the range.",
         "values"_a.noconvert(), "low"_a, "codes"_a.noconvert(), "seen"_a.noconvert());
     m.def(
         "sort_segments",
@@ -436,6 +464,7 @@ NB_MODULE(_core, m) {
             nb::gil_scoped_release release;
             sort_segments(values.data(), start.data(), segments, order ? order->data() : nullptr);
         },
+        "Sort each segment in place, NaN last; write where each value was to order, unless it is None.",
         "values"_a.noconvert(), "start"_a.noconvert(), "order"_a.noconvert().none());
     m.def(
         "class_weights",
@@ -445,7 +474,8 @@ NB_MODULE(_core, m) {
             nb::gil_scoped_release release;
             class_weights(r, Index(codes.size()), out.data());
         },
-        "codes"_a.noconvert(), "classes"_a, "weight"_a.noconvert().none(), "out"_a.noconvert());
+        "Add the weight of the rows of each class.", "codes"_a.noconvert(), "classes"_a, "weight"_a.noconvert().none(),
+        "out"_a.noconvert());
     bind_mixture_fit(m);
     bind_mixture_log_density<double>(m);
     bind_mixture_log_density<float>(m);
@@ -460,6 +490,7 @@ NB_MODULE(_core, m) {
             nb::gil_scoped_release release;
             most_probable(scores.data(), rows, classes, added.data(), fallback, out.data());
         },
+        "Write the class of the largest scores + added of each row, or the fallback where all are -inf.",
         "scores"_a.noconvert(), "added"_a.noconvert(), "fallback"_a, "out"_a.noconvert());
 }
 

@@ -103,8 +103,8 @@ Index category_counts(Matrix<T> x, Rows rows, const Index* offsets, double* tabl
 }
 
 template <class T>
-SUFFICE_INLINE Index scores_block(const Matrix<T>& x, Index lo, Index hi, const Index* offsets,
-                                 const double* scores, Index stride, Index classes, double* out) {
+SUFFICE_INLINE Index scores_block(const Matrix<T>& x, Index lo, Index hi, const Index* offsets, const double* scores,
+                                  Index stride, Index classes, double* out) {
     // Eight classes at a time: their running sums stay in one register.
     Index negative = -1;
     for (Index c0 = 0; c0 < classes; c0 += 8) {
@@ -128,10 +128,10 @@ SUFFICE_INLINE Index scores_block(const Matrix<T>& x, Index lo, Index hi, const 
     return negative;
 }
 
-#define SUFFICE_SCORES(T)                                                                                  \
-    SUFFICE_CLONES Index category_scores_block(const Matrix<T>& x, Index lo, Index hi, const Index* offsets, \
-                                              const double* scores, Index stride, Index classes, double* out) { \
-        return scores_block(x, lo, hi, offsets, scores, stride, classes, out);                                     \
+#define SUFFICE_SCORES(T)                                                                                        \
+    SUFFICE_CLONES Index category_scores_block(const Matrix<T>& x, Index lo, Index hi, const Index* offsets,     \
+                                               const double* scores, Index stride, Index classes, double* out) { \
+        return scores_block(x, lo, hi, offsets, scores, stride, classes, out);                                   \
     }
 SUFFICE_SCORES(double)
 SUFFICE_SCORES(float)
@@ -140,7 +140,7 @@ SUFFICE_SCORES(std::int64_t)
 
 template <class T>
 Index category_scores(Matrix<T> x, const Index* offsets, const double* scores, Index stride, Index classes,
-                     double* out) {
+                      double* out) {
     const Index size = 1024, blocks = (x.rows + size - 1) / size;
     FirstPosition negative;
     for_blocks(blocks, threads_for(x.rows * x.cols, blocks), [&](Index b, int) {
@@ -150,9 +150,9 @@ Index category_scores(Matrix<T> x, const Index* offsets, const double* scores, I
     return negative.get();
 }
 
-#define SUFFICE_INSTANTIATE(T)                                                \
-    template Index category_range(Matrix<T>, Index*, Index*);                 \
-    template Index category_counts(Matrix<T>, Rows, const Index*, double*);   \
+#define SUFFICE_INSTANTIATE(T)                                              \
+    template Index category_range(Matrix<T>, Index*, Index*);               \
+    template Index category_counts(Matrix<T>, Rows, const Index*, double*); \
     template Index category_scores(Matrix<T>, const Index*, const double*, Index, Index, double*);
 SUFFICE_INSTANTIATE(double)
 SUFFICE_INSTANTIATE(float)

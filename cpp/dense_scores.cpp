@@ -102,11 +102,10 @@ SUFFICE_INLINE bool scores_tile(const Matrix<T>& x, Index i0, Index rows, const 
 
 }  // namespace
 
-#define SUFFICE_DENSE_SCORES(T)                                                                              \
-    SUFFICE_CLONES bool dense_scores_tile(const Matrix<T>& x, Index i0, Index rows, const double* coef,      \
-                                          Index stride, const double* intercept, Index classes, double* sum, \
-                                          double* out) {                                                     \
-        return scores_tile(x, i0, rows, coef, stride, intercept, classes, sum, out);                         \
+#define SUFFICE_DENSE_SCORES(T)                                                                                       \
+    SUFFICE_CLONES bool dense_scores_tile(const Matrix<T>& x, Index i0, Index rows, const double* coef, Index stride, \
+                                          const double* intercept, Index classes, double* sum, double* out) {         \
+        return scores_tile(x, i0, rows, coef, stride, intercept, classes, sum, out);                                  \
     }
 SUFFICE_DENSE_SCORES(double)
 SUFFICE_DENSE_SCORES(float)

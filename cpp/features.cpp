@@ -28,16 +28,16 @@ std::uint64_t stable_hash(const std::uint8_t* bytes, Index length, std::uint64_t
     return h ^ (h >> 29);
 }
 
-FeatureReader::FeatureReader(const TextReading& reading, const Lexicon& fixed)
-    : tokenizer_(reading.tokens),
+FeatureReader::FeatureReader(const Tokenization& tokenization, const Lexicon& fixed)
+    : tokenizer_(tokenization.tokens),
       fixed_(&fixed),
       growing_(nullptr),
-      least_(reading.tokens.analyzer == Analyzer::word ? reading.least : 1),
-      most_(reading.tokens.analyzer == Analyzer::word ? reading.most : 1),
-      buckets_(reading.buckets),
+      least_(tokenization.tokens.analyzer == Analyzer::word ? tokenization.least : 1),
+      most_(tokenization.tokens.analyzer == Analyzer::word ? tokenization.most : 1),
+      buckets_(tokenization.buckets),
       levels_(most_),
       before_(most_, no_feature) {
-    const Replacements& list = reading.replaced;
+    const Replacements& list = tokenization.replaced;
     replaced_.resize(list.n);
     for (Index i = 0; i < list.n; ++i) replaced_[i] = list.target[i] < 0 ? no_feature : Feature(list.target[i]);
     if (!buckets_) return;
@@ -45,10 +45,10 @@ FeatureReader::FeatureReader(const TextReading& reading, const Lexicon& fixed)
     learn_replaced(*filter_, list);
 }
 
-FeatureReader::FeatureReader(const TextReading& reading, Lexicon& growing)
-    : FeatureReader(reading, std::as_const(growing)) {
+FeatureReader::FeatureReader(const Tokenization& tokenization, Lexicon& growing)
+    : FeatureReader(tokenization, std::as_const(growing)) {
     growing_ = &growing;
-    if (!buckets_ && !growing.size()) learn_replaced(growing, reading.replaced);
+    if (!buckets_ && !growing.size()) learn_replaced(growing, tokenization.replaced);
 }
 
 void learn_replaced(Lexicon& lexicon, const Replacements& replaced) {
@@ -295,11 +295,11 @@ std::uint32_t murmur_hash(const std::uint8_t* bytes, Index length) {
     return h ^ (h >> 16);
 }
 
-void throw_refused(const FirstPosition& refused, const Texts& texts, const TextReading& reading) {
+void throw_refused(const FirstPosition& refused, const Texts& texts, const Tokenization& tokenization) {
     const Index i = refused.get();
     if (i < 0) return;
     const Lexicon none;
-    FeatureReader reader(reading, none);
+    FeatureReader reader(tokenization, none);
     try {
         reader.read(texts, i, [](const Feature*, Index, int) {});
     } catch (const BadText& bad) {

@@ -25,7 +25,9 @@ struct Texts {
     const Index* document_start = nullptr;
     const bool* present = nullptr;
 
-    bool missing(Index i) const { return documents ? documents[i].encoding == Encoding::missing : present && !present[i]; }
+    bool missing(Index i) const {
+        return documents ? documents[i].encoding == Encoding::missing : present && !present[i];
+    }
     // About how much there is to read.
     Index size(Index i) const {
         if (!documents) {
@@ -49,7 +51,7 @@ struct Replacements {
 constexpr int most_words = 255;  // in an n-gram: blocks are numbered by a byte
 
 // How documents are read.
-struct TextReading {
+struct Tokenization {
     TokenOptions tokens;
     int least, most;  // sizes of n-grams of words
     Index buckets;    // features are hashed into so many, and named by them; 0: each has its own name
@@ -57,12 +59,12 @@ struct TextReading {
 
     bool joins_words() const { return tokens.analyzer == Analyzer::word; }
     // Features of one size are a block, where sizes can be told apart.
-    int blocks() const { return joins_words() && !buckets ? most - least + 1 : 1; }
+    int n_sizes() const { return joins_words() && !buckets ? most - least + 1 : 1; }
     // How many features, known or not, a document of so many words has in a block.
-    double features(Index words, int block) const {
+    double features(Index words, int group) const {
         if (!joins_words()) return double(words);
         double out = 0;
-        for (int size = buckets ? least : least + block; size <= (buckets ? most : least + block); ++size)
+        for (int size = buckets ? least : least + group; size <= (buckets ? most : least + group); ++size)
             out += double(std::max<Index>(words - size + 1, 0));
         return out;
     }
@@ -80,8 +82,8 @@ struct BadDocument : std::exception {
 // Reads documents, one at a time. Either new features are numbered by the lexicon, or it stays as it is.
 class FeatureReader {
 public:
-    FeatureReader(const TextReading& reading, Lexicon& growing);
-    FeatureReader(const TextReading& reading, const Lexicon& fixed);
+    FeatureReader(const Tokenization& tokenization, Lexicon& growing);
+    FeatureReader(const Tokenization& tokenization, const Lexicon& fixed);
 
     // Call take(features, n, block) for the features of the document, a part at a time and those of one size, whose
     // number is the block; some of them may be no_feature. Returns how many words the document has.
@@ -170,10 +172,10 @@ struct Weighting {
 // The values of a document's distinct features, by their counts and blocks. `unknown` is how many more features each
 // block has, of which nothing is known: each is one for itself, and part of the length. It becomes what their values
 // sum to, or 0 where there is no length.
-inline void weigh(Weighting weighting, const std::uint32_t* count, const std::uint8_t* block, Index n, int blocks,
+inline void weigh(Weighting weighting, const std::uint32_t* count, const std::uint8_t* group, Index n, int groups,
                   double* unknown, double* value) {
     double sum[most_words];
-    for (int b = 0; b < blocks; ++b) sum[b] = unknown[b];
+    for (int b = 0; b < groups; ++b) sum[b] = unknown[b];
     for (Index e = 0; e < n; ++e) {
         const double c = count[e];
         const double v = weighting.term == TermWeight::count    ? c
@@ -181,15 +183,15 @@ inline void weigh(Weighting weighting, const std::uint32_t* count, const std::ui
                          : weighting.term == TermWeight::sqrt   ? std::sqrt(c)
                                                                 : 1.0 + std::log(c);
         value[e] = v;
-        sum[block[e]] += weighting.norm == LengthNorm::l2 ? v * v : v;
+        sum[group[e]] += weighting.norm == LengthNorm::l2 ? v * v : v;
     }
-    for (int b = 0; b < blocks; ++b) {
+    for (int b = 0; b < groups; ++b) {
         const bool normed = weighting.norm != LengthNorm::none && sum[b] > 0;
         sum[b] = !normed ? 1.0 : weighting.norm == LengthNorm::l2 ? 1.0 / std::sqrt(sum[b]) : 1.0 / sum[b];
         unknown[b] = normed ? unknown[b] * sum[b] : 0.0;
     }
     if (weighting.norm == LengthNorm::none) return;
-    for (Index e = 0; e < n; ++e) value[e] *= sum[block[e]];
+    for (Index e = 0; e < n; ++e) value[e] *= sum[group[e]];
 }
 
 // Counts have 32 bits: one that is 0 was too large.
@@ -199,18 +201,18 @@ inline void weigh(Weighting weighting, const std::uint32_t* count, const std::ui
 struct Bag {
     std::vector<Feature> feature;
     std::vector<std::uint32_t> count;
-    std::vector<std::uint8_t> block;
+    std::vector<std::uint8_t> group;
     Index words = 0;
 
     // Read document i into the bag.
     void read(FeatureReader& reader, const Texts& texts, Index i, const Lexicon& lexicon) {
-        feature.clear(), block.clear();
+        feature.clear(), group.clear();
         words = reader.read(texts, i, [&](const Feature* features, Index n, int own) {
             if (Index(times_.size()) < lexicon.size()) times_.resize(lexicon.size() + lexicon.size() / 2);
             std::uint32_t* times = times_.data();
             for (Index t = 0; t < n; ++t)
                 if (features[t] != no_feature && !times[features[t]]++) feature.push_back(features[t]);
-            block.resize(feature.size(), std::uint8_t(own));
+            group.resize(feature.size(), std::uint8_t(own));
         });
         count.resize(feature.size());
         for (std::size_t e = 0; e < feature.size(); ++e) {
@@ -236,6 +238,6 @@ void read_each(const std::int32_t* row, Index lo, Index hi, FirstPosition& refus
     }
 }
 // Say what is wrong with the document, if one was refused.
-void throw_refused(const FirstPosition& refused, const Texts& texts, const TextReading& reading);
+void throw_refused(const FirstPosition& refused, const Texts& texts, const Tokenization& tokenization);
 
 }  // namespace suffice

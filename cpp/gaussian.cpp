@@ -32,9 +32,9 @@ SUFFICE_INLINE void add_distance(const double* tile, Index cols, const double* m
 }
 
 // The same with -2 log precision, entry by entry, skipping what is missing.
-SUFFICE_INLINE void add_distance_with_gaps(const double* __restrict tile, Index cols, const double* mean,
-                                           const double* precision, const double* log_variance,
-                                           double* __restrict distance) {
+SUFFICE_INLINE void add_distance_with_missing(const double* __restrict tile, Index cols, const double* mean,
+                                              const double* precision, const double* log_variance,
+                                              double* __restrict distance) {
     for (Index j = 0; j < cols; ++j) {
         const double m = mean[j], p = precision[j], v = log_variance[j];
 #pragma omp simd
@@ -68,8 +68,8 @@ SUFFICE_INLINE Index density_tile(const Matrix<T>& x, Index i0, const double* me
             for (Index j = cols - 1; j >= 0; --j)
                 if (std::isinf(tile[j * tile_rows + i])) infinite = (i0 + i) * d + j0 + j;
         for (Index c = 0; c < classes; ++c)
-            add_distance_with_gaps(tile, cols, mean + c * d + j0, precision + c * d + j0,
-                                   log_variance + c * d + j0, distance + c * tile_rows);
+            add_distance_with_missing(tile, cols, mean + c * d + j0, precision + c * d + j0, log_variance + c * d + j0,
+                                      distance + c * tile_rows);
     }
     for (Index i = 0; i < rows; ++i)
         for (Index c = 0; c < classes; ++c) out[(i0 + i) * classes + c] = -0.5 * distance[c * tile_rows + i];
@@ -78,11 +78,11 @@ SUFFICE_INLINE Index density_tile(const Matrix<T>& x, Index i0, const double* me
 
 }  // namespace
 
-#define SUFFICE_DENSITY(T)                                                                                    \
-    SUFFICE_CLONES Index gaussian_tile(const Matrix<T>& x, Index i0, const double* mean, const double* precision, \
-                                       const double* log_variance, const double* chunk_log_variance,           \
-                                       Index classes, double* distance, double* out) {                         \
-        return density_tile(x, i0, mean, precision, log_variance, chunk_log_variance, classes, distance, out); \
+#define SUFFICE_DENSITY(T)                                                                                          \
+    SUFFICE_CLONES Index gaussian_tile(const Matrix<T>& x, Index i0, const double* mean, const double* precision,   \
+                                       const double* log_variance, const double* chunk_log_variance, Index classes, \
+                                       double* distance, double* out) {                                             \
+        return density_tile(x, i0, mean, precision, log_variance, chunk_log_variance, classes, distance, out);      \
     }
 SUFFICE_DENSITY(double)
 SUFFICE_DENSITY(float)

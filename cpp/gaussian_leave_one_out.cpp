@@ -56,8 +56,8 @@ struct LeaveOneOutInput {
     double smoothing;
     const double* floor;  // (cols,)
     Index classes, cols;
-    const double *weight, *mean, *squares;  // (classes, cols)
-    std::vector<double> variance;           // (classes, cols), nothing added
+    const double *weight, *mean, *squares;                           // (classes, cols)
+    std::vector<double> variance;                                    // (classes, cols), nothing added
     std::vector<double> pooled_weight, pooled_mean, pooled_squares;  // (cols,)
     // With what the whole data add to each variance, and never below the floor:
     double whole_extra = 0, largest_inverse = 0;
@@ -86,7 +86,8 @@ SUFFICE_CLONES void leave_out(const LeaveOneOutInput& in, Index cls, double w, c
         if (c == cls)
             out[c] = log_density(x, own_mean, own_variance, extra, in.floor, d);
         else if (nearby)
-            out[c] = log_density_nearby(x, in.mean + at, in.inverse.data() + at, in.log_variance.data() + at, change, d);
+            out[c] =
+                log_density_nearby(x, in.mean + at, in.inverse.data() + at, in.log_variance.data() + at, change, d);
         else
             out[c] = log_density(x, in.mean + at, in.variance.data() + at, extra, in.floor, d);
     }

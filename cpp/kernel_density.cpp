@@ -257,7 +257,8 @@ Scale scale_of(Kernel kernel) {
         case Kernel::triangular: return {1.0, 1.0 / std::sqrt(6.0)};
         case Kernel::epanechnikov: return {0.75, 1.0 / std::sqrt(5.0)};
         case Kernel::biweight: return {15.0 / 16.0, 1.0 / std::sqrt(7.0)};
-        case Kernel::cosine: return {std::numbers::pi / 4, std::sqrt(1.0 - 8.0 / (std::numbers::pi * std::numbers::pi))};
+        case Kernel::cosine:
+            return {std::numbers::pi / 4, std::sqrt(1.0 - 8.0 / (std::numbers::pi * std::numbers::pi))};
         default: return {1.0, 1.0};
     }
 }
@@ -285,9 +286,8 @@ SUFFICE_INLINE double shape_sum(const double* at, const double* weight, Index n,
 // Σ w K((x - s) / h) without K's constant, over sources that all are within h of x.
 SUFFICE_CLONES double compact_sum(Kernel kernel, const double* at, const double* weight, Index n, double x,
                                   double inverse) {
-    return with_kernel(kernel, [&](auto k) SUFFICE_INLINE_LAMBDA {
-        return shape_sum<decltype(k)::value>(at, weight, n, x, inverse);
-    });
+    return with_kernel(
+        kernel, [&](auto k) SUFFICE_INLINE_LAMBDA { return shape_sum<decltype(k)::value>(at, weight, n, x, inverse); });
 }
 
 constexpr int terms = 5;
@@ -342,8 +342,7 @@ struct Window {
         while (hi < s.n && s.at[hi] - x < h) ++hi;
     }
     static Window around(const Sources& s, double h, double x) {
-        const double *end = s.at + s.n,
-                     *a = std::partition_point(s.at, end, [&](double p) { return !(x - p < h); }),
+        const double *end = s.at + s.n, *a = std::partition_point(s.at, end, [&](double p) { return !(x - p < h); }),
                      *b = std::partition_point(a, end, [&](double p) { return p - x < h; });
         return {a - s.at, b - s.at};
     }
@@ -453,7 +452,8 @@ void kernel_log_density(Kernel kernel, const double* x, const Index* order, Inde
                         Points points, const double* bandwidth, double* out) {
     if (n == 0) return;
     // Blocks of queries that depend on their number only: the boxes, and so the bits, are the same for all threads.
-    const Index size = std::max<Index>(512, (n + 31) / 32), blocks = (n + size - 1) / size, jobs = blocks * points.classes;
+    const Index size = std::max<Index>(512, (n + 31) / 32), blocks = (n + size - 1) / size,
+                jobs = blocks * points.classes;
     const int threads = threads_for((n + points.start[points.classes]) * 16, jobs);
     std::vector<Scratch> scratch(threads);
     for_blocks(jobs, threads, [&](Index job, int slot) {

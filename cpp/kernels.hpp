@@ -41,7 +41,7 @@ struct Rows {
 constexpr Index malformed = -2;
 
 // How an entry is read as a count: as it is, or as x > threshold.
-struct Reading {
+struct CountRule {
     bool binarize;
     double threshold;
 };
@@ -74,7 +74,7 @@ Index scatter(Matrix<T> x, Rows rows, double* weight, double* mean, double* cros
 // totals.cpp: Σ w·x, and the weight of missing entries, (classes, cols). Refuses infinite values,
 // and negative ones unless they are binarized.
 template <class T>
-Index totals(Matrix<T> x, Rows rows, Reading reading, double* total, double* missing);
+Index totals(Matrix<T> x, Rows rows, CountRule rule, double* total, double* missing);
 
 // sparse_totals.cpp: Σ w·x (classes, cols). `found` reports what the caller must attend to.
 struct SparseFindings {
@@ -83,7 +83,7 @@ struct SparseFindings {
     bool malformed;  // a column index lies outside the matrix
 };
 template <class T, class I>
-Index sparse_totals(Sparse<T, I> x, Rows rows, Reading reading, double* total, SparseFindings* found);
+Index sparse_totals(Sparse<T, I> x, Rows rows, CountRule rule, double* total, SparseFindings* found);
 
 // categories.cpp: codes 0 .. m-1 in each column, negative or NaN = missing.
 // The smallest and largest code of every column (empty: lowest > highest). Refuses infinite values.
@@ -97,12 +97,11 @@ Index category_counts(Matrix<T> x, Rows rows, const Index* offsets, double* tabl
 // Reports a negative code: the caller knows whether it means missing.
 template <class T>
 Index category_scores(Matrix<T> x, const Index* offsets, const double* scores, Index stride, Index classes,
-                     double* out);
+                      double* out);
 
 // gaussian.cpp, gaussian_leave_one_out.cpp: out[i, c] = Σ_j log N(x_ij; mean_cj, 1/precision_cj²), missing entries left out.
 template <class T>
-Index gaussian_log_density(Matrix<T> x, const double* mean, const double* precision, Index classes,
-                           double* out);
+Index gaussian_log_density(Matrix<T> x, const double* mean, const double* precision, Index classes, double* out);
 // The same with row i taken out of its own class code[i] and out of the pooled variance that is
 // smoothed with: var_cj = squares / weight + smoothing * max_j pooled variance, but at least floor_j. Every class
 // must have some weight in every column.
@@ -120,8 +119,9 @@ Index multivariate_log_density(Matrix<T> x, const double* mean, const double* wh
 // other. What is asked for is not null: the log-density of the observed entries, and what it is at its peak (rows, classes);
 // the rows with their gaps filled by the conditional mean (rows, classes, cols); and Σ_i w_i Cov(x_i | observed)
 // (classes, cols, cols), to which is added.
-void gaussian_gaps(const double* x, Index rows, Index d, const double* mean, const double* covariance, Index classes,
-                   const double* weight, double* log_density, double* peak, double* filled, double* spread);
+void gaussian_incomplete(const double* x, Index rows, Index d, const double* mean, const double* covariance,
+                         Index classes, const double* weight, double* log_density, double* peak, double* filled,
+                         double* spread);
 
 // mixture.cpp: Gaussian mixtures of one dimension by EM, one task for each class and column. Task t's points are
 // start[t] .. start[t+1]-1, ascending and distinct; where they are all one to floating point, the variance is point[t].
@@ -179,7 +179,7 @@ void kernel_leave_one_out(Kernel kernel, const double* x, Index n, const double*
 // sparse_scores.cpp: out[i, c] = intercept[c] + Σ_j x_ij coef[j, c], a missing entry adding
 // -absent[j, c] (its share of the intercept). coef and absent are (cols, stride), absent may be null.
 template <class T, class I>
-Index sparse_scores(Sparse<T, I> x, Reading reading, const double* coef, const double* absent, Index stride,
+Index sparse_scores(Sparse<T, I> x, CountRule rule, const double* coef, const double* absent, Index stride,
                     const double* intercept, Index classes, double* out);
 
 // dense_scores.cpp: out[i, c] = intercept[c] + Σ_j x_ij coef[j, c], coef (cols, stride); whether every score is finite.

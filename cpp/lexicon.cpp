@@ -20,9 +20,7 @@ std::uint64_t load(const std::uint8_t* at) {
 }
 
 // Multiplication by an odd number mixes every bit into the highest, which are the place.
-SUFFICE_INLINE std::uint64_t scatter_bits(std::uint64_t key, std::uint64_t by) {
-    return (key ^ (key >> 29)) * by;
-}
+SUFFICE_INLINE std::uint64_t scatter_bits(std::uint64_t key, std::uint64_t by) { return (key ^ (key >> 29)) * by; }
 
 std::uint64_t hash_long(const std::uint8_t* token, std::uint32_t length) {
     std::uint64_t h = length * 0x9E3779B97F4A7C15u;
@@ -55,7 +53,8 @@ SUFFICE_INLINE Lexicon::Probe Lexicon::probe(Feature prefix, Feature last) {
 SUFFICE_INLINE bool Lexicon::same(const Slot& slot, const Probe& wanted, const std::uint8_t* token,
                                   std::uint32_t length) const {
     if (slot.key != wanted.key || slot.kind != wanted.kind) return false;
-    if (wanted.kind != a_long) [[likely]] return true;
+    if (wanted.kind != a_long) [[likely]]
+        return true;
     return length_[slot.feature] == length && !std::memcmp(arena_.data() + value_[slot.feature], token, length);
 }
 
@@ -118,7 +117,8 @@ SUFFICE_INLINE void Lexicon::each_token(const Lexicon& own, const std::uint8_t* 
 }
 
 template <class Look>
-SUFFICE_INLINE void Lexicon::each_pair(const Lexicon& own, const Feature* prefix, const Feature* last, Index n, Look look) {
+SUFFICE_INLINE void Lexicon::each_pair(const Lexicon& own, const Feature* prefix, const Feature* last, Index n,
+                                       Look look) {
     Probe probes[together];
     for (Index lo = 0; lo < n; lo += together) {
         const Index m = std::min(together, n - lo);
@@ -133,23 +133,24 @@ SUFFICE_INLINE void Lexicon::each_pair(const Lexicon& own, const Feature* prefix
 
 void Lexicon::find(const std::uint8_t* bytes, const std::uint32_t* start, const std::uint32_t* length, Index n,
                    Feature* out) const {
-    each_token(*this, bytes, start, length, n, [&](Index t, const Probe& wanted, const std::uint8_t* token, std::uint32_t m) {
-        out[t] = look(wanted, token, m);
-    });
+    each_token(*this, bytes, start, length, n,
+               [&](Index t, const Probe& wanted, const std::uint8_t* token, std::uint32_t m) {
+                   out[t] = look(wanted, token, m);
+               });
 }
 
 void Lexicon::learn(const std::uint8_t* bytes, const std::uint32_t* start, const std::uint32_t* length, Index n,
                     Feature* out) {
-    each_token(*this, bytes, start, length, n, [&](Index t, const Probe& wanted, const std::uint8_t* token, std::uint32_t m) {
-        const Feature known = look(wanted, token, m);
-        out[t] = known != no_feature ? known : add(wanted, token, m);
-    });
+    each_token(*this, bytes, start, length, n,
+               [&](Index t, const Probe& wanted, const std::uint8_t* token, std::uint32_t m) {
+                   const Feature known = look(wanted, token, m);
+                   out[t] = known != no_feature ? known : add(wanted, token, m);
+               });
 }
 
 void Lexicon::find_pairs(const Feature* prefix, const Feature* last, Index n, Feature* out) const {
-    each_pair(*this, prefix, last, n, [&](Index t, const Probe& wanted, bool none) {
-        out[t] = none ? no_feature : look(wanted, nullptr, 0);
-    });
+    each_pair(*this, prefix, last, n,
+              [&](Index t, const Probe& wanted, bool none) { out[t] = none ? no_feature : look(wanted, nullptr, 0); });
 }
 
 void Lexicon::learn_pairs(const Feature* prefix, const Feature* last, Index n, Feature* out) {

@@ -25,7 +25,8 @@ public:
 
     // The numbers of tokens: bytes + start[t], length[t] bytes each, 8 bytes readable beyond. New ones are numbered by
     // `learn`, and `no_feature` to `find`.
-    void learn(const std::uint8_t* bytes, const std::uint32_t* start, const std::uint32_t* length, Index n, Feature* out);
+    void learn(const std::uint8_t* bytes, const std::uint32_t* start, const std::uint32_t* length, Index n,
+               Feature* out);
     void find(const std::uint8_t* bytes, const std::uint32_t* start, const std::uint32_t* length, Index n,
               Feature* out) const;
     // The same for pairs; one with `no_feature` in it is `no_feature`.

@@ -12,7 +12,7 @@
 namespace suffice {
 namespace {
 
-constexpr Index block = 256;  // points whose responsibilities are in cache together
+constexpr Index block = 256;         // points whose responsibilities are in cache together
 constexpr double no_share = 1e-100;  // a component of a smaller share than this is dropped
 
 struct Components {
@@ -87,7 +87,8 @@ public:
     Task(const double* value, const double* weight, Index n, double point, double least_share)
         : w_(weight), n_(n), weight_(0) {
         // The smallest difference that numbers of this size can show.
-        const double size = std::max(std::abs(value[0]), std::abs(value[n - 1])) * std::numeric_limits<double>::epsilon();
+        const double size =
+            std::max(std::abs(value[0]), std::abs(value[n - 1])) * std::numeric_limits<double>::epsilon();
         resolution = std::max(size * size, 1e-300);
         const double pivot = value[n / 2];
         double first = 0, second = 0, rest = 0;
@@ -109,8 +110,7 @@ public:
         z_ = Buffer(n);
         for (Index i = 0; i < n; ++i) z_[i] = (value[i] - mean) / scale;
         sum_w_.resize(n + 1), sum_wz_.resize(n + 1);
-        for (Index i = 0; i < n; ++i)
-            sum_w_[i + 1] = sum_w_[i] + w_[i], sum_wz_[i + 1] = sum_wz_[i] + w_[i] * z_[i];
+        for (Index i = 0; i < n; ++i) sum_w_[i + 1] = sum_w_[i] + w_[i], sum_wz_[i + 1] = sum_wz_[i] + w_[i] * z_[i];
     }
 
     // What one run of EM came to: the mean log-likelihood before each step and at the end.
@@ -235,13 +235,12 @@ Task::Run best_run(Task& task, const MixtureOptions& options) {
     double least_cost = std::numeric_limits<double>::infinity();
     for (Index k = options.select ? 1 : most; k <= most; ++k)
         for (Index s = 0; s <= options.draws; ++s) {
-            auto groups = s ? task.drawn_groups(k, options.uniform + (s - 1) * options.components)
-                            : task.quantile_groups(k);
+            auto groups =
+                s ? task.drawn_groups(k, options.uniform + (s - 1) * options.components) : task.quantile_groups(k);
             Task::Run run = task.run(groups, options.tol, options.max_iter);
             // Schwarz's criterion (BIC); of as many components the likelier.
             const double parameters = options.select ? 3.0 * double(run.found.size()) - 1.0 : 0.0;
-            const double cost =
-                parameters * std::log(std::max(task.weight(), 1.0)) - 2 * task.weight() * run.score();
+            const double cost = parameters * std::log(std::max(task.weight(), 1.0)) - 2 * task.weight() * run.score();
             if (cost < least_cost || best.trace.empty()) least_cost = cost, best = std::move(run);
         }
     return best;
@@ -255,8 +254,7 @@ void mixture_fit(const double* value, const double* weight, const Index* start, 
     const Index points = start[tasks] - start[0];
     for_blocks(tasks, threads_for(points * k * 32, tasks), [&](Index t, int) {
         out.used[t] = 0, out.steps[t] = 0, out.converged[t] = true, out.score[t] = 0;
-        for (Index c = 0; c < k; ++c)
-            out.share[t * k + c] = 0, out.mean[t * k + c] = 0, out.variance[t * k + c] = 1;
+        for (Index c = 0; c < k; ++c) out.share[t * k + c] = 0, out.mean[t * k + c] = 0, out.variance[t * k + c] = 1;
         const Index n = start[t + 1] - start[t];
         if (!n) return;
         Task task(value + start[t], weight + start[t], n, point[t], options.floor);
@@ -271,8 +269,7 @@ void mixture_fit(const double* value, const double* weight, const Index* start, 
         const Components& found = run.found;
         std::vector<Index> order(found.size());
         for (Index c = 0; c < found.size(); ++c) order[c] = c;
-        std::stable_sort(order.begin(), order.end(),
-                         [&](Index a, Index b) { return found.mean[a] < found.mean[b]; });
+        std::stable_sort(order.begin(), order.end(), [&](Index a, Index b) { return found.mean[a] < found.mean[b]; });
         for (Index c = 0; c < found.size(); ++c) {
             out.share[t * k + c] = found.share[order[c]];
             out.mean[t * k + c] = task.mean + task.scale * found.mean[order[c]];

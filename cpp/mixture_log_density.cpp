@@ -16,7 +16,8 @@ constexpr double farthest = 1e300;  // squared distances beyond it count as it: 
 
 // `scratch` holds classes * 2 + components rows of tile_rows.
 template <class T>
-SUFFICE_INLINE Index density_tile(const Matrix<T>& x, Index i0, const MixtureTables& tables, double* scratch, double* out) {
+SUFFICE_INLINE Index density_tile(const Matrix<T>& x, Index i0, const MixtureTables& tables, double* scratch,
+                                  double* out) {
     const Index rows = std::min(tile_rows, x.rows - i0), d = x.cols, classes = tables.classes;
     double* const score = scratch;
     double* const product = score + classes * tile_rows;
@@ -84,10 +85,10 @@ SUFFICE_INLINE Index density_tile(const Matrix<T>& x, Index i0, const MixtureTab
 
 }  // namespace
 
-#define SUFFICE_MIXTURE(T)                                                                                      \
+#define SUFFICE_MIXTURE(T)                                                                                        \
     SUFFICE_CLONES Index mixture_tile(const Matrix<T>& x, Index i0, const MixtureTables& tables, double* scratch, \
-                                      double* out) {                                                            \
-        return density_tile(x, i0, tables, scratch, out);                                                       \
+                                      double* out) {                                                              \
+        return density_tile(x, i0, tables, scratch, out);                                                         \
     }
 SUFFICE_MIXTURE(double)
 SUFFICE_MIXTURE(float)

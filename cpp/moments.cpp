@@ -19,8 +19,12 @@ struct MomentSums {
     ByClassOrder order;  // its rows by class
 
     MomentSums(Index classes, Index cols, Index tile_rows)
-        : stride(padded(cols)), weight(classes * stride), pivot(classes * stride), first(classes * stride),
-          second(classes * stride), tile(8 * tile_rows + 8) {}
+        : stride(padded(cols)),
+          weight(classes * stride),
+          pivot(classes * stride),
+          first(classes * stride),
+          second(classes * stride),
+          tile(8 * tile_rows + 8) {}
     void clear() {
         weight.fill(0);
         pivot.fill(std::numeric_limits<double>::quiet_NaN());
@@ -57,7 +61,7 @@ SUFFICE_INLINE double* aligned(double* p) { return static_cast<double*>(__builti
 template <bool weighted, class T>
 SUFFICE_INLINE void add_row(const T* __restrict x, Index cols, double w, Index at, MomentSums& sums) {
     const double* __restrict pivot = aligned(sums.pivot + at);
-    double *__restrict first = aligned(sums.first + at), *__restrict second = aligned(sums.second + at);
+    double* __restrict first = aligned(sums.first + at), * __restrict second = aligned(sums.second + at);
 #pragma omp simd
     for (Index j = 0; j < cols; ++j) {
         const double d = x[j] - pivot[j], wd = weighted ? w * d : d;
@@ -69,9 +73,8 @@ SUFFICE_INLINE void add_row(const T* __restrict x, Index cols, double w, Index a
 // The same where some values may be missing: every column has its own weight, and its first value as
 // pivot. Says whether one is infinite.
 template <class T>
-SUFFICE_INLINE bool add_row_with_gaps(const T* __restrict x, Index cols, double w, Index at, MomentSums& sums) {
-    double *__restrict weight = aligned(sums.weight + at), *__restrict pivot = aligned(sums.pivot + at),
-                       *__restrict first = aligned(sums.first + at), *__restrict second = aligned(sums.second + at);
+SUFFICE_INLINE bool add_row_with_missing(const T* __restrict x, Index cols, double w, Index at, MomentSums& sums) {
+    double* __restrict weight = aligned(sums.weight + at), * __restrict pivot = aligned(sums.pivot + at), * __restrict first = aligned(sums.first + at), * __restrict second = aligned(sums.second + at);
     double largest = 0;
 #pragma omp simd reduction(max : largest)
     for (Index j = 0; j < cols; ++j) {
@@ -88,7 +91,7 @@ SUFFICE_INLINE bool add_row_with_gaps(const T* __restrict x, Index cols, double 
     return largest == infinity;
 }
 
-// Without gaps the weight of a class is the same in every column, and its first row holds its pivots.
+// Where nothing is missing the weight of a class is the same in every column, and its first row holds its pivots.
 template <class T>
 SUFFICE_INLINE void start_class(const Matrix<T>& x, Index row, Index cls, MomentSums& sums) {
     double* pivot = sums.pivot + cls * sums.stride;
@@ -96,7 +99,7 @@ SUFFICE_INLINE void start_class(const Matrix<T>& x, Index row, Index cls, Moment
     std::fill(pivot + x.cols, pivot + sums.stride, 0.0);
 }
 
-template <bool weighted, bool gaps, class T>
+template <bool weighted, bool missing, class T>
 SUFFICE_INLINE bool add_rows(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, MomentSums& sums) {
     bool infinite = false;
     for (Index i = lo; i < hi; ++i) {
@@ -104,8 +107,8 @@ SUFFICE_INLINE bool add_rows(const Matrix<T>& x, const Rows& rows, Index lo, Ind
         if (weighted && w == 0) continue;
         const T* row = x.data + i * x.row_stride;
         const Index at = rows.code[i] * sums.stride;
-        if (gaps) {
-            infinite |= add_row_with_gaps(row, x.cols, w, at, sums);
+        if (missing) {
+            infinite |= add_row_with_missing(row, x.cols, w, at, sums);
         } else {
             double& weight = sums.weight[at];
             if (weight == 0) start_class(x, i, rows.code[i], sums);
@@ -122,7 +125,7 @@ SUFFICE_INLINE bool add_rows(const Matrix<T>& x, const Rows& rows, Index lo, Ind
 SUFFICE_INLINE Lanes& lanes(Buffer& sums, Index at) { return *reinterpret_cast<Lanes*>(sums + at); }
 
 // Rows row[0 .. n) of the tile, all of one class, into the sums at `at`.
-template <bool weighted, bool gaps>
+template <bool weighted, bool missing>
 SUFFICE_INLINE bool add_run(const double* tile, const std::int32_t* row, Index n, const double* row_weight, Index at,
                             Index cols, MomentSums& sums) {
     Lanes p = lanes(sums.pivot, at), s = lanes(sums.first, at), q = lanes(sums.second, at);
@@ -131,7 +134,7 @@ SUFFICE_INLINE bool add_run(const double* tile, const std::int32_t* row, Index n
         const Lanes v = *reinterpret_cast<const Lanes*>(tile + 8 * row[k]);
         const double wk = weighted ? row_weight[row[k]] : 1.0;
         Lanes d = v - p;
-        if (gaps) {
+        if (missing) {
             p = p == p ? p : v;
             d = v == v ? v - p : Lanes{};
             w += v == v ? wk + Lanes{} : Lanes{};
@@ -144,14 +147,14 @@ SUFFICE_INLINE bool add_run(const double* tile, const std::int32_t* row, Index n
     }
     lanes(sums.first, at) = s, lanes(sums.second, at) = q;
     bool infinite = false;
-    if (gaps) {
+    if (missing) {
         lanes(sums.pivot, at) = p, lanes(sums.weight, at) = w;
         for (Index l = 0; l < cols; ++l) infinite |= largest[l] == infinity;
     }
     return infinite;
 }
 
-template <bool weighted, bool gaps, class T>
+template <bool weighted, bool missing, class T>
 SUFFICE_INLINE bool add_columns(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, MomentSums& sums) {
     bool infinite = false;
     double* tile = sums.tile.data();
@@ -166,8 +169,9 @@ SUFFICE_INLINE bool add_columns(const Matrix<T>& x, const Rows& rows, Index lo, 
         transpose(from, x.col_stride, hi - lo, cols + back, tile, 8, j + 16 <= x.cols ? 8 * x.col_stride : 0);
         for (Index c = 0; c < rows.classes; ++c)
             if (start[c + 1] > start[c])
-                infinite |= add_run<weighted, gaps>(tile + back, sums.order.row.data() + start[c], start[c + 1] - start[c],
-                                                    weighted ? rows.weight + lo : nullptr, c * sums.stride + j, cols, sums);
+                infinite |=
+                    add_run<weighted, missing>(tile + back, sums.order.row.data() + start[c], start[c + 1] - start[c],
+                                               weighted ? rows.weight + lo : nullptr, c * sums.stride + j, cols, sums);
     }
     return infinite;
 }
@@ -188,40 +192,39 @@ SUFFICE_INLINE void start_classes(const Matrix<T>& x, const Rows& rows, Index lo
 
 // ---- Both.
 
-template <bool weighted, bool gaps, class T>
+template <bool weighted, bool missing, class T>
 SUFFICE_INLINE bool add_block(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, MomentSums& sums) {
-    if (!gaps && x.col_stride != 1) start_classes(x, rows, lo, sums);
-    const bool infinite = x.col_stride == 1 ? add_rows<weighted, gaps>(x, rows, lo, hi, sums)
-                                            : add_columns<weighted, gaps>(x, rows, lo, hi, sums);
-    if (!gaps)
+    if (!missing && x.col_stride != 1) start_classes(x, rows, lo, sums);
+    const bool infinite = x.col_stride == 1 ? add_rows<weighted, missing>(x, rows, lo, hi, sums)
+                                            : add_columns<weighted, missing>(x, rows, lo, hi, sums);
+    if (!missing)
         for (Index c = 0; c < rows.classes; ++c)
             std::fill_n(sums.weight + c * sums.stride, x.cols, sums.weight[c * sums.stride]);
     return infinite;
 }
 
 template <class T>
-SUFFICE_INLINE bool block(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, bool gaps, MomentSums& sums) {
+SUFFICE_INLINE bool block(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, bool missing, MomentSums& sums) {
     if (rows.weight)
-        return gaps ? add_block<true, true>(x, rows, lo, hi, sums) : add_block<true, false>(x, rows, lo, hi, sums);
-    return gaps ? add_block<false, true>(x, rows, lo, hi, sums) : add_block<false, false>(x, rows, lo, hi, sums);
+        return missing ? add_block<true, true>(x, rows, lo, hi, sums) : add_block<true, false>(x, rows, lo, hi, sums);
+    return missing ? add_block<false, true>(x, rows, lo, hi, sums) : add_block<false, false>(x, rows, lo, hi, sums);
 }
 
 }  // namespace
 
-SUFFICE_CLONES bool moments_block(const Matrix<double>& x, const Rows& rows, Index lo, Index hi, bool gaps,
+SUFFICE_CLONES bool moments_block(const Matrix<double>& x, const Rows& rows, Index lo, Index hi, bool missing,
                                   MomentSums& sums) {
-    return block(x, rows, lo, hi, gaps, sums);
+    return block(x, rows, lo, hi, missing, sums);
 }
-SUFFICE_CLONES bool moments_block(const Matrix<float>& x, const Rows& rows, Index lo, Index hi, bool gaps,
+SUFFICE_CLONES bool moments_block(const Matrix<float>& x, const Rows& rows, Index lo, Index hi, bool missing,
                                   MomentSums& sums) {
-    return block(x, rows, lo, hi, gaps, sums);
+    return block(x, rows, lo, hi, missing, sums);
 }
 
 // Add a class's block sums to its moments: means by the weighted step, squares with the step's own part.
 SUFFICE_CLONES void merge_moments(Index cols, const double* __restrict w, const double* __restrict pivot,
                                   const double* __restrict first, const double* __restrict second,
-                                  double* __restrict weight, double* __restrict mean,
-                                  double* __restrict squares) {
+                                  double* __restrict weight, double* __restrict mean, double* __restrict squares) {
 #pragma omp simd
     for (Index j = 0; j < cols; ++j) {
         double n = w[j], old = weight[j], sum = old + n;
@@ -247,22 +250,22 @@ Index moments(Matrix<T> x, Rows rows, double* weight, double* mean, double* squa
     const int threads = threads_for(x.rows * d, blocks);
     std::vector<MomentSums> sums;
     for (int t = 0; t < threads; ++t) sums.emplace_back(k, d, x.col_stride == 1 ? 0 : std::min(size, x.rows));
-    std::atomic<bool> expect_gaps{false};
+    std::atomic<bool> expect_missing{false};
     FirstPosition infinite;
 
     auto work = [&](Index b, int slot) {
         const Index lo = b * size, hi = std::min(x.rows, lo + size);
         MomentSums& s = sums[slot];
         if (x.col_stride != 1) s.order.sort(rows, lo, hi);
-        // Without gaps is faster; a NaN then shows in the sums, and both ways give the same bits.
-        bool gaps = expect_gaps.load(std::memory_order_relaxed);
+        // Code that expects no NaN is faster. A NaN then shows in the sums, and both ways give the same bits.
+        bool missing = expect_missing.load(std::memory_order_relaxed);
         s.clear();
-        bool found = moments_block(x, rows, lo, hi, gaps, s);
-        if (!gaps) {
+        bool found = moments_block(x, rows, lo, hi, missing, s);
+        if (!missing) {
             double probe = 0;
             for (Index at = 0; at < s.second.size(); ++at) probe += s.second[at] * 0;
             if (probe != probe) {
-                expect_gaps.store(true, std::memory_order_relaxed);
+                expect_missing.store(true, std::memory_order_relaxed);
                 s.clear();
                 found = moments_block(x, rows, lo, hi, true, s);
             }

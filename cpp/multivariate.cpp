@@ -151,7 +151,8 @@ Index multivariate_log_density(Matrix<T> x, const double* mean, const double* wh
                         if (std::isinf(value)) infinite.report((i0 + i) * d + j);
                         if (!std::isfinite(value)) incomplete[i0 + i] = true;
                     }
-            if (matrices == 1) multivariate_turn(tile, d, packed.triangle[0].data(), packed.origin.data(), centred, turned);
+            if (matrices == 1)
+                multivariate_turn(tile, d, packed.triangle[0].data(), packed.origin.data(), centred, turned);
             for (Index c = 0; c < classes; ++c) {
                 if (matrices == 1)
                     multivariate_compare(turned, d, packed.turned_mean.data() + c * d, distance);

@@ -48,9 +48,9 @@ SUFFICE_INLINE bool pack(const T* __restrict x, const double* __restrict pivot, 
 
 }  // namespace
 
-#define SUFFICE_PACK(T)                                                                                       \
+#define SUFFICE_PACK(T)                                                                                      \
     SUFFICE_CLONES bool scatter_pack(const T* x, const double* pivot, Index d, double root, double* panel) { \
-        return pack(x, pivot, d, root, panel);                                                                \
+        return pack(x, pivot, d, root, panel);                                                               \
     }
 SUFFICE_PACK(double)
 SUFFICE_PACK(float)
@@ -68,8 +68,7 @@ SUFFICE_CLONES void scatter_panel(const double* panel, const double* root, Index
             add_product<8, 2>(panel + i, stride, panel + j, stride, depth, cross + i * stride + j, stride);
             j += 16;
         }
-        if (j < stride)
-            add_product<8, 1>(panel + i, stride, panel + j, stride, depth, cross + i * stride + j, stride);
+        if (j < stride) add_product<8, 1>(panel + i, stride, panel + j, stride, depth, cross + i * stride + j, stride);
     }
 }
 

@@ -15,9 +15,7 @@ Bits rank_of(double x) {
     const Bits bits = std::bit_cast<Bits>(x);
     return bits ^ (Bits(std::int64_t(bits) >> 63) | Bits(1) << 63);
 }
-double value_of(Bits rank) {
-    return std::bit_cast<double>(rank ^ (Bits(std::int64_t(~rank) >> 63) | Bits(1) << 63));
-}
+double value_of(Bits rank) { return std::bit_cast<double>(rank ^ (Bits(std::int64_t(~rank) >> 63) | Bits(1) << 63)); }
 
 struct Lone {
     Bits rank;

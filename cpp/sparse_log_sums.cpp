@@ -8,8 +8,8 @@
 namespace suffice {
 
 template <class T, class I>
-Index sparse_log_sums(Sparse<T, I> x, const std::int32_t* cls, const double* removed, const double* table,
-                      double* sums, double* lengths) {
+Index sparse_log_sums(Sparse<T, I> x, const std::int32_t* cls, const double* removed, const double* table, double* sums,
+                      double* lengths) {
     const Index size = 256, blocks = (x.rows + size - 1) / size;
     std::atomic<bool> broken{false};
     for_blocks(blocks, threads_for(x.rows ? 4 * Index(x.indptr[x.rows]) : 0, blocks), [&](Index b, int) {

@@ -29,7 +29,8 @@ SUFFICE_INLINE Index add_rows(const Sparse<T, I>& x, double threshold, const dou
             }
             const Index j = x.indices[e];
             double value = x.data[e];
-            if (std::uint64_t(j) >= std::uint64_t(x.cols)) [[unlikely]] return malformed;
+            if (std::uint64_t(j) >= std::uint64_t(x.cols)) [[unlikely]]
+                return malformed;
             if (value != value) [[unlikely]] {
                 if (absent)
 #pragma GCC unroll 4
@@ -53,12 +54,11 @@ SUFFICE_INLINE Index add_rows(const Sparse<T, I>& x, double threshold, const dou
 
 template <class T, class I, bool binarize>
 SUFFICE_INLINE Index any_width(const Sparse<T, I>& x, double threshold, const double* coef, const double* absent,
-                               Index stride, const double* intercept, Index classes, Index lo, Index hi,
-                               double* out) {
+                               Index stride, const double* intercept, Index classes, Index lo, Index hi, double* out) {
     Index infinite = -1;
     for (Index c0 = 0; c0 < stride; c0 += 32) {
         Index found = -1;
-#define SUFFICE_WIDTH(v)                                                                                         \
+#define SUFFICE_WIDTH(v) \
     found = add_rows<T, I, v, binarize>(x, threshold, coef, absent, stride, intercept, c0, classes, lo, hi, out)
         switch (std::min<Index>(4, (stride - c0) / 8)) {
             case 1: SUFFICE_WIDTH(1); break;
@@ -74,21 +74,21 @@ SUFFICE_INLINE Index any_width(const Sparse<T, I>& x, double threshold, const do
 }
 
 template <class T, class I>
-SUFFICE_INLINE Index any_reading(const Sparse<T, I>& x, Reading reading, const double* coef, const double* absent,
+SUFFICE_INLINE Index any_reading(const Sparse<T, I>& x, CountRule rule, const double* coef, const double* absent,
                                  Index stride, const double* intercept, Index classes, Index lo, Index hi,
                                  double* out) {
-    return reading.binarize
-               ? any_width<T, I, true>(x, reading.threshold, coef, absent, stride, intercept, classes, lo, hi, out)
-               : any_width<T, I, false>(x, reading.threshold, coef, absent, stride, intercept, classes, lo, hi, out);
+    return rule.binarize
+               ? any_width<T, I, true>(x, rule.threshold, coef, absent, stride, intercept, classes, lo, hi, out)
+               : any_width<T, I, false>(x, rule.threshold, coef, absent, stride, intercept, classes, lo, hi, out);
 }
 
 }  // namespace
 
-#define SUFFICE_BLOCK(T, I)                                                                                     \
-    SUFFICE_CLONES Index sparse_scores_block(const Sparse<T, I>& x, Reading reading, const double* coef,         \
-                                             const double* absent, Index stride, const double* intercept,        \
-                                             Index classes, Index lo, Index hi, double* out) {                   \
-        return any_reading(x, reading, coef, absent, stride, intercept, classes, lo, hi, out);                   \
+#define SUFFICE_BLOCK(T, I)                                                                               \
+    SUFFICE_CLONES Index sparse_scores_block(const Sparse<T, I>& x, CountRule rule, const double* coef,   \
+                                             const double* absent, Index stride, const double* intercept, \
+                                             Index classes, Index lo, Index hi, double* out) {            \
+        return any_reading(x, rule, coef, absent, stride, intercept, classes, lo, hi, out);               \
     }
 SUFFICE_BLOCK(double, std::int32_t)
 SUFFICE_BLOCK(double, std::int64_t)
@@ -96,7 +96,7 @@ SUFFICE_BLOCK(float, std::int32_t)
 SUFFICE_BLOCK(float, std::int64_t)
 
 template <class T, class I>
-Index sparse_scores(Sparse<T, I> x, Reading reading, const double* coef, const double* absent, Index stride,
+Index sparse_scores(Sparse<T, I> x, CountRule rule, const double* coef, const double* absent, Index stride,
                     const double* intercept, Index classes, double* out) {
     const Index size = 256, blocks = (x.rows + size - 1) / size;
     const Index stored = x.rows ? Index(x.indptr[x.rows]) : 0;
@@ -104,16 +104,16 @@ Index sparse_scores(Sparse<T, I> x, Reading reading, const double* coef, const d
     std::atomic<bool> broken{false};
     for_blocks(blocks, threads_for(stored * (stride / 8), blocks), [&](Index b, int) {
         const Index lo = b * size, hi = std::min(x.rows, lo + size);
-        const Index found = sparse_scores_block(x, reading, coef, absent, stride, intercept, classes, lo, hi, out);
+        const Index found = sparse_scores_block(x, rule, coef, absent, stride, intercept, classes, lo, hi, out);
         if (found == malformed) broken = true;
         infinite.report(found);
     });
     return broken ? malformed : infinite.get();
 }
 
-#define SUFFICE_INSTANTIATE(T, I)                                                                          \
-    template Index sparse_scores(Sparse<T, I>, Reading, const double*, const double*, Index, const double*, \
-                                 Index, double*);
+#define SUFFICE_INSTANTIATE(T, I)                                                                                    \
+    template Index sparse_scores(Sparse<T, I>, CountRule, const double*, const double*, Index, const double*, Index, \
+                                 double*);
 SUFFICE_INSTANTIATE(double, std::int32_t)
 SUFFICE_INSTANTIATE(double, std::int64_t)
 SUFFICE_INSTANTIATE(float, std::int32_t)

@@ -21,8 +21,8 @@ struct Piece {
 template <class T, class I>
 class Adder {
 public:
-    Adder(const Sparse<T, I>& x, const Rows& rows, Reading reading, const ByClassOrder& order)
-        : x_(x), rows_(rows), reading_(reading), order_(order) {}
+    Adder(const Sparse<T, I>& x, const Rows& rows, CountRule rule, const ByClassOrder& order)
+        : x_(x), rows_(rows), reading_(rule), order_(order) {}
 
     void add(const Piece& piece, double* __restrict sum) {
         for (Index k = piece.first; k < piece.last; ++k) {
@@ -74,14 +74,14 @@ private:
 
     const Sparse<T, I>& x_;
     const Rows& rows_;
-    Reading reading_;
+    CountRule reading_;
     const ByClassOrder& order_;
 };
 
 }  // namespace
 
 template <class T, class I>
-Index sparse_totals(Sparse<T, I> x, Rows rows, Reading reading, double* total, SparseFindings* found) {
+Index sparse_totals(Sparse<T, I> x, Rows rows, CountRule rule, double* total, SparseFindings* found) {
     ByClassOrder order;
     order.sort(rows, 0, x.rows);
 
@@ -100,7 +100,7 @@ Index sparse_totals(Sparse<T, I> x, Rows rows, Reading reading, double* total, S
         }
     }
     const int threads = threads_for(stored, Index(pieces.size()));
-    std::vector<Adder<T, I>> adders(threads, Adder<T, I>(x, rows, reading, order));
+    std::vector<Adder<T, I>> adders(threads, Adder<T, I>(x, rows, rule, order));
     std::vector<std::vector<double>> sums(threads);
 
     auto work = [&](Index b, int slot) {
@@ -127,9 +127,9 @@ Index sparse_totals(Sparse<T, I> x, Rows rows, Reading reading, double* total, S
     return refused.get();
 }
 
-template Index sparse_totals(Sparse<double, std::int32_t>, Rows, Reading, double*, SparseFindings*);
-template Index sparse_totals(Sparse<double, std::int64_t>, Rows, Reading, double*, SparseFindings*);
-template Index sparse_totals(Sparse<float, std::int32_t>, Rows, Reading, double*, SparseFindings*);
-template Index sparse_totals(Sparse<float, std::int64_t>, Rows, Reading, double*, SparseFindings*);
+template Index sparse_totals(Sparse<double, std::int32_t>, Rows, CountRule, double*, SparseFindings*);
+template Index sparse_totals(Sparse<double, std::int64_t>, Rows, CountRule, double*, SparseFindings*);
+template Index sparse_totals(Sparse<float, std::int32_t>, Rows, CountRule, double*, SparseFindings*);
+template Index sparse_totals(Sparse<float, std::int64_t>, Rows, CountRule, double*, SparseFindings*);
 
 }  // namespace suffice

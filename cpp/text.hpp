@@ -37,17 +37,18 @@ struct Ordered {
 };
 struct Learned {
     const Lexicon* lexicon;
-    std::vector<std::uint8_t> used;  // of the words replaced, which are the lexicon's first unless it knows buckets only
+    std::vector<std::uint8_t>
+        used;  // of the words replaced, which are the lexicon's first unless it knows buckets only
 
-    Learned(const Lexicon& lexicon, const TextReading& reading)
-        : lexicon(&lexicon), used(reading.buckets ? 0 : std::size_t(reading.replaced.n), 0) {}
+    Learned(const Lexicon& lexicon, const Tokenization& tokenization)
+        : lexicon(&lexicon), used(tokenization.buckets ? 0 : std::size_t(tokenization.replaced.n), 0) {}
     void use(const Large<Feature>& features) {
         if (used.empty()) return;
         for (Feature f : features)
             if (f < used.size()) used[f] = 1;
     }
 };
-Ordered order_features(const std::vector<Learned>& learned, const TextReading& reading);
+Ordered order_features(const std::vector<Learned>& learned, const Tokenization& tokenization);
 // The union of two vocabularies, and the place in it of each feature of either.
 struct Merged {
     Names names;
@@ -64,7 +65,7 @@ struct WordTotals {
     Large<double> total;
     std::vector<double> documents, words;
 };
-WordTotals word_totals(const Texts& texts, const Rows& rows, const TextReading& reading, Weighting weighting);
+WordTotals word_totals(const Texts& texts, const Rows& rows, const Tokenization& tokenization, Weighting weighting);
 
 // word_matrix.cpp: a row for each document, of the counts of its features. With a vocabulary of all that is found:
 template <class T>
@@ -76,18 +77,18 @@ struct WordMatrix {
     std::vector<Index> words;     // of each row
     std::vector<double> unknown;  // (rows, blocks): what values of features outside the vocabulary sum to; see `weigh`
 };
-WordMatrix<std::int64_t> word_matrix(const Texts& texts, const TextReading& reading);
+WordMatrix<std::int64_t> word_matrix(const Texts& texts, const Tokenization& tokenization);
 // A vocabulary ready to be looked up.
 struct FixedLexicon {
     Lexicon lexicon;
     std::vector<Feature> feature;     // of each of the lexicon's numbers, or no_feature
-    std::vector<std::uint8_t> block;  // of each feature
+    std::vector<std::uint8_t> group;  // of each feature
     Index size;
 };
-FixedLexicon fixed_lexicon(View vocabulary, const TextReading& reading);
+FixedLexicon fixed_lexicon(View vocabulary, const Tokenization& tokenization);
 // With a given vocabulary; other features are left out. Counts are by ascending feature, values as the features came.
 template <class T>
-WordMatrix<T> word_matrix(const Texts& texts, const TextReading& reading, const FixedLexicon& vocabulary,
+WordMatrix<T> word_matrix(const Texts& texts, const Tokenization& tokenization, const FixedLexicon& vocabulary,
                           Weighting weighting);
 
 // text_hashes.cpp: a hash of each document, the same however it is held; 0 for a missing one.

@@ -1,8 +1,10 @@
-// The Python side of the kernels on texts.
+// Python bindings of the kernels on texts.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 
 #include <cmath>
 #include <memory>
@@ -30,16 +32,19 @@ void require(bool ok, const char* what) {
     if (!ok) throw std::invalid_argument(what);
 }
 
-// A vector as an array that owns it.
+template <class T>
+using Numpy = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
+
+// Make a NumPy array that owns a vector, without a copy.
 template <class Values>
-nb::object array(Values&& values) {
+Numpy<typename Values::value_type> array(Values&& values) {
     auto kept = std::make_unique<Values>(std::move(values));
     nb::capsule owner(kept.get(), [](void* p) noexcept { delete static_cast<Values*>(p); });
     Values* held = kept.release();
-    return nb::cast(nb::ndarray<nb::numpy, typename Values::value_type, nb::ndim<1>>(held->data(), {held->size()}, owner));
+    return {held->data(), {held->size()}, owner};
 }
 
-nb::tuple arrays(Names&& names) { return nb::make_tuple(array(std::move(names.text)), array(std::move(names.start))); }
+auto arrays(Names&& names) { return std::pair(array(std::move(names.text)), array(std::move(names.start))); }
 
 // start[0] = 0 ≤ start[1] ≤ … ≤ size.
 Index segments(const Places& start, Index size) {
@@ -67,13 +72,14 @@ struct TextList {
     Bytes bytes;
     std::vector<Index> token_start, document_start;
     std::optional<Vector<bool>> present;  // of documents that came in tokens
-    mutable bool fixed = false;  // kernels read on while Python goes on: nothing may be added after the first reading
+    mutable bool fixed =
+        false;  // kernels read on while Python goes on: nothing may be added after the first tokenization
 
     Texts view() const {
         if (!cut) return {documents.data(), Index(documents.size())};
         const bool* known = present ? present->data() : nullptr;
-        return {nullptr,           Index(document_start.size()) - 1, bytes.data(), token_start.data(),
-                document_start.data(), known};
+        return {nullptr, Index(document_start.size()) - 1, bytes.data(), token_start.data(), document_start.data(),
+                known};
     }
     Texts read() const {
         fixed = true;
@@ -85,7 +91,7 @@ struct TextList {
 // How Python holds a text; no copy is made.
 Document document_of(PyObject* text) {
     if (PyBytes_Check(text)) return {PyBytes_AS_STRING(text), PyBytes_GET_SIZE(text), Encoding::utf8};
-    const Encoding kind = PyUnicode_IS_ASCII(text)                          ? Encoding::utf8
+    const Encoding kind = PyUnicode_IS_ASCII(text)                       ? Encoding::utf8
                           : PyUnicode_KIND(text) == PyUnicode_1BYTE_KIND ? Encoding::latin1
                           : PyUnicode_KIND(text) == PyUnicode_2BYTE_KIND ? Encoding::ucs2
                                                                          : Encoding::ucs4;
@@ -93,7 +99,7 @@ Document document_of(PyObject* text) {
 }
 
 // Add texts of a tuple; returns the place of the first thing that is none, or -1.
-Index add_strings(TextList& list, nb::tuple texts) {
+Index add_strings(TextList& list, nb::typed<nb::tuple, nb::object, nb::ellipsis> texts) {
     list.require_open();
     const Index n = Index(nb::len(texts));
     std::vector<Document> added;
@@ -121,10 +127,9 @@ void add_arrow(TextList& list, Bytes bytes, Vector<Offset> start, std::optional<
     }
     list.owners.append(nb::cast(bytes));
     for (Index i = 0; i < n; ++i)
-        list.documents.push_back(present && !(*present)(i)
-                                     ? Document{nullptr, 0, Encoding::missing}
-                                     : Document{bytes.data() + start(i), Index(start(i + 1) - start(i)),
-                                                Encoding::utf8});
+        list.documents.push_back(present && !(*present)(i) ? Document{nullptr, 0, Encoding::missing}
+                                                           : Document{bytes.data() + start(i),
+                                                                      Index(start(i + 1) - start(i)), Encoding::utf8});
 }
 
 void set_tokens(TextList& list, Bytes bytes, Places token_start, Places document_start,
@@ -152,17 +157,17 @@ TextList* take(const TextList& list, Places rows) {
 }
 
 // Reading and the lists it needs, which are copies: whoever holds the arrays may write to them.
-struct OwnedReading {
+struct OwnedTokenization {
     struct Lists {
         std::vector<std::uint8_t> text;
         std::vector<Index> start, target;
     };
-    TextReading reading;
+    Tokenization tokenization;
     std::shared_ptr<const Lists> lists = {};
 };
 
 // Words are known by their places in the list, so that each must be there once.
-void set_replaced(OwnedReading& own, const Bytes& text, const Places& start, const Places& target) {
+void set_replaced(OwnedTokenization& own, const Bytes& text, const Places& start, const Places& target) {
     const Index n = name_segments(start, Index(text.size()) - 8);
     require(Index(target.size()) == n, "one target for each word");
     auto word = [&](Index i) {
@@ -173,14 +178,14 @@ void set_replaced(OwnedReading& own, const Bytes& text, const Places& start, con
         require(target(i) < n, "targets beyond the list");
         require(!i || word(i - 1) < word(i), "words that are replaced must be distinct and sorted");
     }
-    own.lists = std::make_shared<const OwnedReading::Lists>(
-        OwnedReading::Lists{{text.data(), text.data() + text.size()}, copy_of(start), copy_of(target)});
-    own.reading.replaced = {own.lists->text.data(), own.lists->start.data(), own.lists->target.data(), n};
+    own.lists = std::make_shared<const OwnedTokenization::Lists>(
+        OwnedTokenization::Lists{{text.data(), text.data() + text.size()}, copy_of(start), copy_of(target)});
+    own.tokenization.replaced = {own.lists->text.data(), own.lists->start.data(), own.lists->target.data(), n};
 }
 
 // A vocabulary with the reading it was made for: numbers of words, and blocks, are that one's.
 struct OwnedLexicon {
-    OwnedReading reading;
+    OwnedTokenization tokenization;
     FixedLexicon fixed;
 };
 
@@ -221,7 +226,10 @@ TokenOptions token_options(bool lowercase, const std::optional<std::string>& acc
     require(how == "" || how == "ascii" || how == "unicode", "accents must be None, ascii or unicode");
     require(by == "word" || by == "char" || by == "char_wb", "analyzer must be word, char or char_wb");
     require(1 <= least && least <= most, "n-grams must have at least one character");
-    return {lowercase, how == "" ? Accents::keep : how == "ascii" ? Accents::ascii : Accents::unicode,
+    return {lowercase,
+            how == ""        ? Accents::keep
+            : how == "ascii" ? Accents::ascii
+                             : Accents::unicode,
             by == "word"   ? Analyzer::word
             : by == "char" ? Analyzer::character
                            : Analyzer::within_words,
@@ -243,14 +251,14 @@ void append_tokens(nb::list& found, Tokenizer& tokenizer, const Document& docume
 
 void bind_tokens(nb::module_& m) {
     m.def(
-        "_tokens",
+        "tokens",
         [](nb::handle text, bool lowercase, std::optional<std::string> accents, std::string analyzer, int least,
            int most) {
             TokenOptions options = token_options(lowercase, accents, analyzer, least, most);
             if (!text.is_none() && !PyUnicode_Check(text.ptr()) && !PyBytes_Check(text.ptr()))
                 throw nb::type_error("a document must be str, bytes or None");
             const Document from = text.is_none() ? Document{nullptr, 0, Encoding::missing} : document_of(text.ptr());
-            nb::list found;
+            nb::typed<nb::list, nb::str> found;
             // All n-grams of one size before those of the next, as scikit-learn has them.
             const int sizes = options.analyzer == Analyzer::character ? most - least + 1 : 1;
             for (int i = 0; i < sizes; ++i) {
@@ -260,7 +268,8 @@ void bind_tokens(nb::module_& m) {
             }
             return found;
         },
-        "document"_a.none(), "lowercase"_a, "accents"_a.none(), "analyzer"_a, "least"_a, "most"_a);
+        "Return the tokens of one document, for tests.", "document"_a.none(), "lowercase"_a, "accents"_a.none(),
+        "analyzer"_a, "least"_a, "most"_a);
 }
 
 void bind_bags(nb::module_& m) {
@@ -277,6 +286,7 @@ void bind_bags(nb::module_& m) {
             nb::gil_scoped_release release;
             bag_scores(x, entries, coef.data(), base.data(), classes, out.data(), lengths.data());
         },
+        "Write base·length + Σ_j x_ij coef_jc (rows, classes) and the length Σ_j x_ij of each row.",
         "start"_a.noconvert(), "feature"_a.noconvert(), "value"_a.noconvert(), "at"_a.noconvert(), "code"_a.noconvert(),
         "coef"_a.noconvert(), "base"_a.noconvert(), "out"_a.noconvert(), "lengths"_a.noconvert());
     m.def(
@@ -290,7 +300,8 @@ void bind_bags(nb::module_& m) {
             nb::gil_scoped_release release;
             bag_log_sums(x, rows, entries, table.data(), added, of_nothing, out.data());
         },
-        "start"_a.noconvert(), "feature"_a.noconvert(), "value"_a.noconvert(), "codes"_a.noconvert(), "classes"_a,
+        "Write Σ_j x_ij log(table_jc + added - w_i x_ij), c being the class of row i.", "start"_a.noconvert(),
+        "feature"_a.noconvert(), "value"_a.noconvert(), "codes"_a.noconvert(), "classes"_a,
         "weight"_a.noconvert().none(), "at"_a.noconvert(), "code"_a.noconvert(), "table"_a.noconvert(), "added"_a,
         "of_nothing"_a, "out"_a.noconvert());
     m.def(
@@ -306,13 +317,14 @@ void bind_bags(nb::module_& m) {
             nb::gil_scoped_release release;
             bag_complement(x, rows, entries, total.data(), all.data(), added, out.data());
         },
-        "start"_a.noconvert(), "feature"_a.noconvert(), "value"_a.noconvert(), "codes"_a.noconvert(), "classes"_a,
+        "Write the scores of the complements of the classes, row i taken out of its class.", "start"_a.noconvert(),
+        "feature"_a.noconvert(), "value"_a.noconvert(), "codes"_a.noconvert(), "classes"_a,
         "weight"_a.noconvert().none(), "at"_a.noconvert(), "code"_a.noconvert(), "total"_a.noconvert(),
         "every"_a.noconvert(), "added"_a, "out"_a.noconvert());
     m.def(
         "bag_urns",
-        [](Places start, Codes feature, Vector<double> value, std::optional<Codes> codes, Index classes,
-           Weights weight, Places at, Codes code, Vector<double> total, double added, Out<double> out) {
+        [](Places start, Codes feature, Vector<double> value, std::optional<Codes> codes, Index classes, Weights weight,
+           Places at, Codes code, Vector<double> total, double added, Out<double> out) {
             const Entries entries = entries_of(at, code, classes);
             const Bags x = bags_of(start, feature, value, entries.features);
             const Rows rows = codes ? rows_of(*codes, weight, classes, x.rows) : Rows{nullptr, nullptr, classes};
@@ -320,6 +332,7 @@ void bind_bags(nb::module_& m) {
             nb::gil_scoped_release release;
             bag_urns(x, rows, entries, total.data(), added, out.data());
         },
+        "Write Dirichlet-multinomial scores, row i taken out of its class where codes are given.",
         "start"_a.noconvert(), "feature"_a.noconvert(), "value"_a.noconvert(), "codes"_a.noconvert().none(),
         "classes"_a, "weight"_a.noconvert().none(), "at"_a.noconvert(), "code"_a.noconvert(), "total"_a.noconvert(),
         "added"_a, "out"_a.noconvert());
@@ -328,102 +341,122 @@ void bind_bags(nb::module_& m) {
 }  // namespace
 
 void bind_texts(nb::module_& m) {
-    nb::object bad_document = nb::steal(PyErr_NewException("suffice._core.BadDocument", PyExc_ValueError, nullptr));
+    const std::string name = nb::cast<std::string>(m.attr("__name__")) + ".BadDocument";
+    nb::object bad_document = nb::steal(PyErr_NewExceptionWithDoc(
+        name.c_str(), "A document that cannot be read: its number, the position in it, and what is there.",
+        PyExc_ValueError, nullptr));
     m.attr("BadDocument") = bad_document;
-    nb::register_exception_translator([](const std::exception_ptr& thrown, void* refused) {
-        try {
-            std::rethrow_exception(thrown);
-        } catch (const BadDocument& bad) {
-            nb::tuple args = nb::make_tuple(bad.document, bad.position, bad.found.c_str());
-            PyErr_SetObject(static_cast<PyObject*>(refused), args.ptr());
-        }
-    }, bad_document.release().ptr());  // kept for good: documents may be refused until the process ends
+    nb::register_exception_translator(
+        [](const std::exception_ptr& thrown, void* refused) {
+            try {
+                std::rethrow_exception(thrown);
+            } catch (const BadDocument& bad) {
+                nb::tuple args = nb::make_tuple(bad.document, bad.position, bad.found.c_str());
+                PyErr_SetObject(static_cast<PyObject*>(refused), args.ptr());
+            }
+        },
+        bad_document.release().ptr());  // kept for good: documents may be refused until the process ends
 
-    nb::class_<TextList>(m, "Texts")
+    nb::class_<TextList>(m, "Texts", "Documents, in the memory of whoever holds them.")
         .def(nb::init<>())
         .def("__len__", [](const TextList& list) { return list.view().n; })
-        .def("add_strings", &add_strings, "texts"_a)
+        .def("add_strings", &add_strings, "texts"_a,
+             "Add str, bytes and None; return the position of anything else, or -1.")
         .def("add_arrow", &add_arrow<std::int32_t>, "text"_a.noconvert(), "start"_a.noconvert(),
              "present"_a.noconvert().none())
         .def("add_arrow", &add_arrow<std::int64_t>, "text"_a.noconvert(), "start"_a.noconvert(),
              "present"_a.noconvert().none())
         .def("set_tokens", &set_tokens, "text"_a.noconvert(), "start"_a.noconvert(), "document_start"_a.noconvert(),
-             "present"_a.noconvert() = nb::none())
+             "present"_a.noconvert() = nb::none(), "Take documents that are already cut into tokens.")
         .def("take", &take, "rows"_a.noconvert())
-        .def("missing", [](const TextList& list, Out<bool> out) {
-            const Texts texts = list.view();
-            require(Index(out.size()) == texts.n, "output size");
-            for (Index i = 0; i < texts.n; ++i) out.data()[i] = texts.missing(i);
-        }, "out"_a.noconvert())
-        .def("sizes", [](const TextList& list, Out<Index> out) {
-            const Texts texts = list.view();
-            require(Index(out.size()) == texts.n, "output size");
-            for (Index i = 0; i < texts.n; ++i) out.data()[i] = texts.size(i);
-        }, "out"_a.noconvert())
-        .def("hashes", [](const TextList& list, Out<std::uint64_t> out) {
-            const Texts texts = list.read();
-            require(Index(out.size()) == texts.n, "output size");
-            nb::gil_scoped_release release;
-            text_hashes(texts, out.data());
-        }, "out"_a.noconvert());
+        .def(
+            "missing",
+            [](const TextList& list, Out<bool> out) {
+                const Texts texts = list.view();
+                require(Index(out.size()) == texts.n, "output size");
+                for (Index i = 0; i < texts.n; ++i) out.data()[i] = texts.missing(i);
+            },
+            "out"_a.noconvert())
+        .def(
+            "sizes",
+            [](const TextList& list, Out<Index> out) {
+                const Texts texts = list.view();
+                require(Index(out.size()) == texts.n, "output size");
+                for (Index i = 0; i < texts.n; ++i) out.data()[i] = texts.size(i);
+            },
+            "out"_a.noconvert())
+        .def(
+            "hashes",
+            [](const TextList& list, Out<std::uint64_t> out) {
+                const Texts texts = list.read();
+                require(Index(out.size()) == texts.n, "output size");
+                nb::gil_scoped_release release;
+                text_hashes(texts, out.data());
+            },
+            "out"_a.noconvert());
 
-    nb::class_<OwnedReading>(m, "TextReading")
-        .def("__init__",
-             [](OwnedReading* own, bool lowercase, int accents, int analyzer, int least, int most, Index buckets,
-                Bytes text, Places start, Places target) {
-                 require(accents >= 0 && accents <= 2 && analyzer >= 0 && analyzer <= 2, "options by number");
-                 const TokenOptions tokens{lowercase, Accents(accents), Analyzer(analyzer), least, most};
-                 require(1 <= least && least <= most, "sizes of n-grams");
-                 require(most <= most_words || tokens.analyzer != Analyzer::word, "n-grams of more than 255 words");
-                 require(buckets >= 0 && buckets <= (Index(1) << 28), "at most 2^28 buckets");  // 7 digits name one
-                 OwnedReading made{{tokens, least, most, buckets, {}}};
-                 set_replaced(made, text, start, target);
-                 new (own) OwnedReading(std::move(made));
-             },
-             "lowercase"_a, "accents"_a, "analyzer"_a, "least"_a, "most"_a, "buckets"_a, "replaced"_a.noconvert(),
-             "replaced_start"_a.noconvert(), "replaced_target"_a.noconvert());
+    nb::class_<OwnedTokenization>(m, "Tokenization", "How documents become features; options are numbers.")
+        .def(
+            "__init__",
+            [](OwnedTokenization* own, bool lowercase, int accents, int analyzer, int least, int most, Index buckets,
+               Bytes text, Places start, Places target) {
+                require(accents >= 0 && accents <= 2 && analyzer >= 0 && analyzer <= 2, "options by number");
+                const TokenOptions tokens{lowercase, Accents(accents), Analyzer(analyzer), least, most};
+                require(1 <= least && least <= most, "sizes of n-grams");
+                require(most <= most_words || tokens.analyzer != Analyzer::word, "n-grams of more than 255 words");
+                require(buckets >= 0 && buckets <= (Index(1) << 28), "at most 2^28 buckets");  // 7 digits name one
+                OwnedTokenization made{{tokens, least, most, buckets, {}}};
+                set_replaced(made, text, start, target);
+                new (own) OwnedTokenization(std::move(made));
+            },
+            "lowercase"_a, "accents"_a, "analyzer"_a, "least"_a, "most"_a, "buckets"_a, "replaced"_a.noconvert(),
+            "replaced_start"_a.noconvert(), "replaced_target"_a.noconvert());
 
-    nb::class_<OwnedLexicon>(m, "Lexicon")
-        .def("__init__",
-             [](OwnedLexicon* own, Bytes text, Places start, const OwnedReading& reading) {
-                 const View view = view_of(text, start);
-                 require(Index(text.size()) >= start(view.n) + 8, "8 bytes are read at a time");
-                 nb::gil_scoped_release release;
-                 new (own) OwnedLexicon{reading, fixed_lexicon(view, reading.reading)};
-             },
-             "text"_a.noconvert(), "start"_a.noconvert(), "reading"_a)
+    nb::class_<OwnedLexicon>(m, "Lexicon", "A vocabulary ready to be looked up.")
+        .def(
+            "__init__",
+            [](OwnedLexicon* own, Bytes text, Places start, const OwnedTokenization& tokenization) {
+                const View view = view_of(text, start);
+                require(Index(text.size()) >= start(view.n) + 8, "8 bytes are read at a time");
+                nb::gil_scoped_release release;
+                new (own) OwnedLexicon{tokenization, fixed_lexicon(view, tokenization.tokenization)};
+            },
+            "text"_a.noconvert(), "start"_a.noconvert(), "tokenization"_a)
         .def("__len__", [](const OwnedLexicon& own) { return own.fixed.size; });
 
     m.def(
         "word_totals",
         [](const TextList& list, Vector<std::int32_t> codes, Index classes, Weights weight,
-           const OwnedReading& reading, int term, int norm) {
+           const OwnedTokenization& tokenization, int term, int norm) {
             const Texts texts = list.read();
             const Rows rows = rows_of(codes, weight, classes, texts.n);
             const Weighting w = weighting(term, norm);
             WordTotals out;
             {
                 nb::gil_scoped_release release;
-                out = word_totals(texts, rows, reading.reading, w);
+                out = word_totals(texts, rows, tokenization.tokenization, w);
             }
-            return nb::make_tuple(arrays(std::move(out.names)), array(std::move(out.start)), array(std::move(out.code)),
-                                  array(std::move(out.total)), array(std::move(out.documents)),
-                                  array(std::move(out.words)));
+            return std::tuple(arrays(std::move(out.names)), array(std::move(out.start)), array(std::move(out.code)),
+                              array(std::move(out.total)), array(std::move(out.documents)),
+                              array(std::move(out.words)));
         },
-        "texts"_a, "codes"_a.noconvert(), "classes"_a, "weight"_a.noconvert().none(), "reading"_a, "term"_a, "norm"_a);
+        "Sum features by class: names, then start, code and total of their entries, and the weight of documents and "
+        "words.",
+        "texts"_a, "codes"_a.noconvert(), "classes"_a, "weight"_a.noconvert().none(), "tokenization"_a, "term"_a,
+        "norm"_a);
     m.def(
         "word_matrix",
-        [](const TextList& list, const OwnedReading& reading) {
+        [](const TextList& list, const OwnedTokenization& tokenization) {
             const Texts texts = list.read();
             WordMatrix<std::int64_t> out;
             {
                 nb::gil_scoped_release release;
-                out = word_matrix(texts, reading.reading);
+                out = word_matrix(texts, tokenization.tokenization);
             }
-            return nb::make_tuple(arrays(std::move(out.names)), array(std::move(out.start)),
-                                  array(std::move(out.feature)), array(std::move(out.value)));
+            return std::tuple(arrays(std::move(out.names)), array(std::move(out.start)), array(std::move(out.feature)),
+                              array(std::move(out.value)));
         },
-        "texts"_a, "reading"_a);
+        "Count all features: names, then indptr, indices and data of a CSR matrix.", "texts"_a, "tokenization"_a);
     m.def(
         "count_words",
         [](const TextList& list, const OwnedLexicon& lexicon) {
@@ -431,12 +464,11 @@ void bind_texts(nb::module_& m) {
             WordMatrix<std::int64_t> out;
             {
                 nb::gil_scoped_release release;
-                out = word_matrix<std::int64_t>(texts, lexicon.reading.reading, lexicon.fixed, {});
+                out = word_matrix<std::int64_t>(texts, lexicon.tokenization.tokenization, lexicon.fixed, {});
             }
-            return nb::make_tuple(array(std::move(out.start)), array(std::move(out.feature)),
-                                  array(std::move(out.value)));
+            return std::tuple(array(std::move(out.start)), array(std::move(out.feature)), array(std::move(out.value)));
         },
-        "texts"_a, "lexicon"_a);
+        "Count the features of a lexicon: indptr, indices and data of a CSR matrix.", "texts"_a, "lexicon"_a);
     m.def(
         "weigh_words",
         [](const TextList& list, const OwnedLexicon& lexicon, int term, int norm) {
@@ -445,12 +477,12 @@ void bind_texts(nb::module_& m) {
             WordMatrix<double> out;
             {
                 nb::gil_scoped_release release;
-                out = word_matrix<double>(texts, lexicon.reading.reading, lexicon.fixed, w);
+                out = word_matrix<double>(texts, lexicon.tokenization.tokenization, lexicon.fixed, w);
             }
-            return nb::make_tuple(array(std::move(out.start)), array(std::move(out.feature)),
-                                  array(std::move(out.value)), array(std::move(out.words)),
-                                  array(std::move(out.unknown)));
+            return std::tuple(array(std::move(out.start)), array(std::move(out.feature)), array(std::move(out.value)),
+                              array(std::move(out.words)), array(std::move(out.unknown)));
         },
+        "Weigh the features of a lexicon: indptr, indices and data, words of each row, and sums of unknown features.",
         "texts"_a, "lexicon"_a, "term"_a, "norm"_a);
     m.def(
         "merge_names",
@@ -461,10 +493,11 @@ void bind_texts(nb::module_& m) {
                 nb::gil_scoped_release release;
                 out = merge_names(a, b);
             }
-            return nb::make_tuple(arrays(std::move(out.names)), array(std::move(out.place_a)),
-                                  array(std::move(out.place_b)));
+            return std::tuple(arrays(std::move(out.names)), array(std::move(out.place_a)),
+                              array(std::move(out.place_b)));
         },
-        "text_a"_a.noconvert(), "start_a"_a.noconvert(), "text_b"_a.noconvert(), "start_b"_a.noconvert());
+        "Merge two sorted vocabularies: names, and the position of each name of either.", "text_a"_a.noconvert(),
+        "start_a"_a.noconvert(), "text_b"_a.noconvert(), "start_b"_a.noconvert());
     bind_bags(m);
     bind_tokens(m);
 }

@@ -10,8 +10,8 @@ void append_utf8(std::uint32_t c, std::vector<std::uint8_t>& out) {
     } else if (c < 0x800) {
         out.insert(out.end(), {std::uint8_t(0xC0 | c >> 6), std::uint8_t(0x80 | (c & 63))});
     } else if (c < 0x10000) {
-        out.insert(out.end(), {std::uint8_t(0xE0 | c >> 12), std::uint8_t(0x80 | (c >> 6 & 63)),
-                               std::uint8_t(0x80 | (c & 63))});
+        out.insert(out.end(),
+                   {std::uint8_t(0xE0 | c >> 12), std::uint8_t(0x80 | (c >> 6 & 63)), std::uint8_t(0x80 | (c & 63))});
     } else {
         out.insert(out.end(), {std::uint8_t(0xF0 | c >> 18), std::uint8_t(0x80 | (c >> 12 & 63)),
                                std::uint8_t(0x80 | (c >> 6 & 63)), std::uint8_t(0x80 | (c & 63))});

@@ -99,7 +99,8 @@ public:
     void report(Index position) {
         if (position < 0) return;
         Index seen = position_.load();
-        while ((seen < 0 || position < seen) && !position_.compare_exchange_weak(seen, position)) {}
+        while ((seen < 0 || position < seen) && !position_.compare_exchange_weak(seen, position)) {
+        }
     }
     Index get() const { return position_.load(); }
 

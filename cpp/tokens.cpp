@@ -27,9 +27,8 @@ constexpr Index margin = 4 * unicode::accent_longest + 2 * lanes;
 constexpr std::uint64_t low_bits(Index n) { return n >= 64 ? ~std::uint64_t(0) : (std::uint64_t(1) << n) - 1; }
 
 SUFFICE_INLINE const unicode::Character& character(char32_t c) {
-    return unicode::character_records[unicode::character_entry[unicode::character_block[c / unicode::block] *
-                                                                   unicode::block +
-                                                               c % unicode::block]];
+    return unicode::character_records
+        [unicode::character_entry[unicode::character_block[c / unicode::block] * unicode::block + c % unicode::block]];
 }
 
 // A block of 64 units: bit i of `token` if unit i belongs to a token, of `other` if it is not ASCII.
@@ -234,9 +233,8 @@ struct Input {
                 ++p;
                 return first;
             }
-            auto follows = [&](int i, unsigned least, unsigned most) SUFFICE_INLINE_LAMBDA {
-                return end - p > i && p[i] >= least && p[i] <= most;
-            };
+            auto follows = [&](int i, unsigned least, unsigned most)
+                               SUFFICE_INLINE_LAMBDA { return end - p > i && p[i] >= least && p[i] <= most; };
             if (first >= 0xC2 && first < 0xE0) {
                 if (!follows(1, 0x80, 0xBF)) refuse(p, not_utf8);
                 p += 2;

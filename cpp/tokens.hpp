@@ -72,12 +72,12 @@ private:
 
     TokenOptions options_;
     Document document_{nullptr, 0, Encoding::missing};
-    Index read_ = 0;       // units of the document that were read
-    Index room_ = 0;       // bytes a segment may have before it ends
-    Index end_ = 0;        // bytes of the segment
-    Index carried_ = 0;    // where the part begins that goes on in the next segment
-    Index space_ = -1;     // character n-grams: where the white space stands that ends the segment, or -1
-    bool ascii_ = true;    // the segment's bytes are
+    Index read_ = 0;     // units of the document that were read
+    Index room_ = 0;     // bytes a segment may have before it ends
+    Index end_ = 0;      // bytes of the segment
+    Index carried_ = 0;  // where the part begins that goes on in the next segment
+    Index space_ = -1;   // character n-grams: where the white space stands that ends the segment, or -1
+    bool ascii_ = true;  // the segment's bytes are
     bool emitting_ = false;
     Index settled_ = 0, done_ = 0;  // characters to make n-grams of; those that ended n-grams of the segment before
     Index n_ = 0, at_ = 0;          // the n-gram to come: its size and first character

@@ -10,74 +10,75 @@ namespace suffice {
 // What a stretch of entries held besides counts.
 struct Extremes {
     double lowest = 0, highest = 0;
-    double gaps = 0;  // the number of missing entries
+    double missing = 0;  // the number of missing entries
 };
 
 namespace {
 
 template <bool binarize, class T>
-SUFFICE_INLINE void add_row(const T* __restrict x, Index cols, double w, double threshold,
-                            double* __restrict total, Extremes& e) {
-    double lo = e.lowest, hi = e.highest, gaps = 0;
-#pragma omp simd reduction(min : lo) reduction(max : hi) reduction(+ : gaps)
+SUFFICE_INLINE void add_row(const T* __restrict x, Index cols, double w, double threshold, double* __restrict total,
+                            Extremes& e) {
+    double lo = e.lowest, hi = e.highest, missing = 0;
+#pragma omp simd reduction(min : lo) reduction(max : hi) reduction(+ : missing)
     for (Index j = 0; j < cols; ++j) {
         double v = x[j];
         bool seen = v == v;
         v = seen ? v : 0.0;
         lo = v < lo ? v : lo;
         hi = v > hi ? v : hi;
-        gaps += seen ? 0.0 : 1.0;
+        missing += seen ? 0.0 : 1.0;
         double counted = binarize ? (seen && v > threshold ? 1.0 : 0.0) : v;
         total[j] += w * counted;
     }
-    e = {lo, hi, gaps};
+    e = {lo, hi, missing};
 }
 
 template <bool binarize, class T>
-SUFFICE_INLINE Extremes block(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, double threshold,
-                              double* total, double* missing) {
+SUFFICE_INLINE Extremes block(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, double threshold, double* total,
+                              double* missing) {
     Extremes e;
-    for_stretches(x, lo, hi, [&](auto* row, Index row_stride, Index first_row, Index n, Index first_col,
-                                Index cols) SUFFICE_INLINE_LAMBDA {
-        for (Index i = first_row; i < first_row + n; ++i, row += row_stride) {
-            const double w = rows.weight ? rows.weight[i] : 1.0;
-            if (w == 0) continue;
-            const Index at = rows.code[i] * x.cols + first_col;
-            add_row<binarize>(row, cols, w, threshold, total + at, e);
-            if (e.gaps > 0)
-                for (Index j = 0; j < cols; ++j)
-                    if (row[j] != row[j]) missing[at + j] += w;
-        }
-    });
+    for_stretches(x, lo, hi,
+                  [&](auto* row, Index row_stride, Index first_row, Index n, Index first_col, Index cols)
+                      SUFFICE_INLINE_LAMBDA {
+                          for (Index i = first_row; i < first_row + n; ++i, row += row_stride) {
+                              const double w = rows.weight ? rows.weight[i] : 1.0;
+                              if (w == 0) continue;
+                              const Index at = rows.code[i] * x.cols + first_col;
+                              add_row<binarize>(row, cols, w, threshold, total + at, e);
+                              if (e.missing > 0)
+                                  for (Index j = 0; j < cols; ++j)
+                                      if (row[j] != row[j]) missing[at + j] += w;
+                          }
+                      });
     return e;
 }
 
 }  // namespace
 
-#define SUFFICE_BLOCK(T)                                                                                        \
-    SUFFICE_CLONES Extremes totals_block(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, Reading reading, \
-                                         double* total, double* missing) {                                       \
-        return reading.binarize ? block<true>(x, rows, lo, hi, reading.threshold, total, missing)                \
-                                : block<false>(x, rows, lo, hi, reading.threshold, total, missing);              \
+#define SUFFICE_BLOCK(T)                                                                                           \
+    SUFFICE_CLONES Extremes totals_block(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, CountRule rule, \
+                                         double* total, double* missing) {                                         \
+        return rule.binarize ? block<true>(x, rows, lo, hi, rule.threshold, total, missing)                        \
+                             : block<false>(x, rows, lo, hi, rule.threshold, total, missing);                      \
     }
 SUFFICE_BLOCK(double)
 SUFFICE_BLOCK(float)
 
 template <class T>
-Index totals(Matrix<T> x, Rows rows, Reading reading, double* total, double* missing) {
+Index totals(Matrix<T> x, Rows rows, CountRule rule, double* total, double* missing) {
     const Index d = x.cols, cells = rows.classes * d;
     const Index size = std::clamp<Index>(16 * rows.classes, 4096, 1 << 16), blocks = (x.rows + size - 1) / size;
     const int threads = threads_for(x.rows * d, blocks);
     std::vector<Buffer> sums;
     for (int t = 0; t < threads; ++t) sums.emplace_back(2 * cells);
     FirstPosition refused;
-    auto is_refused = [&](double v) { return std::isinf(v) || (v < 0 && !reading.binarize); };
+    auto is_refused = [&](double v) { return std::isinf(v) || (v < 0 && !rule.binarize); };
 
     auto work = [&](Index b, int slot) {
         const Index lo = b * size, hi = std::min(x.rows, lo + size);
         sums[slot].fill(0);
         double* sum = sums[slot].data();
-        Extremes e = totals_block(x, rows, lo, hi, reading, sum, sum + cells);
+        Extremes e = totals_block(x, rows, lo, hi, rule, sum, sum + cells);
         if (is_refused(e.lowest) || is_refused(e.highest))
             for (Index i = lo; i < hi; ++i)
                 for (Index j = 0; j < d && (!rows.weight || rows.weight[i] != 0); ++j)
@@ -91,7 +92,7 @@ Index totals(Matrix<T> x, Rows rows, Reading reading, double* total, double* mis
     return refused.get();
 }
 
-template Index totals(Matrix<double>, Rows, Reading, double*, double*);
-template Index totals(Matrix<float>, Rows, Reading, double*, double*);
+template Index totals(Matrix<double>, Rows, CountRule, double*, double*);
+template Index totals(Matrix<float>, Rows, CountRule, double*, double*);
 
 }  // namespace suffice

@@ -1,7 +1,7 @@
 // Vocabularies in the order of their names.
 #include <bit>
-#include <utility>
 #include <stdexcept>
+#include <utility>
 
 #include "text.hpp"
 
@@ -95,13 +95,15 @@ Items sorted_tokens(const std::vector<Learned>& learned) {
     sort_items(items, 64);
     auto less = [&](const Item& a, const Item& b) {
         const Lexicon &first = *learned[a.lexicon].lexicon, &second = *learned[b.lexicon].lexicon;
-        return compare(first.bytes(a.feature), first.length(a.feature), second.bytes(b.feature), second.length(b.feature)) < 0;
+        return compare(first.bytes(a.feature), first.length(a.feature), second.bytes(b.feature),
+                       second.length(b.feature)) < 0;
     };
     for (std::size_t lo = 0, hi; lo < items.size(); lo = hi) {
         bool whole = true;  // the key is all there is of them
         for (hi = lo; hi < items.size() && items[hi].key == items[lo].key; ++hi)
-            whole = whole && learned[items[hi].lexicon].lexicon->length(items[hi].feature) ==
-                                 learned[items[lo].lexicon].lexicon->length(items[lo].feature) &&
+            whole = whole &&
+                    learned[items[hi].lexicon].lexicon->length(items[hi].feature) ==
+                        learned[items[lo].lexicon].lexicon->length(items[lo].feature) &&
                     learned[items[hi].lexicon].lexicon->length(items[hi].feature) <= 8;
         if (!whole) std::sort(items.begin() + Index(lo), items.begin() + Index(hi), less);
     }
@@ -161,8 +163,8 @@ Names write_names(const std::vector<Learned>& learned, const Ordered& ordered) {
 
 // A word comes right before the n-grams that begin with it, because a space is less than all that words are made of: names
 // are in the order of (rank of the n-gram without its last word, rank of that word). So n-grams are sorted by numbers.
-Ordered order_features(const std::vector<Learned>& learned, const TextReading& reading) {
-    const int least = reading.joins_words() && !reading.buckets ? reading.least : 1;
+Ordered order_features(const std::vector<Learned>& learned, const Tokenization& tokenization) {
+    const int least = tokenization.joins_words() && !tokenization.buckets ? tokenization.least : 1;
     const std::size_t lexicons = learned.size();
     Ranks word(lexicons);
     std::vector<Large<std::uint8_t>> level(lexicons);

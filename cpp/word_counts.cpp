@@ -16,7 +16,7 @@ struct Finder {
     std::vector<std::uint32_t> times;  // of the block, by feature: enough where every word counts 1
     std::vector<Feature> touched;
 
-    explicit Finder(const TextReading& reading) : reader(reading, lexicon) {}
+    explicit Finder(const Tokenization& tokenization) : reader(tokenization, lexicon) {}
 
     // Keep the names of features alone.
     void close() {
@@ -55,7 +55,7 @@ void hand_over(std::vector<Feature>& touched, std::vector<V>& counted, Block<V>&
 }
 
 // Every word of every document counts 1: no need to know which document it is in.
-void count(const Texts& texts, const Rows&, const TextReading&, Weighting, const std::int32_t* row, Finder& own,
+void count(const Texts& texts, const Rows&, const Tokenization&, Weighting, const std::int32_t* row, Finder& own,
            Block<std::uint32_t>& block, FirstPosition& refused) {
     read_each(row, block.lo, block.hi, refused, [&](Index i) {
         if (texts.missing(i)) return;
@@ -70,15 +70,16 @@ void count(const Texts& texts, const Rows&, const TextReading&, Weighting, const
     hand_over(own.touched, own.times, block);
 }
 
-void count(const Texts& texts, const Rows& rows, const TextReading& reading, Weighting weighting, const std::int32_t* row,
-           Finder& own, Block<double>& block, FirstPosition& refused) {
+void count(const Texts& texts, const Rows& rows, const Tokenization& tokenization, Weighting weighting,
+           const std::int32_t* row, Finder& own, Block<double>& block, FirstPosition& refused) {
     read_each(row, block.lo, block.hi, refused, [&](Index i) {
         if (texts.missing(i)) return;
         own.bag.read(own.reader, texts, i, own.lexicon);
         const Index n = Index(own.bag.feature.size());
         own.value.resize(n);
         double unknown[most_words] = {};
-        weigh(weighting, own.bag.count.data(), own.bag.block.data(), n, reading.blocks(), unknown, own.value.data());
+        weigh(weighting, own.bag.count.data(), own.bag.group.data(), n, tokenization.n_sizes(), unknown,
+              own.value.data());
         make_room(own.total, own.lexicon);
         const double w = rows.weight ? rows.weight[i] : 1.0;
         for (Index e = 0; e < n; ++e) {
@@ -125,8 +126,8 @@ struct Found {
 
 // The totals of one feature by class, those of several threads in the order of the blocks. Returns how many there are.
 template <class V>
-Index merge(const Source* from, const Source* end, const std::vector<Found<V>>& found, const std::vector<Block<V>>& blocks,
-            std::vector<Index>& at, std::int32_t* code, double* total) {
+Index merge(const Source* from, const Source* end, const std::vector<Found<V>>& found,
+            const std::vector<Block<V>>& blocks, std::vector<Index>& at, std::int32_t* code, double* total) {
     if (end - from == 1) {  // as most are
         const Found<V>& own = found[from->lexicon];
         Index n = 0;
@@ -164,7 +165,8 @@ Index merge(const Source* from, const Source* end, const std::vector<Found<V>>& 
 
 // Put the threads' totals together, feature by feature. Blocks are in the order of their classes, so a feature's totals are.
 template <class V>
-void gather(std::vector<Block<V>>& blocks, const std::vector<Learned>& learned, const Ordered& ordered, WordTotals& out) {
+void gather(std::vector<Block<V>>& blocks, const std::vector<Learned>& learned, const Ordered& ordered,
+            WordTotals& out) {
     const int finders = int(learned.size());
     std::vector<Found<V>> found(finders);
     for_blocks(finders, finders, [&](Index t, int) { found[t].collect(blocks, int(t), learned[t].lexicon->size()); });
@@ -200,8 +202,9 @@ void gather(std::vector<Block<V>>& blocks, const std::vector<Learned>& learned, 
         std::vector<Index> at;
         for (Index i = p * width; i < std::min(n, (p + 1) * width); ++i) {
             fetch(ordered.source_start[i]);
-            length[i] = std::int32_t(merge(source + ordered.source_start[i], source + ordered.source_start[i + 1], found, blocks, at,
-                                           out.code.data() + out.start[i], out.total.data() + out.start[i]));
+            length[i] =
+                std::int32_t(merge(source + ordered.source_start[i], source + ordered.source_start[i + 1], found,
+                                   blocks, at, out.code.data() + out.start[i], out.total.data() + out.start[i]));
         }
     });
     // Where blocks of one class met, room is left over.
@@ -217,7 +220,7 @@ void gather(std::vector<Block<V>>& blocks, const std::vector<Learned>& learned, 
 }
 
 template <class V>
-WordTotals totals_as(const Texts& texts, const Rows& rows, const TextReading& reading, Weighting weighting) {
+WordTotals totals_as(const Texts& texts, const Rows& rows, const Tokenization& tokenization, Weighting weighting) {
     ByClassOrder order;
     order.sort(rows, 0, texts.n);
     std::vector<Block<V>> blocks;
@@ -231,26 +234,26 @@ WordTotals totals_as(const Texts& texts, const Rows& rows, const TextReading& re
         }
     const int threads = threads_for(bytes, Index(blocks.size()));
     std::vector<std::unique_ptr<Finder>> finders;
-    for (int t = 0; t < threads; ++t) finders.push_back(std::make_unique<Finder>(reading));
+    for (int t = 0; t < threads; ++t) finders.push_back(std::make_unique<Finder>(tokenization));
     FirstPosition refused;
     for_blocks(Index(blocks.size()), threads, [&](Index b, int slot) {
         blocks[b].finder = slot;
-        count(texts, rows, reading, weighting, order.row.data(), *finders[slot], blocks[b], refused);
+        count(texts, rows, tokenization, weighting, order.row.data(), *finders[slot], blocks[b], refused);
     });
-    throw_refused(refused, texts, reading);
+    throw_refused(refused, texts, tokenization);
     for (auto& finder : finders) finder->close();
 
     WordTotals out;
     out.documents.assign(rows.classes, 0);
     out.words.assign(rows.classes, 0);
     std::vector<Learned> learned;
-    for (const auto& finder : finders) learned.emplace_back(finder->lexicon, reading);
+    for (const auto& finder : finders) learned.emplace_back(finder->lexicon, tokenization);
     for (const Block<V>& block : blocks) {
         learned[block.finder].use(block.feature);
         out.documents[block.code] += block.documents;
         out.words[block.code] += block.words;
     }
-    Ordered ordered = order_features(learned, reading);
+    Ordered ordered = order_features(learned, tokenization);
     out.names = std::move(ordered.names);
     gather(blocks, learned, ordered, out);
     return out;
@@ -258,9 +261,9 @@ WordTotals totals_as(const Texts& texts, const Rows& rows, const TextReading& re
 
 }  // namespace
 
-WordTotals word_totals(const Texts& texts, const Rows& rows, const TextReading& reading, Weighting weighting) {
-    if (weighting.plain() && !rows.weight) return totals_as<std::uint32_t>(texts, rows, reading, weighting);
-    return totals_as<double>(texts, rows, reading, weighting);
+WordTotals word_totals(const Texts& texts, const Rows& rows, const Tokenization& tokenization, Weighting weighting) {
+    if (weighting.plain() && !rows.weight) return totals_as<std::uint32_t>(texts, rows, tokenization, weighting);
+    return totals_as<double>(texts, rows, tokenization, weighting);
 }
 
 }  // namespace suffice

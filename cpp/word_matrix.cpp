@@ -74,55 +74,55 @@ void write_counts(const Piece& piece, Place place, WordMatrix<T>& out) {
 }
 
 // Write rows as they were read, their counts as values.
-void write_values(const Piece& piece, const TextReading& reading, const std::vector<std::uint8_t>& block_of,
+void write_values(const Piece& piece, const Tokenization& tokenization, const std::vector<std::uint8_t>& group_of,
                   Weighting weighting, WordMatrix<double>& out) {
-    const int blocks = reading.blocks();
+    const int groups = tokenization.n_sizes();
     const Index to = out.start[piece.lo], all = out.start[piece.hi] - to;
     std::copy_n(piece.feature.data(), all, out.feature.data() + to);
     if (weighting.plain()) {
         std::copy_n(piece.count.data(), all, out.value.data() + to);
         return;
     }
-    std::vector<std::uint8_t> block;
+    std::vector<std::uint8_t> group;
     for (Index i = piece.lo; i < piece.hi; ++i) {
         const Index from = out.start[i] - to, n = out.start[i + 1] - out.start[i];
-        double* unknown = out.unknown.data() + i * blocks;
-        for (int b = 0; b < blocks; ++b) unknown[b] = reading.features(out.words[i], b);
-        block.resize(n);
+        double* unknown = out.unknown.data() + i * groups;
+        for (int b = 0; b < groups; ++b) unknown[b] = tokenization.features(out.words[i], b);
+        group.resize(n);
         for (Index e = 0; e < n; ++e) {
-            block[e] = block_of[piece.feature[from + e]];
-            unknown[block[e]] -= piece.count[from + e];
+            group[e] = group_of[piece.feature[from + e]];
+            unknown[group[e]] -= piece.count[from + e];
         }
-        weigh(weighting, piece.count.data() + from, block.data(), n, blocks, unknown, out.value.data() + out.start[i]);
+        weigh(weighting, piece.count.data() + from, group.data(), n, groups, unknown, out.value.data() + out.start[i]);
     }
 }
 
 }  // namespace
 
-WordMatrix<std::int64_t> word_matrix(const Texts& texts, const TextReading& reading) {
+WordMatrix<std::int64_t> word_matrix(const Texts& texts, const Tokenization& tokenization) {
     struct Finder {
         Lexicon lexicon;
         FeatureReader reader;
         Bag bag;
-        explicit Finder(const TextReading& reading) : reader(reading, lexicon) {}
+        explicit Finder(const Tokenization& tokenization) : reader(tokenization, lexicon) {}
     };
     Index bytes;
     std::vector<Piece> pieces = pieces_of(texts, bytes);
     const int threads = threads_for(bytes, Index(pieces.size()));
     std::vector<std::unique_ptr<Finder>> finders;
-    for (int t = 0; t < threads; ++t) finders.push_back(std::make_unique<Finder>(reading));
+    for (int t = 0; t < threads; ++t) finders.push_back(std::make_unique<Finder>(tokenization));
     FirstPosition refused;
     for_blocks(Index(pieces.size()), threads, [&](Index p, int slot) {
         pieces[p].finder = slot;
         read_piece(texts, finders[slot]->reader, finders[slot]->lexicon, finders[slot]->bag, pieces[p], refused);
     });
-    throw_refused(refused, texts, reading);
+    throw_refused(refused, texts, tokenization);
     for (auto& finder : finders) finder->lexicon.close();
 
     std::vector<Learned> learned;
-    for (const auto& finder : finders) learned.emplace_back(finder->lexicon, reading);
+    for (const auto& finder : finders) learned.emplace_back(finder->lexicon, tokenization);
     for (const Piece& piece : pieces) learned[piece.finder].use(piece.feature);
-    Ordered ordered = order_features(learned, reading);
+    Ordered ordered = order_features(learned, tokenization);
     WordMatrix<std::int64_t> out;
     out.names = std::move(ordered.names);
     lay_out(pieces, texts.n, out);
@@ -137,25 +137,26 @@ WordMatrix<std::int64_t> word_matrix(const Texts& texts, const TextReading& read
     return out;
 }
 
-FixedLexicon fixed_lexicon(View vocabulary, const TextReading& reading) {
+FixedLexicon fixed_lexicon(View vocabulary, const Tokenization& tokenization) {
     FixedLexicon out;
-    const bool joined = reading.tokens.analyzer == Analyzer::word && reading.most > 1 && !reading.buckets;
-    if (!reading.buckets) learn_replaced(out.lexicon, reading.replaced);
+    const bool joined =
+        tokenization.tokens.analyzer == Analyzer::word && tokenization.most > 1 && !tokenization.buckets;
+    if (!tokenization.buckets) learn_replaced(out.lexicon, tokenization.replaced);
     out.feature = learn_vocabulary(out.lexicon, vocabulary.text, vocabulary.start, vocabulary.n, joined);
     out.size = vocabulary.n;
-    out.block.resize(vocabulary.n);
+    out.group.resize(vocabulary.n);
     if (joined)
         for (Index i = 0; i < vocabulary.n; ++i) {
             const std::uint8_t* from = vocabulary.text + vocabulary.start[i];
             const std::uint8_t* end = vocabulary.text + vocabulary.start[i + 1];
             const Index size = 1 + std::count(from, end, ' ');
-            out.block[i] = std::uint8_t(std::clamp<Index>(size - reading.least, 0, reading.blocks() - 1));
+            out.group[i] = std::uint8_t(std::clamp<Index>(size - tokenization.least, 0, tokenization.n_sizes() - 1));
         }
     return out;
 }
 
 template <class T>
-WordMatrix<T> word_matrix(const Texts& texts, const TextReading& reading, const FixedLexicon& vocabulary,
+WordMatrix<T> word_matrix(const Texts& texts, const Tokenization& tokenization, const FixedLexicon& vocabulary,
                           Weighting weighting) {
     struct Finder {
         FeatureReader reader;
@@ -165,7 +166,7 @@ WordMatrix<T> word_matrix(const Texts& texts, const TextReading& reading, const 
     std::vector<Piece> pieces = pieces_of(texts, bytes);
     const int threads = threads_for(bytes, Index(pieces.size()));
     std::vector<Finder> finders;
-    for (int t = 0; t < threads; ++t) finders.push_back({FeatureReader(reading, vocabulary.lexicon), {}});
+    for (int t = 0; t < threads; ++t) finders.push_back({FeatureReader(tokenization, vocabulary.lexicon), {}});
     FirstPosition refused;
     const Feature* feature = vocabulary.feature.data();
     for_blocks(Index(pieces.size()), threads, [&](Index p, int slot) {
@@ -183,20 +184,20 @@ WordMatrix<T> word_matrix(const Texts& texts, const TextReading& reading, const 
             length = to - first;
         }
     });
-    throw_refused(refused, texts, reading);
+    throw_refused(refused, texts, tokenization);
     WordMatrix<T> out;
     lay_out(pieces, texts.n, out);
-    out.unknown.resize(texts.n * reading.blocks());
+    out.unknown.resize(texts.n * tokenization.n_sizes());
     for_blocks(Index(pieces.size()), threads, [&](Index p, int) {
         if constexpr (std::is_same_v<T, double>)
-            write_values(pieces[p], reading, vocabulary.block, weighting, out);
+            write_values(pieces[p], tokenization, vocabulary.group, weighting, out);
         else
             write_counts(pieces[p], [](Feature f) { return f; }, out);
         pieces[p].feature = {}, pieces[p].count = {};
     });
     return out;
 }
-template WordMatrix<std::int64_t> word_matrix(const Texts&, const TextReading&, const FixedLexicon&, Weighting);
-template WordMatrix<double> word_matrix(const Texts&, const TextReading&, const FixedLexicon&, Weighting);
+template WordMatrix<std::int64_t> word_matrix(const Texts&, const Tokenization&, const FixedLexicon&, Weighting);
+template WordMatrix<double> word_matrix(const Texts&, const Tokenization&, const FixedLexicon&, Weighting);
 
 }  // namespace suffice

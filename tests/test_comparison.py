@@ -229,7 +229,7 @@ def test_tables_are_encoded_by_what_the_model_takes_columns_for():
     frame = frames.as_frame({"age": [1.0, None, 3.0], "job": ["a", None, "b"], "gone": [1.0, 2.0, 3.0]})
     from suffice.model.schema import infer
 
-    schema = infer(frames.looks(frame), {"gone": None})
+    schema = infer(frames.profiles(frame), {"gone": None})
     columns = Columns.of_table(frame, schema)
     assert columns.numbers.shape == (3, 1)
     assert columns.categories[:, 0].tolist() == ["a", "None", "b"]

@@ -21,12 +21,12 @@ from suffice.core.frames import (
     Frame,
     as_frame,
     categories,
-    kind,
+    column_kind,
     label_codes,
     labels,
-    like,
     numbers,
     row_hashes,
+    table_like,
     weights,
 )
 
@@ -212,7 +212,7 @@ def test_names_become_strings_and_can_be_replaced():
 def test_pandas_categories_that_are_not_values_become_text():
     cut = pd.DataFrame({"cut": pd.cut(pd.Series([1.0, 2.0, 9.0, np.nan]), [0, 5, 10])})
     assert as_frame(cut).column("cut").to_pylist() == ["(0, 5]", "(0, 5]", "(5, 10]", None]
-    pd.testing.assert_frame_equal(like(as_frame(cut), cut), cut)
+    pd.testing.assert_frame_equal(table_like(as_frame(cut), cut), cut)
     mixed = pd.DataFrame({"m": pd.Categorical(["a", 1, "a"])})
     assert as_frame(mixed).column("m").to_pylist() == ["a", "1", "a"]
 
@@ -285,7 +285,7 @@ CASES = [(expected, column) for expected, columns in TYPES.items() for column in
 
 @pytest.mark.parametrize(("expected", "column"), CASES, ids=[f"{e} {c.type}" for e, c in CASES])
 def test_the_kind_follows_from_the_arrow_type(expected, column):
-    assert kind(column) == expected
+    assert column_kind(column) == expected
     frame = as_frame(pa.table({"x": column}))
     assert frame.kind_of("x") == expected
     readable = expected in {"bool", "number", "category", "empty"} and column.type != TYPES["category"][0].type
@@ -307,8 +307,8 @@ def test_the_kind_follows_from_the_arrow_type(expected, column):
 
 
 def test_a_column_without_rows_is_of_its_types_kind():
-    assert kind(pa.array([], pa.float64())) == "number"
-    assert kind(pa.array([], pa.string())) == "text"
+    assert column_kind(pa.array([], pa.float64())) == "number"
+    assert column_kind(pa.array([], pa.string())) == "text"
 
 
 def test_extensions_and_run_lengths_are_unpacked():
@@ -592,7 +592,7 @@ def same(found, table):
 def test_columns_come_back_as_the_type_of_their_source(name):
     table = SOURCES[name]()
     frame = as_frame(table)
-    found = like(frame, table)
+    found = table_like(frame, table)
     if name == "Polars lazy":
         assert found.equals(polars_frame())
     elif name in {"Arrow stream", "Arrow struct", "C stream", "C array", "DuckDB"}:
@@ -615,7 +615,7 @@ def test_arrays_take_the_types_of_their_source(name):
         "member": np.array([1.0, 0.0, 1.0, 1.0]),
         "size": np.array(["S", "L", "S", "L"], dtype=object),
     }
-    found = as_frame(like(filled, table))
+    found = as_frame(table_like(filled, table))
     streams = {"C stream"}  # read once, and nothing is known of them afterwards
     for column in VALUES if name not in streams else ():
         assert found.column(column).type == frame.column(column).type
@@ -632,56 +632,56 @@ def test_values_that_do_not_fit_keep_a_type_that_holds_them():
         "job": ["a", "b"],
         "new": [1, 2],
     }
-    found = like(values, source)
+    found = table_like(values, source)
     assert {name: found[name].tolist() for name in values} == values
     assert found.index.tolist() == [0, 1]
-    assert like({"job": [1.5]}, source)["job"].tolist() == [1.5]
-    assert like({"count": ["x"]}, source)["count"].tolist() == ["x"]
-    assert like({"count": [0.5]}, pandas_frame(count="Int64"))["count"].tolist() == [0.5]
-    assert like({"size": [1.5]}, source)["size"].tolist() == [1.5]
-    assert like({"count": pa.array([1, 2]).dictionary_encode()}, source)["count"].tolist() == [1, 2]
+    assert table_like({"job": [1.5]}, source)["job"].tolist() == [1.5]
+    assert table_like({"count": ["x"]}, source)["count"].tolist() == ["x"]
+    assert table_like({"count": [0.5]}, pandas_frame(count="Int64"))["count"].tolist() == [0.5]
+    assert table_like({"size": [1.5]}, source)["size"].tolist() == [1.5]
+    assert table_like({"count": pa.array([1, 2]).dictionary_encode()}, source)["count"].tolist() == [1, 2]
     exact = pa.table({"d": pa.array([Decimal("1.5")]), "i": pa.array([1], pa.int8())})
-    found = like({"d": [0.25], "i": [300]}, exact)
+    found = table_like({"d": [0.25], "i": [300]}, exact)
     assert found.to_pydict() == {"d": [0.25], "i": [300]}
-    assert like({"d": [0.5], "i": [100.0]}, exact).schema == exact.schema
+    assert table_like({"d": [0.5], "i": [100.0]}, exact).schema == exact.schema
     pl = pytest.importorskip("polars", reason="Polars is not installed")
-    found = like({"size": ["S", "huge"]}, polars_frame())
+    found = table_like({"size": ["S", "huge"]}, polars_frame())
     assert found["size"].dtype == pl.String
     assert found["size"].to_list() == ["S", "huge"]
     table = pl.DataFrame({"c": pl.Series(["a", "b"], dtype=pl.Categorical)})
-    assert like({"c": ["a", "new"]}, table)["c"].dtype == pl.Categorical
+    assert table_like({"c": ["a", "new"]}, table)["c"].dtype == pl.Categorical
 
 
 def test_gaps_that_remain_stay_gaps():
-    found = like({"count": [1.0, np.nan, 2.0, 3.0], "size": ["S", None, "L", "M"]}, pandas_frame())
+    found = table_like({"count": [1.0, np.nan, 2.0, 3.0], "size": ["S", None, "L", "M"]}, pandas_frame())
     assert found["count"].isna().tolist() == [False, True, False, False]
     assert found["size"].dtype == pd.CategoricalDtype(ENUM)
     assert found["size"].isna().sum() == 1
     assert found.index.tolist() == [10, 20, 30, 40]
-    nullable = like({"count": [1.0, np.nan]}, pandas_frame(count="Int64"))
+    nullable = table_like({"count": [1.0, np.nan]}, pandas_frame(count="Int64"))
     assert nullable["count"].dtype == "Int64"
     assert nullable["count"][0] == 1
-    assert like({"a": [1.0, np.nan]}, [{"a": 3}]) == [{"a": 1}, {"a": None}]
+    assert table_like({"a": [1.0, np.nan]}, [{"a": 3}]) == [{"a": 1}, {"a": None}]
 
 
 def test_pandas_names_that_are_not_strings_come_back():
     table = pd.DataFrame({0: [1, 2], 1: ["a", "b"]}, index=["r", "s"])
-    pd.testing.assert_frame_equal(like(as_frame(table), table), table)
+    pd.testing.assert_frame_equal(table_like(as_frame(table), table), table)
 
 
 def test_a_mapping_gives_back_each_column_as_it_was():
     table = SOURCES["dict of columns"]()
-    found = like(as_frame(table), table)
+    found = table_like(as_frame(table), table)
     assert isinstance(found["count"], np.ndarray)
     assert found["count"].dtype == np.int64
     assert isinstance(found["real"], pd.Series)
     assert isinstance(found["job"], pa.Array)
     assert isinstance(found["member"], list)
-    floats = like({"a": np.array([1.0, 2.0])}, {"a": np.ma.MaskedArray([1, 2], mask=[True, False])})
+    floats = table_like({"a": np.array([1.0, 2.0])}, {"a": np.ma.MaskedArray([1, 2], mask=[True, False])})
     assert isinstance(floats["a"], np.ma.MaskedArray)
     assert floats["a"].dtype == np.int64
     pl = pytest.importorskip("polars", reason="Polars is not installed")
-    assert like({"a": [1.0]}, {"a": pl.Series("a", [4])})["a"].to_list() == [1]
+    assert table_like({"a": [1.0]}, {"a": pl.Series("a", [4])})["a"].to_list() == [1]
 
 
 def test_matrices_come_back_as_matrices():
@@ -696,23 +696,23 @@ def test_matrices_come_back_as_matrices():
         np.empty((3, 0)),
         np.empty((0, 2)),
     ):
-        found = like(as_frame(x), x)
+        found = table_like(as_frame(x), x)
         assert found.dtype == x.dtype
         assert found.shape == x.shape
         np.testing.assert_array_equal(found, x)
-    fractions = like({"x0": [0.5], "x1": [1.0]}, np.array([[1, 2]]))
+    fractions = table_like({"x0": [0.5], "x1": [1.0]}, np.array([[1, 2]]))
     np.testing.assert_array_equal(fractions, [[0.5, 1.0]])
     masked = np.ma.MaskedArray([[1.0, 2.0], [3.0, 4.0]], mask=[[True, False], [False, False]])
-    found = like(as_frame(masked), masked)
+    found = table_like(as_frame(masked), masked)
     np.testing.assert_array_equal(found.mask, masked.mask)
     records = structured()
-    found = like(as_frame(records), records)
+    found = table_like(as_frame(records), records)
     assert found.dtype == records.dtype
     assert found["job"].tolist() == VALUES["job"]
     assert found["count"].tolist() == VALUES["count"]
     rows = [(1, "a"), (2, "b")]
-    assert like(as_frame(rows), rows) == rows
-    assert like(as_frame([[1, "a"]]), [[1, "a"]]) == [[1, "a"]]
+    assert table_like(as_frame(rows), rows) == rows
+    assert table_like(as_frame([[1, "a"]]), [[1, "a"]]) == [[1, "a"]]
 
 
 # --------------------------------------------------------------------------------------------- bad input

@@ -3,7 +3,8 @@
 import pytest
 
 from suffice.core import registry
-from suffice.core.priors import Gamma, Options
+from suffice.core.frozen_options import Options
+from suffice.core.priors import Gamma
 from suffice.core.registry import Registered
 from suffice.core.statistics import Moments, Statistic
 

@@ -30,9 +30,9 @@ from suffice import errors, families, priors, statistics
 from suffice import text as texts
 from suffice.core import registry
 from suffice.core.frames import as_frame
-from suffice.core.priors import Options
+from suffice.core.frozen_options import Options
 from suffice.core.statistics import Statistic
-from suffice.core.words import Reading, Vocabulary
+from suffice.core.words import Tokenization, Vocabulary
 from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from suffice.estimators import discriminant_analysis, naive_bayes
 from suffice.estimators import generative_classifier as estimator
@@ -119,12 +119,12 @@ STATISTICS = [
 # Parts of statistics, and of families, that are stored as well.
 PARTS = [
     STATISTICS[-1].kept,
-    statistics.BagSample.empty(3),
+    statistics.DocumentSample.empty(3),
     Vocabulary.of([]),
     Vocabulary.of(["grün", "b", "\N{GRINNING FACE}", "two words"]),
-    Reading(),
-    Reading(False, "ascii", "word", (1, 3), ("the", "an"), "english"),
-    Reading(analyzer="char_wb", n_features=100),
+    Tokenization(),
+    Tokenization(False, "ascii", "word", (1, 3), ("the", "an"), "english"),
+    Tokenization(analyzer="char_wb", n_features=100),
 ]
 OPTIONS = [
     sf.Beta(0.5, np.array([1.0, 2.0, 3.0])),
@@ -224,7 +224,7 @@ def test_no_statistic_prior_or_family_was_forgotten():
     ours |= {c for c in public if isinstance(c, type) and issubclass(c, Options) and c.__name__ in sf.__all__} - {
         sf.Family
     }
-    assert all(registry.find(c.__name__) is c for c in ours)
+    assert all(registry.name_of(c) for c in ours)
     assert ours <= made
     assert all(c.check_arrays is not Statistic.check_arrays for c in ours if issubclass(c, Statistic))
 
@@ -475,6 +475,14 @@ def test_a_class_of_ones_own_can_be_allowed():
         number: int
 
     assert from_bytes(to_bytes(Allowed(3))) == Allowed(3)
+
+
+@pytest.mark.parametrize(
+    ("value", "name"), [(statistics.DocumentSample.empty(), "BagSample"), (Tokenization(), "Reading")]
+)
+def test_classes_keep_the_names_they_have_in_files(value, name):
+    tree, _ = storage.pack(value)
+    assert tree["class"] == name
 
 
 # ---- the file on the disk

@@ -16,8 +16,8 @@ from suffice import _core
 from suffice.core.errors import InvalidTextError
 from suffice.core.words import (
     Lexicon,
-    Reading,
     Texts,
+    Tokenization,
     Vocabulary,
     Weighting,
     count_matrix,
@@ -45,16 +45,16 @@ def in_tokens(documents):
     return Texts.of_tokens(np.frombuffer(b"".join(held), np.uint8), start, np.cumsum([0, *map(len, documents)]))
 
 
-def check(texts, reading, expected):
+def check(texts, tokenization, expected):
     """Counts over what is found, over a part of it with features that no text has, and hashed."""
-    vocabulary, *rows = count_matrix(texts, reading)
+    vocabulary, *rows = count_matrix(texts, tokenization)
     assert vocabulary.names.tolist() == sorted(set().union(*expected))
     assert rows_of(vocabulary.names, *rows) == expected
     some = Vocabulary.of([*vocabulary.names[::2], "a  b", " a", "a ", "no such", "aa bb cc dd ee ff gg hh"])
     kept = set(some.names)
     known = [{name: n for name, n in row.items() if name in kept} for row in expected]
-    assert rows_of(some.names, *matrix(texts, reading, some)) == known
-    hashed = Reading(**{**vars_of(reading), "n_features": 5})
+    assert rows_of(some.names, *matrix(texts, tokenization, some)) == known
+    hashed = Tokenization(**{**vars_of(tokenization), "n_features": 5})
     other = HashingVectorizer(
         n_features=5, alternate_sign=False, norm=None, analyzer=lambda row: Counter(row).elements()
     )
@@ -65,8 +65,8 @@ def check(texts, reading, expected):
     assert_array_equal(found, wanted)
 
 
-def vars_of(reading):
-    return {name: getattr(reading, name) for name in reading.__dataclass_fields__}
+def vars_of(tokenization):
+    return {name: getattr(tokenization, name) for name in tokenization.__dataclass_fields__}
 
 
 # ----------------------------------------------------------------------------------------------------- counting
@@ -85,63 +85,67 @@ def test_counts_are_those_of_plain_python(documents, analyzer, least, more, stop
     if analyzer != "word":
         documents = [text and text[:300] for text in documents]
     stops = tuple(stops) if stops and analyzer == "word" else None
-    reading = Reading(analyzer=analyzer, ngram_range=(least, least + more), stop_words=stops)
-    expected = [dict(Counter(analyze(text, reading))) if text is not None else {} for text in documents]
-    check(Texts.of(documents), reading, expected)
+    tokenization = Tokenization(analyzer=analyzer, ngram_range=(least, least + more), stop_words=stops)
+    expected = [dict(Counter(analyze(text, tokenization))) if text is not None else {} for text in documents]
+    check(Texts.of(documents), tokenization, expected)
 
 
 @given(st.lists(st.lists(st.sampled_from(["", "a", "a b", "a\tb", "a\0", "\0", " ", "é", "a" * 9, "a" * 8]))))
 def test_tokens_may_be_anything(documents):
-    check(in_tokens(documents), Reading(), [dict(Counter(document)) for document in documents])
+    check(in_tokens(documents), Tokenization(), [dict(Counter(document)) for document in documents])
 
 
 @given(st.lists(st.lists(st.sampled_from(["", "a", "b", "ab", "é", "a" * 9]))), st.integers(1, 3), st.integers(0, 2))
 def test_tokens_are_joined_even_where_they_are_empty(documents, least, more):
     sizes = (least, least + more)
     expected = [dict(Counter(word_ngrams(document, sizes))) for document in documents]
-    check(in_tokens(documents), Reading(ngram_range=sizes), expected)
+    check(in_tokens(documents), Tokenization(ngram_range=sizes), expected)
 
 
 @pytest.mark.parametrize("word", ["a b", "a\tb", "a\0"])
 def test_tokens_whose_ngrams_would_be_ambiguous_are_refused(word):
     texts = in_tokens([["fine"], ["fine", word]])
     with pytest.raises(InvalidTextError, match=r"Document 1 cannot be read: a word with white space.* at position 1"):
-        count_matrix(texts, Reading(ngram_range=(1, 2)))
+        count_matrix(texts, Tokenization(ngram_range=(1, 2)))
     with pytest.raises(InvalidTextError, match="Document 1"):
-        matrix(texts, Reading(ngram_range=(2, 2)), Vocabulary.of(["fine"]))
+        matrix(texts, Tokenization(ngram_range=(2, 2)), Vocabulary.of(["fine"]))
 
 
 def test_ngrams_reach_over_the_parts_of_a_long_document():
     rng = np.random.default_rng(0)
     words = [f"w{i}" for i in rng.integers(300, size=30_000)]  # three parts of 32 KiB and more
-    reading = Reading(ngram_range=(1, 5), stop_words=("w7", "w8"))
+    tokenization = Tokenization(ngram_range=(1, 5), stop_words=("w7", "w8"))
     text = " ".join(words)
-    check(Texts.of([text, None, text[:50_000]]), reading, [
-        dict(Counter(analyze(text, reading))), {}, dict(Counter(analyze(text[:50_000], reading))),
+    check(Texts.of([text, None, text[:50_000]]), tokenization, [
+        dict(Counter(analyze(text, tokenization))), {}, dict(Counter(analyze(text[:50_000], tokenization))),
     ])  # fmt: skip
     tokens = [word for word in words if word not in ("w7", "w8")]
-    check(in_tokens([tokens]), reading, [dict(Counter(word_ngrams(tokens, (1, 5))))])
+    check(in_tokens([tokens]), tokenization, [dict(Counter(word_ngrams(tokens, (1, 5))))])
 
 
 def test_words_in_a_lexicon_do_not_replace_one_another_twice():
-    reading = Reading(stop_words=("cc",), ngram_range=(1, 2))
+    tokenization = Tokenization(stop_words=("cc",), ngram_range=(1, 2))
     turn = {"aa": "bb", "bb": "cc", "dd": ""}
-    vocabulary, *rows = count_matrix(Texts.of(["aa bb cc dd ee"]), reading, lambda ws: [turn.get(w, w) for w in ws])
+    vocabulary, *rows = count_matrix(
+        Texts.of(["aa bb cc dd ee"]), tokenization, lambda ws: [turn.get(w, w) for w in ws]
+    )
     expected = dict(Counter(word_ngrams(["bb", "cc", "", "ee"], (1, 2))))
     assert rows_of(vocabulary.names, *rows) == [expected]
 
 
-@pytest.mark.parametrize("reading", [Reading(ngram_range=(1, 3)), Reading(n_features=50), Reading(analyzer="char_wb")])
-def test_the_number_of_threads_changes_no_bit(monkeypatch, reading):
+@pytest.mark.parametrize(
+    "tokenization", [Tokenization(ngram_range=(1, 3)), Tokenization(n_features=50), Tokenization(analyzer="char_wb")]
+)
+def test_the_number_of_threads_changes_no_bit(monkeypatch, tokenization):
     rng = np.random.default_rng(1)
     texts = Texts.of([" ".join(f"w{i}" for i in rng.integers(5000, size=200)) for _ in range(2000)])
     codes, weight = rng.integers(3, size=2000).astype(np.int32), rng.choice([0.0, 0.7, 1.3], 2000)
     found = []
     for threads in ("1", "2", "8"):
         monkeypatch.setenv("SUFFICE_NUM_THREADS", threads)
-        names, *rows = count_matrix(texts, reading)
-        totals = word_totals(texts, codes, 3, weight, reading, Weighting("log", "l2"))
-        weighed = Lexicon(totals.vocabulary, reading).weigh(texts, Weighting("sqrt", "l1"))
+        names, *rows = count_matrix(texts, tokenization)
+        totals = word_totals(texts, codes, 3, weight, tokenization, Weighting("log", "l2"))
+        weighed = Lexicon(totals.vocabulary, tokenization).weigh(texts, Weighting("sqrt", "l1"))
         parts = [names.text, names.start, *rows, totals.vocabulary.text, totals.start, totals.codes, totals.total]
         found.append(b"".join(part.tobytes() for part in [*parts, totals.documents, totals.words, *weighed]))
     assert found[0] == found[1] == found[2]
@@ -151,13 +155,13 @@ def test_the_number_of_threads_changes_no_bit(monkeypatch, reading):
 @pytest.mark.parametrize("norm", [None, "l1", "l2"])
 def test_totals_are_sums_of_weighted_documents(term, norm):
     documents, weight = ["aa bb aa", None, "bb cc", "zz zz", ""], np.array([0.5, 1.0, 2.0, 0.0, 3.0])
-    codes, reading = np.array([0, 0, 1, 1, 1], np.int32), Reading(ngram_range=(1, 2))
-    totals = word_totals(Texts.of(documents), codes, 2, weight, reading, Weighting(term, norm))
+    codes, tokenization = np.array([0, 0, 1, 1, 1], np.int32), Tokenization(ngram_range=(1, 2))
+    totals = word_totals(Texts.of(documents), codes, 2, weight, tokenization, Weighting(term, norm))
     value = {"count": lambda c: c, "binary": lambda _: 1.0, "sqrt": np.sqrt, "log": lambda c: 1.0 + np.log(c)}[term]
     expected = Counter()
     for i in (0, 2):
         for size in (0, 1):
-            row = {f: value(c) for f, c in Counter(analyze(documents[i], reading)).items() if f.count(" ") == size}
+            row = {f: value(c) for f, c in Counter(analyze(documents[i], tokenization)).items() if f.count(" ") == size}
             length = {None: 1.0, "l1": sum(row.values()), "l2": np.sqrt(sum(v * v for v in row.values()))}[norm]
             for feature, v in row.items():
                 expected[feature, int(codes[i])] += weight[i] * v / length
@@ -187,11 +191,11 @@ def test_arrays_may_be_written_to_after_texts_were_made_of_them():
     text, start, document_start = np.frombuffer(b"abcd", np.uint8), np.array([0, 2, 4]), np.array([0, 2])
     texts = Texts.of_tokens(text, start, document_start)
     start[:], document_start[:] = 1 << 60, 1 << 60
-    assert count_matrix(texts, Reading())[0].names.tolist() == ["ab", "cd"]
+    assert count_matrix(texts, Tokenization())[0].names.tolist() == ["ab", "cd"]
     listed, at, target = padded(np.frombuffer(b"aabb", np.uint8)), np.array([0, 2, 4]), np.array([-1, 1])
-    reading = _core.TextReading(True, 0, 0, 1, 1, 0, listed, at, target)
+    tokenization = _core.Tokenization(True, 0, 0, 1, 1, 0, listed, at, target)
     at[:], target[:] = 1 << 60, 1 << 60
-    names, *_ = _core.word_matrix(Texts.of(["aa bb"]).native, reading)
+    names, *_ = _core.word_matrix(Texts.of(["aa bb"]).native, tokenization)
     assert names[0].tobytes() == b"bb"
 
 
@@ -203,7 +207,7 @@ def test_texts_that_were_taken_keep_their_memory():
         some = texts[[98, 1]][[0]]
         del texts, form
         gc.collect()
-        assert count_matrix(some, Reading())[0].names.tolist() == ["word98" * 9]
+        assert count_matrix(some, Tokenization())[0].names.tolist() == ["word98" * 9]
 
 
 def test_nothing_is_added_to_texts_while_they_are_read():
@@ -220,7 +224,7 @@ def test_nothing_is_added_to_texts_while_they_are_read():
 
     adding = threading.Thread(target=add)
     adding.start()
-    _, start, _, _ = _core.word_matrix(texts, native(Reading()))
+    _, start, _, _ = _core.word_matrix(texts, native(Tokenization()))
     adding.join()
     assert len(texts) == len(start) - 1
     assert "stay as they are" in refused[0]
@@ -261,14 +265,14 @@ def test_readings_that_make_no_sense_are_refused(change, match):
     for place, value in change.items():
         arguments[place] = value
     with pytest.raises(ValueError, match=match):
-        _core.TextReading(*arguments)
+        _core.Tokenization(*arguments)
 
 
 def test_arrays_beyond_their_bounds_are_refused():
-    reading, texts = native(Reading()), _core.Texts()
+    tokenization, texts = native(Tokenization()), _core.Texts()
     for text, start in ((b"abc", (0, 3)), (bytes(11), (0, 12)), (bytes(11), ()), (bytes(11), (0, 2, 1))):
         with pytest.raises(ValueError, match=r"data|begin|ascend|8 bytes"):
-            _core.Lexicon(letters(text), places(*start), reading)
+            _core.Lexicon(letters(text), places(*start), tokenization)
     for text, start, documents in ((b"a", (0, 1), (0, 1)), (bytes(9), (0, 1), (0, 2)), (bytes(9), (0, 1), ())):
         with pytest.raises(ValueError, match=r"data|begin"):
             texts.set_tokens(letters(text), places(*start), places(*documents))
@@ -283,5 +287,5 @@ def test_arrays_beyond_their_bounds_are_refused():
             texts.take(places(row))
     for codes, classes in (((0, 1), 1), ((0, -1), 2), ((0,), 1), ((0, 0), -1)):
         with pytest.raises(ValueError, match="class"):
-            _core.word_totals(texts, np.array(codes, np.int32), classes, None, reading, 0, 0)
+            _core.word_totals(texts, np.array(codes, np.int32), classes, None, tokenization, 0, 0)
     assert len(texts) == 2

@@ -22,7 +22,7 @@ SEGMENT = 1 << 15
 
 
 def tokens(document, lowercase=True, accents=None, analyzer="word", ngrams=(1, 1)):
-    return _core._tokens(document, lowercase, accents, analyzer, *ngrams)
+    return _core.tokens(document, lowercase, accents, analyzer, *ngrams)
 
 
 def expected(document, lowercase=True, accents=None, analyzer="word", ngrams=(1, 1)):

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from suffice.core.errors import InvalidTextError, MismatchError, NotPartError
-from suffice.core.statistics import BagSample, ByClass, WordCounts
-from suffice.core.words import Reading, Texts, Vocabulary, Weighting
+from suffice.core.statistics import ByClass, DocumentSample, WordCounts
+from suffice.core.words import Texts, Tokenization, Vocabulary, Weighting
 from text_oracle import Corpus, words_of
 
 WORDS = ["red", "green", "blue", "süß", "漢字", "no", "x" * 40, "a"]
@@ -38,15 +38,17 @@ def documents(draw, most=10):
     return texts, codes, weight
 
 
-readings = st.sampled_from([Reading(), Reading(ngram_range=(1, 2)), Reading(analyzer="char_wb", ngram_range=(1, 3))])
+readings = st.sampled_from(
+    [Tokenization(), Tokenization(ngram_range=(1, 2)), Tokenization(analyzer="char_wb", ngram_range=(1, 3))]
+)
 
 
-PLAINLY, COUNTS = Reading(), Weighting()
+PLAINLY, COUNTS = Tokenization(), Weighting()
 
 
-def summary(rows, reading=PLAINLY, weighting=COUNTS, keep=100, onto=None):
+def summary(rows, tokenization=PLAINLY, weighting=COUNTS, keep=100, onto=None):
     texts, codes, weight = rows
-    return WordCounts.of(Texts.of(texts), codes, CLASSES, weight, onto, reading, weighting, keep)
+    return WordCounts.of(Texts.of(texts), codes, CLASSES, weight, onto, tokenization, weighting, keep)
 
 
 def part(rows, some):
@@ -101,7 +103,7 @@ def test_weighted_totals_are_those_of_the_dense_matrix(rows, term, norm):
     heavy = np.ones(len(texts)) if weight is None else weight
     corpus = Corpus([t if w else None for t, w in zip(texts, heavy, strict=True)], (1, 2), term, norm)
     total, documents = corpus.totals(codes, CLASSES, heavy)
-    found = summary(rows, Reading(ngram_range=(1, 2)), Weighting(term, norm))
+    found = summary(rows, Tokenization(ngram_range=(1, 2)), Weighting(term, norm))
     assert list(found.vocabulary.names) == corpus.vocabulary
     assert_allclose(found.dense(), total, rtol=1e-12, atol=0)
     assert_array_equal(found.documents, documents)
@@ -159,19 +161,19 @@ def test_sequences_of_word_numbers_can_be_missing_too():
 
 @few
 @given(documents(), readings, st.data())
-def test_any_cutting_of_documents_sums_to_the_whole(rows, reading, data):
-    whole = summary(rows, reading)
+def test_any_cutting_of_documents_sums_to_the_whole(rows, tokenization, data):
+    whole = summary(rows, tokenization)
     some = np.array([data.draw(st.booleans()) for _ in rows[0]], dtype=bool)
     first, second = part(rows, some), part(rows, ~some)
-    a, b = summary(first, reading), summary(second, reading)
+    a, b = summary(first, tokenization), summary(second, tokenization)
     assert a + b == whole
     assert b + a == whole
-    assert summary(second, reading, onto=a) == whole
+    assert summary(second, tokenization, onto=a) == whole
     assert whole - b == a
     assert (a + b) - a == b
     one_by_one = WordCounts.empty(CLASSES, 1)
     for i in range(len(rows[0])):
-        one_by_one = one_by_one + summary(part(rows, np.arange(len(rows[0])) == i), reading)
+        one_by_one = one_by_one + summary(part(rows, np.arange(len(rows[0])) == i), tokenization)
     assert one_by_one == whole
 
 
@@ -330,7 +332,7 @@ def test_arrays_that_do_not_belong_together_are_refused():
 def test_reading_them():
     found = summary(SOME)
     assert repr(found) == "WordCounts(3 classes, 3 words)"
-    assert repr(found.kept) == "BagSample(2 documents of at most 100)"
+    assert repr(found.kept) == "DocumentSample(2 documents of at most 100)"
     assert found.n_columns == 1
     assert_array_equal(found.dense(), [[0, 1, 2], [1, 0, 0], [0, 0, 0]])
     assert_array_equal(found.dense(1, 2, absent=-1.0), [[1], [-1], [-1]])
@@ -341,7 +343,7 @@ def test_reading_them():
     assert_array_equal(only.dense(), [[1, 2], [0, 0], [0, 0]])
     assert found != "something else"
     assert found.kept != "something else"
-    assert BagSample.empty() == BagSample.empty(5)
+    assert DocumentSample.empty() == DocumentSample.empty(5)
 
 
 # ---- threads
@@ -349,7 +351,7 @@ def test_reading_them():
 PROGRAM = """
 import hashlib, json, numpy as np
 from suffice.core.statistics import WordCounts
-from suffice.core.words import Lexicon, Reading, Texts, Weighting
+from suffice.core.words import Lexicon, Tokenization, Texts, Weighting
 rng = np.random.default_rng(0)
 words = np.array([f"word{i}" for i in range(3000)])
 texts = [" ".join(words[rng.zipf(1.3, 60).clip(max=3000) - 1]) for _ in range(6000)]
@@ -357,8 +359,8 @@ codes = rng.integers(0, 4, len(texts)).astype(np.int32)
 out = []
 for term, norm in [("count", None), ("sqrt", "l2"), ("log", "l1")]:
     for weight in (None, rng.random(len(texts))):
-        found = WordCounts.of(Texts.of(texts), codes, 4, weight, None, Reading(), Weighting(term, norm), 50)
-        rows = Lexicon(found.vocabulary, Reading()).weigh(Texts.of(texts), Weighting(term, norm))
+        found = WordCounts.of(Texts.of(texts), codes, 4, weight, None, Tokenization(), Weighting(term, norm), 50)
+        rows = Lexicon(found.vocabulary, Tokenization()).weigh(Texts.of(texts), Weighting(term, norm))
         parts = [found.vocabulary.text, found.start, found.codes, found.total, found.documents, found.words]
         parts += [found.kept.hashes, found.kept.feature, found.kept.count, rows.start, rows.feature, rows.value]
         out.append(hashlib.sha256(b"".join(each.tobytes() for each in parts)).hexdigest())

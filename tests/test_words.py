@@ -28,8 +28,8 @@ from suffice.core.errors import (
     MissingPackageError,
 )
 from suffice.core.words import (
-    Reading,
     Texts,
+    Tokenization,
     Vocabulary,
     count_matrix,
     hashed_matrix,
@@ -169,14 +169,16 @@ def test_arrays_of_other_types_are_refused():
 )
 def test_options_that_make_no_sense_are_refused(options, match):
     with pytest.raises(InvalidOptionError, match=match):
-        Reading(**options)
+        Tokenization(**options)
 
 
 def test_readings_are_values():
-    assert Reading(stop_words=["b", "a"], ngram_range=[1, 2]) == Reading(stop_words=("a", "b"), ngram_range=(1, 2))
-    assert Reading() != Reading(lowercase=False)
-    reading = Reading(strip_accents="ascii", stop_words=("an",), stem="german", n_features=np.int64(64))
-    assert storage.from_bytes(storage.to_bytes(reading)) == reading
+    assert Tokenization(stop_words=["b", "a"], ngram_range=[1, 2]) == Tokenization(
+        stop_words=("a", "b"), ngram_range=(1, 2)
+    )
+    assert Tokenization() != Tokenization(lowercase=False)
+    tokenization = Tokenization(strip_accents="ascii", stop_words=("an",), stem="german", n_features=np.int64(64))
+    assert storage.from_bytes(storage.to_bytes(tokenization)) == tokenization
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])), st.booleans(), st.sampled_from([None, "ascii", "unicode"]))
@@ -196,7 +198,7 @@ def test_accents_go_as_scikit_learn_takes_them(text, lowercase, accents):
 def test_features_are_scikit_learns(text, analyzer, least, more):
     options = {"analyzer": analyzer, "ngram_range": (least, least + more)}
     expected = CountVectorizer(**options).build_analyzer()(text)
-    assert sorted(analyze(text, Reading(**options))) == sorted(expected)
+    assert sorted(analyze(text, Tokenization(**options))) == sorted(expected)
 
 
 # ------------------------------------------------------------------------------------------------- stop words
@@ -204,20 +206,20 @@ def test_features_are_scikit_learns(text, analyzer, least, more):
 
 def test_english_stop_words_are_scikit_learns():
     assert stop_words.named("english") == ENGLISH_STOP_WORDS
-    assert Reading(stop_words="english").stop_list == ENGLISH_STOP_WORDS
+    assert Tokenization(stop_words="english").stop_list == ENGLISH_STOP_WORDS
 
 
 @pytest.mark.parametrize("language", stop_words.languages())
 def test_every_language_has_a_list_that_is_read_as_texts_are(language):
     assert len(stop_words.named(language)) > 20
-    for reading in (Reading(stop_words=language), Reading(stop_words=language, strip_accents="unicode")):
-        assert not analyze(" ".join(stop_words.named(language)), reading)
+    for tokenization in (Tokenization(stop_words=language), Tokenization(stop_words=language, strip_accents="unicode")):
+        assert not analyze(" ".join(stop_words.named(language)), tokenization)
 
 
 def test_named_lists_follow_the_accents():
     assert "été" in stop_words.named("french")
-    assert analyze("L'été", Reading(stop_words="french", strip_accents="unicode")) == []
-    assert analyze("L'été", Reading(stop_words=("été",), strip_accents="unicode")) == ["ete"]
+    assert analyze("L'été", Tokenization(stop_words="french", strip_accents="unicode")) == []
+    assert analyze("L'été", Tokenization(stop_words=("été",), strip_accents="unicode")) == ["ete"]
 
 
 def without(monkeypatch, name):
@@ -236,9 +238,9 @@ def without(monkeypatch, name):
 def test_without_the_package_english_remains(monkeypatch):
     without(monkeypatch, "stop_words")
     assert stop_words.languages() == ["english"]
-    assert Reading(stop_words="english").stop_list
+    assert Tokenization(stop_words="english").stop_list
     with pytest.raises(MissingPackageError, match=r"pip install 'suffice\[text\]'"):
-        Reading(stop_words="german")
+        Tokenization(stop_words="german")
 
 
 # ------------------------------------------------------------------------------------------------------ stems
@@ -264,12 +266,12 @@ def test_stemming_from_many_threads_gives_the_same():
 def test_without_the_package_the_error_says_what_to_install(monkeypatch):
     without(monkeypatch, "Stemmer")
     with pytest.raises(MissingPackageError, match=r"pip install 'suffice\[text\]'"):
-        Reading(stem="english")
+        Tokenization(stem="english")
 
 
 def test_words_are_stemmed_before_they_are_joined_and_their_counts_add_up():
     texts = Texts.of(["run running", "fast running runs fast"])
-    vocabulary, *rows = count_matrix(texts, Reading(stem="english", ngram_range=(1, 2)))
+    vocabulary, *rows = count_matrix(texts, Tokenization(stem="english", ngram_range=(1, 2)))
     assert vocabulary.names.tolist() == ["fast", "fast run", "run", "run fast", "run run"]
     assert [part.tolist() for part in rows] == [[0, 2, 7], [2, 4, 0, 1, 2, 3, 4], [2, 1, 2, 1, 2, 1, 1]]
 
@@ -281,7 +283,7 @@ def test_each_distinct_word_is_stemmed_once():
         calls.extend(words)
         return list(words)
 
-    count_matrix(Texts.of(["aa bb aa", "bb aa"]), Reading(ngram_range=(1, 2), stop_words=("cc",)), stem)
+    count_matrix(Texts.of(["aa bb aa", "bb aa"]), Tokenization(ngram_range=(1, 2), stop_words=("cc",)), stem)
     assert sorted(calls) == ["aa", "bb"]
 
 
@@ -290,7 +292,7 @@ def test_hashed_columns_are_those_of_murmurhash(names, n_features):
     held = [word.encode() for word in names]
     start = np.cumsum([0, *map(len, held)])
     texts = Texts.of_tokens(np.frombuffer(b"".join(held), np.uint8), start, np.arange(len(names) + 1))
-    _, column, _ = hashed_matrix(texts, Reading(n_features=n_features))
+    _, column, _ = hashed_matrix(texts, Tokenization(n_features=n_features))
     assert column.tolist() == [abs(murmurhash3_32(word, 0)) % n_features for word in held]
 
 
@@ -307,11 +309,11 @@ def test_texts_come_from_anything_that_holds_strings():
     forms += [[None if text is None else text.encode() for text in held]]
     for form in forms:
         texts = Texts.of(form)
-        vocabulary, indptr, indices, data = count_matrix(texts, Reading())
+        vocabulary, indptr, indices, data = count_matrix(texts, Tokenization())
         assert vocabulary.names.tolist() == ["some", "words"]
         assert (indptr.tolist(), indices.tolist(), data.tolist()) == ([0, 2, 2, 3, 3], [0, 1, 0], [1, 1, 1])
         assert len(texts) == 4
-        some = matrix(texts[[2, 0]], Reading(), Vocabulary.of(["words"]))
+        some = matrix(texts[[2, 0]], Tokenization(), Vocabulary.of(["words"]))
         assert [part.tolist() for part in some] == [[0, 0, 1], [0], [1]]
 
 
@@ -325,7 +327,7 @@ def test_texts_come_from_anything_that_holds_strings():
 )
 def test_what_is_no_text_is_refused_with_its_place(documents, match):
     with pytest.raises(InvalidTextError, match=match):
-        count_matrix(Texts.of(documents), Reading())
+        count_matrix(Texts.of(documents), Tokenization())
 
 
 def test_what_is_not_a_number_is_missing_as_in_pandas():
@@ -336,31 +338,31 @@ def test_what_is_not_a_number_is_missing_as_in_pandas():
 def test_texts_may_be_cut_already():
     text = np.frombuffer("a béa b".encode(), dtype=np.uint8)
     texts = Texts.of_tokens(text, np.array([0, 3, 5, 8]), np.array([0, 2, 2, 3]))
-    vocabulary, indptr, indices, data = count_matrix(texts, Reading())
+    vocabulary, indptr, indices, data = count_matrix(texts, Tokenization())
     assert vocabulary.names.tolist() == ["a b", "é"]
     assert (indptr.tolist(), indices.tolist(), data.tolist()) == ([0, 2, 2, 3], [0, 1, 0], [1, 1, 1])
 
 
 def test_matrices_follow_the_reading():
     texts = Texts.of(["He runs", "running, running", None])
-    vocabulary, *rows = count_matrix(texts, Reading(stem="english"))
+    vocabulary, *rows = count_matrix(texts, Tokenization(stem="english"))
     assert vocabulary.names.tolist() == ["he", "run"]
     assert [part.tolist() for part in rows] == [[0, 2, 3, 3], [0, 1, 1], [1, 1, 2]]
-    known = matrix(texts, Reading(stem="english"), Vocabulary.of(["run", "walk"]))
+    known = matrix(texts, Tokenization(stem="english"), Vocabulary.of(["run", "walk"]))
     assert [part.tolist() for part in known] == [[0, 1, 2, 2], [0, 0], [1, 2]]
-    own = count_matrix(texts, Reading(), lambda words: [word[:1] for word in words])
+    own = count_matrix(texts, Tokenization(), lambda words: [word[:1] for word in words])
     assert own[0].names.tolist() == ["h", "r"]
-    hashed = hashed_matrix(texts, Reading(n_features=1, stem="english"))
+    hashed = hashed_matrix(texts, Tokenization(n_features=1, stem="english"))
     assert [part.tolist() for part in hashed] == [[0, 1, 2, 2], [0, 0], [2, 2]]
 
 
 def test_hashed_features_are_called_by_their_columns():
     texts = Texts.of(["one two"])
-    vocabulary, *_ = count_matrix(texts, Reading(n_features=1 << 28))
+    vocabulary, *_ = count_matrix(texts, Tokenization(n_features=1 << 28))
     column = sorted(abs(murmurhash3_32(word, 0)) % (1 << 28) for word in ("one", "two"))
     assert vocabulary.names.tolist() == [f"#{j:07x}" for j in column]
     with pytest.raises(InvalidOptionError, match="say how many"):
-        hashed_matrix(texts, Reading())
+        hashed_matrix(texts, Tokenization())
 
 
 def test_the_errors_are_public():

@@ -183,7 +183,7 @@ def _place(at: int, x: Any) -> tuple[int, int]:
     return divmod(at, x.shape[1])
 
 
-def stored_once(x: Any) -> Any:
+def without_duplicates(x: Any) -> Any:
     """A CSR matrix of which no entry is stored in parts."""
     if not x.has_canonical_format:
         x = x.copy()
@@ -196,7 +196,7 @@ def count_entries(x: Any) -> tuple[NDArray[Any], NDArray[Any], Array]:
     refuse_infinite(x)
     refuse_entries(x, lambda entries: entries < 0, "Negative values in data passed as counts or category numbers.")
     if is_sparse(x):
-        x = stored_once(x)
+        x = without_duplicates(x)
         rows = np.repeat(np.arange(x.shape[0]), np.diff(x.indptr))
         columns, values = x.indices[: len(rows)], x.data[: len(rows)]
         if len(rows) and not 0 <= columns.min() <= columns.max() < x.shape[1]:
@@ -307,7 +307,22 @@ def _encode_small_integers(values: Values, low: int, high: int) -> tuple[Codes, 
     return number[codes], found
 
 
-def repeated(values: Array) -> tuple[NDArray[np.int32], Array] | None:
+def distinct_pairs(a: NDArray[Any], b: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.intp]]:
+    """Find the distinct pairs (a[i], b[i]), sorted: their first parts, their second parts, and the number of each i's.
+
+    >>> distinct_pairs(np.array([1, 0, 1]), np.array([0.5, 2.0, 0.5]))
+    (array([0, 1]), array([2. , 0.5]), array([1, 0, 1]))
+    """
+    order = np.lexsort((b, a))
+    a, b = a[order], b[order]
+    fresh = np.ones(len(a), dtype=bool)
+    fresh[1:] = (a[1:] != a[:-1]) | (b[1:] != b[:-1])
+    pair = np.empty(len(a), dtype=np.intp)
+    pair[order] = np.cumsum(fresh) - 1
+    return a[fresh], b[fresh], pair
+
+
+def encode_repeated(values: Array) -> tuple[NDArray[np.int32], Array] | None:
     """Number the distinct values of a long column where there are few, by hashing; None where there seem to be many."""
     import pyarrow as pa
 

@@ -27,7 +27,7 @@ class MissingLabelError(InvalidDataError):
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         return type(self), (self.row,)
 
-    def further_down(self, rows: int) -> Self:
+    def shifted(self, rows: int) -> Self:
         """The same of a table of which this one was a part, beginning `rows` rows down."""
         return type(self)(self.row + rows)
 
@@ -42,7 +42,7 @@ class RefusedValueError(InvalidDataError):
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         return type(self), (self.what, self.value, self.row, self.column, self.advice)
 
-    def further_down(self, rows: int) -> Self:
+    def shifted(self, rows: int) -> Self:
         """The same of a table of which this one was a part, beginning `rows` rows down."""
         return type(self)(self.what, self.value, self.row + rows, self.column, self.advice)
 
@@ -50,8 +50,8 @@ class RefusedValueError(InvalidDataError):
         """The same, the column called by its name."""
         return type(self)(self.what, self.value, self.row, name, self.advice)
 
-    def of(self, whom: str) -> Self:  # noqa: ARG002  # only some errors name whom
-        """The same, saying to whom the data were passed."""
+    def passed_to(self, estimator: str) -> Self:  # noqa: ARG002  # only some errors name it
+        """The same, saying which estimator the data were passed to."""
         return self
 
 
@@ -62,9 +62,9 @@ class InfiniteValueError(RefusedValueError):
 class NegativeValueError(RefusedValueError):
     """A negative number where counts or category numbers are expected."""
 
-    def of(self, whom: str) -> Self:
-        """The same, saying to whom the data were passed."""
-        what = f"Negative values in data passed to {whom} (input X)."
+    def passed_to(self, estimator: str) -> Self:
+        """The same, saying which estimator the data were passed to."""
+        what = f"Negative values in data passed to {estimator} (input X)."
         return type(self)(what, self.value, self.row, self.column, self.advice)
 
 
@@ -145,7 +145,7 @@ class MissingColumnWarning(UserWarning):
 
 
 @contextmanager
-def naming(names: Sequence[str]) -> Iterator[None]:
+def naming_columns(names: Sequence[str]) -> Iterator[None]:
     """Call columns by their names in errors of what reads a block of them by number."""
     try:
         yield

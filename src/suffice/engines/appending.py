@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from typing import Any
 
-from suffice.core.errors import InvalidDataError, RefusedValueError, naming
+from suffice.core.errors import InvalidDataError, RefusedValueError, naming_columns
 from suffice.engines.source import Answer
 
 
@@ -29,7 +29,7 @@ def append(answer: bytes | Answer, table: Any) -> Any:
     import pyarrow as pa
 
     asked = Answer.from_bytes(answer) if isinstance(answer, bytes) else answer
-    with naming(asked.names):
+    with naming_columns(asked.names):
         told = _estimator().answer_batch(asked, table) if table.num_rows else {}
     for name, kind in new_columns(asked).items():
         table = table.append_column(pa.field(name, kind), pa.array(told[name] if told else [], kind))
@@ -49,7 +49,7 @@ def answered(answer: Answer, schema: Any, batches: Iterable[Any]) -> Any:
                 try:
                     told = append(answer, batch)
                 except RefusedValueError as error:
-                    raise error.further_down(before) from None
+                    raise error.shifted(before) from None
                 yield pa.RecordBatch.from_arrays(told.columns, schema=whole)
             before += batch.num_rows
 

@@ -207,10 +207,10 @@ def _located(title: str, before: int = 0) -> Iterator[None]:
     try:
         yield
     except RefusedValueError as error:
-        told = error.further_down(before)
+        told = error.shifted(before)
         raise type(error)(told.what, told.value, told.row, told.column, f"{told.advice} The file is {title}.") from None
     except MissingLabelError as error:
-        raise InvalidDataError(f"{title}: {error.further_down(before)}") from None
+        raise InvalidDataError(f"{title}: {error.shifted(before)}") from None
     except SufficeError as error:
         raise type(error)(f"{title}: {error}") from error
     except (pa.ArrowException, OSError, UnicodeError) as error:

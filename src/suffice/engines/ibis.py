@@ -12,12 +12,12 @@ import ibis.expr.types as ir
 import numpy as np
 
 from suffice.core.errors import EngineError, InvalidDataError
-from suffice.core.frames import Frame, Look
+from suffice.core.frames import ColumnProfile, Frame
 from suffice.core.statistics import ByClass
 from suffice.engines.appending import new_columns
 from suffice.engines.source import HEAD, Answer, Source
 from suffice.engines.sql.checks import check_weights, examine, middles
-from suffice.engines.sql.column_facts import Surveyed, TableLook
+from suffice.engines.sql.column_facts import Surveyed, TableColumnProfile
 from suffice.engines.sql.count_queries import values
 from suffice.engines.sql.expressions import knows_nan
 from suffice.engines.sql.formula_compiler import scored
@@ -60,10 +60,10 @@ class IbisSource(Source):
                 raise InvalidDataError(f"Column {name!r} holds {kind}, which cannot be read: {error}") from error
         return found
 
-    def looks(self, head: Frame) -> dict[str, Look]:
+    def profiles(self, head: Frame) -> dict[str, ColumnProfile]:
         """What the database says of each column, when it is asked."""
         surveyed = Surveyed(self.table, tuple(head.names))
-        return {name: TableLook(name, self._types[name], surveyed) for name in head.names}
+        return {name: TableColumnProfile(name, self._types[name], surveyed) for name in head.names}
 
     def reduce(self, task: Task, checkpoint: Path | None = None) -> ByClass[Any] | None:
         """A query for what is summed up, one for what is counted, and before them one that tells what to refuse."""

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from suffice.core.errors import InvalidDataError
-from suffice.core.frames import Frame, Look, looks
+from suffice.core.frames import ColumnProfile, Frame, profiles
 from suffice.core.statistics import ByClass
 from suffice.engines.summarizing import Task
 from suffice.model import storage
@@ -33,11 +33,11 @@ class Source(ABC):
 
     @abstractmethod
     def head(self, rows: int = HEAD) -> Any:
-        """So many of its first rows as an Arrow table, to tell what columns are; none where `looks` needs none."""
+        """So many of its first rows as an Arrow table, to tell what columns are; none where `profiles` needs none."""
 
-    def looks(self, head: Frame) -> dict[str, Look]:
+    def profiles(self, head: Frame) -> dict[str, ColumnProfile]:
         """A look at each column of the first rows: by default at those rows themselves."""
-        return looks(head)
+        return profiles(head)
 
     @abstractmethod
     def reduce(self, task: Task, checkpoint: Path | None = None) -> ByClass[Any] | None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from suffice.core import frames
 from suffice.core.arrays import Array, Values
-from suffice.core.errors import InvalidDataError, MissingLabelError, RefusedValueError, naming
+from suffice.core.errors import InvalidDataError, MissingLabelError, RefusedValueError, naming_columns
 from suffice.core.frames import Frame, as_frame
 from suffice.core.statistics import Blocks, ByClass, RowSample, Statistic
 from suffice.core.words import Texts
@@ -66,7 +66,7 @@ class Task:
             return onto
         labels = frames.labels(frame.column(self.target), self.target)
         weight = None if self.weight is None else frames.weights(frame.column(self.weight), self.weight)
-        with nullcontext() if self.form == "table" else naming(self.names):
+        with nullcontext() if self.form == "table" else naming_columns(self.names):
             return self.family.summarize(in_form(frame.select(self.names), self.form), labels, weight, onto)
 
     def summarize_all(self, batches: Iterable[Any], onto: ByClass[Any] | None = None) -> ByClass[Any] | None:
@@ -76,7 +76,7 @@ class Task:
             try:
                 onto = self.summarize(batch, onto)
             except (RefusedValueError, MissingLabelError) as error:
-                raise error.further_down(before) from None
+                raise error.shifted(before) from None
             before += batch.num_rows
         return onto
 

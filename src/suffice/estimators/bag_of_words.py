@@ -25,7 +25,7 @@ from suffice.core import words
 from suffice.core.arrays import is_table
 from suffice.core.errors import InvalidDataError, InvalidOptionError, InvalidTextError
 from suffice.core.frames import as_frame
-from suffice.core.words import Lexicon, Reading, Stem, Texts, Vocabulary, stems
+from suffice.core.words import Lexicon, Stem, Texts, Tokenization, Vocabulary, stems
 from suffice.core.words.analysis import character_ngrams, ngrams_within_words, preprocess, word_ngrams
 from suffice.core.words.tokenizing import MOST_COLUMNS
 
@@ -208,11 +208,11 @@ class BagOfWords(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         self._warn_of_unused()
         columns = _Columns.given(self.vocabulary, self.lowercase)
         self._check_stop_words()
-        texts, reading = self._read(documents)
+        texts, tokenization = self._read(documents)
         if self.n_features is not None or columns is not None:
-            counts = self._count(texts, reading, columns)
+            counts = self._count(texts, tokenization, columns)
         else:
-            columns, counts = self._learn(texts, reading)
+            columns, counts = self._learn(texts, tokenization)
         idf = self._inverse_document_frequency(counts, columns) if self.use_idf else None
         out = self._weigh(counts, idf)
         for name in ("_columns", "idf_", "fixed_vocabulary_"):
@@ -244,18 +244,18 @@ class BagOfWords(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         columns = None if self.n_features is not None else self._known()
         if self.use_idf and not hasattr(self, "idf_"):
             raise NotFittedError("The inverse document frequencies are not known yet: fit some texts first")
-        texts, reading = self._read(documents)
-        return self._weigh(self._count(texts, reading, columns), self.idf_ if self.use_idf else None)
+        texts, tokenization = self._read(documents)
+        return self._weigh(self._count(texts, tokenization, columns), self.idf_ if self.use_idf else None)
 
     # ---- counting
 
-    def _reading(self) -> Reading:
+    def _reading(self) -> Tokenization:
         """How native code reads the texts, as far as it does."""
         named = self.analyzer if isinstance(self.analyzer, str) else "word"
         accents = self.strip_accents if isinstance(self.strip_accents, str) else None
         stops: Any = self.stop_words
         stops = tuple(stops) if stops is not None and not isinstance(stops, str) else stops
-        return Reading(
+        return Tokenization(
             lowercase=bool(self.lowercase),
             strip_accents=accents,
             analyzer=named,
@@ -272,36 +272,36 @@ class BagOfWords(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
             return True
         return self.analyzer == "word" and (self.tokenizer is not None or self.token_pattern not in SAME_PATTERNS)
 
-    def _read(self, documents: Any) -> tuple[Texts, Reading]:
+    def _read(self, documents: Any) -> tuple[Texts, Tokenization]:
         """The texts, and what native code is still to do with them."""
-        reading = self._reading()
+        tokenization = self._reading()
         if self._cuts_texts:
-            return _cut(map(self.build_analyzer(), _each(documents))), Reading(n_features=self.n_features)
+            return _cut(map(self.build_analyzer(), _each(documents))), Tokenization(n_features=self.n_features)
         plain = self.input == "content" and self.decode_error == "strict" and _is_utf8(self.encoding)
         if self.preprocessor is not None or callable(self.strip_accents):
             prepare = self.build_preprocessor()
             read = (self.decode(document) for document in _each(documents))
             documents = [None if document is None else prepare(document) for document in read]
-            reading = replace(reading, lowercase=False, strip_accents=None)
+            tokenization = replace(tokenization, lowercase=False, strip_accents=None)
         elif not plain:
             documents = [self.decode(document) for document in _each(documents)]
         elif not _is_readable(documents):
             documents = list(documents)
         texts = Texts.of(documents)
         _refuse_nan(documents, texts)
-        return texts, reading
+        return texts, tokenization
 
-    def _count(self, texts: Texts, reading: Reading, columns: _Columns | None) -> _Counts:
+    def _count(self, texts: Texts, tokenization: Tokenization, columns: _Columns | None) -> _Counts:
         """The counts of known features, or of hashed ones."""
         if columns is None:
-            assert reading.n_features is not None
-            return _Counts(*words.hashed_matrix(texts, reading, self._own_stem()), reading.n_features)
-        counts = _Counts(*columns.lexicon(reading, self._own_stem()).count(texts), len(columns.vocabulary))
+            assert tokenization.n_features is not None
+            return _Counts(*words.hashed_matrix(texts, tokenization, self._own_stem()), tokenization.n_features)
+        counts = _Counts(*columns.lexicon(tokenization, self._own_stem()).count(texts), len(columns.vocabulary))
         return counts if columns.column is None else counts.moved(columns.column)
 
-    def _learn(self, texts: Texts, reading: Reading) -> tuple[_Columns, _Counts]:
+    def _learn(self, texts: Texts, tokenization: Tokenization) -> tuple[_Columns, _Counts]:
         """The vocabulary of these texts, and their counts over it."""
-        features, indptr, indices, data = words.count_matrix(texts, reading, self._own_stem())
+        features, indptr, indices, data = words.count_matrix(texts, tokenization, self._own_stem())
         counts = _Counts(indptr, indices, data, len(features))
         if not len(features):
             raise InvalidDataError("empty vocabulary; perhaps the documents only contain stop words")
@@ -533,17 +533,17 @@ class BagOfWords(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         """
         if callable(self.analyzer):
             return partial(_analyze, self.decode, self.analyzer)
-        reading = self._reading()
+        tokenization = self._reading()
         if self.analyzer != "word":
             ngrams = character_ngrams if self.analyzer == "char" else ngrams_within_words
-            make = partial(ngrams, ngram_range=reading.ngram_range)
+            make = partial(ngrams, ngram_range=tokenization.ngram_range)
             return partial(_analyze, self.decode, self.build_preprocessor(), make)
         stem: Stem | None = None
         if isinstance(self.stem, str):
             stem = partial(stems.stem_words, self.stem)
         elif self.stem is not None:
             stem = partial(_stem_each, self.stem)
-        make = partial(_features_of_words, reading.stop_list, stem, reading.ngram_range)
+        make = partial(_features_of_words, tokenization.stop_list, stem, tokenization.ngram_range)
         return partial(_analyze, self.decode, self.build_preprocessor(), self.build_tokenizer(), make)
 
     def _own_stem(self) -> Stem | None:
@@ -697,13 +697,13 @@ class _Columns:
         columns = range(len(self.vocabulary)) if self.column is None else self.column.tolist()
         return dict(zip(self.vocabulary.names.tolist(), columns, strict=True))
 
-    def lexicon(self, reading: Reading, stem: Stem | None) -> Lexicon:
+    def lexicon(self, tokenization: Tokenization, stem: Stem | None) -> Lexicon:
         """The vocabulary ready to be looked up, kept for the next texts that are read the same way."""
         if stem is not None:
-            return Lexicon(self.vocabulary, reading, stem)
+            return Lexicon(self.vocabulary, tokenization, stem)
         kept: Lexicon | None = self.__dict__.get("_lexicon")
-        if kept is None or kept.reading != reading:
-            kept = self.__dict__["_lexicon"] = Lexicon(self.vocabulary, reading)
+        if kept is None or kept.tokenization != tokenization:
+            kept = self.__dict__["_lexicon"] = Lexicon(self.vocabulary, tokenization)
         return kept
 
     def __getstate__(self) -> dict[str, Any]:

@@ -27,8 +27,9 @@ from suffice.core.errors import (
     RefusedValueError,
     UnstorableError,
 )
-from suffice.core.frames import Frame, Look, as_frame
-from suffice.core.priors import ClassPrior, same
+from suffice.core.frames import ColumnProfile, Frame, as_frame
+from suffice.core.frozen_options import same_options
+from suffice.core.priors import ClassPrior
 from suffice.core.statistics import ByClass
 from suffice.core.statistics.by_class import union_labels
 from suffice.estimators._sklearn import (
@@ -275,7 +276,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
             return NotImplemented
         mine, theirs = self._get_learned(), other._get_learned()
         for name, value in self.get_params().items():
-            if not same(value, other.get_params()[name]):
+            if not same_options(value, other.get_params()[name]):
                 raise MismatchError(f"Cannot merge: {name} is {value!r} here and {other.get_params()[name]!r} there")
         if self.n_features_in_ != other.n_features_in_:
             raise MismatchError(f"Cannot merge models of {self.n_features_in_} and {other.n_features_in_} columns")
@@ -324,7 +325,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
             if before is None:
                 few = self._form in ("numbers", "categories")
                 head = as_frame(source.head(engines.FEW if few else engines.HEAD)).select(names)
-                self._check_columns(head, source.looks(head))
+                self._check_columns(head, source.profiles(head))
                 family = self._family()
             else:
                 family = before.family
@@ -334,7 +335,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
             try:
                 found = source.reduce(task, None if checkpoint is None else Path(checkpoint))
             except RefusedValueError as error:
-                raise error.of(type(self).__name__) from None
+                raise error.passed_to(type(self).__name__) from None
             if found is None:
                 raise InvalidDataError("There are no rows to learn from")
             seen = found if before is None else before.seen + found
@@ -343,7 +344,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
                 self._check_fit()
         return self
 
-    def _check_columns(self, head: Frame, looks: Mapping[str, Look]) -> None:  # noqa: ARG002  # all are read alike
+    def _check_columns(self, head: Frame, profiles: Mapping[str, ColumnProfile]) -> None:  # noqa: ARG002  # all are read alike
         """Take note of the columns of a table, of which the first rows, if any, and a look at each column are here."""
         engines.in_form(head, self._form)  # refuses what cannot be read so
         self._note_columns(head)
@@ -379,7 +380,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         try:
             return family.summarize(rows, labels, weight, onto)
         except RefusedValueError as error:  # in scikit-learn's words, which say who was given the value
-            raise error.of(type(self).__name__) from None
+            raise error.passed_to(type(self).__name__) from None
 
     @staticmethod
     def _declare(before: _Learned | None, classes: ArrayLike | None) -> Values | None:
@@ -567,7 +568,7 @@ class GenerativeClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore
         try:
             return question(learned.model, rows, dtype=np.float32) if single else question(learned.model, rows)
         except RefusedValueError as error:
-            raise error.of(type(self).__name__) from None
+            raise error.passed_to(type(self).__name__) from None
 
     def leave_one_out(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> Array:
         """Return log p(y | x_i) of each training row under the model of all other rows, exactly.

@@ -222,7 +222,7 @@ class BayesClassifier(CalibratedClassifier):
             if not len(rows.columns) or y not in rows.columns:
                 raise InvalidDataError(f"There is no column {y!r} to learn: the columns are {rows.names}")
             column = rows.column(y)
-            if len(column) and frames.kind(column) == "empty":
+            if len(column) and frames.column_kind(column) == "empty":
                 raise InvalidDataError(f"The target column {y!r} holds no label at all")
             y = frames.labels(column, y)
         if isinstance(weight, str):
@@ -254,15 +254,15 @@ class BayesClassifier(CalibratedClassifier):
             return X
         frame, source = self._read(X, reset)
         if reset:
-            self._schema = self._infer(frames.looks(frame), None)
-            self._prototype = frames.example(source)
+            self._schema = self._infer(frames.profiles(frame), None)
+            self._prototype = frames.prototype(source)
             return frame
         return self._aligned(frame)
 
-    def _infer(self, looks: Mapping[str, frames.Look], limit: int | None) -> Schema:
+    def _infer(self, profiles: Mapping[str, frames.ColumnProfile], limit: int | None) -> Schema:
         """Give every column a family; `limit` is what 'auto' means."""
         named = self.families if isinstance(self.families, dict) else None
-        return infer(looks, named, self.smoothing, self.missing, limit if self.limit == "auto" else self.limit)
+        return infer(profiles, named, self.smoothing, self.missing, limit if self.limit == "auto" else self.limit)
 
     def _read(self, X: Any, reset: bool) -> tuple[Frame, Any]:
         """A frame of the columns, and what it was made of."""
@@ -308,10 +308,10 @@ class BayesClassifier(CalibratedClassifier):
 
     _form: ClassVar[engines.Form] = "table"
 
-    def _check_columns(self, head: Frame, looks: Mapping[str, frames.Look]) -> None:
+    def _check_columns(self, head: Frame, profiles: Mapping[str, frames.ColumnProfile]) -> None:
         self._note_columns(head)
-        self._schema = self._infer(looks, MOST_VALUES)
-        self._prototype = frames.example(head)
+        self._schema = self._infer(profiles, MOST_VALUES)
+        self._prototype = frames.prototype(head)
 
     def _columns_read(self) -> tuple[str, ...]:
         return tuple(self._schema_names())
@@ -419,7 +419,7 @@ class BayesClassifier(CalibratedClassifier):
             For each row the classes compared, the prior log-odds, each block's contribution, what calibration
             changes, and their sum, the log-odds of `predict_proba`; of the type of X.
         """
-        return frames.like(self._evidence(X, label, against).columns(), _as_source(X))
+        return frames.table_like(self._evidence(X, label, against).columns(), _as_source(X))
 
     def _evidence(self, X: Any, label: Any = None, against: Any = None) -> Evidence:
         learned = self._get_learned()
@@ -449,7 +449,7 @@ class BayesClassifier(CalibratedClassifier):
         """
         drawn, labels = self._get_learned().model.sample(n, label, random_state)
         names = [name for name in self._order() if name in drawn]
-        return frames.like({name: self._typed(name, drawn[name]) for name in names}, self._like()), labels
+        return frames.table_like({name: self._typed(name, drawn[name]) for name in names}, self._like()), labels
 
     def _typed(self, name: str, values: Any) -> Any:
         """Numbers of a column that held whole ones, rounded to such."""
@@ -484,7 +484,7 @@ class BayesClassifier(CalibratedClassifier):
         if how != "mean":  # a mean of whole numbers need not be one
             filled = {name: self._typed(name, values) for name, values in filled.items()}
         columns = {name: filled.get(name, column) for name, column in frame.columns.items()}
-        return frames.like(columns, source)
+        return frames.table_like(columns, source)
 
     def cross_validate(
         self, X: Any, y: Any = None, folds: int = 10, sample_weight: Any = None, random_state: Any = 0

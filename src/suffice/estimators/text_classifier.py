@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from suffice import engines
 from suffice.core.arrays import Array, Codes, Values
 from suffice.core.errors import InvalidDataError, InvalidTextError, NoDistributionError
-from suffice.core.frames import Frame, Look
+from suffice.core.frames import ColumnProfile, Frame
 from suffice.core.priors import ClassPrior, Dirichlet
 from suffice.core.statistics import WordCounts
 from suffice.estimators._sklearn import Interval, StrOptions
@@ -292,7 +292,7 @@ class TextClassifier(CalibratedClassifier):
 
     _form: ClassVar[engines.Form] = "texts"
 
-    def _check_columns(self, head: Frame, looks: Mapping[str, Look]) -> None:  # noqa: ARG002  # there is but one
+    def _check_columns(self, head: Frame, profiles: Mapping[str, ColumnProfile]) -> None:  # noqa: ARG002  # there is but one
         if len(head.names) != 1:
             raise InvalidDataError(f"Expected one column of texts besides the labels, found {head.names[:20]}")
         self.n_features_in_ = 1

@@ -33,7 +33,8 @@ from suffice.core.errors import (
     NoFormulaError,
     NoLinearFormError,
 )
-from suffice.core.priors import Learn, Options
+from suffice.core.frozen_options import Options
+from suffice.core.priors import Learn
 from suffice.core.statistics import ByClass, Moments, Statistic, Totals
 from suffice.families import _derive as derive
 from suffice.families._kernels import KERNELS

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.core.arrays import Array, is_sparse, refuse_infinite, stored_once
+from suffice.core.arrays import Array, is_sparse, refuse_infinite, without_duplicates
 from suffice.core.errors import NoLinearFormError
 from suffice.families._kernels import LinearScores
 from suffice.formulas import (
@@ -57,7 +57,7 @@ def log_density(density: Formula, x: Any, shape: tuple[int, int]) -> Array:
 def stored_entries(x: Any) -> tuple[NDArray[Any], NDArray[Any], Array]:
     """Return row, column and value of every stored entry of a sparse matrix."""
     refuse_infinite(x)
-    x = stored_once(x)
+    x = without_duplicates(x)
     rows = np.repeat(np.arange(x.shape[0]), np.diff(x.indptr))
     return rows, x.indices[: len(rows)], np.asarray(x.data[: len(rows)], dtype=np.float64)
 

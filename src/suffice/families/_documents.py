@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from suffice import _core
 from suffice.core.arrays import Array
 from suffice.core.statistics import WordCounts
-from suffice.core.words import Lexicon, Reading, Texts, Weighting
+from suffice.core.words import Lexicon, Texts, Tokenization, Weighting
 
 AT_ONCE = 4096  # documents whose features are held at a time
 
@@ -38,20 +38,22 @@ class Bags:
     def of(cls, texts: Texts, lexicon: Lexicon, weighting: Weighting) -> Bags:
         """Read texts."""
         found = lexicon.weigh(texts, weighting)
-        features = lexicon.reading.features(found.words)
+        features = lexicon.tokenization.features(found.words)
         return cls(found.start, found.feature, found.value, features, found.unknown, texts.present)
 
     @classmethod
-    def kept(cls, counts: WordCounts, weighting: Weighting, reading: Reading, most: int | None = None) -> Bags:
+    def kept(
+        cls, counts: WordCounts, weighting: Weighting, tokenization: Tokenization, most: int | None = None
+    ) -> Bags:
         """The documents that were kept with a statistic, or the first so many of them."""
         kept = counts.kept
         n = len(kept) if most is None else min(most, len(kept))
         start, end = kept.start[: n + 1], int(kept.start[n])
         feature, count = kept.feature[:end], kept.count[:end]
-        block = reading.block_of(counts.vocabulary)[feature]
+        block = tokenization.size_of(counts.vocabulary)[feature]
         value = weighting.of(start, count.astype(np.float64), block)
-        place = np.repeat(np.arange(n), np.diff(start)) * reading.blocks + block
-        features = np.bincount(place, count, n * reading.blocks).reshape(n, reading.blocks)
+        place = np.repeat(np.arange(n), np.diff(start)) * tokenization.n_sizes + block
+        features = np.bincount(place, count, n * tokenization.n_sizes).reshape(n, tokenization.n_sizes)
         return cls(start, feature, value, features, np.zeros(features.shape), np.ones(n, dtype=bool))
 
     def __len__(self) -> int:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.core.arrays import Array, Codes
+from suffice.core.arrays import Array, Codes, distinct_pairs
 from suffice.core.statistics import Scatter
 from suffice.families._base import Distribution
 from suffice.families._covariance import LOG_2PI
@@ -50,12 +50,12 @@ class Downdates:
         complete = ~np.isnan(x).any(axis=1)  # a row with gaps is in a statistic of complete rows only for its class
         alone = np.zeros(len(codes), dtype=bool)
         present = np.flatnonzero(complete & (weight > 0))
-        kinds, which = np.unique(codes[present] + 1j * weight[present], return_inverse=True)
-        for number, kind in enumerate(kinds):
+        own, removed, which = distinct_pairs(codes[present], weight[present])
+        for number in range(len(own)):
             rows = present[which == number]
             for part in np.array_split(rows, max(1, len(rows) * x.shape[1] * len(out[0]) >> 22)):
                 with np.errstate(all="ignore"):  # what is not safe is done otherwise
-                    alone[part] = ~self._fill(out, part, x[part], int(kind.real), float(kind.imag))
+                    alone[part] = ~self._fill(out, part, x[part], int(own[number]), float(removed[number]))
         return out, np.flatnonzero(alone)
 
     def _fill(self, out: Array, rows: NDArray[np.intp], x: Any, c: int, v: float) -> NDArray[np.bool_]:

@@ -20,7 +20,7 @@ import numpy as np
 
 from suffice.core.arrays import Array, Codes
 from suffice.core.statistics import WordCounts
-from suffice.core.words import Reading, Weighting
+from suffice.core.words import Tokenization, Weighting
 from suffice.families._documents import Bags
 from suffice.families._event_models import (
     BernoulliModel,
@@ -45,19 +45,23 @@ LENGTH_SPREAD = 0.25
 CELLS = 1 << 21  # documents × classes that are looked at
 
 
-def tuned(counts: WordCounts, event: str, weighting: Weighting, reading: Reading, alpha: float | None) -> EventModel:
+def tuned(
+    counts: WordCounts, event: str, weighting: Weighting, tokenization: Tokenization, alpha: float | None
+) -> EventModel:
     """The event model with smoothing (unless it is given) and weights as documents left out have them."""
     if event == "auto":
-        block = reading.block_of(counts.vocabulary)
-        pieces = [counts.only(block == b) for b in range(reading.blocks)] if reading.blocks > 1 else [counts]
-        search = _Search(counts, pieces, ("multinomial", "complement"), weighting, reading, alpha, lengths=True)
+        block = tokenization.size_of(counts.vocabulary)
+        pieces = (
+            [counts.only(block == b) for b in range(tokenization.n_sizes)] if tokenization.n_sizes > 1 else [counts]
+        )
+        search = _Search(counts, pieces, ("multinomial", "complement"), weighting, tokenization, alpha, lengths=True)
         found = search.best()
         parts = [
             Part(b, float(np.exp(u)), search.model(b, kind, found.place[kind]))
             for (b, kind), u in zip(search.parts, found.weights, strict=True)
         ]
         return MixedModel(counts, block, parts, found.exponent, search.length, found.mixed)
-    search = _Search(counts, [counts], (event,), weighting, reading, alpha, lengths=False)
+    search = _Search(counts, [counts], (event,), weighting, tokenization, alpha, lengths=False)
     return search.model(0, event, search.best().place[event])
 
 
@@ -91,17 +95,17 @@ class _Search:
         pieces: list[WordCounts],
         kinds: tuple[str, ...],
         weighting: Weighting,
-        reading: Reading,
+        tokenization: Tokenization,
         alpha: float | None,
         lengths: bool,
     ):
         self.pieces, self.kinds, self.alpha, self.lengths = pieces, kinds, alpha, lengths
         self.parts = [(b, kind) for b in range(len(pieces)) for kind in kinds]
         self.centre = np.array([CENTRE[kind] + FURTHER * b for b, kind in self.parts])
-        bags = Bags.kept(counts, weighting, reading, max(CELLS // max(counts.n_classes, 1), 1))
+        bags = Bags.kept(counts, weighting, tokenization, max(CELLS // max(counts.n_classes, 1), 1))
         n = len(bags)
         self.codes, self.weight = counts.kept.codes[:n], counts.kept.weight[:n]
-        block = reading.block_of(counts.vocabulary)
+        block = tokenization.size_of(counts.vocabulary)
         self.bags = [bags.only(block, b) for b in range(len(pieces))] if len(pieces) > 1 else [bags]
         logs = np.log1p(bags.features if len(pieces) > 1 else bags.features.sum(axis=1, keepdims=True))
         self.length = self.weight @ logs / self.weight.sum() if n else np.zeros(logs.shape[1])

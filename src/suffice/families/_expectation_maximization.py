@@ -137,7 +137,7 @@ def moments(x: Array, weight: Array, gaussians: MultivariateGaussianDistribution
         one = slice(k, k + 1)
         out = np.empty((len(rows), 1, x.shape[1]))
         mean, covariance = gaussians.mean[one], gaussians.covariance[one]
-        _core.gaussian_gaps(rows, mean, covariance, weight[gaps], None, None, out, spread)
+        _core.gaussian_incomplete(rows, mean, covariance, weight[gaps], None, None, out, spread)
         filled[gaps] = out[:, 0]
         x = filled
     found = Scatter.of(x, np.zeros(len(x), np.int32), 1, weight)

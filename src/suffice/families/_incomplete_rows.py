@@ -27,7 +27,7 @@ def observed_log_density(x: Any, mean: Array, covariance: Array) -> tuple[Array,
     order = by_pattern(x)
     out, peak = np.empty((2, len(x), len(mean)))
     rows = np.ascontiguousarray(x[order], dtype=np.float64)
-    _core.gaussian_gaps(rows, mean, covariance, None, out, peak, None, None)
+    _core.gaussian_incomplete(rows, mean, covariance, None, out, peak, None, None)
     out[order], peak[order] = out.copy(), peak.copy()
     return out, peak
 
@@ -37,7 +37,7 @@ def fill(x: Any, mean: Array, covariance: Array) -> Array:
     order = by_pattern(x)
     out = np.empty((len(x), *mean.shape))
     rows = np.ascontiguousarray(x[order], dtype=np.float64)
-    _core.gaussian_gaps(rows, mean, covariance, None, None, None, out, None)
+    _core.gaussian_incomplete(rows, mean, covariance, None, None, None, out, None)
     out[order] = out.copy()
     return out
 
@@ -96,7 +96,7 @@ class GapsEM:
         for c in range(s.n_classes):
             own = slice(*np.searchsorted(codes, [c, c + 1]))
             matrix = covariance[c : c + 1] if len(covariance) > 1 else covariance
-            _core.gaussian_gaps(
+            _core.gaussian_incomplete(
                 rows[own], mean[c : c + 1], matrix, weight[own], None, None, filled[own], spread[c : c + 1]
             )
         return s.completed(Scatter.of(filled, codes, s.n_classes, weight), spread)

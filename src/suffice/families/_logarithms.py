@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from suffice import _core
-from suffice.core.arrays import Array, Codes, as_csr, count_entries, refuse_at, stored_once
+from suffice.core.arrays import Array, Codes, as_csr, count_entries, refuse_at, without_duplicates
 from suffice.core.statistics.statistic import clear_residue
 
 
@@ -23,7 +23,7 @@ def log_sums(table: Array, x: Any, codes: Codes, removed: Array) -> tuple[Array,
 
     The first is −inf where nothing is left of a count.
     """
-    x = stored_once(as_csr(x))
+    x = without_duplicates(as_csr(x))
     sums, lengths = np.empty((2, x.shape[0]))
     table = np.ascontiguousarray(table)
     refuse_at(_core.sparse_log_sums(x.data, x.indices, x.indptr, codes, removed, table, sums, lengths), x)

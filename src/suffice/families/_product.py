@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from suffice.core import frames
 from suffice.core.arrays import Array, Codes, Values
-from suffice.core.errors import InvalidDataError, MismatchError, NoFormulaError, RefusedValueError, naming
+from suffice.core.errors import InvalidDataError, MismatchError, NoFormulaError, RefusedValueError, naming_columns
 from suffice.core.frames import Frame
-from suffice.core.priors import Options
+from suffice.core.frozen_options import Options
 from suffice.core.statistics import Batch, Blocks, RowSample
 from suffice.families._base import Distribution, Family
 from suffice.families._logarithms import log_ratio
@@ -42,7 +42,7 @@ class Block(Options):
 
     def read(self, frame: Frame) -> Any:
         """The columns as the family reads them."""
-        with naming(self.names):
+        with naming_columns(self.names):
             return self._read(frame)
 
     def _read(self, frame: Frame) -> Any:
@@ -76,7 +76,7 @@ class ProductSummary(Summary[Blocks]):
         """Compute what the statistic of each block summarizes."""
         seen = []
         for block, part in zip(self.blocks, x.parts, strict=False):
-            with naming(block.names):
+            with naming_columns(block.names):
                 seen.append(block.family.summary.entries(part))
         return Batch((*seen, x.parts[-1]), x.n)
 
@@ -175,7 +175,7 @@ class ProductDistribution(Distribution):
     def each(self, x: Batch, relative: bool = True) -> Iterator[Array]:
         """What each block says of every row under every class, (rows, classes) each."""
         for block, distribution, part in zip(self.family.blocks, self.parts, x.parts, strict=False):
-            with naming(block.names):
+            with naming_columns(block.names):
                 rows = distribution.read(part)
                 told = distribution.relative_log_density(rows) if relative else distribution.log_density(rows)
             yield told
@@ -192,7 +192,7 @@ class ProductDistribution(Distribution):
         try:
             return self._sum(x[lo : lo + AT_ONCE], relative)
         except RefusedValueError as error:
-            raise error.further_down(lo) from None
+            raise error.shifted(lo) from None
 
     def _sum(self, x: Batch, relative: bool) -> Array:
         if x.n > AT_ONCE:

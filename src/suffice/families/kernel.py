@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice import _core
-from suffice.core.arrays import Array, Codes, Values, is_sparse, refuse_infinite, repeated
+from suffice.core.arrays import Array, Codes, Values, distinct_pairs, encode_repeated, is_sparse, refuse_infinite
 from suffice.core.errors import InvalidOptionError, NoFormulaError, NotPartError
 from suffice.core.statistics import Points, Sample
 from suffice.families import _bandwidth as rules
@@ -182,9 +182,8 @@ class Kernel(Family[Sample]):
             place = _places(values[:, 0], heavy, x[rows], weight[rows], self.limit)
             if c not in leaning:
                 # Equal rows leave the same behind.
-                kinds, which = np.unique(place + 1j * weight[rows], return_inverse=True)
-                left_out = kinds.real.astype(np.int64), kinds.imag
-                out[rows, c] = self._without(values[:, 0], heavy, *left_out, width[c])[which]
+                some, removed, which = distinct_pairs(place, weight[rows])
+                out[rows, c] = self._without(values[:, 0], heavy, some, removed, width[c])[which]
         all_values, all_weight = whole.values[:, 0], whole.weight
         if self._rule is not None and width.min() <= 2.0 * _resolution(whole):
             # A column that never varies stays what it is; else the floor may move.
@@ -310,7 +309,7 @@ class KernelDistribution(Independent):
         part, order = self.parts[j], np.empty(len(column), np.int64)
         if not len(part.weight):
             return
-        few = repeated(column)
+        few = encode_repeated(column)
         if few is not None:  # each value once is enough
             table = np.zeros((len(few[1]), out.shape[1]))
             self.add_column(j, few[1], table)

@@ -15,7 +15,7 @@ from suffice.core.frames import as_frame
 from suffice.core.frames.input import is_arrow, is_pandas, is_polars
 from suffice.core.priors import Dirichlet
 from suffice.core.statistics import WordCounts
-from suffice.core.words import Lexicon, Reading, Texts, Vocabulary, Weighting
+from suffice.core.words import Lexicon, Texts, Tokenization, Vocabulary, Weighting
 from suffice.families._base import DEFAULT, Distribution, Family
 from suffice.families._documents import Bags, in_parts
 from suffice.families._event_models import (
@@ -131,9 +131,9 @@ class Text(Family[WordCounts]):
         return self.event == "auto" or isinstance(self.prior, str)
 
     @cached_property
-    def how(self) -> Reading:
+    def how(self) -> Tokenization:
         """How texts are read."""
-        return Reading(
+        return Tokenization(
             self.lowercase,
             self.strip_accents,  # type: ignore[arg-type]  # checked there
             self.analyzer,  # type: ignore[arg-type]
@@ -153,7 +153,7 @@ class Text(Family[WordCounts]):
     @property
     def summary(self) -> Summary[WordCounts]:  # type: ignore[override]  # it depends on the options
         """Totals of words, and the documents kept."""
-        options = {"reading": self.how, "weighting": self.weighting, "keep": self.keep}
+        options = {"tokenization": self.how, "weighting": self.weighting, "keep": self.keep}
         return Summary(WordCounts, options=options)
 
     def read(self, x: Any) -> Texts | Bags:
@@ -226,7 +226,7 @@ class TextDistribution(Distribution):
 
     vocabulary: Vocabulary
     event: EventModel
-    how: Reading
+    how: Tokenization
     weighting: Weighting
 
     reads: ClassVar = "text"
@@ -286,7 +286,7 @@ class TextDistribution(Distribution):
             "words": self.vocabulary.names.tolist(),
             "how": read | {"least": least, "most": most, "stop": sorted(how.stop_list)},
             "weighting": {"term": self.weighting.term, "norm": self.weighting.norm},
-            **self.event.to_page(how.blocks),
+            **self.event.to_page(how.n_sizes),
         }
 
     def outcomes(self, names: Sequence[str]) -> Iterator[Outcomes]:

@@ -11,11 +11,21 @@ from typing import Any
 import numpy as np
 
 from suffice import _core
-from suffice.core.arrays import Array, Codes, Labels, Values, as_matrix, as_weight, encode_labels, select
+from suffice.core.arrays import (
+    Array,
+    Codes,
+    Labels,
+    Values,
+    as_matrix,
+    as_weight,
+    distinct_pairs,
+    encode_labels,
+    select,
+)
 from suffice.core.errors import ImpossibleRowWarning, InvalidDataError, MismatchError
 from suffice.core.priors import ClassPrior
 from suffice.core.statistics import ByClass
-from suffice.core.statistics.by_class import find
+from suffice.core.statistics.by_class import label_positions
 from suffice.core.statistics.statistic import clear_residue
 from suffice.families import Distribution, Family, LinearForm, Table
 from suffice.formulas import Scoring, Term
@@ -230,8 +240,7 @@ def leave_one_out_parts(
     # Rows of one class and weight leave the same weights behind.
     own, removed, which = np.arange(len(statistics.labels)), np.ones(len(statistics.labels)), codes.astype(np.int64)
     if w is not None:
-        kinds, which = np.unique(codes + 1j * w, return_inverse=True)
-        own, removed = kinds.real.astype(np.int64), kinds.imag
+        own, removed, which = distinct_pairs(codes, w)
     rest = np.repeat(statistics.weight[None], len(own), axis=0)
     rest[np.arange(len(own)), own] -= removed
     return out, prior.log(clear_residue(rest, statistics.weight))[which]
@@ -242,7 +251,7 @@ def _places_of(labels: Labels, weight: Array | None, known: Values) -> Codes:
     out = np.zeros(len(labels), dtype=np.int32)
     counted = np.ones(len(labels), dtype=bool) if weight is None else weight > 0
     used = np.flatnonzero(np.bincount(labels.codes[counted], minlength=len(labels.values)))
-    places = find(labels.values[used], known) if len(used) else used
+    places = label_positions(labels.values[used], known) if len(used) else used
     if places is None:
         strange = np.setdiff1d(labels.values[used], known).tolist()[0]
         raise MismatchError(f"Label {strange!r} was not in the training data")

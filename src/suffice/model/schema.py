@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from suffice.core.errors import InvalidDataError, InvalidOptionError
-from suffice.core.frames import Look
+from suffice.core.frames import ColumnProfile
 from suffice.core.frames.frame import listed
 from suffice.core.frames.profile import ENOUGH
 from suffice.core.priors import Dirichlet
@@ -44,7 +44,7 @@ class Schema:
 
 
 def infer(
-    columns: Mapping[str, Look],
+    columns: Mapping[str, ColumnProfile],
     families: Mapping[Any, Any] | None,
     smoothing: Smoothing = 1.0,
     missing: Literal["ignore", "informative"] = "ignore",
@@ -76,10 +76,10 @@ def infer(
             )
         _check_fits(columns, names, family)
         blocks.append(Block(names, family))
-    for name, look in columns.items():
+    for name, profile in columns.items():
         if name in named:
             continue
-        found = by_type(look, smoothing, limit)
+        found = by_type(profile, smoothing, limit)
         if isinstance(found, str):
             left_out[name] = found
         else:
@@ -92,41 +92,41 @@ def infer(
     if not blocks:
         why = "; ".join(f"{name!r}: {reason}" for name, reason in left_out.items()) or "the table has no columns"
         raise InvalidDataError(f"No column is left to learn from: {why}")
-    return Schema(tuple(blocks), left_out, tuple(name for name, look in columns.items() if look.is_whole))
+    return Schema(tuple(blocks), left_out, tuple(name for name, profile in columns.items() if profile.is_integer))
 
 
-def by_type(look: Look, smoothing: Smoothing, limit: int | None) -> Family[Any] | str:
+def by_type(profile: ColumnProfile, smoothing: Smoothing, limit: int | None) -> Family[Any] | str:
     """The family of a column nobody named, or why it is left out."""
-    kind = look.kind
+    kind = profile.kind
     if kind == "bool":
         return AutomaticBernoulli(smoothing)
     if kind == "number":
-        if look.counts_rows:
+        if profile.is_row_number:
             return "it numbers the rows"
-        return Automatic(smoothing, limit=limit) if look.keeps_values else Gaussian(learn="predictive")
+        return Automatic(smoothing, limit=limit) if profile.keeps_values else Gaussian(learn="predictive")
     if kind == "category":
         return AutomaticCategorical(smoothing)
     if kind == "text":
-        return _text_family(look, smoothing)
+        return _text_family(profile, smoothing)
     if kind == "date":
-        return f"{look.type} is a time: turn it into numbers or categories, such as the month"
+        return f"{profile.type} is a time: turn it into numbers or categories, such as the month"
     if kind == "empty":
         return "it holds no value"
-    return f"{look.type} is not supported: turn it into numbers or text"
+    return f"{profile.type} is not supported: turn it into numbers or text"
 
 
-def _text_family(look: Look, smoothing: Smoothing) -> Family[Any] | str:
+def _text_family(profile: ColumnProfile, smoothing: Smoothing) -> Family[Any] | str:
     """Categories, or words where most texts differ and are long; short ones that differ name the rows."""
-    present = look.present
-    distinct = look.distinct if present >= ENOUGH else 0
+    present = profile.n_present
+    distinct = profile.n_distinct if present >= ENOUGH else 0
     if present < ENOUGH or distinct < DISTINCT * present:
         return AutomaticCategorical(smoothing)
-    if look.letters > FREE_TEXT:
+    if profile.mean_length > FREE_TEXT:
         return Text(prior=Dirichlet(1.0 if smoothing == "auto" else smoothing))
     return f"{distinct} of {present} values differ: it names the rows"
 
 
-def _check_fits(columns: Mapping[str, Look], names: tuple[str, ...], family: Family[Any]) -> None:
+def _check_fits(columns: Mapping[str, ColumnProfile], names: tuple[str, ...], family: Family[Any]) -> None:
     for name in names:
         kind = columns[name].kind
         if kind not in FITS[family.reads]:

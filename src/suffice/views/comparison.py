@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from suffice.core.arrays import Array, Codes, Labels, encode_labels, is_sparse
 from suffice.core.errors import InvalidDataError, InvalidOptionError
-from suffice.core.frames import Frame, as_frame, looks
+from suffice.core.frames import Frame, as_frame, profiles
 from suffice.core.frames import labels as read_labels
 from suffice.core.frames import numbers as read_numbers
 from suffice.core.frames import texts as read_texts
@@ -281,7 +281,7 @@ def _read(estimator: Any, X: Any, y: Any) -> tuple[Any, Callable[[Rows], Any], C
         table = as_frame(X)
         families = estimator.families if isinstance(estimator.families, dict) else None
         limit = None if estimator.limit == "auto" else estimator.limit  # rows that are here are all kept
-        schema = infer(looks(table), families, estimator.smoothing, "ignore", limit)
+        schema = infer(profiles(table), families, estimator.smoothing, "ignore", limit)
         estimator = clone(estimator).set_params(families=_settled(schema))
         found, whole = (Columns.of_table(table, schema), table.n), table.table()
         taken = whole.take

@@ -1,25 +1,25 @@
 """Anything tabular as named Arrow columns, what families read from them, and answers as the type that was passed in."""
 
 from suffice.core.frames.columns import categories, label_codes, labels, numbers, texts, weights
-from suffice.core.frames.frame import Frame, kind
+from suffice.core.frames.frame import Frame, column_kind
 from suffice.core.frames.input import as_frame
-from suffice.core.frames.output import example, like
-from suffice.core.frames.profile import Look, looks
+from suffice.core.frames.output import prototype, table_like
+from suffice.core.frames.profile import ColumnProfile, profiles
 from suffice.core.frames.row_hashes import row_hashes
 
 __all__ = [
+    "ColumnProfile",
     "Frame",
-    "Look",
     "as_frame",
     "categories",
-    "example",
-    "kind",
+    "column_kind",
     "label_codes",
     "labels",
-    "like",
-    "looks",
     "numbers",
+    "profiles",
+    "prototype",
     "row_hashes",
+    "table_like",
     "texts",
     "weights",
 ]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from suffice.core import arrays as tables
 from suffice.core.arrays import Array, Categories, Codes, Labels, Values
 from suffice.core.errors import InvalidDataError, MissingLabelError
-from suffice.core.frames.frame import Column, is_text, kind, refuse, value_type
+from suffice.core.frames.frame import Column, column_kind, is_text, refuse, value_type
 
 
 def numbers(column: Column, name: str | None = None) -> Array:
@@ -23,7 +23,7 @@ def numbers(column: Column, name: str | None = None) -> Array:
     import pyarrow as pa
 
     column = _chunked(column)
-    if kind(column) == "empty":
+    if column_kind(column) == "empty":
         return np.full(len(column), np.nan)
     held = value_type(column.type)
     plain = pa.types.is_integer(held) or pa.types.is_floating(held)
@@ -79,7 +79,7 @@ def texts(column: Column, name: str | None = None) -> list[str | None]:
 
     column = _chunked(column)
     held = value_type(column.type)
-    if not is_text(held) and not pa.types.is_null(held) and kind(column) != "empty":
+    if not is_text(held) and not pa.types.is_null(held) and column_kind(column) != "empty":
         raise refuse(column, name, "text: convert it first")
     return column.to_pylist()
 
@@ -115,10 +115,10 @@ def _encode(column: Column, name: str | None, what: str) -> tuple[Codes, Values]
     import pyarrow as pa
 
     held = value_type(column.type)
-    if kind(column) == "empty":
+    if column_kind(column) == "empty":
         numeric = pa.types.is_floating(held) or pa.types.is_integer(held) or pa.types.is_decimal(held)
         return np.full(len(column), -1, dtype=np.int32), np.empty(0, dtype=np.float64 if numeric else "<U1")
-    if kind(column) in {"date", "other"}:
+    if column_kind(column) in {"date", "other"}:
         raise refuse(column, name, f"{what}: convert it to text or numbers first")
     if not pa.types.is_dictionary(column.type):
         if pa.types.is_decimal(held):

@@ -11,7 +11,7 @@ import numpy as np
 from suffice.core.errors import InvalidDataError, MismatchError
 
 Column: TypeAlias = Any  # pyarrow.ChunkedArray; pyarrow ships no type hints
-Kind: TypeAlias = Literal["bool", "number", "text", "category", "date", "empty", "other"]
+ColumnKind: TypeAlias = Literal["bool", "number", "text", "category", "date", "empty", "other"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -72,9 +72,9 @@ class Frame:
         self.column(name)
         return Frame({other: column for other, column in self.columns.items() if other != name}, self.n)
 
-    def kind_of(self, name: str) -> Kind:
+    def kind_of(self, name: str) -> ColumnKind:
         """What kind of values a column holds: see `kind`."""
-        return kind(self.column(name))
+        return column_kind(self.column(name))
 
     def table(self) -> Any:
         """The same as a `pyarrow.Table`."""
@@ -128,7 +128,7 @@ def listed(names: Sequence[str]) -> str:
 # ----------------------------------------------------------------------------------------------- kinds
 
 
-def kind(column: Column) -> Kind:
+def column_kind(column: Column) -> ColumnKind:
     """What kind of values a column holds.
 
     | kind | Arrow types |
@@ -169,7 +169,7 @@ def is_text(arrow_type: Any) -> bool:
     )
 
 
-def _kind_of_type(arrow_type: Any) -> Kind:
+def _kind_of_type(arrow_type: Any) -> ColumnKind:
     import pyarrow as pa
 
     is_a = pa.types

@@ -12,7 +12,7 @@ from suffice.core.frames.frame import Column, Frame, is_text, value_type
 from suffice.core.frames.input import as_frame, is_arrow, is_duckdb, is_in_memory, is_pandas, is_polars
 
 
-def like(columns: Frame | Mapping[str, Any], source: Any) -> Any:
+def table_like(columns: Frame | Mapping[str, Any], source: Any) -> Any:
     """Return `columns`, arrays or Arrow columns by name, as a table of the type of `source`.
 
     A column that `source` has keeps its type there if every value fits: whole numbers stay integers if
@@ -20,7 +20,7 @@ def like(columns: Frame | Mapping[str, Any], source: Any) -> Any:
     frame keeps its index if there are as many rows. A list gives a list, of records or of rows; a lazy
     frame gives a data frame; streams, relations and whatever else has an Arrow interface give an Arrow table.
 
-    >>> like({"x": np.array([1.0, 2.0])}, {"x": [7, 8, 9]})
+    >>> table_like({"x": np.array([1.0, 2.0])}, {"x": [7, 8, 9]})
     {'x': [1, 2]}
     """
     values = columns if isinstance(columns, Frame) else as_frame(dict(columns))
@@ -47,8 +47,8 @@ def like(columns: Frame | Mapping[str, Any], source: Any) -> Any:
     return pa.table(fitted)
 
 
-def example(source: Any) -> Any:
-    """A table of the type of `source`, and so for `like`, of one row at most: it keeps nothing else of it alive."""
+def prototype(source: Any) -> Any:
+    """Return a table of the type of `source` with at most one row: all that `table_like` needs, without its memory."""
     import pyarrow as pa
 
     if is_pandas(source):

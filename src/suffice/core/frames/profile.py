@@ -7,39 +7,39 @@ from typing import Any
 
 import numpy as np
 
-from suffice.core.frames.frame import Column, Frame, Kind, kind
+from suffice.core.frames.frame import Column, ColumnKind, Frame, column_kind
 
 ENOUGH = 50  # rows from which on it can be judged what values have in common
 
 
-class Look(ABC):
+class ColumnProfile(ABC):
     """A look at a column: of rows that are here, or as somebody describes it who has them."""
 
     type: Any  # of Arrow
 
     @property
     @abstractmethod
-    def kind(self) -> Kind:
+    def kind(self) -> ColumnKind:
         """What kind of values it holds."""
 
     @property
     @abstractmethod
-    def present(self) -> int:
+    def n_present(self) -> int:
         """How many entries are there."""
 
     @property
     @abstractmethod
-    def distinct(self) -> int:
+    def n_distinct(self) -> int:
         """How many of them differ."""
 
     @property
     @abstractmethod
-    def letters(self) -> float:
+    def mean_length(self) -> float:
         """How long texts are on average."""
 
     @property
     @abstractmethod
-    def counts_rows(self) -> bool:
+    def is_row_number(self) -> bool:
         """Whether it just numbers the rows."""
 
     @property
@@ -48,51 +48,51 @@ class Look(ABC):
         return True
 
     @property
-    def is_whole(self) -> bool:
+    def is_integer(self) -> bool:
         """Whether it holds whole numbers by its type."""
         import pyarrow as pa
 
         return bool(pa.types.is_integer(self.type))
 
 
-class ColumnLook(Look):
+class ArrowColumnProfile(ColumnProfile):
     """A look at rows of Arrow."""
 
     def __init__(self, column: Column):
         self.column, self.type = column, column.type
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> ColumnKind:
         """What kind of values it holds."""
-        return kind(self.column)
+        return column_kind(self.column)
 
     @property
-    def present(self) -> int:
+    def n_present(self) -> int:
         """How many entries are there."""
         return len(self.column) - self.column.null_count
 
     @property
-    def distinct(self) -> int:
+    def n_distinct(self) -> int:
         """How many of them differ."""
         import pyarrow.compute as pc
 
         return int(pc.count_distinct(self.column).as_py())
 
     @property
-    def letters(self) -> float:
+    def mean_length(self) -> float:
         """How long texts are on average."""
         import pyarrow.compute as pc
 
         return float(pc.mean(pc.utf8_length(self.column)).as_py() or 0.0)
 
     @property
-    def counts_rows(self) -> bool:
+    def is_row_number(self) -> bool:
         """Whether whole numbers go up by 1 from row to row."""
-        if not self.is_whole or len(self.column) < ENOUGH or self.column.null_count:
+        if not self.is_integer or len(self.column) < ENOUGH or self.column.null_count:
             return False
         return bool((np.diff(self.column.to_numpy()) == 1).all())
 
 
-def looks(frame: Frame) -> dict[str, Look]:
+def profiles(frame: Frame) -> dict[str, ColumnProfile]:
     """A look at every column of a table."""
-    return {name: ColumnLook(column) for name, column in frame.columns.items()}
+    return {name: ArrowColumnProfile(column) for name, column in frame.columns.items()}

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.core.frames.columns import numbered, numbers
-from suffice.core.frames.frame import Column, Frame, is_text, kind, refuse, value_type
+from suffice.core.frames.frame import Column, Frame, column_kind, is_text, refuse, value_type
 
 Hashes: TypeAlias = NDArray[np.uint64]
 
@@ -55,7 +55,7 @@ def _mix(z: Hashes) -> None:
 
 def _bits(column: Column, name: str) -> Hashes:
     """64 bits for each entry: a number's float64, a string's hash, an instant's microseconds."""
-    which = kind(column)
+    which = column_kind(column)
     if which == "empty":
         return np.full(len(column), _MISSING)
     if is_text(value_type(column.type)):

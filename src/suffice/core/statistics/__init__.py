@@ -3,7 +3,7 @@
 from suffice.core.statistics.blocks import Batch, Blocks
 from suffice.core.statistics.by_class import ByClass
 from suffice.core.statistics.counts import Counts
-from suffice.core.statistics.document_sample import BagSample
+from suffice.core.statistics.document_sample import DocumentSample
 from suffice.core.statistics.moments import Moments
 from suffice.core.statistics.row_sample import RowSample
 from suffice.core.statistics.sample import Points, Sample
@@ -13,11 +13,11 @@ from suffice.core.statistics.totals import Totals
 from suffice.core.statistics.word_counts import WordCounts
 
 __all__ = [
-    "BagSample",
     "Batch",
     "Blocks",
     "ByClass",
     "Counts",
+    "DocumentSample",
     "Fourth",
     "Moments",
     "Points",

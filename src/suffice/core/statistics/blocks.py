@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.core.arrays import Array, Codes
-from suffice.core.errors import MismatchError, naming
+from suffice.core.errors import MismatchError, naming_columns
 from suffice.core.statistics.statistic import Statistic
 
 
@@ -74,7 +74,7 @@ class Blocks(Statistic):
         parts = []
         called = names or ((),) * len(readers)
         for part, (kind, reading), old, own in zip(x.parts, readers, before, called, strict=True):
-            with naming(own) if own else nullcontext():
+            with naming_columns(own) if own else nullcontext():
                 parts.append(kind.of(part, codes, classes, weight, old, **reading))
         return cls(tuple(parts), classes)
 

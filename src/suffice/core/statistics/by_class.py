@@ -60,11 +60,11 @@ class ByClass(Registered, Generic[S]):
                 try:
                     onto = ByClass.of(kind, x[part], y[part], w, onto, **reading)
                 except (RefusedValueError, MissingLabelError) as error:
-                    raise error.further_down(lo) from None
+                    raise error.shifted(lo) from None
             assert onto is not None, "there is a first chunk"
             return onto
         labels = encode_labels(y)
-        places = None if onto is None else find(labels.values, onto.labels)
+        places = None if onto is None else label_positions(labels.values, onto.labels)
         if onto is None or places is None:
             classes = len(labels.values)
             rows = class_weight(labels.codes, classes, weight)
@@ -144,7 +144,7 @@ class ByClass(Registered, Generic[S]):
         return f"ByClass({len(self.labels)} classes, weight {self.weight.sum():g}, {self.statistic!r})"
 
 
-def find(some: Values, labels: Values) -> NDArray[np.int32] | None:
+def label_positions(some: Values, labels: Values) -> NDArray[np.int32] | None:
     """The positions of `some` labels among sorted `labels`; None if one of them is new or of another type."""
     if not len(some) or not len(labels):
         return None

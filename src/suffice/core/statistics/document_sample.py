@@ -13,12 +13,12 @@ from suffice.core.errors import MismatchError
 from suffice.core.registry import Registered
 from suffice.core.statistics.row_sample import candidates, smallest, weight_without
 from suffice.core.statistics.statistic import check_array
-from suffice.core.words import Lexicon, Reading, Texts, Vocabulary
+from suffice.core.words import Lexicon, Texts, Tokenization, Vocabulary
 from suffice.core.words.texts import ranges
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BagSample(Registered):
+class DocumentSample(Registered, stored_as="BagSample"):
     """At most `size` distinct documents, those with the smallest hashes (see `RowSample`), with classes and weights.
 
     Document i has the features `feature[start[i] : start[i + 1]]`, places in a vocabulary kept elsewhere, `count` times
@@ -34,7 +34,7 @@ class BagSample(Registered):
     size: int
 
     @classmethod
-    def empty(cls, size: int = 0) -> BagSample:
+    def empty(cls, size: int = 0) -> DocumentSample:
         """Keep nothing."""
         none = np.zeros(0, np.int32)
         hashes, counts = none.astype(np.uint64), none.astype(np.int64)
@@ -42,8 +42,14 @@ class BagSample(Registered):
 
     @classmethod
     def of(
-        cls, texts: Texts, codes: Codes, weight: Array | None, size: int, vocabulary: Vocabulary, reading: Reading
-    ) -> BagSample:
+        cls,
+        texts: Texts,
+        codes: Codes,
+        weight: Array | None,
+        size: int,
+        vocabulary: Vocabulary,
+        tokenization: Tokenization,
+    ) -> DocumentSample:
         """Keep the documents whose hashes are the smallest; missing ones are none."""
         if not size:
             return cls.empty()
@@ -52,31 +58,31 @@ class BagSample(Registered):
         some = candidates(hashes, heavy, size)
         first, kept = smallest(hashes[some], codes[some], heavy[some], size)
         rows = some[first]
-        start, feature, count = Lexicon(vocabulary, reading).count(texts[rows])
+        start, feature, count = Lexicon(vocabulary, tokenization).count(texts[rows])
         return cls(hashes[rows], codes[rows], kept, start, feature, count, size)
 
     def __len__(self) -> int:
         return len(self.hashes)
 
-    def _take(self, rows: NDArray[Any], weight: Array) -> BagSample:
+    def _take(self, rows: NDArray[Any], weight: Array) -> DocumentSample:
         length = np.diff(self.start)[rows]
         at = ranges(self.start[:-1][rows], length)
         start = np.concatenate([[0], np.cumsum(length)]).astype(np.int64)
-        return BagSample(
+        return DocumentSample(
             self.hashes[rows], self.codes[rows], weight, start, self.feature[at], self.count[at], self.size
         )
 
-    def _tidy(self) -> BagSample:
+    def _tidy(self) -> DocumentSample:
         return self._take(*smallest(self.hashes, self.codes, self.weight, self.size))
 
-    def moved(self, place: NDArray[Any]) -> BagSample:
+    def moved(self, place: NDArray[Any]) -> DocumentSample:
         """The same where feature j is now at `place[j]`, the order of features unchanged."""
         return replace(self, feature=place[self.feature].astype(np.int32))
 
-    def __add__(self, other: BagSample) -> BagSample:
+    def __add__(self, other: DocumentSample) -> DocumentSample:
         if not len(self) or not len(other):
             return other if len(other) else self if self.size else other
-        return BagSample(
+        return DocumentSample(
             np.concatenate([self.hashes, other.hashes]),
             np.concatenate([self.codes, other.codes]),
             np.concatenate([self.weight, other.weight]),
@@ -86,18 +92,18 @@ class BagSample(Registered):
             min(self.size, other.size),
         )._tidy()
 
-    def __sub__(self, other: BagSample) -> BagSample:
+    def __sub__(self, other: DocumentSample) -> DocumentSample:
         if not len(self) or not len(other):
             return self
         left = weight_without(self, other)
         kept = np.flatnonzero(left > 0)
         return self._take(kept, left[kept])
 
-    def scale(self, factor: float) -> BagSample:
+    def scale(self, factor: float) -> DocumentSample:
         """Make every document `factor` times as heavy."""
         return replace(self, weight=self.weight * factor) if factor else self._take(np.arange(0), np.zeros(0))
 
-    def over(self, place: NDArray[Any]) -> BagSample:
+    def over(self, place: NDArray[Any]) -> DocumentSample:
         """Class c becomes `place[c]`; where that is negative its documents are left out."""
         codes = np.asarray(place, dtype=np.int32)[self.codes] if len(self.codes) else self.codes
         kept = np.flatnonzero(codes >= 0)
@@ -116,7 +122,7 @@ class BagSample(Registered):
             raise MismatchError("start should tell where the features of each document begin")
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, BagSample):
+        if not isinstance(other, DocumentSample):
             return NotImplemented
         arrays = ("hashes", "codes", "weight", "start", "feature", "count")
         return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in arrays)
@@ -124,4 +130,4 @@ class BagSample(Registered):
     __hash__ = None  # type: ignore[assignment]  # equality looks into arrays
 
     def __repr__(self) -> str:
-        return f"BagSample({len(self)} documents of at most {self.size})"
+        return f"DocumentSample({len(self)} documents of at most {self.size})"

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from suffice.core.arrays import Array, Codes
 from suffice.core.errors import MismatchError, NotPartError
-from suffice.core.statistics.document_sample import BagSample
+from suffice.core.statistics.document_sample import DocumentSample
 from suffice.core.statistics.statistic import Statistic, check_array, clear_residue, spread_rows, subtract_weights
-from suffice.core.words import Reading, Vocabulary, Weighting, word_totals
+from suffice.core.words import Tokenization, Vocabulary, Weighting, word_totals
 
-PLAIN, COUNTED = Reading(), Weighting()
+PLAIN, COUNTED = Tokenization(), Weighting()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -37,14 +37,16 @@ class WordCounts(Statistic):
     total: Array
     documents: Array
     words: Array
-    kept: BagSample
+    kept: DocumentSample
 
     @classmethod
     def empty(cls, classes: int, columns: int) -> Self:  # noqa: ARG003  # one column of texts
         """Summarize no texts."""
         nothing = Vocabulary(np.empty(0, np.uint8), np.zeros(1, np.int64))
         none = np.zeros(classes)
-        return cls(nothing, np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0), none, none, BagSample.empty())
+        return cls(
+            nothing, np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0), none, none, DocumentSample.empty()
+        )
 
     @classmethod
     def of(
@@ -54,13 +56,13 @@ class WordCounts(Statistic):
         classes: int,
         weight: Array | None = None,
         onto: Self | None = None,
-        reading: Reading = PLAIN,
+        tokenization: Tokenization = PLAIN,
         weighting: Weighting = COUNTED,
         keep: int = 0,
     ) -> Self:
         """Sum the words of texts, weighted, and keep up to `keep` of the texts."""
-        found = word_totals(x, codes, classes, weight, reading, weighting)
-        kept = BagSample.of(x, codes, weight, keep, found.vocabulary, reading)
+        found = word_totals(x, codes, classes, weight, tokenization, weighting)
+        kept = DocumentSample.of(x, codes, weight, keep, found.vocabulary, tokenization)
         out = cls(found.vocabulary, found.start, found.codes, found.total, found.documents, found.words, kept)
         return out if onto is None else onto + out
 
@@ -111,7 +113,7 @@ class WordCounts(Statistic):
             start=start,
             codes=self.codes[entries],
             total=self.total[entries],
-            kept=BagSample.empty(),
+            kept=DocumentSample.empty(),
         )
 
     # ---- the algebra
@@ -230,7 +232,9 @@ class WordCounts(Statistic):
         if not known or (np.diff(keys) <= 0).any():
             raise MismatchError("codes should be ascending classes of each word")
         kept = self.kept
-        if not isinstance(kept, BagSample) or (len(kept.feature) and int(kept.feature.max()) >= len(self.vocabulary)):
+        if not isinstance(kept, DocumentSample) or (
+            len(kept.feature) and int(kept.feature.max()) >= len(self.vocabulary)
+        ):
             raise MismatchError("kept should be a sample of documents over the vocabulary")
         known = not len(kept) or 0 <= kept.codes.min() <= kept.codes.max() < self.n_classes
         if not known or (len(kept.feature) and int(kept.feature.min()) < 0):

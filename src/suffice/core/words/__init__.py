@@ -2,14 +2,14 @@
 
 from suffice.core.words.counting import Lexicon, Stem, Weighting, count_matrix, hashed_matrix, matrix, word_totals
 from suffice.core.words.texts import Texts
-from suffice.core.words.tokenizing import Reading
+from suffice.core.words.tokenizing import Tokenization
 from suffice.core.words.vocabulary import Vocabulary
 
 __all__ = [
     "Lexicon",
-    "Reading",
     "Stem",
     "Texts",
+    "Tokenization",
     "Vocabulary",
     "Weighting",
     "count_matrix",

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from suffice.core.words.tokenizing import Reading
+    from suffice.core.words.tokenizing import Tokenization
 
 WORD = re.compile(r"\w\w+")  # the longest runs of two or more word characters
 SPACES = re.compile(r"\s\s+")
@@ -59,14 +59,14 @@ def ngrams_within_words(text: str, ngram_range: tuple[int, int]) -> list[str]:
     return found
 
 
-def analyze(text: str, reading: Reading) -> list[str]:
+def analyze(text: str, tokenization: Tokenization) -> list[str]:
     """The features of one text, in the order of their size; stems aside."""
-    text = preprocess(text, reading.lowercase, reading.strip_accents)
-    if reading.analyzer == "char":
-        return character_ngrams(text, reading.ngram_range)
-    if reading.analyzer == "char_wb":
-        return ngrams_within_words(text, reading.ngram_range)
-    words, stops = WORD.findall(text), reading.stop_list
+    text = preprocess(text, tokenization.lowercase, tokenization.strip_accents)
+    if tokenization.analyzer == "char":
+        return character_ngrams(text, tokenization.ngram_range)
+    if tokenization.analyzer == "char_wb":
+        return ngrams_within_words(text, tokenization.ngram_range)
+    words, stops = WORD.findall(text), tokenization.stop_list
     if stops:
         words = [word for word in words if word not in stops]
-    return word_ngrams(words, reading.ngram_range)
+    return word_ngrams(words, tokenization.ngram_range)

@@ -16,12 +16,14 @@ from suffice.core.arrays import Array, Codes
 from suffice.core.errors import InvalidOptionError, InvalidTextError
 from suffice.core.words.stems import stem_words
 from suffice.core.words.texts import Texts, padded
-from suffice.core.words.tokenizing import ACCENTS, ANALYZERS, Reading
-from suffice.core.words.vocabulary import Places, Vocabulary
+from suffice.core.words.tokenizing import ACCENTS, ANALYZERS, Tokenization
+from suffice.core.words.vocabulary import Positions, Vocabulary
 
 TermWeight: TypeAlias = Literal["count", "binary", "sqrt", "log"]
 LengthNorm: TypeAlias = Literal["l1", "l2"]
-Rows: TypeAlias = tuple[Places, NDArray[np.int32], NDArray[np.int64]]  # indptr, indices and data of a matrix in rows
+CsrArrays: TypeAlias = tuple[
+    Positions, NDArray[np.int32], NDArray[np.int64]
+]  # indptr, indices and data of a matrix in rows
 Stem: TypeAlias = Callable[[Iterable[str]], list[str]]  # of many words at a call
 
 
@@ -47,7 +49,7 @@ class Weighting:
         """As kernels know them."""
         return get_args(TermWeight).index(self.term), (None, *get_args(LengthNorm)).index(self.norm)
 
-    def of(self, start: Places, count: Array, block: NDArray[Any]) -> Array:
+    def of(self, start: Positions, count: Array, block: NDArray[Any]) -> Array:
         """The values of documents with counts `count[start[i] : start[i + 1]]`, of features of some `block` each."""
         of_count: dict[str, Callable[[Any], Any]] = {
             "count": np.asarray,
@@ -66,29 +68,29 @@ class Weighting:
 class Weighed(NamedTuple):
     """A matrix in rows, the words of each document, and what the values of its unknown features sum to, by block."""
 
-    start: Places
+    start: Positions
     feature: NDArray[np.int32]
     value: Array
-    words: Places
+    words: Positions
     unknown: Array
 
 
 @dataclass(frozen=True)
 class Lexicon:
-    """A vocabulary ready to be looked up, by a certain way of reading. `stem` takes the place of the reading's."""
+    """A vocabulary ready to be looked up in texts. `stem` replaces the stemmer of the tokenization."""
 
     vocabulary: Vocabulary
-    reading: Reading
+    tokenization: Tokenization
     stem: Stem | None = None
 
     @cached_property
     def _native(self) -> _core.Lexicon:
-        return self._with(native(self.reading))
+        return self._with(native(self.tokenization))
 
-    def _with(self, reading: _core.TextReading) -> _core.Lexicon:
-        return _core.Lexicon(padded(self.vocabulary.text), self.vocabulary.start, reading)
+    def _with(self, native: _core.Tokenization) -> _core.Lexicon:
+        return _core.Lexicon(padded(self.vocabulary.text), self.vocabulary.start, native)
 
-    def count(self, texts: Texts) -> Rows:
+    def count(self, texts: Texts) -> CsrArrays:
         """A row of counts for each document, features ascending; others than the vocabulary's are left out."""
         with _named_errors():
             return _core.count_words(texts.native, self._for(texts))
@@ -97,46 +99,48 @@ class Lexicon:
         """The same, weighted; features as they come."""
         with _named_errors():
             found = Weighed(*_core.weigh_words(texts.native, self._for(texts), *weighting.numbers))
-            return found._replace(unknown=found.unknown.reshape(len(texts), self.reading.blocks))
+            return found._replace(unknown=found.unknown.reshape(len(texts), self.tokenization.n_sizes))
 
     def _for(self, texts: Texts) -> _core.Lexicon:
-        if self.stem is None and self.reading.stem is None:
+        if self.stem is None and self.tokenization.stem is None:
             return self._native
-        return self._with(native_for(self.reading, texts, self.stem))  # a word never seen may have a stem that is known
+        return self._with(
+            native_for(self.tokenization, texts, self.stem)
+        )  # a word never seen may have a stem that is known
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"vocabulary": self.vocabulary, "reading": self.reading, "stem": self.stem}
+        return {"vocabulary": self.vocabulary, "tokenization": self.tokenization, "stem": self.stem}
 
 
 def count_matrix(
-    texts: Texts, reading: Reading, stem: Stem | None = None
-) -> tuple[Vocabulary, Places, NDArray[np.int32], NDArray[np.int64]]:
+    texts: Texts, tokenization: Tokenization, stem: Stem | None = None
+) -> tuple[Vocabulary, Positions, NDArray[np.int32], NDArray[np.int64]]:
     """Count all features: the sorted vocabulary, and a matrix in rows, each row's columns ascending.
 
-    `stem` takes the place of the reading's. Hashed features are called by the hexadecimal number of their column.
+    `stem` takes the place of the tokenization's. Hashed features are called by the hexadecimal number of their column.
 
-    >>> vocabulary, indptr, indices, data = count_matrix(Texts.of(["A dog, a cat", "dog eats dog"]), Reading())
+    >>> vocabulary, indptr, indices, data = count_matrix(Texts.of(["A dog, a cat", "dog eats dog"]), Tokenization())
     >>> vocabulary.names.tolist(), indptr.tolist(), indices.tolist(), data.tolist()
     (['cat', 'dog', 'eats'], [0, 2, 4], [0, 1, 1, 2], [1, 1, 2, 1])
     """
     with _named_errors():
-        names, *rows = _core.word_matrix(texts.native, native_for(reading, texts, stem))
-    return Vocabulary(*names), *rows
+        names, indptr, indices, data = _core.word_matrix(texts.native, native_for(tokenization, texts, stem))
+    return Vocabulary(*names), indptr, indices, data
 
 
-def hashed_matrix(texts: Texts, reading: Reading, stem: Stem | None = None) -> Rows:
+def hashed_matrix(texts: Texts, tokenization: Tokenization, stem: Stem | None = None) -> CsrArrays:
     """Count features in the `n_features` columns that they are hashed to."""
-    if reading.n_features is None:
+    if tokenization.n_features is None:
         raise InvalidOptionError("Features are hashed to n_features columns: say how many")
-    names, indptr, indices, data = count_matrix(texts, reading, stem)
+    names, indptr, indices, data = count_matrix(texts, tokenization, stem)
     digits = names.text.reshape(len(names), 8)[:, 1:].astype(np.int32)  # after "#"; columns ascend as their names do
     column = np.where(digits < ord("a"), digits - ord("0"), digits - ord("a") + 10) @ (1 << np.arange(24, -1, -4))
     return indptr, column.astype(np.int32)[indices], data
 
 
-def matrix(texts: Texts, reading: Reading, vocabulary: Vocabulary, stem: Stem | None = None) -> Rows:
+def matrix(texts: Texts, tokenization: Tokenization, vocabulary: Vocabulary, stem: Stem | None = None) -> CsrArrays:
     """Count the features that are in a vocabulary."""
-    return Lexicon(vocabulary, reading, stem).count(texts)
+    return Lexicon(vocabulary, tokenization, stem).count(texts)
 
 
 @dataclass(frozen=True)
@@ -144,7 +148,7 @@ class WordTotals:
     """Totals of feature i are those of classes `codes[start[i] : start[i + 1]]`; and the weight of texts, of words."""
 
     vocabulary: Vocabulary
-    start: Places
+    start: Positions
     codes: Codes
     total: Array
     documents: Array
@@ -152,54 +156,54 @@ class WordTotals:
 
 
 def word_totals(
-    texts: Texts, codes: Codes, classes: int, weight: Array | None, reading: Reading, weighting: Weighting
+    texts: Texts, codes: Codes, classes: int, weight: Array | None, tokenization: Tokenization, weighting: Weighting
 ) -> WordTotals:
     """Sum documents by class."""
     with _named_errors():
-        names, *rest = _core.word_totals(
-            texts.native, codes, classes, weight, native_for(reading, texts), *weighting.numbers
+        names, *totals = _core.word_totals(
+            texts.native, codes, classes, weight, native_for(tokenization, texts), *weighting.numbers
         )
-    return WordTotals(Vocabulary(*names), *rest)
+    return WordTotals(Vocabulary(*names), *totals)  # type: ignore[arg-type]  # mypy gives all of them one type
 
 
-def native(reading: Reading, replaced: dict[str, str | None] | None = None) -> _core.TextReading:
+def native(tokenization: Tokenization, replaced: dict[str, str | None] | None = None) -> _core.Tokenization:
     """As kernels know it. `replaced` tells which words are read as others, or, where None, left out."""
-    replaced = dict.fromkeys(reading.stop_list) if replaced is None else replaced
+    replaced = dict.fromkeys(tokenization.stop_list) if replaced is None else replaced
     words = Vocabulary.of({*replaced, *(word for word in replaced.values() if word is not None)})
     read_as = [replaced.get(word, word) for word in words.names]
     target = np.full(len(words), -1, dtype=np.int64)
     kept = np.array([word is not None for word in read_as], dtype=bool)
     target[kept] = words.find([word for word in read_as if word is not None])
-    return _core.TextReading(
-        reading.lowercase,
-        (None, *ACCENTS).index(reading.strip_accents),
-        ANALYZERS.index(reading.analyzer),
-        *reading.ngram_range,
-        reading.n_features or 0,
+    return _core.Tokenization(
+        tokenization.lowercase,
+        (None, *ACCENTS).index(tokenization.strip_accents),
+        ANALYZERS.index(tokenization.analyzer),
+        *tokenization.ngram_range,
+        tokenization.n_features or 0,
         padded(words.text),
         words.start,
         target,
     )
 
 
-def native_for(reading: Reading, texts: Texts, stem: Stem | None = None) -> _core.TextReading:
+def native_for(tokenization: Tokenization, texts: Texts, stem: Stem | None = None) -> _core.Tokenization:
     """The same for certain texts: each of their distinct words is stemmed once."""
-    if stem is None and reading.stem is not None:
-        stem = partial(stem_words, reading.stem)
+    if stem is None and tokenization.stem is not None:
+        stem = partial(stem_words, tokenization.stem)
     if stem is None:
-        return native(reading)
-    plain = Reading(lowercase=reading.lowercase, strip_accents=reading.strip_accents)
+        return native(tokenization)
+    plain = Tokenization(lowercase=tokenization.lowercase, strip_accents=tokenization.strip_accents)
     names, *_ = _core.word_matrix(texts.native, native(plain))
-    words = [word for word in Vocabulary(*names).names if word not in reading.stop_list]
+    words = [word for word in Vocabulary(*names).names if word not in tokenization.stop_list]
     stems = dict(zip(words, stem(words), strict=True))
     for word, short in stems.items():
         if not isinstance(short, str):
             raise InvalidTextError(f"The stem of {word!r} is no string but {type(short).__name__}")
-        if reading.ngram_range[1] > 1 and min(short, default="~") <= " ":
+        if tokenization.ngram_range[1] > 1 and min(short, default="~") <= " ":
             raise InvalidTextError(
                 f"The stem of {word!r} is {short!r}: words with white space cannot be joined to others"
             )
-    return native(reading, stems | dict.fromkeys(reading.stop_list))
+    return native(tokenization, stems | dict.fromkeys(tokenization.stop_list))
 
 
 @contextmanager

@@ -71,8 +71,8 @@ class Texts:
             if not len(chunk):
                 continue
             _, offsets, data = chunk.buffers()
-            dtype = np.int32 if chunk.type == pa.string() else np.int64
-            start = np.frombuffer(offsets, dtype=dtype)[chunk.offset : chunk.offset + len(chunk) + 1]
+            dtype = np.dtype(np.int32 if chunk.type == pa.string() else np.int64)
+            start: NDArray[Any] = np.frombuffer(offsets, dtype=dtype)[chunk.offset : chunk.offset + len(chunk) + 1]
             text = np.frombuffer(data, dtype=np.uint8) if data is not None else np.empty(0, np.uint8)
             present = chunk.is_valid().to_numpy(zero_copy_only=False) if chunk.null_count else None
             native.add_arrow(text, start, present)

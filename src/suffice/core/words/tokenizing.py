@@ -26,7 +26,7 @@ MOST_WORDS, MOST_CHARACTERS = 255, 1 << 20  # in an n-gram
 
 
 @dataclass(frozen=True)
-class Reading(Registered):
+class Tokenization(Registered, stored_as="Reading"):
     r"""How a text becomes features: words, neighbouring words, or neighbouring characters.
 
     Words are the longest runs of two or more word characters, Python's `\w`, after lower-casing (`str.lower`) and,
@@ -35,7 +35,7 @@ class Reading(Registered):
     `stem` is the language by whose rules words lose their endings. With `n_features`, features are hashed to that many
     columns, and no vocabulary is held.
 
-    >>> Reading(ngram_range=(1, 2), stop_words=("the", "an", "the")).stop_words
+    >>> Tokenization(ngram_range=(1, 2), stop_words=("the", "an", "the")).stop_words
     ('an', 'the')
     """
 
@@ -77,7 +77,7 @@ class Reading(Registered):
         return self.analyzer == "word" and self.n_features is None
 
     @property
-    def blocks(self) -> int:
+    def n_sizes(self) -> int:
         """Features of one size are a block, where sizes can be told apart."""
         return self.ngram_range[1] - self.ngram_range[0] + 1 if self.joins_words else 1
 
@@ -89,13 +89,13 @@ class Reading(Registered):
         sizes = np.maximum(words[:, None] - np.arange(least, most + 1) + 1, 0)
         return sizes if self.joins_words else sizes.sum(axis=1, keepdims=True)
 
-    def block_of(self, vocabulary: Vocabulary) -> NDArray[np.uint8]:
+    def size_of(self, vocabulary: Vocabulary) -> NDArray[np.uint8]:
         """The block of each feature."""
-        if self.blocks == 1:
+        if self.n_sizes == 1:
             return np.zeros(len(vocabulary), dtype=np.uint8)
         spaces = np.flatnonzero(vocabulary.text == ord(" "))
         sizes = 1 + np.diff(np.searchsorted(spaces, vocabulary.start))
-        return np.clip(sizes - self.ngram_range[0], 0, self.blocks - 1).astype(np.uint8)
+        return np.clip(sizes - self.ngram_range[0], 0, self.n_sizes - 1).astype(np.uint8)
 
     @cached_property
     def stop_list(self) -> frozenset[str]:

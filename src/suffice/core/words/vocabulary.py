@@ -13,7 +13,7 @@ from suffice import _core
 from suffice.core.errors import InvalidTextError, MismatchError
 from suffice.core.registry import Registered
 
-Places = NDArray[np.int64]
+Positions = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -28,7 +28,7 @@ class Vocabulary(Registered):
     """
 
     text: NDArray[np.uint8]
-    start: Places
+    start: Positions
 
     @classmethod
     def of(cls, names: Iterable[str] | Any) -> Vocabulary:
@@ -85,7 +85,7 @@ class Vocabulary(Registered):
             return np.empty(0, dtype=object)
         return np.asarray(self._as_arrow(strings=True).to_numpy(zero_copy_only=False), dtype=object)
 
-    def find(self, names: Vocabulary | Iterable[str] | Any) -> Places:
+    def find(self, names: Vocabulary | Iterable[str] | Any) -> Positions:
         """The place of each word, −1 where it is not known. No Python object is made of another vocabulary's words."""
         import pyarrow.compute as pc
 
@@ -100,7 +100,7 @@ class Vocabulary(Registered):
             raise MismatchError("The places of words to keep must ascend and be those of the vocabulary")
         return Vocabulary._of_arrow(self._as_arrow().take(places))
 
-    def merged(self, other: Vocabulary) -> tuple[Vocabulary, Places, Places]:
+    def merged(self, other: Vocabulary) -> tuple[Vocabulary, Positions, Positions]:
         """All words of both, and where those of each are among them."""
         if self is other or (len(self) == len(other) and self == other):
             return self, np.arange(len(self)), np.arange(len(self))

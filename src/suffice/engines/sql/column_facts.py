@@ -7,8 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from suffice.core.frames import Look
-from suffice.core.frames.frame import Kind, kind
+from suffice.core.frames import ColumnProfile
+from suffice.core.frames.frame import ColumnKind, column_kind
 from suffice.core.frames.profile import ENOUGH
 from suffice.engines.sql.checks import MOST
 from suffice.engines.sql.expressions import missing, number
@@ -46,46 +46,46 @@ class Surveyed:
         return {(name, what): found.get(f"{what}{j}") for j, name in enumerate(self.names) for what in FACTS}
 
 
-class TableLook(Look):
+class TableColumnProfile(ColumnProfile):
     """A look at a column of a database."""
 
     def __init__(self, name: str, type: Any, surveyed: Surveyed):  # noqa: A002  # as Arrow says
         self.name, self.type, self.surveyed = name, type, surveyed
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> ColumnKind:
         """What kind of values it holds."""
-        if self.surveyed.counts[""] and not self.present:
+        if self.surveyed.counts[""] and not self.n_present:
             return "empty"
-        return kind(pa.chunked_array([], self.type))
+        return column_kind(pa.chunked_array([], self.type))
 
     @property
-    def present(self) -> int:
+    def n_present(self) -> int:
         """How many entries are there."""
         return self.surveyed.counts[self.name]
 
     @property
-    def distinct(self) -> int:
+    def n_distinct(self) -> int:
         """About how many of them differ."""
         return int(self._fact("distinct"))
 
     @property
-    def letters(self) -> float:
+    def mean_length(self) -> float:
         """How long texts are on average."""
         return float(self._fact("letters"))
 
     @property
-    def counts_rows(self) -> bool:
+    def is_row_number(self) -> bool:
         """Whether whole numbers leave no gap, and about as many differ as there are rows."""
         n = self.surveyed.counts[""]
-        if not self.is_whole or n < ENOUGH or self.present < n:
+        if not self.is_integer or n < ENOUGH or self.n_present < n:
             return False
-        return bool(self._fact("range") == n - 1 and self.distinct > 0.9 * n)
+        return bool(self._fact("range") == n - 1 and self.n_distinct > 0.9 * n)
 
     @property
     def keeps_values(self) -> bool:
         """Whether its distinct values are few enough to be fetched."""
-        return self.distinct <= MOST
+        return self.n_distinct <= MOST
 
     def _fact(self, what: str) -> Any:
         return self.surveyed.facts[self.name, what] or 0

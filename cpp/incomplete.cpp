@@ -1,4 +1,5 @@
-// Multivariate Gaussians of rows with gaps: the density of what is observed, and what is expected of the rest.
+// Multivariate Gaussians of incomplete rows: the density of the observed entries, and the conditional mean and
+// covariance of the missing ones.
 #include <cmath>
 
 #include "buffer.hpp"
@@ -13,7 +14,7 @@ public:
     Pattern(Index d, Index classes, const double* mean, const double* covariance)
         : d_(d), classes_(classes), mean_(mean), covariance_(covariance), factor_(classes * d * d), seen_(d, 2) {}
 
-    // Refactor if the row's gaps differ from those of the row before.
+    // Factor again if the row misses other entries than the row before.
     void follow(const double* row) {
         bool same = true;
         for (Index j = 0; j < d_ && same; ++j) same = seen_[j] == char(row[j] == row[j]);
@@ -77,18 +78,17 @@ void solve_upper(const double* l, Index stride, Index m, double* z) {  // Lᵀ z
 }
 
 // covariance[i, j] += w Cov(x_i, x_j | observed) over the missing entries.
-void add_conditional_covariance(const Pattern& p, Index c, Index d, double w, std::vector<double>& column,
-                                double* to) {
+void add_conditional_covariance(const Pattern& p, Index c, Index d, double w, std::vector<double>& column, double* to) {
     const double *sigma = p.covariance(c), *l = p.factor(c);
-    const Index m = Index(p.observed.size()), gaps = Index(p.missing.size());
+    const Index m = Index(p.observed.size()), missing = Index(p.missing.size());
     // Rows of L⁻¹ Σ_om, one for each missing entry.
-    column.resize(gaps * m);
-    for (Index a = 0; a < gaps; ++a) {
+    column.resize(missing * m);
+    for (Index a = 0; a < missing; ++a) {
         for (Index k = 0; k < m; ++k) column[a * m + k] = sigma[p.missing[a] * d + p.observed[k]];
         solve_lower(l, d, m, column.data() + a * m);
     }
-    for (Index a = 0; a < gaps; ++a)
-        for (Index b = 0; b < gaps; ++b) {
+    for (Index a = 0; a < missing; ++a)
+        for (Index b = 0; b < missing; ++b) {
             double sum = sigma[p.missing[a] * d + p.missing[b]];
             for (Index k = 0; k < m; ++k) sum -= column[a * m + k] * column[b * m + k];
             to[p.missing[a] * d + p.missing[b]] += w * sum;
@@ -97,8 +97,9 @@ void add_conditional_covariance(const Pattern& p, Index c, Index d, double w, st
 
 }  // namespace
 
-void gaussian_gaps(const double* x, Index rows, Index d, const double* mean, const double* covariance, Index classes,
-                   const double* weight, double* log_density, double* peak, double* filled, double* spread) {
+void gaussian_incomplete(const double* x, Index rows, Index d, const double* mean, const double* covariance,
+                         Index classes, const double* weight, double* log_density, double* peak, double* filled,
+                         double* spread) {
     constexpr Index block_rows = 64;
     const Index blocks = (rows + block_rows - 1) / block_rows;
     const int threads = threads_for(rows * d * d * classes / 2, blocks);
