@@ -12,6 +12,7 @@ from suffice import _core
 from suffice.core.arrays import Array, Codes, refuse_at
 from suffice.core.errors import InvalidOptionError
 from suffice.core.priors import NormalInverseGamma
+from suffice.core.special import log_gamma
 from suffice.core.statistics import Moments
 from suffice.families._base import Distribution, Entrywise, Family, resolution
 from suffice.families._kernels import accelerates
@@ -197,10 +198,8 @@ class StudentDistribution(Entrywise):
 
     def density(self, x: Formula) -> Formula:
         """Log Γ((ν+1)/2) − log Γ(ν/2) − ½ log πνs² − ½ (ν+1) log(1 + (x − m)²/νs²)."""
-        from scipy.special import gammaln
-
         nu, width = self.freedom, self.freedom * self.spread
-        norm = gammaln((nu + 1) / 2) - gammaln(nu / 2) - 0.5 * np.log(np.pi * width)
+        norm = log_gamma((nu + 1) / 2) - log_gamma(nu / 2) - 0.5 * np.log(np.pi * width)
         return norm - 0.5 * (nu + 1) * Log1p(Square((x - self.mean) / np.sqrt(width)))
 
     @property

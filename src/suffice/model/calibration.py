@@ -21,13 +21,16 @@ import numpy as np
 from suffice import _core
 from suffice.core.arrays import Array, Codes
 from suffice.formulas.scoring import BEYOND
+from suffice.model.storage import storable
 
 LEAST = np.log(1e-12)  # a class that has no prior probability still has a gradient
 DOUBT = 20.0  # rows that would speak against an exponent above 1: what is naive is rarely too modest
 NEAR = 1e-3  # around what a search has found, the minimum lies
+GOLDEN = 0.5 * (5**0.5 - 1.0)
 STRENGTH = 1.0  # of the penalty that keeps slopes and biases of classes near the common ones, in rows
 
 
+@storable
 @dataclass(frozen=True)
 class Calibration:
     """Slopes a and biases b, (classes,), and the part ε of the prior."""
@@ -51,8 +54,6 @@ class Calibration:
         form: Literal["exponent", "classes"] = "exponent",
     ) -> Calibration:
         """Minimise the log-loss of rows whose evidence and log-prior (rows, classes) were reckoned without them."""
-        from scipy.optimize import minimize_scalar
-
         classes = evidence.shape[1]
         if classes < 2 or not len(codes):
             return cls.none(classes)
@@ -82,8 +83,7 @@ class Calibration:
                 return float(np.exp(exponent) * (w @ (error * scaled).sum(axis=1)) + pull)
 
             bounds = (min(np.log(unit), 0.0) - 12.0, np.log(unit) + 2.0)
-            found = minimize_scalar(loss, bounds=bounds, method="bounded")
-            slope = np.full(classes, np.exp(_to_the_digit(found.x, ascent, bounds)) / unit)
+            slope = np.full(classes, np.exp(_minimum(loss, ascent, bounds)) / unit)
             if form == "classes":
                 slope, bias = _by_class(slope, scaled, unit, prior, own, w)
         tempered = np.exp(cls(slope, bias, 0.0).log_posterior(evidence, log_prior))
@@ -172,8 +172,6 @@ def _by_class(
 
 def _mixture(p: Array, prior: Array, codes: Codes, weight: Array) -> float:
     """The ε of least log-loss, and never 0: what was seen n times may fail once in n."""
-    from scipy.optimize import minimize_scalar
-
     own, base = p[np.arange(len(codes)), codes], prior[np.arange(len(codes)), codes]
     least = 1.0 / (weight.sum() + 2.0)
 
@@ -184,19 +182,50 @@ def _mixture(p: Array, prior: Array, codes: Codes, weight: Array) -> float:
         return float(np.exp(z) * (weight @ ((own - base) / ((1.0 - np.exp(z)) * own + np.exp(z) * base))))
 
     bounds = (float(np.log(least)), float(np.log(0.5)))
-    found = minimize_scalar(loss, bounds=bounds, method="bounded")
-    return float(np.exp(_to_the_digit(found.x, ascent, bounds) if found.fun < loss(bounds[0]) else bounds[0]))
+    found = _minimum(loss, ascent, bounds)
+    return float(np.exp(found if loss(found) < loss(bounds[0]) else bounds[0]))
 
 
-def _to_the_digit(x: float, ascent: Callable[[float], float], bounds: tuple[float, float]) -> float:
-    """The minimum near `x`, where the derivative is 0.
+def _minimum(loss: Callable[[float], float], ascent: Callable[[float], float], bounds: tuple[float, float]) -> float:
+    """Return the x between bounds of least loss: near it by golden section, then where the derivative is 0.
 
     A minimum is flat: searching it by the values of a function ends at half of the digits, and rows that were added in
     another order would give another one.
     """
-    from scipy.optimize import brentq
+    low, high = bounds
+    left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+    at_left, at_right = loss(left), loss(right)
+    while high - low > NEAR:
+        if at_left < at_right:
+            high, right, at_right = right, left, at_left
+            left = high - GOLDEN * (high - low)
+            at_left = loss(left)
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + GOLDEN * (high - low)
+            at_right = loss(right)
+    middle = 0.5 * (low + high)
+    return _root(ascent, max(middle - NEAR, bounds[0]), min(middle + NEAR, bounds[1]), middle)
 
-    low, high = max(x - NEAR, bounds[0]), min(x + NEAR, bounds[1])
-    if not ascent(low) < 0.0 < ascent(high):
-        return x
-    return float(brentq(ascent, low, high, xtol=1e-15, rtol=1e-15))
+
+def _root(f: Callable[[float], float], low: float, high: float, otherwise: float) -> float:
+    """Return where f, which goes from below 0 to above it, is 0: by false position (Illinois), to the last digits."""
+    below, above = f(low), f(high)
+    if not below < 0.0 < above:
+        return otherwise
+    side = 0
+    while high - low > 2e-15 * max(abs(low), abs(high), 1.0):
+        x = high - above * (high - low) / (above - below)
+        x = x if low < x < high else 0.5 * (low + high)
+        value = f(x)
+        if value == 0.0 or x in (low, high):
+            return x
+        if value < 0.0:
+            low, below = x, value
+            above = above / 2 if side < 0 else above
+            side = -1
+        else:
+            high, above = x, value
+            below = below / 2 if side > 0 else below
+            side = 1
+    return 0.5 * (low + high)

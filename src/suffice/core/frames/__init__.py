@@ -1,5 +1,6 @@
 """Anything tabular as named Arrow columns, what families read from them, and answers as the type that was passed in."""
 
+from suffice.core.frames.arrow_arrays import as_arrow, as_numpy
 from suffice.core.frames.columns import categories, label_codes, labels, numbers, texts, weights
 from suffice.core.frames.frame import Frame, column_kind
 from suffice.core.frames.input import as_frame
@@ -10,7 +11,9 @@ from suffice.core.frames.row_hashes import row_hashes
 __all__ = [
     "ColumnProfile",
     "Frame",
+    "as_arrow",
     "as_frame",
+    "as_numpy",
     "categories",
     "column_kind",
     "label_codes",

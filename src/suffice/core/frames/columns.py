@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from suffice.core import arrays as tables
 from suffice.core.arrays import Array, Categories, Codes, Labels, Values
 from suffice.core.errors import InvalidDataError, MissingLabelError
+from suffice.core.frames.arrow_arrays import as_numpy
 from suffice.core.frames.frame import Column, column_kind, is_text, refuse, value_type
 
 
@@ -46,7 +47,7 @@ def numbers(column: Column, name: str | None = None) -> Array:
 
 def _floats(chunk: Any) -> Array:
     """Arrow gives floats, with NaN, for whole numbers among which some are null."""
-    return chunk.to_numpy(zero_copy_only=False).astype(np.float64, copy=False)
+    return as_numpy(chunk).astype(np.float64, copy=False)
 
 
 def categories(*columns: Column, names: Sequence[str] | None = None) -> Categories:
@@ -124,10 +125,10 @@ def _encode(column: Column, name: str | None, what: str) -> tuple[Codes, Values]
         if pa.types.is_decimal(held):
             column = column.cast(pa.float64())
         elif (pa.types.is_integer(held) or pa.types.is_boolean(held)) and not column.null_count:
-            return tables.encode(column.to_numpy())
+            return tables.encode(as_numpy(column))
     codes, found = numbered(column)
     values = _keys(found)
-    present = np.asarray(found.is_valid()) & ~_is_nan(values)
+    present = as_numpy(found.is_valid()) & ~_is_nan(values)
     if pa.types.is_dictionary(column.type):  # which may hold values that no row has
         seen = np.zeros(len(found) + 1, dtype=bool)
         seen[codes] = True
@@ -151,9 +152,7 @@ def numbered(column: Column) -> tuple[Codes, Any]:
     codes, lo = np.empty(len(column), dtype=np.int32), 0
     for chunk in column.chunks:
         indices = chunk.indices
-        if indices.null_count:
-            indices = indices.cast(pa.int64()).fill_null(-1)
-        codes[lo : lo + len(chunk)] = indices.to_numpy(zero_copy_only=False)
+        codes[lo : lo + len(chunk)] = np.nan_to_num(as_numpy(indices), nan=-1)
         lo += len(chunk)
     return codes, column.chunk(0).dictionary
 
@@ -165,8 +164,8 @@ def _keys(found: Any) -> Values:
     if pa.types.is_decimal(found.type):
         return numbers(found)
     if pa.types.is_integer(found.type) or pa.types.is_floating(found.type) or pa.types.is_boolean(found.type):
-        return found.fill_null(0).to_numpy(zero_copy_only=False) if found.null_count else np.asarray(found)
-    return np.array(found.fill_null("").to_pylist() or [], dtype=str)
+        return found.fill_null(0).to_numpy(zero_copy_only=False) if found.null_count else as_numpy(found)
+    return np.array([text or "" for text in found.to_pylist()], dtype=str)
 
 
 def _is_nan(values: Values) -> NDArray[np.bool_]:

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from suffice.core.errors import InvalidDataError, MismatchError
+from suffice.core.frames.arrow_arrays import as_numpy
 
 Column: TypeAlias = Any  # pyarrow.ChunkedArray; pyarrow ships no type hints
 ColumnKind: TypeAlias = Literal["bool", "number", "text", "category", "date", "empty", "other"]
@@ -187,7 +188,7 @@ def _kind_of_type(arrow_type: Any) -> ColumnKind:
 def _all_nan(column: Column) -> bool:
     for chunk in column.chunks if hasattr(column, "chunks") else [column]:
         for lo in range(0, len(chunk), 4096):  # most columns have a number among the first
-            if not np.isnan(chunk.slice(lo, 4096).to_numpy(zero_copy_only=False)).all():
+            if not np.isnan(as_numpy(chunk.slice(lo, 4096))).all():
                 return False
     return True
 
