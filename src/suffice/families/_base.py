@@ -39,7 +39,7 @@ from suffice.core.statistics import ByClass, Moments, Statistic, Totals
 from suffice.families import _derive as derive
 from suffice.families._kernels import KERNELS
 from suffice.families._logarithms import log_ratio
-from suffice.families._results import Outcomes, Table
+from suffice.families._results import KeptRows, Outcomes, Table
 from suffice.families._summary import Summary
 from suffice.families._support import REAL, Support
 from suffice.formulas import Among, Column, Combinations, Formula, Lookup, Term, X, unless_missing
@@ -84,6 +84,16 @@ class Distribution(ABC):
     def relative_log_density(self, x: Any) -> Array:
         """Log p(x | y) up to a term that is the same for all classes, where that is less work; to compare classes."""
         return self.log_density(x)
+
+    @property
+    def as_density(self) -> Distribution:
+        """The distribution whose `log_density` is that of rows; another one where classes are scored otherwise."""
+        return self
+
+    @property
+    def mixed(self) -> float | None:
+        """The share of the class prior in the posterior, where it was fitted together with the distribution."""
+        return None
 
     @property
     @abstractmethod
@@ -392,6 +402,10 @@ class Family(Stated, ABC, Generic[S]):
         A family of entrywise distributions is also asked to estimate many statistics at once: arrays are then
         (rows, classes, columns), so that classes are axis −2.
         """
+
+    def kept_rows(self, statistic: S) -> KeptRows | None:  # noqa: ARG002  # most statistics keep no rows
+        """Return the rows that the statistic keeps, for calibration and outliers; None where it keeps none."""
+        return None
 
     def leave_one_out(self, statistic: S, fitted: Distribution, x: Any, codes: Codes, weight: Array | None) -> Array:
         """Log p(x_i | y) of each row under the statistic without that row, (rows, classes).

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
+from copy import deepcopy
 from functools import cache
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -111,8 +112,6 @@ def as_scatter(statistic: Scatter | Sample) -> Scatter:
 
 def fitted_covariances(sample: Sample, estimator: Any) -> Array:
     """The `covariance_` of an estimator like scikit-learn's fitted to the complete rows of each class."""
-    from sklearn.base import clone
-
     out = np.zeros((sample.n_classes, sample.n_columns, sample.n_columns))
     for c in range(sample.n_classes):
         values, weight = sample.parts[0].of_class(c)
@@ -124,7 +123,8 @@ def fitted_covariances(sample: Sample, estimator: Any) -> Array:
             )
         if not times.sum():
             continue
-        fitted = clone(estimator).fit(np.repeat(values[complete], times, axis=0))
+        fitted = deepcopy(estimator)  # it need have no more than `fit` and `covariance_`
+        fitted.fit(np.repeat(values[complete], times, axis=0))
         if not hasattr(fitted, "covariance_"):
             raise InvalidOptionError(f"{type(estimator).__name__} does not have a covariance_ attribute")
         out[c] = fitted.covariance_

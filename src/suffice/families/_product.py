@@ -17,7 +17,7 @@ from suffice.core.frozen_options import Options
 from suffice.core.statistics import Batch, Blocks, RowSample
 from suffice.families._base import Distribution, Family
 from suffice.families._logarithms import log_ratio
-from suffice.families._results import Outcomes, Table
+from suffice.families._results import KeptRows, Outcomes, Table
 from suffice.families._summary import Summary
 from suffice.formulas import Constant, Missing, Term, Where
 
@@ -138,6 +138,12 @@ class Product(Family[Blocks]):
         """Estimate every block."""
         found = tuple(b.family.estimate(s) for b, s in zip(self.blocks, statistic.parts, strict=False))
         return ProductDistribution(self, found)
+
+    def kept_rows(self, statistic: Blocks) -> KeptRows:
+        """Return the rows that are kept beside the statistics of the blocks."""
+        kept = statistic.parts[-1]
+        assert isinstance(kept, RowSample)
+        return KeptRows(kept.rows, kept.codes, kept.weight)
 
     def leave_one_out(
         self, statistic: Blocks, fitted: Distribution, x: Any, codes: Codes, weight: Array | None

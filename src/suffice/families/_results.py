@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from suffice.core.arrays import Array
+from suffice.core.arrays import Array, Codes
 
 
 class Outcomes(NamedTuple):
@@ -16,6 +16,14 @@ class Outcomes(NamedTuple):
 
     title: Callable[[int], str]
     probability: Array
+
+
+class KeptRows(NamedTuple):
+    """Rows that a statistic keeps as they are, with their class numbers and weights."""
+
+    rows: Any
+    codes: Codes
+    weight: Array
 
 
 class LinearForm(NamedTuple):

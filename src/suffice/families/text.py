@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
@@ -22,11 +23,12 @@ from suffice.families._event_models import (
     BernoulliModel,
     ComplementModel,
     EventModel,
+    MixedModel,
     MultinomialModel,
     UrnModel,
 )
 from suffice.families._event_tuning import tuned
-from suffice.families._results import Outcomes, Table
+from suffice.families._results import KeptRows, Outcomes, Table
 from suffice.families._summary import Summary
 from suffice.families._support import WORDS
 
@@ -182,6 +184,10 @@ class Text(Family[WordCounts]):
             return BernoulliModel(counts, self.added)
         return UrnModel(counts, self.added) if self.learn == "predictive" else MultinomialModel(counts, self.added)
 
+    def kept_rows(self, counts: WordCounts) -> KeptRows:
+        """Return the documents that are kept beside the totals."""
+        return KeptRows(Bags.kept(counts, self.weighting, self.how), counts.kept.codes, counts.kept.weight)
+
     def leave_one_out(
         self,
         counts: WordCounts,  # noqa: ARG002  # the model holds them
@@ -253,6 +259,21 @@ class TextDistribution(Distribution):
     def relative_log_density(self, x: Any) -> Array:
         """The same up to a term that all classes share."""
         return np.concatenate([self.event.scores(bags) for bags in self.bags(x)])
+
+    @property
+    def expected(self) -> Array:
+        """Refuse: there is no mean of texts."""
+        raise NoDistributionError("A text that is missing cannot be filled in; sample() writes one of a class")
+
+    @property
+    def as_density(self) -> TextDistribution:
+        """The same with an event model that is a distribution of words: scores of a complement are none."""
+        return replace(self, event=self.event.density)
+
+    @property
+    def mixed(self) -> float | None:
+        """The share of the class prior that was fitted together with the weights of a sum of models."""
+        return self.event.mixed if isinstance(self.event, MixedModel) else None
 
     @property
     def n_columns(self) -> int:

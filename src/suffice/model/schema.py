@@ -6,15 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+
 from suffice.core.errors import InvalidDataError, InvalidOptionError
 from suffice.core.frames import ColumnProfile
 from suffice.core.frames.frame import listed
 from suffice.core.frames.profile import ENOUGH
 from suffice.core.priors import Dirichlet
-from suffice.families import Family
+from suffice.families import Family, Table
 from suffice.families import named as family_named
-from suffice.families._choose import Automatic, AutomaticBernoulli, AutomaticCategorical, Smoothing
-from suffice.families._product import Block
+from suffice.families._choose import Automatic, AutomaticBernoulli, AutomaticCategorical, ChosenDistribution, Smoothing
+from suffice.families._product import Block, ProductDistribution
 from suffice.families.gaussian import Gaussian
 from suffice.families.text import Text
 
@@ -135,3 +137,21 @@ def _check_fits(columns: Mapping[str, ColumnProfile], names: tuple[str, ...], fa
                 f"{type(family).__name__} reads {family.reads}, but column {name!r} holds {columns[name].type}. "
                 f"Families that would fit: {fitting}"
             )
+
+
+def describe(found: ProductDistribution, schema: Schema | None) -> Table:
+    """Return a row for each block: its family, whether it votes, and its information about the class by itself."""
+    names, cells = [], []
+    for block, part in zip(found.family.blocks, found.parts, strict=True):
+        names.append(block.title)
+        if isinstance(part, ChosenDistribution):
+            gain = max(part.score - part.chance, 0.0) / np.log(2)
+            note = "" if part.votes else "it tells no more than chance would"
+            cells.append([part.choice.name, "yes" if part.votes else "no", f"{gain:.4f}", note])
+        else:
+            note = "its parameters are integrated out" if block.family.learn == "predictive" else ""
+            cells.append([type(block.family).__name__, "yes", "", note])
+    for name, reason in (schema.left_out if schema is not None else {}).items():
+        names.append(name)
+        cells.append(["", "left out", "", reason])
+    return Table("column", names, ["family", "votes", "bits", "note"], np.array(cells, dtype=object))

@@ -1,0 +1,213 @@
+"""Everything that was learned from rows, and the answers that follow from it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from suffice.core.arrays import Array, Values
+from suffice.core.errors import InvalidDataError, InvalidOptionError, MismatchError, NotPartError
+from suffice.core.priors import ClassPrior
+from suffice.core.statistics import ByClass
+from suffice.core.statistics.by_class import union_labels
+from suffice.families import Family
+from suffice.model.calibration import Calibration
+from suffice.model.forms import Form, form_of
+from suffice.model.joint import Model, leave_one_out_parts
+from suffice.model.storage import storable
+
+Calibrate: TypeAlias = bool | Literal["classes"]
+
+
+@storable
+@dataclass(frozen=True)
+class Learned:
+    """Statistics, and the options they are read with.
+
+    The model and its calibration follow from them. They are computed when they are first needed, and kept.
+    """
+
+    seen: ByClass[Any]
+    family: Family[Any]
+    prior: ClassPrior
+    declared: Values | None  # classes named in advance; rows of them need not have been seen
+    dtype: np.dtype[Any]  # of the training rows, where answers have the same
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    def check_arrays(self) -> None:
+        """Refuse fields of other types than an estimator gives. Called for what comes from a file."""
+        expected = {"seen": ByClass, "family": Family, "prior": ClassPrior, "dtype": np.dtype}
+        for name, kind in expected.items():
+            if not isinstance(getattr(self, name), kind):
+                raise MismatchError(f"{name} should be a {kind.__name__}, found {getattr(self, name)!r}")
+        if self.declared is not None and (not isinstance(self.declared, np.ndarray) or self.declared.ndim != 1):
+            raise MismatchError(f"declared should be an array of classes, found {self.declared!r}")
+
+    def checked(self) -> Learned:
+        """Return the same, after refusing what makes no model: no class, or a prior of other classes."""
+        classes = len(self.statistics.labels)
+        if not classes:
+            raise InvalidDataError("The total weight of all rows is zero: there is nothing to learn from")
+        self.prior.check(classes)
+        return self
+
+    @cached_property
+    def statistics(self) -> ByClass[Any]:
+        """The statistics of all classes. Those of classes that were only declared are empty."""
+        if self.declared is None:
+            return self.seen
+        return self.seen.over(union_labels(self.declared, self.seen.labels))
+
+    @property
+    def labels(self) -> Values:
+        """The class labels, sorted."""
+        return self.statistics.labels
+
+    @cached_property
+    def model(self) -> Model:
+        """The joint distribution p(x, y)."""
+        return Model.of(self.statistics, self.family, self.prior)
+
+    @property
+    def form(self) -> Form:
+        """The form in which the columns of a table are read."""
+        form = form_of(self.family)
+        numbered = form == "categories" and self.statistics.statistic.keys is None
+        return "numbers" if numbered else form  # categories that were 0, 1, 2, … in training
+
+    # ---- adding and subtracting
+
+    def __add__(self, other: Learned) -> Learned:
+        declared = [each for each in (self.declared, other.declared) if each is not None]
+        return replace(
+            self,
+            seen=self.seen + other.seen,
+            declared=union_labels(declared[0], declared[-1]) if declared else None,
+            dtype=np.promote_types(self.dtype, other.dtype),
+        )
+
+    def without_class(self, label: Any) -> Learned:
+        """Return what learning without the rows of a class would have given."""
+        rest = self.statistics.drop(label)
+        if not len(rest.labels):
+            raise InvalidDataError(f"{label!r} is the only class: without it nothing would be left")
+        declared = None if self.declared is None else self.declared[self.declared != label]
+        return replace(self, seen=rest.take(np.flatnonzero(rest.weight > 0)), declared=declared)
+
+    def renamed_class(self, old: Any, new: Any) -> Learned:
+        """Return the same with another label for a class; if the new label is a class already, the two become one."""
+        if old not in self.labels.tolist():
+            raise MismatchError(f"No class {old!r}: the classes are {self.labels.tolist()}")
+        seen = self.seen
+        if old in seen.labels.tolist():
+            rest = seen.take(np.flatnonzero(seen.labels != old))
+            renamed = replace(seen.take(np.flatnonzero(seen.labels == old)), labels=np.array([new]))
+            seen = rest + renamed if len(rest.labels) else renamed
+        declared = None
+        if self.declared is not None:
+            declared = np.unique(np.array([new if label == old else label for label in self.declared.tolist()]))
+        return replace(self, seen=seen, declared=declared)
+
+    # ---- answering
+
+    def predict(self, rows: Any, calibration: Calibration | None = None) -> Values:
+        """Return the most probable label of each row."""
+        if calibration is None:
+            return self.model.predict(rows)
+        return self.labels[self.posterior(rows, calibration).argmax(axis=1)]
+
+    def posterior(self, rows: Any, calibration: Calibration | None = None) -> Array:
+        """Return p(y | x), (rows, classes)."""
+        if calibration is None:
+            return self.model.posterior(rows, self.dtype_for(rows))
+        return calibration.posterior(self.model.relative_log_conditional(rows), self.model.log_prior)
+
+    def log_posterior(self, rows: Any, calibration: Calibration | None = None) -> Array:
+        """Return log p(y | x), (rows, classes)."""
+        if calibration is None:
+            return self.model.log_posterior(rows, self.dtype_for(rows))
+        return calibration.log_posterior(self.model.relative_log_conditional(rows), self.model.log_prior)
+
+    def log_density(self, rows: Any) -> Array:
+        """Return log p(x), (rows,)."""
+        scored = self.model.distributions[0]
+        dense = scored.as_density
+        model = self.model if dense is scored else replace(self.model, distributions=(dense,))
+        return np.asarray(model.log_density(rows), self.dtype_for(rows))
+
+    def dtype_for(self, rows: Any) -> Any:
+        """The type of answers: float32 where both the training rows and these are."""
+        return np.float32 if self.dtype == np.float32 and rows.dtype == np.float32 else np.float64
+
+    # ---- leaving rows out
+
+    def leave_one_out(self, rows: Any, labels: Values, weight: Any, calibration: Calibration | None) -> Array:
+        """Return log p(y | x_i) of each learned row under the model of all the others, (rows, classes)."""
+        evidence, log_prior = self._left_out(rows, labels, weight)
+        if calibration is not None:
+            return calibration.log_posterior(evidence, log_prior)
+        return self.model.normalize(evidence + log_prior, np.zeros(evidence.shape[1]), as_log=True)
+
+    def _left_out(self, rows: Any, labels: Values, weight: Any) -> tuple[Array, Array]:
+        return leave_one_out_parts(self.statistics, self.family, self.prior, rows, labels, weight, self.model)
+
+    def cross_validate(
+        self, rows: Any, labels: Values, weight: Any, folds: int, random_state: Any, calibrate: Calibrate
+    ) -> Array:
+        """Return log p(y | x_i) of each learned row under the model without its fold, (rows, classes)."""
+        read = self.family.read(rows)
+        fold = np.random.default_rng(random_state).permutation(len(labels)) % folds
+        out = np.full((len(labels), len(self.labels)), -np.inf)
+        for k in range(folds):
+            own = np.flatnonzero(fold == k)
+            part = None if weight is None else np.asarray(weight)[own]
+            rest = replace(self, seen=self.seen - self.family.summarize(read[own], labels[own], part)).checked()
+            places = np.searchsorted(self.labels, rest.labels)
+            out[np.ix_(own, places)] = rest.log_posterior(read[own], rest.calibration(calibrate))
+        return out
+
+    def calibration(self, calibrate: Calibrate) -> Calibration | None:
+        """Return the calibration fitted on the rows that were kept; None where probabilities are not calibrated."""
+        if not calibrate:
+            return None
+        known = self.__dict__.setdefault("_calibrations", {})
+        if calibrate not in known:
+            known[calibrate] = self._fit_calibration(calibrate)
+        return known[calibrate]
+
+    def _fit_calibration(self, calibrate: Calibrate) -> Calibration:
+        mixed = self.model.distributions[0].mixed
+        if calibrate != "classes" and mixed is not None:
+            return replace(Calibration.none(len(self.labels)), mixed=mixed)
+        kept = self.family.kept_rows(self.statistics.statistic)
+        if kept is None or not len(kept.codes):
+            return Calibration.none(len(self.labels))
+        unit = np.minimum(kept.weight, 1.0)
+        rows = self.family.read(kept.rows)
+        try:
+            evidence, log_prior = self._left_out(rows, self.labels[kept.codes], unit)
+        except NotPartError:  # values were compressed to a limit: rows can no longer be left out
+            evidence = self.model.relative_log_conditional(rows)
+            log_prior = np.repeat(self.model.log_prior[None], len(evidence), axis=0)
+        # The only row of a class does not show how well the class is known.
+        others = self.statistics.weight[kept.codes] > unit * (1 + 1e-9)
+        some = np.flatnonzero(others & np.isfinite(log_prior[np.arange(len(unit)), kept.codes]))
+        form: Literal["exponent", "classes"] = "classes" if calibrate == "classes" else "exponent"
+        return Calibration.fit(evidence[some], log_prior[some], kept.codes[some], kept.weight[some], form)
+
+    def outlier_threshold(self, rate: float) -> float:
+        """Return the log p(x) that all but a share `rate` of the kept rows exceed."""
+        if not 0 <= rate <= 1:
+            raise InvalidOptionError(f"rate is a share of the rows, from 0 to 1; found {rate}")
+        kept = self.family.kept_rows(self.statistics.statistic)
+        if kept is None or not len(kept.codes):
+            raise InvalidDataError("No rows were kept to compare with: fit with keep above 0")
+        usual = self.model.log_density(kept.rows)
+        order = np.argsort(usual)
+        reached = np.cumsum(kept.weight[order]) / kept.weight.sum()
+        return float(usual[order][min(int(np.searchsorted(reached, rate)), len(order) - 1)])

@@ -1,0 +1,202 @@
+"""A model at work beside the rows: what was learned, its calibration, and the columns it reads."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.core.arrays import Array, Values
+from suffice.core.errors import DamagedFileError, InvalidOptionError, RefusedValueError, naming
+from suffice.core.frames import Frame, as_frame
+from suffice.families import Table
+from suffice.families._product import Product, ProductDistribution
+from suffice.formulas import Scoring
+from suffice.model.calibration import Calibration
+from suffice.model.explain import Evidence, impute
+from suffice.model.forms import Columns, Form, aligned, in_form
+from suffice.model.learned import Learned
+from suffice.model.schema import Schema, describe
+from suffice.model.storage import storable
+from suffice.model.word_evidence import word_evidence
+
+Question: TypeAlias = Literal["predict", "predict_proba", "predict_log_proba"]
+
+# What the columns of numbers are called, before the label of their class.
+TITLES = {"predict_proba": "probability", "predict_log_proba": "log_probability"}
+
+
+@storable
+@dataclass(frozen=True)
+class Predictor:
+    """Answers for rows whose columns come by name. It can be stored, and so travels to workers."""
+
+    estimator: str  # the name of the estimator that learned, for errors
+    learned: Learned
+    calibration: Calibration | None
+    n_columns: int  # of the training rows
+    names: tuple[str, ...] | None  # of the columns of the training rows, where they had names
+    schema: Schema | None = None  # of a table
+
+    @property
+    def labels(self) -> Values:
+        """The class labels, sorted."""
+        return self.learned.labels
+
+    @property
+    def form(self) -> Form:
+        """The form in which columns are read."""
+        return self.learned.form
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns that are read."""
+        if isinstance(self.learned.family, Product):
+            return tuple(self.learned.family.names)
+        return self.names or tuple(f"x{j}" for j in range(self.n_columns))
+
+    def read(self, frame: Frame) -> Columns:
+        """Read the columns of a table; of several families, those that are not there count as missing."""
+        if self.form == "table":
+            return aligned(frame, self.columns)
+        return in_form(frame.select(self.columns), self.form)
+
+    def predict(self, frame: Frame) -> Values:
+        """Return the most probable label of each row."""
+        return self._ask(self.learned.predict, frame)
+
+    def predict_proba(self, frame: Frame) -> Array:
+        """Return p(y | x), (rows, classes)."""
+        return self._ask(self.learned.posterior, frame)
+
+    def predict_log_proba(self, frame: Frame) -> Array:
+        """Return log p(y | x), (rows, classes)."""
+        return self._ask(self.learned.log_posterior, frame)
+
+    def _ask(self, question: Any, frame: Frame) -> Any:
+        try:
+            with naming(self.columns):
+                return question(self.read(frame), self.calibration)
+        except RefusedValueError as error:
+            raise error.of(self.estimator) from None
+
+    def log_density(self, frame: Frame) -> Array:
+        """Return log p(x) of each row."""
+        return self._ask(lambda rows, _: self.learned.log_density(rows), frame)
+
+    def outliers(self, frame: Frame, rate: float) -> NDArray[np.bool_]:
+        """Return which rows are less probable than all but a share `rate` of the rows that were kept."""
+        return self.log_density(frame) < self.learned.outlier_threshold(rate)
+
+    def sample(self, n: int, label: Any = None, random_state: Any = None) -> tuple[dict[str, Values], Values]:
+        """Draw rows, as columns by name, and their labels."""
+        drawn, labels = self.learned.model.sample(n, label, random_state)
+        if self.form != "table":
+            return dict(zip(self.columns, np.asarray(drawn).reshape(n, -1).T, strict=True)), labels
+        names = [name for name in self.names or self.columns if name in drawn]
+        return {name: self._rounded(name, drawn[name]) for name in names}, labels
+
+    def impute(self, frame: Frame, how: str = "mean", random_state: Any = None) -> dict[str, Any]:
+        """Return the columns of a table by name, missing entries filled in those that are read."""
+        if how not in ("mean", "mode", "sample"):
+            raise InvalidOptionError(f"how must be 'mean', 'mode' or 'sample', found {how!r}")
+        if self.form != "table":
+            if how != "mean":
+                raise InvalidOptionError(f"A {self.estimator} fills missing entries with means only")
+            filled = self._ask(lambda rows, _: self.learned.model.impute(rows), frame)
+            return dict(frame.columns) | dict(zip(self.columns, filled.T, strict=True))
+        rows = self.learned.family.read(self.read(frame))
+        posterior = self.learned.posterior(rows, self.calibration)
+        found = impute(self.learned.model, rows, posterior, how, np.random.default_rng(random_state))
+        if how != "mean":  # a mean of integers need not be one
+            found = {name: self._rounded(name, values) for name, values in found.items()}
+        return {name: found.get(name, column) for name, column in frame.columns.items()}
+
+    def _rounded(self, name: str, values: Any) -> Any:
+        """Round numbers of a column that held integers."""
+        integers = self.schema is not None and name in self.schema.whole and values.dtype.kind == "f"
+        return np.round(values) if integers else values
+
+    def evidence(self, frame: Frame, label: Any = None, against: Any = None) -> dict[str, Values] | list[Table]:
+        """Return what speaks for a class against another, in log-odds that add up.
+
+        Of columns, a column for each of theirs; of texts, a table for each text.
+        """
+        learned, rows = self.learned, self.read(frame)
+        if self.form == "texts":
+            log_posterior = learned.log_posterior(rows, self.calibration)
+            return word_evidence(learned.model, rows, log_posterior, label, against)
+        titles, read = list(self.columns), learned.family.read(rows)
+        if isinstance(learned.family, Product):
+            titles = [block.title for block in learned.family.blocks]
+        log_posterior = learned.log_posterior(read, self.calibration)
+        found = Evidence.of(learned.model, read, log_posterior, titles, label, against)
+        return found.columns(calibrated=self.form == "table")
+
+    @property
+    def described(self) -> Table:
+        """What each column of a table is taken to be."""
+        found = self.learned.model.distributions[0]
+        assert isinstance(found, ProductDistribution), "only tables have columns of several kinds"
+        return describe(found, self.schema)
+
+    def answer(self, question: Question, batch: Any) -> dict[str, Values]:
+        """Return the answers for a batch of rows, as columns by name.
+
+        `predict` gives "prediction"; `predict_proba` a column "probability <label>" for every class besides, and
+        `predict_log_proba` "log_probability <label>".
+        """
+        frame = as_frame(batch)
+        if question == "predict":
+            return {"prediction": self.predict(frame)}
+        scores = self.predict_proba(frame) if question == "predict_proba" else self.predict_log_proba(frame)
+        columns = {f"{TITLES[question]} {label}": scores[:, k] for k, label in enumerate(self.labels.tolist())}
+        return {"prediction": self.labels[scores.argmax(axis=1)]} | columns
+
+    def formula(self) -> Scoring:
+        """Return what `predict_proba` computes, as formulas over the columns; an error names columns without one."""
+        found = self.learned.model.formula(self.columns)
+        if self.calibration is None:
+            return found
+        return replace(found, slope=self.calibration.slope, bias=self.calibration.bias, mixed=self.calibration.mixed)
+
+
+@storable
+@dataclass(frozen=True)
+class Saved:
+    """A fitted estimator as files hold it: its class by name, its parameters, and what fitting set."""
+
+    estimator: str
+    parameters: dict[str, Any]
+    attributes: dict[str, Any]
+
+    def check(self) -> None:
+        """Refuse a file that does not hold what a fitted estimator has."""
+        known: Any = self.attributes
+        whole = (
+            isinstance(self.estimator, str)
+            and isinstance(self.parameters, dict)
+            and isinstance(known, dict)
+            and isinstance(known.get("_learned"), Learned)
+            and type(known.get("n_features_in_")) is int
+            and isinstance(known.get("feature_names_in_", np.empty(0)), np.ndarray)
+        )
+        if not whole:
+            raise DamagedFileError(f"The file does not hold what a fitted {self.estimator} knows")
+
+    @cached_property
+    def predictor(self) -> Predictor:
+        """The predictor that the estimator would make."""
+        self.check()
+        names, learned = self.attributes.get("feature_names_in_"), self.attributes["_learned"]
+        return Predictor(
+            self.estimator,
+            learned,
+            learned.calibration(self.parameters.get("calibrate", False)),
+            self.attributes["n_features_in_"],
+            None if names is None else tuple(map(str, names)),
+            self.attributes.get("_schema"),
+        )
