@@ -478,9 +478,16 @@ def test_scikit_learns_checks_that_concern_a_reader_of_texts():
         estimator_checks.check_estimator_tags_renamed,
         estimator_checks.check_valid_tag_types,
         estimator_checks.check_mixin_order,
-        estimator_checks.check_param_validation,
     ):
         check(name, sf.BagOfWords())
+
+
+@pytest.mark.parametrize("name", sorted(set(sf.BagOfWords().get_params()) - {"dtype"}))  # NumPy judges a dtype
+def test_a_parameter_of_a_strange_type_is_refused_by_name(name):
+    class Strange: ...
+
+    with pytest.raises(sf.InvalidOptionError, match=f"The '{name}' parameter of BagOfWords must be .*Strange"):
+        sf.BagOfWords(**{name: Strange()}).fit(["a text"])
 
 
 def test_tags_are_scikit_learns():

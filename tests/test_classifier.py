@@ -809,7 +809,7 @@ def refuses(error, match, **options):
 
 def test_a_target_that_is_absent_or_all_missing_is_refused():
     frame = simple()
-    refuses(sf.InvalidDataError, "no column 'z' to learn: the columns are .*'num'")(frame, "z")
+    refuses(sf.InvalidDataError, "no column 'z' to learn. The columns are .*'num'")(frame, "z")
     refuses(sf.InvalidDataError, "target column 'y' holds no label")(frame.assign(y=None))
     refuses(sf.InvalidDataError, "target column 'y' holds no label")(frame.assign(y=np.nan))
     refuses(sf.MissingLabelError, "row 3")(frame.assign(y=frame["y"].where(frame.index != 3, None)))
@@ -883,7 +883,8 @@ def test_other_tables_than_in_training_are_refused():
 def test_no_rows_and_no_columns_are_refused():
     frame = simple()
     refuses(sf.InvalidDataError, "0 sample")(frame[:0])
-    refuses(sf.InvalidDataError, "0 feature")(frame[["y"]])
+    refuses(sf.InvalidDataError, "no column to learn from besides the labels")(frame[["y"]])
+    refuses(sf.InvalidDataError, "0 feature")(frame[[]], frame["y"])
     assert len(BayesClassifier().fit(frame, "y").predict(frame[:0])) == 0
 
 

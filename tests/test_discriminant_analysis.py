@@ -400,7 +400,8 @@ def test_what_scikit_learn_refuses_is_refused_in_its_words_and_nothing_is_lost(n
         peer.fit(x, y)
     said = in_order(str(theirs_is.value))
     before = dict(vars(mine))
-    with pytest.raises(theirs_is.type) as ours_is:
+    kind = ValueError if "parameter of" in said else theirs_is.type  # what scikit-learn raises there is private to it
+    with pytest.raises(kind) as ours_is:
         mine.fit(x, y)
     assert vars(mine) == before
     if theirs_is.type is not np.linalg.LinAlgError or name == QDA:

@@ -194,7 +194,7 @@ def texts():
 
 
 def test_what_is_kept_of_rows_that_may_be_any_number_is_bounded(tmp_path, monkeypatch):
-    monkeypatch.setattr("suffice.estimators.table_classifier.MOST_VALUES", 300)
+    monkeypatch.setattr("suffice.engines.Source.most_values", 300)
     monkeypatch.setattr("suffice.engines.files.BATCH", 500)
     rng = np.random.default_rng(3)
     y = rng.integers(0, 2, 3000)

@@ -46,7 +46,7 @@ from .core.errors import (
 )
 from .core.priors import Beta, ClassPrior, Dirichlet, Gamma, NormalInverseGamma, NormalInverseWishart
 from .core.statistics import ByClass, Counts, Moments, Sample, Scatter, Statistic, Totals
-from .estimators.generative_classifier import load
+from .estimators.saving import load
 from .estimators.table_classifier import BayesClassifier
 from .families import (
     Bernoulli,

@@ -5,53 +5,53 @@ import pytest
 
 from engines.cases import CASES, arrow, assert_same, cut, numbers
 from suffice.core.errors import InvalidDataError, MismatchError, MissingPackageError
-from suffice.engines import Answer, Task, cluster
+from suffice.engines import Answer, Task, workers
 from suffice.model import storage
 from suffice.naive_bayes import GaussianNB
 
-TASK = Task(GaussianNB()._family(), ("x0", "x1"), "y", None, "numbers").to_bytes()
+TASK = Task(GaussianNB()._family(), ("x0", "x1"), "y", None).to_bytes()
 
 
 def test_parts_merged_in_groups_are_the_whole():
-    parts = [cluster.summarize(TASK, [arrow(part)]) for part in cut(numbers())]
+    parts = [workers.summarize(TASK, [arrow(part)]) for part in cut(numbers())]
     assert parts[2] is None  # the empty one
-    whole = cluster.summarize(TASK, [arrow(numbers())])
-    merged = cluster.total([cluster.merge(parts[:4]), None, cluster.merge(parts[4:])])
+    whole = workers.summarize(TASK, [arrow(numbers())])
+    merged = workers.total([workers.merge(parts[:4]), None, workers.merge(parts[4:])])
     assert merged is not None
     assert merged.weight.tolist() == storage.from_bytes(whole).weight.tolist()
 
 
 def test_nothing_comes_of_no_parts():
-    assert cluster.merge([None, None]) is None
-    assert cluster.total([]) is None
+    assert workers.merge([None, None]) is None
+    assert workers.total([]) is None
 
 
 def test_what_a_worker_refuses_the_driver_raises():
-    good = cluster.summarize(TASK, [arrow(numbers())])
-    bad = cluster.summarize(TASK, [arrow(numbers().assign(y=None))])
+    good = workers.summarize(TASK, [arrow(numbers())])
+    bad = workers.summarize(TASK, [arrow(numbers().assign(y=None))])
     with pytest.raises(InvalidDataError, match=r"counted from its first: .*label of row 0"):
-        cluster.total([good, cluster.merge([good, bad])])
+        workers.total([good, workers.merge([good, bad])])
     with pytest.raises(MismatchError, match="other columns"):
-        raise cluster.Refusal.of(MismatchError("other columns")).again()
+        raise workers.Refusal.of(MismatchError("other columns")).again()
 
 
 def test_two_columns_of_one_name_are_refused():
     with pytest.raises(InvalidDataError, match="Two columns are named 'x'"):
-        cluster.from_pandas(pd.DataFrame([[1.0, 2.0, "a"]], columns=["x", "x", "y"]))
+        workers.from_pandas(pd.DataFrame([[1.0, 2.0, "a"]], columns=["x", "x", "y"]))
 
 
 def test_labels_of_several_kinds_are_refused_when_they_meet():
-    words = cluster.summarize(TASK, [arrow(numbers())])
-    digits = cluster.summarize(TASK, [arrow(numbers().assign(y=1))])
+    words = workers.summarize(TASK, [arrow(numbers())])
+    digits = workers.summarize(TASK, [arrow(numbers().assign(y=1))])
     with pytest.raises(ValueError, match="label"):
-        cluster.total([words, digits])
+        workers.total([words, digits])
 
 
 def test_answers_are_appended_also_to_no_rows():
     case = CASES["GaussianNB"]
     local = case.local()
-    answer = Answer(local._to_bytes(), "predict_log_proba", tuple(local.feature_names_in_)).to_bytes()
-    told, none = (cluster.append(answer, arrow(table)) for table in (case.table(), case.table().iloc[:0]))
+    answer = Answer(local._predictor(), "predict_log_proba").to_bytes()
+    told, none = (workers.append(answer, arrow(table)) for table in (case.table(), case.table().iloc[:0]))
     assert told.column_names[-4:] == ["prediction", "log_probability a", "log_probability b", "log_probability rare"]
     assert none.num_rows == 0
     assert none.schema.types == told.schema.types
@@ -60,11 +60,11 @@ def test_answers_are_appended_also_to_no_rows():
 
 def test_columns_of_several_kinds_are_refused():
     with pytest.raises(InvalidDataError, match="several kinds"):
-        cluster.from_pandas(pd.DataFrame({"x": [1, "one", None]}))
+        workers.from_pandas(pd.DataFrame({"x": [1, "one", None]}))
 
 
 def test_only_a_missing_package_is_told_as_one():
-    with pytest.raises(MissingPackageError, match="pip it"), cluster.shipping("pip it"):
+    with pytest.raises(MissingPackageError, match="pip it"), workers.shipping("pip it"):
         raise RuntimeError("Traceback: ModuleNotFoundError: No module named 'suffice'")
-    with pytest.raises(RuntimeError, match="other"), cluster.shipping("pip it"):
+    with pytest.raises(RuntimeError, match="other"), workers.shipping("pip it"):
         raise RuntimeError("something other")

@@ -47,12 +47,12 @@ def predict(
       suffice predict adult.suffice new.csv -o answers.parquet --keep id
     """
     from suffice.cli.data_files import check_apart, check_output, format_named, opened, table_writer
-    from suffice.cli.model_files import Fitted
+    from suffice.cli.model_files import Asked
 
     check_output(output)
     format_named(output, form)
     check_apart(output, data, model)
-    found = Fitted.load(model)
+    found = Asked.load(model)
     with opened(data, input_format) as source:
         kept = source.names if keep == ["all"] else listed(keep, source.names)
         for name in kept:
@@ -70,25 +70,25 @@ def _answers_schema(found: Any, schema: Any, kept: list[str]) -> Any:
     import pyarrow as pa
 
     from suffice.core.errors import InvalidDataError
+    from suffice.core.frames import as_arrow
 
-    told = {"prediction": pa.array(found.classes).type}
-    told |= {f"probability {label}": pa.float64() for label in found.classes} | {"log_density": pa.float64()}
+    answers = {"prediction": as_arrow(found.learned.labels).type}
+    answers |= {f"probability {label}": pa.float64() for label in found.classes} | {"log_density": pa.float64()}
     for name in kept:
-        if name in told:
+        if name in answers:
             raise InvalidDataError(f"There is a column {name!r} already, where the answers should go: rename it")
-    return pa.schema([*(schema.field(name) for name in kept), *told.items()])
+    return pa.schema([*(schema.field(name) for name in kept), *answers.items()])
 
 
 def _answers(found: Any, batch: Any, kept: list[str], besides: tuple[str, ...]) -> Any:
     import pyarrow as pa
 
+    from suffice.core.frames import as_arrow
+
     rows = found.rows(batch, besides)
-    p = found.estimator.predict_proba(rows)
-    columns: dict[str, Any] = {name: batch.column(name) for name in kept}
-    columns["prediction"] = pa.array(found.estimator.classes_[p.argmax(axis=1)])
-    columns |= {f"probability {label}": pa.array(p[:, k]) for k, label in enumerate(found.classes)}
-    columns["log_density"] = pa.array(found.estimator.score_samples(rows))
-    return pa.table(columns)
+    answers = found.predictor.answer("predict_proba", rows) | {"log_density": found.predictor.log_density(rows)}
+    columns = {name: batch.column(name) for name in kept}
+    return pa.table(columns | {name: as_arrow(values) for name, values in answers.items()})
 
 
 def explain(
@@ -109,11 +109,11 @@ def explain(
     """
     from suffice.cli.data_files import opened
     from suffice.cli.evidence_bars import show_text, show_told, told_of
-    from suffice.cli.model_files import Fitted
+    from suffice.cli.model_files import Asked
     from suffice.cli.terminal import show_json
     from suffice.core.errors import InvalidOptionError
 
-    found = Fitted.load(model)
+    found = Asked.load(model)
     if label is not None and found.label(label) == found.label(against, "--against"):
         raise InvalidOptionError(f"--against: {against} is the class to speak for: name another")
     with opened(data, input_format) as source:
@@ -158,15 +158,14 @@ def outliers(
     import numpy as np
 
     from suffice.cli.data_files import opened
-    from suffice.cli.model_files import Fitted
+    from suffice.cli.model_files import Asked
     from suffice.cli.terminal import entry, say, show_columns, show_json
     from suffice.core.errors import InvalidOptionError
 
-    found = Fitted.load(model)
-    if not hasattr(found.estimator, "outliers"):
-        kind = type(found.estimator).__name__
+    found = Asked.load(model)
+    if not found.is_table:
         raise InvalidOptionError(
-            f"A {kind} keeps no rows to compare with: of tables, `suffice fit` makes models that do"
+            f"A {found.kind} keeps no rows to compare with: of tables, `suffice fit` makes models that do"
         )
     seen: list[tuple[int, float, list[Any]]] = []
     with opened(data, input_format) as source:
@@ -174,8 +173,8 @@ def outliers(
         for batch in source.batches():
             if batch.num_rows:
                 rows = found.rows(batch)
-                density = found.estimator.score_samples(rows)
-                for i in np.flatnonzero(found.estimator.outliers(rows, rate)):
+                density = found.predictor.log_density(rows)
+                for i in np.flatnonzero(density < found.learned.outlier_threshold(rate)):
                     one = batch.slice(int(i), 1).to_pydict()
                     seen.append((before + int(i), float(density[i]), [values[0] for values in one.values()]))
             before += batch.num_rows
@@ -202,12 +201,14 @@ def impute(
     model: ModelFile,
     data: Data,
     output: Output = None,
-    how: Annotated[str, typer.Option("--how", metavar="mean|mode|sample", help="What gaps are filled with.")] = "mean",
+    how: Annotated[
+        str, typer.Option("--how", metavar="mean|mode|sample", help="What missing entries become.")
+    ] = "mean",
     seed: Seed = None,
     form: Format = None,
     input_format: InputFormat = None,
 ) -> None:
-    """Fill gaps with what the model expects there.
+    """Fill missing entries with what the model expects there.
 
     Given the rest of the row: numbers by their mean, categories by the likeliest; or by a random draw.
 
@@ -217,7 +218,7 @@ def impute(
     import numpy as np
 
     from suffice.cli.data_files import check_apart, check_output, format_named, opened, table_writer
-    from suffice.cli.model_files import Fitted
+    from suffice.cli.model_files import Asked
     from suffice.core.errors import InvalidOptionError
 
     check_output(output)
@@ -225,9 +226,9 @@ def impute(
     check_apart(output, data, model)
     if how not in ("mean", "mode", "sample"):
         raise InvalidOptionError(f"--how: expected mean, mode or sample, found {how!r}")
-    found = Fitted.load(model)
+    found = Asked.load(model)
     if not found.is_table and how != "mean":
-        raise InvalidOptionError(f"--how: a {type(found.estimator).__name__} fills gaps with means only")
+        raise InvalidOptionError(f"--how: a {found.kind} fills missing entries with means only")
     draws = np.random.default_rng(seed)
     with opened(data, input_format) as source, table_writer(output, form) as writer:
         besides = found.besides(source)
@@ -240,13 +241,15 @@ def impute(
 def _filled(found: Any, batch: Any, besides: tuple[str, ...], how: str, draws: Any) -> Any:
     import pyarrow as pa
 
+    from suffice.core import frames
+    from suffice.core.frames import as_arrow
+
     table = pa.Table.from_batches([batch])
+    filled = found.predictor.impute(found.rows(batch, besides), how, draws)
     if found.is_table:
-        return found.estimator.impute(table, how, draws)
-    filled = found.estimator.impute(found.rows(batch, besides))
-    for j, name in enumerate(found.columns(table.column_names, besides)):
-        at = table.column_names.index(name)
-        table = table.set_column(at, name, pa.array(filled[:, j]))
+        return frames.table_like(filled, table)
+    for name, values in zip(found.columns(table.column_names, besides), filled.values(), strict=True):
+        table = table.set_column(table.column_names.index(name), name, as_arrow(values))
     return table
 
 
@@ -264,22 +267,18 @@ def sample(
     Example:
       suffice sample adult.suffice -n 1000 --label '>50K' -o made-up.csv
     """
-    import numpy as np
     import pyarrow as pa
 
     from suffice.cli.data_files import check_output, format_named, table_writer
-    from suffice.cli.model_files import Fitted
+    from suffice.cli.model_files import Asked
+    from suffice.core import frames
+    from suffice.core.frames import as_arrow
 
     check_output(output)
     format_named(output, form)
-    found = Fitted.load(model)
-    rows, labels = found.estimator.sample(n, found.label(label), seed)
-    if found.is_table:
-        table = rows
-    else:
-        values = np.asarray(rows).reshape(n, -1)
-        names = found.names or [f"x{j}" for j in range(values.shape[1])]
-        table = pa.table({name: pa.array(values[:, j].tolist()) for j, name in enumerate(names)})
+    found = Asked.load(model)
+    columns, labels = found.predictor.sample(n, found.label(label), seed)
+    table = frames.table_like(columns, pa.table({}))
     free = target if target not in table.column_names else f"{target} (class)"
     with table_writer(output, form) as writer:
-        writer.write(table.append_column(free, pa.array(labels.tolist())))
+        writer.write(table.append_column(free, as_arrow(labels)))

@@ -53,9 +53,9 @@ def evaluate(
       suffice evaluate adult.suffice adult-test.parquet
     """
     from suffice.cli.data_files import opened
-    from suffice.cli.model_files import Fitted
+    from suffice.cli.model_files import Asked
 
-    found = Fitted.load(model)
+    found = Asked.load(model)
     with opened(data, input_format) as source:
         labels_in = found.target(source, target)
         evaluation = judged(found, source, labels_in, weight)
@@ -68,7 +68,7 @@ def judged(found: Any, source: Any, target: str, weight: str | None) -> Evaluati
     from suffice.model.evaluate import Evaluation
 
     parts = (
-        Evaluation.of(y, found.estimator.classes_, found.estimator.predict_proba(x), w)
+        Evaluation.of(y, found.learned.labels, found.predict_proba(x), w)
         for x, y, w in found.batches(source, target, weight)
     )
     total: Evaluation | int = sum(parts)

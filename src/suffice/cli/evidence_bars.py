@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from suffice.cli.terminal import cut, entry, flow, prose, say, show_bars
 
 SHOWN = 20  # pieces of evidence that get a bar of their own
@@ -16,16 +14,15 @@ LONGEST = 400  # letters of a text that are shown
 def told_of(found: Any, one: Any, besides: tuple[str, ...] = (), label: Any = None, against: Any = None) -> Any:
     """What speaks for a class against another in one row: pieces of evidence that add up to the log-odds."""
     rows = found.rows(one, besides)
-    p = found.estimator.predict_proba(rows)[0]
+    p = found.predict_proba(rows)[0]
     out: dict[str, Any] = {
         "prediction": found.classes[int(p.argmax())],
         "probabilities": dict(zip(map(str, found.classes), p.tolist(), strict=True)),
     }
-    told = found.estimator.evidence(rows, label, against)
-    if isinstance(told, list):  # of texts: a table for each
-        return out | _of_words(told[0], found.classes)
-    columns = told.to_pydict() if hasattr(told, "to_pydict") else told
-    said = {name: np.asarray(values).tolist()[0] for name, values in columns.items()}
+    evidence = found.predictor.evidence(rows, label, against)
+    if isinstance(evidence, list):  # of texts: a table for each
+        return out | _of_words(evidence[0], found.classes)
+    said = {name: column.tolist()[0] for name, column in evidence.items()}
     values = one.to_pydict()
     names = {} if found.is_table else {f"x{j}": c for j, c in enumerate(found.columns(list(values), besides))}
     return out | _of_columns({names.get(title, title): value for title, value in said.items()}, values)

@@ -2,65 +2,70 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from suffice.cli.data_files import nearest, written
 from suffice.core import frames
 from suffice.core.arrays import Array, Values
-from suffice.core.errors import InvalidDataError, InvalidOptionError, StorageError
+from suffice.core.errors import DamagedFileError, InvalidDataError, InvalidOptionError, StorageError
 from suffice.core.frames import Frame, as_frame
-from suffice.engines import Form, in_form
-from suffice.estimators.generative_classifier import load
+from suffice.model import storage
+from suffice.model.forms import Form, in_form
+from suffice.model.learned import Learned
+from suffice.model.predictor import Predictor, Saved
 
 
-class Fitted:
-    """An estimator that was loaded, and the names of the columns it was trained on, where they had names.
+def read_model(path: str) -> Saved:
+    """Read a model file; what is none is refused by name."""
+    if not Path(path).exists():
+        near = nearest(Path(path).name, [each.name for each in Path(path).parent.glob("*")])
+        raise InvalidDataError(f"There is no model file {path!r}. {near}`suffice fit` makes one")
+    try:
+        saved = storage.load(path)
+        if not isinstance(saved, Saved):
+            raise DamagedFileError(f"The file holds a {type(saved).__name__} and no model")
+        saved.check()
+    except StorageError as error:
+        raise type(error)(f"{path} is no model that can be read: {error}") from error
+    return saved
 
-    Estimators of matrices get matrices, whose columns have no names: they are found by name here.
-    """
 
-    def __init__(self, estimator: Any):
-        self.estimator = estimator
-        self.is_table = estimator._form == "table"
-        known = estimator.__dict__.get("feature_names_in_")
-        self.names = None if known is None else [str(name) for name in known]
-        if not self.is_table:
-            estimator.__dict__.pop("feature_names_in_", None)
+class AnyModel(ABC):
+    """A model, the columns that it reads, and its classes."""
 
-    @classmethod
-    def load(cls, path: str) -> Fitted:
-        """Read a model file; what is none is refused by name."""
-        if not Path(path).exists():
-            near = nearest(Path(path).name, [each.name for each in Path(path).parent.glob("*")])
-            raise InvalidDataError(f"There is no model file {path!r}. {near}`suffice fit` makes one")
-        try:
-            return cls(load(path))
-        except StorageError as error:
-            raise type(error)(f"{path} is no model that can be read: {error}") from error
-
-    def save(self, path: str) -> None:
-        """Write the model to a file, whole or not at all."""
-        with written(path) as file:
-            self.named.save(file)
+    kind: str  # the name of the estimator
+    names: list[str] | None  # of the columns it was trained on, where they had names
+    n_columns: int
 
     @property
-    def named(self) -> Any:
-        """The estimator with the names of its columns, to be described and saved."""
-        if self.is_table or self.names is None:
-            return self.estimator
-        known = np.array(self.names, dtype=object)
-        whole = object.__new__(type(self.estimator))
-        whole.__dict__.update(self.estimator.__dict__ | {"feature_names_in_": known})
-        return whole
+    @abstractmethod
+    def learned(self) -> Learned:
+        """What was learned."""
+
+    @property
+    @abstractmethod
+    def predictor(self) -> Predictor:
+        """What answers for rows."""
+
+    @property
+    def form(self) -> Form:
+        """The form in which columns are read."""
+        return self.learned.form
+
+    @property
+    def is_table(self) -> bool:
+        """Whether columns are read by families of their own."""
+        return self.form == "table"
 
     @property
     def classes(self) -> list[Any]:
         """The labels of the classes."""
-        return list(self.estimator.classes_.tolist())
+        return list(self.learned.labels.tolist())
 
     def label(self, said: str | None, option: str = "--label") -> Any:
         """The class that a word on the command line means."""
@@ -91,32 +96,19 @@ class Fitted:
                         f"There is no column {name!r}, which the model reads. {hint}Found {free[:20]}"
                     )
             return self.names
-        if len(free) != self.estimator.n_features_in_:
+        if len(free) != self.n_columns:
             raise InvalidDataError(
-                f"The model was trained on {self.estimator.n_features_in_} columns without names; "
+                f"The model was trained on {self.n_columns} columns without names; "
                 f"found {len(free)}: {free[:20]}. Give it a file of those alone"
             )
         return free
 
     def besides(self, source: Any) -> tuple[str, ...]:
         """Columns of labels, which a model of columns without names would take for its own."""
-        if self.is_table or self.names is not None or len(source.names) <= self.estimator.n_features_in_:
+        if self.is_table or self.names is not None or len(source.names) <= self.n_columns:
             return ()
         holding = self._holding_labels(source, source.names)
-        return tuple(holding) if len(source.names) - len(holding) == self.estimator.n_features_in_ else ()
-
-    def rows(self, table: Any, besides: tuple[str | None, ...] = ()) -> Any:
-        """The rows of an Arrow table as the estimator reads them."""
-        frame = as_frame(table)
-        chosen = frame.select(self.columns(frame.names, besides))
-        return chosen.table() if self.is_table else in_form(chosen, self.form)
-
-    @property
-    def form(self) -> Form:
-        """What columns are handed to the estimator as."""
-        form: Form = self.estimator._form
-        numbered = form == "categories" and self.estimator.statistics_.statistic.keys is None
-        return "numbers" if numbered else form  # categories that were 0, 1, 2, … in training
+        return tuple(holding) if len(source.names) - len(holding) == self.n_columns else ()
 
     # ---- labels
 
@@ -144,7 +136,7 @@ class Fitted:
     def labels(self, table: Any, target: str) -> Values:
         """The labels of rows, of the type the classes have."""
         frame = as_frame(table)
-        values, classes = frames.labels(frame.column(target), target), self.estimator.classes_
+        values, classes = frames.labels(frame.column(target), target), self.learned.labels
         if (values.dtype.kind in "US") == (classes.dtype.kind in "US"):
             return values
         known = {str(each): each for each in classes.tolist()}
@@ -159,6 +151,108 @@ class Fitted:
                 continue
             labels = None if target is None else self.labels(batch, target)
             yield self.rows(batch, (target, weight)), labels, weights(batch, weight)
+
+    @abstractmethod
+    def rows(self, table: Any, besides: tuple[str | None, ...] = ()) -> Any:
+        """The rows of an Arrow table as the model reads them."""
+
+    @abstractmethod
+    def predict_proba(self, rows: Any) -> Array:
+        """Return p(y | x), (rows, classes)."""
+
+
+class Asked(AnyModel):
+    """A model that only answers: its predictor, and the parameters it was trained with."""
+
+    def __init__(self, saved: Saved):
+        self.kind, self.parameters, self._predictor = saved.estimator, saved.parameters, saved.predictor
+        self.names = None if self._predictor.names is None else list(self._predictor.names)
+        self.n_columns = self._predictor.n_columns
+
+    @classmethod
+    def load(cls, path: str) -> Self:
+        """Read a model file; what is none is refused by name."""
+        return cls(read_model(path))
+
+    @property
+    def learned(self) -> Learned:
+        """What was learned."""
+        return self._predictor.learned
+
+    @property
+    def predictor(self) -> Predictor:
+        """What answers for rows."""
+        return self._predictor
+
+    def rows(self, table: Any, besides: tuple[str | None, ...] = ()) -> Frame:
+        """The columns of an Arrow table that are read, under the names that the predictor knows them by."""
+        frame = as_frame(table)
+        chosen = frame.select(self.columns(frame.names, besides))
+        return chosen if self.is_table else as_frame(chosen, self._predictor.columns)
+
+    def predict_proba(self, rows: Frame) -> Array:
+        """Return p(y | x), (rows, classes)."""
+        return self._predictor.predict_proba(rows)
+
+
+class Fitted(AnyModel):
+    """An estimator that goes on learning.
+
+    Estimators of matrices get matrices, whose columns have no names: they are found by name here.
+    """
+
+    def __init__(self, estimator: Any):
+        self.estimator, self.kind, self.n_columns = estimator, type(estimator).__name__, estimator.n_features_in_
+        known = estimator.__dict__.get("feature_names_in_")
+        self.names = None if known is None else [str(name) for name in known]
+        if not self.is_table:
+            estimator.__dict__.pop("feature_names_in_", None)
+
+    @classmethod
+    def load(cls, path: str) -> Self:
+        """Read a model file; what is none is refused by name."""
+        from suffice.estimators.saving import restored
+
+        saved = read_model(path)
+        try:
+            return cls(restored(saved))
+        except StorageError as error:
+            raise type(error)(f"{path} is no model that can be read: {error}") from error
+
+    def save(self, path: str) -> None:
+        """Write the model to a file, whole or not at all."""
+        with written(path) as file:
+            self.named.save(file)
+
+    @property
+    def named(self) -> Any:
+        """The estimator with the names of its columns, to be described and saved."""
+        if self.is_table or self.names is None:
+            return self.estimator
+        known = np.array(self.names, dtype=object)
+        whole = object.__new__(type(self.estimator))
+        whole.__dict__.update(self.estimator.__dict__ | {"feature_names_in_": known})
+        return whole
+
+    @property
+    def learned(self) -> Learned:
+        """What was learned."""
+        return self.estimator._settled()
+
+    @property
+    def predictor(self) -> Predictor:
+        """What answers for rows."""
+        return self.named._predictor()
+
+    def rows(self, table: Any, besides: tuple[str | None, ...] = ()) -> Any:
+        """The rows of an Arrow table as the estimator reads them."""
+        frame = as_frame(table)
+        chosen = frame.select(self.columns(frame.names, besides))
+        return chosen.table() if self.is_table else in_form(chosen, self.form)
+
+    def predict_proba(self, rows: Any) -> Array:
+        """Return p(y | x), (rows, classes)."""
+        return self.estimator.predict_proba(rows)
 
 
 def _holds(frame: Frame, name: str, classes: set[str]) -> bool:

@@ -40,25 +40,24 @@ def checked(model: Any, source: Any, target: str, weight: str | None) -> Check:
 
 def size_of(model: Any) -> str:
     """How much a model has learned in all."""
-    rows = counted(model.estimator.class_count_.sum(), "row", "rows")
+    rows = counted(model.learned.statistics.weight.sum(), "row", "rows")
     return f"{rows} of {counted(len(model.classes), 'class', 'classes')} in all"
 
 
 def title_of(model: Any, path: str) -> str:
     """A line that says what a model is."""
-    rows, classes = model.estimator.class_count_.sum(), len(model.classes)
+    rows, classes = model.learned.statistics.weight.sum(), len(model.classes)
     learned = f"{counted(rows, 'row', 'rows')} and {counted(classes, 'class', 'classes')}"
-    return f"{type(model.estimator).__name__} of {learned}, in {path}"
+    return f"{model.kind} of {learned}, in {path}"
 
 
 def columns_of(model: Any) -> list[dict[str, Any]]:
     """What each column is taken to be."""
-    estimator = model.estimator
     if not model.is_table:
-        names = model.names or [f"x{j}" for j in range(estimator.n_features_in_)]
-        what = "text" if model.form == "texts" else type(estimator).__name__.removesuffix("NB").lower()
+        names = model.predictor.columns
+        what = "text" if model.form == "texts" else model.kind.removesuffix("NB").lower()
         return [{"column": name, "family": what, "votes": "yes", "bits": None, "note": ""} for name in names]
-    table = estimator.schema_
+    table = model.predictor.described
     rows = []
     for name, (family, votes, bits, note) in zip(table.rows, table.values, strict=True):
         told = float(bits) if bits else None

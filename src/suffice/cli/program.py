@@ -6,7 +6,6 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
-from importlib.abc import MetaPathFinder
 from typing import Annotated, Any
 
 import typer
@@ -47,8 +46,6 @@ def _options(
 def main() -> None:
     """The program's entry point."""
     arguments = sys.argv[1:]
-    if _command(arguments) != "compare":  # which asks for scikit-learn
-        start_light()
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal that knows few characters shows the others as ?
@@ -58,27 +55,6 @@ def main() -> None:
     except OSError:  # it has been told of; Python would complain once more at its end
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(code)
-
-
-def _command(arguments: Sequence[str]) -> str | None:
-    return next((each for each in arguments if not each.startswith("-")), None)
-
-
-def start_light() -> None:
-    """Do without what takes long to import and nothing here needs."""
-    from suffice.estimators._sklearn import do_without_sklearn
-
-    if do_without_sklearn():
-        sys.meta_path.insert(0, _NoPandas())
-
-
-class _NoPandas(MetaPathFinder):
-    """Says that there is no pandas: pyarrow would import it to see whether a list is of it, and that takes long."""
-
-    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> None:  # noqa: ARG002  # the contract
-        """Refuse pandas, and leave everything else to others."""
-        if fullname == "pandas":
-            raise ModuleNotFoundError("The command line does without pandas", name=fullname)
 
 
 def run(arguments: Sequence[str]) -> int:

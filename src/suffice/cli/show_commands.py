@@ -29,24 +29,24 @@ def inspect(
     Example:
       suffice inspect adult.suffice --top 20
     """
-    from suffice.cli.model_files import Fitted
+    from suffice.cli.model_files import Asked
     from suffice.cli.model_summary import columns_of, show_schema, title_of
     from suffice.cli.terminal import counted, heading, say, show_json, show_table
 
-    found = Fitted.load(model)
-    estimator = found.named
-    tables = estimator.tables()
+    found = Asked.load(model)
+    names = {"texts": ["words"], "table": None}.get(found.form, found.names)  # blocks of a table know their names
+    tables = found.learned.model.tables(names)
     ranked = [(label, _top(found, label, top)) for label in found.classes] if top else []
     if json:
         shares = tables[0].values[0]
         show_json(
             {
-                "estimator": type(estimator).__name__,
-                "options": {name: str(value) for name, value in estimator.get_params(deep=False).items()},
-                "parameters": estimator.n_parameters_,
+                "estimator": found.kind,
+                "options": {name: str(value) for name, value in sorted(found.parameters.items())},
+                "parameters": found.learned.model.n_parameters,
                 "classes": [
                     {"label": label, "rows": n, "prior": p}
-                    for label, n, p in zip(found.classes, estimator.class_count_.tolist(), shares, strict=True)
+                    for label, n, p in zip(found.classes, found.learned.statistics.weight.tolist(), shares, strict=True)
                 ],
                 "columns": columns_of(found),
                 "tables": [_as_dict(table) for table in tables[1:]],
@@ -55,7 +55,7 @@ def inspect(
         )
         return
     say(title_of(found, model), "bold")
-    say(counted(estimator.n_parameters_, "free parameter", "free parameters"))
+    say(counted(found.learned.model.n_parameters, "free parameter", "free parameters"))
     heading("Class prior")
     show_table(_turned(tables[0]), rows=50)
     if found.is_table:
@@ -72,11 +72,13 @@ def inspect(
 
 def _top(found: Any, label: Any, n: int) -> Any:
     from suffice.core.errors import SufficeError
+    from suffice.model.explain import rank_features
 
     if len(found.classes) < 2:
         return None
     try:
-        table = found.named.top_features(label, n, "log_odds")
+        titles = [""] if found.form == "texts" else found.predictor.columns
+        table = rank_features(found.learned.model, titles, [label], n, "log_odds")[0]
     except SufficeError:  # numbers of any size are no values to rank
         return None
     some = [i for i in range(len(table.rows)) if table.values[i, 0] > 1e-9]

@@ -65,7 +65,9 @@ class DaskSource(Source):
         added = workers.new_columns(answer, self.names)
         empty = pa.table({name: pa.array([], kind) for name, kind in added.items()}).to_pandas()
         meta = self.frame._meta.assign(**{name: empty[name] for name in added})
-        return self.frame.map_partitions(_answerer(answer.to_bytes(), self._columns(answer.names)), meta=meta)
+        return self.frame.map_partitions(
+            _answerer(answer.to_bytes(), self._columns(answer.predictor.columns)), meta=meta
+        )
 
     def _columns(self, names: Sequence[str]) -> list[Any]:
         """What Dask calls the columns, whose names need not be strings."""

@@ -37,18 +37,24 @@ def format_of(name: str) -> str | None:
     return next((kind for ending, kind in ENDINGS.items() if name.endswith(ending)), None)
 
 
-def fragment_of(path: Path) -> Any:
-    """One file as a fragment of an Arrow dataset; None if there is nothing in it."""
+def fragment_of(path: Path, keep: bool = False) -> Any:
+    """Open a file as a fragment of an Arrow dataset, or like one; None if there is nothing in it.
+
+    Text of one block is read at once: a dataset reads several blocks at a time, but takes long to import. With `keep`
+    the rows of such a file are kept, so that it is parsed only once.
+    """
     import pyarrow as pa
-    import pyarrow.dataset as ds
 
     kind = str(format_of(path.name))
     try:
         if kind == "parquet":
-            return Rows(path)
-        if path.name.lower().endswith(".zst"):
-            found = Unpacked(path, kind)
+            return ParquetRows(path)
+        plain = kind in TEXT_FORMATS and not path.name.lower().endswith(PACKED)
+        if path.name.lower().endswith(".zst") or (plain and path.stat().st_size <= BLOCK):
+            found = TextRows(path, kind, keep and plain)
         else:
+            import pyarrow.dataset as ds
+
             found = next(iter(ds.dataset(str(path), format=_format(kind)).get_fragments()))
     except pa.ArrowInvalid as error:
         if "Empty CSV" in str(error) or "Empty JSON" in str(error):
@@ -103,7 +109,7 @@ def _csv_options(kind: str, types: Any = None, columns: Any = None) -> dict[str,
     }
 
 
-class Rows:
+class ParquetRows:
     """A Parquet file, read like a fragment, but a few rows at a time: datasets hold whole groups of a million rows."""
 
     def __init__(self, path: Path):
@@ -111,7 +117,7 @@ class Rows:
         with self._open() as file:
             self.physical_schema, self.count = file.schema_arrow, file.metadata.num_rows
 
-    def scanner(self, columns: list[str], schema: Any, batch_size: int, **_: Any) -> Rows.Scanner:
+    def scanner(self, columns: list[str], schema: Any, batch_size: int, **_: Any) -> ParquetRows.Scanner:
         """Read some columns, as the types of a schema."""
         return self.Scanner(self, columns, schema, batch_size)
 
@@ -124,7 +130,7 @@ class Rows:
     class Scanner:
         """What a fragment's scanner is asked for."""
 
-        file: Rows
+        file: ParquetRows
         columns: list[str]
         schema: Any
         batch_size: int
@@ -155,15 +161,16 @@ def _cast(column: Any, field: Any) -> Any:
         ) from error
 
 
-class Unpacked:
-    """A file of text read like a fragment, in order: for .zst, which datasets do not know, and for first rows."""
+class TextRows:
+    """A file of text, read like a fragment, in order."""
 
-    def __init__(self, path: Path, kind: str):
-        self.path, self.kind = path, kind
+    def __init__(self, path: Path, kind: str, keep: bool = False):
+        self.path, self.kind, self.small = path, kind, path.stat().st_size <= BLOCK
         with self._open() as reader:
             self.physical_schema = reader.schema
+            self.kept = reader.read_all() if keep else None
 
-    def scanner(self, columns: list[str], schema: Any, batch_size: int, **_: Any) -> Unpacked.Scanner:
+    def scanner(self, columns: list[str], schema: Any, batch_size: int, **_: Any) -> TextRows.Scanner:
         """Read some columns, as the types of a schema."""
         return self.Scanner(self, columns, schema, batch_size)
 
@@ -172,23 +179,48 @@ class Unpacked:
         import pyarrow.csv as csv
         import pyarrow.json as json
 
+        if self.kind != "json" and self.small and not self.path.name.lower().endswith(PACKED):
+            options = _csv_options(self.kind, schema, columns)
+            options["read_options"].use_threads = False  # errors then say which row it is
+            return csv.read_csv(str(self.path), **options).to_reader()
         stream = pa.input_stream(str(self.path), compression="detect")
         if self.kind == "json":
             typed = None if schema is None else json.ParseOptions(explicit_schema=schema)
             return json.open_json(stream, parse_options=typed, **_json_options())
         return csv.open_csv(stream, **_csv_options(self.kind, schema, columns))
 
+    def _kept_as(self, columns: list[str], schema: Any) -> Any:
+        """The rows that were kept, as the types of a schema; None where the text has to be read again for that."""
+        import pyarrow as pa
+
+        wanted = pa.schema([schema.field(name) for name in columns])
+        if self.kept is None or any(name not in self.kept.column_names for name in columns):
+            return None
+        for field in wanted:
+            held = self.kept.schema.field(field.name).type
+            measured = pa.types.is_integer(held) and field.type == pa.float64()
+            if held != field.type and not measured and not pa.types.is_null(held):
+                return None
+        try:
+            return self.kept.select(columns).cast(wanted)
+        except pa.ArrowInvalid:  # integers that a float cannot hold
+            return None
+
     @dataclass(frozen=True)
     class Scanner:
         """What a fragment's scanner is asked for."""
 
-        file: Unpacked
+        file: TextRows
         columns: list[str]
         schema: Any
         batch_size: int
 
         def to_batches(self) -> Iterator[Any]:
             """The rows in batches."""
+            kept = self.file._kept_as(self.columns, self.schema)
+            if kept is not None:
+                yield from kept.to_batches(self.batch_size)
+                return
             with self.file._open(self.columns, self.schema) as reader:
                 for batch in reader:
                     for at in range(0, batch.num_rows, self.batch_size):

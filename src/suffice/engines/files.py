@@ -15,7 +15,7 @@ from suffice.core.errors import InvalidDataError, InvalidOptionError, MissingLab
 from suffice.core.statistics import ByClass
 from suffice.engines.appending import answered
 from suffice.engines.checkpoints import Checkpoint
-from suffice.engines.file_formats import TEXT_FORMATS, Rows, Unpacked, format_of, fragment_of
+from suffice.engines.file_formats import TEXT_FORMATS, ParquetRows, TextRows, format_of, fragment_of
 from suffice.engines.file_paths import is_path, matching
 from suffice.engines.file_schemas import common, floats
 from suffice.engines.progress import Progress
@@ -39,7 +39,7 @@ class Part:
     @property
     def rows(self) -> int | None:
         """How many rows it has, where that is known before they are read."""
-        return self.fragment.count if isinstance(self.fragment, Rows) else None
+        return self.fragment.count if isinstance(self.fragment, ParquetRows) else None
 
     @property
     def is_text(self) -> bool:
@@ -72,10 +72,11 @@ class Files(Source):
 
     @staticmethod
     def _open_files(paths: list[Path]) -> tuple[list[Part], Any]:
-        parts, schemas = [], []
+        parts: list[Part] = []
+        schemas = []
         for path in paths:
             with _located(str(path)):
-                found = fragment_of(path)
+                found = fragment_of(path, keep=not parts)
             if found is None:  # a file of no bytes has no rows
                 continue
             about = path.stat()
@@ -106,8 +107,9 @@ class Files(Source):
 
         found: list[Any] = []
         for part in self.parts:
-            if part.is_text and isinstance(self.asked, Sequence):  # a dataset would stumble over what comes after
-                part = replace(part, fragment=Unpacked(Path(part.title), str(format_of(part.title))))
+            text = part.is_text and isinstance(self.asked, Sequence) and not isinstance(part.fragment, TextRows)
+            if text:  # a dataset would stumble over what comes after
+                part = replace(part, fragment=TextRows(Path(part.title), str(format_of(part.title))))
             for _, batch in self._read(part, self.names, self.schema, size=rows, ahead=0):
                 found.append(batch)
                 if part.is_text or sum(map(len, found)) >= rows:  # further down in a text, columns may be others

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from functools import cached_property
-from importlib import import_module
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -89,10 +87,9 @@ class IbisSource(Source):
     def answer(self, answer: Answer) -> Any:
         """The table with the answers as further columns, an expression that scores in the database."""
         new_columns(answer, self.names)  # refuses names that are taken
-        estimator = import_module("suffice.estimators.generative_classifier").load(BytesIO(answer.estimator))
         backends, _ = self.table._find_backends()
         dialect = backends[0].name if backends else ""
-        return scored(self.table, estimator.formula(), answer.question, dialect, knows_nan(self.table))
+        return scored(self.table, answer.predictor.formula(), answer.question, dialect, knows_nan(self.table))
 
 
 def _statistics(rows: Rows) -> ByClass[Any] | None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import reprlib
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,16 +17,23 @@ from suffice.core.frames import ColumnProfile, Frame, profiles
 from suffice.core.statistics import ByClass
 from suffice.engines.summarizing import Task
 from suffice.model import storage
-
-Question: TypeAlias = Literal["predict", "predict_proba", "predict_log_proba"]
-
+from suffice.model.predictor import Predictor
+from suffice.model.predictor import Question as Question
 
 HEAD = 10_000  # rows, which tell what the columns are
 FEW = 100  # rows, where types tell it
 
 
 class Source(ABC):
-    """A table somewhere else: files, a stream, a data frame of Spark, Dask or Ray, a table of a database."""
+    """A table of rows: in memory, files, a stream, a data frame of Spark, Dask or Ray, a table of a database."""
+
+    most_values: ClassVar[int | None] = 5000  # distinct values of a column to keep for each class; the rows may be many
+    origin: Any = None  # the user's own object, where rows are in memory
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the numbers."""
+        return np.dtype(np.float64)
 
     @property
     @abstractmethod
@@ -38,6 +47,25 @@ class Source(ABC):
     def profiles(self, head: Frame) -> dict[str, ColumnProfile]:
         """A look at each column of the first rows: by default at those rows themselves."""
         return profiles(head)
+
+    def labelled(self, target: Any, weight: Any) -> Source:
+        """Return the rows with their labels and weights: here, the names of columns, which must be there."""
+        for name, what in ((target, "y"), (weight, "sample_weight")):
+            if not isinstance(name, str) and not (name is None and what == "sample_weight"):
+                raise InvalidDataError(
+                    f"Of rows that are not in memory, {what} is the name of a column; found {reprlib.repr(name)}"
+                )
+        self.check_column(target, "to learn")
+        if weight is not None:
+            self.check_column(weight, "of weights")
+        return self
+
+    def learn(self, task: Task, onto: ByClass[Any] | None = None, checkpoint: Path | None = None) -> ByClass[Any]:
+        """Add the statistics of all rows to `onto`."""
+        found = self.reduce(task, checkpoint)
+        if found is None:
+            raise InvalidDataError("There are no rows to learn from")
+        return found if onto is None else onto + found
 
     @abstractmethod
     def reduce(self, task: Task, checkpoint: Path | None = None) -> ByClass[Any] | None:
@@ -56,26 +84,25 @@ class Source(ABC):
         raise InvalidDataError(f"There is no column {name!r} {what}{hint} The columns are {self.names[:20]}")
 
 
+@storage.storable
 @dataclass(frozen=True)
 class Answer:
-    """What is asked of a fitted estimator for every batch of rows; it travels as a task does."""
+    """What is asked of a predictor for every batch of rows. It travels as a task does."""
 
-    estimator: bytes  # as `save` writes it
+    predictor: Predictor
     question: Question
-    names: tuple[str, ...]  # of the columns that the estimator reads
-
-    @property
-    def title(self) -> str | None:
-        """What the columns of numbers are called before their class; None where only labels are asked for."""
-        return {"predict_proba": "probability", "predict_log_proba": "log_probability"}.get(self.question)
 
     def to_bytes(self) -> bytes:
-        """As it travels; what is stored are arrays, so the estimator's bytes go as one."""
-        stored = {"estimator": np.frombuffer(self.estimator, np.uint8), "question": self.question, "names": self.names}
-        return storage.to_bytes(stored)
+        """As it travels."""
+        return storage.to_bytes(self)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Answer:
-        """What `to_bytes` was made of."""
-        stored = storage.from_bytes(data)
-        return cls(stored["estimator"].tobytes(), stored["question"], stored["names"])
+        """What `to_bytes` was made of; a worker makes it, and the model in it, once for all of its batches."""
+        return _received(data)
+
+
+@lru_cache(maxsize=2)
+def _received(data: bytes) -> Answer:
+    found: Answer = storage.from_bytes(data)
+    return found

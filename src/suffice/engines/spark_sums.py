@@ -17,8 +17,9 @@ from pyspark.sql.types import BooleanType, NumericType
 from suffice.core import frames
 from suffice.core.frames import as_frame
 from suffice.core.statistics import ByClass, Moments
-from suffice.engines.summarizing import Task, in_form
+from suffice.engines.summarizing import Task
 from suffice.formulas import X
+from suffice.model.forms import in_form
 
 MOST_COLUMNS = 80  # of more than a hundred fields Spark makes no code of its own
 FARTHEST = 100.0  # standard deviations between p and a class: four digits of sixteen

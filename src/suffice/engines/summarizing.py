@@ -5,29 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
-
-import numpy as np
+from typing import Any
 
 from suffice.core import frames
 from suffice.core.arrays import Array, Values
 from suffice.core.errors import InvalidDataError, MissingLabelError, RefusedValueError, naming_columns
 from suffice.core.frames import Frame, as_frame
 from suffice.core.statistics import Blocks, ByClass, RowSample, Statistic
-from suffice.core.words import Texts
 from suffice.families import Family
 from suffice.families._product import Block, Product
 from suffice.model import storage
+from suffice.model.forms import Form, form_of, in_form
 
 BATCH = 1 << 16  # rows that are summarized together
-
-Form: TypeAlias = Literal["table", "numbers", "categories", "texts"]
 
 
 @storage.storable
 @dataclass(frozen=True)
 class Task:
-    """Summarize rows by their labels: `family` of the columns `names`, which are handed to it in some `form`.
+    """Summarize rows by their labels: `family` of the columns `names`.
 
     A task and the statistics it gives travel in the library's own storage format, so that a worker needs nothing but
     the library.
@@ -37,7 +33,11 @@ class Task:
     names: tuple[str, ...]
     target: str
     weight: str | None
-    form: Form
+
+    @property
+    def form(self) -> Form:
+        """The form in which the family reads the columns."""
+        return form_of(self.family)
 
     @property
     def columns(self) -> list[str]:
@@ -66,6 +66,12 @@ class Task:
             return onto
         labels = frames.labels(frame.column(self.target), self.target)
         weight = None if self.weight is None else frames.weights(frame.column(self.weight), self.weight)
+        return self.summarize_frame(frame, labels, weight, onto)
+
+    def summarize_frame(
+        self, frame: Frame, labels: Values, weight: Array | None, onto: ByClass[Any] | None
+    ) -> ByClass[Any]:
+        """Add a table, whose labels and weights were read, to what there is."""
         with nullcontext() if self.form == "table" else naming_columns(self.names):
             return self.family.summarize(in_form(frame.select(self.names), self.form), labels, weight, onto)
 
@@ -101,21 +107,6 @@ def together(batches: Iterable[Any]) -> Iterator[Any]:
             held = []
     if held:
         yield pa.concat_tables(held)
-
-
-def in_form(frame: Frame, form: Form) -> Any:
-    """Columns as a family reads them."""
-    if form == "table":
-        return frame
-    columns = [frame.column(name) for name in frame.names]
-    if form == "texts":
-        return Texts.of(columns[0])
-    if form == "categories":
-        return frames.categories(*columns, names=frame.names)
-    out = np.empty((frame.n, len(columns)), order="F")
-    for j, (name, column) in enumerate(zip(frame.names, columns, strict=True)):
-        out[:, j] = frames.numbers(column, name)
-    return out
 
 
 def summarize_part(task: bytes, batches: Iterable[Any]) -> bytes | None:

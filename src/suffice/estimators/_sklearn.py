@@ -1,47 +1,70 @@
-"""All that estimators take from scikit-learn, in one place.
-
-In the library every name here is scikit-learn's own, always. Importing scikit-learn takes longer than most things one
-asks at a terminal, so a program that never hands its estimators to scikit-learn may say, before it imports the first
-of them, that plain stand-ins are enough: `do_without_sklearn()`. The command line does.
-"""
+"""All that estimators take from scikit-learn, by its public API."""
 
 from __future__ import annotations
 
-import sys
-from importlib import import_module
 from typing import Any
 
-HOMES = {
-    "BaseEstimator": "sklearn.base",
-    "ClassNamePrefixFeaturesOutMixin": "sklearn.base",
-    "ClassifierMixin": "sklearn.base",
-    "HasMethods": "sklearn.utils._param_validation",
-    "Interval": "sklearn.utils._param_validation",
-    "StrOptions": "sklearn.utils._param_validation",
-    "TransformerMixin": "sklearn.base",
-    "_check_feature_names": "sklearn.utils.validation",
-    "_check_n_features": "sklearn.utils.validation",
-    "_check_y": "sklearn.utils.validation",
-    "check_classification_targets": "sklearn.utils.multiclass",
-    "check_consistent_length": "sklearn.utils.validation",
-    "check_is_fitted": "sklearn.utils.validation",
-    "check_random_state": "sklearn.utils",
-    "clone": "sklearn.base",
-    "unique_labels": "sklearn.utils.multiclass",
-    "validate_data": "sklearn.utils.validation",
-}
-_without = False
+from sklearn import get_config
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    clone,
+)
+from sklearn.exceptions import NotFittedError
+from sklearn.preprocessing import normalize
+from sklearn.utils import assert_all_finite, check_array, check_random_state, metadata_routing
+from sklearn.utils.multiclass import check_classification_targets, unique_labels
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
+
+from suffice.core.arrays import Values, encode_labels
+from suffice.core.errors import InvalidDataError
+
+__all__ = [
+    "BaseEstimator",
+    "ClassNamePrefixFeaturesOutMixin",
+    "ClassifierMixin",
+    "NotFittedError",
+    "TransformerMixin",
+    "as_labels",
+    "as_sparse_interface",
+    "check_array",
+    "check_columns",
+    "check_consistent_length",
+    "check_is_fitted",
+    "check_random_state",
+    "clone",
+    "metadata_routing",
+    "normalize",
+    "unique_labels",
+    "validate_data",
+]
 
 
-def do_without_sklearn() -> bool:
-    """Give stand-ins from now on; tell whether it is so. Not where scikit-learn, or an estimator, is here already."""
-    global _without
-    if "sklearn" not in sys.modules and "suffice.estimators.generative_classifier" not in sys.modules:
-        _without = True
-    return _without
+def as_labels(y: Any, estimator: Any) -> Values:
+    """Read class labels: one for each row, all of them there, and not measured numbers."""
+    if y is None:
+        name = type(estimator).__name__
+        raise ValueError(f"This {name} estimator requires y to be passed, but the target y is None.")
+    labels: Values = column_or_1d(y, warn=True)
+    if labels.dtype.kind == "c":
+        raise InvalidDataError(f"Complex data not supported\n{labels}\n")
+    assert_all_finite(labels, input_name="y", estimator_name=type(estimator).__name__)
+    if labels.dtype.kind in "fO":  # objects must sort before scikit-learn can judge them
+        check_classification_targets(labels if labels.dtype.kind == "f" else encode_labels(labels).values)
+    return labels
 
 
-def __getattr__(name: str) -> Any:
-    if name not in HOMES:
-        raise AttributeError(f"module 'suffice.estimators._sklearn' has no attribute {name!r}")
-    return getattr(import_module("suffice.estimators._stand_ins" if _without else HOMES[name]), name)
+def check_columns(estimator: Any, X: Any, reset: bool) -> None:
+    """Compare the number and names of the columns with those of the training rows; with `reset`, note them."""
+    validate_data(estimator, X, reset=reset, skip_check_array=True)
+
+
+def as_sparse_interface(X: Any) -> Any:
+    """Return a sparse matrix as the array or matrix that scikit-learn is configured to give."""
+    import scipy.sparse
+
+    wanted = get_config().get("sparse_interface", "spmatrix")  # older versions know matrices only
+    kind = "array" if wanted == "sparray" else "matrix"
+    return getattr(scipy.sparse, f"{X.format}_{kind}")(X)

@@ -14,12 +14,6 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.exceptions import NotFittedError
-from sklearn.utils import metadata_routing
-from sklearn.utils._param_validation import HasMethods, Interval, RealNotInt, StrOptions
-from sklearn.utils._sparse import _align_api_if_sparse
-from sklearn.utils.validation import check_array
 
 from suffice.core import words
 from suffice.core.arrays import is_table
@@ -28,6 +22,17 @@ from suffice.core.frames import as_frame
 from suffice.core.words import Lexicon, Stem, Texts, Tokenization, Vocabulary, stems
 from suffice.core.words.analysis import character_ngrams, ngrams_within_words, preprocess, word_ngrams
 from suffice.core.words.tokenizing import MOST_COLUMNS
+from suffice.estimators import parameter_checks
+from suffice.estimators._sklearn import (
+    BaseEstimator,
+    NotFittedError,
+    TransformerMixin,
+    as_sparse_interface,
+    check_array,
+    metadata_routing,
+    normalize,
+)
+from suffice.estimators.parameter_checks import BOOLEAN, CALLABLE, Allowed, choice, has_method, interval
 
 TOKEN_PATTERN = r"(?u)\b\w\w+\b"
 SAME_PATTERNS = {TOKEN_PATTERN, r"\b\w\w+\b", r"(?u)\w\w+", r"\w\w+"}  # these find the same words
@@ -90,30 +95,29 @@ class BagOfWords(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
     __metadata_request__fit: ClassVar = {"raw_documents": metadata_routing.UNUSED}
     __metadata_request__transform: ClassVar = {"raw_documents": metadata_routing.UNUSED}
 
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        "input": [StrOptions({"filename", "file", "content"})],
-        "encoding": [str],
-        "decode_error": [StrOptions({"strict", "ignore", "replace"})],
-        "strip_accents": [StrOptions({"ascii", "unicode"}), None, callable],
-        "lowercase": ["boolean"],
-        "preprocessor": [callable, None],
-        "tokenizer": [callable, None],
-        "stop_words": [str, list, tuple, set, frozenset, None],
-        "token_pattern": [str, None],
-        "ngram_range": [tuple],
-        "analyzer": [StrOptions({"word", "char", "char_wb"}), callable],
-        "max_df": [Interval(RealNotInt, 0, 1, closed="both"), Interval(Integral, 1, None, closed="left")],
-        "min_df": [Interval(RealNotInt, 0, 1, closed="both"), Interval(Integral, 1, None, closed="left")],
-        "max_features": [Interval(Integral, 1, None, closed="left"), None],
-        "vocabulary": [Mapping, HasMethods("__iter__"), None],
-        "binary": ["boolean"],
-        "dtype": "no_validation",  # NumPy has its own word on it
-        "stem": [str, callable, None],
-        "n_features": [Interval(Integral, 1, MOST_COLUMNS, closed="both"), None],
-        "weight": [StrOptions(set(WEIGHTS))],
-        "use_idf": ["boolean"],
-        "smooth_idf": ["boolean"],
-        "norm": [StrOptions({"l1", "l2"}), None],
+    _parameters: ClassVar[Mapping[str, Allowed]] = {
+        "input": (choice("filename", "file", "content"),),
+        "encoding": (str,),
+        "decode_error": (choice("strict", "ignore", "replace"),),
+        "strip_accents": (choice("ascii", "unicode"), None, CALLABLE),
+        "lowercase": (BOOLEAN,),
+        "preprocessor": (CALLABLE, None),
+        "tokenizer": (CALLABLE, None),
+        "stop_words": (str, list, tuple, set, frozenset, None),
+        "token_pattern": (str, None),
+        "ngram_range": (tuple,),
+        "analyzer": (choice("word", "char", "char_wb"), CALLABLE),
+        "max_df": (interval(float, 0, 1, "both"), interval(Integral, 1)),
+        "min_df": (interval(float, 0, 1, "both"), interval(Integral, 1)),
+        "max_features": (interval(Integral, 1), None),
+        "vocabulary": (Mapping, has_method("__iter__"), None),
+        "binary": (BOOLEAN,),
+        "stem": (str, CALLABLE, None),
+        "n_features": (interval(Integral, 1, MOST_COLUMNS, "both"), None),
+        "weight": (choice(*WEIGHTS),),
+        "use_idf": (BOOLEAN,),
+        "smooth_idf": (BOOLEAN,),
+        "norm": (choice("l1", "l2"), None),
     }
 
     def __init__(
@@ -203,7 +207,7 @@ class BagOfWords(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
             The counts, or weights.
         """
         documents = _documents(raw_documents)
-        self._validate_params()
+        parameter_checks.check(type(self).__name__, self._parameters, vars(self))
         self._check_options()
         self._warn_of_unused()
         columns = _Columns.given(self.vocabulary, self.lowercase)
@@ -239,7 +243,7 @@ class BagOfWords(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         """
         documents = _documents(raw_documents)
         if "fixed_vocabulary_" not in self.__dict__:  # fitting has looked at them
-            self._validate_params()
+            parameter_checks.check(type(self).__name__, self._parameters, vars(self))
             self._check_options()
         columns = None if self.n_features is not None else self._known()
         if self.use_idf and not hasattr(self, "idf_"):
@@ -350,7 +354,6 @@ class BagOfWords(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
     def _weigh(self, counts: _Counts, idf: NDArray[Any] | None) -> Any:
         """The matrix: tf, times idf, over the norm of the row."""
         import scipy.sparse
-        from sklearn.preprocessing import normalize
 
         weighed = self.weight in ("sqrt", "log") or idf is not None or self.norm is not None
         dtype = self._real_type() if weighed else np.dtype(self.dtype)
@@ -368,7 +371,7 @@ class BagOfWords(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         out.has_sorted_indices = out.has_canonical_format = True
         if self.norm is not None:
             out = normalize(out, norm=self.norm, copy=False)
-        return _align_api_if_sparse(out)
+        return as_sparse_interface(out)
 
     # ---- what was learned
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
+from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -19,14 +20,10 @@ from suffice.core.arrays import Array, refuse_infinite
 from suffice.core.errors import InvalidDataError, InvalidOptionError, SingularCovarianceError
 from suffice.core.priors import ClassPrior
 from suffice.core.statistics import Scatter
-from suffice.estimators._sklearn import (
-    ClassNamePrefixFeaturesOutMixin,
-    HasMethods,
-    Interval,
-    StrOptions,
-    TransformerMixin,
-)
-from suffice.estimators.generative_classifier import GenerativeClassifier, read_only
+from suffice.estimators._fitted import read_only
+from suffice.estimators._sklearn import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from suffice.estimators.generative_classifier import GenerativeClassifier
+from suffice.estimators.parameter_checks import ARRAY_LIKE, BOOLEAN, Allowed, choice, has_method, interval
 from suffice.families import MultivariateGaussian
 from suffice.families._covariance import alone, as_scatter, per_weight
 from suffice.families._linear_discriminant import Directions, LinearDiscriminant
@@ -45,15 +42,15 @@ class _DiscriminantAnalysis(GenerativeClassifier):
     tol: float
     covariance_estimator: Any
 
-    _accept_sparse: ClassVar[Any] = False
+    _accept_sparse: ClassVar[str | bool] = False
     _keeps_single: ClassVar[bool] = True
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "shrinkage": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="both"), None],
-        "priors": ["array-like", None],
-        "store_covariance": ["boolean"],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "covariance_estimator": [HasMethods("fit"), None],
+    _parameters: ClassVar[Mapping[str, Allowed]] = {
+        "shrinkage": (choice("auto"), interval(Real, 0, 1, "both"), None),
+        "priors": (ARRAY_LIKE, None),
+        "store_covariance": (BOOLEAN,),
+        "tol": (interval(Real, 0),),
+        "covariance_estimator": (has_method("fit"), None),
     }
 
     def _options(self) -> dict[str, Any]:
@@ -95,11 +92,11 @@ class _DiscriminantAnalysis(GenerativeClassifier):
 
     @property
     def _distribution(self) -> Any:
-        return self._get_learned().model.distributions[0]
+        return self._settled().model.distributions[0]
 
     @property
     def _scatter(self) -> Scatter:
-        return as_scatter(self._get_learned().statistics.statistic)
+        return as_scatter(self._settled().statistics.statistic)
 
     @property
     def means_(self) -> Array:
@@ -109,7 +106,7 @@ class _DiscriminantAnalysis(GenerativeClassifier):
     @property
     def priors_(self) -> Array:
         """Probability of each class."""
-        return self._as_learned(np.exp(self._get_learned().model.log_prior))
+        return self._as_learned(np.exp(self._settled().model.log_prior))
 
     def decision_function(self, X: Any) -> Array:
         """Return scores whose differences between classes are log-odds.
@@ -124,11 +121,12 @@ class _DiscriminantAnalysis(GenerativeClassifier):
         C : ndarray of shape (n_samples,) or (n_samples, n_classes)
             log p(x, y) up to a term that is the same for all classes; for two classes the log-odds of the second.
         """
-        scores = self._ask(self._scores, X)
+        learned, rows = self._settled(), self._check_X(X)
+        scores = self._run(self._scores, learned.model, rows).astype(learned.dtype_for(rows), copy=False)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     @abstractmethod
-    def _scores(self, model: Model, rows: Any, dtype: Any = np.float64) -> Array:
+    def _scores(self, model: Model, rows: Any) -> Array:
         """Log p(x, y) up to the term that scikit-learn leaves out."""
 
 
@@ -190,10 +188,10 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     array([1, 2])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **_DiscriminantAnalysis._parameter_constraints,
-        "solver": [StrOptions({"svd", "lsqr", "eigen"})],
-        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+    _parameters: ClassVar[Mapping[str, Allowed]] = {
+        **_DiscriminantAnalysis._parameters,
+        "solver": (choice("svd", "lsqr", "eigen"),),
+        "n_components": (interval(Integral, 1), None),
     }
     _no_estimator: ClassVar[str] = "covariance estimator is not supported with svd solver. Try another solver"
 
@@ -229,13 +227,13 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
             **self._options(),
         )
 
-    def _scores(self, model: Model, rows: Any, dtype: Any = np.float64) -> Array:
+    def _scores(self, model: Model, rows: Any) -> Array:
         scores = model.relative_log_conditional(rows)  # which refuses what is infinite
-        scores += np.nan_to_num(self._distribution.common(rows))  # rows with gaps have no more
-        return np.asarray(scores + model.log_prior, dtype)
+        scores += np.nan_to_num(self._distribution.common(rows))  # rows with missing values have none
+        return scores + model.log_prior
 
     def _check_fit(self) -> None:
-        statistics = self._get_learned().statistics
+        statistics = self._settled().statistics
         classes, scatter = len(statistics.labels), self._scatter
         if (
             np.isclose(statistics.weight.sum(), classes)
@@ -270,12 +268,12 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     @property
     def coef_(self) -> Array:
         """Coefficients of the scores; for two classes of the log-odds of the second."""
-        return self._as_learned(self._get_learned().model.linear().coef)
+        return self._as_learned(self._settled().model.linear().coef)
 
     @property
     def intercept_(self) -> Array:
         """Intercepts of the scores; for two classes of the log-odds of the second."""
-        return self._as_learned(self._get_learned().model.linear().intercept)
+        return self._as_learned(self._settled().model.linear().intercept)
 
     @property
     def covariance_(self) -> Array:
@@ -284,9 +282,9 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
             return self._as_learned(self._distribution.estimated[0])
         if not self.store_covariance:
             raise AttributeError("covariance_ is there with solver='lsqr', 'eigen' or store_covariance=True")
-        scatter = self._get_learned().family.complete(self._scatter)  # type: ignore[attr-defined]
+        scatter = self._settled().family.complete(self._scatter)  # type: ignore[attr-defined]
         each = per_weight(scatter.cross, scatter.weight)
-        return self._as_learned(np.einsum("c,cij->ij", np.exp(self._get_learned().model.log_prior), each))
+        return self._as_learned(np.einsum("c,cij->ij", np.exp(self._settled().model.log_prior), each))
 
     @property
     def explained_variance_ratio_(self) -> Array:
@@ -319,11 +317,10 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         """
         if self.solver == "lsqr":
             raise NotImplementedError("transform not implemented for 'lsqr' solver (use 'svd' or 'eigen').")
-        return self._ask(self._project, X)
-
-    def _project(self, model: Model, rows: Any, dtype: Any = np.float64) -> Array:
-        refuse_infinite(rows)
-        rows = model.impute(rows) if np.isnan(rows).any() else rows
+        learned, rows = self._settled(), self._check_X(X)
+        dtype = learned.dtype_for(rows)
+        self._run(refuse_infinite, rows)
+        rows = learned.model.impute(rows) if np.isnan(rows).any() else rows
         centre = self._directions.centre
         kept = self._directions.scalings[:, : self._n_features_out]  # type: ignore[index]  # lsqr has been refused
         return np.asarray((rows if centre is None else rows - centre) @ kept, dtype)
@@ -379,10 +376,10 @@ class QuadraticDiscriminantAnalysis(_DiscriminantAnalysis):
     array([1, 2])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **_DiscriminantAnalysis._parameter_constraints,
-        "solver": [StrOptions({"svd", "eigen"})],
-        "reg_param": [Interval(Real, 0, 1, closed="both")],
+    _parameters: ClassVar[Mapping[str, Allowed]] = {
+        **_DiscriminantAnalysis._parameters,
+        "solver": (choice("svd", "eigen"),),
+        "reg_param": (interval(Real, 0, 1, "both"),),
     }
     _no_estimator: ClassVar[str] = (
         "covariance_estimator is not supported with solver='svd'. Try solver='eigen' instead."
@@ -414,9 +411,9 @@ class QuadraticDiscriminantAnalysis(_DiscriminantAnalysis):
             options = {"shrinkage": self.reg_param, "toward": "identity"}
         return MultivariateGaussian(prior=None, **options)
 
-    def _scores(self, model: Model, rows: Any, dtype: Any = np.float64) -> Array:
+    def _scores(self, model: Model, rows: Any) -> Array:
         norm = 0.5 * self.n_features_in_ * np.log(2.0 * np.pi)
-        return np.asarray(model.log_conditional(rows) + norm + model.log_prior, dtype)
+        return model.log_conditional(rows) + norm + model.log_prior
 
     def _check_fit(self) -> None:
         labels, scatter = self.classes_, self._scatter

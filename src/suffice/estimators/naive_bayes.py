@@ -8,6 +8,7 @@ Beyond them every estimator takes NaN as missing, learns new classes at any time
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -15,19 +16,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from suffice import engines
 from suffice.core.arrays import Array, Categories, Values, as_categories, is_table
 from suffice.core.errors import InvalidOptionError
 from suffice.core.priors import Beta, ClassPrior, Dirichlet, Gamma
-from suffice.estimators._sklearn import (
-    Interval,
-    StrOptions,
-    _check_feature_names,
-    _check_n_features,
-    check_random_state,
-    validate_data,
-)
-from suffice.estimators.generative_classifier import GenerativeClassifier, read_only
+from suffice.estimators._fitted import read_only
+from suffice.estimators._sklearn import check_columns, check_random_state, validate_data
+from suffice.estimators.generative_classifier import GenerativeClassifier
+from suffice.estimators.parameter_checks import ARRAY_LIKE, BOOLEAN, RANDOM_STATE, Allowed, choice, interval
 from suffice.families import (
     Bernoulli,
     Categorical,
@@ -41,6 +36,7 @@ from suffice.families import (
 )
 from suffice.families._logarithms import log
 from suffice.families.kernel import RULES, SHAPES, KernelName, RuleName
+from suffice.model.forms import Form
 
 __all__ = [
     "BernoulliNB",
@@ -59,7 +55,7 @@ class _RealNB(GenerativeClassifier):
 
     priors: ArrayLike | None
 
-    _accept_sparse: ClassVar[Any] = False
+    _accept_sparse: ClassVar[str | bool] = False
 
     def _class_prior(self) -> ClassPrior:
         return ClassPrior() if self.priors is None else ClassPrior(np.asarray(self.priors))
@@ -67,7 +63,7 @@ class _RealNB(GenerativeClassifier):
     @property
     def class_prior_(self) -> Array:
         """Probability of each class."""
-        return self._as_learned(np.exp(self._get_learned().model.log_prior))
+        return self._as_learned(np.exp(self._settled().model.log_prior))
 
 
 class GaussianNB(_RealNB):
@@ -110,9 +106,9 @@ class GaussianNB(_RealNB):
     array(['low', 'high'], dtype='<U4')
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "priors": ["array-like", None],
-        "var_smoothing": [Interval(Real, 0, None, closed="left")],
+    _parameters: ClassVar[Mapping[str, Allowed]] = {
+        "priors": (ARRAY_LIKE, None),
+        "var_smoothing": (interval(Real, 0),),
     }
     _keeps_single: ClassVar[bool] = True
 
@@ -131,18 +127,18 @@ class GaussianNB(_RealNB):
     @property
     def epsilon_(self) -> float:
         """What is added to every variance."""
-        learned = self._get_learned()
+        learned = self._settled()
         return learned.family.epsilon(learned.statistics.statistic)  # type: ignore[attr-defined]
 
     @property
     def theta_(self) -> Array:
         """Mean of each column in each class."""
-        return read_only(self._as_learned(self._get_learned().statistics.statistic.mean))
+        return read_only(self._as_learned(self._settled().statistics.statistic.mean))
 
     @property
     def var_(self) -> Array:
         """Variance of each column in each class."""
-        return self._as_learned(self._get_learned().model.distributions[0].variance)  # type: ignore[attr-defined]
+        return self._as_learned(self._settled().model.distributions[0].variance)  # type: ignore[attr-defined]
 
 
 class _DiscreteNB(GenerativeClassifier):
@@ -154,11 +150,11 @@ class _DiscreteNB(GenerativeClassifier):
     fit_prior: bool
     class_prior: ArrayLike | None
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "alpha": [Interval(Real, 0, None, closed="left"), "array-like"],
-        "fit_prior": ["boolean"],
-        "class_prior": ["array-like", None],
-        "force_alpha": ["boolean"],
+    _parameters: ClassVar[Mapping[str, Allowed]] = {
+        "alpha": (interval(Real, 0), ARRAY_LIKE),
+        "fit_prior": (BOOLEAN,),
+        "class_prior": (ARRAY_LIKE, None),
+        "force_alpha": (BOOLEAN,),
     }
 
     def _class_prior(self) -> ClassPrior:
@@ -188,7 +184,7 @@ class _DiscreteNB(GenerativeClassifier):
     @property
     def class_log_prior_(self) -> Array:
         """Log-probability of each class."""
-        return self._get_learned().model.log_prior
+        return self._settled().model.log_prior
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -203,12 +199,12 @@ class _TotalsNB(_DiscreteNB):
     @property
     def feature_count_(self) -> Array:
         """Weighted total of each column in each class."""
-        return read_only(self._get_learned().statistics.statistic.total)
+        return read_only(self._settled().statistics.statistic.total)
 
     @property
     def feature_log_prob_(self) -> Any:
         """Log-probability of each column in each class."""
-        distribution = self._get_learned().model.distributions[0]
+        distribution = self._settled().model.distributions[0]
         return log(distribution.probability)  # type: ignore[attr-defined]
 
 
@@ -312,9 +308,9 @@ class ComplementNB(_TotalsNB):
     array(['spam'], dtype='<U4')
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **_DiscreteNB._parameter_constraints,
-        "norm": ["boolean"],
+    _parameters: ClassVar[Mapping[str, Allowed]] = {
+        **_DiscreteNB._parameters,
+        "norm": (BOOLEAN,),
     }
 
     def __init__(
@@ -341,13 +337,13 @@ class ComplementNB(_TotalsNB):
     @property
     def class_log_prior_(self) -> Array:
         """Log-probability of each class."""
-        learned = self._get_learned()
+        learned = self._settled()
         return replace(learned.prior, ignored=False).log(learned.statistics.weight)
 
     @property
     def feature_log_prob_(self) -> Array:
         """The weights."""
-        return self._get_learned().model.distributions[0].weight  # type: ignore[attr-defined]
+        return self._settled().model.distributions[0].weight  # type: ignore[attr-defined]
 
     @property
     def feature_all_(self) -> Array:
@@ -396,9 +392,9 @@ class BernoulliNB(_TotalsNB):
     array([False])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **_DiscreteNB._parameter_constraints,
-        "binarize": [None, Interval(Real, 0, None, closed="left")],
+    _parameters: ClassVar[Mapping[str, Allowed]] = {
+        **_DiscreteNB._parameters,
+        "binarize": (None, interval(Real, 0)),
     }
 
     _positive_only: ClassVar[bool] = False
@@ -464,9 +460,9 @@ class PoissonNB(_TotalsNB):
     array(['calm', 'busy'], dtype='<U4')
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **_DiscreteNB._parameter_constraints,
-        "beta": [Interval(Real, 0, None, closed="left")],
+    _parameters: ClassVar[Mapping[str, Allowed]] = {
+        **_DiscreteNB._parameters,
+        "beta": (interval(Real, 0),),
     }
 
     def __init__(
@@ -490,7 +486,7 @@ class PoissonNB(_TotalsNB):
     @property
     def rate_(self) -> Array:
         """λ, the expected count of each column in each class."""
-        return self._get_learned().model.distributions[0].rate  # type: ignore[attr-defined]
+        return self._settled().model.distributions[0].rate  # type: ignore[attr-defined]
 
     @property
     def feature_log_prob_(self) -> Array:
@@ -548,13 +544,13 @@ class CategoricalNB(_DiscreteNB):
     array(['yes', 'yes'], dtype='<U3')
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **_DiscreteNB._parameter_constraints,
-        "min_categories": [None, "array-like", Interval(Integral, 1, None, closed="left")],
-        "alpha": [Interval(Real, 0, None, closed="left")],
+    _parameters: ClassVar[Mapping[str, Allowed]] = {
+        **_DiscreteNB._parameters,
+        "min_categories": (None, ARRAY_LIKE, interval(Integral, 1)),
+        "alpha": (interval(Real, 0),),
     }
-    _accept_sparse: ClassVar[Any] = False
-    _form: ClassVar[engines.Form] = "categories"
+    _accept_sparse: ClassVar[str | bool] = False
+    _form: ClassVar[Form] = "categories"
 
     def __init__(
         self,
@@ -590,11 +586,10 @@ class CategoricalNB(_DiscreteNB):
         if self._is_plain(X, "iuf", reset):
             return as_categories(X)
         if is_table(X) or isinstance(X, np.ma.MaskedArray):
-            _check_feature_names(self, X, reset=reset)
             rows = as_categories(X)
             if not rows.codes.size:
                 validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)  # raises
-            _check_n_features(self, rows.codes, reset=reset)
+            check_columns(self, X, reset=reset)
             return rows
         if not isinstance(X, np.ndarray) and not hasattr(X, "__array__") and isinstance(X, (list, tuple)):
             X = _object_rows(X)
@@ -621,12 +616,12 @@ class CategoricalNB(_DiscreteNB):
     @property
     def feature_log_prob_(self) -> list[Array]:
         """Log-probability of each category in each class, column by column."""
-        counts, model = self._counts(), self._get_learned().model
+        counts, model = self._counts(), self._settled().model
         with np.errstate(divide="ignore"):
             return counts.columns(np.log(model.distributions[0].probability))  # type: ignore[attr-defined]
 
     def _counts(self) -> Any:
-        return self._get_learned().model.distributions[0].counts  # type: ignore[attr-defined]
+        return self._settled().model.distributions[0].counts  # type: ignore[attr-defined]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -675,11 +670,11 @@ class KernelNB(_RealNB):
     array(['outer', 'inner', 'outer'], dtype='<U5')
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "kernel": [StrOptions(set(SHAPES))],
-        "bandwidth": [StrOptions(set(RULES)), Interval(Real, 0, None, closed="neither"), "array-like"],
-        "limit": [None, Interval(Integral, 1, None, closed="left")],
-        "priors": ["array-like", None],
+    _parameters: ClassVar[Mapping[str, Allowed]] = {
+        "kernel": (choice(*SHAPES),),
+        "bandwidth": (choice(*RULES), interval(Real, 0, closed="neither"), ARRAY_LIKE),
+        "limit": (None, interval(Integral, 1)),
+        "priors": (ARRAY_LIKE, None),
     }
 
     def __init__(
@@ -702,7 +697,7 @@ class KernelNB(_RealNB):
     @property
     def bandwidth_(self) -> Array:
         """Bandwidth of each column in each class."""
-        return read_only(self._get_learned().model.distributions[0].bandwidth)  # type: ignore[attr-defined]
+        return read_only(self._settled().model.distributions[0].bandwidth)  # type: ignore[attr-defined]
 
 
 def _object_rows(X: Any) -> Any:
@@ -771,16 +766,16 @@ class MixtureNB(_RealNB):
     array(['outside', 'inside', 'outside'], dtype='<U7')
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "components": [Interval(Integral, 1, None, closed="left")],
-        "select": [None, StrOptions({"bic"})],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "floor": [Interval(Real, 1e-10, 1, closed="both")],
-        "random_state": ["random_state"],
-        "limit": [None, Interval(Integral, 1, None, closed="left")],
-        "priors": ["array-like", None],
+    _parameters: ClassVar[Mapping[str, Allowed]] = {
+        "components": (interval(Integral, 1),),
+        "select": (None, choice("bic")),
+        "tol": (interval(Real, 0),),
+        "max_iter": (interval(Integral, 1),),
+        "n_init": (interval(Integral, 1),),
+        "floor": (interval(Real, 1e-10, 1, "both"),),
+        "random_state": RANDOM_STATE,
+        "limit": (None, interval(Integral, 1)),
+        "priors": (ARRAY_LIKE, None),
     }
 
     def __init__(
@@ -822,7 +817,7 @@ class MixtureNB(_RealNB):
         )
 
     def _mixtures(self) -> Any:
-        return self._get_learned().model.distributions[0]
+        return self._settled().model.distributions[0]
 
     @property
     def weights_(self) -> Array:

@@ -1,8 +1,7 @@
-"""The classifier for tables: columns of any kind, gaps and all, and every question a joint model can answer."""
+"""The classifier for tables: columns of any kind, missing values, and every question a joint model can answer."""
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
@@ -10,32 +9,26 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from suffice import engines
 from suffice.core import frames
-from suffice.core.arrays import Array, Codes, Values, is_sparse
-from suffice.core.errors import (
-    InvalidDataError,
-    InvalidOptionError,
-    MismatchError,
-    MissingColumnWarning,
-    UncalibratedWarning,
-)
-from suffice.core.frames import Frame, as_frame
+from suffice.core.arrays import Values, is_sparse
+from suffice.core.errors import InvalidDataError, MismatchError, UncalibratedWarning
+from suffice.core.frames import ColumnProfile, Frame, as_frame
 from suffice.core.priors import ClassPrior, Dirichlet
-from suffice.core.statistics import Batch, RowSample
-from suffice.estimators._sklearn import Interval, StrOptions, validate_data
-from suffice.estimators.calibrated_classifier import CalibratedClassifier
-from suffice.families import Table
-from suffice.families._choose import AutomaticBernoulli, ChosenDistribution
-from suffice.families._product import Product, ProductDistribution
-from suffice.model.explain import Evidence, impute
-from suffice.model.schema import Schema, infer
+from suffice.estimators._sklearn import validate_data
+from suffice.estimators.generative_classifier import CalibratedClassifier
+from suffice.estimators.parameter_checks import ARRAY_LIKE, BOOLEAN, Allowed, choice, interval
+from suffice.families import Family, Table
+from suffice.families._choose import AutomaticBernoulli
+from suffice.families._product import Product
+from suffice.model.explain import Evidence
+from suffice.model.forms import Form, aligned
+from suffice.model.schema import infer
 
 __all__ = ["BayesClassifier"]
 
-MOST_VALUES = 5000  # that are kept of a column for each class, of rows that may be any number
 DENSE_CELLS = 1 << 26  # a sparse matrix may become a table of half a gigabyte
 
 
@@ -91,14 +84,16 @@ class BayesClassifier(CalibratedClassifier):
 
     _fitted: ClassVar[tuple[str, ...]] = (*CalibratedClassifier._fitted, "_schema")
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "families": [StrOptions({"auto"}), dict],
-        "prior": [StrOptions({"uniform"}), "array-like", Dirichlet, ClassPrior, None],
-        "smoothing": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
-        "missing": [StrOptions({"ignore", "informative"})],
-        "calibrate": ["boolean", StrOptions({"classes"})],
-        "keep": [Interval(Integral, 0, None, closed="left")],
-        "limit": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"}), None],
+    _form: ClassVar[Form] = "table"
+
+    _parameters: ClassVar[Mapping[str, Allowed]] = {
+        "families": (choice("auto"), dict),
+        "prior": (choice("uniform"), ARRAY_LIKE, Dirichlet, ClassPrior, None),
+        "smoothing": (choice("auto"), interval(Real, 0)),
+        "missing": (choice("ignore", "informative"),),
+        "calibrate": (BOOLEAN, choice("classes")),
+        "keep": (interval(Integral, 0),),
+        "limit": (interval(Integral, 1), choice("auto"), None),
     }
 
     def __init__(
@@ -120,58 +115,37 @@ class BayesClassifier(CalibratedClassifier):
         self.keep = keep
         self.limit = limit
 
+    def _family(self) -> Product:
+        return Product(blocks=self._schema.blocks, keep=self.keep)
+
+    def _product(self) -> Product:
+        """The family of what was learned."""
+        return self._settled().family  # type: ignore[return-value]
+
     # ---- learning
 
-    def fit(
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, checkpoint: str | os.PathLike[str] | None = None
-    ) -> Self:
-        """Learn from a table, forgetting whatever was learned before.
+    def _note_columns(self, head: Frame, source: engines.Source) -> None:
+        super()._note_columns(head, source)
+        origin = head if source.origin is None else source.origin
+        self._choose_families(source.profiles(head), source.most_values, origin)
 
-        Parameters
-        ----------
-        X : table
-            A data frame of pandas or Polars, anything of Arrow, a DuckDB relation, a dict of columns, a NumPy array, a
-            list of records; null and NaN mean missing. Files by name or pattern, streams, data frames of Spark,
-            Dask and Ray, and tables of Ibis are learned where they lie.
-        y : str or array-like of shape (n_samples,)
-            The name of the column that holds the labels, or the labels. Of a single label comes a
-            model that always predicts it.
-        sample_weight : str or array-like of shape (n_samples,), default=None
-            The name of a column of weights, or the weights.
-        checkpoint : str or path, default=None
-            Of files: where to keep what was learned so far, so that a fit that was broken off goes on from there.
+    def _choose_families(self, profiles: Mapping[str, ColumnProfile], limit: int | None, origin: Any) -> None:
+        """Give every column a family; `limit` is what 'auto' means, `origin` a table of the user's own type."""
+        named = self.families if isinstance(self.families, dict) else None
+        most = limit if self.limit == "auto" else self.limit
+        self._schema = infer(profiles, named, self.smoothing, self.missing, most)
+        self._prototype = frames.prototype(origin)
 
-        Returns
-        -------
-        self : object
-            The fitted classifier.
-        """
-        if engines.find(X, learning=isinstance(y, str)) is None:
-            X, y, sample_weight = self._split(X, y, sample_weight)
-        return super().fit(X, y, sample_weight, checkpoint=checkpoint)
-
-    def partial_fit(self, X: Any, y: Any = None, classes: ArrayLike | None = None, sample_weight: Any = None) -> Self:
-        """Learn from more rows; what columns are was settled by the first.
-
-        Parameters
-        ----------
-        X : table
-            More rows with the same columns.
-        y : str or array-like of shape (n_samples,)
-            The name of the column that holds the labels, or the labels; new classes may appear at any time.
-        classes : array-like of shape (n_classes,), default=None
-            Classes to have in the model even before a row of theirs has come. Not needed.
-        sample_weight : str or array-like of shape (n_samples,), default=None
-            The name of a column of weights, or the weights.
-
-        Returns
-        -------
-        self : object
-            The fitted classifier.
-        """
-        if engines.find(X, learning=isinstance(y, str)) is None:
-            X, y, sample_weight = self._split(X, y, sample_weight)
-        return super().partial_fit(X, y, classes, sample_weight)
+    def _check_fit(self) -> None:
+        learned = self._settled()
+        if self.calibrate and self.keep and not len(self._product().kept_rows(learned.statistics.statistic).codes):
+            warnings.warn(
+                "No rows could be kept to calibrate by, as none leave a database: probabilities are those of the "
+                "model, which are often too sure. Pass calibrate=False to have it so, or fit on rows, such as those of "
+                "table.to_pyarrow_batches()",
+                UncalibratedWarning,
+                stacklevel=4,
+            )
 
     def forget(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Undo the learning of rows, by subtraction.
@@ -179,7 +153,7 @@ class BayesClassifier(CalibratedClassifier):
         Parameters
         ----------
         X : table
-            Rows that were learned.
+            Rows that were learned, with all columns of the model: the others would keep what these lose.
         y : str or array-like of shape (n_samples,)
             The name of the column that holds their labels, or the labels.
         sample_weight : str or array-like of shape (n_samples,), default=None
@@ -191,12 +165,11 @@ class BayesClassifier(CalibratedClassifier):
             The classifier as if it had never seen the rows.
         """
         names = self._product().names
-        rows, labels, weight = self._split(X, y, sample_weight)
-        source = _Source(*self._read(rows, reset=False))
-        absent = [name for name in names if name not in source.frame.columns]
-        if absent:  # the other columns would lose rows that these keep
+        frame = self._as_frame(_dense(X))
+        absent = [name for name in names if name not in frame.columns]
+        if absent:
             raise MismatchError(f"Columns {absent[:10]} are not in this table: rows are forgotten as they were learned")
-        return super().forget(source, labels, weight)
+        return super().forget(frame, y, sample_weight)
 
     def __add__(self, other: Any) -> Self:
         """Merge two fitted classifiers into one that has seen the rows of both."""
@@ -212,170 +185,41 @@ class BayesClassifier(CalibratedClassifier):
 
     __radd__ = __add__
 
-    def _split(self, X: Any, y: Any, weight: Any) -> tuple[Any, Any, Any]:
-        """Take labels and weights that are columns out of the table."""
-        if not isinstance(y, str) and not isinstance(weight, str):
-            return X, y, weight
-        rows = as_frame(X)
-        taken = {value for value in (y, weight) if isinstance(value, str)}
-        if isinstance(y, str):
-            if not len(rows.columns) or y not in rows.columns:
-                raise InvalidDataError(f"There is no column {y!r} to learn: the columns are {rows.names}")
-            column = rows.column(y)
-            if len(column) and frames.column_kind(column) == "empty":
-                raise InvalidDataError(f"The target column {y!r} holds no label at all")
-            y = frames.labels(column, y)
-        if isinstance(weight, str):
-            weight = frames.weights(rows.column(weight), weight)
-        kept = [name for name in rows.names if name not in taken]
-        return _Source(rows.select(kept), X), y, weight
-
-    def _family(self) -> Product:
-        return Product(blocks=self._schema.blocks, keep=self.keep)
-
-    def _product(self) -> Product:
-        """The family of what was learned."""
-        return self._get_learned().family  # type: ignore[return-value]
-
-    def _check_fit(self) -> None:
-        if self.calibrate and self.keep and not len(self._kept()[1]):
-            warnings.warn(
-                "No rows could be kept to calibrate by, as none leave a database: probabilities are those of the "
-                "model, which are often too sure. Pass calibrate=False to have it so, or fit on rows, such as those of "
-                "table.to_pyarrow_batches()",
-                UncalibratedWarning,
-                stacklevel=5,
-            )
-
     # ---- reading input
 
-    def _check_X(self, X: Any, reset: bool = False) -> Any:
-        if isinstance(X, Batch):
-            return X
-        frame, source = self._read(X, reset)
-        if reset:
-            self._schema = self._infer(frames.profiles(frame), None)
-            self._prototype = frames.prototype(source)
-            return frame
-        return self._aligned(frame)
+    def _check_X(self, X: Any, reset: bool = False) -> Frame:
+        X = _dense(X)
+        frame = self._as_frame(X, reset)
+        if not reset:
+            return self._read_frame(frame)
+        self._choose_families(frames.profiles(frame), None, X)
+        return frame
 
-    def _infer(self, profiles: Mapping[str, frames.ColumnProfile], limit: int | None) -> Schema:
-        """Give every column a family; `limit` is what 'auto' means."""
-        named = self.families if isinstance(self.families, dict) else None
-        return infer(profiles, named, self.smoothing, self.missing, limit if self.limit == "auto" else self.limit)
-
-    def _read(self, X: Any, reset: bool) -> tuple[Frame, Any]:
-        """A frame of the columns, and what it was made of."""
-        if isinstance(X, _Source):
-            frame, source = X.frame, X.source
-        elif is_sparse(X):
-            if X.shape[0] * X.shape[1] > DENSE_CELLS:
-                raise InvalidDataError(
-                    f"A sparse matrix of {X.shape[0]} × {X.shape[1]} is too large for a table of columns: "
-                    "MultinomialNB and BernoulliNB of suffice.naive_bayes read it as it is"
-                )
-            return self._read(X.toarray(), reset)
-        elif _is_array(X):
-            table = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
-            return as_frame(table), X
-        else:
-            frame, source = as_frame(X), X
+    def _as_frame(self, X: Any, reset: bool = False) -> Frame:
+        """Read a table. Arrays without names are checked by scikit-learn's rules."""
+        if _is_array(X):
+            return as_frame(validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False))
+        frame = as_frame(X)
         if reset:
             if not len(frame.columns):
                 raise InvalidDataError(f"0 feature(s) (shape={frame.shape}) while a minimum of 1 is required.")
             if not frame.n:
                 raise InvalidDataError("Found array with 0 sample(s) while a minimum of 1 is required.")
             self.n_features_in_ = len(frame.columns)
-            self.__dict__.pop("feature_names_in_", None)
             self.feature_names_in_ = np.array(frame.names, dtype=object)
-        return frame, source
+        return frame
 
-    def _aligned(self, frame: Frame) -> Frame:
-        """The columns that were there in training; those that are not here count as missing."""
-        import pyarrow as pa
+    def _read_frame(self, frame: Frame) -> Frame:
+        return aligned(frame, self._product().names)
 
-        wanted = self._schema_names()
-        absent = [name for name in wanted if name not in frame.columns]
-        if len(absent) == len(wanted):
-            raise MismatchError(
-                f"None of the columns of the training table is here: it had {wanted[:10]}, this has {frame.names[:10]}"
-            )
-        if absent:
-            what = f"Columns {absent[:10]} are not in this table; they count as missing"
-            warnings.warn(what, MissingColumnWarning, stacklevel=4)
-        nothing = pa.chunked_array([pa.nulls(frame.n)])
-        return Frame({name: frame.columns.get(name, nothing) for name in wanted}, frame.n)
-
-    _form: ClassVar[engines.Form] = "table"
-
-    def _check_columns(self, head: Frame, profiles: Mapping[str, frames.ColumnProfile]) -> None:
-        self._note_columns(head)
-        self._schema = self._infer(profiles, MOST_VALUES)
-        self._prototype = frames.prototype(head)
-
-    def _columns_read(self) -> tuple[str, ...]:
-        return tuple(self._schema_names())
-
-    def _schema_names(self) -> list[str]:
-        learned = self.__dict__.get("_learned")
-        family = learned.family if learned is not None else self._family()
-        return family.names
-
-    def _truths(self) -> dict[str, str]:
-        truths = (b for b in self._product().blocks if isinstance(b.family, AutomaticBernoulli) and not b.missing)
-        return {name: "boolean" for block in truths for name in block.names}
+    def _columns_read(self, family: Family[Any]) -> tuple[str, ...]:
+        assert isinstance(family, Product)
+        return tuple(family.names)
 
     # ---- answering
 
-    def _distribution(self) -> ProductDistribution:
-        return self._get_learned().model.distributions[0]  # type: ignore[return-value]
-
-    def _kept(self) -> tuple[Any, Codes, Array]:
-        kept: RowSample = self._get_learned().statistics.statistic.parts[-1]
-        return kept.rows, kept.codes, kept.weight
-
-    def leave_one_out(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
-        """Return log p(y | x_i) of each training row under the model of all other rows, exactly.
-
-        The choice of families, and the calibration, stay as the whole data have them.
-
-        Parameters
-        ----------
-        X : table
-            Rows that were learned.
-        y : str or array-like of shape (n_samples,)
-            The name of the column that holds their labels, or the labels.
-        sample_weight : str or array-like of shape (n_samples,), default=None
-            The weights they were learned with.
-
-        Returns
-        -------
-        C : ndarray of shape (n_samples, n_classes)
-            Leave-one-out log-probabilities, classes in the order of `classes_`.
-        """
-        return super().leave_one_out(*self._split(X, y, sample_weight))
-
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Return the share of rows whose label is predicted.
-
-        Parameters
-        ----------
-        X : table
-            Rows.
-        y : str or array-like of shape (n_samples,)
-            The name of the column that holds their labels, or the labels.
-        sample_weight : str or array-like of shape (n_samples,), default=None
-            The name of a column of weights, or the weights.
-
-        Returns
-        -------
-        score : float
-            Mean accuracy.
-        """
-        return float(super().score(*self._split(X, y, sample_weight)))
-
     def outliers(self, X: Any, rate: float = 0.01) -> NDArray[np.bool_]:
-        """Tell which rows are more unusual than all but a share of those learned.
+        """Return which rows are more unusual than all but a share of those learned.
 
         Parameters
         ----------
@@ -389,16 +233,7 @@ class BayesClassifier(CalibratedClassifier):
         outlier : ndarray of shape (n_samples,)
             True where log p(x) is below the `rate` quantile of the rows kept.
         """
-        if not 0 <= rate <= 1:
-            raise InvalidOptionError(f"rate is a share of the rows, from 0 to 1; found {rate}")
-        learned = self._get_learned()
-        kept: RowSample = learned.statistics.statistic.parts[-1]
-        if not len(kept.hashes):
-            raise InvalidDataError("No rows were kept to compare with: fit with keep above 0")
-        usual = learned.model.log_density(kept.rows)
-        order = np.argsort(usual)
-        reached = np.cumsum(kept.weight[order]) / kept.weight.sum()
-        threshold = usual[order][min(int(np.searchsorted(reached, rate)), len(order) - 1)]
+        threshold = self._settled().outlier_threshold(rate)
         return self.score_samples(X) < threshold
 
     def evidence(self, X: Any, label: Any = None, against: Any = None) -> Any:
@@ -419,13 +254,13 @@ class BayesClassifier(CalibratedClassifier):
             For each row the classes compared, the prior log-odds, each block's contribution, what calibration
             changes, and their sum, the log-odds of `predict_proba`; of the type of X.
         """
-        return frames.table_like(self._evidence(X, label, against).columns(), _as_source(X))
+        return frames.table_like(self._evidence(X, label, against).columns(), X)
 
     def _evidence(self, X: Any, label: Any = None, against: Any = None) -> Evidence:
-        learned = self._get_learned()
+        learned = self._settled()
         rows = learned.family.read(self._check_X(X))
-        log_posterior = self._log_posterior(learned.model, rows)
-        titles = [block.title for block in self._distribution().family.blocks]
+        log_posterior = learned.log_posterior(rows, self._calibration())
+        titles = [block.title for block in self._product().blocks]
         return Evidence.of(learned.model, rows, log_posterior, titles, label, against)
 
     def sample(self, n: int = 1, label: Any = None, random_state: Any = None) -> tuple[Any, Values]:
@@ -447,24 +282,18 @@ class BayesClassifier(CalibratedClassifier):
         y : ndarray of shape (n,)
             Their labels.
         """
-        drawn, labels = self._get_learned().model.sample(n, label, random_state)
-        names = [name for name in self._order() if name in drawn]
-        return frames.table_like({name: self._typed(name, drawn[name]) for name in names}, self._like()), labels
-
-    def _typed(self, name: str, values: Any) -> Any:
-        """Numbers of a column that held whole ones, rounded to such."""
-        whole = name in self._schema.whole and values.dtype.kind == "f"
-        return np.round(values) if whole else values
+        columns, labels = self._predictor().sample(n, label, random_state)
+        return frames.table_like(columns, self._like()), labels
 
     def impute(self, X: Any, how: Literal["mean", "mode", "sample"] = "mean", random_state: Any = None) -> Any:
-        """Fill gaps from p(missing | observed).
+        """Fill missing entries from p(missing | observed).
 
         Parameters
         ----------
         X : table
-            Rows with gaps.
+            Rows with missing entries.
         how : {'mean', 'mode', 'sample'}, default='mean'
-            Numbers by their conditional mean, categories and truths by the most probable one; with 'mode' numbers by
+            Numbers by their conditional mean, categories and booleans by the most probable one; with 'mode' numbers by
             what is usual in the most probable class; or all by a random draw.
         random_state : int or numpy.random.Generator, default=None
             Makes the draws repeatable.
@@ -472,66 +301,28 @@ class BayesClassifier(CalibratedClassifier):
         Returns
         -------
         X_filled : table
-            The rows, of the type of X, gaps filled in the columns that the model knows.
+            The rows, of the type of X, missing entries filled in the columns that the model knows.
         """
-        if how not in ("mean", "mode", "sample"):
-            raise InvalidOptionError(f"how must be 'mean', 'mode' or 'sample', found {how!r}")
-        learned = self._get_learned()
-        frame, source = self._read(X, reset=False)
-        rows = learned.family.read(self._aligned(frame))
-        posterior = self._posterior(learned.model, rows)
-        filled = impute(learned.model, rows, posterior, how, np.random.default_rng(random_state))
-        if how != "mean":  # a mean of whole numbers need not be one
-            filled = {name: self._typed(name, values) for name, values in filled.items()}
-        columns = {name: filled.get(name, column) for name, column in frame.columns.items()}
-        return frames.table_like(columns, source)
+        X = _dense(X)
+        return frames.table_like(self._predictor().impute(self._as_frame(X), how, random_state), X)
 
-    def cross_validate(
-        self, X: Any, y: Any = None, folds: int = 10, sample_weight: Any = None, random_state: Any = 0
-    ) -> Array:
-        """Return log p(y | x_i) of each training row under the model without its fold, by subtraction.
+    def _like(self) -> Any:
+        """A table of the type that was learned from."""
+        import pyarrow as pa
 
-        Parameters
-        ----------
-        X : table
-            Rows that were learned.
-        y : str or array-like of shape (n_samples,)
-            The name of the column that holds their labels, or the labels.
-        folds : int, default=10
-            How many parts the rows are cut into, at random.
-        sample_weight : str or array-like of shape (n_samples,), default=None
-            The weights they were learned with.
-        random_state : int, default=0
-            Decides which rows go together.
-
-        Returns
-        -------
-        C : ndarray of shape (n_samples, n_classes)
-            Log-probabilities, classes in the order of `classes_`; −inf for a class that only its own fold has.
-        """
-        rows, labels, weight = self._split(X, y, sample_weight)
-        return super().cross_validate(rows, labels, folds, weight, random_state)
+        origin = self.__dict__.get("_prototype")
+        return pa.table({}) if origin is None else origin
 
     # ---- what was learned
 
-    def _order(self) -> list[str]:
-        return [str(name) for name in getattr(self, "feature_names_in_", self._schema_names())]
-
-    def _like(self) -> Any:
-        """A table of the kind that was learned from."""
-        import pyarrow as pa
-
-        source = self.__dict__.get("_prototype")
-        return pa.table({}) if source is None else source
+    def _boolean_columns(self) -> dict[str, str]:
+        booleans = (b for b in self._product().blocks if isinstance(b.family, AutomaticBernoulli) and not b.missing)
+        return {name: "boolean" for block in booleans for name in block.names}
 
     @property
     def schema_(self) -> Table:
         """What each column is taken to be, and how much it tells."""
-        return describe(self._distribution(), getattr(self, "_schema", None))
-
-    def tables(self) -> list[Table]:
-        """Return the class prior and the parameters of every block as tables for people; print them to read them."""
-        return self._get_learned().model.tables()  # blocks know the names of their columns
+        return self._predictor().described
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -543,14 +334,14 @@ class BayesClassifier(CalibratedClassifier):
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         shown: str = super().__repr__(N_CHAR_MAX)
         learned = self.__dict__.get("_learned")
-        if learned is None or "model" not in learned.__dict__:  # nothing is reckoned for the sake of showing it
+        if learned is None or "model" not in learned.__dict__:  # a model is not computed only to be shown
             return shown
         schema = self.schema_
         by_family: dict[str, list[str]] = {}
         for name, (family, votes, _, _) in zip(schema.rows, schema.values, strict=True):
             by_family.setdefault(family if votes == "yes" else "not voting", []).append(name)
-        told = "; ".join(f"{family}: {', '.join(names)}" for family, names in by_family.items())
-        return f"{shown}  # {told}"
+        listed = "; ".join(f"{family}: {', '.join(names)}" for family, names in by_family.items())
+        return f"{shown}  # {listed}"
 
     def __getstate__(self) -> dict[str, Any]:
         state = super().__getstate__()
@@ -558,23 +349,20 @@ class BayesClassifier(CalibratedClassifier):
         return state
 
 
-class _Source:
-    """A table without its labels and weights, and what it was made of."""
-
-    def __init__(self, frame: Frame, source: Any):
-        self.frame, self.source = frame, source
-        self.shape = frame.shape
-
-    def __len__(self) -> int:
-        return self.frame.n
-
-
-def _as_source(X: Any) -> Any:
-    return X.source if isinstance(X, _Source) else X
+def _dense(X: Any) -> Any:
+    """Make a sparse matrix dense: a table has columns of several types."""
+    if not is_sparse(X):
+        return X
+    if X.shape[0] * X.shape[1] > DENSE_CELLS:
+        raise InvalidDataError(
+            f"A sparse matrix of {X.shape[0]} × {X.shape[1]} is too large for a table of columns: "
+            "MultinomialNB and BernoulliNB of suffice.naive_bayes read it as it is"
+        )
+    return X.toarray()
 
 
 def _is_array(X: Any) -> bool:
-    """Tell whether X has no named columns, so that scikit-learn's own checks are for it."""
+    """Whether X has no named columns, so that scikit-learn's own checks apply."""
     if isinstance(X, (list, tuple)):
         return not len(X) or not hasattr(X[0], "keys")
     return (
@@ -582,21 +370,3 @@ def _is_array(X: Any) -> bool:
         and not hasattr(X, "columns")
         and getattr(getattr(X, "dtype", None), "names", None) is None
     )
-
-
-def describe(found: ProductDistribution, schema: Schema | None) -> Table:
-    """A row for each block: its family, whether it votes, and what it tells by itself."""
-    names, cells = [], []
-    for block, part in zip(found.family.blocks, found.parts, strict=True):
-        names.append(block.title)
-        if isinstance(part, ChosenDistribution):
-            gain = max(part.score - part.chance, 0.0) / np.log(2)
-            note = "" if part.votes else "it tells no more than chance would"
-            cells.append([part.choice.name, "yes" if part.votes else "no", f"{gain:.4f}", note])
-        else:
-            note = "its parameters are integrated out" if block.family.learn == "predictive" else ""
-            cells.append([type(block.family).__name__, "yes", "", note])
-    for name, reason in (schema.left_out if schema is not None else {}).items():
-        names.append(name)
-        cells.append(["", "left out", "", reason])
-    return Table("column", names, ["family", "votes", "bits", "note"], np.array(cells, dtype=object))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from numbers import Integral, Real
@@ -12,20 +11,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from suffice import engines
-from suffice.core.arrays import Array, Codes, Values
-from suffice.core.errors import InvalidDataError, InvalidTextError, NoDistributionError
-from suffice.core.frames import ColumnProfile, Frame
+from suffice.core.arrays import Array, Values
+from suffice.core.errors import InvalidDataError, InvalidTextError
+from suffice.core.frames import Frame
 from suffice.core.priors import ClassPrior, Dirichlet
 from suffice.core.statistics import WordCounts
-from suffice.estimators._sklearn import Interval, StrOptions
-from suffice.estimators.calibrated_classifier import CalibratedClassifier
-from suffice.estimators.generative_classifier import _Learned
+from suffice.estimators._fitted import PathLike
+from suffice.estimators.generative_classifier import CalibratedClassifier
+from suffice.estimators.parameter_checks import ARRAY_LIKE, BOOLEAN, Allowed, choice, interval
 from suffice.families import Table, Text
-from suffice.families._documents import Bags
-from suffice.families._event_models import MixedModel
 from suffice.families.text import TextDistribution, read_texts
-from suffice.model.calibration import Calibration
-from suffice.model.explain import contrasted
+from suffice.model.forms import Form
+from suffice.model.learned import Learned
+from suffice.model.word_evidence import word_evidence
 
 PENDING = 1 << 20  # bytes of text that may wait to be counted, at least
 
@@ -99,24 +97,24 @@ class TextClassifier(CalibratedClassifier):
     array(['spam'], dtype='<U4')
     """
 
-    _fitted: ClassVar[tuple[str, ...]] = CalibratedClassifier._fitted
+    _form: ClassVar[Form] = "texts"
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "event": [StrOptions({"auto", "multinomial", "complement", "bernoulli"})],
-        "ngrams": [tuple, list],
-        "smoothing": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],
-        "calibrate": ["boolean", StrOptions({"classes"})],
-        "term_weight": [StrOptions({"count", "binary", "sqrt", "log"}), None],
-        "length_norm": [StrOptions({"l1", "l2", "auto"}), None],
-        "learn": [StrOptions({"mean", "map", "predictive"})],
-        "analyzer": [StrOptions({"word", "char", "char_wb"})],
-        "lowercase": ["boolean"],
-        "strip_accents": [StrOptions({"ascii", "unicode"}), None],
-        "stop_words": [str, list, tuple, set, frozenset, None],
-        "stem": [str, None],
-        "n_features": [Interval(Integral, 1, 1 << 28, closed="both"), None],
-        "prior": [StrOptions({"uniform"}), "array-like", Dirichlet, ClassPrior, None],
-        "keep": [Interval(Integral, 0, None, closed="left")],
+    _parameters: ClassVar[Mapping[str, Allowed]] = {
+        "event": (choice("auto", "multinomial", "complement", "bernoulli"),),
+        "ngrams": (tuple, list),
+        "smoothing": (choice("auto"), interval(Real, 0)),
+        "calibrate": (BOOLEAN, choice("classes")),
+        "term_weight": (choice("count", "binary", "sqrt", "log"), None),
+        "length_norm": (choice("l1", "l2", "auto"), None),
+        "learn": (choice("mean", "map", "predictive"),),
+        "analyzer": (choice("word", "char", "char_wb"),),
+        "lowercase": (BOOLEAN,),
+        "strip_accents": (choice("ascii", "unicode"), None),
+        "stop_words": (str, list, tuple, set, frozenset, None),
+        "stem": (str, None),
+        "n_features": (interval(Integral, 1, 1 << 28, "both"), None),
+        "prior": (choice("uniform"), ARRAY_LIKE, Dirichlet, ClassPrior, None),
+        "keep": (interval(Integral, 0),),
     }
 
     def __init__(
@@ -182,21 +180,19 @@ class TextClassifier(CalibratedClassifier):
 
     # ---- learning
 
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, checkpoint: str | os.PathLike[str] | None = None
-    ) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, checkpoint: PathLike | None = None) -> Self:
         """Learn from texts, forgetting whatever was learned before.
 
         Parameters
         ----------
         X : list or array of str, Arrow or data frame column, or sequences of word numbers
             Documents; None or NaN is a missing one, which says nothing.
-        y : array-like of shape (n_samples,)
-            Labels: numbers or strings.
-        sample_weight : array-like of shape (n_samples,), default=None
+        y : array-like of shape (n_samples,), or str
+            Labels: numbers or strings; or, where X is a table of texts and labels, the name of their column.
+        sample_weight : array-like of shape (n_samples,) or str, default=None
             Weights of the documents, 1 each by default.
         checkpoint : str or path, default=None
-            Of files: where to keep what was learned so far, so that a fit that was broken off goes on from there.
+            Of files: where to keep what was learned so far, so that an interrupted fit goes on from there.
 
         Returns
         -------
@@ -207,9 +203,7 @@ class TextClassifier(CalibratedClassifier):
         self._pending = _Pending(self._learned)
         return self
 
-    def partial_fit(
-        self, X: Any, y: Any, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
-    ) -> Self:
+    def partial_fit(self, X: Any, y: Any = None, classes: ArrayLike | None = None, sample_weight: Any = None) -> Self:
         """Learn from more texts, with words and classes never seen before. Any cutting gives what `fit` gives.
 
         Few documents at a time are gathered, and counted together when there are enough of them or something is asked.
@@ -230,15 +224,13 @@ class TextClassifier(CalibratedClassifier):
         self : object
             The fitted classifier.
         """
-        learned: _Learned | None = self.__dict__.get("_learned")
         pending: _Pending | None = self.__dict__.get("_pending")
         plain = classes is None and sample_weight is None
-        if plain and pending is not None and pending.onto is learned and pending.takes(X, y):
+        if plain and pending is not None and pending.onto is self.__dict__.get("_learned") and pending.takes(X, y):
             if pending.size > max(PENDING, _size(pending.onto)):
-                self._get_learned()
+                self._settle()
             return self
-        if learned is not None:
-            self._get_learned()
+        self._settle()
         super().partial_fit(X, y, classes, sample_weight)
         self._pending = _Pending(self._learned)
         return self
@@ -256,24 +248,23 @@ class TextClassifier(CalibratedClassifier):
         self : object
             The classifier.
         """
-        if "_learned" in self.__dict__:
-            self._get_learned()
-            self.__dict__.pop("_pending", None)  # the next documents meet the new parameters at once
+        self._settle()
+        self.__dict__.pop("_pending", None)  # the next documents meet the new parameters at once
         super().set_params(**params)
         return self
 
-    def _get_learned(self) -> _Learned:
-        learned, pending = super()._get_learned(), self.__dict__.get("_pending")
-        if pending is None or pending.onto is not learned or not pending.texts:
-            return learned
-        seen = learned.family.summarize(pending.texts, np.array(pending.labels), None, learned.seen)
-        self._learn(seen, learned.family, learned.declared, learned.dtype)
+    def _settle(self) -> None:
+        """Count the documents that wait."""
+        pending: _Pending | None = self.__dict__.get("_pending")
+        if pending is None or pending.onto is not self.__dict__.get("_learned") or not pending.texts:
+            return
+        before = pending.onto
+        seen = before.family.summarize(pending.texts, np.array(pending.labels), None, before.seen)
+        self._become(replace(before, seen=seen))
         self._pending = _Pending(self._learned)
-        return self._learned
 
     def __getstate__(self) -> dict[str, Any]:
-        if "_learned" in self.__dict__:
-            self._get_learned()
+        self._settle()
         state: dict[str, Any] = dict(super().__getstate__())
         state.pop("_pending", None)  # a copy waits for documents of its own
         return state
@@ -290,20 +281,13 @@ class TextClassifier(CalibratedClassifier):
             self.n_features_in_ = 1
         return texts
 
-    _form: ClassVar[engines.Form] = "texts"
-
-    def _check_columns(self, head: Frame, profiles: Mapping[str, ColumnProfile]) -> None:  # noqa: ARG002  # there is but one
+    def _note_columns(self, head: Frame, source: engines.Source) -> None:
         if len(head.names) != 1:
             raise InvalidDataError(f"Expected one column of texts besides the labels, found {head.names[:20]}")
-        self.n_features_in_ = 1
-        self.feature_names_in_ = np.array(head.names, dtype=object)
-        engines.in_form(head, self._form)
-
-    def _names(self) -> list[str]:
-        return [""]
+        super()._note_columns(head, source)
 
     def _check_fit(self) -> None:
-        counts: WordCounts = self._get_learned().statistics.statistic
+        counts: WordCounts = self._settled().statistics.statistic
         if not len(counts.vocabulary):
             raise InvalidTextError(
                 "empty vocabulary: no text has a feature. Words are two letters or more; perhaps the texts only "
@@ -312,20 +296,8 @@ class TextClassifier(CalibratedClassifier):
 
     # ---- answering
 
-    def _kept(self) -> tuple[Any, Codes, Array]:
-        learned = self._get_learned()
-        counts: WordCounts = learned.statistics.statistic
-        family: Text = learned.family  # type: ignore[assignment]
-        return Bags.kept(counts, family.weighting, family.how), counts.kept.codes, counts.kept.weight
-
-    def _fit_calibration(self) -> Calibration:
-        event = self.event_
-        if self.calibrate is True and isinstance(event, MixedModel):  # its weights were fitted together with ε
-            return replace(Calibration.none(event.classes), mixed=event.mixed)
-        return super()._fit_calibration()
-
     def _distribution(self) -> TextDistribution:
-        return self._get_learned().model.distributions[0]  # type: ignore[return-value]
+        return self._settled().model.distributions[0]  # type: ignore[return-value]
 
     def score_samples(self, X: Any) -> Array:
         """Return log p(x) = log Σ_y p(x, y) of each text: how usual its words are.
@@ -340,9 +312,7 @@ class TextClassifier(CalibratedClassifier):
         log_density : ndarray of shape (n_samples,)
             Log-densities of the known words as they are weighted, by the multinomial model where there are two.
         """
-        model, found = self._get_learned().model, self._distribution()
-        dense = replace(found, event=found.event.density)
-        return replace(model, distributions=(dense,)).log_density(self._check_X(X))
+        return super().score_samples(X)
 
     def evidence(self, X: Any, label: Any = None, against: Any = None) -> Any:
         """Return which words spoke for one class against another, in log-odds that add up.
@@ -365,25 +335,8 @@ class TextClassifier(CalibratedClassifier):
         """
         if isinstance(X, (str, bytes)):
             return self.evidence([X], label, against)[0]
-        learned, found = self._get_learned(), self._distribution()
-        texts, out = self._check_X(X), []
-        log_posterior = self.predict_log_proba(texts)
-        first, second = contrasted(learned.model, log_posterior, label, against)
-        lo = 0
-        for bags in found.bags(texts):
-            at = np.arange(lo, lo + len(bags))
-            lo += len(bags)
-            told = found.event.contrast(bags, first[at], second[at])
-            besides = found.event.contrast_besides(bags, first[at], second[at])
-            for i, row in enumerate(at):
-                part = slice(bags.start[i], bags.start[i + 1])
-                odds = log_posterior[row, first[row]] - log_posterior[row, second[row]]
-                prior = learned.model.log_prior[first[row]] - learned.model.log_prior[second[row]]
-                names = [found.vocabulary[int(j)] for j in bags.feature[part]]
-                title = f"{learned.model.labels[first[row]]} against {learned.model.labels[second[row]]}"
-                others = {name: float(each[i]) for name, each in besides.items()}
-                out.append(_as_table(title, prior, names, told[part], others, odds))
-        return out
+        learned, texts = self._settled(), self._check_X(X)
+        return word_evidence(learned.model, texts, self.predict_log_proba(texts), label, against)
 
     def sample(self, n: int = 1, label: Any = None, random_state: Any = None) -> tuple[NDArray[Any], Values]:
         """Write documents: as many words as those of the class have, each drawn by its probability there.
@@ -407,17 +360,10 @@ class TextClassifier(CalibratedClassifier):
         drawn, labels = super().sample(n, label, random_state)
         return drawn[:, 0], labels
 
-    def impute(self, X: Any) -> Array:  # noqa: ARG002  # of any text
-        """Refuse: a text that is missing cannot be made up.
-
-        Parameters
-        ----------
-        X : list or array of str
-            Documents.
-        """
-        raise NoDistributionError("A text that is missing cannot be filled in; sample() writes one of a class")
-
     # ---- what was learned
+
+    def _titles(self) -> list[str]:
+        return [""]  # words need no column before them
 
     @property
     def vocabulary_(self) -> dict[str, int]:
@@ -426,7 +372,7 @@ class TextClassifier(CalibratedClassifier):
 
     def tables(self) -> list[Table]:
         """Return the class prior and the most probable words as tables for people; print them to read them."""
-        return self._get_learned().model.tables(["words"])
+        return self._settled().model.tables(["words"])
 
     @property
     def event_(self) -> Any:
@@ -445,7 +391,7 @@ class TextClassifier(CalibratedClassifier):
 class _Pending:
     """Documents that wait to be counted, all of which can be read; they count only beside what they came `onto`."""
 
-    def __init__(self, onto: _Learned) -> None:
+    def __init__(self, onto: Learned) -> None:
         self.onto = onto
         self.known = {label for label in onto.seen.labels.tolist() if type(label) in (str, int)}
         self.texts: list[str] = []
@@ -478,22 +424,7 @@ def _is_whole(text: str) -> bool:
     return True
 
 
-def _size(learned: _Learned) -> int:
+def _size(learned: Learned) -> int:
     """About how many bytes the totals take, which are copied when documents are added."""
     counts: WordCounts = learned.seen.statistic
     return counts.vocabulary.text.nbytes + counts.start.nbytes + counts.total.nbytes
-
-
-def _as_table(title: str, prior: float, names: list[str], told: Array, besides: dict[str, float], odds: float) -> Table:
-    order = np.argsort(-np.abs(told), kind="stable")
-    rows = ["(prior)", *(names[i] for i in order)]
-    values = [prior, *told[order]]
-    for name, value in besides.items():
-        if value:
-            rows.append(f"({name})")
-            values.append(value)
-    with np.errstate(invalid="ignore"):
-        rest = odds - sum(values)
-    rows += ["(calibration)", "(sum)"]
-    values += [0.0 if np.isnan(rest) else rest, odds]
-    return Table(title, rows, ["log_odds"], np.array(values)[:, None])

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.core.arrays import Array, Values
-from suffice.core.errors import DamagedFileError, InvalidOptionError, RefusedValueError, naming
+from suffice.core.errors import DamagedFileError, InvalidOptionError, RefusedValueError, naming_columns
 from suffice.core.frames import Frame, as_frame
 from suffice.families import Table
 from suffice.families._product import Product, ProductDistribution
@@ -78,10 +78,10 @@ class Predictor:
 
     def _ask(self, question: Any, frame: Frame) -> Any:
         try:
-            with naming(self.columns):
+            with naming_columns(self.columns):
                 return question(self.read(frame), self.calibration)
         except RefusedValueError as error:
-            raise error.of(self.estimator) from None
+            raise error.passed_to(self.estimator) from None
 
     def log_density(self, frame: Frame) -> Array:
         """Return log p(x) of each row."""

@@ -1,0 +1,84 @@
+"""Rows in memory: the nearest engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from suffice.core import frames
+from suffice.core.arrays import Values
+from suffice.core.errors import InvalidDataError, InvalidOptionError
+from suffice.core.frames import Frame
+from suffice.core.statistics import ByClass
+from suffice.engines.source import HEAD, Answer, Source
+from suffice.engines.summarizing import Task
+
+
+@dataclass(frozen=True)
+class Memory(Source):
+    """A table, or rows that an estimator has read; with their labels, once these are known."""
+
+    rows: Any  # a Frame, or what a family reads
+    labels: Values | None = None
+    weight: Any = None
+    origin: Any = None  # what the table was made of
+
+    most_values: ClassVar[None] = None
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the numbers."""
+        return getattr(self.rows, "dtype", np.dtype(np.float64))
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns."""
+        return self._frame.names
+
+    @property
+    def _frame(self) -> Frame:
+        assert isinstance(self.rows, Frame), "only tables are asked for their columns"
+        return self.rows
+
+    def labelled(self, target: Any, weight: Any) -> Memory:
+        """Take the columns of labels and weights, those that are named, out of the table."""
+        labels, rest = target, self._frame
+        if isinstance(target, str):
+            self.check_column(target, "to learn")
+            column = self._frame.column(target)
+            if len(column) and frames.column_kind(column) == "empty":
+                raise InvalidDataError(f"The target column {target!r} holds no label at all")
+            labels, rest = frames.labels(column, target), rest.drop(target)
+        if isinstance(weight, str):
+            self.check_column(weight, "of weights")
+            rest = rest.drop(weight) if weight in rest.columns else rest
+            weight = frames.weights(self._frame.column(weight), weight)
+        return Memory(rest, labels, weight, self.origin)
+
+    def head(self, rows: int = HEAD) -> Frame:  # noqa: ARG002  # all are at hand
+        """All rows."""
+        return self._frame
+
+    def learn(self, task: Task, onto: ByClass[Any] | None = None, checkpoint: Path | None = None) -> ByClass[Any]:
+        """Add the statistics of all rows to `onto`."""
+        if checkpoint is not None:
+            raise InvalidOptionError("checkpoint is for rows that come from files: these are in memory already")
+        if not isinstance(self.rows, Frame):
+            return task.family.summarize(self.rows, self.labels, self.weight, onto)
+        assert self.labels is not None, "rows are learned with their labels"
+        if not self.rows.n:
+            raise InvalidDataError("Found array with 0 sample(s) while a minimum of 1 is required.")
+        return task.summarize_frame(self.rows, self.labels, self.weight, onto)
+
+    def reduce(self, task: Task, checkpoint: Path | None = None) -> ByClass[Any]:
+        """Summarize all rows."""
+        return self.learn(task, None, checkpoint)
+
+    def answer(self, answer: Answer) -> Any:
+        """Return the table with the answers in columns of their own."""
+        from suffice.engines.appending import append
+
+        return append(answer, self._frame.table())

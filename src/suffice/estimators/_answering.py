@@ -1,0 +1,190 @@
+"""Answering: probabilities and labels of rows, new ones and those that were learned."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from suffice import engines
+from suffice.core.arrays import Array
+from suffice.core.errors import InvalidOptionError
+from suffice.estimators._learning import Learning
+from suffice.model.learned import Calibrate, Learned
+from suffice.model.predictor import Predictor, Question
+
+
+class Answering(Learning):
+    """Estimators that say which class a row is of, and how usual it is."""
+
+    calibrate: Calibrate = False
+
+    def predict(self, X: Any) -> Any:
+        """Return the most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), table, or rows that are not in memory
+            Rows; missing entries are left out of account.
+
+        Returns
+        -------
+        C : ndarray of shape (n_samples,)
+            Labels. Of rows that are not in memory: the table with a column "prediction".
+        """
+        return self._answer(X, "predict", Learned.predict)
+
+    def predict_log_proba(self, X: Any) -> Any:
+        """Return log p(y | x) for each row and class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), table, or rows that are not in memory
+            Rows; missing entries are left out of account.
+
+        Returns
+        -------
+        C : ndarray of shape (n_samples, n_classes)
+            Log-probabilities, classes in the order of `classes_`. Of rows that are not in memory: the table with a
+            column for each class.
+        """
+        return self._answer(X, "predict_log_proba", Learned.log_posterior)
+
+    def predict_proba(self, X: Any) -> Any:
+        """Return p(y | x) for each row and class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), table, or rows that are not in memory
+            Rows; missing entries are left out of account.
+
+        Returns
+        -------
+        C : ndarray of shape (n_samples, n_classes)
+            Probabilities, classes in the order of `classes_`. Of rows that are not in memory: the table with a column
+            for each class.
+        """
+        return self._answer(X, "predict_proba", Learned.posterior)
+
+    def _answer(self, X: Any, question: Question, ask: Callable[..., Any]) -> Any:
+        learned, source = self._settled(), engines.find(X)
+        if source is None:
+            return self._run(ask, learned, self._check_X(X), self._calibration())
+        predictor = self._predictor()
+        for name in predictor.columns:
+            source.check_column(name, "that the model was trained on")
+        return source.answer(engines.Answer(predictor, question))
+
+    def _predictor(self) -> Predictor:
+        """What workers need to answer."""
+        names = None if "feature_names_in_" not in self.__dict__ else tuple(map(str, self.feature_names_in_))
+        schema = self.__dict__.get("_schema")
+        learned, calibration = self._settled(), self._calibration()
+        return Predictor(type(self).__name__, learned, calibration, self.n_features_in_, names, schema)
+
+    def predict_joint_log_proba(self, X: Any) -> Array:
+        """Return log p(x, y) for each row and class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; missing entries are left out of account.
+
+        Returns
+        -------
+        C : ndarray of shape (n_samples, n_classes)
+            Joint log-probabilities, classes in the order of `classes_`.
+        """
+        learned, rows = self._settled(), self._check_X(X)
+        return self._run(learned.model.log_joint, rows, learned.dtype_for(rows))
+
+    def score_samples(self, X: Any) -> Array:
+        """Return log p(x) = log Σ_y p(x, y) of each row: how usual it is.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows; missing entries are left out of account.
+
+        Returns
+        -------
+        log_density : ndarray of shape (n_samples,)
+            Log-densities.
+        """
+        return self._run(self._settled().log_density, self._check_X(X))
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Return the share of rows whose label is predicted.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or table
+            Rows.
+        y : array-like of shape (n_samples,), or str
+            Their labels, or the name of the column that holds them.
+        sample_weight : array-like of shape (n_samples,) or str, default=None
+            Weights of the rows, or the name of the column that holds them.
+
+        Returns
+        -------
+        score : float
+            Mean accuracy.
+        """
+        rows, labels, weight = self._read_learned(X, y, sample_weight)
+        found = self._run(self._settled().predict, rows, self._calibration())
+        return float(np.average(found == labels, weights=weight))
+
+    # ---- rows that were learned
+
+    def leave_one_out(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
+        """Return log p(y | x_i) of each training row under the model of all other rows, exactly.
+
+        No model is refitted: each row is subtracted from the statistics. Which classes, categories and families there
+        are, and the calibration, stay as the whole data have them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or table
+            Rows that were learned.
+        y : array-like of shape (n_samples,), or str
+            Their labels, or the name of the column that holds them.
+        sample_weight : array-like of shape (n_samples,) or str, default=None
+            The weights they were learned with.
+
+        Returns
+        -------
+        C : ndarray of shape (n_samples, n_classes)
+            Leave-one-out log-probabilities, classes in the order of `classes_`.
+        """
+        learned = self._settled()
+        return learned.leave_one_out(*self._read_learned(X, y, sample_weight), self._calibration())
+
+    def cross_validate(
+        self, X: Any, y: Any = None, folds: int = 10, sample_weight: Any = None, random_state: Any = 0
+    ) -> Array:
+        """Return log p(y | x_i) of each training row under the model without its fold, by subtraction.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or table
+            Rows that were learned.
+        y : array-like of shape (n_samples,), or str
+            Their labels, or the name of the column that holds them.
+        folds : int, default=10
+            How many parts the rows are cut into, at random.
+        sample_weight : array-like of shape (n_samples,) or str, default=None
+            The weights they were learned with.
+        random_state : int, default=0
+            Decides which rows go together.
+
+        Returns
+        -------
+        C : ndarray of shape (n_samples, n_classes)
+            Log-probabilities, classes in the order of `classes_`; −inf for a class that only its own fold has.
+        """
+        if not isinstance(folds, Integral) or folds < 2:
+            raise InvalidOptionError(f"folds must be a whole number of at least 2, found {folds!r}")
+        rows, labels, weight = self._read_learned(X, y, sample_weight)
+        return self._settled().cross_validate(rows, labels, weight, folds, random_state, self.calibrate)

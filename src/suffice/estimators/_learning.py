@@ -1,0 +1,221 @@
+"""Learning: rows are summarized, summaries added and subtracted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from suffice import engines
+from suffice.core.arrays import Values
+from suffice.core.errors import InvalidDataError, MismatchError
+from suffice.core.frames import Frame, as_frame
+from suffice.core.frozen_options import same_options
+from suffice.estimators._fitted import Fitted, PathLike, Unchanged
+from suffice.estimators._sklearn import as_labels, clone, unique_labels
+from suffice.model.forms import in_form
+from suffice.model.learned import Learned
+
+
+class Learning(Fitted):
+    """Estimators that learn from rows wherever they are, and forget them again."""
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, checkpoint: PathLike | None = None) -> Self:
+        """Learn from rows, forgetting whatever was learned before.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), table, or rows that are not in memory
+            Training rows; NaN and null mean missing. Files by name or pattern, streams, data frames of Spark, Dask and
+            Ray, and tables of Ibis are learned where they lie.
+        y : array-like of shape (n_samples,), or str
+            Labels: numbers or strings; or the name of the column of X that holds them.
+        sample_weight : array-like of shape (n_samples,) or str, default=None
+            Weights of the rows, 1 each by default, or the name of the column of X that holds them. A row of weight 0
+            counts as absent.
+        checkpoint : str or path, default=None
+            Of files: where to keep what was learned so far, so that an interrupted fit goes on from there.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        self._learn_rows(X, y, sample_weight, checkpoint=checkpoint)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None, classes: ArrayLike | None = None, sample_weight: Any = None) -> Self:
+        """Learn from more rows. The rows may be cut into pieces in any way: the result is that of `fit` on the whole.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), table, or rows that are not in memory
+            More training rows, with the same columns.
+        y : array-like of shape (n_samples,), or str
+            Labels, or the name of the column of X that holds them; new classes may appear at any time.
+        classes : array-like of shape (n_classes,), default=None
+            Classes to have in the model even before a row of theirs has come. Not needed.
+        sample_weight : array-like of shape (n_samples,) or str, default=None
+            Weights of the rows, 1 each by default, or the name of the column of X that holds them.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        self._learn_rows(X, y, sample_weight, self.__dict__.get("_learned"), classes, partial=True)
+        return self
+
+    def _learn_rows(
+        self,
+        X: Any,
+        y: Any,
+        weight: Any,
+        before: Learned | None = None,
+        classes: ArrayLike | None = None,
+        checkpoint: PathLike | None = None,
+        partial: bool = False,
+    ) -> None:
+        """Add the statistics of rows to those from before, if there are any."""
+        with Unchanged(self):
+            if before is None:
+                self._check_parameters()
+            declared = _declared(before, classes)
+            source = self._open(X, y, weight, first=before is None)
+            family = self._family()
+            target, weights = (each if isinstance(each, str) else None for each in (y, weight))
+            task = engines.Task(family, self._columns_read(family), target or "", weights)
+            onto = None if before is None else before.seen
+            seen = self._run(source.learn, task, onto, None if checkpoint is None else Path(checkpoint))
+            dtype = source.dtype if self._keeps_single else np.dtype(np.float64)
+            dtype = dtype if before is None else np.promote_types(before.dtype, dtype)
+            self._learned = Learned(seen, family, self._class_prior(), declared, dtype).checked()
+            if not partial:
+                self._check_fit()
+
+    def _open(self, X: Any, y: Any, weight: Any, first: bool) -> engines.Source:
+        """Find out where the rows are. The first ones tell what the columns are; later ones must have the same."""
+        source = engines.find(X, named=isinstance(y, str) or isinstance(weight, str))
+        if source is None:
+            rows, labels = self._check_X_y(X, y, reset=first)
+            return engines.Memory(rows, labels, weight)
+        if isinstance(source, engines.Memory) and not isinstance(y, str):
+            y = as_labels(y, self)
+        source = source.labelled(y, weight)
+        if first:
+            few = self._form in ("numbers", "categories")
+            head = as_frame(source.head(engines.FEW if few else engines.HEAD))
+            besides = [name for name in (y, weight) if isinstance(name, str)]
+            self._note_columns(head.select([name for name in source.names if name not in besides]), source)
+        else:
+            for name in self._columns_read(self._settled().family):
+                source.check_column(name, "that the model was trained on")
+        return source
+
+    def _note_columns(self, head: Frame, source: engines.Source) -> None:  # noqa: ARG002  # for tables of any kind
+        """Note the columns of a source; `head` has its first rows, if any."""
+        if not head.names:
+            raise InvalidDataError("There is no column to learn from besides the labels")
+        if self._form != "table":
+            in_form(head, self._form)  # refuses columns that cannot be read
+        self.n_features_in_ = len(head.names)
+        self.feature_names_in_ = np.array(head.names, dtype=object)
+
+    def _check_fit(self) -> None:
+        """Refuse what one call of `fit` has learned, where it makes no model."""
+
+    def _read_learned(self, X: Any, y: Any, weight: Any) -> tuple[Any, Values, Any]:
+        """Read rows that were learned, their labels and their weights, any of which may be columns of X."""
+        if not isinstance(y, str) and not isinstance(weight, str):
+            return *self._check_X_y(X, y, reset=False), weight
+        found = engines.Memory(as_frame(X)).labelled(y, weight)
+        labels = as_labels(found.labels, self)
+        return self._read_frame(found.rows), labels, found.weight
+
+    def _read_frame(self, frame: Frame) -> Any:
+        """Read the columns of a table by name."""
+        return in_form(frame.select(self._columns_read(self._settled().family)), self._form)
+
+    # ---- adding and subtracting
+
+    def forget(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Undo the learning of rows, by subtraction.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or table
+            Rows that were learned.
+        y : array-like of shape (n_samples,), or str
+            Their labels, or the name of the column that holds them.
+        sample_weight : array-like of shape (n_samples,) or str, default=None
+            The weights they were learned with.
+
+        Returns
+        -------
+        self : object
+            The estimator as if it had never seen the rows; not fitted, if nothing else was learned.
+        """
+        before = self._settled()
+        with Unchanged(self):
+            rows, labels, weight = self._read_learned(X, y, sample_weight)
+            rest = before.seen - self._run(before.family.summarize, rows, labels, weight)
+            if len(rest.labels) or before.declared is not None:
+                self._become(replace(before, seen=rest))
+            else:
+                for name in self._fitted:
+                    self.__dict__.pop(name, None)
+        return self
+
+    def drop_class(self, label: Any) -> Self:
+        """Forget a class: the estimator becomes what fitting without its rows would have given."""
+        self._become(self._settled().without_class(label))
+        return self
+
+    def rename_class(self, old: Any, new: Any) -> Self:
+        """Call a class something else; if the new name is a class already, the two become one."""
+        self._become(self._settled().renamed_class(old, new))
+        return self
+
+    def _become(self, learned: Learned) -> None:
+        """Hold other statistics, with the class prior of the present parameters."""
+        self._learned = replace(learned, prior=self._class_prior()).checked()
+
+    def __add__(self, other: Any) -> Self:
+        """Merge two fitted estimators into one that has seen the rows of both."""
+        if isinstance(other, int) and other == 0:  # sum() starts from 0
+            return self
+        if type(other) is not type(self):
+            return NotImplemented
+        mine, theirs = self._settled(), other._settled()
+        for name, value in self.get_params().items():
+            if not same_options(value, other.get_params()[name]):
+                raise MismatchError(f"Cannot merge: {name} is {value!r} here and {other.get_params()[name]!r} there")
+        if self.n_features_in_ != other.n_features_in_:
+            raise MismatchError(f"Cannot merge models of {self.n_features_in_} and {other.n_features_in_} columns")
+        names = [getattr(e, "feature_names_in_", None) for e in (self, other)]
+        if names[0] is not None and names[1] is not None and (names[0] != names[1]).any():
+            at = int(np.argmax(names[0] != names[1]))
+            raise MismatchError(f"Cannot merge: column {at} is {names[0][at]!r} here and {names[1][at]!r} there")
+        merged = clone(self)
+        merged.n_features_in_ = self.n_features_in_
+        known = names[0] if names[0] is not None else names[1]
+        if known is not None:
+            merged.feature_names_in_ = known
+        merged._become(mine + theirs)
+        return merged
+
+    __radd__ = __add__
+
+
+def _declared(before: Learned | None, classes: ArrayLike | None) -> Values | None:
+    """The classes named in advance, by this call or an earlier one."""
+    known = None if before is None else before.declared
+    if classes is None:
+        return known
+    named: Values = unique_labels(classes)
+    if known is not None and not np.array_equal(known, named):
+        raise ValueError(f"`classes={classes!r}` is not the same as on last call to partial_fit, was: {known!r}")
+    return named

@@ -1,0 +1,70 @@
+"""Saving: estimators as files, and back."""
+
+from __future__ import annotations
+
+from typing import Any, BinaryIO
+
+from suffice.core.errors import DamagedFileError, UnstorableError
+from suffice.estimators._fitted import Fitted, PathLike
+from suffice.model import storage
+from suffice.model.predictor import Saved
+
+
+class Saving(Fitted):
+    """Estimators that can be written to a file."""
+
+    def save(self, path: PathLike | BinaryIO) -> None:
+        """Write everything that was learned, and the parameters, to one file; `suffice.load` reads it.
+
+        The loaded estimator gives the same answers, bit for bit, and goes on learning, merging and forgetting.
+        The file holds data and no code. A file of that name is replaced in one step, or, if anything fails,
+        left as it was.
+
+        Parameters
+        ----------
+        path : str, path or binary file
+            Where to write; the usual ending is `.suffice`.
+        """
+        self._settled()
+        name = type(self).__name__
+        if _known().get(name) is not type(self):
+            raise UnstorableError(f"{name} is none of suffice's estimators: a file would not say how to make it again")
+        fitted = {name: self.__dict__[name] for name in self._fitted if name in self.__dict__}
+        storage.save(Saved(name, self.get_params(deep=False), fitted), path)
+
+
+def load(path: PathLike | BinaryIO) -> Any:
+    """Read an estimator that `save` wrote. Files that are cut off, changed, newer or foreign are refused."""
+    saved = storage.load(path)
+    if not isinstance(saved, Saved):
+        kind = type(saved).__name__
+        raise DamagedFileError(f"The file holds a {kind} and no estimator: suffice.storage.load reads it")
+    return restored(saved)
+
+
+def restored(saved: Saved) -> Any:
+    """Make the estimator that was saved."""
+    known = _known()
+    if not isinstance(saved.estimator, str) or saved.estimator not in known:
+        raise DamagedFileError(f"The file holds a {saved.estimator!r}, which is none of the estimators known here")
+    saved.check()
+    try:
+        estimator = known[saved.estimator](**saved.parameters)
+        estimator._check_parameters()
+    except (TypeError, ValueError, LookupError, AttributeError) as error:
+        raise DamagedFileError(f"The file holds no {saved.estimator} of this version: {error}") from error
+    if not set(saved.attributes) <= set(estimator._fitted):
+        raise DamagedFileError(f"The file does not hold what a fitted {saved.estimator} knows")
+    estimator.__dict__.update(saved.attributes)
+    return estimator
+
+
+def _known() -> dict[str, type[Any]]:
+    """The estimators that files may hold, by name."""
+    from suffice.estimators import discriminant_analysis, naive_bayes  # which import this module
+    from suffice.estimators.table_classifier import BayesClassifier
+    from suffice.estimators.text_classifier import TextClassifier
+
+    names = [(module, name) for module in (naive_bayes, discriminant_analysis) for name in module.__all__]
+    known = {name: getattr(module, name) for module, name in names}
+    return known | {"BayesClassifier": BayesClassifier, "TextClassifier": TextClassifier}
