@@ -13,6 +13,7 @@ from suffice.core.statistics import ByClass
 from suffice.engines import workers
 from suffice.engines.source import HEAD, Answer, Source
 from suffice.engines.summarizing import Task
+from suffice.engines.workers import Families
 
 ADVICE = (
     "install it into the environment that the workers are started in (pip install suffice), or, on a cluster that "
@@ -51,7 +52,7 @@ class DaskSource(Source):
     def reduce(self, task: Task, checkpoint: Path | None = None) -> ByClass[Any] | None:
         """One statistic for each partition, added several at a time until there is one."""
         workers.no_checkpoint(checkpoint, "Dask")
-        summarize, merge = (dask.delayed(function, pure=False) for function in _workers(task.to_bytes()))
+        summarize, merge = (dask.delayed(function, pure=False) for function in _workers(task.to_bytes(), task.families))
         parts = [summarize(part) for part in self.frame[self._columns(task.columns)].to_delayed()]
         while len(parts) > 1:
             parts = [merge(parts[k : k + workers.FAN]) for k in range(0, len(parts), workers.FAN)]
@@ -66,7 +67,7 @@ class DaskSource(Source):
         empty = pa.table({name: pa.array([], kind) for name, kind in added.items()}).to_pandas()
         meta = self.frame._meta.assign(**{name: empty[name] for name in added})
         return self.frame.map_partitions(
-            _answerer(answer.to_bytes(), self._columns(answer.predictor.columns)), meta=meta
+            _answerer(answer.to_bytes(), answer.families, self._columns(answer.predictor.columns)), meta=meta
         )
 
     def _columns(self, names: Sequence[str]) -> list[Any]:
@@ -78,10 +79,13 @@ class DaskSource(Source):
 # can still say so.
 
 
-def _workers(task: bytes) -> tuple[Callable[[Any], bytes | None], Callable[[list[Any]], bytes | None]]:
+def _workers(
+    task: bytes, families: Families
+) -> tuple[Callable[[Any], bytes | None], Callable[[list[Any]], bytes | None]]:
     def summarize(part: Any) -> bytes | None:
         from suffice.engines import workers
 
+        workers.arrived(families)
         return workers.summarize(task, map(workers.from_pandas, [part]))
 
     def merge(parts: list[Any]) -> bytes | None:
@@ -92,10 +96,11 @@ def _workers(task: bytes) -> tuple[Callable[[Any], bytes | None], Callable[[list
     return summarize, merge
 
 
-def _answerer(answer: bytes, columns: list[Any]) -> Callable[[Any], Any]:
+def _answerer(answer: bytes, families: Families, columns: list[Any]) -> Callable[[Any], Any]:
     def append(part: Any) -> Any:
         from suffice.engines import workers
 
+        workers.arrived(families)
         told = workers.append(answer, workers.from_pandas(part[columns]))
         added = told.select(told.column_names[len(columns) :]).to_pandas()
         return part.assign(**{name: added[name].set_axis(part.index) for name in added})

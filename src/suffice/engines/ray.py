@@ -13,6 +13,7 @@ from suffice.core.statistics import ByClass
 from suffice.engines import workers
 from suffice.engines.source import HEAD, Answer, Source
 from suffice.engines.summarizing import Task
+from suffice.engines.workers import Families
 
 ADVICE = (
     'ray.init(runtime_env={"pip": ["suffice"]}) installs it on the nodes of a cluster; or install it into the image '
@@ -47,7 +48,7 @@ class RaySource(Source):
     def reduce(self, task: Task, checkpoint: Path | None = None) -> ByClass[Any] | None:
         """One statistic for each block, some added on the workers, the rest here."""
         workers.no_checkpoint(checkpoint, "Ray")
-        summarize, merge = _workers(task.to_bytes())
+        summarize, merge = _workers(task.to_bytes(), task.families)
         parts = self.data.select_columns(task.columns).map_batches(summarize, batch_format="pyarrow", batch_size=None)
         groups = parts.map_batches(merge, batch_format="pyarrow", batch_size=workers.FAN)
         with workers.shipping(ADVICE):
@@ -56,14 +57,16 @@ class RaySource(Source):
     def answer(self, answer: Answer) -> Dataset:
         """The dataset with the answers as further columns, lazily."""
         workers.new_columns(answer, self.names)
-        return self.data.map_batches(_answerer(answer.to_bytes()), batch_format="pyarrow", batch_size=None)
+        return self.data.map_batches(
+            _answerer(answer.to_bytes(), answer.families), batch_format="pyarrow", batch_size=None
+        )
 
 
 # What the workers run is made of functions within functions: they travel whole, and a worker that lacks the package
 # can still say so.
 
 
-def _workers(task: bytes) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+def _workers(task: bytes, families: Families) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
     def table(state: bytes | None) -> Any:
         import pyarrow as pa
 
@@ -72,6 +75,7 @@ def _workers(task: bytes) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
     def summarize(block: Any) -> Any:
         from suffice.engines import workers
 
+        workers.arrived(families)
         return table(workers.summarize(task, [block]))
 
     def merge(states: Any) -> Any:
@@ -82,10 +86,11 @@ def _workers(task: bytes) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
     return summarize, merge
 
 
-def _answerer(answer: bytes) -> Callable[[Any], Any]:
+def _answerer(answer: bytes, families: Families) -> Callable[[Any], Any]:
     def append(block: Any) -> Any:
         from suffice.engines import workers
 
+        workers.arrived(families)
         return workers.append(answer, block)
 
     return append

@@ -15,7 +15,8 @@ import numpy as np
 from suffice.core.errors import InvalidDataError
 from suffice.core.frames import ColumnProfile, Frame, profiles
 from suffice.core.statistics import ByClass
-from suffice.engines.summarizing import Task
+from suffice.engines.summarizing import Task, own_families
+from suffice.families import Family
 from suffice.model import storage
 from suffice.model.predictor import Predictor
 from suffice.model.predictor import Question as Question
@@ -91,6 +92,11 @@ class Answer:
 
     predictor: Predictor
     question: Question
+
+    @property
+    def families(self) -> tuple[type[Family[Any]], ...]:
+        """The classes of families that are not the library's own: see `own_families`."""
+        return own_families(self.predictor.learned.family)
 
     def to_bytes(self) -> bytes:
         """As it travels."""

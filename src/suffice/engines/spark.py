@@ -17,6 +17,7 @@ from suffice.engines import workers
 from suffice.engines.source import FEW, HEAD, Answer, Source
 from suffice.engines.spark_sums import moments
 from suffice.engines.summarizing import Task
+from suffice.engines.workers import Families
 
 ADVICE = (
     "install it into the Python that PYSPARK_PYTHON names on every node (pip install suffice), or ship an environment "
@@ -67,7 +68,7 @@ class SparkSource(Source):
 
     @staticmethod
     def _by_workers(rows: DataFrame, task: Task) -> ByClass[Any] | None:
-        parts = rows.mapInArrow(_summarizer(task.to_bytes(), task.columns), "place int, state binary")
+        parts = rows.mapInArrow(_summarizer(task.to_bytes(), task.families, task.columns), "place int, state binary")
         # Partitions k² to (k + 1)² − 1 make a group: of P partitions, nobody has more than 2 √P statistics to add.
         groups = parts.groupBy(floor(sqrt(parts.place)).alias("group"))
         with workers.shipping(ADVICE):
@@ -80,7 +81,7 @@ class SparkSource(Source):
         numbered = self._numbered()
         added = [StructField(f"a{k}", from_arrow_type(kind)) for k, kind in enumerate(columns.values())]
         kinds = StructType([*numbered.schema.fields, *added])
-        told = numbered.mapInArrow(_answerer(answer.to_bytes(), self.names, kinds.names), kinds)
+        told = numbered.mapInArrow(_answerer(answer.to_bytes(), answer.families, self.names, kinds.names), kinds)
         return told.toDF(*self.names, *columns)
 
     def _numbered(self) -> DataFrame:
@@ -102,13 +103,14 @@ def _column(values: list[Any], kind: Any) -> Any:
 # can still say so.
 
 
-def _summarizer(task: bytes, names: list[str]) -> Callable[[Iterator[Any]], Iterator[Any]]:
+def _summarizer(task: bytes, families: Families, names: list[str]) -> Callable[[Iterator[Any]], Iterator[Any]]:
     def summarize(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa
         from pyspark import TaskContext
 
         from suffice.engines import workers
 
+        workers.arrived(families)
         state = workers.summarize(task, (batch.rename_columns(names) for batch in batches))
         context = TaskContext.get()
         if state is not None and context is not None:
@@ -131,10 +133,13 @@ def _merger() -> Callable[[Any], Any]:
     return merge
 
 
-def _answerer(answer: bytes, names: list[str], numbered: list[str]) -> Callable[[Iterator[Any]], Iterator[Any]]:
+def _answerer(
+    answer: bytes, families: Families, names: list[str], numbered: list[str]
+) -> Callable[[Iterator[Any]], Iterator[Any]]:
     def append(batches: Iterator[Any]) -> Iterator[Any]:
         from suffice.engines import workers
 
+        workers.arrived(families)
         for batch in batches:
             yield workers.append(answer, batch.rename_columns(names)).rename_columns(numbered)
 

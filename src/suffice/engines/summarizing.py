@@ -86,9 +86,24 @@ class Task:
             before += batch.num_rows
         return onto
 
+    @property
+    def families(self) -> tuple[type[Family[Any]], ...]:
+        """The classes of families that are not the library's own: see `own_families`."""
+        return own_families(self.family)
+
     def to_bytes(self) -> bytes:
         """As it travels."""
         return storage.to_bytes(self)
+
+
+def own_families(family: Family[Any]) -> tuple[type[Family[Any]], ...]:
+    """List the classes of a family, and of its blocks, that a user has defined.
+
+    Files and tasks name a class and do not hold it. So what a worker runs refers to these classes: it is pickled with
+    them, and they are registered on the worker when it arrives.
+    """
+    every = (family, *(block.family for block in family.blocks)) if isinstance(family, Product) else (family,)
+    return tuple({type(each) for each in every if not type(each).__module__.startswith("suffice.")})
 
 
 def together(batches: Iterable[Any]) -> Iterator[Any]:

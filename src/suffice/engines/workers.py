@@ -10,19 +10,22 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-from suffice.core import errors
+from suffice.core import errors, registry
 from suffice.core.errors import InvalidDataError, InvalidOptionError, MissingPackageError, SufficeError
 from suffice.core.statistics import ByClass
 from suffice.engines.appending import append, new_columns
 from suffice.engines.summarizing import summarize_part
+from suffice.families import Family
 from suffice.model import storage
 
 __all__ = [
     "FAN",
+    "Families",
     "Refusal",
     "append",
+    "arrived",
     "from_pandas",
     "merge",
     "new_columns",
@@ -31,6 +34,8 @@ __all__ = [
     "summarize",
     "total",
 ]
+
+Families: TypeAlias = tuple[type[Family[Any]], ...]  # classes that users have defined
 
 FAN = 8  # how many statistics are added at a time on the way to the driver
 
@@ -57,6 +62,12 @@ class Refusal:
 
 
 # ---- on the workers
+
+
+def arrived(families: Families) -> None:
+    """Register the families that came with a function, unless being unpickled has done so."""
+    for family in families:
+        registry.register(family)
 
 
 def summarize(task: bytes, batches: Iterable[Any]) -> bytes | None:
