@@ -551,3 +551,27 @@ def test_how_many_documents_are_read_at_a_time_does_not_matter(event, monkeypatc
     monkeypatch.setattr(bags, "AT_ONCE", 7)
     for expected, ask in zip(whole, asked, strict=True):
         assert_array_equal(ask(), expected)
+
+
+@pytest.mark.parametrize(
+    ("event", "learn", "family"),
+    [
+        ("multinomial", None, sf.Multinomial(prior=sf.Dirichlet(0.7))),
+        ("multinomial", "predictive", sf.Multinomial(prior=sf.Dirichlet(0.7), learn="predictive")),
+        ("complement", None, sf.Complement(prior=sf.Dirichlet(0.7))),
+        ("bernoulli", None, sf.Bernoulli(prior=sf.Beta(0.7, 0.7))),
+    ],
+    ids=lambda each: each if isinstance(each, str) else "",
+)
+def test_an_event_model_is_the_formula_of_its_family(event, learn, family):
+    texts = ["a good good film", "the film", "bad bad plot and film", "good plot", "the end and the plot"]
+    labels = ["+", "+", "-", "+", "-"]
+    counts = sf.BagOfWords().fit_transform(texts).toarray().astype(float)
+    fitted = family.estimate(family.summarize(counts, labels).statistic)
+    by_formula = sum(
+        np.broadcast_to(term.formula.evaluate(dict(zip("abcdefg", counts.T, strict=True))), (5, 2))
+        for term in fitted.formula(list("abcdefg"))
+    )
+    words = sf.Text(prior=sf.Dirichlet(0.7), event=event, learn=learn)
+    by_words = words.estimate(words.summarize(texts, labels).statistic).log_density(texts)
+    assert_allclose(by_words[:, 1] - by_words[:, 0], by_formula[:, 1] - by_formula[:, 0], rtol=1e-11)

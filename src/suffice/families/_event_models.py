@@ -1,12 +1,15 @@
-"""What it means for a class to have written a document: the event models.
+"""Event models: how a class is taken to have written a document.
 
-Each is made of the totals of words in classes, and most words are in few of them. So every score is written as what a
-word says where a class has it, `coef`, beside what any word says that the class does not have, `base`:
+They are the families `Multinomial`, `Complement` and `Bernoulli`, and the Dirichlet-multinomial, laid out for words:
+most words occur in few classes, so only the totals that are not 0 are stored. A test holds each model equal to the
+formula of its family. Every score is written as the score of a word where a class has it, `coef`, beside the score of
+any word that the class does not have, `base`:
 
     score_y(x) = intercept_y + base_y Σ_j x_j + Σ_j x_j coef_jy
 
-A word that is not in the vocabulary says nothing, unless documents are brought to one length: then it is part of the
-length, and scored as a word that no class has, which is what a word is that only the document left out has.
+A word that is not in the vocabulary adds nothing. There is one exception: where documents are normalised to one length,
+it is part of the length, and is scored as a word that no class has. A word that only the left-out document has is such
+a word.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from suffice.core.statistics import WordCounts
 from suffice.core.statistics.statistic import clear_residue
 from suffice.families._documents import Bags
 from suffice.families._logarithms import log, log_ratio
+from suffice.families.multinomial import log_urn
 from suffice.formulas import in_base64, to_json
 
 
@@ -45,14 +49,14 @@ class EventModel(ABC):
 
     @abstractmethod
     def leave_one_out(self, bags: Bags, codes: Codes, weight: Array | None) -> Array:
-        """The same where each document is taken out of its class, in which it has some weight."""
+        """Score each document with its weight subtracted from its class."""
 
     def shared(self, bags: Bags) -> Array:
-        """The term that all classes share, (documents,)."""
+        """Return the term that all classes share, (documents,)."""
         return np.zeros(len(bags))
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._told()}; {self.classes} classes, {self.size} features)"
+        return f"{type(self).__name__}({self._parameters()}; {self.classes} classes, {self.size} features)"
 
     def to_page(self, blocks: int) -> dict[str, Any]:
         """Write what the report's script computes scores from."""
@@ -70,13 +74,13 @@ class EventModel(ABC):
             "total": to_json(np.zeros(self.classes)),
         }
 
-    def _told(self) -> str:
-        """The parameters that are not by word."""
+    def _parameters(self) -> str:
+        """Describe the parameters that are not by word."""
         return f"smoothing {self.added:.4g}"
 
     @property
     def density(self) -> EventModel:
-        """The model whose p(x | y) is one."""
+        """Return the model whose p(x | y) is a distribution."""
         return self
 
     @abstractmethod
@@ -85,15 +89,15 @@ class EventModel(ABC):
 
     @abstractmethod
     def contrast(self, bags: Bags, first: Any, second: Any) -> Array:
-        """What each feature of each document adds to the score of class `first` less that of `second`."""
+        """Return what each feature of each document adds to the score of class `first` minus that of `second`."""
 
     @abstractmethod
     def contrast_besides(self, bags: Bags, first: Any, second: Any) -> dict[str, Array]:
-        """What is added besides, (documents,), and what it is that adds it."""
+        """Return what else is added, (documents,), by the name of what adds it."""
 
 
 class LinearEventModel(EventModel):
-    """Scores that are linear in x. `base` is (blocks, classes), `block` the block of every word."""
+    """Scores that are linear in x. `base` is (blocks, classes), and `block` is the block of every word."""
 
     coef: Array
     base: Array
@@ -108,8 +112,8 @@ class LinearEventModel(EventModel):
         return super().to_page(blocks) | own
 
     def scores(self, bags: Bags) -> Array:
-        """By the entries of each document's features alone."""
-        bags = self._seen(bags)
+        """Sum over the features that each document has."""
+        bags = self._weighed(bags)
         if self.block is None:
             out = bags.scores(self.counts, self.coef, self.base[0])
             if bags.unknown.any():
@@ -120,8 +124,8 @@ class LinearEventModel(EventModel):
             out[bags.present] += self.intercept
         return self._vetoed(bags, out)
 
-    def _seen(self, bags: Bags) -> Bags:
-        """Documents as they are scored."""
+    def _weighed(self, bags: Bags) -> Bags:
+        """Return documents with the values that are scored."""
         return bags
 
     def _vetoed(self, bags: Bags, scores: Array) -> Array:  # noqa: ARG002  # for models that exclude
@@ -129,18 +133,18 @@ class LinearEventModel(EventModel):
 
     def contrast(self, bags: Bags, first: Any, second: Any) -> Array:
         """x_j (coef_j,first + base_first − coef_j,second − base_second)."""
-        told = [self._weight_of(bags.feature, classes[bags.owner]) for classes in (first, second)]
-        return self._seen(bags).value * log_ratio(told[0], told[1])
+        weights = [self._weight_of(bags.feature, classes[bags.owner]) for classes in (first, second)]
+        return self._weighed(bags).value * log_ratio(*weights)
 
     def contrast_besides(self, bags: Bags, first: Any, second: Any) -> dict[str, Array]:
-        """Unknown words, where they are part of the length; and the intercepts."""
-        seen, intercept = self._seen(bags), np.broadcast_to(self.intercept, (self.classes,))
-        unknown = (seen.unknown * (self.base[:, first] - self.base[:, second]).T).sum(axis=1)
+        """Return the contribution of unknown words, where they are part of the length, and of the intercepts."""
+        weighed, intercept = self._weighed(bags), np.broadcast_to(self.intercept, (self.classes,))
+        unknown = (weighed.unknown * (self.base[:, first] - self.base[:, second]).T).sum(axis=1)
         absent = np.where(bags.present, intercept[first] - intercept[second], 0.0)
         return {"unknown words": unknown, "words that are not there": absent}
 
     def _weight_of(self, feature: Any, codes: Any) -> Array:
-        """Coef + base of each feature in a class of its own."""
+        """Return coef + base of each feature in a class of its own."""
         at = entries_of(self.counts, feature, codes)
         block = 0 if self.block is None else self.block[feature]
         none = 0.0 if self.added > 0 else -np.inf  # without smoothing, a word that a class does not have excludes it
@@ -148,7 +152,7 @@ class LinearEventModel(EventModel):
 
 
 def entries_of(counts: WordCounts, feature: Any, codes: Any) -> NDArray[np.int64]:
-    """Where the total of each feature in a class of its own is, −1 where there is none."""
+    """Return the position of the total of each feature in a class of its own, −1 where there is none."""
     keys = counts.owner * counts.n_classes + counts.codes
     wanted = feature.astype(np.int64) * counts.n_classes + codes
     at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
@@ -223,7 +227,7 @@ class ComplementModel(LinearEventModel):
 
     @property
     def density(self) -> EventModel:
-        """Refuse: it has none."""
+        """Refuse: there is none."""
         raise NoDistributionError(
             "event='complement' only scores classes: there is no p(x | y). event='multinomial' has one of these words"
         )
@@ -268,10 +272,10 @@ class BernoulliModel(LinearEventModel):
         self.intercept = self._absent(size, self.without)
 
     def _absent(self, size: Array, without: Array) -> Array:
-        """Σ_j log(1 − ψ_yj), what is impossible aside."""
+        """Return Σ_j log(1 − ψ_yj) over the words for which 1 − ψ is not 0."""
         never = log(size + self.added, of_zero=0.0)
-        told = self.counts.by_class(log(np.maximum(without, 0.0), of_zero=0.0) - never[self.counts.codes])
-        return told + self.size * (never - log(size + 2 * self.added, of_zero=0.0))
+        known = self.counts.by_class(log(np.maximum(without, 0.0), of_zero=0.0) - never[self.counts.codes])
+        return known + self.size * (never - log(size + 2 * self.added, of_zero=0.0))
 
     def _vetoed(self, bags: Bags, scores: Array) -> Array:
         if self.added > 0:
@@ -282,16 +286,16 @@ class BernoulliModel(LinearEventModel):
         return scores
 
     def _lacks(self, bags: Bags) -> NDArray[np.bool_]:
-        """Whether a document is without a word that every document of the class has, (documents, classes)."""
+        """Return whether a document lacks a word that every document of the class has, (documents, classes)."""
         always = (self.without <= 0).astype(np.float64)
         return np.asarray(bags.ones.scores(self.counts, always) < self.counts.by_class(always))
 
     def contrast_besides(self, bags: Bags, first: Any, second: Any) -> dict[str, Array]:
-        """Words that are not there; without smoothing they may exclude a class."""
+        """Return the contribution of absent words; without smoothing they may exclude a class."""
         absent = np.where(self._lacks(bags), -np.inf, self.intercept)
         at = np.arange(len(bags))
-        told = log_ratio(absent[at, first], absent[at, second])
-        return {"words that are not there": np.where(bags.present, told, 0.0)}
+        odds = log_ratio(absent[at, first], absent[at, second])
+        return {"words that are not there": np.where(bags.present, odds, 0.0)}
 
     def leave_one_out(self, bags: Bags, codes: Codes, weight: Array | None) -> Array:
         """The document's own class has w documents less, and its words are in w documents less."""
@@ -323,7 +327,7 @@ class BernoulliModel(LinearEventModel):
 
 
 class UrnModel(EventModel):
-    """The Dirichlet-multinomial: the class's bag is unknown, and a word drawn once is likelier to come again.
+    """The Dirichlet-multinomial: the class's bag is unknown, and a word drawn once is likelier to be drawn again.
 
     p(x | y) = Γ(A_y) / Γ(A_y + m) Π_j Γ(n_yj + a + x_j) / Γ(n_yj + a),  A_y = Σ_j n_yj + a V.
     """
@@ -332,10 +336,10 @@ class UrnModel(EventModel):
         super().__init__(counts)
         self.multinomial = MultinomialModel(counts, added)
         total = self.multinomial.total
-        self.added, self.total = added, np.where(total > 0, total, 1.0)  # without a vocabulary any size will do
+        self.added, self.total = added, np.where(total > 0, total, 1.0)  # without a vocabulary the size does not matter
 
     def scores(self, bags: Bags) -> Array:
-        """By the entries of each document's features alone."""
+        """Sum over the features that each document has."""
         return self._scores(bags, None, None)
 
     def leave_one_out(self, bags: Bags, codes: Codes, weight: Array | None) -> Array:
@@ -347,44 +351,36 @@ class UrnModel(EventModel):
         return super().to_page(blocks) | {"urn": True, "total": to_json(self.total)}
 
     def _scores(self, bags: Bags, codes: Codes | None, weight: Array | None) -> Array:
-        from scipy.special import gammaln
-
         counts, out, lengths = self.counts, np.empty((len(bags), self.classes)), bags.lengths
         parts = counts.start, counts.codes, counts.total
         _core.bag_urns(*bags.arrays, codes, self.classes, weight, *parts, self.added, out)
         bag = np.repeat(self.total[None], len(bags), axis=0)
         if codes is not None:
             bag[np.arange(len(bags)), codes] -= lengths if weight is None else weight * lengths
-        return out + gammaln(bag) - gammaln(bag + lengths[:, None])
+        return out - log_urn(bag, lengths[:, None])
 
     def shared(self, bags: Bags) -> Array:
-        """What a word says that no class has."""
-        from scipy.special import gammaln
-
-        return bags.sums(gammaln(self.added + bags.value) - gammaln(self.added))
+        """Return the score of words that no class has."""
+        return bags.sums(log_urn(self.added, bags.value))
 
     def probability(self, lo: int, hi: int) -> Array:
-        """That of each word as the first one drawn."""
+        """Return the probability of each word as the first one drawn."""
         return self.multinomial.probability(lo, hi)
 
     def contrast(self, bags: Bags, first: Any, second: Any) -> Array:
         """Log Γ(n + a + x) − log Γ(n + a) in one class less that in the other."""
-        from scipy.special import gammaln
-
-        told = []
+        gains = []
         for classes in (first, second):
             at = entries_of(self.counts, bags.feature, classes[bags.owner])
             n = np.where(at >= 0, self.counts.total[at] if len(self.counts.total) else 0.0, 0.0) + self.added
-            told.append(gammaln(n + bags.value) - gammaln(n))
-        return told[0] - told[1]
+            gains.append(log_urn(n, bags.value))
+        return gains[0] - gains[1]
 
     def contrast_besides(self, bags: Bags, first: Any, second: Any) -> dict[str, Array]:
         """Log Γ(A) − log Γ(A + m) in one class less that in the other."""
-        from scipy.special import gammaln
-
         sizes = (self.total[classes] for classes in (first, second))
-        told = [gammaln(size) - gammaln(size + bags.lengths) for size in sizes]
-        return {"the number of words": told[0] - told[1]}
+        gains = [-log_urn(size, bags.lengths) for size in sizes]
+        return {"the number of words": gains[0] - gains[1]}
 
 
 @dataclass(frozen=True)
@@ -422,7 +418,7 @@ class MixedModel(LinearEventModel):
             self.coef[entry_block == part.block] += part.weight * part.model.coef
             self.base[part.block] += part.weight * part.model.base[0]
 
-    def _told(self) -> str:
+    def _parameters(self) -> str:
         kinds = (type(part.model).__name__.removesuffix("Model").lower() for part in self.parts)
         parts = (
             f"{part.weight:.3g} × {kind} of block {part.block} (smoothing {part.model.added:.3g})"
@@ -437,8 +433,8 @@ class MixedModel(LinearEventModel):
     def _factor(self, bags: Bags) -> Array:
         return np.exp(self.exponent * (np.log1p(bags.features) - self.length))
 
-    def _seen(self, bags: Bags) -> Bags:
-        """Values times e^(v ℓ)."""
+    def _weighed(self, bags: Bags) -> Bags:
+        """Multiply values by e^(v ℓ)."""
         return bags.scaled(self._factor(bags), self.block)  # type: ignore[arg-type]  # it has blocks
 
     @property
@@ -456,5 +452,5 @@ class MixedModel(LinearEventModel):
         return out
 
     def probability(self, lo: int, hi: int) -> Array:
-        """That of the multinomial."""
+        """Return the probabilities of the multinomial."""
         return self.density.probability(lo, hi)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.core.arrays import Array, Codes, Values, count_entries
-from suffice.core.priors import Dirichlet
+from suffice.core.priors import Dirichlet, Number
 from suffice.core.statistics import Totals
 from suffice.core.statistics.statistic import clear_residue
 from suffice.families._base import Distribution, Entrywise, Family
@@ -192,13 +192,17 @@ def _log_share(logs: Array, length: Array, total: Array, removed: Array) -> Arra
     return np.where(length == 0, 0.0, np.where(norm > 0, score, -np.inf))
 
 
-def _urn_log_density(alpha: Array, bag: Array, rows: NDArray[Any], values: Array) -> Array:
-    """The Dirichlet-multinomial of rows that drew `values` where the pseudo-counts are `alpha`, from bags of size A."""
+def log_urn(alpha: Number, x: Array) -> Array:
+    """Log Γ(α + x) − log Γ(α): drawing x times from an urn of α that gains one with every draw."""
     from scipy.special import gammaln
 
+    return np.asarray(gammaln(alpha + x) - gammaln(alpha))
+
+
+def _urn_log_density(alpha: Array, bag: Array, rows: NDArray[Any], values: Array) -> Array:
+    """The Dirichlet-multinomial of rows that drew `values` where the pseudo-counts are `alpha`, from bags of size A."""
     some = np.where(alpha > 0, alpha, 1.0)
-    gain = np.where(alpha > 0, gammaln(some + values) - gammaln(some), -np.inf)
+    gain = np.where(alpha > 0, log_urn(some, values), -np.inf)
     length, gains = (np.bincount(rows, weights=each, minlength=len(bag)) for each in (values, gain))
-    size = np.where(bag > 0, bag, 1.0)
-    score = gammaln(size) - gammaln(size + length) + gains
+    score = gains - log_urn(np.where(bag > 0, bag, 1.0), length)
     return np.where(bag > 0, score, np.where(length > 0, -np.inf, 0.0))  # nothing comes from an empty bag
