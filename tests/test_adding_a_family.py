@@ -256,6 +256,6 @@ def test_the_tutorials_family_sums_squares_in_a_database():
 
 def test_a_name_that_is_taken_and_one_that_is_not_known_are_refused():
     with pytest.raises(TypeError, match="needs another name"):
-        type("Gaussian", (sf.Family,), {"__module__": "elsewhere"})
+        type("Gaussian", (sf.Family,), {"__module__": "elsewhere", "estimate": Rayleigh.estimate})
     with pytest.raises(sf.InvalidOptionError, match=r"No family 'gausian'\. Did you mean 'gaussian'"):
         sf.BayesClassifier({"x": "gausian"}).fit({"x": [1.0, 2.0], "y": ["a", "b"]}, "y")

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import suffice as sf
 from suffice import BayesClassifier, Dirichlet
-from suffice.families._choose import AMOUNTS, Automatic, AutomaticBernoulli, AutomaticCategorical, SilentDistribution
+from suffice.families.choose import AMOUNTS, Automatic, AutomaticBernoulli, AutomaticCategorical, SilentDistribution
 
 
 def chosen(x, y, **options):

@@ -27,7 +27,7 @@ from suffice.cli import answer_commands as ask
 from suffice.cli import demo_data as examples
 from suffice.cli.program import app, run
 from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
-from suffice.families import family_names
+from suffice.families import family_names, named
 from suffice.model.evaluate import Evaluation
 
 ROOT = Path(__file__).parent.parent
@@ -583,7 +583,8 @@ def test_the_guide_shows_what_is_shown(suffice, iris):
 
 def test_the_guide_names_every_family():
     page = (ROOT / "docs" / "command_line.md").read_text()
-    for family in family_names():
+    ours = [name for name in family_names() if named(name).__module__.startswith("suffice.")]
+    for family in ours:
         assert f"`{family}`" in page, family
 
 

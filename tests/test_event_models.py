@@ -13,11 +13,11 @@ from sklearn.naive_bayes import BernoulliNB, ComplementNB, MultinomialNB
 import suffice as sf
 from suffice.core.errors import ImpossibleRowWarning, InvalidOptionError, NoDistributionError
 from suffice.core.words import Texts
-from suffice.families import _documents as bags
 from suffice.families import _event_tuning as event_tuning
-from suffice.families._documents import Bags
-from suffice.families._event_models import MixedModel
+from suffice.families import documents as bags
 from suffice.families._event_tuning import _Weights
+from suffice.families.documents import Bags
+from suffice.families.event_models import MixedModel
 from text_oracle import Corpus, centred, left_out, posterior, random_texts, scores
 
 CLASSES = 3

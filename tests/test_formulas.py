@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 import suffice as sf
 from suffice.core.errors import InvalidDataError, NoFormulaError
 from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
-from suffice.families._choose import Automatic
+from suffice.families.choose import Automatic
 from suffice.formulas import (
     Among,
     Below,

@@ -37,9 +37,9 @@ from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticD
 from suffice.estimators import discriminant_analysis, naive_bayes
 from suffice.estimators import table_classifier as classifier
 from suffice.estimators.table_classifier import BayesClassifier
-from suffice.families._choose import Automatic, AutomaticBernoulli, AutomaticCategorical
-from suffice.families._linear_discriminant import LinearDiscriminant
-from suffice.families._product import Block, Product
+from suffice.families.choose import Automatic, AutomaticBernoulli, AutomaticCategorical
+from suffice.families.linear_discriminant import LinearDiscriminant
+from suffice.families.product import Block, Product
 from suffice.model import storage
 from suffice.model.storage import from_bytes, to_bytes
 from suffice.naive_bayes import (

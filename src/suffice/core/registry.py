@@ -22,7 +22,13 @@ class Registered:
 
     def __init_subclass__(cls, stored_as: str | None = None, **rest: Any) -> None:
         super().__init_subclass__(**rest)
-        register(cls, stored_as)
+        if cls._is_complete():
+            register(cls, stored_as)
+
+    @classmethod
+    def _is_complete(cls) -> bool:
+        """Tell whether the class can be used as it is; one that cannot is not registered."""
+        return True
 
 
 def register(cls: C, name: str | None = None) -> C:

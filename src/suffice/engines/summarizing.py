@@ -13,7 +13,7 @@ from suffice.core.errors import InvalidDataError, MissingLabelError, RefusedValu
 from suffice.core.frames import Frame, as_frame
 from suffice.core.statistics import Blocks, ByClass, RowSample, Statistic
 from suffice.families import Family
-from suffice.families._product import Block, Product
+from suffice.families.product import Block, Product
 from suffice.model import storage
 from suffice.model.forms import Form, form_of, in_form
 

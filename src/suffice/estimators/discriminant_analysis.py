@@ -25,8 +25,8 @@ from suffice.estimators._sklearn import ClassNamePrefixFeaturesOutMixin, Transfo
 from suffice.estimators.generative_classifier import GenerativeClassifier
 from suffice.estimators.parameter_checks import ARRAY_LIKE, BOOLEAN, Allowed, choice, has_method, interval
 from suffice.families import MultivariateGaussian
-from suffice.families._covariance import alone, as_scatter, per_weight
-from suffice.families._linear_discriminant import Directions, LinearDiscriminant
+from suffice.families.covariance import alone, as_scatter, per_weight
+from suffice.families.linear_discriminant import Directions, LinearDiscriminant
 from suffice.model.joint import Model
 
 __all__ = ["LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis"]

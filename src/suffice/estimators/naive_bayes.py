@@ -34,8 +34,8 @@ from suffice.families import (
     Multinomial,
     Poisson,
 )
-from suffice.families._logarithms import log
 from suffice.families.kernel import RULES, SHAPES, KernelName, RuleName
+from suffice.families.logarithms import log
 from suffice.model.forms import Form
 
 __all__ = [

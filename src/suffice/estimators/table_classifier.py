@@ -21,8 +21,8 @@ from suffice.estimators._sklearn import validate_data
 from suffice.estimators.generative_classifier import CalibratedClassifier
 from suffice.estimators.parameter_checks import ARRAY_LIKE, BOOLEAN, Allowed, choice, interval
 from suffice.families import Family, Table
-from suffice.families._choose import AutomaticBernoulli
-from suffice.families._product import Product
+from suffice.families.choose import AutomaticBernoulli
+from suffice.families.product import Product
 from suffice.model.explain import Evidence
 from suffice.model.forms import Form, aligned
 from suffice.model.schema import infer

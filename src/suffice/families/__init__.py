@@ -1,7 +1,8 @@
 """Families of class-conditional distributions: one file each. A family is registered by being defined.
 
-Every module here whose name has no leading underscore holds a public family; it is exported, known to files, to
-`BayesClassifier(families=…)` and to the command line without being listed anywhere.
+A module that defines a family of its own name, as `log_normal` defines `LogNormal`, is found by looking at the folder:
+the family is exported, and known to files, to `BayesClassifier(families=…)` and to the command line, without being
+listed.
 """
 
 from difflib import get_close_matches
@@ -11,20 +12,30 @@ from typing import Any
 
 from suffice.core import registry
 from suffice.core.errors import InvalidOptionError
-from suffice.families import _choose, _linear_discriminant, _product  # noqa: F401  # files may hold them
-from suffice.families._base import Distribution, Entrywise, Family, Independent
+from suffice.families._base import Distribution, Entrywise, Family, How, Independent
 from suffice.families._results import LinearForm, Table
 from suffice.families._summary import Summary
-from suffice.families._support import Support
+from suffice.families._support import Bins, Support
 
-__all__ = ["Distribution", "Entrywise", "Family", "Independent", "LinearForm", "Summary", "Support", "Table"]
+__all__ = [
+    "Bins",
+    "Distribution",
+    "Entrywise",
+    "Family",
+    "How",
+    "Independent",
+    "LinearForm",
+    "Summary",
+    "Support",
+    "Table",
+]
 
 for _module in iter_modules(__path__):
-    if not _module.name.startswith("_"):
-        _found = vars(import_module(f"{__name__}.{_module.name}"))
-        (_family,) = (name for name in _found if name.lower() == _module.name.replace("_", ""))
-        globals()[_family] = _found[_family]
-        __all__ += [_family]
+    for _name, _family in vars(import_module(f"{__name__}.{_module.name}")).items():
+        own = isinstance(_family, type) and issubclass(_family, Family) and _family.public
+        if own and _name.lower() == _module.name.replace("_", ""):
+            globals()[_name] = _family
+            __all__ += [_name]
 
 
 def named(name: str) -> type[Family[Any]]:
@@ -46,6 +57,6 @@ def _by_name() -> dict[str, type[Family[Any]]]:
     out = {}
     for name in registry.names(Family):
         family = registry.find(name, Family)
-        if family is not None and not family.__module__.startswith("suffice.families._"):
+        if family is not None and family.public:
             out["".join(f"-{c.lower()}" if c.isupper() else c for c in name).lstrip("-")] = family
     return out

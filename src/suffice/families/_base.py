@@ -38,10 +38,10 @@ from suffice.core.priors import Learn
 from suffice.core.statistics import ByClass, Moments, Statistic, Totals
 from suffice.families import _derive as derive
 from suffice.families._kernels import KERNELS
-from suffice.families._logarithms import log_ratio
 from suffice.families._results import KeptRows, Outcomes, Table
 from suffice.families._summary import Summary
 from suffice.families._support import REAL, Support
+from suffice.families.logarithms import log_ratio
 from suffice.formulas import Among, Column, Combinations, Formula, Lookup, Term, X, unless_missing
 
 S = TypeVar("S", bound=Statistic)
@@ -54,6 +54,9 @@ class Default:
 
     def __repr__(self) -> str:
         return "default"
+
+    def __reduce__(self) -> str:
+        return "DEFAULT"  # there is one, also after pickling
 
 
 DEFAULT: Final = Default()
@@ -348,7 +351,13 @@ class Family(Stated, ABC, Generic[S]):
     gives: ClassVar[type[Distribution]] = Distribution  # type: ignore[type-abstract]  # what `estimate` returns; it says which values are allowed
     reads: ClassVar[Reads] = "numbers"  # what it needs of the columns of a table
     by_column: ClassVar[bool] = True  # whether arrays among its options hold a value for each column
+    public: ClassVar[bool] = True  # whether it can be chosen by its name
     weak_prior: ClassVar[Any] = None  # what a bare family uses; None where nothing is conjugate, and `prior` no option
+
+    @classmethod
+    def _is_complete(cls) -> bool:
+        """Tell whether it can be estimated: not where pickling has made the class and not filled it yet."""
+        return not getattr(cls.estimate, "__isabstractmethod__", False)
 
     def __post_init__(self) -> None:
         name = type(self).__name__

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from suffice.core.arrays import Array, Codes, distinct_pairs
 from suffice.core.statistics import Scatter
 from suffice.families._base import Distribution
-from suffice.families._covariance import LOG_2PI
+from suffice.families.covariance import LOG_2PI
 
 SAFE = 1e-7  # of a variance: what a row may leave without losing a direction to rounding
 

@@ -21,8 +21,8 @@ import numpy as np
 from suffice.core.arrays import Array, Codes
 from suffice.core.statistics import WordCounts
 from suffice.core.words import Tokenization, Weighting
-from suffice.families._documents import Bags
-from suffice.families._event_models import (
+from suffice.families.documents import Bags
+from suffice.families.event_models import (
     BernoulliModel,
     ComplementModel,
     EventModel,

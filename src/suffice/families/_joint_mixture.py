@@ -10,8 +10,8 @@ import numpy as np
 from suffice.core.arrays import Array, Codes, Values
 from suffice.families._base import Distribution
 from suffice.families._expectation_maximization import Components, log_sum
-from suffice.families._logarithms import log
 from suffice.families._results import Table
+from suffice.families.logarithms import log
 from suffice.formulas import Formula, LogSumExp, Term, by_observed
 
 

@@ -58,29 +58,29 @@ class Support:
         return Where(Below(x, self.least, self.open), impossible, density) if np.isfinite(self.least) else density
 
 
-REAL = Support("real")
-POSITIVE = Support(
+REAL: Support = Support("real")
+POSITIVE: Support = Support(
     "positive", 0.0, open=True, expected="Expected numbers above 0.", advice=" Only those have a logarithm."
 )
-NON_NEGATIVE = Support("positive", 0.0, expected="Expected times or other amounts of at least 0.")
-INTEGERS = Support(
+NON_NEGATIVE: Support = Support("positive", 0.0, expected="Expected times or other amounts of at least 0.")
+INTEGERS: Support = Support(
     "integer",
     0.0,
     integers=True,
     expected="Expected whole numbers of at least 0.",
     advice=" For times between them there is the exponential.",
 )
-COUNTS = Support("integer", 0.0, expected=COUNTS_ARE_NOT_NEGATIVE)
-BOOLEANS = Support("boolean", values=(False, True))
-COMPARED = Support("boolean")  # numbers that are compared with a threshold
-SHARES = Support(
+COUNTS: Support = Support("integer", 0.0, expected=COUNTS_ARE_NOT_NEGATIVE)
+BOOLEANS: Support = Support("boolean", values=(False, True))
+COMPARED: Support = Support("boolean")  # numbers that are compared with a threshold
+SHARES: Support = Support(
     "boolean",
     most=1.0,
     expected="Expected booleans between 0 and 1.",
     advice=" Give a threshold to compare with.",
 )
-CATEGORIES = Support("categories")
-WORDS = Support("words")
+CATEGORIES: Support = Support("categories")
+WORDS: Support = Support("words")
 Support.REAL, Support.POSITIVE, Support.NON_NEGATIVE = REAL, POSITIVE, NON_NEGATIVE
 Support.INTEGERS, Support.COUNTS, Support.BOOLEANS = INTEGERS, COUNTS, BOOLEANS
 

@@ -14,10 +14,10 @@ from suffice.core.priors import Beta
 from suffice.core.statistics import Totals
 from suffice.core.statistics.statistic import clear_residue
 from suffice.families._base import Distribution, Entrywise, Family, How
-from suffice.families._logarithms import log
 from suffice.families._results import Outcomes
 from suffice.families._summary import Summary
 from suffice.families._support import BOOLEANS, COMPARED, SHARES, Support
+from suffice.families.logarithms import log
 from suffice.formulas import Above, Formula, TimesLog, X
 
 

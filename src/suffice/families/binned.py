@@ -13,13 +13,13 @@ from suffice.core.arrays import Array, Categories, Codes, Values, refuse_infinit
 from suffice.core.errors import InvalidOptionError, MismatchError
 from suffice.core.priors import Dirichlet
 from suffice.core.statistics import Counts, Sample
-from suffice.families import _bin_edges as cutting
+from suffice.families import bin_edges as cutting
 from suffice.families._base import Distribution, Family, Independent
-from suffice.families._logarithms import log
 from suffice.families._results import Table
 from suffice.families._summary import Summary
 from suffice.families._support import Bins, Support
 from suffice.families.categorical import Categorical, CategoricalDistribution
+from suffice.families.logarithms import log
 from suffice.formulas import Column, Formula, Steps, X
 
 BINS = 10  # of columns cut by width or by quantiles, where nothing else is asked for

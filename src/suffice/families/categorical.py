@@ -17,10 +17,10 @@ from suffice.core.statistics import Counts
 from suffice.core.statistics.statistic import clear_residue
 from suffice.families._base import Distribution, Family, How, Independent
 from suffice.families._kernels import pack
-from suffice.families._logarithms import log, log_ratio
 from suffice.families._results import Outcomes, Table
 from suffice.families._summary import Summary
 from suffice.families._support import CATEGORIES
+from suffice.families.logarithms import log, log_ratio
 from suffice.formulas import Column, Formula, Lookup
 
 

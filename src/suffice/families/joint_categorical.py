@@ -18,10 +18,10 @@ from suffice.core.statistics import Counts
 from suffice.core.statistics.counts import category_sizes
 from suffice.core.statistics.statistic import clear_residue
 from suffice.families._base import Distribution, Family, How
-from suffice.families._logarithms import log
 from suffice.families._results import Table
 from suffice.families._summary import Summary
 from suffice.families._support import CATEGORIES
+from suffice.families.logarithms import log
 from suffice.formulas import Among, Combinations, Constant, Formula, Term, Where, by_observed
 
 Numbers = NDArray[np.int64]

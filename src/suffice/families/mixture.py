@@ -19,9 +19,9 @@ from suffice.core.statistics import ByClass, Moments, Points, Sample
 from suffice.families._base import Distribution, Family, Independent, resolution
 from suffice.families._expectation_maximization import Components, Run, likeliest
 from suffice.families._joint_mixture import JointMixtureDistribution
-from suffice.families._logarithms import log
 from suffice.families._results import Table
 from suffice.families._summary import Summary
+from suffice.families.logarithms import log
 from suffice.formulas import Bumps, Column, Formula
 
 LARGEST = 1e150  # of a value: its square still fits

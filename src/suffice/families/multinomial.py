@@ -13,10 +13,10 @@ from suffice.core.priors import Dirichlet, Number
 from suffice.core.statistics import Totals
 from suffice.core.statistics.statistic import clear_residue
 from suffice.families._base import Distribution, Entrywise, Family
-from suffice.families._logarithms import log_sums, peak_losses
 from suffice.families._results import Outcomes, Table
 from suffice.families._summary import Summary
 from suffice.families._support import WORDS
+from suffice.families.logarithms import log_sums, peak_losses
 from suffice.formulas import Column, Formula, LogGamma, Term, TimesLog, total, unless_missing
 
 

@@ -16,7 +16,11 @@ from suffice.core.errors import InvalidOptionError, NoFormulaError, NoLinearForm
 from suffice.core.priors import NormalInverseWishart
 from suffice.core.statistics import Sample, Scatter
 from suffice.families._base import DEFAULT, Distribution, Family, resolution
-from suffice.families._covariance import (
+from suffice.families._incomplete_rows import GapsEM, fill, observed_log_density
+from suffice.families._kernels import pack
+from suffice.families._results import Table
+from suffice.families._summary import Summary
+from suffice.families.covariance import (
     LOG_2PI,
     Shrinkage,
     Toward,
@@ -28,10 +32,6 @@ from suffice.families._covariance import (
     raised,
     shrunk,
 )
-from suffice.families._incomplete_rows import GapsEM, fill, observed_log_density
-from suffice.families._kernels import pack
-from suffice.families._results import Table
-from suffice.families._summary import Summary
 from suffice.formulas import Formula, Linear, Log1p, Square, Term, by_observed, total
 
 WIDEST = 64  # columns whose covariance is written down as a formula

@@ -14,9 +14,9 @@ from suffice.core.statistics import Totals
 from suffice.core.statistics.statistic import clear_residue
 from suffice.families._base import Distribution, Entrywise, Family
 from suffice.families._derive import pieces, sum_observed
-from suffice.families._logarithms import log, log_sums, peak_losses
 from suffice.families._summary import Summary
 from suffice.families._support import COUNTS
+from suffice.families.logarithms import log, log_sums, peak_losses
 from suffice.formulas import Formula, LogGamma, TimesLog, X
 
 

@@ -18,8 +18,12 @@ from suffice.core.priors import Dirichlet
 from suffice.core.statistics import WordCounts
 from suffice.core.words import Lexicon, Texts, Tokenization, Vocabulary, Weighting
 from suffice.families._base import DEFAULT, Distribution, Family
-from suffice.families._documents import Bags, in_parts
-from suffice.families._event_models import (
+from suffice.families._event_tuning import tuned
+from suffice.families._results import KeptRows, Outcomes, Table
+from suffice.families._summary import Summary
+from suffice.families._support import WORDS
+from suffice.families.documents import Bags, in_parts
+from suffice.families.event_models import (
     BernoulliModel,
     ComplementModel,
     EventModel,
@@ -27,10 +31,6 @@ from suffice.families._event_models import (
     MultinomialModel,
     UrnModel,
 )
-from suffice.families._event_tuning import tuned
-from suffice.families._results import KeptRows, Outcomes, Table
-from suffice.families._summary import Summary
-from suffice.families._support import WORDS
 
 Event: TypeAlias = Literal["multinomial", "complement", "bernoulli", "auto"]
 

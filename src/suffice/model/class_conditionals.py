@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from suffice.core.arrays import Array, Values
 from suffice.core.errors import InvalidOptionError, MismatchError
-from suffice.families import Distribution
-from suffice.families._product import ProductDistribution
-from suffice.families._support import Bins, Support
+from suffice.families import Bins, Distribution, Support
+from suffice.families.product import ProductDistribution
 from suffice.model.explain import MEASURES, rank_features
 from suffice.model.joint import Model
 

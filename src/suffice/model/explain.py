@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 from suffice.core.arrays import Array, Values
 from suffice.core.errors import InvalidOptionError, MismatchError, NoDistributionError
 from suffice.core.statistics import Batch
-from suffice.families import Table
-from suffice.families._base import How
-from suffice.families._choose import ChosenDistribution
-from suffice.families._logarithms import log_ratio
-from suffice.families._product import ProductDistribution
+from suffice.families import How, Table
+from suffice.families.choose import ChosenDistribution
+from suffice.families.logarithms import log_ratio
+from suffice.families.product import ProductDistribution
 from suffice.model.joint import Model
 
 

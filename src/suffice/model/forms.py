@@ -13,7 +13,7 @@ from suffice.core.errors import MismatchError, MissingColumnWarning
 from suffice.core.frames import Frame
 from suffice.core.words import Texts
 from suffice.families import Family
-from suffice.families._product import Product
+from suffice.families.product import Product
 
 Form: TypeAlias = Literal["table", "numbers", "categories", "texts"]
 Columns: TypeAlias = Any  # a Frame, a matrix, Categories or Texts: what the family of the form reads

@@ -187,7 +187,8 @@ class Model:
         out = [Table("prior", ["p(y)"], heads, np.exp(self.log_prior)[None])]
         for columns, distribution in zip(self.columns, self.distributions, strict=True):
             at = range(distribution.n_columns) if columns is None else np.atleast_1d(columns)
-            out += distribution.tables(self.labels, [f"x{j}" if names is None else str(names[j]) for j in at])
+            known = [str(names[j]) for j in at] if names is not None and len(names) > max(at) else [f"x{j}" for j in at]
+            out += distribution.tables(self.labels, known)
         return out
 
 

@@ -13,7 +13,7 @@ from suffice.core.arrays import Array, Values
 from suffice.core.errors import DamagedFileError, InvalidOptionError, RefusedValueError, naming_columns
 from suffice.core.frames import Frame, as_frame
 from suffice.families import Table
-from suffice.families._product import Product, ProductDistribution
+from suffice.families.product import Product, ProductDistribution
 from suffice.formulas import Scoring
 from suffice.model.calibration import Calibration
 from suffice.model.explain import Evidence, impute

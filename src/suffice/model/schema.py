@@ -15,9 +15,9 @@ from suffice.core.frames.profile import ENOUGH
 from suffice.core.priors import Dirichlet
 from suffice.families import Family, Table
 from suffice.families import named as family_named
-from suffice.families._choose import Automatic, AutomaticBernoulli, AutomaticCategorical, ChosenDistribution, Smoothing
-from suffice.families._product import Block, ProductDistribution
+from suffice.families.choose import Automatic, AutomaticBernoulli, AutomaticCategorical, ChosenDistribution, Smoothing
 from suffice.families.gaussian import Gaussian
+from suffice.families.product import Block, ProductDistribution
 from suffice.families.text import Text
 
 FREE_TEXT = 30  # letters on average, from which on a column of mostly different strings is text

@@ -540,6 +540,11 @@ def _why_not(value: Any, path: str) -> str:
             f"{_at(path)}a {kind.__name__} cannot be stored: a file holds data and no code, and another library's "
             "estimator is code. Leave it out, or keep this model by pickling it."
         )
+    if registry.find(kind.__name__) is not None:
+        return (
+            f"{_at(path)}{kind.__name__} was defined again after {_short(value)} was made, and a file would be read as "
+            "the new one: make it anew"
+        )
     return (
         f"{_at(path)}{_short(value)} of type {kind.__module__}.{kind.__qualname__} cannot be stored: only numbers, "
         "strings, lists, tuples, dictionaries, arrays, and suffice's own statistics, priors and families can"

@@ -9,7 +9,7 @@ import numpy as np
 from suffice.core.arrays import Array
 from suffice.core.words import Texts
 from suffice.families import Table
-from suffice.families._documents import Bags
+from suffice.families.documents import Bags
 from suffice.families.text import TextDistribution
 from suffice.model.explain import contrasted
 from suffice.model.joint import Model

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from suffice.core.arrays import Array, Codes, is_sparse
 from suffice.core.frames import Frame, numbers, texts
-from suffice.families._covariance import alone
+from suffice.families.covariance import alone
 from suffice.model.schema import Schema
 
 NAME = "logistic regression"

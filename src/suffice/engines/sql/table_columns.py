@@ -17,8 +17,8 @@ from suffice.core.statistics import Counts, Moments, Sample, Scatter, Statistic,
 from suffice.engines.sql.expressions import boolean, category, missing, number
 from suffice.engines.sql.formula_compiler import entry
 from suffice.engines.summarizing import Task
-from suffice.families._product import Block
-from suffice.families._summary import Summary
+from suffice.families import Summary
+from suffice.families.product import Block
 from suffice.formulas import X
 
 SUMS = (Moments, Totals, Scatter)  # kinds of statistics that are sums

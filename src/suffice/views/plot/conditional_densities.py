@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.core.arrays import Array, Values
-from suffice.families._bin_edges import names as bin_names
+from suffice.families.bin_edges import names as bin_names
 from suffice.model.class_conditionals import Bars, Conditional, Curve, Ellipses, Words
 from suffice.model.class_conditionals import conditionals as shapes_of
 from suffice.views.plot import style

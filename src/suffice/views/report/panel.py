@@ -13,7 +13,7 @@ from suffice.core.arrays import Array
 from suffice.core.errors import NoDistributionError, NoFormulaError, SufficeError
 from suffice.core.frames import as_frame
 from suffice.families import Distribution
-from suffice.families._product import ProductDistribution
+from suffice.families.product import ProductDistribution
 from suffice.families.text import TextDistribution
 from suffice.formulas import Term, in_base64, to_json
 from suffice.model.joint import Model

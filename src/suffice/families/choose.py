@@ -25,7 +25,7 @@ from suffice.families._base import Distribution, Family, How
 from suffice.families._results import Outcomes, Table
 from suffice.families._summary import Summary
 from suffice.families._support import Support
-from suffice.families.bernoulli import Bernoulli
+from suffice.families.bernoulli import Bernoulli, BernoulliDistribution
 from suffice.families.binned import Binned
 from suffice.families.categorical import Categorical
 from suffice.families.gaussian import Gaussian
@@ -98,6 +98,7 @@ class Chosen(Family[Any]):
     gate: bool = True
 
     by_column: ClassVar = False
+    public: ClassVar = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -206,8 +207,8 @@ class Automatic(Chosen):
 class AutomaticCategorical(Chosen):
     """One of several categories, as `Categorical`: the smoothing may be chosen, and the column need not vote."""
 
-    summary: ClassVar = Categorical.summary
-    reads: ClassVar = Categorical.reads
+    summary: ClassVar[Summary[Counts]] = Categorical.summary
+    reads: ClassVar = "categories"
 
     def candidates(self, counts: Counts) -> Iterator[Choice]:
         """One for each amount of smoothing."""
@@ -228,8 +229,8 @@ class AutomaticCategorical(Chosen):
 class AutomaticBernoulli(Chosen):
     """A boolean, as `Bernoulli`: the smoothing may be chosen, and the column need not vote."""
 
-    summary: ClassVar = Bernoulli().summary
-    gives: ClassVar = Bernoulli.gives
+    summary: ClassVar[Summary[Totals]] = Bernoulli().summary
+    gives: ClassVar[type[Distribution]] = BernoulliDistribution
 
     @property
     def support(self) -> Support:

@@ -27,8 +27,8 @@ from suffice.core.arrays import Array, Codes
 from suffice.core.errors import NoDistributionError, NoFormulaError
 from suffice.core.statistics import WordCounts
 from suffice.core.statistics.statistic import clear_residue
-from suffice.families._documents import Bags
-from suffice.families._logarithms import log, log_ratio
+from suffice.families.documents import Bags
+from suffice.families.logarithms import log, log_ratio
 from suffice.families.multinomial import log_urn
 from suffice.formulas import in_base64, to_json
 

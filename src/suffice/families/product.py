@@ -16,9 +16,9 @@ from suffice.core.frames import Frame
 from suffice.core.frozen_options import Options
 from suffice.core.statistics import Batch, Blocks, RowSample
 from suffice.families._base import Distribution, Family
-from suffice.families._logarithms import log_ratio
 from suffice.families._results import KeptRows, Outcomes, Table
 from suffice.families._summary import Summary
+from suffice.families.logarithms import log_ratio
 from suffice.formulas import Constant, Missing, Term, Where
 
 AT_ONCE = 1 << 19  # rows: what blocks say of so many takes memory that can be used again
@@ -94,6 +94,7 @@ class Product(Family[Blocks]):
     keep: int = 0
 
     by_column: ClassVar = False
+    public: ClassVar = False
 
     def __post_init__(self) -> None:
         super().__post_init__()

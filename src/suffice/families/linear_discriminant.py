@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from suffice.core.arrays import Array, Codes
 from suffice.core.errors import SingularCovarianceError
 from suffice.core.statistics import Sample, Scatter
 from suffice.families._base import Distribution, resolution
-from suffice.families._covariance import as_scatter, diagonals, raised
+from suffice.families.covariance import as_scatter, diagonals, raised
 from suffice.families.multivariate_gaussian import MultivariateGaussian, MultivariateGaussianDistribution
 
 Solver = Literal["svd", "lsqr", "eigen"]
@@ -31,6 +31,8 @@ class LinearDiscriminant(MultivariateGaussian):
     solver: Solver = "svd"
     tol: float = 1e-4
     priors: NDArray[Any] | None = None
+
+    public: ClassVar = False
 
     def _estimate(self, statistic: Scatter | Sample) -> Distribution:
         """Means and covariance, and what the solver makes of them."""
