@@ -136,7 +136,7 @@ def their_mixtures(X: Any, y: Any) -> list[list[GaussianMixture]]:
 def fit_mixtures(settings: Settings, known: tuple[Any, Any]) -> Measurement:
     """Compare fits; on the whole ours must be as likely as theirs, up to the tolerance."""
     X, y = known
-    mixtures = our_mixtures(X, y).model_.distributions[0]
+    mixtures = our_mixtures(X, y).model_.distribution
     parts = [X[y == label] for label in np.unique(y)]
     likelihoods = [
         [one.score(part[:, j : j + 1]) for j, one in enumerate(row)]

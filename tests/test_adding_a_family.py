@@ -88,7 +88,7 @@ def test_its_density_is_rayleighs_and_gaps_are_left_out():
         for j in range(2):
             seen = X[label == Y, j]
             scale = np.sqrt(np.nanmean(seen**2) / 2)
-            assert_allclose(1 / np.sqrt(2 * model.distributions[0].rate[c, j]), scale, rtol=1e-12)
+            assert_allclose(1 / np.sqrt(2 * model.distribution.rate[c, j]), scale, rtol=1e-12)
             row = np.full((1, 2), np.nan)
             row[0, j] = 4.2
             assert_allclose(model.log_conditional(row)[0, c], stats.rayleigh.logpdf(4.2, scale=scale), rtol=1e-12)
@@ -98,7 +98,7 @@ def test_its_density_is_rayleighs_and_gaps_are_left_out():
 def test_drawn_speeds_have_its_mean_and_options_that_make_no_sense_are_refused():
     model = sf.Model.fit(X, Y, Rayleigh())
     drawn, _ = model.sample(20_000, label="sea", random_state=0)
-    assert_allclose(drawn.mean(axis=0), model.distributions[0].expected[1], rtol=0.02)
+    assert_allclose(drawn.mean(axis=0), model.distribution.expected[1], rtol=0.02)
     with pytest.raises(sf.InvalidDataError, match="at least 0"):
         sf.Model.fit(-X, Y, Rayleigh())
     with pytest.raises(sf.InvalidOptionError, match="not written yet"):
@@ -189,7 +189,7 @@ def fitted(laplace, winds_of_seasons):
 
 def test_a_family_of_one_file_is_chosen_by_its_name_and_is_the_laplace_distribution(fitted, winds_of_seasons, laplace):
     assert doctest.testmod(laplace).failed == 0
-    part = fitted.model_.distributions[0].parts[0]
+    part = fitted.model_.distribution.parts[0]
     for c, label in enumerate(fitted.classes_):
         own = winds_of_seasons["pressure"][winds_of_seasons["season"] == label]
         median = np.sort(own)[(len(own) - 1) // 2]
@@ -235,9 +235,7 @@ def test_such_a_family_learns_and_answers_in_a_database(winds_of_seasons):
     here = sf.BayesClassifier({"pressure": "laplace", "rain": "bernoulli"}, calibrate=False).fit(
         winds_of_seasons, "season"
     )
-    assert_allclose(
-        there.model_.distributions[0].parts[0].median, here.model_.distributions[0].parts[0].median, rtol=1e-12
-    )
+    assert_allclose(there.model_.distribution.parts[0].median, here.model_.distribution.parts[0].median, rtol=1e-12)
     found = there.predict_proba(table).to_pyarrow()
     expected = here.predict_proba(winds_of_seasons)
     assert_allclose(found["probability winter"].to_numpy(), expected[:, 1], rtol=1e-9)

@@ -134,10 +134,10 @@ def test_probabilities_are_those_of_categories(options, prior, learn):
         x, y, weight, rows = rows_of(seed)
         model = sf.Model.fit(x, y, family, weight=weight)
         edges = edges_of(x, y, weight, family)
-        for found, expected in zip(model.distributions[0].edges, edges, strict=True):
+        for found, expected in zip(model.distribution.edges, edges, strict=True):
             assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
         expected = oracle(x, y, weight, family, edges)
-        assert_allclose(model.distributions[0].probability, expected.parameters["probability"], rtol=1e-12)
+        assert_allclose(model.distribution.probability, expected.parameters["probability"], rtol=1e-12)
         assert_allclose(model.log_conditional(rows), expected.log_density(rows), rtol=1e-12, atol=1e-12)
 
 
@@ -164,7 +164,7 @@ def test_bins_are_closed_on_the_right_and_open_at_both_ends():
 
 def test_an_empty_bin_is_a_category_too():
     model = sf.Model.fit([[0.5], [1.5]], ["u", "u"], sf.Binned(edges=[1, 2, 3]))
-    assert_allclose(model.distributions[0].probability, [[2 / 6, 2 / 6, 1 / 6, 1 / 6]])
+    assert_allclose(model.distribution.probability, [[2 / 6, 2 / 6, 1 / 6, 1 / 6]])
     nothing = sf.Model.fit([[0.5], [1.5]], ["u", "u"], sf.Binned(prior=None, edges=[1, 2, 3]))
     assert_array_equal(nothing.log_conditional([[7.0]]), [[-np.inf]])
 
@@ -199,7 +199,7 @@ def test_edges_of_widths_and_quantiles_are_scikit_learns(bins):
         ("quantile", {"strategy": "quantile", "quantile_method": "averaged_inverted_cdf"}),
     ]:
         peer = KBinsDiscretizer(bins, encode="ordinal", subsample=None, **options).fit(np.repeat(x, weight, axis=0))
-        mine = sf.Model.fit(x, y, sf.Binned(how=how, bins=bins), weight=weight).distributions[0]
+        mine = sf.Model.fit(x, y, sf.Binned(how=how, bins=bins), weight=weight).distribution
         for found, expected in zip(mine.edges, peer.bin_edges_, strict=True):
             assert_allclose(found, expected[1:-1], rtol=1e-12, atol=1e-12)
 
@@ -207,9 +207,9 @@ def test_edges_of_widths_and_quantiles_are_scikit_learns(bins):
 def test_a_value_that_makes_up_several_quantiles_is_one_bin():
     x = np.array([0.0] * 60 + list(range(1, 41)))[:, None]
     model = sf.Model.fit(x, ["u"] * 100, sf.Binned(prior=None, how="quantile", bins=10))
-    assert_allclose(model.distributions[0].edges[0], [0.0, 0.5, 10.5, 20.5, 30.5])
+    assert_allclose(model.distribution.edges[0], [0.0, 0.5, 10.5, 20.5, 30.5])
     lumped = sf.Model.fit([[5.0], [5.0], [7.0]], ["u"] * 3, sf.Binned(how="quantile", bins=4))
-    assert_array_equal(lumped.distributions[0].edges[0], [5.0])
+    assert_array_equal(lumped.distribution.edges[0], [5.0])
 
 
 def test_a_constant_column_is_one_bin_that_tells_nothing():
@@ -232,7 +232,7 @@ def test_numbers_next_to_each_other_can_be_told_apart():
     wide = np.array([[-1.7e308], [1.7e308]] * 20)
     for how in ("quantile", "mdl", "width"):
         model = sf.Model.fit(wide, y, sf.Binned(how=how, bins=4))
-        assert np.isfinite(model.distributions[0].edges[0]).all()
+        assert np.isfinite(model.distribution.edges[0]).all()
         assert_array_equal(model.predict(wide), y)
 
 
@@ -241,7 +241,7 @@ def test_numbers_next_to_each_other_can_be_told_apart():
 def test_description_length_of_two_clean_runs_by_hand():
     x, y = np.arange(10.0)[:, None], ["a"] * 5 + ["b"] * 5
     model = sf.Model.fit(x, y, sf.Binned(how="mdl"))
-    assert_array_equal(model.distributions[0].edges[0], [4.5])
+    assert_array_equal(model.distribution.edges[0], [4.5])
 
 
 # One row each: the gain of 1 bit stands against (log2 1 + log2 7 − 2) / 2 = 0.4037, and the cut is made. With classes
@@ -249,9 +249,9 @@ def test_description_length_of_two_clean_runs_by_hand():
 # (log2 3 + log2 7 − 2 + 0.9183·2) / 4 = 1.057, and none is made.
 def test_description_length_of_very_few_rows_by_hand():
     two = sf.Model.fit([[0.0], [1.0]], ["a", "b"], sf.Binned(how="mdl"))
-    assert_array_equal(two.distributions[0].edges[0], [0.5])
+    assert_array_equal(two.distribution.edges[0], [0.5])
     four = sf.Model.fit([[0.0], [1.0], [2.0], [3.0]], ["a", "b", "a", "b"], sf.Binned(how="mdl"))
-    assert four.distributions[0].edges[0].size == 0
+    assert four.distribution.edges[0].size == 0
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -261,7 +261,7 @@ def test_description_length_is_the_recursion_written_out(seed):
     value = rng.choice([rng.uniform(0, 10, n), rng.integers(0, 12, n)])
     y = ((value * rng.uniform(0.3, 1.0)).astype(int) + (rng.random(n) < 0.15)) % classes
     weight = rng.choice([0.5, 1.0, 3.0], n)
-    found = sf.Model.fit(value[:, None], y, sf.Binned(how="mdl"), weight=weight).distributions[0].edges[0]
+    found = sf.Model.fit(value[:, None], y, sf.Binned(how="mdl"), weight=weight).distribution.edges[0]
     assert_allclose(found, sorted(split(value, y, weight)), rtol=1e-12)
 
 
@@ -272,7 +272,7 @@ def test_of_the_most_bins_allowed_those_that_save_the_most_bits_are_made():
     x = np.arange(80.0)[:, None]
     order = [49.5, 19.5, 9.5]
     for most in (2, 3, 4, 9, None):
-        found = sf.Model.fit(x, y, sf.Binned(how="mdl", bins=most)).distributions[0].edges[0]
+        found = sf.Model.fit(x, y, sf.Binned(how="mdl", bins=most)).distribution.edges[0]
         assert_array_equal(found, sorted(order[: (most or 99) - 1]))
 
 
@@ -280,21 +280,21 @@ def test_of_the_most_bins_allowed_those_that_save_the_most_bits_are_made():
 def test_of_two_sides_the_one_that_saves_more_is_cut_first():
     y = np.repeat([0, 1, 2, 3], [6, 54, 30, 30])
     x = np.arange(120.0)[:, None]
-    edges = [sf.Model.fit(x, y, sf.Binned(how="mdl", bins=b)).distributions[0].edges[0].tolist() for b in (2, 3, 4)]
+    edges = [sf.Model.fit(x, y, sf.Binned(how="mdl", bins=b)).distribution.edges[0].tolist() for b in (2, 3, 4)]
     assert edges == [[59.5], [59.5, 89.5], [5.5, 59.5, 89.5]]
 
 
 def test_noise_is_not_cut():
     rng = np.random.default_rng(0)
     model = sf.Model.fit(rng.normal(size=(500, 3)), rng.integers(0, 3, 500), sf.Binned(how="mdl"))
-    assert [inner.size for inner in model.distributions[0].edges] == [0, 0, 0]
+    assert [inner.size for inner in model.distribution.edges] == [0, 0, 0]
 
 
 def test_bounding_the_values_kept_moves_quantiles_little():
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(20_000, 1)), rng.integers(0, 2, 20_000)
     exact, bounded = (
-        sf.Model.fit(x, y, sf.Binned(how="quantile", limit=limit)).distributions[0].edges[0] for limit in (None, 500)
+        sf.Model.fit(x, y, sf.Binned(how="quantile", limit=limit)).distribution.edges[0] for limit in (None, 500)
     )
     assert_allclose(bounded, exact, atol=0.01)
     family = sf.Binned(limit=10)
@@ -350,7 +350,7 @@ def test_drawn_values_fall_into_bins_by_their_probabilities(options):
     x, y, weight, _ = rows_of(7, n=90)
     model = sf.Model.fit(x, y, sf.Binned(**options), weight=weight)
     drawn, _ = model.sample(20_000, "bat", random_state=3)
-    fitted = model.distributions[0]
+    fitted = model.distribution
     parts = fitted.table.counts.columns(fitted.probability)
     for j in range(2):
         bins = np.array([bin_of(v, fitted.edges[j]) for v in drawn[:2000, j]])
@@ -366,7 +366,7 @@ def test_open_ends_of_given_edges_are_as_wide_as_their_neighbours():
     drawn, _ = model.sample(2000, random_state=0)
     assert_allclose([drawn[:, 0].min(), drawn[:, 0].max()], [-1, 5], atol=0.02)  # (−1, 1] and (4, 5]
     assert_allclose([drawn[:, 1].min(), drawn[:, 1].max()], [0, 10], atol=0.02)  # one edge: as far as from 0
-    filled = model.distributions[0].expect([[np.nan, 2.0]])
+    filled = model.distribution.expect([[np.nan, 2.0]])
     assert_allclose(filled, [[[0.5 * 0.0 + 0.5 * 4.5, 2.0]]])
 
 
@@ -399,7 +399,7 @@ def test_there_is_no_linear_form():
 
 def test_each_bin_may_have_a_pseudo_count_of_its_own():
     family = sf.Binned(sf.Dirichlet(np.array([1.0, 2.0, 3.0])), edges=[0, 1])
-    assert_allclose(sf.Model.fit([[0.5]], ["a"], family).distributions[0].probability, [[1 / 7, 3 / 7, 3 / 7]])
+    assert_allclose(sf.Model.fit([[0.5]], ["a"], family).distribution.probability, [[1 / 7, 3 / 7, 3 / 7]])
     with pytest.raises(MismatchError, match="3 pseudo-counts for 4 bins"):
         replace(family, edges=[0, 1, 2]).estimate(family.summarize([[0.5]], ["a"]).statistic)
 

@@ -24,6 +24,8 @@ from suffice.core.errors import (
     NoDistributionError,
     NoLinearFormError,
 )
+from suffice.core.frames import as_frame
+from suffice.families._product import Block, Product
 from suffice.model.joint import leave_one_out
 
 LABELS = np.array(["ant", "bee", "ox"])
@@ -197,10 +199,10 @@ def test_parameters_and_log_joint_are_the_oracles(case, seed):
     p = problem(case.kind, seed)
     model, expected = fitted(case, p), case.expected(p.x, p.y, p.weight)
     assert_array_equal(model.labels, LABELS)
-    compared = [name for name in expected.parameters if hasattr(model.distributions[0], name)]
+    compared = [name for name in expected.parameters if hasattr(model.distribution, name)]
     assert compared, "the distribution names none of the oracle's parameters"
     for name in compared:
-        own, value = getattr(model.distributions[0], name), expected.parameters[name]
+        own, value = getattr(model.distribution, name), expected.parameters[name]
         assert_allclose(own, value, rtol=1e-10, atol=1e-14, err_msg=name)
     prior = reference.log_class_prior(p.y, p.weight, LABELS)
     joint = reference.log_joint(prior, [expected.log_density(p.rows)])
@@ -270,7 +272,7 @@ def test_statistics_of_two_halves_give_the_model_of_the_whole(case):
 def test_truths_are_what_lies_above_the_threshold():
     x, y = np.array([[0.2], [0.7], [0.9], [0.1]]), ["u", "u", "v", "v"]
     model = sf.Model.fit(x, y, sf.Bernoulli(prior=None, threshold=0.5))
-    assert_array_equal(model.distributions[0].probability, [[0.5], [0.5]])
+    assert_array_equal(model.distribution.probability, [[0.5], [0.5]])
 
 
 def test_truths_without_a_threshold_must_be_shares():
@@ -281,14 +283,14 @@ def test_truths_without_a_threshold_must_be_shares():
 def test_what_was_always_true_cannot_be_false_by_maximum_likelihood_whatever_the_weights():
     x, weight = np.array([[1.0], [np.nan], [1.0]]), [0.4, 0.7, 0.4]
     model = sf.Model.fit(x, ["u", "u", "v"], sf.Bernoulli(prior=None), weight=weight)
-    assert_array_equal(model.distributions[0].probability, [[1.0], [1.0]])
-    assert_array_equal(model.distributions[0].log_density(np.array([[0.0], [1.0]])), [[-np.inf] * 2, [0.0] * 2])
+    assert_array_equal(model.distribution.probability, [[1.0], [1.0]])
+    assert_array_equal(model.distribution.log_density(np.array([[0.0], [1.0]])), [[-np.inf] * 2, [0.0] * 2])
 
 
 def test_what_was_always_true_in_thousands_of_weighted_rows_cannot_be_false_by_maximum_likelihood():
     weight = np.random.default_rng(0).uniform(0.1, 1.0, 5000)
     model = sf.Model.fit(np.ones((5000, 3)), np.arange(5000) % 2, sf.Bernoulli(prior=None), weight=weight)
-    assert_array_equal(model.distributions[0].probability, np.ones((2, 3)))
+    assert_array_equal(model.distribution.probability, np.ones((2, 3)))
 
 
 def test_a_category_never_met_has_the_probability_of_one_listed_and_never_seen():
@@ -307,7 +309,7 @@ def test_each_category_may_have_a_pseudo_count_of_its_own():
     case = Case(sf.Categorical(sf.Dirichlet(np.concatenate(alpha))), "names", "categorical", {"alpha": alpha})
     p = problem("names", 4)
     assert_allclose(
-        fitted(case, p).distributions[0].log_density(p.rows),
+        fitted(case, p).distribution.log_density(p.rows),
         case.expected(p.x, p.y, p.weight).log_density(p.rows),
         rtol=1e-10,
     )
@@ -315,7 +317,7 @@ def test_each_category_may_have_a_pseudo_count_of_its_own():
 
 def test_least_numbers_of_categories_make_room_for_those_not_met():
     model = sf.Model.fit([[0], [1]], ["u", "u"], sf.Categorical(prior=sf.Dirichlet(1), min_categories=4))
-    assert_array_equal(model.distributions[0].probability, [[2 / 6, 2 / 6, 1 / 6, 1 / 6]])
+    assert_array_equal(model.distribution.probability, [[2 / 6, 2 / 6, 1 / 6, 1 / 6]])
 
 
 def test_categories_are_numbers_or_names_but_not_both():
@@ -343,13 +345,13 @@ def test_poisson_densities_keep_their_digits_at_large_rates():
     model = sf.Model.fit(x, ["u", "u", "v"], sf.Poisson(prior=None))
     exact = stats.poisson.logpmf(1.0e6, np.array([1.0005e6, 9.0e5]))
     # Terms of 1.4e7 are added up, so about nine digits after the point can be had.
-    assert_allclose(model.distributions[0].log_density(x[:1])[0], exact, atol=1e-7)
+    assert_allclose(model.distribution.log_density(x[:1])[0], exact, atol=1e-7)
 
 
 def test_an_event_never_seen_is_impossible_under_the_predictive_of_an_improper_prior():
     x = np.array([[0.0, 1.0], [0.0, 2.0], [1.0, 1.0]])
     model = sf.Model.fit(x, ["u", "u", "v"], sf.Poisson(prior=sf.Gamma(0, 0), learn="predictive"))
-    density = model.distributions[0].log_density(np.array([[0.0, 1.0], [1.0, 1.0]]))
+    density = model.distribution.log_density(np.array([[0.0, 1.0], [1.0, 1.0]]))
     assert_allclose(density[:, 0], [stats.nbinom.logpmf(1, 3, 2 / 3), -np.inf], rtol=1e-12)
 
 
@@ -360,7 +362,7 @@ def test_a_variance_may_be_given_for_each_column(learn, as_given):
     p = problem("reals", 3)
     case = Case(sf.Gaussian(learn=learn, variance=as_given(each)), "reals", "gaussian", {})
     expected = reference.gaussian(p.x, p.y, p.weight, LABELS, learn=learn, variance=np.array(each))
-    assert_allclose(fitted(case, p).distributions[0].log_density(p.rows), expected.log_density(p.rows), rtol=1e-10)
+    assert_allclose(fitted(case, p).distribution.log_density(p.rows), expected.log_density(p.rows), rtol=1e-10)
 
 
 @pytest.mark.parametrize("learn", ["mle", "mean", "map", "predictive"])
@@ -368,7 +370,7 @@ def test_a_given_variance_is_not_smoothed(learn):
     p = problem("reals", 3)
     plain, smooth = (sf.Gaussian(learn=learn, variance=2.0, var_smoothing=s) for s in (0.0, 0.5))
     models = [sf.Model.fit(p.x, p.y, family) for family in (plain, smooth)]
-    assert_array_equal(models[0].distributions[0].variance, models[1].distributions[0].variance)
+    assert_array_equal(models[0].distribution.variance, models[1].distribution.variance)
 
 
 def test_a_column_constant_within_a_class_is_a_point_mass():
@@ -386,8 +388,8 @@ def test_a_class_of_one_row_has_a_density_under_the_default_prior():
 def test_moments_far_from_zero_keep_the_digits_of_the_variance():
     rng = np.random.default_rng(1)
     x, y = rng.normal(0.0, 1.0, (50, 2)), np.arange(50) % 2
-    near = sf.Model.fit(x, y, sf.Gaussian(prior=None)).distributions[0].variance
-    far = sf.Model.fit(x + 1e8, y, sf.Gaussian(prior=None)).distributions[0].variance
+    near = sf.Model.fit(x, y, sf.Gaussian(prior=None)).distribution.variance
+    far = sf.Model.fit(x + 1e8, y, sf.Gaussian(prior=None)).distribution.variance
     assert_allclose(far, near, rtol=1e-6)
 
 
@@ -399,7 +401,7 @@ def test_complement_scores_are_scikit_learns():
     for norm in (False, True):
         peer = ComplementNB(alpha=0.7, norm=norm).fit(x, y)
         family = sf.Complement(sf.Dirichlet(0.7), norm=norm)
-        scores = sf.Model.fit(x, y, family, sf.ClassPrior(ignored=True)).distributions[0].weight
+        scores = sf.Model.fit(x, y, family, sf.ClassPrior(ignored=True)).distribution.weight
         assert_allclose(scores, peer.feature_log_prob_, rtol=1e-12)
 
 
@@ -611,7 +613,7 @@ def test_the_mode_of_means_and_variances_is_where_their_posterior_is_largest(var
     x = rng.normal(y[:, None], 1.0 + y[:, None])
     prior = sf.NormalInverseGamma(0.5, 2.0, 3.0, 1.5)
     model = sf.Model.fit(x, y, sf.Gaussian(prior, "map", variance=variance))
-    means, variances = model.distributions[0].mean[:, 0], model.distributions[0].variance[:, 0]
+    means, variances = model.distribution.mean[:, 0], model.distribution.variance[:, 0]
 
     def log_posterior(means, variances):
         given = stats.norm.logpdf(means, prior.mean, np.sqrt(variances / prior.strength)).sum()
@@ -798,7 +800,7 @@ def test_a_predictive_with_given_variance_is_linear_only_where_classes_weigh_the
 )
 def test_the_number_of_free_parameters_is_the_textbooks(kind, family, count):
     p = problem(kind, 1)
-    assert sf.Model.fit(p.x, p.y, family).distributions[0].n_parameters == count
+    assert sf.Model.fit(p.x, p.y, family).distribution.n_parameters == count
     assert sf.Model.fit(p.x, p.y, family).n_parameters == count + 2
     assert sf.Model.fit(p.x, p.y, family, sf.ClassPrior("uniform")).n_parameters == count
 
@@ -1134,19 +1136,18 @@ def mixed_problem(n: int = 30) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return x.reshape(n, 16), LABELS[np.arange(n) % 3], rows.reshape(len(rows), 16)
 
 
-def model_of_blocks(x, y, blocks, columns) -> sf.Model:
-    models = [sf.Model.fit(x[:, at], y, family) for family, at in zip(blocks, columns, strict=True)]
-    return sf.Model(models[0].labels, models[0].log_prior, tuple(m.distributions[0] for m in models), tuple(columns))
-
-
 POSITIONS = [list(range(b, 16, 4)) for b in range(4)]
 
 
-@pytest.mark.parametrize("as_positions", [list, np.array], ids=["lists", "arrays"])
-def test_the_log_joint_of_blocks_is_the_prior_and_the_sum_of_the_blocks(as_positions):
+def product_of(families, positions) -> Product:
+    """A block of columns, called x0, x1, … by their positions, for each family."""
+    names = [tuple(f"x{j}" for j in at) for at in positions]
+    return Product(blocks=tuple(Block(each, family) for each, family in zip(names, families, strict=True)))
+
+
+def test_the_log_joint_of_blocks_is_the_prior_and_the_sum_of_the_blocks():
     x, y, rows = mixed_problem()
-    columns = [as_positions(at) for at in POSITIONS]
-    model = model_of_blocks(x, y, [family for family, _ in BLOCKS], columns)
+    model = sf.Model.fit(as_frame(x), y, product_of([family for family, _ in BLOCKS], POSITIONS))
     categories = tuple(range(int(x[:, j].max()) + 1) for j in POSITIONS[3])
     densities = [
         reference.gaussian(x[:, POSITIONS[0]], y, None, LABELS).log_density(rows[:, POSITIONS[0]]),
@@ -1156,61 +1157,59 @@ def test_the_log_joint_of_blocks_is_the_prior_and_the_sum_of_the_blocks(as_posit
     ]
     prior = reference.log_class_prior(y, None, LABELS)
     joint = reference.log_joint(prior, densities)
-    assert_allclose(model.log_joint(rows), joint, rtol=1e-10)
-    assert_allclose(model.log_posterior(rows), reference.log_posterior(joint, prior), rtol=1e-9, atol=1e-10)
-    assert_allclose(model.log_density(rows), logsumexp(joint, axis=1), rtol=1e-10)
-    assert_array_equal(model.predict(rows), LABELS[joint.argmax(axis=1)])
-    assert model.n_parameters == sum(d.n_parameters for d in model.distributions)
+    table = as_frame(rows)
+    assert_allclose(model.log_joint(table), joint, rtol=1e-10)
+    assert_allclose(model.log_posterior(table), reference.log_posterior(joint, prior), rtol=1e-9, atol=1e-10)
+    assert_allclose(model.log_density(table), logsumexp(joint, axis=1), rtol=1e-10)
+    assert_array_equal(model.predict(table), LABELS[joint.argmax(axis=1)])
+    assert model.n_parameters == 2 + sum(part.n_parameters for part in model.distribution.parts)
 
 
-@pytest.mark.parametrize("as_positions", [list, np.array], ids=["lists", "arrays"])
-def test_rows_drawn_from_blocks_have_their_columns_in_place(as_positions):
+def test_rows_drawn_from_blocks_have_all_columns_by_name():
     x, y, _ = mixed_problem()
-    model = model_of_blocks(x, y, [family for family, _ in BLOCKS], [as_positions(at) for at in POSITIONS])
-    drawn, _ = model.sample(4000, label="ox", random_state=2)
+    model = sf.Model.fit(as_frame(x), y, product_of([family for family, _ in BLOCKS], POSITIONS))
+    columns, _ = model.sample(4000, label="ox", random_state=2)
+    drawn = np.stack([columns[f"x{j}"] for j in range(16)], axis=1)
     expected = reference.means(x, y, None, LABELS)[2]
     assert_allclose(drawn.astype(float).mean(axis=0), expected, atol=0.7)
     assert set(np.unique(drawn[:, POSITIONS[2]])) == {0.0, 1.0}
-    assert np.isfinite(model.log_joint(drawn)).all()
+    assert np.isfinite(model.log_joint(as_frame(columns))).all()
 
 
-@pytest.mark.parametrize("as_positions", [list, np.array], ids=["lists", "arrays"])
-def test_the_linear_form_of_blocks_has_its_coefficients_in_place(as_positions):
+def test_the_linear_form_of_blocks_has_the_coefficients_of_one_after_the_other():
     x, y, _ = mixed_problem()
     families = [sf.Gaussian(variance="shared"), sf.Poisson(), sf.Bernoulli()]
-    model = model_of_blocks(x, y, families, [as_positions(at) for at in POSITIONS[:3]])
-    without = np.delete(x, POSITIONS[3], axis=1)
+    model = sf.Model.fit(as_frame(x), y, product_of(families, POSITIONS[:3]))
     form = model.linear()
     assert form.coef.shape == (3, 12)
-    scores, joint = without @ form.coef.T + form.intercept, model.log_joint(x)
+    scores, joint = x[:, np.concatenate(POSITIONS[:3])] @ form.coef.T + form.intercept, model.log_joint(as_frame(x))
     assert_allclose(scores - scores[:, :1], joint - joint[:, :1], rtol=1e-12, atol=1e-11)
 
 
 def test_one_block_may_hold_columns_in_another_order():
     x, y, rows = complete("reals", 2)
-    order = np.array([2, 0, 3, 1])
+    order = [2, 0, 3, 1]
     whole = sf.Model.fit(x, y, sf.Gaussian(variance="shared"))
-    model = model_of_blocks(x, y, [sf.Gaussian(variance="shared")], [order])
-    assert_allclose(model.log_joint(rows), whole.log_joint(rows), rtol=1e-12)
-    assert_allclose(model.linear().coef, whole.linear().coef, rtol=1e-12)
+    model = sf.Model.fit(as_frame(x), y, product_of([sf.Gaussian(variance="shared")], [order]))
+    assert_allclose(model.log_joint(as_frame(rows)), whole.log_joint(rows), rtol=1e-12)
+    assert_allclose(model.linear().coef, whole.linear().coef[:, order], rtol=1e-12)
 
 
 def test_tables_of_blocks_are_named_after_their_columns():
     x, y, _ = mixed_problem()
-    model = model_of_blocks(x, y, [family for family, _ in BLOCKS], POSITIONS)
-    tables = model.tables([f"column {j}" for j in range(16)])
-    assert [t.title for t in tables[1:5]] == ["column 0", "column 4", "column 8", "column 12"]
-    assert list(tables[5].rows) == ["column 1", "column 5", "column 9", "column 13"]
-    assert list(model.tables()[6].rows) == ["x2", "x6", "x10", "x14"]
+    tables = sf.Model.fit(as_frame(x), y, product_of([family for family, _ in BLOCKS], POSITIONS)).tables()
+    assert [t.title for t in tables[1:5]] == ["x0", "x4", "x8", "x12"]
+    assert list(tables[5].rows) == ["x1", "x5", "x9", "x13"]
+    assert list(tables[6].rows) == ["x2", "x6", "x10", "x14"]
 
 
 def test_names_and_numbers_may_stand_in_one_table():
     x = np.array([["a", 1.0], ["b", 2.0], ["a", 4.0], ["b", 6.0]], dtype=object)
     y = ["u", "u", "v", "v"]
     names, numbers = sf.Model.fit(x[:, :1], y, sf.Categorical()), sf.Model.fit(x[:, 1:].astype(float), y, sf.Gaussian())
-    model = sf.Model(names.labels, names.log_prior, names.distributions + numbers.distributions, ([0], [1]))
-    both = names.log_joint(x[:, :1]) + numbers.distributions[0].log_density(x[:, 1:].astype(float))
-    assert_allclose(model.log_joint(x), both, rtol=1e-14)
+    model = sf.Model.fit(as_frame(x), y, product_of([sf.Categorical(), sf.Gaussian()], [[0], [1]]))
+    both = names.log_joint(x[:, :1]) + numbers.distribution.log_density(x[:, 1:].astype(float))
+    assert_allclose(model.log_joint(as_frame(x)), both, rtol=1e-14)
 
 
 @pytest.mark.parametrize(
@@ -1236,7 +1235,7 @@ def test_a_posterior_over_a_hundred_thousand_columns_does_not_underflow():
     theta = np.full((2, columns), 0.3)
     theta[0, :telling] = 0.6
     model = sf.Model.fit(np.eye(2, columns), ["u", "v"], sf.Bernoulli())
-    model = replace(model, distributions=(replace(model.distributions[0], probability=theta, complement=1 - theta),))
+    model = replace(model, distribution=replace(model.distribution, probability=theta, complement=1 - theta))
     rows = np.zeros((2, columns))
     rows[1, : 2 * telling] = 1.0
     odds = np.array([(0.4 / 0.7) ** telling, 2.0**telling])  # of the first class; all else cancels

@@ -267,7 +267,7 @@ def test_entries_stored_in_parts_are_their_sum(kind, learn):
 def test_the_negative_binomial_of_a_sparse_row_is_that_of_the_dense_one():
     x, y, weight = counts(gaps=False)
     for prior in (sf.Gamma(0.0, 1.0), sf.Gamma(0.5, 0.0), sf.Gamma(1.0, 1.0)):
-        fitted = sf.Model.fit(x, y, sf.Poisson(prior, "predictive"), weight=weight).distributions[0]
+        fitted = sf.Model.fit(x, y, sf.Poisson(prior, "predictive"), weight=weight).distribution
         assert_allclose(fitted.log_density(scipy.sparse.csr_matrix(x)), fitted.log_density(x), rtol=1e-12, atol=1e-12)
 
 

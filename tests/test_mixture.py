@@ -179,8 +179,8 @@ def test_one_component_is_one_gaussian():
     rng = np.random.default_rng(6)
     x, y, weight = with_gaps(rng, rng.normal(1e8, 2.0, (50, 3))), rng.integers(2, size=50), rng.uniform(0.1, 2, 50)
     mixture, gaussian = (sf.Model.fit(x, y, f, weight=weight) for f in (sf.Mixture(1), sf.Gaussian(prior=None)))
-    assert_allclose(mixture.distributions[0].mean[:, :, 0], gaussian.distributions[0].mean, rtol=1e-15)
-    assert_allclose(mixture.distributions[0].variance[:, :, 0], gaussian.distributions[0].variance, rtol=1e-9)
+    assert_allclose(mixture.distribution.mean[:, :, 0], gaussian.distribution.mean, rtol=1e-15)
+    assert_allclose(mixture.distribution.variance[:, :, 0], gaussian.distribution.variance, rtol=1e-9)
     assert_allclose(mixture.log_joint(x), gaussian.log_joint(x), rtol=1e-8)
     assert mixture.n_parameters == gaussian.n_parameters
 
@@ -517,7 +517,7 @@ def test_tables_parameters_and_the_missing_linear_form():
     assert joint.n_parameters == 1 + 2 * (1 + 2 * (2 + 3))
     shown = "\n".join(map(str, apart.tables(["u", "v"])))
     assert "deviation 2" in shown
-    assert apart.tables()[1].values[1] == pytest.approx(apart.distributions[0].mean[:, 0, 0])
+    assert apart.tables()[1].values[1] == pytest.approx(apart.distribution.mean[:, 0, 0])
     shown = "\n".join(map(str, joint.tables(["u", "v"])))
     assert "mean of v" in shown
     assert "1, covariance of component 2" in shown
@@ -622,7 +622,7 @@ rng = np.random.default_rng(0)
 y = np.arange(30_000) % 3
 x = rng.normal(size=(30_000, 4)) + np.where(rng.random((30_000, 4)) < 0.4, 3.0, 0.0) + y[:, None]
 model = sf.Model.fit(x, y, sf.Mixture(3, n_init=2, max_iter=30, tol=1e-2))
-print(hash(model.distributions[0].mean.tobytes()), hash(model.log_joint(x).tobytes()))
+print(hash(model.distribution.mean.tobytes()), hash(model.log_joint(x).tobytes()))
 """
 
 

@@ -36,7 +36,7 @@ def problem(seed=0, n=45, d=D, gaps=0.0, weights=(0, 1, 2, 3)):
 
 
 def point_of(model):
-    distribution = model.distributions[0]
+    distribution = model.distribution
     covariance = np.broadcast_to(distribution.covariance, (len(model.labels), *distribution.covariance.shape[1:]))
     return distribution.mean, covariance
 
@@ -69,7 +69,7 @@ def test_every_combination_of_options_is_the_oracles(shrinkage, toward, covarian
     assert_allclose(mean, expected.parameters["mean"], rtol=1e-12)
     assert_allclose(found, expected.parameters["covariance"], rtol=1e-10, atol=1e-11)
     density = expected.log_density(rows)
-    assert_allclose(model.distributions[0].log_density(rows), density, rtol=1e-9)
+    assert_allclose(model.distribution.log_density(rows), density, rtol=1e-9)
     prior = reference.log_class_prior(y, weight, LABELS)
     assert_allclose(model.log_posterior(rows), reference.log_posterior(density + prior, prior), rtol=1e-8, atol=1e-9)
 
@@ -97,14 +97,14 @@ def test_every_prior_and_way_of_learning_is_the_oracles(learn, tied, told):
     mean, found = point_of(model)
     assert_allclose(mean, expected.parameters["mean"], rtol=1e-12)
     assert_allclose(found, expected.parameters["covariance"], rtol=1e-10, atol=1e-12)
-    assert_allclose(model.distributions[0].log_density(rows), expected.log_density(rows), rtol=1e-9)
+    assert_allclose(model.distribution.log_density(rows), expected.log_density(rows), rtol=1e-9)
 
 
 @pytest.mark.parametrize("tied", [False, True])
 def test_a_bare_family_has_a_weak_prior_and_learns_its_mean(tied):
     x, y, weight, rows = problem(2)
     expected = reference.multivariate_gaussian(x, y, weight, LABELS, learn="mean", tied=tied)
-    assert_allclose(fit(x, y, weight, tied=tied).distributions[0].log_density(rows), expected.log_density(rows))
+    assert_allclose(fit(x, y, weight, tied=tied).distribution.log_density(rows), expected.log_density(rows))
 
 
 @pytest.mark.parametrize("covariance", ["full", "diagonal", "spherical"])
@@ -116,7 +116,7 @@ def test_an_estimator_of_the_covariance_is_fitted_to_the_rows_of_each_class(cova
     expected = reference.multivariate_gaussian(x, y, weight, LABELS, **options)
     model = fit(x, y, weight, **options)
     assert_allclose(point_of(model)[1], expected.parameters["covariance"], rtol=1e-10, atol=1e-11)
-    assert_allclose(model.distributions[0].log_density(rows), expected.log_density(rows), rtol=1e-9)
+    assert_allclose(model.distribution.log_density(rows), expected.log_density(rows), rtol=1e-9)
 
 
 def test_an_estimator_cannot_be_given_parts_of_rows():
@@ -140,7 +140,7 @@ def test_shrinkage_is_scikit_learns(n):
     x, _, _, _ = problem(4, n, weights=())
     one = np.zeros(n, int)
     for shrinkage, peer in (("ledoit-wolf", LedoitWolf()), ("oas", OAS()), (0.2, ShrunkCovariance(shrinkage=0.2))):
-        covariance = fit(x, one, shrinkage=shrinkage).distributions[0].covariance[0]
+        covariance = fit(x, one, shrinkage=shrinkage).distribution.covariance[0]
         assert_allclose(covariance, peer.fit(x).covariance_, rtol=1e-11, atol=1e-12)
 
 
@@ -148,9 +148,9 @@ def test_means_and_covariances_are_numpys():
     x, y, _, _ = problem(5, weights=())
     model = fit(x, y, prior=None)
     for c, label in enumerate(LABELS):
-        assert_allclose(model.distributions[0].mean[c], x[y == label].mean(axis=0), rtol=1e-12)
-        assert_allclose(model.distributions[0].covariance[c], np.cov(x[y == label].T, bias=True), rtol=1e-11)
-        unbiased = fit(x, y, unbiased=True).distributions[0].covariance[c]
+        assert_allclose(model.distribution.mean[c], x[y == label].mean(axis=0), rtol=1e-12)
+        assert_allclose(model.distribution.covariance[c], np.cov(x[y == label].T, bias=True), rtol=1e-11)
+        unbiased = fit(x, y, unbiased=True).distribution.covariance[c]
         assert_allclose(unbiased, np.cov(x[y == label].T), rtol=1e-11)
 
 
@@ -211,7 +211,7 @@ def test_far_from_zero_every_digit_of_the_covariance_is_kept(options):
     far = 2.0**27  # about 1e8; what is added can be taken away again
     x, rows = (np.round(t * 2**16) / 2**16 for t in (x, rows))
     near, moved = fit(x, y, weight, **options), fit(x + far, y, weight, **options)
-    assert_allclose(moved.distributions[0].covariance, near.distributions[0].covariance, rtol=1e-7, atol=1e-7)
+    assert_allclose(moved.distribution.covariance, near.distribution.covariance, rtol=1e-7, atol=1e-7)
     assert_allclose(moved.log_joint(rows + far), near.log_joint(rows), rtol=1e-6)
     assert_allclose(moved.posterior(rows + far), near.posterior(rows), rtol=1e-5, atol=1e-9)
 
@@ -326,7 +326,7 @@ def test_gaps_are_integrated_out_of_the_density(learn, tied):
             if not o.any():
                 expected = 0.0
             elif learn == "predictive":
-                expected = stats.multivariate_t.logpdf(row[o], *block, df=model.distributions[0].freedom[c])
+                expected = stats.multivariate_t.logpdf(row[o], *block, df=model.distribution.freedom[c])
             else:
                 expected = stats.multivariate_normal.logpdf(row[o], *block)
             assert found[i, c] - log_prior[c] == pytest.approx(expected, rel=1e-9, abs=1e-9)
@@ -340,7 +340,7 @@ def test_gaps_are_filled_by_the_conditional_mean(learn, tied):
     x, y, weight, rows = problem(13, gaps=0.1)
     model = fit(x, y, weight, learn=learn, tied=tied)
     mean, covariance = point_of(model)
-    filled = model.distributions[0].expect(rows)
+    filled = model.distribution.expect(rows)
     each = np.array([[reference.conditional(r, m, s)[0] for m, s in zip(mean, covariance, strict=True)] for r in rows])
     assert_allclose(filled, each, rtol=1e-8, atol=1e-9)
     posterior = model.posterior(rows)
@@ -432,7 +432,7 @@ def test_where_only_the_second_column_has_gaps_the_answer_is_little_and_rubins()
     slope = cov[0, 1] / cov[0, 0]
     mean_2 = second[:seen].mean() + slope * (mean_1 - first[:seen].mean())
     var_2 = cov[1, 1] + slope**2 * (var_1 - cov[0, 0])
-    found = fit(x, np.zeros(n, int), prior=None).distributions[0]
+    found = fit(x, np.zeros(n, int), prior=None).distribution
     assert_allclose(found.mean[0], [mean_1, mean_2], rtol=1e-7)
     assert_allclose(found.covariance[0], [[var_1, slope * var_1], [slope * var_1, var_2]], rtol=1e-7)
 
@@ -443,7 +443,7 @@ def test_complete_rows_alone_are_learned_from_when_asked(options):
     whole = ~np.isnan(x).any(axis=1)
     model = fit(x, y, weight, missing="complete", **options)
     dropped = fit(x[whole], y[whole], weight[whole], **options)
-    assert_allclose(model.distributions[0].covariance, dropped.distributions[0].covariance, rtol=1e-12)
+    assert_allclose(model.distribution.covariance, dropped.distribution.covariance, rtol=1e-12)
     assert_allclose(model.log_conditional(rows), dropped.log_conditional(rows), rtol=1e-11)
     assert_allclose(model.log_prior, reference.log_class_prior(y, weight, LABELS), rtol=1e-13)
 
@@ -493,7 +493,7 @@ def test_a_class_that_shows_a_column_once_or_never_is_learned(options):
     x = np.array([[1.0, np.nan], [3.0, np.nan], [4.0, 5.0], [0.0, 0.0], [1.0, 1.0], [2.0, 1.0], [2.0, 2.0]])
     for rows in (np.arange(7), np.array([0, 1, 3, 4, 5, 6])):
         model = fit(x[rows], np.array(list("aaabbbb"))[rows], **options)
-        assert np.isfinite(model.distributions[0].covariance).all()
+        assert np.isfinite(model.distribution.covariance).all()
         assert np.isfinite(model.log_joint(x)).all()
 
 
@@ -515,8 +515,8 @@ def test_a_class_without_rows_takes_no_part_in_the_tied_covariance():
     share = np.array([0.2, 0.3, 0.5])
     known = y != "bee"
     family = sf.MultivariateGaussian(tied=True, share=share)
-    found = sf.Model.of(family.summarize(x[known], y[known]).over(LABELS), family).distributions[0]
-    alone = fit(x[known], y[known], tied=True, share=share[[0, 2]]).distributions[0]
+    found = sf.Model.of(family.summarize(x[known], y[known]).over(LABELS), family).distribution
+    alone = fit(x[known], y[known], tied=True, share=share[[0, 2]]).distribution
     assert_allclose(found.covariance, alone.covariance, rtol=1e-10)
 
 
@@ -632,18 +632,18 @@ def test_columns_that_follow_from_each_other_give_a_thin_distribution(what, opti
     assert np.isfinite(model.posterior(rows)).all()
     assert np.isfinite(model.impute(rows)).all()
     if "prior" in options:
-        assert_array_equal(model.distributions[0].rank, np.full(1 if options.get("tied") else 3, 3))
+        assert_array_equal(model.distribution.rank, np.full(1 if options.get("tied") else 3, 3))
 
 
 def test_the_rank_is_that_of_the_covariance():
     x, y, _, _ = problem(34, weights=())
-    assert_array_equal(fit(x, y, prior=None).distributions[0].rank, [D, D, D])
+    assert_array_equal(fit(x, y, prior=None).distribution.rank, [D, D, D])
     few = np.concatenate([np.flatnonzero(y == label)[:n] for label, n in zip(LABELS, (1, 3, 9), strict=True)])
     model = fit(x[few], y[few], prior=None)
-    assert_array_equal(model.distributions[0].rank, [0, 2, D])
+    assert_array_equal(model.distribution.rank, [0, 2, D])
     assert np.isfinite(model.log_joint(x)).all()
-    assert_array_equal(fit(x[few], y[few], prior=None, tied=True).distributions[0].rank, [D])
-    assert_array_equal(fit(np.ones((4, 2)), [0, 0, 1, 1], prior=None).distributions[0].rank, [0, 0])
+    assert_array_equal(fit(x[few], y[few], prior=None, tied=True).distribution.rank, [D])
+    assert_array_equal(fit(np.ones((4, 2)), [0, 0, 1, 1], prior=None).distribution.rank, [0, 0])
 
 
 def test_within_its_directions_a_thin_distribution_tells_like_that_of_the_other_columns():
@@ -686,7 +686,7 @@ def test_columns_of_very_different_sizes_are_not_taken_for_singular():
     x, y, _, rows = problem(38, weights=())
     units = np.array([1e-9, 1.0, 1e6, 1e12])
     plain, scaled = fit(x, y, prior=None), fit(x * units, y, prior=None)
-    assert_array_equal(scaled.distributions[0].rank, [D, D, D])
+    assert_array_equal(scaled.distribution.rank, [D, D, D])
     assert_allclose(scaled.log_posterior(rows * units), plain.log_posterior(rows), rtol=1e-7, atol=1e-8)
 
 
@@ -704,7 +704,7 @@ def test_drawn_rows_have_the_moments_of_the_distribution(options):
         own = drawn[labels == label]
         sigma = covariance[c]
         if options.get("learn") == "predictive":
-            nu = model.distributions[0].freedom[c]
+            nu = model.distribution.freedom[c]
             sigma = sigma * nu / (nu - 2)
         deviation = np.sqrt(np.diag(sigma))
         assert (np.abs(own.mean(axis=0) - mean[c]) < 0.04 * deviation).all()
@@ -731,7 +731,7 @@ def test_drawn_rows_have_the_moments_of_the_distribution(options):
 def test_parameters_are_counted(options, free):
     x, y, _, _ = problem(41, n=60, d=10, weights=())
     model = fit(x, y, **options)
-    assert model.distributions[0].n_parameters == 30 + free
+    assert model.distribution.n_parameters == 30 + free
     assert model.n_parameters == 30 + free + 2
 
 

@@ -211,7 +211,7 @@ def test_times_that_are_all_zero_are_a_point_mass_with_a_finite_density():
     x, y = np.array([[0.0], [0.0], [2.0], [4.0]]), np.array(["still", "still", "slow", "slow"])
     model = sf.Model.fit(x, y, sf.Exponential(prior=None))
     floor = 1.5 * np.finfo(float).eps  # of the mean of all rows
-    assert_allclose(model.distributions[0].rate, [[1 / 3], [1 / floor]])
+    assert_allclose(model.distribution.rate, [[1 / 3], [1 / floor]])
     assert np.isfinite(model.log_joint([[0.0], [1e-9], [1.0]])).all()
     assert_array_equal(model.predict([[0.0], [1.0]]), ["still", "slow"])
 
@@ -237,7 +237,7 @@ def test_a_class_that_shows_nothing_of_a_column_has_a_density_there(family):
 def test_by_maximum_likelihood_a_class_without_times_takes_those_of_all():
     x = np.array([[2.0], [4.0], [np.nan]])
     model = sf.Model.fit(x, ["a", "a", "b"], sf.Exponential(prior=None))
-    assert_allclose(model.distributions[0].rate, [[1 / 3], [1 / 3]])
+    assert_allclose(model.distribution.rate, [[1 / 3], [1 / 3]])
 
 
 def test_a_failure_never_seen_is_impossible_by_maximum_likelihood():
@@ -315,13 +315,13 @@ def test_gaps_are_filled_with_each_class_mean():
         (sf.Geometric(sf.Beta(2.0, 1.0), "predictive"), [5 / 3, 13 / 3]),
         (sf.Exponential(sf.Gamma(0.0, 1.0), "predictive"), [5.0, 13.0]),
     ]:
-        expected = sf.Model.fit(x, y, family).distributions[0].expect(rows)
+        expected = sf.Model.fit(x, y, family).distribution.expect(rows)
         assert_allclose(expected, np.stack([np.array(means)[:, None], np.full((2, 1), 2.5)]))
     logs = np.log(x[:2, 0])
-    filled = sf.Model.fit(x, y, sf.LogNormal(prior=None)).distributions[0].expect(rows)
+    filled = sf.Model.fit(x, y, sf.LogNormal(prior=None)).distribution.expect(rows)
     assert_allclose(filled[0, 0, 0], np.exp(logs.mean() + logs.var() / 2))
     assert_array_equal(filled[1], [[2.5], [2.5]])
-    student = sf.Model.fit(x, y, sf.LogNormal(learn="predictive")).distributions[0].expect(rows)
+    student = sf.Model.fit(x, y, sf.LogNormal(learn="predictive")).distribution.expect(rows)
     assert 1.0 < student[0, 0, 0] < 3.0  # the median, as the mean does not exist
 
 
@@ -331,7 +331,7 @@ def test_tables_and_parameters_are_counted(family, kind):
     for learn in LEARN:
         model = sf.Model.fit(x, y, type(family)(learn=learn))
         assert model.n_parameters == 2 + (18 if kind == "positive" else 9)
-        assert model.distributions[0].n_columns == 3
+        assert model.distribution.n_columns == 3
         text = "\n".join(map(str, model.tables(["one", "two", "three"])))
         assert all(word in text for word in ("one", "two", "three", "quick"))
         assert ("log x" in text) == (kind == "positive")

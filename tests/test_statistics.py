@@ -273,7 +273,7 @@ one[::7, 2] = np.nan
 z = sf.Scatter.of(one, y, 5, w, fourth=True)
 f = sf.Scatter.of(np.asfortranarray(one), y, 5)
 g = sf.Model.fit(one[:20_000], y[:20_000], sf.MultivariateGaussian())
-for a in (z.weight, z.mean, z.cross, z.higher.fourth, f.cross, z.gaps.parts[0].weight, g.distributions[0].covariance,
+for a in (z.weight, z.mean, z.cross, z.higher.fourth, f.cross, z.gaps.parts[0].weight, g.distribution.covariance,
           g.log_joint(one[:20_000]), g.posterior(x[:20_000, [*range(12), 0]]), g.impute(one[:20_000])):
     sys.stdout.write(a.tobytes().hex())
 for a in (m.weight, m.mean, m.squares, u.mean, u.squares, v.mean, v.squares, t.weight, t.total, s.total, c.weight):

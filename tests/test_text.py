@@ -44,7 +44,7 @@ def test_the_model_is_scikit_learns_multinomial_naive_bayes():
     theirs = MultinomialNB().fit(peer.transform(TEXTS), LABELS)
     new = ["rain in the sun", "nothing known", "", "warm warm"]
     assert_allclose(model.log_posterior(Texts.of(new)), theirs.predict_log_proba(peer.transform(new)), rtol=1e-12)
-    assert_array_equal(model.distributions[0].vocabulary.names, peer.get_feature_names_out())
+    assert_array_equal(model.distribution.vocabulary.names, peer.get_feature_names_out())
 
 
 def test_a_missing_text_and_unknown_words_say_nothing():
@@ -124,7 +124,7 @@ def test_drawn_texts_have_the_words_and_lengths_of_their_class():
     texts, y = long_texts(300)
     model = sf.Model.fit(texts, y, sf.Text(prior=None))
     drawn, _ = model.sample(400, "yes", 0)
-    found = model.distributions[0]
+    found = model.distribution
     counts = Corpus(list(drawn[:, 0]), vocabulary=found.vocabulary.names).count
     assert abs(counts.sum() / 400 - 12) < 0.6
     own = Corpus([t for t, label in zip(texts, y, strict=True) if label == "yes"], vocabulary=found.vocabulary.names)
@@ -137,7 +137,7 @@ def test_texts_drawn_word_by_word_or_not_at_all():
     model = sf.Model.fit(texts, y, sf.Text(event="bernoulli"))
     drawn, labels = model.sample(500, random_state=1)
     for label in ("no", "yes"):
-        mine = Corpus(list(drawn[labels == label, 0]), vocabulary=model.distributions[0].vocabulary.names)
+        mine = Corpus(list(drawn[labels == label, 0]), vocabulary=model.distribution.vocabulary.names)
         assert mine.count.max() == 1
         seen = Corpus([t for t, c in zip(texts, y, strict=True) if c == label], term="binary").value.mean(axis=0)
         assert np.abs(mine.count.mean(axis=0) - seen).max() < 0.12

@@ -53,12 +53,12 @@ def test_the_closed_form_is_the_integral():
 def test_posterior_means_under_flat_priors_are_laplace_smoothing():
     model = sf.Model.fit(X, Y, sf.Bernoulli(sf.Beta(1, 1)), sf.ClassPrior(sf.Dirichlet(1)))
     assert_allclose(np.exp(model.log_prior), [4 / 9, 3 / 9, 2 / 9], rtol=1e-14)
-    assert_allclose(model.distributions[0].probability, [[3 / 5, 2 / 5], [1 / 4, 3 / 4], [2 / 3, 2 / 3]], rtol=1e-14)
-    assert_allclose(np.exp(BernoulliNB(alpha=1).fit(X, Y).feature_log_prob_), model.distributions[0].probability)
+    assert_allclose(model.distribution.probability, [[3 / 5, 2 / 5], [1 / 4, 3 / 4], [2 / 3, 2 / 3]], rtol=1e-14)
+    assert_allclose(np.exp(BernoulliNB(alpha=1).fit(X, Y).feature_log_prob_), model.distribution.probability)
 
 
 def test_the_mode_under_one_more_pseudo_count_is_laplace_smoothing_too():
-    mode = sf.Model.fit(X, Y, sf.Bernoulli(sf.Beta(2, 2), "map")).distributions[0].probability
+    mode = sf.Model.fit(X, Y, sf.Bernoulli(sf.Beta(2, 2), "map")).distribution.probability
     assert_allclose(mode, [[3 / 5, 2 / 5], [1 / 4, 3 / 4], [2 / 3, 2 / 3]], rtol=1e-14)
 
 

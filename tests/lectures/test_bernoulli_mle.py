@@ -31,8 +31,8 @@ def newsgroups(data_dir):
 
 def clipped(model: sf.Model) -> sf.Model:
     """The lecture's way around log 0: ψ is kept inside [1e-14, 1 − 1e-14]."""
-    psi = model.distributions[0].probability.clip(1e-14, 1 - 1e-14)
-    return replace(model, distributions=(replace(model.distributions[0], probability=psi, complement=1 - psi),))
+    psi = model.distribution.probability.clip(1e-14, 1 - 1e-14)
+    return replace(model, distribution=replace(model.distribution, probability=psi, complement=1 - psi))
 
 
 def test_class_proportions_are_the_lectures(newsgroups):
@@ -45,7 +45,7 @@ def test_class_proportions_are_the_lectures(newsgroups):
 
 def test_word_probabilities_are_the_shares_of_documents_that_hold_the_word(newsgroups):
     _, x, y = newsgroups
-    psi = sf.Model.fit(x, y, sf.Bernoulli(prior=None)).distributions[0].probability
+    psi = sf.Model.fit(x, y, sf.Bernoulli(prior=None)).distribution.probability
     dense = x.toarray()
     assert_allclose(psi, [dense[y == label].mean(axis=0) for label in CATEGORIES], rtol=1e-13)
 
@@ -109,7 +109,7 @@ Y = np.array(["spam", "spam", "spam", "spam", "ham", "ham"])
 def test_estimates_are_the_shares_of_rows():
     model = sf.Model.fit(X, Y, sf.Bernoulli(prior=None))
     assert_allclose(np.exp(model.log_prior), [2 / 6, 4 / 6], rtol=1e-14)
-    assert_array_equal(model.distributions[0].probability, [[0, 1 / 2, 1], [3 / 4, 1 / 4, 1 / 2]])
+    assert_array_equal(model.distribution.probability, [[0, 1 / 2, 1], [3 / 4, 1 / 4, 1 / 2]])
 
 
 def test_a_word_unseen_in_a_class_rules_it_out_and_so_does_the_lack_of_one_always_seen():

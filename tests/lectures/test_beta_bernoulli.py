@@ -14,7 +14,7 @@ PRIORS = [(1, 1), (2, 2), (3, 5), (10, 2)]
 
 def probability(heads: int, n: int, family: sf.Bernoulli) -> float:
     x = np.array([[1.0]] * heads + [[0.0]] * (n - heads))
-    return float(sf.Model.fit(x, ["coin"] * n, family).distributions[0].probability[0, 0])
+    return float(sf.Model.fit(x, ["coin"] * n, family).distribution.probability[0, 0])
 
 
 @pytest.mark.parametrize(("heads", "n"), TOSSES)

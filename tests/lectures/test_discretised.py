@@ -24,7 +24,7 @@ def test_maximum_likelihood_over_bins_is_counting():
     model = sf.Model.fit(HEIGHTS[:, None], WHO, sf.Binned(prior=None, edges=EDGES))
     bounds = [-np.inf, *EDGES, np.inf]
     expected = [[share(who, a, b) for a, b in pairwise(bounds)] for who in model.labels]
-    assert_allclose(model.distributions[0].probability, expected, rtol=1e-15)
+    assert_allclose(model.distribution.probability, expected, rtol=1e-15)
     assert list(model.tables(["height"])[1].rows) == ["≤ 3", "3 – 4", "4 – 5", "5 – 6", "> 6"]
 
 
@@ -32,7 +32,7 @@ def test_maximum_likelihood_over_bins_is_counting():
 def test_bins_found_in_the_data_are_counted_in_the_same_way(options):
     x, y = data.gender()
     model = sf.Model.fit(x, y, sf.Binned(prior=None, **options))
-    fitted = model.distributions[0]
+    fitted = model.distribution
     for j, (edges, table) in enumerate(zip(fitted.edges, fitted.table.counts.columns(fitted.probability), strict=True)):
         bounds = [-np.inf, *edges, np.inf]
         for label, row in zip(model.labels, table, strict=True):
@@ -44,7 +44,5 @@ def test_bins_found_in_the_data_are_counted_in_the_same_way(options):
 def test_feet_tell_the_sexes_apart_by_one_cut():
     x, y = data.gender()
     model = sf.Model.fit(x, y, sf.Binned(how="mdl"))
-    assert_array_equal(
-        model.distributions[0].edges[2], [9.5]
-    )  # between the largest woman's foot and the smallest man's
+    assert_array_equal(model.distribution.edges[2], [9.5])  # between the largest woman's foot and the smallest man's
     assert_array_equal(model.predict(x), y)

@@ -46,7 +46,7 @@ def test_each_column_may_have_a_variance_of_its_own():
 def test_the_log_density_is_the_gaussians():
     x, y = data.gender()
     model = sf.Model.fit(x, y, sf.Gaussian(prior=None, variance=4.0))
-    found = model.distributions[0].log_density(data.GENDER_QUESTION)[0]
+    found = model.distribution.log_density(data.GENDER_QUESTION)[0]
     for c, mean in enumerate(([5.4175, 132.5, 7.5], [5.855, 176.25, 11.25])):
         off = data.GENDER_QUESTION[0] - mean
         assert_allclose(found[c], -(off**2).sum() / 8 - 1.5 * np.log(2 * np.pi * 4.0), rtol=1e-13)

@@ -31,7 +31,7 @@ def test_the_estimator_without_smoothing_gives_the_same_probability():
 
 def test_means_and_variances_are_the_lectures():
     x, y = data.gender()
-    found = model().distributions[0]
+    found = model().distribution
     for c, label in enumerate(["female", "male"]):
         rows = x[y == label]
         assert_allclose(found.mean[c], rows.sum(axis=0) / 4, rtol=1e-14)

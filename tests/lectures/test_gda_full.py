@@ -21,7 +21,7 @@ def test_the_means_are_the_lectures():
     x, y = iris()
     assert_allclose(QuadraticDiscriminantAnalysis().fit(x, y).means_, MEANS, rtol=1e-12)
     model = sf.Model.fit(x, y, sf.MultivariateGaussian(prior=None))
-    assert_allclose(model.distributions[0].mean, MEANS, rtol=1e-12)
+    assert_allclose(model.distribution.mean, MEANS, rtol=1e-12)
     assert_allclose(np.exp(model.log_prior), [1 / 3] * 3, rtol=1e-14)
 
 
@@ -34,7 +34,7 @@ def test_120_of_150_flowers_are_named_rightly():
 
 def test_covariances_are_the_average_products_of_deviations():
     x, y = iris()
-    found = sf.Model.fit(x, y, sf.MultivariateGaussian(prior=None)).distributions[0]
+    found = sf.Model.fit(x, y, sf.MultivariateGaussian(prior=None)).distribution
     for c in range(3):
         deviation = x[y == c] - MEANS[c]
         assert_allclose(found.covariance[c], deviation.T @ deviation / 50, rtol=1e-11)

@@ -39,8 +39,8 @@ def test_the_estimates_are_those_of_maximum_likelihood():
     phi, mu, sigma = closed_form(x, y)
     model = sf.Model.fit(x, y, sf.MultivariateGaussian(prior=None, tied=True))
     assert_allclose(np.exp(model.log_prior), [1 - phi, phi], rtol=1e-14)
-    assert_allclose(model.distributions[0].mean, mu, rtol=1e-12)
-    assert_allclose(model.distributions[0].covariance, [sigma], rtol=1e-12)
+    assert_allclose(model.distribution.mean, mu, rtol=1e-12)
+    assert_allclose(model.distribution.covariance, [sigma], rtol=1e-12)
     clf = LinearDiscriminantAnalysis(store_covariance=True).fit(x, y)
     assert_allclose(clf.covariance_, sigma, rtol=1e-12)
 

@@ -16,7 +16,7 @@ from suffice.naive_bayes import BernoulliNB, CategoricalNB, MultinomialNB
 def test_each_of_k_outcomes_has_its_count_and_one_over_the_total_and_k(counts, add):
     x = np.repeat(np.arange(len(counts)), counts)[:, None]
     family = sf.Categorical(sf.Dirichlet(float(add)), min_categories=len(counts))
-    found = sf.Model.fit(x, ["z"] * len(x), family).distributions[0].probability[0]
+    found = sf.Model.fit(x, ["z"] * len(x), family).distribution.probability[0]
     expected = [float((n + add) / (sum(counts) + add * len(counts))) for n in counts]
     assert_allclose(found, expected, rtol=1e-14)
 

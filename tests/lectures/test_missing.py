@@ -50,7 +50,7 @@ def test_training_skips_a_gap_in_its_column_alone():
 def test_missing_numbers_truths_and_counts_are_left_out_of_sums():
     x = np.array([[1.0, 2.0], [0.0, np.nan], [np.nan, 5.0], [1.0, 1.0]])
     y = ["a", "a", "a", "b"]
-    gaussian = sf.Model.fit(x, y, sf.Gaussian(prior=None)).distributions[0]
+    gaussian = sf.Model.fit(x, y, sf.Gaussian(prior=None)).distribution
     assert_allclose(gaussian.mean[0], [1 / 2, 7 / 2], rtol=1e-15)
     assert_allclose(gaussian.variance[0], [1 / 4, 9 / 4], rtol=1e-15)
     assert_allclose(np.exp(BernoulliNB(alpha=1).fit(x, y).feature_log_prob_[0]), [2 / 4, 3 / 4], rtol=1e-14)
@@ -80,7 +80,7 @@ def test_inside_a_block_training_uses_what_is_observed():
     x, y = data.gender()
     gaps = x[:, 1:].copy()
     gaps[[1, 6], 1] = np.nan
-    found = sf.Model.fit(gaps, y, sf.MultivariateGaussian(prior=None)).distributions[0]
+    found = sf.Model.fit(gaps, y, sf.MultivariateGaussian(prior=None)).distribution
     for c, label in enumerate(("female", "male")):
         own = gaps[y == label]
         seen = own[~np.isnan(own[:, 1])]

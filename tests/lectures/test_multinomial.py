@@ -71,7 +71,7 @@ def test_without_stop_words_and_smoothing_both_classes_are_still_impossible():
 def test_an_estimate_is_the_count_and_l_over_the_length_and_l_for_each_word():
     vocabulary, _, _ = data.sentiment()
     for smoothing in (Fraction(0), Fraction(1, 2), Fraction(1)):
-        theta = fitted(float(smoothing))[0].distributions[0].probability
+        theta = fitted(float(smoothing))[0].distribution.probability
         for word, counts in {"is": (1, 1), "awesome": (0, 1), "my": (1, 0), "rock": (0, 1)}.items():
             for c, (count, length) in enumerate(zip(counts, (20, 9), strict=True)):
                 expected = float((count + smoothing) / (length + smoothing * 28))

@@ -23,7 +23,7 @@ def test_a_naive_gaussian_needs_a_mean_and_a_variance_for_each_class_and_column(
     x, y = rows(classes, columns)
     for family in (sf.Gaussian(), sf.Gaussian(prior=None)):
         model = sf.Model.fit(x, y, family)
-        assert model.distributions[0].n_parameters == classes * 2 * columns
+        assert model.distribution.n_parameters == classes * 2 * columns
         assert model.n_parameters == classes * 2 * columns + classes - 1
 
 
@@ -57,7 +57,7 @@ def test_a_given_class_prior_is_not_learned():
 def test_ten_features_and_three_classes_need_195_numbers_with_full_covariances():
     x, y = rows(3, 10)
     model = sf.Model.fit(x, y, sf.MultivariateGaussian())
-    assert model.distributions[0].n_parameters == 195
+    assert model.distribution.n_parameters == 195
     assert model.n_parameters == 195 + 2
 
 

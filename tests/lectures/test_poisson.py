@@ -16,7 +16,7 @@ Y = np.array(["calm", "calm", "calm", "busy", "busy"])  # rates 3 and 8 by maxim
 
 def test_rates_are_the_mean_counts():
     model = sf.Model.fit(X, Y, sf.Poisson(prior=None))
-    assert_allclose(model.distributions[0].rate, [[8.0], [3.0]], rtol=1e-15)
+    assert_allclose(model.distribution.rate, [[8.0], [3.0]], rtol=1e-15)
 
 
 @pytest.mark.parametrize("x", [0, 1, 5, 20])

@@ -34,8 +34,7 @@ def inspect(
     from suffice.cli.terminal import counted, heading, say, show_json, show_table
 
     found = Asked.load(model)
-    names = {"texts": ["words"], "table": None}.get(found.form, found.names)  # blocks of a table know their names
-    tables = found.learned.model.tables(names)
+    tables = found.learned.model.tables(["words"] if found.form == "texts" else found.names)
     ranked = [(label, _top(found, label, top)) for label in found.classes] if top else []
     if json:
         shares = tables[0].values[0]

@@ -137,15 +137,6 @@ def as_csr(x: Any) -> Any:
     return x
 
 
-def select(x: Any, columns: Any) -> Any:
-    """Some columns of a table, by position."""
-    if hasattr(x, "iloc"):
-        return x.iloc[:, columns]
-    if not hasattr(x, "shape"):
-        x = np.asarray(x, dtype=object)
-    return x[:, columns]
-
-
 def chunks(x: Any, codes: Codes, weight: Array | None, cells: int = 1 << 23) -> Iterator[tuple[Any, Codes, Any]]:
     """Cut dense rows into pieces of about `cells` entries, so that working copies stay small."""
     rows = max(1, x.shape[0] if is_sparse(x) else cells // max(1, x.shape[1]))

@@ -92,7 +92,7 @@ class _DiscriminantAnalysis(GenerativeClassifier):
 
     @property
     def _distribution(self) -> Any:
-        return self._settled().model.distributions[0]
+        return self._settled().model.distribution
 
     @property
     def _scatter(self) -> Scatter:

@@ -138,7 +138,7 @@ class GaussianNB(_RealNB):
     @property
     def var_(self) -> Array:
         """Variance of each column in each class."""
-        return self._as_learned(self._settled().model.distributions[0].variance)  # type: ignore[attr-defined]
+        return self._as_learned(self._settled().model.distribution.variance)  # type: ignore[attr-defined]
 
 
 class _DiscreteNB(GenerativeClassifier):
@@ -204,7 +204,7 @@ class _TotalsNB(_DiscreteNB):
     @property
     def feature_log_prob_(self) -> Any:
         """Log-probability of each column in each class."""
-        distribution = self._settled().model.distributions[0]
+        distribution = self._settled().model.distribution
         return log(distribution.probability)  # type: ignore[attr-defined]
 
 
@@ -343,7 +343,7 @@ class ComplementNB(_TotalsNB):
     @property
     def feature_log_prob_(self) -> Array:
         """The weights."""
-        return self._settled().model.distributions[0].weight  # type: ignore[attr-defined]
+        return self._settled().model.distribution.weight  # type: ignore[attr-defined]
 
     @property
     def feature_all_(self) -> Array:
@@ -486,7 +486,7 @@ class PoissonNB(_TotalsNB):
     @property
     def rate_(self) -> Array:
         """λ, the expected count of each column in each class."""
-        return self._settled().model.distributions[0].rate  # type: ignore[attr-defined]
+        return self._settled().model.distribution.rate  # type: ignore[attr-defined]
 
     @property
     def feature_log_prob_(self) -> Array:
@@ -618,10 +618,10 @@ class CategoricalNB(_DiscreteNB):
         """Log-probability of each category in each class, column by column."""
         counts, model = self._counts(), self._settled().model
         with np.errstate(divide="ignore"):
-            return counts.columns(np.log(model.distributions[0].probability))  # type: ignore[attr-defined]
+            return counts.columns(np.log(model.distribution.probability))  # type: ignore[attr-defined]
 
     def _counts(self) -> Any:
-        return self._settled().model.distributions[0].counts  # type: ignore[attr-defined]
+        return self._settled().model.distribution.counts  # type: ignore[attr-defined]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -697,7 +697,7 @@ class KernelNB(_RealNB):
     @property
     def bandwidth_(self) -> Array:
         """Bandwidth of each column in each class."""
-        return read_only(self._settled().model.distributions[0].bandwidth)  # type: ignore[attr-defined]
+        return read_only(self._settled().model.distribution.bandwidth)  # type: ignore[attr-defined]
 
 
 def _object_rows(X: Any) -> Any:
@@ -817,7 +817,7 @@ class MixtureNB(_RealNB):
         )
 
     def _mixtures(self) -> Any:
-        return self._settled().model.distributions[0]
+        return self._settled().model.distribution
 
     @property
     def weights_(self) -> Array:

@@ -297,7 +297,7 @@ class TextClassifier(CalibratedClassifier):
     # ---- answering
 
     def _distribution(self) -> TextDistribution:
-        return self._settled().model.distributions[0]  # type: ignore[return-value]
+        return self._settled().model.distribution  # type: ignore[return-value]
 
     def score_samples(self, X: Any) -> Array:
         """Return log p(x) = log Σ_y p(x, y) of each text: how usual its words are.

@@ -160,14 +160,13 @@ def _model_of(estimator: Any) -> Model:
 
 def _blocks(model: Model, names: Sequence[str] | None) -> Iterator[tuple[str, Distribution, tuple[str, ...]]]:
     """The title of each block, what it is distributed by, and the names of its columns."""
-    for places, distribution in zip(model.columns, model.distributions, strict=True):
-        if isinstance(distribution, ProductDistribution):  # its blocks know what they are called
-            for block, part in zip(distribution.family.blocks, distribution.parts, strict=True):
-                yield block.title, part, (block.title,) if block.missing else block.names
-            continue
-        at = range(distribution.n_columns) if places is None else np.atleast_1d(places)
-        own = tuple(f"x{j}" if names is None else str(names[j]) for j in at)
-        yield ", ".join(own[:4]) + (", …" if len(own) > 4 else ""), distribution, own
+    distribution = model.distribution
+    if isinstance(distribution, ProductDistribution):  # its blocks know what they are called
+        for block, part in zip(distribution.family.blocks, distribution.parts, strict=True):
+            yield block.title, part, (block.title,) if block.missing else block.names
+        return
+    own = tuple(f"x{j}" if names is None else str(names[j]) for j in range(distribution.n_columns))
+    yield ", ".join(own[:4]) + (", …" if len(own) > 4 else ""), distribution, own
 
 
 @dataclass(frozen=True)
@@ -204,7 +203,7 @@ class _Block:
             yield from self._curves()
 
     def _words(self, n: int, by: str) -> Words:
-        alone = Model(self.model.labels, self.model.log_prior, (self.part,))
+        alone = Model(self.model.labels, self.model.log_prior, self.part)
         text = self.part.reads == "text"
         told = rank_features(alone, [""] if text else self.names, self.model.labels.tolist(), n, by)
         return Words(

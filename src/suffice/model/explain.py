@@ -21,7 +21,7 @@ from suffice.model.joint import Model
 
 def product(model: Model) -> ProductDistribution:
     """The model's blocks."""
-    found = model.distributions[0]
+    found = model.distribution
     assert isinstance(found, ProductDistribution), "a model of tables has blocks"
     return found
 
@@ -77,7 +77,7 @@ class Evidence:
         """Compare classes: those given, or the second of two with the first, or the likeliest two of each row."""
         at = np.arange(len(log_posterior))
         first, second = contrasted(model, log_posterior, label, against)
-        blocks = model.distributions[0].contrast(rows, first, second)
+        blocks = model.distribution.contrast(rows, first, second)
         prior = log_ratio(model.log_prior[first], model.log_prior[second])
         total = log_ratio(log_posterior[at, first], log_posterior[at, second])
         with np.errstate(invalid="ignore"):  # where a class is excluded there is nothing left to explain
@@ -124,18 +124,18 @@ def rank_features(model: Model, names: Sequence[str], labels: Sequence[Any], n: 
     places = [place(model, label) for label in labels]
     share = np.exp(model.log_prior - np.logaddexp.reduce(model.log_prior))
     found: list[list[tuple[str, Array]]] = [[] for _ in labels]
-    for outcomes in model.distributions[0].outcomes(names):
+    for outcomes in model.distribution.outcomes(names):
         for own, ranked in zip(places, found, strict=True):
             # Of millions of words only those that may be among the first are measured further, and get a name.
             some = np.argsort(-_measure(outcomes.probability, share, own, by), kind="stable")[:n]
             values = _measures(outcomes.probability[:, some], share, own)
             ranked += [(outcomes.title(int(i)), each) for i, each in zip(some, values, strict=True)]
-    if isinstance(model.distributions[0], ProductDistribution):
+    if isinstance(model.distribution, ProductDistribution):
         columns = [(title, np.array([np.nan, np.nan, bits])) for title, bits in _columns(model)]
         found = [ranked + columns for ranked in found]
     if not all(found):
         raise NoDistributionError(
-            f"{type(model.distributions[0]).__name__} has no outcomes to rank: its columns hold numbers of any size"
+            f"{type(model.distribution).__name__} has no outcomes to rank: its columns hold numbers of any size"
         )
     return [_first(label, ranked, n, by) for label, ranked in zip(labels, found, strict=True)]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -20,7 +20,6 @@ from suffice.core.arrays import (
     as_weight,
     distinct_pairs,
     encode_labels,
-    select,
 )
 from suffice.core.errors import ImpossibleRowWarning, InvalidDataError, MismatchError
 from suffice.core.priors import ClassPrior
@@ -28,14 +27,12 @@ from suffice.core.statistics import ByClass
 from suffice.core.statistics.by_class import label_positions
 from suffice.core.statistics.statistic import clear_residue
 from suffice.families import Distribution, Family, LinearForm, Table
-from suffice.formulas import Scoring, Term
+from suffice.formulas import Scoring
 
 
 @dataclass(frozen=True)
 class Model:
-    """log p(x, y) = log p(y) + Σ_block log p(x_block | y), over disjoint blocks of columns.
-
-    `columns[b]` are the positions of block b's columns in x, or None where one block holds them all.
+    """The joint distribution  log p(x, y) = log p(y) + log p(x | y).
 
     >>> from suffice.families import Gaussian
     >>> model = Model.fit([[0.0], [1.0], [4.0], [5.0]], ["a", "a", "b", "b"], Gaussian(variance="shared"))
@@ -45,8 +42,7 @@ class Model:
 
     labels: Values
     log_prior: Array
-    distributions: tuple[Distribution, ...]
-    columns: tuple[Any, ...] = (None,)
+    distribution: Distribution
     n_prior_parameters: int = 0
 
     @classmethod
@@ -63,9 +59,14 @@ class Model:
         return cls(
             statistics.labels,
             prior.log(statistics.weight),
-            (family.estimate(statistics.statistic),),
-            n_prior_parameters=prior.n_parameters(len(statistics.labels)),
+            family.estimate(statistics.statistic),
+            prior.n_parameters(len(statistics.labels)),
         )
+
+    @property
+    def distributions(self) -> tuple[Distribution, ...]:
+        """The distribution p(x | y), as a tuple of one."""
+        return (self.distribution,)
 
     def log_joint(self, x: Any, dtype: Any = np.float64) -> Array:
         """Log p(x, y) of every row and class, (rows, classes); missing entries are summed out."""
@@ -73,19 +74,17 @@ class Model:
 
     def log_conditional(self, x: Any) -> Array:
         """Log p(x | y) of every row and class, (rows, classes)."""
-        return sum_blocks(d.log_density(part) for d, part in self._blocks(x))
+        return self.distribution.log_density(self._read(x))
 
     def relative_log_conditional(self, x: Any) -> Array:
         """Log p(x | y) up to a term for each row: enough to compare classes by, and sometimes less work."""
-        return sum_blocks(d.relative_log_density(part) for d, part in self._blocks(x))
+        return self.distribution.relative_log_density(self._read(x))
 
-    def _blocks(self, x: Any) -> Iterator[tuple[Distribution, Any]]:
-        """Each distribution with its columns."""
-        for columns, distribution in zip(self.columns, self.distributions, strict=True):
-            part = distribution.read(x if columns is None else select(x, columns))
-            if part.shape[1] != distribution.n_columns:
-                raise MismatchError(f"Expected rows of {distribution.n_columns} columns, found {part.shape[1]}")
-            yield distribution, part
+    def _read(self, x: Any) -> Any:
+        rows = self.distribution.read(x)
+        if rows.shape[1] != self.distribution.n_columns:
+            raise MismatchError(f"Expected rows of {self.distribution.n_columns} columns, found {rows.shape[1]}")
+        return rows
 
     def log_posterior(self, x: Any, dtype: Any = np.float64) -> Array:
         """Log p(y | x), by log-sum-exp. A row impossible under every class gets the prior, with a warning."""
@@ -130,39 +129,28 @@ class Model:
             return np.asarray(safe[:, 0] + np.log(np.exp(joint - safe).sum(axis=1)))
 
     def impute(self, x: Any) -> Array:
-        """Fill gaps by their conditional mean Σ_y p(y | x_observed) E[x_missing | x_observed, y], (rows, columns)."""
-        posterior = self.posterior(x)[:, None, :]
-        filled = [(posterior @ d.expect(part))[:, 0, :] for d, part in self._blocks(x)]
-        out = np.concatenate(filled, axis=1)[:, self._order]
+        """Fill missing entries by their mean Σ_y p(y | x_observed) E[x_missing | x_observed, y], (rows, columns)."""
+        expected = self.distribution.expect(self._read(x))
+        filled = (self.posterior(x)[:, None, :] @ expected)[:, 0, :]
         observed = as_matrix(x)
-        return np.where(np.isnan(observed), out, observed)
-
-    @property
-    def _order(self) -> Any:
-        """Where each column of x is, among those of all blocks one after another."""
-        if self.columns[0] is None:
-            return slice(None)
-        return np.argsort(np.concatenate([np.atleast_1d(c) for c in self.columns]))
+        return np.where(np.isnan(observed), filled, observed)
 
     def linear(self) -> LinearForm:
         """Coefficients and intercepts of the log-odds, where they are linear in x."""
-        coef = np.concatenate([d.linear()[0] for d in self.distributions], axis=1)[:, self._order]
-        intercept = self.log_prior + sum(d.linear()[1] for d in self.distributions)
+        coef, intercept = self.distribution.linear()
+        intercept = intercept + self.log_prior
         if len(self.labels) == 2:
             return LinearForm(coef[1:] - coef[:1], intercept[1:] - intercept[:1])
         return LinearForm(coef, intercept)
 
     def formula(self, names: Sequence[str]) -> Scoring:
         """Everything that `posterior` does, as formulas over columns of these names."""
-        terms: list[Term] = []
-        for columns, distribution in zip(self.columns, self.distributions, strict=True):
-            terms += distribution.formula(names if columns is None else [names[j] for j in np.atleast_1d(columns)])
-        return Scoring.plain(self.labels, self.log_prior, terms)
+        return Scoring.plain(self.labels, self.log_prior, self.distribution.formula(names))
 
     @property
     def n_parameters(self) -> int:
         """How many free parameters were estimated, those of the class prior included."""
-        return self.n_prior_parameters + sum(d.n_parameters for d in self.distributions)
+        return self.n_prior_parameters + self.distribution.n_parameters
 
     def sample(self, n: int, label: Any = None, random_state: Any = None) -> tuple[Any, Values]:
         """Draw n rows (x, y) ~ p(x, y), or x ~ p(x | y) where a label is given."""
@@ -176,28 +164,15 @@ class Model:
                 classes = ", ".join(map(repr, self.labels.tolist()))
                 raise MismatchError(f"No class {label!r}: the classes are {classes}")
             codes = np.full(n, known[0], dtype=np.int32)
-        parts = [d.sample(codes, rng) for d in self.distributions]
-        if self.columns[0] is None:
-            return parts[0], self.labels[codes]
-        return np.concatenate(parts, axis=1)[:, self._order], self.labels[codes]
+        return self.distribution.sample(codes, rng), self.labels[codes]
 
     def tables(self, names: Sequence[str] | None = None) -> list[Table]:
-        """The class prior and every parameter, as tables for people."""
+        """Return the class prior and every parameter as tables for people."""
         heads = [str(label) for label in self.labels]
-        out = [Table("prior", ["p(y)"], heads, np.exp(self.log_prior)[None])]
-        for columns, distribution in zip(self.columns, self.distributions, strict=True):
-            at = range(distribution.n_columns) if columns is None else np.atleast_1d(columns)
-            known = [str(names[j]) for j in at] if names is not None and len(names) > max(at) else [f"x{j}" for j in at]
-            out += distribution.tables(self.labels, known)
-        return out
-
-
-def sum_blocks(parts: Iterable[Array]) -> Array:
-    """Add what the blocks say; naive Bayes is this sum."""
-    first, *others = parts
-    for part in others:
-        first = first + part
-    return first
+        columns = range(self.distribution.n_columns)
+        titles = [f"x{j}" for j in columns] if names is None else [str(name) for name in names]
+        prior = Table("prior", ["p(y)"], heads, np.exp(self.log_prior)[None])
+        return [prior, *self.distribution.tables(self.labels, titles)]
 
 
 def leave_one_out(
@@ -236,7 +211,7 @@ def leave_one_out_parts(
         )
     w = as_weight(weight, len(labels))
     codes = _places_of(labels, w, statistics.labels)
-    fitted = (model or Model.of(statistics, family, prior)).distributions[0]
+    fitted = (model or Model.of(statistics, family, prior)).distribution
     out = family.leave_one_out(statistics.statistic, fitted, x, codes, w)
     # Rows of one class and weight leave the same weights behind.
     own, removed, which = np.arange(len(statistics.labels)), np.ones(len(statistics.labels)), codes.astype(np.int64)

@@ -135,9 +135,9 @@ class Learned:
 
     def log_density(self, rows: Any) -> Array:
         """Return log p(x), (rows,)."""
-        scored = self.model.distributions[0]
+        scored = self.model.distribution
         dense = scored.as_density
-        model = self.model if dense is scored else replace(self.model, distributions=(dense,))
+        model = self.model if dense is scored else replace(self.model, distribution=dense)
         return np.asarray(model.log_density(rows), self.dtype_for(rows))
 
     def dtype_for(self, rows: Any) -> Any:
@@ -181,7 +181,7 @@ class Learned:
         return known[calibrate]
 
     def _fit_calibration(self, calibrate: Calibrate) -> Calibration:
-        mixed = self.model.distributions[0].mixed
+        mixed = self.model.distribution.mixed
         if calibrate != "classes" and mixed is not None:
             return replace(Calibration.none(len(self.labels)), mixed=mixed)
         kept = self.family.kept_rows(self.statistics.statistic)

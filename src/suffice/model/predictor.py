@@ -23,6 +23,7 @@ from suffice.model.schema import Schema, describe
 from suffice.model.storage import storable
 from suffice.model.word_evidence import word_evidence
 
+How: TypeAlias = Literal["mean", "mode", "sample"]
 Question: TypeAlias = Literal["predict", "predict_proba", "predict_log_proba"]
 
 # What the columns of numbers are called, before the label of their class.
@@ -99,7 +100,7 @@ class Predictor:
         names = [name for name in self.names or self.columns if name in drawn]
         return {name: self._rounded(name, drawn[name]) for name in names}, labels
 
-    def impute(self, frame: Frame, how: str = "mean", random_state: Any = None) -> dict[str, Any]:
+    def impute(self, frame: Frame, how: How = "mean", random_state: Any = None) -> dict[str, Any]:
         """Return the columns of a table by name, missing entries filled in those that are read."""
         if how not in ("mean", "mode", "sample"):
             raise InvalidOptionError(f"how must be 'mean', 'mode' or 'sample', found {how!r}")
@@ -139,7 +140,7 @@ class Predictor:
     @property
     def described(self) -> Table:
         """What each column of a table is taken to be."""
-        found = self.learned.model.distributions[0]
+        found = self.learned.model.distribution
         assert isinstance(found, ProductDistribution), "only tables have columns of several kinds"
         return describe(found, self.schema)
 

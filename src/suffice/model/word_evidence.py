@@ -19,7 +19,7 @@ def word_evidence(
     model: Model, texts: Texts | Bags, log_posterior: Array, label: Any = None, against: Any = None
 ) -> list[Table]:
     """Return a table for each text: the prior log-odds, what each known feature adds, and the sum."""
-    found = model.distributions[0]
+    found = model.distribution
     assert isinstance(found, TextDistribution), "a model of texts"
     first, second = contrasted(model, log_posterior, label, against)
     out: list[Table] = []

@@ -321,8 +321,8 @@ def _columns(estimator: Any, model: Model, names: list[str]) -> tuple[str, str, 
         caption = "What each column is taken to be, and the bits it tells of the class by itself"
         parts.append(_table(caption, ["column", *schema.columns], rows))
     else:
-        kinds = dict.fromkeys(type(d).__name__.removesuffix("Distribution") for d in model.distributions)
-        parts.append(tag("p", f"All columns are read by one family: {', '.join(kinds)}."))
+        kind = type(model.distribution).__name__.removesuffix("Distribution")
+        parts.append(tag("p", f"All columns are read by one family: {kind}."))
     shown = _drawable(estimator, None if names == [""] else names)
     if not shown:
         parts.append(tag("p", "There is no p(x | y) to draw: the columns only score the classes.", class_="note"))

@@ -115,13 +115,12 @@ class Panel:
 
 def _blocks(model: Model, names: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...], Distribution, bool]]:
     """The title of each block, its columns, its distribution, and whether it only asks if they are there."""
-    for places, distribution in zip(model.columns, model.distributions, strict=True):
-        if isinstance(distribution, ProductDistribution):
-            for block, part in zip(distribution.family.blocks, distribution.parts, strict=True):
-                yield block.title, block.names, part, block.missing
-            continue
-        own = tuple(names if places is None else [names[j] for j in np.atleast_1d(places)])
-        yield ", ".join(own[:4]) + (", …" if len(own) > 4 else ""), own, distribution, False
+    distribution, own = model.distribution, tuple(names)
+    if isinstance(distribution, ProductDistribution):
+        for block, part in zip(distribution.family.blocks, distribution.parts, strict=True):
+            yield block.title, block.names, part, block.missing
+        return
+    yield ", ".join(own[:4]) + (", …" if len(own) > 4 else ""), own, distribution, False
 
 
 def _terms(title: str, columns: tuple[str, ...], part: Distribution, missing: bool) -> Iterator[dict[str, Any]]:
