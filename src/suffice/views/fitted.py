@@ -61,9 +61,9 @@ class FittedClassifier(ProbabilisticClassifier, Protocol):
         """Return the words, or values of columns, that are most typical of a class."""
 
 
-def form_of(estimator: object) -> Form | None:
-    """Return the form in which an estimator of suffice reads rows; None for other classifiers."""
-    form: Form | None = getattr(estimator, "_form", None)
+def form_of(estimator: object) -> Form:
+    """Return the form in which an estimator reads rows: a table, texts, or a matrix of numbers or categories."""
+    form: Form = getattr(estimator, "_form", "numbers")
     return form
 
 

@@ -16,6 +16,7 @@ from suffice.model.joint import Model
 from suffice.views.fitted import FittedClassifier
 from suffice.views.plot import style
 from suffice.views.plot.display import PanelsDisplay
+from suffice.views.shapes import ellipse
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -272,13 +273,9 @@ def _words(ax: Axes, words: Words, places: list[int], names: list[str]) -> None:
 def _ellipses(ax: Axes, block: Ellipses, places: list[int], names: list[str]) -> None:
     """Draw the ellipses that hold 50 % and 90 % of each class: (x − μ)ᵀ Σ⁻¹ (x − μ) = −2 log(1 − share)."""
     style.light_grid(ax)
-    angle = np.linspace(0, 2 * np.pi, 181)
-    circle = np.stack([np.cos(angle), np.sin(angle)])
     for i, name in zip(places, names, strict=True):
-        values, vectors = np.linalg.eigh(block.covariance[i])
         for share in (0.5, 0.9):
-            radius = np.sqrt(-2.0 * np.log1p(-share) * np.maximum(values, 0.0))
-            path = block.mean[i][:, None] + vectors @ (radius[:, None] * circle)
+            path = ellipse(block.mean[i], block.covariance[i], float(np.sqrt(-2.0 * np.log1p(-share))))
             ax.plot(*path, label=name if share == 0.5 else None, **style.line(i))
         ax.plot(*block.mean[i], linestyle="", markersize=6, color=style.colour(i), marker=style.marker(i))
     ax.set_xlabel(style.shorten(block.columns[0], 40))
