@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, cast
 
 from suffice.views.plot import style
 
 if TYPE_CHECKING:
     import numpy as np
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure, SubFigure
+    from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
 
@@ -25,7 +25,7 @@ class Display:
     """
 
     ax_: Axes
-    figure_: Figure | SubFigure
+    figure_: Figure
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw onto axes, or onto a new figure.
@@ -52,7 +52,7 @@ class Display:
         raise NotImplementedError
 
     def _drawn_on(self, ax: Axes) -> Self:
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_, self.figure_ = ax, cast("Figure", ax.figure)  # or a SubFigure
         return self
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from suffice import engines
 from suffice.core import frames
@@ -44,7 +45,7 @@ def write(
     path: str | os.PathLike[str],
     data: object = None,
     target: object = None,
-    weight: object = None,
+    weight: ArrayLike | None = None,
     title: str | None = None,
     *,
     names: Sequence[str] | None = None,
@@ -87,7 +88,7 @@ def render(
     estimator: FittedClassifier,
     data: object = None,
     target: object = None,
-    weight: object = None,
+    weight: ArrayLike | None = None,
     title: str | None = None,
     *,
     names: Sequence[str] | None = None,
@@ -112,7 +113,7 @@ def render(
     return _page(title, estimator, [section for section in sections if section is not None], panel)
 
 
-def _evaluate(estimator: FittedClassifier, data: object, target: object, weight: object) -> Evaluation:
+def _evaluate(estimator: FittedClassifier, data: object, target: object, weight: ArrayLike | None) -> Evaluation:
     """Compare the predictions for rows with their labels."""
     if target is None:
         raise InvalidOptionError("To evaluate predictions, pass the labels, or the name of their column, as target")
