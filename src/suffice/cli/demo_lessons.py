@@ -51,7 +51,7 @@ def _title(n: int, text: str) -> None:
 def _posterior(what: str, model: ProbabilisticClassifier, rows: object) -> None:
     p = model.predict_proba(rows)[0]
     shares = ", ".join(f"p({label} | x) = {share:.4f}" for label, share in zip(model.classes_.tolist(), p, strict=True))
-    say(f"{what}: {shares}")
+    say(f"{what:25} {shares}")
 
 
 def _matrix(data: examples.Data, target: str) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -75,10 +75,10 @@ def tennis(n: int) -> None:
     say()
     day = np.array([["Overcast", "Hot", "High", "Strong"]], dtype=object)
     say("An overcast, hot, humid, windy day:")
-    _posterior("  1 added to every count", model, day)
-    _posterior("  counts unchanged      ", CategoricalNB(alpha=0.0).fit(x, y), day)
+    _posterior("  1 added to every count:", model, day)
+    _posterior("  counts unchanged:", CategoricalNB(alpha=0.0).fit(x, y), day)
     day[0, 3] = None
-    _posterior("  wind missing          ", model, day)
+    _posterior("  wind missing:", model, day)
     say()
     prose(
         "Tennis was played on every overcast day. Without the added 1, fourteen days are enough for a certain answer; "
@@ -97,7 +97,7 @@ def sentiment(n: int) -> None:
     text = "just had my first cheeto ever it was awesome"
     say("The model learns six texts. A new one:")
     say(f"“{text}”")
-    _posterior("Multinomial naive Bayes", model, [text])
+    _posterior("Multinomial naive Bayes:", model, [text])
     say()
     say("What each word adds for positive (right) or negative (left), in log-odds:")
     evidence = model.evidence(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -144,7 +145,7 @@ def report(
     if data:
         with opened(data, input_format) as source:
             evaluation = evaluate_rows(found, source, found.target(source, target), weight)
-    page = render(found.named, names=found.names, evaluation=evaluation)
+    page = render(found.named, title=Path(model).stem, names=found.names, evaluation=evaluation)
     with written(output) as file:
         file.write(page.encode())
     if output != STDIN:

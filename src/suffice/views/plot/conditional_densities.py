@@ -16,7 +16,7 @@ from suffice.model.joint import Model
 from suffice.views.fitted import FittedClassifier
 from suffice.views.plot import style
 from suffice.views.plot.display import PanelsDisplay
-from suffice.views.shapes import ellipse
+from suffice.views.shapes import ellipse, outcome_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -214,7 +214,8 @@ def _most_different(p: Array, n: int) -> NDArray[np.intp]:
 def _bars(ax: Axes, bars: Bars, places: list[int], names: list[str]) -> None:
     p = bars.probability[places]
     some = _most_different(p, MOST_OUTCOMES)
-    titles = style.distinct_names([bars.outcomes[j] for j in some])
+    outcomes = outcome_names(bars.outcomes)
+    titles = style.distinct_names([outcomes[j] for j in some])
     note = f", {len(some)} of {len(bars.outcomes)} shown" if len(some) < len(bars.outcomes) else ""
     if len(places) > SIDE_BY_SIDE:
         _table(ax, p[:, some], names, titles, note)

@@ -219,7 +219,8 @@ def _table(caption: Child, heads: Sequence[str], rows: Sequence[Sequence[object]
 
 def _cell(cell: object) -> Markup:
     if isinstance(cell, float):
-        return tag("td", f"{cell:.4g}".replace("-", "−"), class_="number")
+        shown = _amount(cell) if cell.is_integer() else f"{cell:.4g}"
+        return tag("td", shown.replace("-", "−"), class_="number")
     return tag("td", _text(cell))
 
 

@@ -11,7 +11,7 @@ from suffice.core.arrays import Array
 from suffice.model.class_conditionals import Bars, Curve, Ellipses, Words
 from suffice.model.evaluate import Evaluation, Reliability
 from suffice.views.report.html import Attribute, Markup, named, tag
-from suffice.views.shapes import ellipse
+from suffice.views.shapes import ellipse, outcome_names
 
 WIDTH, HEIGHT = 340, 170
 LEFT, RIGHT, TOP, BOTTOM = 10, 10, 10, 26
@@ -171,10 +171,11 @@ def bars(shown: Bars, classes: Sequence[int]) -> Markup:
     pitch = thick * len(some) + 8
     top = float(shown.probability[some].max(initial=0.0)) or 1.0
     left, right = 112, 46
+    names = outcome_names(shown.outcomes)
     drawn = []
     for i, k in enumerate(order.tolist()):
         y = 4 + i * pitch
-        name = tag("title", shown.outcomes[k]), _cut(shown.outcomes[k].removesuffix(".0"), 17)
+        name = tag("title", shown.outcomes[k]), _cut(names[k], 17)
         middle = _short(y + (pitch - 8) / 2 + 4)
         drawn.append(tag("text", *name, x=left - 6, y=middle, text_anchor="end", class_="name"))
         for row, c in enumerate(some):
