@@ -496,7 +496,7 @@ BAD = {
     "a folder as a file": (["fit", "iris.csv", "-t", "species", "-o", "."], "is a folder"),
     "a full disk": (["fit", "iris.csv", "-t", "species", "-o", "/dev/full"], "No space left on device while writing"),
     "a full disk for answers": (["predict", "iris.suffice", "iris.csv", "-o", "/dev/full"], "No space left on device"),
-    "no model": (["predict", "empty.csv", "iris.csv"], "empty.csv is no model that can be read"),
+    "no model": (["predict", "empty.csv", "iris.csv"], "empty.csv is not a readable model"),
     "no model file": (["predict", "iris.suffic", "iris.csv"], "Did you mean 'iris.suffice'?"),
     "a family": (["fit", "iris.csv", "-t", "species", "-o", "m", "--families", "petal width=gausian"], "'gaussian'?"),
     "a family of nothing": (

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from suffice.cli.options import Data, Format, InputFormat, Json, ModelFile, Output, Seed, listed, register
+from suffice.cli import options
 
 if TYPE_CHECKING:
     import numpy as np
@@ -19,19 +19,19 @@ MOST_OUTLIERS = 20  # that are printed
 
 def add_to(app: typer.Typer) -> None:
     """Add these commands to the program."""
-    register(app, predict, explain, outliers, impute, sample)
+    options.register(app, predict, explain, outliers, impute, sample)
 
 
 def predict(
-    model: ModelFile,
-    data: Data,
-    output: Output = None,
+    model: options.ModelFile,
+    data: options.Data,
+    output: options.Output = None,
     keep: Annotated[
         list[str] | None,
         typer.Option("--keep", metavar="A,B|all", help="Columns of the data to write too, before the predictions."),
     ] = None,
-    form: Format = None,
-    input_format: InputFormat = None,
+    form: options.Format = None,
+    input_format: options.InputFormat = None,
 ) -> None:
     """Predict the labels of rows, with probabilities.
 
@@ -47,7 +47,7 @@ def predict(
     check_table_output(output, form, data, model)
     found = Loaded.load(model)
     with opened(data, input_format) as source:
-        kept = source.names if keep == ["all"] else listed(keep, source.names)
+        kept = source.names if keep == ["all"] else options.listed(keep, source.names)
         for name in kept:
             source.check_column(name, "to keep")
         besides, answers = found.besides(source), _answers_schema(found, source.schema, kept)
@@ -86,13 +86,13 @@ def _answers(found: Loaded, batch: Any, kept: list[str], besides: tuple[str, ...
 
 
 def explain(
-    model: ModelFile,
-    data: Data,
+    model: options.ModelFile,
+    data: options.Data,
     row: Annotated[int, typer.Option("--row", metavar="NUMBER", help="Which row; the first is 0.")] = 0,
     label: Annotated[str | None, typer.Option("--label", help="The class to explain.")] = None,
     against: Annotated[str | None, typer.Option("--against", help="The class to compare it with.")] = None,
-    input_format: InputFormat = None,
-    json: Json = False,
+    input_format: options.InputFormat = None,
+    json: options.Json = False,
 ) -> None:
     """Show why a row is classified as it is.
 
@@ -136,11 +136,11 @@ def _row(source: Files, number: int) -> Any:
 
 
 def outliers(
-    model: ModelFile,
-    data: Data,
+    model: options.ModelFile,
+    data: options.Data,
     rate: Annotated[float, typer.Option("--rate", help="The share of training rows that would be outliers.")] = 0.01,
-    input_format: InputFormat = None,
-    json: Json = False,
+    input_format: options.InputFormat = None,
+    json: options.Json = False,
 ) -> None:
     """Find unusual rows.
 
@@ -191,15 +191,15 @@ def outliers(
 
 
 def impute(
-    model: ModelFile,
-    data: Data,
-    output: Output = None,
+    model: options.ModelFile,
+    data: options.Data,
+    output: options.Output = None,
     how: Annotated[
         str, typer.Option("--how", metavar="mean|mode|sample", help="What missing values are replaced by.")
     ] = "mean",
-    seed: Seed = None,
-    form: Format = None,
-    input_format: InputFormat = None,
+    seed: options.Seed = None,
+    form: options.Format = None,
+    input_format: options.InputFormat = None,
 ) -> None:
     """Fill in missing values.
 
@@ -247,13 +247,13 @@ def _filled(found: Loaded, batch: Any, besides: tuple[str, ...], how: str, rng: 
 
 
 def sample(
-    model: ModelFile,
+    model: options.ModelFile,
     n: Annotated[int, typer.Option("-n", metavar="NUMBER", help="How many rows.", min=1)] = 10,
     label: Annotated[str | None, typer.Option("--label", help="Draw rows of this class only.")] = None,
-    seed: Seed = None,
+    seed: options.Seed = None,
     target: Annotated[str, typer.Option("--target", "-t", help="The name of the column of labels.")] = "label",
-    output: Output = None,
-    form: Format = None,
+    output: options.Output = None,
+    form: options.Format = None,
 ) -> None:
     """Draw random rows from the model.
 

@@ -7,20 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from suffice.cli.options import (
-    Calibrate,
-    Data,
-    Drop,
-    Families,
-    InputFormat,
-    Json,
-    ModelFile,
-    Smoothing,
-    Target,
-    TargetIfAny,
-    Weight,
-    register,
-)
+from suffice.cli import options
 
 if TYPE_CHECKING:
     from suffice.cli.model_files import AnyModel
@@ -35,16 +22,16 @@ WITH_NAMES = 6  # classes, up to which their names fit over the columns of a con
 
 def add_to(app: typer.Typer) -> None:
     """Add these commands to the program."""
-    register(app, evaluate, cv, compare)
+    options.register(app, evaluate, cv, compare)
 
 
 def evaluate(
-    model: ModelFile,
-    data: Data,
-    target: TargetIfAny = None,
-    weight: Weight = None,
-    input_format: InputFormat = None,
-    json: Json = False,
+    model: options.ModelFile,
+    data: options.Data,
+    target: options.TargetIfAny = None,
+    weight: options.Weight = None,
+    input_format: options.InputFormat = None,
+    json: options.Json = False,
 ) -> None:
     """Evaluate a model on rows whose labels are known.
 
@@ -80,17 +67,17 @@ def evaluate_rows(found: AnyModel, source: Files, target: str, weight: str | Non
 
 
 def cv(
-    data: Data,
-    target: Target,
+    data: options.Data,
+    target: options.Target,
     folds: Annotated[int, typer.Option("--folds", "-k", help="How many folds.", min=2)] = 10,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the folds.", min=0)] = 0,
-    families: Families = None,
-    drop: Drop = None,
-    weight: Weight = None,
-    smoothing: Smoothing = None,
-    calibrate: Calibrate = True,
-    input_format: InputFormat = None,
-    json: Json = False,
+    families: options.Families = None,
+    drop: options.Drop = None,
+    weight: options.Weight = None,
+    smoothing: options.Smoothing = None,
+    calibrate: options.Calibrate = True,
+    input_format: options.InputFormat = None,
+    json: options.Json = False,
 ) -> None:
     """Cross-validate.
 
@@ -154,8 +141,8 @@ def _numbered(confusion: Table) -> Table:
 
 
 def compare(
-    data: Data,
-    target: Target,
+    data: options.Data,
+    target: options.Target,
     plot: Annotated[
         str | None, typer.Option("--plot", metavar="FILE", help="Draw the curves: .png, .svg or .pdf.")
     ] = None,
@@ -167,12 +154,12 @@ def compare(
     ] = None,
     repeats: Annotated[int, typer.Option("--repeats", help="How often the rows are shuffled.", min=1)] = 10,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the test rows and of the orders.", min=0)] = 0,
-    families: Families = None,
-    drop: Drop = None,
-    smoothing: Smoothing = None,
-    calibrate: Calibrate = True,
-    input_format: InputFormat = None,
-    json: Json = False,
+    families: options.Families = None,
+    drop: options.Drop = None,
+    smoothing: options.Smoothing = None,
+    calibrate: options.Calibrate = True,
+    input_format: options.InputFormat = None,
+    json: options.Json = False,
 ) -> None:
     """Compare with logistic regression over growing training sizes.
 
@@ -200,13 +187,13 @@ def compare(
         table = pa.Table.from_batches(list(source.batches()), source.schema)
     from suffice.views.comparison import compare as curves
 
-    options: dict[str, Any] = {"sizes": wanted, "repeats": repeats, "random_state": seed}
+    settings: dict[str, Any] = {"sizes": wanted, "repeats": repeats, "random_state": seed}
     with progress("training") as tell:
         if type(estimator).__name__ == "TextClassifier":
             texts = next(name for name in table.column_names if name != target)
-            found = curves(estimator, table[texts].to_pylist(), table[target].to_numpy(), progress=tell, **options)
+            found = curves(estimator, table[texts].to_pylist(), table[target].to_numpy(), progress=tell, **settings)
         else:
-            found = curves(estimator, table, target, progress=tell, **options)
+            found = curves(estimator, table, target, progress=tell, **settings)
     if plot is not None:
         _draw(found, metric, plot)
     if json:

@@ -6,22 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from suffice.cli.options import (
-    Calibrate,
-    ChangedModelOutput,
-    Data,
-    Drop,
-    Families,
-    InputFormat,
-    Json,
-    ModelFile,
-    ModelOutput,
-    Smoothing,
-    Target,
-    TargetIfAny,
-    Weight,
-    register,
-)
+from suffice.cli import options
 
 if TYPE_CHECKING:
     from suffice.cli.model_files import Fitted
@@ -29,18 +14,18 @@ if TYPE_CHECKING:
 
 def add_to(app: typer.Typer) -> None:
     """Add these commands to the program."""
-    register(app, fit, update, forget, drop_class, merge)
+    options.register(app, fit, update, forget, drop_class, merge)
 
 
 def fit(
-    data: Data,
-    target: Target,
-    output: ModelOutput,
-    families: Families = None,
-    drop: Drop = None,
-    weight: Weight = None,
-    smoothing: Smoothing = None,
-    calibrate: Calibrate = True,
+    data: options.Data,
+    target: options.Target,
+    output: options.ModelOutput,
+    families: options.Families = None,
+    drop: options.Drop = None,
+    weight: options.Weight = None,
+    smoothing: options.Smoothing = None,
+    calibrate: options.Calibrate = True,
     limit: Annotated[
         str | None,
         typer.Option(
@@ -55,8 +40,8 @@ def fit(
         typer.Option("--checkpoint", metavar="FILE", help="Save progress here, to continue after an interruption."),
     ] = None,
     check: Annotated[bool, typer.Option("--check/--no-check", help="Evaluate by leave-one-out.")] = True,
-    input_format: InputFormat = None,
-    json: Json = False,
+    input_format: options.InputFormat = None,
+    json: options.Json = False,
 ) -> None:
     """Learn a model from data in one pass, and show how good it is.
 
@@ -92,12 +77,12 @@ def fit(
 
 
 def update(
-    model: ModelFile,
-    data: Data,
-    target: TargetIfAny = None,
-    weight: Weight = None,
-    output: ChangedModelOutput = None,
-    input_format: InputFormat = None,
+    model: options.ModelFile,
+    data: options.Data,
+    target: options.TargetIfAny = None,
+    weight: options.Weight = None,
+    output: options.ChangedModelOutput = None,
+    input_format: options.InputFormat = None,
 ) -> None:
     """Learn from more rows.
 
@@ -110,12 +95,12 @@ def update(
 
 
 def forget(
-    model: ModelFile,
-    data: Data,
-    target: TargetIfAny = None,
-    weight: Weight = None,
-    output: ChangedModelOutput = None,
-    input_format: InputFormat = None,
+    model: options.ModelFile,
+    data: options.Data,
+    target: options.TargetIfAny = None,
+    weight: options.Weight = None,
+    output: options.ChangedModelOutput = None,
+    input_format: options.InputFormat = None,
 ) -> None:
     """Forget rows, exactly.
 
@@ -167,9 +152,9 @@ def _save(model: Fitted, path: str, done: str) -> None:
 
 
 def drop_class(
-    model: ModelFile,
+    model: options.ModelFile,
     label: Annotated[str, typer.Argument(metavar="LABEL", help="The class to forget.", show_default=False)],
-    output: ChangedModelOutput = None,
+    output: options.ChangedModelOutput = None,
 ) -> None:
     """Forget a class.
 
@@ -189,7 +174,7 @@ def drop_class(
 
 def merge(
     models: Annotated[list[str], typer.Argument(metavar="MODEL", help="Models to add.", show_default=False)],
-    output: ModelOutput,
+    output: options.ModelOutput,
 ) -> None:
     """Add models that were trained separately.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from suffice.cli.options import InputFormat, Json, ModelFile, TargetIfAny, Weight, register
+from suffice.cli import options
 
 if TYPE_CHECKING:
     from suffice.cli.model_files import AnyModel
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 def add_to(app: typer.Typer) -> None:
     """Add these commands to the program."""
-    register(app, inspect, sql, report, demo)
+    options.register(app, inspect, sql, report, demo)
 
 
 def inspect(
-    model: ModelFile,
+    model: options.ModelFile,
     top: Annotated[int, typer.Option("--top", help="How many words or values of each class.", min=0)] = 8,
     rows: Annotated[int, typer.Option("--rows", help="How many rows of each table.", min=1)] = 12,
-    json: Json = False,
+    json: options.Json = False,
 ) -> None:
     """Show what a model has learned.
 
@@ -68,10 +68,10 @@ def inspect(
     for table in tables[1:]:
         say()
         show_table(table, rows)
-    for _, table in ranked:
-        if table is not None and len(table.rows):
+    for _, top_values in ranked:
+        if top_values is not None and len(top_values.rows):
             say()
-            show_table(table)
+            show_table(top_values)
 
 
 def _top(found: AnyModel, label: object, n: int) -> Table | None:
@@ -101,7 +101,7 @@ def _as_dict(table: Table) -> dict[str, Any]:
 
 
 def sql(
-    model: ModelFile,
+    model: options.ModelFile,
     dialect: Annotated[str, typer.Option("--dialect", "-d", help="The database, such as postgres or duckdb.")],
     table: Annotated[str, typer.Option("--table", help="The table of the rows to predict.")] = "data",
 ) -> None:
@@ -117,14 +117,14 @@ def sql(
 
 
 def report(
-    model: ModelFile,
+    model: options.ModelFile,
     output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="The HTML file to write.")],
     data: Annotated[
         list[str] | None, typer.Argument(metavar="DATA", help="Rows to evaluate the model on.", show_default=False)
     ] = None,
-    target: TargetIfAny = None,
-    weight: Weight = None,
-    input_format: InputFormat = None,
+    target: options.TargetIfAny = None,
+    weight: options.Weight = None,
+    input_format: options.InputFormat = None,
 ) -> None:
     """Write a report: one HTML file that opens anywhere.
 

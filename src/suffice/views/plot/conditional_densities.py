@@ -73,11 +73,6 @@ class ConditionalsDisplay(PanelsDisplay):
             Names of the columns; by default those of training.
         ax : Axes, or array of them, default=None
             Where to draw: one for each column. A new figure by default.
-
-        Returns
-        -------
-        display : ConditionalsDisplay
-            With `axes_` and `figure_`.
         """
         wanted = [columns] if isinstance(columns, str) else columns
         found = shapes_of(estimator, wanted, names=names, most=MOST_COLUMNS if columns is None else None)
@@ -93,11 +88,6 @@ class ConditionalsDisplay(PanelsDisplay):
             One for each panel.
         labels : sequence of labels, default=None
             Which classes; by default all, or the eight most frequent.
-
-        Returns
-        -------
-        self : ConditionalsDisplay
-            With `axes_` and `figure_`.
         """
         panels = [panel for each in self.conditionals for panel in _panels(each)]
         axes = style.panel_axes(ax, len(panels), (4.0, 3.0))

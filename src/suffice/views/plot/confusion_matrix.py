@@ -49,11 +49,6 @@ class ConfusionDisplay(Display):
             Their labels, or the name of the column that holds them.
         ax : Axes, default=None
             Where to draw; a new figure by default.
-
-        Returns
-        -------
-        display : ConfusionDisplay
-            With `ax_` and `figure_`.
         """
         true = labels_of(X, y)
         labels = np.unique(np.concatenate([np.asarray(estimator.classes_), true]))
@@ -75,11 +70,6 @@ class ConfusionDisplay(Display):
             The classes, in the order they are drawn; by default all of both, sorted.
         ax : Axes, default=None
             Where to draw; a new figure by default.
-
-        Returns
-        -------
-        display : ConfusionDisplay
-            With `ax_` and `figure_`.
         """
         true, predicted = np.asarray(y_true), np.asarray(y_pred)
         if len(true) != len(predicted) or not len(true):

@@ -91,11 +91,6 @@ class DecisionRegionsDisplay(Display):
             Where to draw; a new figure by default.
         **options : dict
             Options of `plot`.
-
-        Returns
-        -------
-        display : DecisionRegionsDisplay
-            With `ax_` and `figure_`.
         """
         if grid_resolution < 2:
             raise InvalidOptionError(f"grid_resolution must be at least 2, found {grid_resolution}")
@@ -131,11 +126,6 @@ class DecisionRegionsDisplay(Display):
             Whether to draw a legend.
         title : str, default=None
             The title of the axes.
-
-        Returns
-        -------
-        self : DecisionRegionsDisplay
-            With `ax_` and `figure_`.
         """
         from matplotlib.colors import ListedColormap, to_rgb
 

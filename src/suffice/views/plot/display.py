@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Display:
-    """A picture that can be drawn again with `plot`.
+    """A picture. Constructors that begin with `from_` draw it, and `plot` draws it again; all return the display.
 
     Attributes
     ----------
@@ -34,11 +34,6 @@ class Display:
         ----------
         ax : Axes, default=None
             Where to draw.
-
-        Returns
-        -------
-        self : Display
-            With `ax_` and `figure_`.
         """
         ax = style.single_axes(ax, self._size())
         self._draw(ax)

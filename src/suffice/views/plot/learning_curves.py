@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from suffice.core.arrays import Array
 from suffice.core.errors import InvalidOptionError
 from suffice.views.plot import style
 from suffice.views.plot.display import Display
@@ -15,29 +13,9 @@ from suffice.views.plot.display import Display
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from suffice.views.comparison import Comparison
+
 METRICS = {"accuracy": "accuracy", "log_loss": "log-loss, in nats", "seconds": "training time, in seconds"}
-
-
-class Curves(Protocol):
-    """What is drawn; `suffice.Comparison` is one."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The models."""
-
-    @property
-    def sizes(self) -> NDArray[np.int64]:
-        """The numbers of training rows."""
-
-    @property
-    def band_title(self) -> str:
-        """What the band shows."""
-
-    def band(self, metric: str, model: int) -> tuple[Array, Array, Array]:
-        """Return the lower end, the middle and the upper end, (sizes,) each."""
-
-    def crossing(self, metric: str) -> float | None:
-        """Return the number of rows at which the curves cross."""
 
 
 class LearningCurvesDisplay(Display):
@@ -51,13 +29,13 @@ class LearningCurvesDisplay(Display):
         What to draw.
     """
 
-    def __init__(self, comparison: Curves, metric: str = "accuracy"):
+    def __init__(self, comparison: Comparison, metric: str = "accuracy"):
         if metric not in METRICS:
             raise InvalidOptionError(f"metric must be one of {tuple(METRICS)}, found {metric!r}")
         self.comparison, self.metric = comparison, metric
 
     @classmethod
-    def from_comparison(cls, comparison: Curves, *, metric: str = "accuracy", ax: Axes | None = None) -> Self:
+    def from_comparison(cls, comparison: Comparison, *, metric: str = "accuracy", ax: Axes | None = None) -> Self:
         """Draw a comparison.
 
         Parameters
@@ -68,11 +46,6 @@ class LearningCurvesDisplay(Display):
             What to draw.
         ax : Axes, default=None
             Where to draw; a new figure by default.
-
-        Returns
-        -------
-        display : LearningCurvesDisplay
-            With `ax_` and `figure_`.
         """
         return cls(comparison, metric).plot(ax)
 
@@ -114,6 +87,6 @@ class LearningCurvesDisplay(Display):
         ax.minorticks_off()
 
 
-def learning_curves(comparison: Curves, *, metric: str = "accuracy", ax: Axes | None = None) -> Axes:
+def learning_curves(comparison: Comparison, *, metric: str = "accuracy", ax: Axes | None = None) -> Axes:
     """Draw learning curves and return the axes; see `LearningCurvesDisplay`."""
     return LearningCurvesDisplay.from_comparison(comparison, metric=metric, ax=ax).ax_

@@ -85,11 +85,6 @@ class ReliabilityDisplay(Display):
             Where to draw; a new figure by default.
         **options : dict
             Options of `plot`.
-
-        Returns
-        -------
-        display : ReliabilityDisplay
-            With `ax_` and `figure_`.
         """
         p = np.asarray(estimator.predict_proba(X), dtype=np.float64)
         options |= {"label": label, "bins": bins, "name": type(estimator).__name__ if name is None else name, "ax": ax}
@@ -128,11 +123,6 @@ class ReliabilityDisplay(Display):
             Where to draw; a new figure by default.
         **options : dict
             Options of `plot`.
-
-        Returns
-        -------
-        display : ReliabilityDisplay
-            With `ax_` and `figure_`.
         """
         y, p = np.asarray(y_true), np.asarray(y_proba, dtype=np.float64)
         known = np.unique(y) if classes is None else np.asarray(classes)
@@ -174,11 +164,6 @@ class ReliabilityDisplay(Display):
             Where to draw a histogram of the probabilities; a new figure has it below the curve.
         place : int, default=0
             Which colour, line and marker to use.
-
-        Returns
-        -------
-        self : ReliabilityDisplay
-            With `ax_`, `counts_ax_` and `figure_`.
         """
         if ax is None:
             layout = {"height_ratios": (4, 1), "sharex": True, "figsize": (5.0, 5.8), "layout": "constrained"}

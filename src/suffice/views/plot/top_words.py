@@ -66,11 +66,6 @@ class TopWordsDisplay(PanelsDisplay):
             Which classes; by default all, or the twenty most frequent.
         ax : Axes, or array of them, default=None
             One for each class. A new figure by default.
-
-        Returns
-        -------
-        display : TopWordsDisplay
-            With `axes_` and `figure_`.
         """
         known = estimator.classes_
         if labels is None:
@@ -102,11 +97,6 @@ class TopWordsDisplay(PanelsDisplay):
             How many for each class.
         ax : Axes, or array of them, default=None
             One for each class. A new figure by default.
-
-        Returns
-        -------
-        display : TopWordsDisplay
-            With `axes_` and `figure_`.
         """
         coef = np.asarray(coef, dtype=np.float64)
         if coef.shape != (len(labels), len(words)):
@@ -127,11 +117,6 @@ class TopWordsDisplay(PanelsDisplay):
         ----------
         ax : Axes, or array of them, default=None
             One for each class.
-
-        Returns
-        -------
-        self : TopWordsDisplay
-            With `axes_` and `figure_`.
         """
         rows = max((len(table.rows) for table in self.tables), default=1)
         across = 2 if len(self.tables) <= 4 else 3 if len(self.tables) <= 9 else 4

@@ -67,11 +67,6 @@ class EvidenceDisplay(Display):
             How many columns or words to show; the others are added up.
         ax : Axes, default=None
             Where to draw; a new figure by default.
-
-        Returns
-        -------
-        display : EvidenceDisplay
-            With `ax_` and `figure_`.
         """
         if most < 1:
             raise InvalidOptionError(f"most must be at least 1, found {most}")
