@@ -102,8 +102,8 @@ def test_fit_tells_rows_classes_families_and_exact_leave_one_out(suffice):
     found = Evaluation.of(np.array(examples.iris()["species"]), model.classes_, np.exp(out))
     for words in ("150 rows and 3 classes", "virginica", "petal width", "student"):
         assert words in said.out
-    assert f"accuracy  {found.accuracy:.4f}  (always the commonest class: 0.3333)" in said.out
-    assert f"log-loss  {found.log_loss:.4f}  (the class shares alone: 1.0986)" in said.out
+    assert f"accuracy  {found.accuracy:.4f}  (always the most frequent class: 0.3333)" in said.out
+    assert f"log-loss  {found.log_loss:.4f}  (class shares alone: 1.0986)" in said.out
 
 
 def test_the_summary_for_programs_is_json(suffice):
@@ -197,7 +197,7 @@ def test_where_values_were_compressed_the_rows_themselves_are_judged(suffice, mo
         raise sf.NotPartError("its rows are gone")
 
     monkeypatch.setattr(sf.BayesClassifier, "leave_one_out", gone)
-    assert "values were compressed, so none can be left out" in suffice(*fit, "--limit", "auto").out
+    assert "values were compressed, so no row can be left out" in suffice(*fit, "--limit", "auto").out
     told, found = suffice(*fit, "--json").json, suffice("evaluate", "m.suffice", "iris.csv", "--json").json
     assert told["training_rows"] == {"accuracy": found["accuracy"], "log_loss": found["log_loss"]}
     assert "a number above 0, auto or none" in suffice(*fit, "--limit", "0").err
@@ -344,7 +344,7 @@ def test_evaluate_gives_the_numbers_of_the_evaluation(suffice, iris):
     expected = Evaluation.of(np.array(examples.iris()["species"]), model.classes_, model.predict_proba(table))
     assert suffice("evaluate", iris, "iris.csv", "--json").json == expected.as_dict()
     shown = suffice("evaluate", iris, "iris.csv", "--target", "species").out
-    for words in (f"{expected.accuracy:.4f}", f"{expected.brier:.4f}", "precision", "Confusion", "came true"):
+    for words in (f"{expected.accuracy:.4f}", f"{expected.brier:.4f}", "precision", "Confusion", "share right"):
         assert words in shown
     assert max(map(len, shown.splitlines())) <= 80
 
@@ -447,11 +447,11 @@ def test_compare_draws_learning_curves_of_both_kinds(suffice):
     assert {(each["model"], each["rows"]) for each in told["repeats"]} == {
         (model, rows) for model in told["models"] for rows in (12, 60)
     }
-    assert "expected whole numbers" in suffice("compare", "iris.csv", "-t", "species", "--sizes", "few").err
+    assert "expected integers" in suffice("compare", "iris.csv", "-t", "species", "--sizes", "few").err
     assert (
         "expected one of accuracy" in suffice("compare", "iris.csv", *options, "--plot", "c.svg", "--metric", "x").err
     )
-    assert "does not end as a picture" in suffice("compare", "iris.csv", *options, "--plot", "curves.xyz").err
+    assert "is not known for a picture" in suffice("compare", "iris.csv", *options, "--plot", "curves.xyz").err
 
 
 # ------------------------------------------------------------------------------------------------ the algebra
@@ -496,7 +496,7 @@ BAD = {
     "a folder as a file": (["fit", "iris.csv", "-t", "species", "-o", "."], "is a folder"),
     "a full disk": (["fit", "iris.csv", "-t", "species", "-o", "/dev/full"], "No space left on device while writing"),
     "a full disk for answers": (["predict", "iris.suffice", "iris.csv", "-o", "/dev/full"], "No space left on device"),
-    "no model": (["predict", "empty.csv", "iris.csv"], "empty.csv is no model that can be read"),
+    "no model": (["predict", "empty.csv", "iris.csv"], "empty.csv is not a readable model"),
     "no model file": (["predict", "iris.suffic", "iris.csv"], "Did you mean 'iris.suffice'?"),
     "a family": (["fit", "iris.csv", "-t", "species", "-o", "m", "--families", "petal width=gausian"], "'gaussian'?"),
     "a family of nothing": (
@@ -511,14 +511,14 @@ BAD = {
     "other columns": (["predict", "iris.suffice", "tennis.csv"], "None of the columns of the training table is here"),
     "a row": (["explain", "iris.suffice", "iris.csv", "--row", "150"], "from 0 to 149"),
     "a class": (["explain", "iris.suffice", "iris.csv", "--label", "vrginica"], "Did you mean 'virginica'?"),
-    "an ending": (["predict", "iris.suffice", "iris.csv", "-o", "x.xlsx"], "does not end as a file of rows does"),
+    "an ending": (["predict", "iris.suffice", "iris.csv", "-o", "x.xlsx"], "The ending of x.xlsx is not known"),
     "a format": (["predict", "iris.suffice", "iris.csv", "--format", "parket"], "Did you mean 'parquet'?"),
     "an option": (["fit", "iris.csv", "--targt", "y"], "--targt"),
     "a command": (["fitt"], "No such command 'fitt'"),
-    "standard input and files": (["fit", "-", "iris.csv", "-t", "y", "-o", "m"], "comes alone"),
-    "everything forgotten": (["forget", "iris.suffice", "iris.csv"], "nothing is left"),
+    "standard input and files": (["fit", "-", "iris.csv", "-t", "y", "-o", "m"], "cannot be read together with files"),
+    "everything forgotten": (["forget", "iris.suffice", "iris.csv"], "nothing would be left"),
     "rows never learned": (["forget", "iris.suffice", "iris.csv", "iris2.csv"], ""),
-    "models of two kinds": (["merge", "iris.suffice", "s.suffice", "-o", "m"], "only models of a kind add up"),
+    "models of two kinds": (["merge", "iris.suffice", "s.suffice", "-o", "m"], "only models of one kind can be added"),
     "a text that is missing": (["impute", "s.suffice", "sentiment.csv"], "cannot be filled in"),
     "outliers of texts": (["outliers", "s.suffice", "sentiment.csv"], "keeps no rows to compare with"),
 }

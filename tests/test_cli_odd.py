@@ -107,8 +107,8 @@ def test_the_column_of_labels_is_found_beside_long_texts(suffice, monkeypatch):
 
 BAD = {
     "a target that is measured": (["fit", "iris.csv", "-t", "petal width", "-o", "m"], "numbers such as 0.2"),
-    "so is one of cv": (["cv", "iris.csv", "-t", "petal width"], "which are no classes"),
-    "labels as weights": (["fit", "iris.csv", "-t", "species", "-w", "species", "-o", "m"], "no weights"),
+    "so is one of cv": (["cv", "iris.csv", "-t", "petal width"], "which cannot be classes"),
+    "labels as weights": (["fit", "iris.csv", "-t", "species", "-w", "species", "-o", "m"], "is the target"),
     "a row before the first": (["explain", "i.suffice", "iris.csv", "--row", "-1"], "from 0 to 149"),
     "a row of none": (["explain", "i.suffice", "none.csv"], "the data have no rows"),
     "a class against itself": (
@@ -118,8 +118,14 @@ BAD = {
     "a metric that is not drawn": (["compare", "iris.csv", "-t", "species", "--metric", "acuracy"], "log_loss"),
     "a column as the target": (["evaluate", "i.suffice", "iris.csv", "-t", "petal width"], "that the model reads"),
     "a column of labels to learn": (["update", "i.suffice", "iris.csv", "-t", "petal width"], "that the model reads"),
-    "a model to standard output": (["fit", "iris.csv", "-t", "species", "-o", "-"], "goes into a file"),
-    "a sum to standard output": (["merge", "i.suffice", "i.suffice", "-o", "-"], "goes into a file"),
+    "a model to standard output": (
+        ["fit", "iris.csv", "-t", "species", "-o", "-"],
+        "cannot be written to standard output",
+    ),
+    "a sum to standard output": (
+        ["merge", "i.suffice", "i.suffice", "-o", "-"],
+        "cannot be written to standard output",
+    ),
     "a seed": (["sample", "i.suffice", "--seed", "-1"], "--seed"),
     "answers over the data": (["predict", "i.suffice", "iris.csv", "-o", "./iris.csv"], "is the data"),
     "filled rows over the data": (["impute", "i.suffice", "iris.csv", "-o", "iris.csv"], "is the data"),
@@ -164,4 +170,4 @@ def test_a_report_to_standard_output_is_the_page_alone(suffice, flowers):
 
 
 def test_one_model_is_a_model(suffice, flowers):
-    assert suffice("merge", str(flowers), "-o", "m.suffice")[1].startswith("Added up 1 model; 150 rows")
+    assert suffice("merge", str(flowers), "-o", "m.suffice")[1].startswith("Added 1 model; 150 rows")

@@ -60,7 +60,7 @@ def test_curves_that_do_not_cross_say_so():
     found = curves([0.5, 0.6, 0.7, 0.8], [0.6, 0.7, 0.8, 0.9])
     assert found.crossing() is None
     assert found.verdict() == ("By accuracy, they do not cross: logistic is better from 10 to 10,000 training rows.")
-    assert "as good as each other" in curves([0.5] * 4, [0.5] * 4).verdict()
+    assert "equally good" in curves([0.5] * 4, [0.5] * 4).verdict()
     assert "bayes is better with few rows" in curves([0.6, 0.6, 0.6, 0.6], [0.5, 0.6, 0.6, 0.6]).verdict()
 
 
@@ -316,11 +316,11 @@ def test_what_is_wrong_is_said():
             compare(model, X, NAMES, sizes=wrong)
     with pytest.raises(sf.InvalidOptionError, match="sizes is empty"):
         compare(model, X, NAMES, sizes=[])
-    with pytest.raises(sf.InvalidOptionError, match="repeats must be a whole number of at least 1"):
+    with pytest.raises(sf.InvalidOptionError, match="repeats must be an integer of at least 1"):
         compare(model, X, NAMES, repeats=0)
-    with pytest.raises(sf.InvalidOptionError, match="folds must be a whole number of at least 2"):
+    with pytest.raises(sf.InvalidOptionError, match="folds must be an integer of at least 2"):
         compare(model, X, NAMES, folds=1)
-    with pytest.raises(sf.InvalidOptionError, match="held_out is a share"):
+    with pytest.raises(sf.InvalidOptionError, match="held_out must be a share"):
         compare(model, X, NAMES, held_out=1.0)
     with pytest.raises(sf.InvalidOptionError, match="metric must be one of"):
         curves([0.5] * 4, [0.5] * 4).crossing("speed")

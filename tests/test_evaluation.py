@@ -82,7 +82,7 @@ def test_what_cannot_be_compared_is_refused():
 def test_tables_are_for_people():
     y, p, _ = rows(["yes", "no"][::-1])
     shown = "\n".join(map(str, Evaluation.of(y, ["no", "yes"], p).tables()))
-    for word in ("accuracy", "calibration error", "precision", "is \\ called", "came true", "0.93 to 1.00"):
+    for word in ("accuracy", "calibration error", "precision", "true \\ predicted", "share right", "0.93 to 1.00"):
         assert word in shown
 
 

@@ -12,6 +12,7 @@ import scipy.sparse
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from scipy.special import gammaln, logsumexp
+from suffice.families._product import Block, Product
 
 import reference
 import suffice as sf
@@ -25,7 +26,6 @@ from suffice.core.errors import (
     NoLinearFormError,
 )
 from suffice.core.frames import as_frame
-from suffice.families._product import Block, Product
 from suffice.model.joint import leave_one_out
 
 LABELS = np.array(["ant", "bee", "ox"])

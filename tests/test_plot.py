@@ -371,7 +371,7 @@ def test_two_reliability_curves_share_axes_and_one_diagonal():
     for place, model in enumerate((GaussianNB(), LinearDiscriminantAnalysis())):
         plot.reliability(model.fit(X, Y), X, Y, ax=ax, place=place)
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert labels[0] == "as often as said"
+    assert labels[0] == "perfectly calibrated"
     assert len(labels) == 3
 
 
@@ -423,7 +423,7 @@ def test_words_of_a_linear_model_are_ranked_by_their_coefficients():
     shown = plot.TopWordsDisplay.from_coefficients([[3.0, 1.0, 2.0], [0.0, 5.0, 4.0]], ["x", "y", "z"], ["a", "b"], 2)
     assert [list(table.rows) for table in shown.tables] == [["x", "z"], ["y", "z"]]
     assert [tick.get_text() for tick in shown.axes_[1].get_yticklabels()] == ["y", "z"]
-    with pytest.raises(sf.MismatchError, match="not those of 2 classes and 3 words"):
+    with pytest.raises(sf.MismatchError, match="of 2 classes and 3 words"):
         plot.TopWordsDisplay.from_coefficients([[3.0, 1.0, 2.0]], ["x", "y", "z"], ["a", "b"])
 
 
@@ -431,13 +431,13 @@ def test_words_of_a_linear_model_are_ranked_by_their_coefficients():
 
 
 def test_long_names_are_cut_in_the_middle_and_stay_different():
-    assert style.ellipsed("short") == "short"
-    assert style.ellipsed("a" * 30 + "b" * 30, 9) == "aaaa…bbbb"
-    assert len(style.ellipsed("x" * 100)) == style.LONG
-    assert style.ellipsed("two\nlines\tand $x^2$") == r"two lines and \$x^2\$"
+    assert style.shorten("short") == "short"
+    assert style.shorten("a" * 30 + "b" * 30, 9) == "aaaa…bbbb"
+    assert len(style.shorten("x" * 100)) == style.NAME_LENGTH
+    assert style.shorten("two\nlines\tand $x^2$") == r"two lines and \$x^2\$"
     long = [f"a class of a long name, number {i}, that goes on and on" for i in (1, 2, 30)]
-    assert style.told_apart(long) == ["…1…", "…2…", "…30…"]
-    assert len(set(style.told_apart(["x" * 40 + "a" + "y" * 40 + t for t in "pq"] + ["z" * 90]))) == 3
+    assert style.distinct_names(long) == ["…1…", "…2…", "…30…"]
+    assert len(set(style.distinct_names(["x" * 40 + "a" + "y" * 40 + t for t in "pq"] + ["z" * 90]))) == 3
 
 
 def test_hostile_names_are_drawn_as_they_are():
@@ -455,7 +455,7 @@ def test_hostile_names_are_drawn_as_they_are():
 def test_what_is_wrong_is_said(mixed, texts):
     with pytest.raises(sf.MismatchError, match="no column 'agee': did you mean 'age'"):
         plot.conditionals(mixed, ["agee"])
-    with pytest.raises(sf.InvalidOptionError, match=r"two columns, and there are 6: say which, columns=\(…, …\)"):
+    with pytest.raises(sf.InvalidOptionError, match=r"two columns, and there are 6: choose two with columns=\(…, …\)"):
         plot.decision_regions(mixed)
     with pytest.raises(sf.InvalidOptionError, match="two columns, and there are 1"):
         plot.decision_regions(mixed, columns=("age",))
@@ -469,9 +469,9 @@ def test_what_is_wrong_is_said(mixed, texts):
         plot.decision_regions(GaussianNB().fit(X, Y), grid_resolution=1)
     with pytest.raises(sf.InvalidDataError, match="180 rows and 3 labels"):
         plot.decision_regions(GaussianNB().fit(X, Y), X, Y[:3])
-    with pytest.raises(sf.InvalidOptionError, match="There are 5 panels to draw and ax holds 1 axes"):
+    with pytest.raises(sf.InvalidOptionError, match="There are 5 panels to draw, but ax holds 1 axes"):
         plot.conditionals(mixed, ax=plt.subplots()[1])
-    with pytest.raises(sf.InvalidOptionError, match="ax must be axes of matplotlib, found str"):
+    with pytest.raises(sf.InvalidOptionError, match="ax must be matplotlib axes, found str"):
         plot.confusion(GaussianNB().fit(X, Y), X, Y, ax="here")
     with pytest.raises(sf.MismatchError, match="No class 'oak'"):
         plot.conditionals(mixed, labels=["oak"])
@@ -487,7 +487,7 @@ def test_what_is_wrong_is_said(mixed, texts):
         plot.ConfusionDisplay.from_predictions(["a", "b"], ["a", "a"], labels=["a"])
     with pytest.raises(sf.InvalidDataError, match="between 0 and 1"):
         plot.ReliabilityDisplay.from_predictions([0, 1], [0.5, 1.5])
-    with pytest.raises(sf.MismatchError, match="probabilities of 2 classes, and 3 classes"):
+    with pytest.raises(sf.MismatchError, match="2 columns of probabilities but 3 classes"):
         plot.ReliabilityDisplay.from_predictions([0, 1, 2], [0.5, 0.5, 0.1])
     with pytest.raises(sf.InvalidOptionError, match="bins must be"):
         plot.ReliabilityDisplay.from_predictions([0, 1], [0.5, 0.5], bins=0)

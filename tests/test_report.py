@@ -239,7 +239,7 @@ def test_the_file_is_written_whole_or_not_at_all(tmp_path):
     report.write(clf, place, title="First")
     report.write(clf, str(place), title="Second")
     assert "Second" in place.read_text(encoding="utf-8")
-    with pytest.raises(InvalidOptionError, match="labels are needed"):
+    with pytest.raises(InvalidOptionError, match="pass the labels"):
         report.write(clf, place, REALS, title="Third")
     assert "Second" in place.read_text(encoding="utf-8")
     assert [each.name for each in tmp_path.iterdir()] == ["report.html"]

@@ -1,60 +1,53 @@
-"""Commands that ask a model about rows: predict, explain, outliers, impute, sample."""
+"""Commands that apply a model to rows: predict, explain, outliers, impute, sample."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from suffice.cli.options import (
-    Data,
-    Format,
-    InputFormat,
-    Json,
-    ModelFile,
-    Output,
-    listed,
-    register,
-)
+from suffice.cli import options
 
-SHOWN = 20  # outliers that are shown
-Seed = Annotated[int | None, typer.Option("--seed", metavar="NUMBER", help="Makes random draws repeatable.", min=0)]
+if TYPE_CHECKING:
+    import numpy as np
+
+    from suffice.cli.model_files import Loaded
+    from suffice.engines.files import Files
+
+MOST_OUTLIERS = 20  # that are printed
 
 
 def add_to(app: typer.Typer) -> None:
-    """Give the program these commands."""
-    for command in (predict, explain, outliers, impute, sample):
-        register(app, command)
+    """Add these commands to the program."""
+    options.register(app, predict, explain, outliers, impute, sample)
 
 
 def predict(
-    model: ModelFile,
-    data: Data,
-    output: Output = None,
+    model: options.ModelFile,
+    data: options.Data,
+    output: options.Output = None,
     keep: Annotated[
         list[str] | None,
-        typer.Option("--keep", metavar="A,B|all", help="Columns of the data to write as well, before the answers."),
+        typer.Option("--keep", metavar="A,B|all", help="Columns of the data to write too, before the predictions."),
     ] = None,
-    form: Format = None,
-    input_format: InputFormat = None,
+    form: options.Format = None,
+    input_format: options.InputFormat = None,
 ) -> None:
     """Predict the labels of rows, with probabilities.
 
-    Written are the label, the probability of each class, and log p(x): how usual the row is. Rows are read and
-    written a batch at a time, so a file may be larger than memory. The output takes its name when it is complete.
+    Writes the label, the probability of each class, and log p(x), which is low for unusual rows. Rows are read and
+    written in batches, so files may be larger than memory. The output file appears when it is complete.
 
     Example:
       suffice predict adult.suffice new.csv -o answers.parquet --keep id
     """
-    from suffice.cli.data_files import check_apart, check_output, format_named, opened, table_writer
-    from suffice.cli.model_files import Asked
+    from suffice.cli.data_files import check_table_output, opened, table_writer
+    from suffice.cli.model_files import Loaded
 
-    check_output(output)
-    format_named(output, form)
-    check_apart(output, data, model)
-    found = Asked.load(model)
+    check_table_output(output, form, data, model)
+    found = Loaded.load(model)
     with opened(data, input_format) as source:
-        kept = source.names if keep == ["all"] else listed(keep, source.names)
+        kept = source.names if keep == ["all"] else options.listed(keep, source.names)
         for name in kept:
             source.check_column(name, "to keep")
         besides, answers = found.besides(source), _answers_schema(found, source.schema, kept)
@@ -62,11 +55,11 @@ def predict(
             for batch in source.batches(shown=output is not None):
                 if batch.num_rows:
                     writer.write(_answers(found, batch, kept, besides).cast(answers))
-            writer.begin(answers)  # where there were no rows
+            writer.begin(answers)  # if there were no rows
 
 
-def _answers_schema(found: Any, schema: Any, kept: list[str]) -> Any:
-    """The schema of answers."""
+def _answers_schema(found: Loaded, schema: Any, kept: list[str]) -> Any:
+    """Return the Arrow schema of the predictions."""
     import pyarrow as pa
 
     from suffice.core.errors import InvalidDataError
@@ -76,11 +69,12 @@ def _answers_schema(found: Any, schema: Any, kept: list[str]) -> Any:
     answers |= {f"probability {label}": pa.float64() for label in found.classes} | {"log_density": pa.float64()}
     for name in kept:
         if name in answers:
-            raise InvalidDataError(f"There is a column {name!r} already, where the answers should go: rename it")
+            raise InvalidDataError(f"There is a column {name!r} already, where the predictions should go: rename it")
     return pa.schema([*(schema.field(name) for name in kept), *answers.items()])
 
 
-def _answers(found: Any, batch: Any, kept: list[str], besides: tuple[str, ...]) -> Any:
+def _answers(found: Loaded, batch: Any, kept: list[str], besides: tuple[str, ...]) -> Any:
+    """Return the predictions for an Arrow batch."""
     import pyarrow as pa
 
     from suffice.core.frames import as_arrow
@@ -92,44 +86,44 @@ def _answers(found: Any, batch: Any, kept: list[str], besides: tuple[str, ...]) 
 
 
 def explain(
-    model: ModelFile,
-    data: Data,
+    model: options.ModelFile,
+    data: options.Data,
     row: Annotated[int, typer.Option("--row", metavar="NUMBER", help="Which row; the first is 0.")] = 0,
-    label: Annotated[str | None, typer.Option("--label", help="The class to speak for.")] = None,
-    against: Annotated[str | None, typer.Option("--against", help="The class to speak against.")] = None,
-    input_format: InputFormat = None,
-    json: Json = False,
+    label: Annotated[str | None, typer.Option("--label", help="The class to explain.")] = None,
+    against: Annotated[str | None, typer.Option("--against", help="The class to compare it with.")] = None,
+    input_format: options.InputFormat = None,
+    json: options.Json = False,
 ) -> None:
     """Show why a row is classified as it is.
 
-    What each column or word says for a class against another, as bars that add up to the log-odds.
+    Bars show what each column or word adds to the log-odds of one class against another.
 
     Example:
       suffice explain adult.suffice new.csv --row 3
     """
     from suffice.cli.data_files import opened
-    from suffice.cli.evidence_bars import show_text, show_told, told_of
-    from suffice.cli.model_files import Asked
+    from suffice.cli.evidence_bars import evidence_of, show_evidence, show_text
+    from suffice.cli.model_files import Loaded
     from suffice.cli.terminal import show_json
     from suffice.core.errors import InvalidOptionError
 
-    found = Asked.load(model)
+    found = Loaded.load(model)
     if label is not None and found.label(label) == found.label(against, "--against"):
-        raise InvalidOptionError(f"--against: {against} is the class to speak for: name another")
+        raise InvalidOptionError(f"--against: {against} is the class to explain: name another")
     with opened(data, input_format) as source:
         one = _row(source, row)
         besides = found.besides(source)
-    told = told_of(found, one, besides, found.label(label), found.label(against, "--against"))
+    evidence = evidence_of(found, one, besides, found.label(label), found.label(against, "--against"))
     if json:
-        show_json({"row": row} | told)
+        show_json({"row": row} | evidence)
         return
     if found.form == "texts":
         show_text(one.column(found.columns(source.names, besides)[0])[0].as_py())
-    show_told(told, f"row {row}")
+    show_evidence(evidence, f"row {row}")
 
 
-def _row(source: Any, number: int) -> Any:
-    """One row of the data, as an Arrow batch."""
+def _row(source: Files, number: int) -> Any:
+    """Return one row of the data, as an Arrow batch."""
     from suffice.core.errors import InvalidOptionError
 
     before = 0
@@ -142,15 +136,15 @@ def _row(source: Any, number: int) -> Any:
 
 
 def outliers(
-    model: ModelFile,
-    data: Data,
-    rate: Annotated[float, typer.Option("--rate", help="The share of training rows that would be called so.")] = 0.01,
-    input_format: InputFormat = None,
-    json: Json = False,
+    model: options.ModelFile,
+    data: options.Data,
+    rate: Annotated[float, typer.Option("--rate", help="The share of training rows that would be outliers.")] = 0.01,
+    input_format: options.InputFormat = None,
+    json: options.Json = False,
 ) -> None:
-    """Find rows that are unusual.
+    """Find unusual rows.
 
-    Those are less probable, by log p(x), than all but a share of the rows that were learned.
+    An outlier has a lower density, log p(x), than all but a share of the training rows.
 
     Example:
       suffice outliers adult.suffice new.csv --rate 0.001
@@ -158,16 +152,14 @@ def outliers(
     import numpy as np
 
     from suffice.cli.data_files import opened
-    from suffice.cli.model_files import Asked
+    from suffice.cli.model_files import Loaded
     from suffice.cli.terminal import entry, say, show_columns, show_json
     from suffice.core.errors import InvalidOptionError
 
-    found = Asked.load(model)
+    found = Loaded.load(model)
     if not found.is_table:
-        raise InvalidOptionError(
-            f"A {found.kind} keeps no rows to compare with: of tables, `suffice fit` makes models that do"
-        )
-    seen: list[tuple[int, float, list[Any]]] = []
+        raise InvalidOptionError(f"A {found.kind} keeps no rows to compare with: only models of tables find outliers")
+    seen: list[tuple[int, float, list[object]]] = []
     with opened(data, input_format) as source:
         before, names = 0, source.names
         for batch in source.batches():
@@ -186,66 +178,67 @@ def outliers(
         ]
         show_json({"rows": before, "rate": rate, "outliers": found_rows})
         return
-    say(f"{len(seen)} of {before} rows are more unusual than all but {100 * rate:g} % of those learned", "bold")
+    say(f"{len(seen)} of {before} rows are more unusual than all but {100 * rate:g} % of the training rows", "bold")
     if not seen:
         return
     say()
-    cells = [[f"{density:.2f}", *map(entry, values)] for _, density, values in seen[:SHOWN]]
+    shown = seen[:MOST_OUTLIERS]
+    cells = [[f"{density:.2f}", *map(entry, values)] for _, density, values in shown]
     words = [False, *(any(isinstance(values[j], str) for _, _, values in seen) for j in range(len(names)))]
-    show_columns("row", [str(row) for row, _, _ in seen[:SHOWN]], ["log p(x)", *names], cells, words)
-    if len(seen) > SHOWN:
-        say(f"… and {len(seen) - SHOWN} more; --json lists them all", "dim")
+    show_columns("row", [str(row) for row, _, _ in shown], ["log p(x)", *names], cells, words)
+    if len(seen) > len(shown):
+        say(f"… and {len(seen) - len(shown)} more; --json lists them all", "dim")
 
 
 def impute(
-    model: ModelFile,
-    data: Data,
-    output: Output = None,
+    model: options.ModelFile,
+    data: options.Data,
+    output: options.Output = None,
     how: Annotated[
-        str, typer.Option("--how", metavar="mean|mode|sample", help="What missing entries become.")
+        str, typer.Option("--how", metavar="mean|mode|sample", help="What missing values are replaced by.")
     ] = "mean",
-    seed: Seed = None,
-    form: Format = None,
-    input_format: InputFormat = None,
+    seed: options.Seed = None,
+    form: options.Format = None,
+    input_format: options.InputFormat = None,
 ) -> None:
-    """Fill missing entries with what the model expects there.
+    """Fill in missing values.
 
-    Given the rest of the row: numbers by their mean, categories by the likeliest; or by a random draw.
+    Given the other values of the row, numbers are filled in by their mean and categories by the most probable one;
+    or all by a random draw.
 
     Example:
       suffice impute adult.suffice new.csv -o filled.csv
     """
     import numpy as np
 
-    from suffice.cli.data_files import check_apart, check_output, format_named, opened, table_writer
-    from suffice.cli.model_files import Asked
+    from suffice.cli.data_files import check_table_output, opened, table_writer
+    from suffice.cli.model_files import Loaded
     from suffice.core.errors import InvalidOptionError
 
-    check_output(output)
-    format_named(output, form)
-    check_apart(output, data, model)
+    check_table_output(output, form, data, model)
     if how not in ("mean", "mode", "sample"):
         raise InvalidOptionError(f"--how: expected mean, mode or sample, found {how!r}")
-    found = Asked.load(model)
+    found = Loaded.load(model)
     if not found.is_table and how != "mean":
-        raise InvalidOptionError(f"--how: a {found.kind} fills missing entries with means only")
-    draws = np.random.default_rng(seed)
+        raise InvalidOptionError(f"--how: a {found.kind} can only fill in means")
+    rng = np.random.default_rng(seed)
     with opened(data, input_format) as source, table_writer(output, form) as writer:
         besides = found.besides(source)
         for batch in source.batches(shown=output is not None):
             if batch.num_rows:
-                writer.write(_filled(found, batch, besides, how, draws))
-        writer.begin(source.schema)  # where there were no rows
+                writer.write(_filled(found, batch, besides, how, rng))
+        writer.begin(source.schema)  # if there were no rows
 
 
-def _filled(found: Any, batch: Any, besides: tuple[str, ...], how: str, draws: Any) -> Any:
+def _filled(found: Loaded, batch: Any, besides: tuple[str, ...], how: str, rng: np.random.Generator) -> Any:
+    """Return an Arrow batch with its missing values filled in."""
     import pyarrow as pa
 
     from suffice.core import frames
     from suffice.core.frames import as_arrow
 
     table = pa.Table.from_batches([batch])
-    filled = found.predictor.impute(found.rows(batch, besides), how, draws)
+    filled = found.predictor.impute(found.rows(batch, besides), how, rng)
     if found.is_table:
         return frames.table_like(filled, table)
     for name, values in zip(found.columns(table.column_names, besides), filled.values(), strict=True):
@@ -254,29 +247,28 @@ def _filled(found: Any, batch: Any, besides: tuple[str, ...], how: str, draws: A
 
 
 def sample(
-    model: ModelFile,
+    model: options.ModelFile,
     n: Annotated[int, typer.Option("-n", metavar="NUMBER", help="How many rows.", min=1)] = 10,
     label: Annotated[str | None, typer.Option("--label", help="Draw rows of this class only.")] = None,
-    seed: Seed = None,
-    target: Annotated[str, typer.Option("--target", "-t", help="What to call the column of labels.")] = "label",
-    output: Output = None,
-    form: Format = None,
+    seed: options.Seed = None,
+    target: Annotated[str, typer.Option("--target", "-t", help="The name of the column of labels.")] = "label",
+    output: options.Output = None,
+    form: options.Format = None,
 ) -> None:
-    """Draw made-up rows that look like what the model learned.
+    """Draw random rows from the model.
 
     Example:
       suffice sample adult.suffice -n 1000 --label '>50K' -o made-up.csv
     """
     import pyarrow as pa
 
-    from suffice.cli.data_files import check_output, format_named, table_writer
-    from suffice.cli.model_files import Asked
+    from suffice.cli.data_files import check_table_output, table_writer
+    from suffice.cli.model_files import Loaded
     from suffice.core import frames
     from suffice.core.frames import as_arrow
 
-    check_output(output)
-    format_named(output, form)
-    found = Asked.load(model)
+    check_table_output(output, form)
+    found = Loaded.load(model)
     columns, labels = found.predictor.sample(n, found.label(label), seed)
     table = frames.table_like(columns, pa.table({}))
     free = target if target not in table.column_names else f"{target} (class)"

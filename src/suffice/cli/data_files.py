@@ -1,4 +1,4 @@
-"""What goes in and out: rows from files or standard input, models, and files that are whole or not there."""
+"""Input and output: rows from files or standard input, and output files that are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -9,39 +9,47 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from difflib import get_close_matches
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from suffice.cli.options import listed
 from suffice.core.errors import InvalidDataError, InvalidOptionError
+from suffice.core.suggestions import did_you_mean
+
+if TYPE_CHECKING:
+    from suffice.engines.files import Files
 
 FORMATS = {"csv": ".csv", "tsv": ".tsv", "json": ".jsonl", "parquet": ".parquet", "arrow": ".arrow"}
 STDIN = "-"
 
 
-def nearest(name: str, known: Sequence[str]) -> str:
-    """A hint at what may have been meant."""
-    near = get_close_matches(name, list(known), n=1, cutoff=0.5)
-    return f"Did you mean {near[0]!r}? " if near else ""
+def nearest(name: str, known: Iterable[str]) -> str:
+    """Return the hint at a known name, more generously than for columns: names of options and files are short."""
+    return did_you_mean(name, known, cutoff=0.5)
+
+
+def check_format(form: str, option: str) -> str:
+    """Return a format, or refuse one that is not known."""
+    if form not in FORMATS:
+        raise InvalidOptionError(f"{option}: no {form!r}. {nearest(form, FORMATS)}Known are {', '.join(FORMATS)}")
+    return form
 
 
 # ------------------------------------------------------------------------------------------------ rows
 
 
 @contextmanager
-def opened(data: Sequence[str], form: str | None = None, drop: Sequence[str] | None = None) -> Iterator[Any]:
-    """The rows of files, or of standard input, which is kept in a temporary file while it is needed."""
+def opened(data: Sequence[str], form: str | None = None, drop: Sequence[str] | None = None) -> Iterator[Files]:
+    """Open files, or standard input, which is copied to a temporary file."""
     from suffice.engines.files import Files
 
     if STDIN not in data:
         if form is not None:
-            raise InvalidOptionError("--input-format is for standard input: files tell by their endings")
-        files = Files(list(data))
-        yield _without(files, drop)
+            raise InvalidOptionError("--input-format is for standard input: files have their endings")
+        yield _without(Files(list(data)), drop)
         return
     if len(data) > 1:
-        raise InvalidOptionError("Standard input, -, comes alone: it cannot be read together with files")
+        raise InvalidOptionError("Standard input (-) cannot be read together with files")
     with tempfile.TemporaryDirectory(prefix="suffice-") as folder:
         path = _spool(Path(folder), form)
         try:
@@ -52,45 +60,37 @@ def opened(data: Sequence[str], form: str | None = None, drop: Sequence[str] | N
             raise
 
 
-def _without(files: Any, said: Sequence[str] | None) -> Any:
+def _without(files: Files, dropped: Sequence[str] | None) -> Files:
     from suffice.engines.files import Files
 
-    drop = listed(said, files.names)
+    drop = listed(dropped, files.names)
     for name in drop:
         files.check_column(name, "to drop")
     return Files(files.asked, drop) if drop else files
 
 
 def _spool(folder: Path, form: str | None) -> Path:
-    """Standard input as a file, with the ending of its format."""
-    source = sys.stdin.buffer
-    start = source.peek(8)[:8] if hasattr(source, "peek") else b""
-    if not start and not hasattr(source, "peek"):
-        whole = source.read()
-        start = whole[:8]
-    else:
-        whole = None
+    """Copy standard input to a file with the ending of its format."""
+    from io import BufferedReader
+
+    buffer: Any = sys.stdin.buffer
+    source: Any = buffer if hasattr(buffer, "peek") else BufferedReader(buffer)
+    start = source.peek(8)[:8]
     if not start:
         raise InvalidDataError("Standard input is empty")
-    if start[:4] == b"\xff\xff\xff\xff" and form in (None, "arrow"):  # Arrow's stream, which is not its file
-        return _spool_stream(folder / "stdin.arrow", source if whole is None else whole)
+    if start[:4] == b"\xff\xff\xff\xff" and form in (None, "arrow"):  # an Arrow stream, which differs from a file
+        return _spool_stream(folder / "stdin.arrow", source)
     path = folder / f"stdin{_ending(start, form)}"
     with path.open("wb") as file:
-        if whole is None:
-            shutil.copyfileobj(source, file)
-        else:
-            file.write(whole)
+        shutil.copyfileobj(source, file)
     return path
 
 
 def _ending(start: bytes, form: str | None) -> str:
+    """Return the ending of a format, or the one that the first bytes suggest."""
     packed = {b"\x1f\x8b": ".gz", b"BZ": ".bz2", b"\x28\xb5": ".zst"}.get(start[:2], "")
     if form is not None:
-        if form not in FORMATS:
-            raise InvalidOptionError(
-                f"--input-format: no {form!r}. {nearest(form, list(FORMATS))}Known are {', '.join(FORMATS)}"
-            )
-        return FORMATS[form] + packed
+        return FORMATS[check_format(form, "--input-format")] + packed
     if start[:4] == b"PAR1":
         return ".parquet"
     if start[:6] == b"ARROW1":
@@ -100,7 +100,7 @@ def _ending(start: bytes, form: str | None) -> str:
     return ".jsonl" if start.lstrip()[:1] == b"{" else ".csv"
 
 
-def _spool_stream(path: Path, source: Any) -> Path:
+def _spool_stream(path: Path, source: IO[bytes]) -> Path:
     import pyarrow as pa
 
     with pa.ipc.open_stream(source) as reader, pa.ipc.new_file(str(path), reader.schema) as writer:
@@ -109,11 +109,11 @@ def _spool_stream(path: Path, source: Any) -> Path:
     return path
 
 
-# ------------------------------------------------------------------------------------------------ what is written
+# ------------------------------------------------------------------------------------------------ output
 
 
 def check_output(path: str | None) -> None:
-    """Refuse a place where no file can be written, before any work is done."""
+    """Refuse a path that cannot be written, before any work is done."""
     if path in (None, STDIN):
         return
     place = Path(str(path))
@@ -126,72 +126,73 @@ def check_output(path: str | None) -> None:
 
 
 def check_model_output(path: str | None) -> None:
-    """Refuse a place where no model can be written: on standard output it would stand among what is told of it."""
+    """Refuse a path that cannot hold a model; standard output is for messages."""
     if path == STDIN:
-        raise InvalidOptionError("--output: a model goes into a file, not to standard output: name one")
+        raise InvalidOptionError("--output: a model cannot be written to standard output: name a file")
     check_output(path)
 
 
 def check_apart(output: str | None, data: Sequence[str], model: str | None = None) -> None:
-    """Refuse to write over what is read."""
+    """Refuse to overwrite the data or the model."""
     place = Path(str(output))
     if output in (None, STDIN) or not place.is_file():
         return
     for path, what in [*((each, "the data") for each in data), (str(model), "the model")]:
         if Path(path).exists() and Path(path).samefile(place):
-            raise InvalidOptionError(f"{output} is {what}: write somewhere else")
+            raise InvalidOptionError(f"{output} is {what}: write to another file")
 
 
 @contextmanager
-def written(path: str | None) -> Iterator[Any]:
-    """A binary file that takes its name once it is whole; nothing for standard output."""
+def written(path: str | None) -> Iterator[_OutputFile]:
+    """Open a binary file that appears under its name when it is complete; or standard output."""
     from suffice.model.storage import replacing
 
     if path in (None, STDIN):
         sys.stdout.flush()
-        yield _Named(sys.stdout.buffer, "standard output")
+        yield _OutputFile(sys.stdout.buffer, "standard output")
         sys.stdout.buffer.flush()
         return
     with open(str(path), "wb", buffering=0) if _is_special(str(path)) else replacing(Path(str(path))) as file:
-        named = _Named(file, str(path))
+        named = _OutputFile(file, str(path))
         yield named
         named.flush()
 
 
 def _is_special(path: str) -> bool:
-    """Tell whether it is a device or a pipe, which is not to be replaced."""
+    """Return whether a path is a device or a pipe, which must not be replaced."""
     return Path(path).exists() and not Path(path).is_file()
 
 
-class _Named:
-    """A file that stays open, and whose errors say which it is: those of a full disk do not."""
+class _OutputFile:
+    """A binary file for pyarrow and `save`: `close` leaves it open, and its errors name it."""
 
     def __init__(self, file: IO[bytes], name: str):
         self.file, self.name, self.closed = file, name, False
-        self.given_up = False  # after an error nothing more is written
+        self.discards = False  # after an error nothing more is written
 
-    def write(self, data: Any) -> int:
-        if self.given_up:
+    def write(self, data: bytes) -> int:
+        if self.discards:
             return len(data)
-        try:
+        with self._named_errors():
             return self.file.write(data)
-        except OSError as error:
-            raise self._of(error) from error
 
-    def writelines(self, lines: Iterable[Any]) -> None:
+    def writelines(self, lines: Iterable[bytes]) -> None:
         for line in lines:
             self.write(line)
 
     def flush(self) -> None:
-        try:
+        with self._named_errors():
             self.file.flush()
-        except OSError as error:
-            raise self._of(error) from error
 
-    def _of(self, error: OSError) -> OSError:
-        if isinstance(error, BrokenPipeError):
-            return error
-        return OSError(error.errno, f"{error.strerror} while writing", self.name)
+    @contextmanager
+    def _named_errors(self) -> Iterator[None]:
+        """Add the name of the file to errors such as that of a full disk."""
+        try:
+            yield
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise OSError(error.errno, f"{error.strerror} while writing", self.name) from error
 
     def close(self) -> None:
         self.flush()
@@ -207,53 +208,56 @@ class _Named:
 
 
 def format_named(path: str | None, form: str | None) -> str:
-    """The format to write: the one asked for, or the one a file's ending means; CSV to a terminal or a pipe."""
+    """Return the format to write: the given one, or that of the file's ending; CSV for standard output."""
     from suffice.engines.file_formats import format_of
 
     if form is not None:
-        if form not in FORMATS:
-            raise InvalidOptionError(
-                f"--format: no {form!r}. {nearest(form, list(FORMATS))}Known are {', '.join(FORMATS)}"
-            )
-        return form
+        return check_format(form, "--format")
     if path in (None, STDIN) or _is_special(str(path)):
         return "csv"
     found = format_of(str(path))
     if found is None or str(path).endswith((".gz", ".bz2", ".zst")):
         known = ".csv, .tsv, .jsonl, .parquet and .arrow"
-        raise InvalidOptionError(f"{path} does not end as a file of rows does: known are {known}, or say --format")
+        raise InvalidOptionError(f"The ending of {path} is not known: known are {known}, or set --format")
     return "arrow" if found == "ipc" else found
 
 
+def check_table_output(path: str | None, form: str | None, data: Sequence[str] = (), model: str | None = None) -> None:
+    """Refuse an output that cannot be written, or that would overwrite the data or the model."""
+    check_output(path)
+    format_named(path, form)
+    check_apart(path, data, model)
+
+
 @contextmanager
-def table_writer(path: str | None, form: str | None) -> Iterator[Any]:
-    """Something that writes Arrow tables one after the other, in the format of the file."""
+def table_writer(path: str | None, form: str | None) -> Iterator[_TableWriter]:
+    """Open a writer of Arrow tables, which appends them in the format of the file."""
     kind = format_named(path, form)
     with written(path) as file:
-        writer = _Writer(file, kind)
+        writer = _TableWriter(file, kind)
         try:
             yield writer
         except BaseException:
-            file.given_up = True  # whatever Arrow wants to write at the end of a file
+            file.discards = True  # Arrow writes the end of a file when it is closed
             writer.close()
             raise
         writer.close()
 
 
-class _Writer:
-    """Rows as CSV, JSON lines, Parquet or Arrow, a table at a time."""
+class _TableWriter:
+    """Writes CSV, JSON lines, Parquet or Arrow, a table at a time."""
 
-    def __init__(self, file: Any, kind: str):
+    def __init__(self, file: _OutputFile, kind: str):
         self.file, self.kind = file, kind
         self.inner: Any = None
 
     def begin(self, schema: Any) -> None:
-        """Write what begins a file, unless that is done."""
+        """Write the beginning of the file, once."""
         if self.inner is None and self.kind != "json":
             self.inner = self._open(schema)
 
     def write(self, table: Any) -> None:
-        """Write some rows more."""
+        """Append rows."""
         self.begin(table.schema)
         if self.kind == "json":
             rows = (json.dumps(as_json(row), ensure_ascii=False) for row in table.to_pylist())
@@ -275,23 +279,25 @@ class _Writer:
             return pa.ipc.new_file(self.file, schema)
         import pyarrow.csv as csv
 
-        between = "\t" if self.kind == "tsv" else ","
-        self.file.write((between.join(_quoted(name, between) for name in schema.names) + "\n").encode())
-        return csv.CSVWriter(self.file, schema, write_options=csv.WriteOptions(include_header=False, delimiter=between))
+        separator = "\t" if self.kind == "tsv" else ","
+        self.file.write((separator.join(_quoted(name, separator) for name in schema.names) + "\n").encode())
+        return csv.CSVWriter(
+            self.file, schema, write_options=csv.WriteOptions(include_header=False, delimiter=separator)
+        )
 
     def close(self) -> None:
-        """Write what ends a file."""
+        """Write the end of the file."""
         if self.inner is not None:
             self.inner.close()
 
 
-def _quoted(name: str, between: str) -> str:
-    special = any(each in name for each in (between, '"', "\n", "\r"))
+def _quoted(name: str, separator: str) -> str:
+    special = any(each in name for each in (separator, '"', "\n", "\r"))
     return '"' + name.replace('"', '""') + '"' if special else name
 
 
-def as_json(value: Any) -> Any:
-    """What JSON has of numbers, strings, lists and dicts; what is no number is null."""
+def as_json(value: object) -> object:
+    """Convert a value to what JSON has; NaN and infinity become null."""
     import numpy as np
 
     if isinstance(value, dict):

@@ -1,8 +1,10 @@
-"""Four small data sets from lectures on generative classification, as columns by name."""
+"""Four small data sets of the lectures on generative classification, as columns by name."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
+
+Data: TypeAlias = dict[str, list[Any]]  # values by column
 
 _TENNIS = """
 Sunny Hot High Weak No; Sunny Hot High Strong No; Overcast Hot High Weak Yes; Rain Mild High Weak Yes;
@@ -56,17 +58,17 @@ def _rows(text: str) -> list[list[str]]:
     return [row.split() for row in text.split(";")]
 
 
-def _columns(names: list[str], rows: list[list[Any]]) -> dict[str, list[Any]]:
+def _columns(names: list[str], rows: list[list[Any]]) -> Data:
     return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
 
 
-def tennis() -> dict[str, list[Any]]:
-    """Fourteen days, four categories each, and whether tennis was played."""
+def tennis() -> Data:
+    """Return fourteen days, four categories each, and whether tennis was played."""
     return _columns(["Outlook", "Temperature", "Humidity", "Wind", "Play"], _rows(_TENNIS))
 
 
-def sentiment() -> dict[str, list[Any]]:
-    """Six short texts, and whether they praise."""
+def sentiment() -> Data:
+    """Return six short texts, and whether they are positive."""
     rows = [
         ["this book is awesome", "positive"],
         ["harry potter books suck", "negative"],
@@ -78,14 +80,14 @@ def sentiment() -> dict[str, list[Any]]:
     return _columns(["text", "sentiment"], rows)
 
 
-def people() -> dict[str, list[Any]]:
-    """Height in feet, weight in pounds and foot size in inches of eight people, and their sex."""
+def people() -> Data:
+    """Return height in feet, weight in pounds and foot size in inches of eight people, and their sex."""
     rows = [[*map(float, row[:3]), row[3]] for row in _rows(_PEOPLE)]
     return _columns(["height", "weight", "foot", "sex"], rows)
 
 
-def iris() -> dict[str, list[Any]]:
-    """Length and width of the sepals and petals of 150 flowers, in centimetres, and their species."""
+def iris() -> Data:
+    """Return length and width of the sepals and petals of 150 flowers, in centimetres, and their species."""
     rows = [[*map(float, row), species] for species, text in _IRIS.items() for row in _rows(text)]
     return _columns(["sepal length", "sepal width", "petal length", "petal width", "species"], rows)
 

@@ -1,4 +1,4 @@
-"""Commands that judge models: evaluate, cv, compare."""
+"""Commands that evaluate models: evaluate, cv, compare."""
 
 from __future__ import annotations
 
@@ -7,63 +7,52 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from suffice.cli.options import (
-    Calibrate,
-    Data,
-    Drop,
-    Families,
-    InputFormat,
-    Json,
-    ModelFile,
-    Smoothing,
-    Target,
-    TargetIfAny,
-    Weight,
-    register,
-)
+from suffice.cli import options
 
 if TYPE_CHECKING:
+    from suffice.cli.model_files import AnyModel
+    from suffice.engines.files import Files
+    from suffice.families import Table
     from suffice.model.evaluate import Evaluation
-
+    from suffice.views.comparison import Comparison
 
 PICTURES = (".png", ".svg", ".pdf")
-FEW = 6  # classes whose names fit over the columns of a confusion matrix
+WITH_NAMES = 6  # classes, up to which their names fit over the columns of a confusion matrix
 
 
 def add_to(app: typer.Typer) -> None:
-    """Give the program these commands."""
-    for command in (evaluate, cv, compare):
-        register(app, command)
+    """Add these commands to the program."""
+    options.register(app, evaluate, cv, compare)
 
 
 def evaluate(
-    model: ModelFile,
-    data: Data,
-    target: TargetIfAny = None,
-    weight: Weight = None,
-    input_format: InputFormat = None,
-    json: Json = False,
+    model: options.ModelFile,
+    data: options.Data,
+    target: options.TargetIfAny = None,
+    weight: options.Weight = None,
+    input_format: options.InputFormat = None,
+    json: options.Json = False,
 ) -> None:
-    """Judge a model by rows whose labels are known.
+    """Evaluate a model on rows whose labels are known.
 
-    Accuracy, log-loss, Brier score and calibration error; precision and recall of each class; which classes are
-    taken for which; and whether probabilities come true as often as they say.
+    Shows accuracy, log-loss, Brier score and calibration error; precision and recall of each class; the confusion
+    matrix; and how often the predicted class is right, by its probability.
 
     Example:
       suffice evaluate adult.suffice adult-test.parquet
     """
     from suffice.cli.data_files import opened
-    from suffice.cli.model_files import Asked
+    from suffice.cli.model_files import Loaded
 
-    found = Asked.load(model)
+    found = Loaded.load(model)
     with opened(data, input_format) as source:
         labels_in = found.target(source, target)
-        evaluation = judged(found, source, labels_in, weight)
+        evaluation = evaluate_rows(found, source, labels_in, weight)
     _show(evaluation, json, f"{labels_in} of {{rows}}")
 
 
-def judged(found: Any, source: Any, target: str, weight: str | None) -> Evaluation:
-    """A model's predictions against the labels of rows, batch by batch."""
+def evaluate_rows(found: AnyModel, source: Files, target: str, weight: str | None) -> Evaluation:
+    """Compare the predictions of a model with the labels of rows, batch by batch."""
     from suffice.core.errors import InvalidDataError
     from suffice.model.evaluate import Evaluation
 
@@ -73,27 +62,27 @@ def judged(found: Any, source: Any, target: str, weight: str | None) -> Evaluati
     )
     total: Evaluation | int = sum(parts)
     if isinstance(total, int):
-        raise InvalidDataError("There are no rows to judge by")
+        raise InvalidDataError("There are no rows to evaluate on")
     return total
 
 
 def cv(
-    data: Data,
-    target: Target,
-    folds: Annotated[int, typer.Option("--folds", "-k", help="How many parts.", min=2)] = 10,
-    seed: Annotated[int, typer.Option("--seed", help="Decides which rows go together.", min=0)] = 0,
-    families: Families = None,
-    drop: Drop = None,
-    weight: Weight = None,
-    smoothing: Smoothing = None,
-    calibrate: Calibrate = True,
-    input_format: InputFormat = None,
-    json: Json = False,
+    data: options.Data,
+    target: options.Target,
+    folds: Annotated[int, typer.Option("--folds", "-k", help="How many folds.", min=2)] = 10,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the folds.", min=0)] = 0,
+    families: options.Families = None,
+    drop: options.Drop = None,
+    weight: options.Weight = None,
+    smoothing: options.Smoothing = None,
+    calibrate: options.Calibrate = True,
+    input_format: options.InputFormat = None,
+    json: options.Json = False,
 ) -> None:
-    """Cross-validate, subtracting each fold.
+    """Cross-validate.
 
-    Each part of the rows is judged by the model of all others. No model is fitted twice: a fold is subtracted from
-    the statistics of all. The data are read into memory.
+    Each fold is predicted by the model of all other rows. The model is fitted once: the statistics of each fold are
+    subtracted from those of all rows. The data are read into memory.
 
     Example:
       suffice cv adult-train.parquet --target income --folds 10
@@ -130,30 +119,30 @@ def _show(found: Evaluation, json: bool, title: str) -> None:
     share = found.support / found.weight
     alone = abs(float((share[share > 0] * np.log(share[share > 0])).sum()))
     notes = {
-        "accuracy": f"always the commonest class: {share.max():.4f}",
+        "accuracy": f"always the most frequent class: {share.max():.4f}",
         "log-loss": f"class shares alone: {alone:.4f}",
     }
-    notes |= {"Brier score": "0 is best", "calibration error": "0 where probabilities hold"}
+    notes |= {"Brier score": "0 is best", "calibration error": "0 is best"}
     for name, value in found.scores().items():
         say(f"{name:17}  {value:.4f}  ({notes[name]})")
     _, by_class, confusion, reliability = found.tables()
-    heading("Class by class")
+    heading("By class")
     show_table(by_class, 50)
-    heading("Confusion: rows of a class (down) by what they were called (across)")
-    show_table(confusion if len(confusion.rows) <= FEW else _numbered(confusion), 50)
-    heading("Calibration: how often the class that was called came true")
+    heading("Confusion: true classes (down) by predicted classes (across)")
+    show_table(confusion if len(confusion.rows) <= WITH_NAMES else _numbered(confusion), 50)
+    heading("Calibration: how often the predicted class is right, by its probability")
     show_table(reliability)
 
 
-def _numbered(confusion: Any) -> Any:
-    """A confusion matrix whose columns are numbers, for there are too many for names."""
+def _numbered(confusion: Table) -> Table:
+    """Replace the names of the columns of a confusion matrix by numbers, which are shorter."""
     names = [f"{i} {name}" for i, name in enumerate(confusion.rows, start=1)]
     return replace(confusion, rows=names, columns=[str(i) for i in range(1, len(names) + 1)])
 
 
 def compare(
-    data: Data,
-    target: Target,
+    data: options.Data,
+    target: options.Target,
     plot: Annotated[
         str | None, typer.Option("--plot", metavar="FILE", help="Draw the curves: .png, .svg or .pdf.")
     ] = None,
@@ -163,19 +152,19 @@ def compare(
     sizes: Annotated[
         str | None, typer.Option("--sizes", metavar="20,50,100", help="Training rows; by default eight sizes.")
     ] = None,
-    repeats: Annotated[int, typer.Option("--repeats", help="Orders the rows are put into.", min=1)] = 10,
-    seed: Annotated[int, typer.Option("--seed", help="Decides which rows are set aside, and the orders.", min=0)] = 0,
-    families: Families = None,
-    drop: Drop = None,
-    smoothing: Smoothing = None,
-    calibrate: Calibrate = True,
-    input_format: InputFormat = None,
-    json: Json = False,
+    repeats: Annotated[int, typer.Option("--repeats", help="How often the rows are shuffled.", min=1)] = 10,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the test rows and of the orders.", min=0)] = 0,
+    families: options.Families = None,
+    drop: options.Drop = None,
+    smoothing: options.Smoothing = None,
+    calibrate: options.Calibrate = True,
+    input_format: options.InputFormat = None,
+    json: options.Json = False,
 ) -> None:
     """Compare with logistic regression over growing training sizes.
 
-    Generative against discriminative: which of them is better with how many rows, where they cross, and what each
-    takes to train. Needs scikit-learn, whose logistic regression it is; the data are read into memory.
+    Generative against discriminative: which model is better with how many rows, where the learning curves cross, and
+    how long training takes. Logistic regression is scikit-learn's. The data are read into memory.
 
     Example:
       suffice compare adult-train.parquet --target income --plot curves.svg
@@ -198,13 +187,13 @@ def compare(
         table = pa.Table.from_batches(list(source.batches()), source.schema)
     from suffice.views.comparison import compare as curves
 
-    options: dict[str, Any] = {"sizes": wanted, "repeats": repeats, "random_state": seed}
+    settings: dict[str, Any] = {"sizes": wanted, "repeats": repeats, "random_state": seed}
     with progress("training") as tell:
         if type(estimator).__name__ == "TextClassifier":
             texts = next(name for name in table.column_names if name != target)
-            found = curves(estimator, table[texts].to_pylist(), table[target].to_numpy(), progress=tell, **options)
+            found = curves(estimator, table[texts].to_pylist(), table[target].to_numpy(), progress=tell, **settings)
         else:
-            found = curves(estimator, table, target, progress=tell, **options)
+            found = curves(estimator, table, target, progress=tell, **settings)
     if plot is not None:
         _draw(found, metric, plot)
     if json:
@@ -216,19 +205,19 @@ def compare(
         say(f"The curves are in {plot}")
 
 
-def _sizes(said: str | None) -> list[int] | None:
+def _sizes(given: str | None) -> list[int] | None:
     from suffice.core.errors import InvalidOptionError
 
-    if said is None:
+    if given is None:
         return None
     try:
-        return [int(each) for each in said.split(",")]
+        return [int(each) for each in given.split(",")]
     except ValueError:
-        raise InvalidOptionError(f"--sizes: expected whole numbers, such as 20,50,100; found {said!r}") from None
+        raise InvalidOptionError(f"--sizes: expected integers, such as 20,50,100; found {given!r}") from None
 
 
 def _check_plot(path: str) -> None:
-    """Refuse what could not be drawn, before any model is trained."""
+    """Refuse a picture that cannot be drawn, before any model is trained."""
     from importlib.util import find_spec
 
     from suffice.cli.data_files import check_output
@@ -236,29 +225,29 @@ def _check_plot(path: str) -> None:
 
     check_output(path)
     if not path.endswith(PICTURES):
-        raise InvalidOptionError(f"--plot: {path} does not end as a picture does: {', '.join(PICTURES)} are known")
+        raise InvalidOptionError(f"--plot: the ending of {path} is not known for a picture: use {', '.join(PICTURES)}")
     if find_spec("matplotlib") is None:
-        raise MissingPackageError("--plot: pictures are drawn by matplotlib: pip install 'suffice[plot]'")
+        raise MissingPackageError("--plot: pictures need matplotlib: pip install 'suffice[plot]'")
 
 
-def _draw(found: Any, metric: str, path: str) -> None:
+def _draw(found: Comparison, metric: str, path: str) -> None:
     from io import BytesIO
 
     import matplotlib as mpl
 
     from suffice.cli.data_files import written
 
-    mpl.use("agg")  # nothing is shown, only written
+    mpl.use("agg")  # draws without a window
     out = BytesIO()
-    found.plot(metric=metric).figure.savefig(out, format=path.rpartition(".")[2])
+    found.plot(metric=metric).figure.canvas.print_figure(out, format=path.rpartition(".")[2])
     with written(path) as file:
         file.write(out.getvalue())
 
 
-def _show_curves(found: Any) -> None:
+def _show_curves(found: Comparison) -> None:
     from suffice.cli.terminal import number, say, show_columns
 
-    say(f"{found.names[0]} against {found.names[1]}, judged by {found.held_out} rows set aside", "bold")
+    say(f"{found.names[0]} against {found.names[1]}, tested on {found.held_out} rows", "bold")
     say(f"({found.band_title})")
     say()
     for metric, title in (("accuracy", "accuracy"), ("log_loss", "log-loss"), ("seconds", "seconds to train")):

@@ -1,50 +1,51 @@
-"""What is to be fitted: from options to a classifier."""
+"""The classifier that the options of `fit`, `cv` and `compare` describe."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from suffice.cli.options import listed
 from suffice.core.errors import InvalidDataError, InvalidOptionError
 from suffice.core.frames import as_frame
+from suffice.engines.files import Files
 from suffice.estimators.table_classifier import BayesClassifier
 from suffice.estimators.text_classifier import TextClassifier
 from suffice.families import named
 from suffice.families.text import Text
 
-EXACT = 1 << 30  # bytes of files up to which every value is kept, so that rows can be left out and forgotten
+EXACT = 1 << 30  # bytes of files, up to which every value is kept, so that rows can be left out and forgotten
 
 
 def unfitted(
-    source: Any,
+    source: Files,
     target: str,
     weight: str | None,
     families: list[str] | None,
     smoothing: str | None,
     calibrate: bool,
     limit: str | None = "none",
-) -> Any:
-    """The classifier that the options describe: of texts for one column of texts, else of tables."""
+) -> TextClassifier | BayesClassifier:
+    """Return a text classifier for a single column of texts, otherwise a table classifier."""
     source.check_column(target, "to learn")
     if weight is not None:
         source.check_column(weight, "of weights")
         if weight == target:
-            raise InvalidOptionError(f"--weight: {weight!r} is the target, whose labels are no weights")
-    check_labels(source, target)
-    said = read_families(listed(families, source.names), source, target)
+            raise InvalidOptionError(f"--weight: {weight!r} is the target: name another column")
+    _check_labels(source, target)
+    chosen = _parse_families(listed(families, source.names), source, target)
     options: dict[str, Any] = {"calibrate": calibrate}
     if smoothing is not None:
-        options["smoothing"] = read_smoothing(smoothing)
+        options["smoothing"] = _parse_smoothing(smoothing)
     columns = [name for name in source.names if name not in (target, weight)]
     if len(columns) == 1:
-        asked = said.get(columns[0], "auto")
-        if isinstance(asked, Text) or (asked == "auto" and is_text(source, columns[0])):
+        family = chosen.get(columns[0], "auto")
+        if isinstance(family, Text) or (family == "auto" and _is_text(source, columns[0])):
             return TextClassifier(**options)
-    return BayesClassifier(said or "auto", limit=read_limit(limit, source), **options)
+    return BayesClassifier(chosen or "auto", limit=_parse_limit(limit, source), **options)
 
 
-def check_labels(source: Any, target: str) -> None:
-    """Refuse a target that is measured: numbers with a fraction are no classes."""
+def _check_labels(source: Files, target: str) -> None:
+    """Refuse a target of numbers with fractions."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -52,11 +53,11 @@ def check_labels(source: Any, target: str) -> None:
     if pa.types.is_floating(column.type):
         broken = column.filter(pc.and_(pc.is_finite(column), pc.not_equal(column, pc.floor(column))))
         if len(broken):
-            raise InvalidDataError(f"The column {target!r} holds numbers such as {broken[0]}, which are no classes")
+            raise InvalidDataError(f"The column {target!r} holds numbers such as {broken[0]}, which cannot be classes")
 
 
-def is_text(source: Any, name: str) -> bool:
-    """Tell whether a column holds texts of several words, most of them different."""
+def _is_text(source: Files, name: str) -> bool:
+    """Return whether a column holds texts of several words, most of them distinct."""
     import pyarrow.compute as pc
 
     frame = as_frame(source.head())
@@ -68,10 +69,10 @@ def is_text(source: Any, name: str) -> bool:
     return pc.mean(pc.cast(pc.match_substring(column, " "), "int8")).as_py() > 0.5
 
 
-def read_families(said: list[str], source: Any, target: str) -> dict[Any, Any]:
-    """What `age=gaussian`, `a+b=multivariate-gaussian` and so on mean."""
+def _parse_families(pairs: list[str], source: Files, target: str) -> dict[Any, Any]:
+    """Parse pairs such as `age=gaussian` and `a+b=multivariate-gaussian`."""
     out: dict[Any, Any] = {}
-    for each in said:
+    for each in pairs:
         key, equals, name = each.rpartition("=")
         if not equals or not key:
             raise InvalidOptionError(f"--families: expected COLUMN=FAMILY, such as age=gaussian; found {each!r}")
@@ -86,22 +87,23 @@ def read_families(said: list[str], source: Any, target: str) -> dict[Any, Any]:
     return out
 
 
-def read_limit(said: str | None, source: Any) -> Any:
-    """How many values of a column are kept: all by default, but of files that may not fit into memory."""
-    if said is None:
+def _parse_limit(limit: str | None, source: Files) -> int | Literal["auto"] | None:
+    """Return how many values of a column are kept; by default all, except for files larger than memory may be."""
+    if limit is None:
         return None if sum(part.size or 0 for part in source.parts) <= EXACT else "auto"
-    if said in ("auto", "none"):
-        return None if said == "none" else said
-    if not said.isdecimal() or int(said) < 1:
-        raise InvalidOptionError(f"--limit: expected a number above 0, auto or none; found {said!r}")
-    return int(said)
+    if limit == "auto":
+        return "auto"
+    if limit == "none":
+        return None
+    if not limit.isdecimal() or int(limit) < 1:
+        raise InvalidOptionError(f"--limit: expected a number above 0, auto or none; found {limit!r}")
+    return int(limit)
 
 
-def read_smoothing(said: str) -> Any:
-    """A number, or 'auto'."""
-    if said == "auto":
-        return said
+def _parse_smoothing(smoothing: str) -> float | Literal["auto"]:
+    if smoothing == "auto":
+        return "auto"
     try:
-        return float(said)
+        return float(smoothing)
     except ValueError:
-        raise InvalidOptionError(f"--smoothing: expected a number or auto, found {said!r}") from None
+        raise InvalidOptionError(f"--smoothing: expected a number or auto, found {smoothing!r}") from None

@@ -1,69 +1,53 @@
-"""Commands that make models: fit, update, forget, drop-class, merge."""
+"""Commands that make and change models: fit, update, forget, drop-class, merge."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from suffice.cli.options import (
-    Calibrate,
-    Data,
-    Drop,
-    Families,
-    InputFormat,
-    Json,
-    ModelFile,
-    Smoothing,
-    Target,
-    TargetIfAny,
-    Weight,
-    register,
-)
+from suffice.cli import options
 
-NewModel = Annotated[
-    str | None, typer.Option("--output", "-o", metavar="FILE", help="Where to write; by default MODEL is replaced.")
-]
-ModelOut = Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="Where to write the model.")]
+if TYPE_CHECKING:
+    from suffice.cli.model_files import Fitted
 
 
 def add_to(app: typer.Typer) -> None:
-    """Give the program these commands."""
-    for command in (fit, update, forget, drop_class, merge):
-        register(app, command)
+    """Add these commands to the program."""
+    options.register(app, fit, update, forget, drop_class, merge)
 
 
 def fit(
-    data: Data,
-    target: Target,
-    output: ModelOut,
-    families: Families = None,
-    drop: Drop = None,
-    weight: Weight = None,
-    smoothing: Smoothing = None,
-    calibrate: Calibrate = True,
+    data: options.Data,
+    target: options.Target,
+    output: options.ModelOutput,
+    families: options.Families = None,
+    drop: options.Drop = None,
+    weight: options.Weight = None,
+    smoothing: options.Smoothing = None,
+    calibrate: options.Calibrate = True,
     limit: Annotated[
         str | None,
         typer.Option(
             "--limit",
             metavar="NUMBER|auto|none",
             help="How many values of a column each class keeps: all (none) up to 1 GB of files, 5000 (auto) beyond. "
-            "Where more came, rows can be neither left out nor forgotten.",
+            "If there were more values, rows cannot be left out or forgotten.",
         ),
     ] = None,
     checkpoint: Annotated[
         str | None,
-        typer.Option("--checkpoint", metavar="FILE", help="Keep what was learned so far here, to go on after a stop."),
+        typer.Option("--checkpoint", metavar="FILE", help="Save progress here, to continue after an interruption."),
     ] = None,
-    check: Annotated[bool, typer.Option("--check/--no-check", help="Leave each row out once, exactly.")] = True,
-    input_format: InputFormat = None,
-    json: Json = False,
+    check: Annotated[bool, typer.Option("--check/--no-check", help="Evaluate by leave-one-out.")] = True,
+    input_format: options.InputFormat = None,
+    json: options.Json = False,
 ) -> None:
-    """Learn a model from data in one pass, and say how good it is.
+    """Learn a model from data in one pass, and show how good it is.
 
-    Columns get a family by their values; a table that has one column of texts becomes a classifier of texts. The
-    summary tells the rows, the classes, the family of each column, and the exact leave-one-out accuracy and log-loss:
-    how the model does on each row when it has not seen it. (That takes a second pass; --no-check goes without it.)
+    The family of each column is chosen by its values. A table with a single column of texts becomes a text
+    classifier. The summary shows rows, classes, the family of each column, and the exact leave-one-out accuracy and
+    log-loss: each row is predicted by the model of all other rows. That takes a second pass; --no-check skips it.
 
     Example:
       suffice fit adult-*.parquet --target income -o adult.suffice --drop fnlwgt
@@ -78,7 +62,7 @@ def fit(
     check_model_output(output)
     check_output(checkpoint)
     if checkpoint is not None and STDIN in data:
-        raise InvalidOptionError("--checkpoint is for files: standard input cannot be taken up again")
+        raise InvalidOptionError("--checkpoint is for files: standard input cannot be read a second time")
     check_apart(output, data)
     with opened(data, input_format, drop) as source:
         estimator = unfitted(source, target, weight, families, smoothing, calibrate, limit)
@@ -93,99 +77,106 @@ def fit(
 
 
 def update(
-    model: ModelFile,
-    data: Data,
-    target: TargetIfAny = None,
-    weight: Weight = None,
-    output: NewModel = None,
-    input_format: InputFormat = None,
+    model: options.ModelFile,
+    data: options.Data,
+    target: options.TargetIfAny = None,
+    weight: options.Weight = None,
+    output: options.ChangedModelOutput = None,
+    input_format: options.InputFormat = None,
 ) -> None:
     """Learn from more rows.
 
-    The model becomes what fitting all rows together would have given.
+    The result is the same as fitting all rows together.
 
     Example:
       suffice update adult.suffice november.csv
     """
-    from suffice.cli.data_files import check_model_output, opened
-    from suffice.cli.model_files import Fitted
-    from suffice.cli.model_summary import size_of
-    from suffice.cli.terminal import counted, say
-
-    check_model_output(output)
-    found = Fitted.load(model)
-    with opened(data, input_format) as source:
-        labels_in, rows = found.target(source, target), 0
-        for x, y, w in found.batches(source, labels_in, weight):
-            found.estimator.partial_fit(x, y, sample_weight=w)
-            rows += len(y)
-    found.save(output or model)
-    say(f"Learned {counted(rows, 'row', 'rows')} more; {size_of(found)}. Written to {output or model}")
+    _change_by_rows(model, data, target, weight, output, input_format, forgets=False)
 
 
 def forget(
-    model: ModelFile,
-    data: Data,
-    target: TargetIfAny = None,
-    weight: Weight = None,
-    output: NewModel = None,
-    input_format: InputFormat = None,
+    model: options.ModelFile,
+    data: options.Data,
+    target: options.TargetIfAny = None,
+    weight: options.Weight = None,
+    output: options.ChangedModelOutput = None,
+    input_format: options.InputFormat = None,
 ) -> None:
-    """Undo the learning of rows, exactly.
+    """Forget rows, exactly.
 
-    The model becomes what fitting without them would have given.
+    The result is the same as fitting without them.
 
     Example:
       suffice forget adult.suffice please-delete-me.csv
     """
+    _change_by_rows(model, data, target, weight, output, input_format, forgets=True)
+
+
+def _change_by_rows(
+    path: str,
+    data: list[str],
+    target: str | None,
+    weight: str | None,
+    output: str | None,
+    input_format: str | None,
+    forgets: bool,
+) -> None:
+    """Let a model learn or forget rows, and save it."""
     from suffice.cli.data_files import check_model_output, opened
     from suffice.cli.model_files import Fitted
-    from suffice.cli.model_summary import size_of
-    from suffice.cli.terminal import counted, say
+    from suffice.cli.terminal import counted
     from suffice.core.errors import InvalidDataError
 
     check_model_output(output)
-    found = Fitted.load(model)
+    model, rows = Fitted.load(path), 0
     with opened(data, input_format) as source:
-        labels_in, rows = found.target(source, target), 0
-        for x, y, w in found.batches(source, labels_in, weight):
-            found.estimator.forget(x, y, w)
+        for x, y, w in model.batches(source, model.target(source, target), weight):
+            if forgets:
+                model.estimator.forget(x, y, w)
+            else:
+                model.estimator.partial_fit(x, y, sample_weight=w)
             rows += len(y)
-            if not found.estimator.__sklearn_is_fitted__():
-                raise InvalidDataError("These are all rows that the model has learned: without them nothing is left")
-    found.save(output or model)
-    say(f"Forgot {counted(rows, 'row', 'rows')}; {size_of(found)}. Written to {output or model}")
+            if not model.estimator.__sklearn_is_fitted__():
+                raise InvalidDataError("These are all rows that the model has learned: nothing would be left")
+    done = counted(rows, "row", "rows")
+    _save(model, output or path, f"Forgot {done}" if forgets else f"Learned {done} more")
+
+
+def _save(model: Fitted, path: str, done: str) -> None:
+    """Save a changed model, and print what was done."""
+    from suffice.cli.model_summary import size_of
+    from suffice.cli.terminal import say
+
+    model.save(path)
+    say(f"{done}; {size_of(model)}. Written to {path}")
 
 
 def drop_class(
-    model: ModelFile,
+    model: options.ModelFile,
     label: Annotated[str, typer.Argument(metavar="LABEL", help="The class to forget.", show_default=False)],
-    output: NewModel = None,
+    output: options.ChangedModelOutput = None,
 ) -> None:
     """Forget a class.
 
-    The model becomes what fitting without the rows of the class would have given.
+    The result is the same as fitting without the rows of the class.
 
     Example:
       suffice drop-class adult.suffice '?'
     """
     from suffice.cli.data_files import check_model_output
     from suffice.cli.model_files import Fitted
-    from suffice.cli.model_summary import size_of
-    from suffice.cli.terminal import say
 
     check_model_output(output)
     found = Fitted.load(model)
     found.estimator.drop_class(found.label(label, "LABEL"))
-    found.save(output or model)
-    say(f"Dropped class {label}; {size_of(found)}. Written to {output or model}")
+    _save(found, output or model, f"Dropped class {label}")
 
 
 def merge(
-    models: Annotated[list[str], typer.Argument(metavar="MODEL", help="Models to add up.", show_default=False)],
-    output: ModelOut,
+    models: Annotated[list[str], typer.Argument(metavar="MODEL", help="Models to add.", show_default=False)],
+    output: options.ModelOutput,
 ) -> None:
-    """Add up models that were trained apart.
+    """Add models that were trained separately.
 
     The sum is the same as one model trained on all of their rows.
 
@@ -194,19 +185,17 @@ def merge(
     """
     from suffice.cli.data_files import check_model_output
     from suffice.cli.model_files import Fitted
-    from suffice.cli.model_summary import size_of
-    from suffice.cli.terminal import counted, say
+    from suffice.cli.terminal import counted
     from suffice.core.errors import MismatchError
 
     check_model_output(output)
     found = [Fitted.load(path) for path in models]
     for path, each in zip(models, found, strict=True):
         if type(each.estimator) is not type(found[0].estimator):
-            kinds = type(found[0].estimator).__name__, type(each.estimator).__name__
-            raise MismatchError(f"{models[0]} is a {kinds[0]} and {path} a {kinds[1]}: only models of a kind add up")
+            first, other = type(found[0].estimator).__name__, type(each.estimator).__name__
+            raise MismatchError(f"{models[0]} is a {first} and {path} a {other}: only models of one kind can be added")
         if each.names != found[0].names:
-            raise MismatchError(f"{path} was trained on other columns than {models[0]}: only models of the same add up")
+            raise MismatchError(f"{path} was trained on other columns than {models[0]}: such models cannot be added")
     merged = Fitted(sum(each.estimator for each in found))
     merged.names = found[0].names
-    merged.save(output)
-    say(f"Added up {counted(len(found), 'model', 'models')}; {size_of(merged)}. Written to {output}")
+    _save(merged, output, f"Added {counted(len(found), 'model', 'models')}")

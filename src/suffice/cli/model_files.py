@@ -1,4 +1,4 @@
-"""A model file at work: which columns of a table it reads, and what their labels are."""
+"""Models in files: which columns of a table they read, and which column holds the labels."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from suffice.core import frames
 from suffice.core.arrays import Array, Values
 from suffice.core.errors import DamagedFileError, InvalidDataError, InvalidOptionError, StorageError
 from suffice.core.frames import Frame, as_frame
+from suffice.engines.files import Files
 from suffice.model import storage
 from suffice.model.forms import Form, in_form
 from suffice.model.learned import Learned
@@ -21,17 +22,17 @@ from suffice.model.predictor import Predictor, Saved
 
 
 def read_model(path: str) -> Saved:
-    """Read a model file; what is none is refused by name."""
+    """Read a model file; the error names a file that is none."""
     if not Path(path).exists():
         near = nearest(Path(path).name, [each.name for each in Path(path).parent.glob("*")])
         raise InvalidDataError(f"There is no model file {path!r}. {near}`suffice fit` makes one")
     try:
         saved = storage.load(path)
         if not isinstance(saved, Saved):
-            raise DamagedFileError(f"The file holds a {type(saved).__name__} and no model")
+            raise DamagedFileError(f"The file holds a {type(saved).__name__}, not a model")
         saved.check()
     except StorageError as error:
-        raise type(error)(f"{path} is no model that can be read: {error}") from error
+        raise type(error)(f"{path} is not a readable model: {error}") from error
     return saved
 
 
@@ -39,7 +40,7 @@ class AnyModel(ABC):
     """A model, the columns that it reads, and its classes."""
 
     kind: str  # the name of the estimator
-    names: list[str] | None  # of the columns it was trained on, where they had names
+    names: list[str] | None  # of the columns it was trained on, if they had names
     n_columns: int
 
     @property
@@ -50,7 +51,7 @@ class AnyModel(ABC):
     @property
     @abstractmethod
     def predictor(self) -> Predictor:
-        """What answers for rows."""
+        """What predicts rows."""
 
     @property
     def form(self) -> Form:
@@ -67,24 +68,22 @@ class AnyModel(ABC):
         """The labels of the classes."""
         return list(self.learned.labels.tolist())
 
-    def label(self, said: str | None, option: str = "--label") -> Any:
-        """The class that a word on the command line means."""
-        if said is None:
+    def label(self, given: str | None, option: str = "--label") -> Any:
+        """Return the class that an option names."""
+        if given is None:
             return None
         known = {f"{each:g}": each for each in self.classes if isinstance(each, float)}
-        known |= {str(each).lower(): each for each in self.classes if isinstance(each, bool)}  # as files have them
+        known |= {str(each).lower(): each for each in self.classes if isinstance(each, bool)}  # as files write them
         known |= {str(each): each for each in self.classes}
-        if said not in known:
+        if given not in known:
             shown = ", ".join(list(known)[:20])
-            raise InvalidOptionError(
-                f"{option}: no class {said!r}. {nearest(said, list(known))}The classes are {shown}"
-            )
-        return known[said]
+            raise InvalidOptionError(f"{option}: no class {given!r}. {nearest(given, known)}The classes are {shown}")
+        return known[given]
 
     # ---- reading tables
 
     def columns(self, names: list[str], besides: tuple[str | None, ...] = ()) -> list[str]:
-        """The columns of a table that are read."""
+        """Return the columns of a table that are read."""
         free = [name for name in names if name not in besides]
         if self.is_table:
             return free
@@ -99,12 +98,12 @@ class AnyModel(ABC):
         if len(free) != self.n_columns:
             raise InvalidDataError(
                 f"The model was trained on {self.n_columns} columns without names; "
-                f"found {len(free)}: {free[:20]}. Give it a file of those alone"
+                f"found {len(free)}: {free[:20]}. Pass a file with these columns only"
             )
         return free
 
-    def besides(self, source: Any) -> tuple[str, ...]:
-        """Columns of labels, which a model of columns without names would take for its own."""
+    def besides(self, source: Files) -> tuple[str, ...]:
+        """Return columns of labels that a model without names of columns would take for its own."""
         if self.is_table or self.names is not None or len(source.names) <= self.n_columns:
             return ()
         holding = self._holding_labels(source, source.names)
@@ -112,29 +111,31 @@ class AnyModel(ABC):
 
     # ---- labels
 
-    def target(self, source: Any, said: str | None) -> str:
-        """The column that holds the labels: the one named, or the one that can only be it."""
-        if said is not None:
-            source.check_column(said, "of labels")
-            if said in (self.names or ()):
-                raise InvalidOptionError(f"--target: {said!r} is a column that the model reads, not that of the labels")
-            return said
+    def target(self, source: Files, given: str | None) -> str:
+        """Return the column of the labels: the given one, or the only one that can be it."""
+        if given is not None:
+            source.check_column(given, "of labels")
+            if given in (self.names or ()):
+                raise InvalidOptionError(
+                    f"--target: {given!r} is a column that the model reads: name that of the labels"
+                )
+            return given
         known = set(self.names or ())
         others = [name for name in source.names if name not in known]
         fitting = self._holding_labels(source, others)
         found = fitting if len(fitting) == 1 else others
         if len(found) != 1:
-            shown = f" {found[:10]} may be" if found else " none of the columns holds them"
-            raise InvalidDataError(f"Which column holds the labels?{shown}; say so with --target")
+            shown = f"It may be one of {found[:10]}" if found else "None of the columns does"
+            raise InvalidDataError(f"Which column holds the labels? {shown}: name it with --target")
         return found[0]
 
-    def _holding_labels(self, source: Any, names: list[str]) -> list[str]:
-        """Those columns whose first entries are all classes."""
+    def _holding_labels(self, source: Files, names: list[str]) -> list[str]:
+        """Return the columns whose first values are all classes."""
         head, classes = as_frame(source.head()), {str(each) for each in self.classes}
         return [name for name in names if _holds(head, name, classes)]
 
     def labels(self, table: Any, target: str) -> Values:
-        """The labels of rows, of the type the classes have."""
+        """Return the labels of rows, with the type of the classes."""
         frame = as_frame(table)
         values, classes = frames.labels(frame.column(target), target), self.learned.labels
         if (values.dtype.kind in "US") == (classes.dtype.kind in "US"):
@@ -142,8 +143,8 @@ class AnyModel(ABC):
         known = {str(each): each for each in classes.tolist()}
         return np.array([known.get(str(each), str(each)) for each in values.tolist()])
 
-    def batches(self, source: Any, target: str | None, weight: str | None) -> Iterator[tuple[Any, Any, Any]]:
-        """Rows, labels and weights of a source, batch by batch."""
+    def batches(self, source: Files, target: str | None, weight: str | None) -> Iterator[tuple[Any, Any, Any]]:
+        """Yield rows, labels and weights, batch by batch."""
         if weight is not None:
             source.check_column(weight, "of weights")
         for batch in source.batches():
@@ -154,15 +155,15 @@ class AnyModel(ABC):
 
     @abstractmethod
     def rows(self, table: Any, besides: tuple[str | None, ...] = ()) -> Any:
-        """The rows of an Arrow table as the model reads them."""
+        """Return the rows of an Arrow table as the model reads them."""
 
     @abstractmethod
     def predict_proba(self, rows: Any) -> Array:
         """Return p(y | x), (rows, classes)."""
 
 
-class Asked(AnyModel):
-    """A model that only answers: its predictor, and the parameters it was trained with."""
+class Loaded(AnyModel):
+    """A model that only predicts: its predictor, and the parameters of its estimator."""
 
     def __init__(self, saved: Saved):
         self.kind, self.parameters, self._predictor = saved.estimator, saved.parameters, saved.predictor
@@ -171,7 +172,7 @@ class Asked(AnyModel):
 
     @classmethod
     def load(cls, path: str) -> Self:
-        """Read a model file; what is none is refused by name."""
+        """Read a model file; the error names a file that is none."""
         return cls(read_model(path))
 
     @property
@@ -181,11 +182,11 @@ class Asked(AnyModel):
 
     @property
     def predictor(self) -> Predictor:
-        """What answers for rows."""
+        """What predicts rows."""
         return self._predictor
 
     def rows(self, table: Any, besides: tuple[str | None, ...] = ()) -> Frame:
-        """The columns of an Arrow table that are read, under the names that the predictor knows them by."""
+        """Return the columns of an Arrow table that are read, with the names that the predictor uses."""
         frame = as_frame(table)
         chosen = frame.select(self.columns(frame.names, besides))
         return chosen if self.is_table else as_frame(chosen, self._predictor.columns)
@@ -196,9 +197,9 @@ class Asked(AnyModel):
 
 
 class Fitted(AnyModel):
-    """An estimator that goes on learning.
+    """An estimator that can learn more.
 
-    Estimators of matrices get matrices, whose columns have no names: they are found by name here.
+    Estimators of matrices get matrices without names, so columns are found by name here.
     """
 
     def __init__(self, estimator: Any):
@@ -210,23 +211,23 @@ class Fitted(AnyModel):
 
     @classmethod
     def load(cls, path: str) -> Self:
-        """Read a model file; what is none is refused by name."""
+        """Read a model file; the error names a file that is none."""
         from suffice.estimators.saving import restored
 
         saved = read_model(path)
         try:
             return cls(restored(saved))
         except StorageError as error:
-            raise type(error)(f"{path} is no model that can be read: {error}") from error
+            raise type(error)(f"{path} is not a readable model: {error}") from error
 
     def save(self, path: str) -> None:
-        """Write the model to a file, whole or not at all."""
+        """Write the model to a file, completely or not at all."""
         with written(path) as file:
             self.named.save(file)
 
     @property
     def named(self) -> Any:
-        """The estimator with the names of its columns, to be described and saved."""
+        """The estimator with the names of its columns, to describe and save it."""
         if self.is_table or self.names is None:
             return self.estimator
         known = np.array(self.names, dtype=object)
@@ -241,11 +242,11 @@ class Fitted(AnyModel):
 
     @property
     def predictor(self) -> Predictor:
-        """What answers for rows."""
+        """What predicts rows."""
         return self.named._predictor()
 
     def rows(self, table: Any, besides: tuple[str | None, ...] = ()) -> Any:
-        """The rows of an Arrow table as the estimator reads them."""
+        """Return the rows of an Arrow table as the estimator reads them."""
         frame = as_frame(table)
         chosen = frame.select(self.columns(frame.names, besides))
         return chosen.table() if self.is_table else in_form(chosen, self.form)
@@ -256,9 +257,9 @@ class Fitted(AnyModel):
 
 
 def _holds(frame: Frame, name: str, classes: set[str]) -> bool:
-    """Tell whether a column holds nothing but classes."""
+    """Return whether a column holds only classes."""
     column = frame.column(name).drop_null().unique()
-    if len(column) > len(classes):  # or long texts would be made an array, of which each has the room of the longest
+    if len(column) > len(classes):  # an array of long texts would need much memory
         return False
     try:
         values = set(map(str, frames.labels(column, name).tolist()))
@@ -268,5 +269,5 @@ def _holds(frame: Frame, name: str, classes: set[str]) -> bool:
 
 
 def weights(table: Any, name: str | None) -> Array | None:
-    """A column of weights."""
+    """Return a column of weights."""
     return None if name is None else frames.weights(as_frame(table).column(name), name)

@@ -1,11 +1,11 @@
-"""What a model has learned: rows, classes, columns, and how it does on each row without that row."""
+"""The summary of a model: rows, classes, columns, and leave-one-out scores."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,46 +13,51 @@ from suffice.cli.terminal import counted, heading, number, say, show_columns
 from suffice.core.errors import NotPartError
 from suffice.model.evaluate import Evaluation
 
-CLASSES = 20  # that are listed
+if TYPE_CHECKING:
+    from suffice.cli.model_files import AnyModel, Fitted
+    from suffice.engines.files import Files
+
+MOST_CLASSES = 20  # that are listed
+COLUMNS_TITLE = "Columns (bits: the information that a column alone gives on the class)"
 
 
 @dataclass(frozen=True)
 class Check:
-    """How a model does on the rows it has learned, each `left_out` of it or not."""
+    """Scores on the training rows; `left_out` if each was predicted by the model of all others."""
 
     evaluation: Evaluation
     left_out: bool
 
 
-def checked(model: Any, source: Any, target: str, weight: str | None) -> Check:
-    """Judge each row by the model without it, in a second pass; by the whole model where no row can be left out."""
+def checked(model: Fitted, source: Files, target: str, weight: str | None) -> Check:
+    """Predict each row by the model of all others, in a second pass; by the whole model if no row can be left out."""
     estimator, classes = model.estimator, model.estimator.classes_
 
-    def judged(answers: Callable[..., Any]) -> Evaluation:
-        parts = (Evaluation.of(y, classes, answers(x, y, w), w) for x, y, w in model.batches(source, target, weight))
+    def evaluated(predict: Callable[..., Any]) -> Evaluation:
+        parts = (Evaluation.of(y, classes, predict(x, y, w), w) for x, y, w in model.batches(source, target, weight))
         return sum(parts, start=Evaluation.of([], classes, np.empty((0, len(classes)))))
 
     try:
-        return Check(judged(lambda x, y, w: np.exp(estimator.leave_one_out(x, y, w))), left_out=True)
+        return Check(evaluated(lambda x, y, w: np.exp(estimator.leave_one_out(x, y, w))), left_out=True)
     except NotPartError:  # values were compressed to a limit
-        return Check(judged(lambda x, *_: estimator.predict_proba(x)), left_out=False)
+        return Check(evaluated(lambda x, *_: estimator.predict_proba(x)), left_out=False)
 
 
-def size_of(model: Any) -> str:
-    """How much a model has learned in all."""
+def size_of(model: AnyModel) -> str:
+    """Return the numbers of rows and classes that a model has learned."""
     rows = counted(model.learned.statistics.weight.sum(), "row", "rows")
     return f"{rows} of {counted(len(model.classes), 'class', 'classes')} in all"
 
 
-def title_of(model: Any, path: str) -> str:
-    """A line that says what a model is."""
+def title_of(model: AnyModel, path: str) -> str:
+    """Return a line that describes a model."""
     rows, classes = model.learned.statistics.weight.sum(), len(model.classes)
     learned = f"{counted(rows, 'row', 'rows')} and {counted(classes, 'class', 'classes')}"
     return f"{model.kind} of {learned}, in {path}"
 
 
-def columns_of(model: Any) -> list[dict[str, Any]]:
-    """What each column is taken to be."""
+def columns_of(model: AnyModel) -> list[dict[str, Any]]:
+    """Return the family of each column, its information on the class, and a note."""
     if not model.is_table:
         names = model.predictor.columns
         what = "text" if model.form == "texts" else model.kind.removesuffix("NB").lower()
@@ -60,18 +65,18 @@ def columns_of(model: Any) -> list[dict[str, Any]]:
     table = model.predictor.described
     rows = []
     for name, (family, votes, bits, note) in zip(table.rows, table.values, strict=True):
-        told = float(bits) if bits else None
-        rows.append({"column": name, "family": _plain_name(family) or None, "votes": votes, "bits": told, "note": note})
+        own = {"family": _option_name(family) or None, "votes": votes, "bits": float(bits) if bits else None}
+        rows.append({"column": name} | own | {"note": note})
     return rows
 
 
-def _plain_name(family: str) -> str:
-    """MultivariateGaussian as multivariate-gaussian, as the command line calls it."""
+def _option_name(family: str) -> str:
+    """Return the name of a family on the command line, such as multivariate-gaussian."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", family).lower()
 
 
-def summary(model: Any, path: str, found: Check | None) -> dict[str, Any]:
-    """What was learned, for programs."""
+def summary(model: Fitted, path: str, found: Check | None) -> dict[str, Any]:
+    """Return what was learned, for JSON."""
     estimator = model.estimator
     counts = zip(model.classes, estimator.class_count_.tolist(), strict=True)
     out = {
@@ -87,37 +92,37 @@ def summary(model: Any, path: str, found: Check | None) -> dict[str, Any]:
     return out
 
 
-def show_summary(model: Any, path: str, found: Check | None) -> None:
-    """What was learned, for people."""
+def show_summary(model: Fitted, path: str, found: Check | None) -> None:
+    """Print what was learned."""
     estimator = model.estimator
     counts = estimator.class_count_
     say(title_of(model, path), "bold")
     heading("Classes")
     share = counts / counts.sum()
     cells = [[number(n), f"{100 * p:.1f} %"] for n, p in zip(counts, share, strict=True)]
-    names = [str(label) for label in model.classes[:CLASSES]]
-    show_columns("class", names, ["rows", "share"], cells[:CLASSES], [False, False])
-    if len(cells) > CLASSES:
-        say(f"… and {len(cells) - CLASSES} more", "dim")
+    names = [str(label) for label in model.classes[:MOST_CLASSES]]
+    show_columns("class", names, ["rows", "share"], cells[:MOST_CLASSES], [False, False])
+    if len(cells) > MOST_CLASSES:
+        say(f"… and {len(cells) - MOST_CLASSES} more", "dim")
     if model.form == "texts":
         heading("Words")
-        say(f"{len(estimator.vocabulary_)} words and groups of words are known")
+        say(f"{len(estimator.vocabulary_)} words and groups of words")
     if model.is_table:
-        heading("Columns (bits: what a column tells of the class by itself)")
+        heading(COLUMNS_TITLE)
         show_schema(columns_of(model))
     if found is not None:
         if found.left_out:
             exact = ", exact" if getattr(estimator, "limit", None) is None else ""
-            heading(f"Leave-one-out{exact}: each row judged by the model of all others")
+            heading(f"Leave-one-out{exact}: each row predicted by the model of all others")
         else:
-            heading("On the rows it has learned: values were compressed, so none can be left out (--limit)")
-        judged = found.evaluation
-        say(f"accuracy  {judged.accuracy:.4f}  (always the commonest class: {share.max():.4f})")
-        say(f"log-loss  {judged.log_loss:.4f}  (the class shares alone: {abs(np.sum(share * np.log(share))):.4f})")
+            heading("On the training rows: values were compressed, so no row can be left out (--limit)")
+        scores = found.evaluation
+        say(f"accuracy  {scores.accuracy:.4f}  (always the most frequent class: {share.max():.4f})")
+        say(f"log-loss  {scores.log_loss:.4f}  (class shares alone: {abs(np.sum(share * np.log(share))):.4f})")
 
 
 def show_schema(columns: list[dict[str, Any]]) -> None:
-    """Each column with its family, how much it tells, and what there is to say of it."""
+    """Print each column with its family, its information on the class, and a note."""
     cells = []
     for each in columns:
         votes = each["votes"] == "yes"

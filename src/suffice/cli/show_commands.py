@@ -1,40 +1,45 @@
-"""Commands that show what a model knows, or hand it on: inspect, sql, report, demo."""
+"""Commands that show or export a model: inspect, sql, report, demo."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from suffice.cli.options import InputFormat, Json, ModelFile, TargetIfAny, Weight, register
+from suffice.cli import options
+
+if TYPE_CHECKING:
+    from suffice.cli.model_files import AnyModel
+    from suffice.families import Table
 
 
 def add_to(app: typer.Typer) -> None:
-    """Give the program these commands."""
-    for command in (inspect, sql, report, demo):
-        register(app, command)
+    """Add these commands to the program."""
+    options.register(app, inspect, sql, report, demo)
 
 
 def inspect(
-    model: ModelFile,
+    model: options.ModelFile,
     top: Annotated[int, typer.Option("--top", help="How many words or values of each class.", min=0)] = 8,
     rows: Annotated[int, typer.Option("--rows", help="How many rows of each table.", min=1)] = 12,
-    json: Json = False,
+    json: options.Json = False,
 ) -> None:
     """Show what a model has learned.
 
-    The class prior, what columns are taken to be, tables of every parameter, and the most telling words and values.
+    The class prior, the families of the columns, tables of all parameters, and the most typical words and values.
 
     Example:
       suffice inspect adult.suffice --top 20
     """
-    from suffice.cli.model_files import Asked
-    from suffice.cli.model_summary import columns_of, show_schema, title_of
+    from suffice.cli.model_files import Loaded
+    from suffice.cli.model_summary import COLUMNS_TITLE, columns_of, show_schema, title_of
     from suffice.cli.terminal import counted, heading, say, show_json, show_table
 
-    found = Asked.load(model)
-    tables = found.learned.model.tables(["words"] if found.form == "texts" else found.names)
+    found = Loaded.load(model)
+    names = {"texts": ["words"], "table": None}.get(found.form, found.names)  # blocks of a table know their names
+    tables = found.learned.model.tables(names)
     ranked = [(label, _top(found, label, top)) for label in found.classes] if top else []
     if json:
         shares = tables[0].values[0]
@@ -56,20 +61,21 @@ def inspect(
     say(title_of(found, model), "bold")
     say(counted(found.learned.model.n_parameters, "free parameter", "free parameters"))
     heading("Class prior")
-    show_table(_turned(tables[0]), rows=50)
+    show_table(_transposed(tables[0]), rows=50)
     if found.is_table:
-        heading("Columns (bits: what a column tells of the class by itself)")
+        heading(COLUMNS_TITLE)
         show_schema(columns_of(found))
     for table in tables[1:]:
         say()
         show_table(table, rows)
-    for _, table in ranked:
-        if table is not None and len(table.rows):
+    for _, top_values in ranked:
+        if top_values is not None and len(top_values.rows):
             say()
-            show_table(table)
+            show_table(top_values)
 
 
-def _top(found: Any, label: Any, n: int) -> Any:
+def _top(found: AnyModel, label: object, n: int) -> Table | None:
+    """Return the words or values that speak for a class, if there are any to rank."""
     from suffice.core.errors import SufficeError
     from suffice.model.explain import rank_features
 
@@ -78,29 +84,28 @@ def _top(found: Any, label: Any, n: int) -> Any:
     try:
         titles = [""] if found.form == "texts" else found.predictor.columns
         table = rank_features(found.learned.model, titles, [label], n, "log_odds")[0]
-    except SufficeError:  # numbers of any size are no values to rank
+    except SufficeError:  # numbers cannot be ranked
         return None
     some = [i for i in range(len(table.rows)) if table.values[i, 0] > 1e-9]
     return replace(table, rows=[table.rows[i] for i in some], values=table.values[some])
 
 
-def _turned(table: Any) -> Any:
-    """A table with its rows as columns."""
+def _transposed(table: Table) -> Table:
     from suffice.families import Table
 
     return Table("class", [str(each) for each in table.columns], list(table.rows), table.values.T)
 
 
-def _as_dict(table: Any) -> dict[str, Any]:
+def _as_dict(table: Table) -> dict[str, Any]:
     return {"title": table.title, "rows": list(table.rows), "columns": list(table.columns), "values": table.values}
 
 
 def sql(
-    model: ModelFile,
+    model: options.ModelFile,
     dialect: Annotated[str, typer.Option("--dialect", "-d", help="The database, such as postgres or duckdb.")],
-    table: Annotated[str, typer.Option("--table", help="The table whose rows are to be scored.")] = "data",
+    table: Annotated[str, typer.Option("--table", help="The table of the rows to predict.")] = "data",
 ) -> None:
-    """Write a model as SQL, to predict inside a database.
+    """Write a model as an SQL query, to predict inside a database.
 
     Example:
       suffice sql adult.suffice --dialect postgres --table people > score.sql
@@ -112,24 +117,24 @@ def sql(
 
 
 def report(
-    model: ModelFile,
+    model: options.ModelFile,
     output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="The HTML file to write.")],
     data: Annotated[
-        list[str] | None, typer.Argument(metavar="DATA", help="Rows to judge the model by.", show_default=False)
+        list[str] | None, typer.Argument(metavar="DATA", help="Rows to evaluate the model on.", show_default=False)
     ] = None,
-    target: TargetIfAny = None,
-    weight: Weight = None,
-    input_format: InputFormat = None,
+    target: options.TargetIfAny = None,
+    weight: options.Weight = None,
+    input_format: options.InputFormat = None,
 ) -> None:
     """Write a report: one HTML file that opens anywhere.
 
-    With pictures of all that was learned, and a panel to try the model in.
+    It has pictures of what was learned, and a panel to try the model.
 
     Example:
       suffice report adult.suffice adult-test.parquet -o report.html
     """
     from suffice.cli.data_files import STDIN, check_apart, check_output, opened, written
-    from suffice.cli.evaluate_commands import judged
+    from suffice.cli.evaluate_commands import evaluate_rows
     from suffice.cli.model_files import Fitted
     from suffice.cli.terminal import say
     from suffice.views.report import render
@@ -139,8 +144,8 @@ def report(
     found, evaluation = Fitted.load(model), None
     if data:
         with opened(data, input_format) as source:
-            evaluation = judged(found, source, found.target(source, target), weight)
-    page = render(found.named, names=found.names, evaluation=evaluation)
+            evaluation = evaluate_rows(found, source, found.target(source, target), weight)
+    page = render(found.named, title=Path(model).stem, names=found.names, evaluation=evaluation)
     with written(output) as file:
         file.write(page.encode())
     if output != STDIN:
@@ -149,12 +154,12 @@ def report(
 
 def demo(
     folder: Annotated[
-        str | None, typer.Option("--write", metavar="FOLDER", help="Write the data there as CSV files, and stop.")
+        str | None, typer.Option("--write", metavar="FOLDER", help="Only write the data there, as CSV files.")
     ] = None,
 ) -> None:
-    """Walk through four small examples, with data that come along.
+    """Walk through four small examples, with data that are included.
 
-    Should one play tennis? Is a text praise? Man or woman? Which iris is it?
+    Is it a day for tennis? Is a text positive? Male or female? Which iris is it?
 
     Example:
       suffice demo
@@ -164,4 +169,4 @@ def demo(
     if folder is not None:
         lessons.write(folder)
     else:
-        lessons.tell()
+        lessons.walk_through()

@@ -1,4 +1,4 @@
-"""What people see: tables no wider than the terminal, signed bars, JSON; colours on a terminal only."""
+"""Output for people: tables that fit the terminal, signed bars, JSON; colours on a terminal only."""
 
 from __future__ import annotations
 
@@ -9,26 +9,29 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING
 
 from suffice.cli.data_files import as_json
 
-LONGEST = 40  # letters of a cell
-GAP = "  "
+if TYPE_CHECKING:
+    from suffice.families import Table
+
+LONGEST = 40  # characters of a cell
+SPACE = "  "  # between columns
 
 
 def is_terminal() -> bool:
-    """Tell whether a person is looking, at something that shows colours."""
+    """Return whether the output is a terminal that shows colours."""
     return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def width() -> int:
-    """How many characters fit into a line."""
+    """Return the number of characters in a line."""
     return max(40, shutil.get_terminal_size((80, 24)).columns) if is_terminal() else 80
 
 
 def say(text: str = "", style: str | None = None) -> None:
-    """Print a line, in a style where a terminal shows it (NO_COLOR is respected)."""
+    """Print a line, on a terminal in a style (NO_COLOR is respected)."""
     text = visible(text)
     if style is not None and is_terminal():
         from rich.console import Console
@@ -40,12 +43,12 @@ def say(text: str = "", style: str | None = None) -> None:
 
 
 def visible(text: str) -> str:
-    """A text without control characters, which would make a terminal do things."""
+    """Replace control characters, which a terminal would obey."""
     return "".join("\ufffd" if (each < " " and each != "\n") or "\x7f" <= each < "\xa0" else each for each in text)
 
 
 def breadth(text: str) -> int:
-    """How many places of a terminal a text takes: letters of East Asia take two, accents none."""
+    """Return the width of a text on a terminal: East Asian characters take two places, combining ones none."""
     if text.isascii():
         return len(text)
     from unicodedata import combining, east_asian_width
@@ -54,42 +57,42 @@ def breadth(text: str) -> int:
 
 
 def padded(text: str, room: int, right: bool = False) -> str:
-    """A text with blanks up to some breadth, after it or before it."""
+    """Pad a text with blanks, after it or before it."""
     blanks = " " * (room - breadth(text))
     return blanks + text if right else text + blanks
 
 
 def prose(text: str) -> None:
-    """Print sentences, in lines that fit."""
+    """Print sentences, wrapped to the width of the terminal."""
     for line in textwrap.wrap(text, min(width(), 80)):
         say(line)
 
 
 def flow(items: Sequence[str]) -> None:
-    """Print items one after the other, as many as fit into a line."""
+    """Print items, as many in a line as fit."""
     line = ""
     for item in items:
-        if line and len(line) + len(GAP) + len(item) > width():
+        if line and len(line) + len(SPACE) + len(item) > width():
             say(line)
             line = ""
-        line += (GAP if line else "") + item
+        line += (SPACE if line else "") + item
     say(line)
 
 
 def heading(text: str) -> None:
-    """A line that begins something new."""
+    """Print a heading, after an empty line."""
     say()
     say(text, "bold")
 
 
-def show_json(value: Any) -> None:
+def show_json(value: object) -> None:
     """Print a value as JSON."""
     print(json.dumps(as_json(value), ensure_ascii=False, indent=2))
 
 
 @contextmanager
 def progress(what: str) -> Iterator[Callable[[int, int], None]]:
-    """Something to tell how much of how much is done; a bar on a terminal, nothing anywhere else."""
+    """Show a progress bar on a terminal; yield a function that takes the number of steps done and the number of all."""
     if sys.stderr is None or not sys.stderr.isatty():
         yield lambda *_: None
         return
@@ -104,8 +107,8 @@ def progress(what: str) -> Iterator[Callable[[int, int], None]]:
 # ------------------------------------------------------------------------------------------------ tables
 
 
-def number(value: Any) -> str:
-    """A number as people like to read it: whole ones whole, others to four digits."""
+def number(value: float | str | None) -> str:
+    """Return integers without decimals, and other numbers with four; strings as they are."""
     if value is None or isinstance(value, str):
         return value or ""
     value = float(value)
@@ -115,19 +118,19 @@ def number(value: Any) -> str:
 
 
 def counted(n: float, one: str, many: str) -> str:
-    """A number of things."""
+    """Return a number with the singular or plural of its noun."""
     return f"{number(n)} {one if n == 1 else many}"
 
 
-def entry(value: Any) -> str:
-    """An entry of a table of data."""
+def entry(value: object) -> str:
+    """Return a value of the data; a dash if it is missing."""
     if value is None or value != value:
         return "—"
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-def show_table(table: Any, rows: int | None = None) -> None:
-    """Print a table; what is too wide goes below, and what is too long is cut off, saying so."""
+def show_table(table: Table, rows: int | None = None) -> None:
+    """Print a table, or its first rows; columns that do not fit into the line follow below."""
     shown = len(table.rows) if rows is None else min(rows, len(table.rows))
     cells = [[number(value) for value in table.values[i]] for i in range(shown)]
     words = [any(isinstance(v, str) and v[:1].isalpha() for v in table.values[:, j]) for j in range(len(table.columns))]
@@ -139,19 +142,19 @@ def show_table(table: Any, rows: int | None = None) -> None:
 def show_columns(
     title: str, names: Sequence[str], columns: Sequence[str], cells: Sequence[Sequence[str]], words: Sequence[bool]
 ) -> None:
-    """Print columns side by side, as many as fit into a line at a time."""
+    """Print columns side by side, as many at a time as fit into a line; columns of `words` are aligned left."""
     first = [cut(each) for each in (title, *names)]
     others = [[cut(each) for each in (c, *(row[j] for row in cells))] for j, c in enumerate(columns)]
     widths = [max(map(breadth, column)) for column in others]
     own, lo = max(map(breadth, first)), 0
-    if columns and words[-1]:  # what is said at the end of a line may take what is left of it
-        room = max(LONGEST // 2, width() - own - sum(widths[:-1]) - len(GAP) * len(widths))
+    if columns and words[-1]:  # text in the last column may fill the rest of the line
+        room = max(LONGEST // 2, width() - own - sum(widths[:-1]) - len(SPACE) * len(widths))
         others[-1] = [cut(each, room) for each in (columns[-1], *(row[-1] for row in cells))]
         widths[-1] = max(map(breadth, others[-1]))
     while lo < len(columns) or not columns:
         hi, used = lo, own
-        while hi < len(columns) and (hi == lo or used + len(GAP) + widths[hi] <= width()):
-            used += len(GAP) + widths[hi]
+        while hi < len(columns) and (hi == lo or used + len(SPACE) + widths[hi] <= width()):
+            used += len(SPACE) + widths[hi]
             hi += 1
         if lo:
             say()
@@ -160,7 +163,7 @@ def show_columns(
                 padded(column[i], n, right=not word)
                 for column, n, word in zip(others[lo:hi], widths[lo:hi], words[lo:hi], strict=True)
             )
-            line = GAP.join([padded(name, own), *aligned]).rstrip()
+            line = SPACE.join([padded(name, own), *aligned]).rstrip()
             say(line, "bold" if i == 0 else None)
         if not columns:
             return
@@ -168,7 +171,7 @@ def show_columns(
 
 
 def cut(text: str, longest: int = LONGEST) -> str:
-    """A text in one line, cut off where it is too long."""
+    """Return a text in one line, cut off if it is too long."""
     text = " ".join(text.split())
     if breadth(text) <= longest:
         return text
@@ -182,7 +185,7 @@ def cut(text: str, longest: int = LONGEST) -> str:
 
 
 def show_bars(rows: Sequence[tuple[str, float]]) -> None:
-    """Print signed amounts as bars to the left and to the right of a line."""
+    """Print signed numbers as bars to the left and to the right of a line."""
     names = [cut(name, max(16, 2 * width() // 5)) for name, _ in rows]
     room = max(map(breadth, names), default=0)
     half = max(6, (width() - room - 12) // 2)

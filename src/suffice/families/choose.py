@@ -207,7 +207,7 @@ class Automatic(Chosen):
 class AutomaticCategorical(Chosen):
     """One of several categories, as `Categorical`: the smoothing may be chosen, and the column need not vote."""
 
-    summary: ClassVar[Summary[Counts]] = Categorical.summary
+    summary: ClassVar[Summary[Counts]] = Summary(Counts)
     reads: ClassVar = "categories"
 
     def candidates(self, counts: Counts) -> Iterator[Choice]:

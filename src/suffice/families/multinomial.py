@@ -192,7 +192,7 @@ def _log_share(logs: Array, length: Array, total: Array, removed: Array) -> Arra
     return np.where(length == 0, 0.0, np.where(norm > 0, score, -np.inf))
 
 
-def log_urn(alpha: Number, x: Array) -> Array:
+def log_urn(alpha: Number, x: NDArray[Any]) -> Array:
     """Log Γ(α + x) − log Γ(α): drawing x times from an urn of α that gains one with every draw."""
     from scipy.special import gammaln
 

@@ -1,13 +1,13 @@
-"""Probabilities that can be believed: an exponent on the evidence, fitted on exact leave-one-out scores.
+"""Calibration of probabilities: an exponent on the evidence, fitted on exact leave-one-out scores.
 
-Naive Bayes counts what several columns say together as if each had said it alone, and so is too sure of itself. The
-calibrated posterior is
+Naive Bayes treats dependent columns as if they were independent, so its probabilities are too extreme. The calibrated
+posterior is
 
     p(y | x) = (1 − ε) softmax_y( log π_y + a_y E_y(x) + b_y ) + ε π_y,   E_y(x) = Σ_j log p(x_j | y) − max
 
-with the prior π kept as it is: a temperature on the whole score would temper the prior too, and make rare classes
-common. Usually a_y = a for all classes and b = 0; slopes and biases of their own are an option. ε mixes in a little of
-the prior, so that no single row is ever impossible.
+The prior π is not tempered: a temperature on the whole score would make rare classes common. Usually a_y = a for all
+classes and b = 0; slopes and biases for each class are an option. ε mixes in a little of the prior, so that no row is
+ever impossible.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from suffice.core.arrays import Array, Codes
 from suffice.formulas.scoring import BEYOND
 from suffice.model.storage import storable
 
-LEAST = np.log(1e-12)  # a class that has no prior probability still has a gradient
-DOUBT = 20.0  # rows that would speak against an exponent above 1: what is naive is rarely too modest
-NEAR = 1e-3  # around what a search has found, the minimum lies
+LEAST = np.log(1e-12)  # lower bound of a log-prior, so that a class without rows has a gradient
+DOUBT = 20.0  # strength of the penalty on exponents above 1, in rows: naive Bayes is rarely underconfident
+NEAR = 1e-3  # the search by values ends this close to the minimum
 GOLDEN = 0.5 * (5**0.5 - 1.0)
 STRENGTH = 1.0  # of the penalty that keeps slopes and biases of classes near the common ones, in rows
 
@@ -41,7 +41,7 @@ class Calibration:
 
     @classmethod
     def none(cls, classes: int) -> Calibration:
-        """Leave probabilities as they are."""
+        """Return the calibration that changes nothing."""
         return cls(np.ones(classes), np.zeros(classes), 0.0)
 
     @classmethod
@@ -53,44 +53,42 @@ class Calibration:
         weight: Array,
         form: Literal["exponent", "classes"] = "exponent",
     ) -> Calibration:
-        """Minimise the log-loss of rows whose evidence and log-prior (rows, classes) were reckoned without them."""
+        """Minimise the log-loss of rows whose evidence and log-prior , (rows, classes), were computed without them."""
         classes = evidence.shape[1]
         if classes < 2 or not len(codes):
             return cls.none(classes)
-        # No exponent makes a row possible that its own class excludes: those are left to the mixture.
+        # No exponent helps a row that is impossible in its own class; such rows only count for ε.
         some = np.flatnonzero(np.isfinite(evidence[np.arange(len(codes)), codes]))
         slope, bias = np.ones(classes), np.zeros(classes)
         if len(some):
-            likely, prior, own, w = (
-                _bounded(evidence[some]),
-                np.maximum(log_prior[some], LEAST),
-                codes[some],
-                weight[some],
-            )
-            # In units of its own spread, so that huge evidence is no harder to search than small.
+            likely, prior = _bounded(evidence[some]), np.maximum(log_prior[some], LEAST)
+            own, w = codes[some], weight[some]
+            # In units of its spread, so that the search range does not depend on the size of the evidence.
             unit = _spread(likely, w)
             scaled = likely / unit
 
             def loss(exponent: float) -> float:
-                sharper = max(exponent - np.log(unit), 0.0)  # which a few rows that happen to be apart would ask for
+                sharper = max(
+                    exponent - np.log(unit), 0.0
+                )  # than 1: a few rows that are far apart by chance would ask for it
                 pull = 0.5 * DOUBT * sharper**2 / w.sum()
                 return _loss(prior + np.exp(exponent) * scaled, own, w) + float(pull)
 
-            def ascent(exponent: float) -> float:
+            def derivative(exponent: float) -> float:
                 error = _softmax(prior + np.exp(exponent) * scaled)
                 error[np.arange(len(own)), own] -= 1.0
                 pull = DOUBT * max(exponent - np.log(unit), 0.0)
                 return float(np.exp(exponent) * (w @ (error * scaled).sum(axis=1)) + pull)
 
             bounds = (min(np.log(unit), 0.0) - 12.0, np.log(unit) + 2.0)
-            slope = np.full(classes, np.exp(_minimum(loss, ascent, bounds)) / unit)
+            slope = np.full(classes, np.exp(_minimum(loss, derivative, bounds)) / unit)
             if form == "classes":
                 slope, bias = _by_class(slope, scaled, unit, prior, own, w)
         tempered = np.exp(cls(slope, bias, 0.0).log_posterior(evidence, log_prior))
         return cls(slope, bias, _mixture(tempered, np.exp(log_prior), codes, weight))
 
     def posterior(self, evidence: Array, log_prior: Array) -> Array:
-        """p(y | x) of rows whose evidence is (rows, classes), which is overwritten; `log_prior` is (classes,)."""
+        """Return p(y | x) of rows whose evidence is (rows, classes) and is overwritten; `log_prior` is (classes,)."""
         if (self.slope != self.slope[0]).any():
             return np.exp(self.log_posterior(evidence, log_prior))
         evidence *= self.slope[0]
@@ -103,9 +101,9 @@ class Calibration:
         return evidence
 
     def log_posterior(self, evidence: Array, log_prior: Array) -> Array:
-        """Log p(y | x) of rows whose evidence is (rows, classes); classes that are impossible remain so.
+        """Return log p(y | x) of rows whose evidence is (rows, classes); impossible classes remain impossible.
 
-        `log_prior` is (classes,), or (rows, classes) where each row has its own.
+        `log_prior` is (classes,), or (rows, classes) if each row has its own.
         """
         log_prior = np.broadcast_to(log_prior, evidence.shape)
         impossible = np.isneginf(evidence)
@@ -123,16 +121,16 @@ class Calibration:
 
 
 def _bounded(evidence: Array) -> Array:
-    """Evidence less that for the best class of each row, none of it beyond what a float can be raised to."""
+    """Subtract the evidence of the best class of each row, and bound the result so that exp does not underflow."""
     top = evidence.max(axis=1, keepdims=True)
     return np.maximum(evidence - np.where(np.isfinite(top), top, 0.0), -BEYOND)
 
 
 def _spread(evidence: Array, weight: Array) -> float:
-    """How far the evidence of a row's classes lies apart, typically; classes that are excluded aside."""
-    there = evidence > -BEYOND
-    mean = evidence.mean(axis=1, where=there, keepdims=True)
-    squares = np.where(there, evidence - mean, 0.0) ** 2
+    """Return the standard deviation of the evidence between the possible classes of a row."""
+    possible = evidence > -BEYOND
+    mean = evidence.mean(axis=1, where=possible, keepdims=True)
+    squares = np.where(possible, evidence - mean, 0.0) ** 2
     return float(np.sqrt(weight @ squares.mean(axis=1) / weight.sum())) or 1.0
 
 
@@ -150,7 +148,7 @@ def _loss(scores: Array, codes: Codes, weight: Array) -> float:
 def _by_class(
     slope: Array, scaled: Array, unit: float, log_prior: Array, codes: Codes, weight: Array
 ) -> tuple[Array, Array]:
-    """A slope and a bias for each class, near the common slope and 0."""
+    """Return a slope and a bias for each class, drawn towards the common slope and 0."""
     from scipy.optimize import minimize
 
     classes, common, n = len(slope), slope[0] * unit, weight.sum()
@@ -171,26 +169,28 @@ def _by_class(
 
 
 def _mixture(p: Array, prior: Array, codes: Codes, weight: Array) -> float:
-    """The ε of least log-loss, and never 0: what was seen n times may fail once in n."""
+    """Return the ε of the lowest log-loss, at least 1 / (n + 2): what held n times may still fail."""
     own, base = p[np.arange(len(codes)), codes], prior[np.arange(len(codes)), codes]
     least = 1.0 / (weight.sum() + 2.0)
 
     def loss(z: float) -> float:
         return float(-(weight @ np.log((1.0 - np.exp(z)) * own + np.exp(z) * base)) / weight.sum())
 
-    def ascent(z: float) -> float:
+    def derivative(z: float) -> float:
         return float(np.exp(z) * (weight @ ((own - base) / ((1.0 - np.exp(z)) * own + np.exp(z) * base))))
 
     bounds = (float(np.log(least)), float(np.log(0.5)))
-    found = _minimum(loss, ascent, bounds)
+    found = _minimum(loss, derivative, bounds)
     return float(np.exp(found if loss(found) < loss(bounds[0]) else bounds[0]))
 
 
-def _minimum(loss: Callable[[float], float], ascent: Callable[[float], float], bounds: tuple[float, float]) -> float:
-    """Return the x between bounds of least loss: near it by golden section, then where the derivative is 0.
+def _minimum(
+    loss: Callable[[float], float], derivative: Callable[[float], float], bounds: tuple[float, float]
+) -> float:
+    """Return the x of the lowest loss between bounds: by golden section, then where the derivative is 0.
 
-    A minimum is flat: searching it by the values of a function ends at half of the digits, and rows that were added in
-    another order would give another one.
+    A minimum is flat, so a search by values finds only half of the digits. Then the result would depend on the order of
+    the rows.
     """
     low, high = bounds
     left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
@@ -205,11 +205,11 @@ def _minimum(loss: Callable[[float], float], ascent: Callable[[float], float], b
             right = low + GOLDEN * (high - low)
             at_right = loss(right)
     middle = 0.5 * (low + high)
-    return _root(ascent, max(middle - NEAR, bounds[0]), min(middle + NEAR, bounds[1]), middle)
+    return _root(derivative, max(middle - NEAR, bounds[0]), min(middle + NEAR, bounds[1]), middle)
 
 
 def _root(f: Callable[[float], float], low: float, high: float, otherwise: float) -> float:
-    """Return where f, which goes from below 0 to above it, is 0: by false position (Illinois), to the last digits."""
+    """Return the root of an increasing function, by false position (Illinois), to the last digits."""
     below, above = f(low), f(high)
     if not below < 0.0 < above:
         return otherwise

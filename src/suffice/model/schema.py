@@ -1,4 +1,4 @@
-"""What each column of a table is taken to be."""
+"""The schema of a table: which family each column gets."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from suffice.families.gaussian import Gaussian
 from suffice.families.product import Block, ProductDistribution
 from suffice.families.text import Text
 
-FREE_TEXT = 30  # letters on average, from which on a column of mostly different strings is text
-DISTINCT = 0.9  # the share of different strings that makes a column a list of names
+FREE_TEXT = 30  # mean number of characters, above which a column of mostly distinct strings is text
+DISTINCT = 0.9  # share of distinct values, from which on strings are texts or identifiers
 
 FITS = {
     "numbers": ("bool", "number", "category", "empty"),
@@ -38,7 +38,7 @@ SUITED = {
 
 @dataclass(frozen=True)
 class Schema:
-    """The blocks of columns that are read, the columns left out, each with its reason, and those of whole numbers."""
+    """The blocks of columns, the columns left out with the reasons, and the columns of integers."""
 
     blocks: tuple[Block, ...]
     left_out: dict[str, str]
@@ -52,7 +52,7 @@ def infer(
     missing: Literal["ignore", "informative"] = "ignore",
     limit: int | None = None,
 ) -> Schema:
-    """Give every column a family: the one asked for, or one by its type."""
+    """Give every column a family: the one that the user named, or one by its type."""
     blocks: list[Block] = []
     named: set[str] = set()
     left_out: dict[str, str] = {}
@@ -89,8 +89,7 @@ def infer(
     order = {name: i for i, name in enumerate(columns)}
     blocks.sort(key=lambda block: order[block.names[0]])
     if missing == "informative":
-        gaps = [Block((name,), AutomaticBernoulli(smoothing), missing=True) for b in blocks for name in b.names]
-        blocks += gaps
+        blocks += [Block((name,), AutomaticBernoulli(smoothing), missing=True) for b in blocks for name in b.names]
     if not blocks:
         why = "; ".join(f"{name!r}: {reason}" for name, reason in left_out.items()) or "the table has no columns"
         raise InvalidDataError(f"No column is left to learn from: {why}")
@@ -98,7 +97,7 @@ def infer(
 
 
 def by_type(profile: ColumnProfile, smoothing: Smoothing, limit: int | None) -> Family[Any] | str:
-    """The family of a column nobody named, or why it is left out."""
+    """Return the family of a column that the user did not name, or the reason to leave it out."""
     kind = profile.kind
     if kind == "bool":
         return AutomaticBernoulli(smoothing)
@@ -118,7 +117,7 @@ def by_type(profile: ColumnProfile, smoothing: Smoothing, limit: int | None) -> 
 
 
 def _text_family(profile: ColumnProfile, smoothing: Smoothing) -> Family[Any] | str:
-    """Categories, or words where most texts differ and are long; short ones that differ name the rows."""
+    """Return categories, or text if most values are distinct and long; distinct short values are identifiers."""
     present = profile.n_present
     distinct = profile.n_distinct if present >= ENOUGH else 0
     if present < ENOUGH or distinct < DISTINCT * present:

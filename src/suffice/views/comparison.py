@@ -1,7 +1,7 @@
 """Generative against discriminative: learning curves of a model and of logistic regression, on the same rows.
 
-A generative model gets to its best with few rows, for it assumes more; a discriminative one, which assumes less, may
-overtake it when there are many (Ng and Jordan, 2001). Where they cross is a matter of the data.
+A generative model assumes more, so it reaches its best accuracy with fewer rows. A discriminative model assumes less,
+so it may overtake when there are many rows (Ng and Jordan, 2001). Where the curves cross depends on the data.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,32 +18,35 @@ from numpy.typing import NDArray
 from suffice.core.arrays import Array, Codes, Labels, encode_labels, is_sparse
 from suffice.core.errors import InvalidDataError, InvalidOptionError
 from suffice.core.frames import Frame, as_frame, profiles
-from suffice.core.frames import labels as read_labels
 from suffice.core.frames import numbers as read_numbers
 from suffice.core.frames import texts as read_texts
 from suffice.core.frames.input import as_column
 from suffice.families import Table
 from suffice.model.schema import Schema, infer
 from suffice.views import logistic_baseline as logistic
+from suffice.views.fitted import form_of, labels_of
 from suffice.views.logistic_baseline import Columns, Rows
 from suffice.views.plot.learning_curves import METRICS
 
-LEAST = 20  # rows below which there is nothing to compare
-OF_EACH = 3  # rows that every class needs: one to judge by, two to learn from
-ALWAYS = 500  # training rows up to which the regularisation is chosen anew in every repeat
-STEPS = 8  # sizes, if none are given
-MOST = 50_000  # training rows, if none are given
-BAND = 0.8  # the share of the repeats that the band holds
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+LEAST_ROWS = 20  # fewer rows cannot be compared
+LEAST_OF_CLASS = 3  # rows that every class needs: one to test on, two to train on
+TUNED_EACH_TIME = 500  # training rows, up to which C is chosen anew in every repeat
+DEFAULT_SIZES = 8  # how many sizes, if none are given
+MOST_ROWS = 50_000  # training rows, if no sizes are given
+BAND = 0.8  # the share of the repeats inside the band
 
 Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
-    """Learning curves of two models, the generative first.
+    """Learning curves of two models, the generative one first.
 
-    `sizes` are the numbers of training rows; `accuracy`, `log_loss` (on the `held_out` rows) and `seconds` (of
-    training) are (models, sizes, repeats). Print it for a table; `to_arrow` has every repeat; `plot` draws it.
+    `sizes` are the numbers of training rows. `accuracy` and `log_loss` on the `held_out` test rows, and `seconds` of
+    training, have the shape (models, sizes, repeats). Print it for a table; `to_arrow` has every repeat, `plot` draws.
     """
 
     names: tuple[str, str]
@@ -59,26 +62,26 @@ class Comparison:
         return np.asarray(getattr(self, metric))
 
     def band(self, metric: str, model: int) -> tuple[Array, Array, Array]:
-        """The low end of the middle four fifths of the repeats, their median, and the high end, (sizes,) each."""
-        rest = 0.5 * (1.0 - BAND)
-        low, middle, high = np.quantile(self._values(metric)[model], [rest, 0.5, 1.0 - rest], axis=1)
+        """Return the 10 % quantile of the repeats, their median and their 90 % quantile, (sizes,) each."""
+        tail = 0.5 * (1.0 - BAND)
+        low, middle, high = np.quantile(self._values(metric)[model], [tail, 0.5, 1.0 - tail], axis=1)
         return low, middle, high
 
     @property
     def band_title(self) -> str:
-        """What the band is, in words."""
+        """What the band shows."""
         return f"median and middle {BAND:.0%} of {self.accuracy.shape[2]} repeats".replace("%", " %")
 
     def gain(self, metric: str = "accuracy") -> Array:
-        """By how much the discriminative model is better, the median over repeats on the same rows, (sizes,)."""
+        """Return by how much the discriminative model is better, (sizes,): the median over paired repeats."""
         generative, discriminative = self._values(metric)
         better = discriminative - generative if metric == "accuracy" else generative - discriminative
         return np.asarray(np.median(better, axis=1))
 
     def crossing(self, metric: str = "accuracy") -> float | None:
-        """The number of rows from which on the other model is better than at first; None if they do not cross.
+        """Return the number of rows at which the curves cross for the last time; None if they do not.
 
-        Between the last two sizes that disagree it is interpolated, over the logarithm of the size.
+        It is interpolated between two sizes, over the logarithm of the size.
         """
         gain = self.gain(metric)
         sign = np.sign(gain)
@@ -92,23 +95,23 @@ class Comparison:
         return float(np.exp(logs[before] + share * (logs[after] - logs[before])))
 
     def verdict(self, metric: str = "accuracy") -> str:
-        """Which is better where, in one sentence."""
+        """Say in one sentence which model is better, and from how many rows on."""
         crossing, last = self.crossing(metric), self.gain(metric)[-1]
         winner, loser = (self.names[1], self.names[0]) if last > 0 else self.names
         by = f"By {METRICS[metric].split(',')[0]}"
         if crossing is not None:
             return f"{by}, {winner} overtakes {loser} at about {_rounded(crossing):,} training rows."
         if last == 0 and not self.gain(metric).any():
-            return f"{by}, they do not cross: they are as good as each other."
+            return f"{by}, they do not cross: they are equally good."
         if last == 0:
             winner, loser = (self.names[1], self.names[0]) if self.gain(metric).max() > 0 else self.names
-            return f"{by}, they do not cross: {winner} is better with few rows, and they are as good at the end."
+            return f"{by}, they do not cross: {winner} is better with few rows, and they are equally good at the end."
         return (
             f"{by}, they do not cross: {winner} is better from {self.sizes[0]:,} to {self.sizes[-1]:,} training rows."
         )
 
     def table(self) -> Table:
-        """Medians over the repeats: a row for each size."""
+        """Return the medians over the repeats, one row for each size."""
         columns, values = [], []
         for metric, title in (("accuracy", "accuracy"), ("log_loss", "log-loss"), ("seconds", "seconds")):
             for i, name in enumerate(self.names):
@@ -123,7 +126,7 @@ class Comparison:
         return "\n".join([str(self.table()), self.verdict("accuracy"), self.verdict("log_loss")])
 
     def to_arrow(self) -> Any:
-        """Every repeat as a row of a `pyarrow.Table`: model, rows, repeat, accuracy, log_loss, seconds."""
+        """Return a `pyarrow.Table` of every repeat: model, rows, repeat, accuracy, log_loss, seconds."""
         import pyarrow as pa
 
         model, size, repeat = np.indices(self.accuracy.shape)
@@ -131,7 +134,7 @@ class Comparison:
         columns |= {"accuracy": self.accuracy, "log_loss": self.log_loss, "seconds": self.seconds}
         return pa.table({name: values.ravel() for name, values in columns.items()})
 
-    def plot(self, ax: Any = None, *, metric: str = "accuracy") -> Any:
+    def plot(self, ax: Axes | None = None, *, metric: str = "accuracy") -> Axes:
         """Draw the learning curves and return the axes.
 
         Parameters
@@ -148,8 +151,8 @@ class Comparison:
 
 def compare(
     estimator: Any,
-    X: Any,
-    y: Any,
+    X: object,
+    y: object,
     *,
     sizes: Sequence[int] | None = None,
     repeats: int = 10,
@@ -160,31 +163,31 @@ def compare(
 ) -> Comparison:
     """Compare a generative classifier with regularised logistic regression, over growing numbers of training rows.
 
-    Some rows are set aside to judge by, the same for all. In every repeat the others are put into another order, and
-    both models learn from the first 20, 50, 100, … of them. Logistic regression is scikit-learn's: numbers
-    standardised, gaps imputed, categories as indicators, texts as tf-idf, its C chosen by cross-validation (in every
-    repeat up to 500 rows, beyond once for each size; the time that takes is part of its training time).
+    The test rows are set aside once. Every repeat shuffles the other rows, and both models learn from the first
+    20, 50, 100, … of them. Logistic regression is scikit-learn's: numbers are standardised, missing values imputed,
+    categories one-hot encoded, texts turned into tf-idf. Its C is chosen by cross-validation: in every repeat up to 500
+    rows, above that once for each size. The time of that search counts as training time.
 
     Parameters
     ----------
     estimator : classifier of suffice
-        The generative model; it is cloned and not changed.
+        The generative model. A clone is trained; the estimator itself stays unchanged.
     X : table, array, sparse matrix or texts
         Rows.
     y : array-like of shape (n_samples,), or str
-        Their labels, or the column that holds them.
+        Their labels, or the name of the column that holds them.
     sizes : sequence of int, default=None
-        Numbers of training rows; by default eight, up to all that are not set aside, but 50 000 at most.
+        Numbers of training rows; by default eight, up to all rows that are not set aside, but at most 50 000.
     repeats : int, default=10
-        How often the rows are put into another order.
+        How often the training rows are shuffled.
     held_out : float, default=0.3
-        The share of the rows to judge by.
+        The share of the rows to test on.
     folds : int, default=3
-        Of the cross-validation that chooses C.
+        Folds of the cross-validation that chooses C.
     random_state : int, default=0
-        Decides which rows are set aside, and the orders.
+        Seed of the test rows and of the orders.
     progress : callable, default=None
-        Called with how many of how many trainings are done, after each.
+        Called after each training with the number done and the number of all.
 
     Returns
     -------
@@ -203,131 +206,129 @@ def compare(
 
     for name, value, least in (("repeats", repeats, 1), ("folds", folds, 2)):
         if not isinstance(value, (int, np.integer)) or value < least:
-            raise InvalidOptionError(f"{name} must be a whole number of at least {least}, found {value!r}")
+            raise InvalidOptionError(f"{name} must be an integer of at least {least}, found {value!r}")
     if not 0 < held_out < 1:
-        raise InvalidOptionError(f"held_out is a share of the rows, between 0 and 1; found {held_out!r}")
-    settled, rows, columns, labels = _read(estimator, X, y)
+        raise InvalidOptionError(f"held_out must be a share of the rows, between 0 and 1; found {held_out!r}")
+    generative, rows, columns, labels = _read(estimator, X, y)
     _check(labels)
     rng = np.random.default_rng(random_state)
-    out, pool = _set_aside(labels.codes, held_out, rng)
-    wanted = _sizes(sizes, len(pool) if sizes is not None else min(len(pool), MOST), len(labels.values))
+    test, pool = _set_aside(labels.codes, held_out, rng)
+    wanted = _sizes(sizes, len(pool) if sizes is not None else min(len(pool), MOST_ROWS), len(labels.values))
     scores = np.empty((3, 2, len(wanted), repeats))
     chosen: dict[int, tuple[float, float]] = {}
     done = 0
     for r in range(repeats):
         order = _ordered(pool, labels.codes, rng)
         for s, size in enumerate(wanted):
-            some = order[:size]
-            p, seconds = _generative(clone(settled), rows, labels, some, out)
-            scores[:, 0, s, r] = *_judged(p, labels.codes[out]), seconds
-            if size <= ALWAYS or size not in chosen:
+            train = order[:size]
+            p, seconds = _train_generative(clone(generative), rows, labels, train, test)
+            scores[:, 0, s, r] = *_scores(p, labels.codes[test]), seconds
+            if size <= TUNED_EACH_TIME or size not in chosen:
                 chosen[size] = logistic.choose_strength(
-                    columns, labels.codes, some, len(labels.values), folds, random_state + r
+                    columns, labels.codes, train, len(labels.values), folds, random_state + r
                 )
             strength, search = chosen[size]
-            trained = logistic.train(columns, labels.codes, some, len(labels.values), strength)
-            scores[:, 1, s, r] = *_judged(trained.posterior(out), labels.codes[out]), search + trained.seconds
+            trained = logistic.train(columns, labels.codes, train, len(labels.values), strength)
+            scores[:, 1, s, r] = *_scores(trained.posterior(test), labels.codes[test]), search + trained.seconds
             done += 1
             if progress is not None:
                 progress(done, len(wanted) * repeats)
     names = (type(estimator).__name__, logistic.NAME)
-    return Comparison(names, np.array(wanted), scores[0], scores[1], scores[2], len(out))
+    return Comparison(names, np.array(wanted), scores[0], scores[1], scores[2], len(test))
 
 
 # ---------------------------------------------------------------------------------------------- one training
 
 
-def _generative(model: Any, rows: Any, labels: Labels, some: Rows, out: Rows) -> tuple[Array, float]:
-    """p(y | x) of the rows set aside, and how long it took to learn; a first answer settles what waits until asked."""
+def _train_generative(
+    model: Any, rows: Callable[[Rows], object], labels: Labels, train: Rows, test: Rows
+) -> tuple[Array, float]:
+    """Return p(y | x) of the test rows, and the seconds of training.
+
+    The time includes a first prediction, because estimators compute some of their parameters when first asked.
+    """
     y = labels.values[labels.codes]
-    train, first = rows(some), rows(some[:1])
+    x, first = rows(train), rows(train[:1])
     begun = time.perf_counter()
-    model.fit(train, y[some])
+    model.fit(x, y[train])
     model.predict_proba(first)
     seconds = time.perf_counter() - begun
-    told = np.zeros((len(out), len(labels.values)))
-    told[:, np.searchsorted(labels.values, model.classes_)] = model.predict_proba(rows(out))
-    return told, seconds
+    posterior = np.zeros((len(test), len(labels.values)))
+    posterior[:, np.searchsorted(labels.values, model.classes_)] = model.predict_proba(rows(test))
+    return posterior, seconds
 
 
-def _judged(posterior: Array, codes: Codes) -> tuple[float, float]:
-    """Accuracy and log-loss."""
+def _scores(posterior: Array, codes: Codes) -> tuple[float, float]:
+    """Return accuracy and log-loss."""
     return float(np.mean(posterior.argmax(axis=1) == codes)), logistic.log_loss(posterior, codes)
 
 
 # ---------------------------------------------------------------------------------------------- rows
 
 
-def _read(estimator: Any, X: Any, y: Any) -> tuple[Any, Callable[[Rows], Any], Columns, Labels]:
-    """The estimator, some rows as it takes them, all as logistic regression does, and the labels."""
+def _read(estimator: Any, X: Any, y: object) -> tuple[Any, Callable[[Rows], object], Columns, Labels]:
+    """Return the estimator, a function that takes rows by number, the columns for logistic regression, and labels."""
     from sklearn.base import clone
 
-    from suffice.estimators.naive_bayes import CategoricalNB
-    from suffice.estimators.table_classifier import BayesClassifier
-    from suffice.text import TextClassifier
-
+    labels = encode_labels(labels_of(X, y))
     if isinstance(y, str):
-        frame = as_frame(X)
-        target = read_labels(frame.column(y), y)
-        X = frame.drop(y)
-    else:
-        target = y
-    labels = encode_labels(target)
-    if isinstance(estimator, TextClassifier):
+        X = as_frame(X).drop(y)
+    form = form_of(estimator)
+    if form == "texts":
         documents = _documents(X)
         found = Columns.of_texts(documents), len(documents)
-        taken: Callable[[Rows], Any] = partial(_some_of, documents)
-    elif isinstance(estimator, BayesClassifier):
+        taken: Callable[[Rows], object] = partial(_some_of, documents)
+    elif form == "table":
         table = as_frame(X)
         families = estimator.families if isinstance(estimator.families, dict) else None
-        limit = None if estimator.limit == "auto" else estimator.limit  # rows that are here are all kept
+        limit = None if estimator.limit == "auto" else estimator.limit  # rows in memory are all kept
         schema = infer(profiles(table), families, estimator.smoothing, "ignore", limit)
-        estimator = clone(estimator).set_params(families=_settled(schema))
+        estimator = clone(estimator).set_params(families=_fixed_families(schema))
         found, whole = (Columns.of_table(table, schema), table.n), table.table()
         taken = whole.take
     else:
         matrix = X.tocsr() if is_sparse(X) else _as_matrix(X)
-        found = Columns.of_matrix(matrix, isinstance(estimator, CategoricalNB)), matrix.shape[0]
+        found = Columns.of_matrix(matrix, form == "categories"), matrix.shape[0]
         taken = matrix.__getitem__
     if found[1] != len(labels):
         raise InvalidDataError(f"There are {found[1]} rows and {len(labels)} labels")
     return estimator, taken, found[0], labels
 
 
-def _settled(schema: Schema) -> dict[Any, Any]:
-    """What all rows tell of the columns, so that a few do not tell otherwise: such as that one numbers the rows."""
+def _fixed_families(schema: Schema) -> dict[Any, Any]:
+    """Return the families that all rows suggest, so that small training sets do not choose others."""
     families = {block.names if len(block.names) > 1 else block.names[0]: block.family for block in schema.blocks}
     return families | dict.fromkeys(schema.left_out)
 
 
 def _check(labels: Labels) -> None:
-    """Refuse what cannot be compared on."""
-    if len(labels) < LEAST:
-        raise InvalidDataError(f"There are {len(labels)} rows: learning curves need at least {LEAST}")
+    """Refuse too few rows or classes."""
+    if len(labels) < LEAST_ROWS:
+        raise InvalidDataError(f"There are {len(labels)} rows: learning curves need at least {LEAST_ROWS}")
     if len(labels.values) < 2:
-        raise InvalidDataError(f"There is one class only, {labels.values.tolist()[0]!r}: nothing is to be told apart")
+        raise InvalidDataError(f"There is one class only, {labels.values.tolist()[0]!r}: a comparison needs two")
     count = np.bincount(labels.codes)
     rare = int(np.argmin(count))
-    if count[rare] < OF_EACH:
+    if count[rare] < LEAST_OF_CLASS:
         label = labels.values.tolist()[rare]
         raise InvalidDataError(
-            f"Class {label!r} has {count[rare]} row(s): learning curves need {OF_EACH} of each class, one to judge by "
-            "and two to learn from. Leave it out, or merge it with another"
+            f"Class {label!r} has {count[rare]} row(s): learning curves need {LEAST_OF_CLASS} of each class, one to "
+            "test on and two to train on. Remove the class, or merge it with another"
         )
 
 
 def _set_aside(codes: Codes, share: float, rng: np.random.Generator) -> tuple[Rows, Rows]:
-    """The rows to judge by, as many of each class as there are of it, and the others."""
+    """Return the test rows, the same share of each class, and the other rows."""
     out = []
     for c in range(int(codes.max()) + 1):
         own = rng.permutation(np.flatnonzero(codes == c))
         out.append(own[: int(np.clip(round(share * len(own)), 1, len(own) - 2))])
-    judged = np.sort(np.concatenate(out))
-    return judged, np.setdiff1d(np.arange(len(codes)), judged)
+    test = np.sort(np.concatenate(out))
+    return test, np.setdiff1d(np.arange(len(codes)), test)
 
 
 def _ordered(pool: Rows, codes: Codes, rng: np.random.Generator) -> Rows:
-    """The rows in random order, any beginning of which has the classes in about their shares, and two of each."""
+    """Return the rows in random order; every prefix has about the shares of the classes, and two rows of each."""
     shuffled = rng.permutation(pool)
     place = np.empty(len(pool))
     for c in np.unique(codes[pool]):
@@ -338,14 +339,14 @@ def _ordered(pool: Rows, codes: Codes, rng: np.random.Generator) -> Rows:
 
 
 def _sizes(sizes: Sequence[int] | None, most: int, classes: int) -> list[int]:
-    """Those that were asked for, or about evenly spaced ones of their logarithm."""
+    """Return the sizes that were asked for, or sizes that are evenly spaced on a logarithmic scale."""
     least = min(max(2 * classes, 10), most)
     if sizes is None:
-        spaced = np.geomspace(least, most, STEPS)[:-1]
+        spaced = np.geomspace(least, most, DEFAULT_SIZES)[:-1]
         return sorted({*(max(least, _rounded(size)) for size in spaced), most})
     found = sorted({int(size) for size in sizes})
     if not found:
-        raise InvalidOptionError("sizes is empty: there is nothing to train on")
+        raise InvalidOptionError("sizes is empty: give at least one number of training rows")
     if found[0] < 2 * classes or found[-1] > most:
         raise InvalidOptionError(
             f"sizes must lie between {2 * classes}, two rows of each class, and {most}, the rows that are not set "
@@ -355,13 +356,13 @@ def _sizes(sizes: Sequence[int] | None, most: int, classes: int) -> list[int]:
 
 
 def _rounded(size: float) -> int:
-    """A size of two digits and zeros."""
+    """Round a size to two significant digits."""
     unit = 10.0 ** max(0, np.floor(np.log10(size)) - 1)
     return int(round(size / unit) * unit)
 
 
 def _documents(X: Any) -> list[str | None]:
-    """Texts: a list of them, or the one column of a table."""
+    """Return texts, given as a list or as the only column of a table."""
     if isinstance(X, (list, tuple, np.ndarray)):
         return np.asarray(X, dtype=object).ravel().tolist()
     if not isinstance(X, (Frame, dict)) and not hasattr(X, "columns"):
@@ -377,7 +378,7 @@ def _some_of(documents: list[str | None], some: Rows) -> list[str | None]:
 
 
 def _as_matrix(X: Any) -> NDArray[Any]:
-    """Rows by columns, from an array or a table of numbers."""
+    """Return the matrix of an array or of a table of numbers."""
     if isinstance(X, np.ndarray) or not hasattr(X, "columns"):
         return np.asarray(X)
     frame = as_frame(X)

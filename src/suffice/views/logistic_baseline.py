@@ -1,7 +1,7 @@
 """Regularised logistic regression on any table or text: what generative models are compared with.
 
-scikit-learn's, with what one would put before it: numbers are imputed by their median and standardised, categories are
-indicators (a gap is one of its own), texts are tf-idf, and how much it is regularised is chosen by cross-validation.
+It is scikit-learn's, with the usual preprocessing: numbers are imputed by their median and standardised, categories are
+one-hot encoded (missing is a category of its own), texts become tf-idf, and C is chosen by cross-validation.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from suffice.model.schema import Schema
 
 NAME = "logistic regression"
 STRENGTHS = (0.01, 0.1, 1.0, 10.0, 100.0)  # C: the larger, the less it is regularised
-SMALL = 1 << 20  # numbers in a matrix, up to which further threads of BLAS are only in the way
-FLOOR = 1e-15  # no row costs more than 34.5 nats
+SMALL = 1 << 20  # numbers in a matrix, up to which more threads of BLAS only slow it down
+FLOOR = 1e-15  # of a probability: no row adds more than 34.5 nats to the log-loss
 
 Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Rows as logistic regression reads them: numbers, categories, texts, and counts that are sparse."""
+    """The columns of logistic regression: numbers, categories, texts, and a sparse matrix of counts."""
 
     numbers: Array
     categories: NDArray[Any]
@@ -40,7 +40,7 @@ class Columns:
 
     @classmethod
     def of_table(cls, frame: Frame, schema: Schema) -> Columns:
-        """The columns that the generative model reads, by the kind it takes them for."""
+        """Take the columns that the generative model reads, as the kind that it reads them."""
         found: dict[str, list[Any]] = {"numbers": [np.empty((frame.n, 0))], "categories": [], "text": []}
         for block in schema.blocks:
             for name in () if block.missing else block.names:
@@ -56,7 +56,7 @@ class Columns:
 
     @classmethod
     def of_matrix(cls, x: Any, categories: bool = False) -> Columns:
-        """A matrix, dense or sparse; `categories` where its numbers stand for such."""
+        """Take a matrix, dense or sparse; with `categories` its numbers are codes of categories."""
         if is_sparse(x):
             return cls(np.empty((x.shape[0], 0)), np.empty((x.shape[0], 0), object), sparse=x.tocsr())
         x = np.asarray(x)
@@ -66,13 +66,13 @@ class Columns:
 
     @classmethod
     def of_texts(cls, documents: list[str | None]) -> Columns:
-        """A column of texts."""
+        """Take a column of texts."""
         n = len(documents)
         own = np.array([each or "" for each in documents], dtype=object)
         return cls(np.empty((n, 0)), np.empty((n, 0), object), (own,))
 
     def encoder(self, rows: Rows) -> Callable[[Rows], Any]:
-        """What turns rows into a matrix, as these rows teach it."""
+        """Fit the preprocessing on some rows, and return the function that turns rows into a matrix."""
         from scipy.sparse import csr_array, hstack, issparse
         from sklearn.feature_extraction.text import TfidfVectorizer
         from sklearn.impute import SimpleImputer
@@ -100,51 +100,50 @@ class Columns:
 
 @dataclass(frozen=True)
 class Trained:
-    """Logistic regression that was fitted to some rows, and how long that took."""
+    """Logistic regression fitted to some rows, and the seconds that took."""
 
-    columns: Columns
     encode: Callable[[Rows], Any]
     model: Any
     classes: int
     seconds: float
 
     def posterior(self, rows: Rows) -> Array:
-        """p(y | x), (rows, classes); 0 of classes that training did not have."""
+        """Return p(y | x), (rows, classes); 0 for classes that were absent in training."""
         out = np.zeros((len(rows), self.classes))
         out[:, self.model.classes_] = self.model.predict_proba(self.encode(rows))
         return out
 
 
 def train(columns: Columns, codes: Codes, rows: Rows, classes: int, strength: float) -> Trained:
-    """Fit logistic regression of a given C to some rows."""
+    """Fit logistic regression with a given C to some rows."""
     begun = time.perf_counter()
     encode = columns.encoder(rows)
     model = _regression(strength)
     _fit(model, encode(rows), codes[rows])
-    return Trained(columns, encode, model, classes, time.perf_counter() - begun)
+    return Trained(encode, model, classes, time.perf_counter() - begun)
 
 
 def choose_strength(
     columns: Columns, codes: Codes, rows: Rows, classes: int, folds: int, random_state: int
 ) -> tuple[float, float]:
-    """The C of the least cross-validated log-loss, and how long it took to find."""
+    """Return the C of the lowest cross-validated log-loss, and the seconds of the search."""
     begun = time.perf_counter()
     loss = np.zeros(len(STRENGTHS))
-    for out, rest in folds_of(codes[rows], folds, random_state):
+    for test, rest in folds_of(codes[rows], folds, random_state):
         encode = columns.encoder(rows[rest])
-        x, held = encode(rows[rest]), encode(rows[out])
-        model = _regression(STRENGTHS[0], warm_start=True)  # each begins where a stronger one ended
+        x, held = encode(rows[rest]), encode(rows[test])
+        model = _regression(STRENGTHS[0], warm_start=True)  # each fit starts at the solution of the previous C
         for k, strength in enumerate(STRENGTHS):
             model.set_params(C=strength)
             _fit(model, x, codes[rows[rest]])
-            p = np.zeros((len(out), classes))
+            p = np.zeros((len(test), classes))
             p[:, model.classes_] = model.predict_proba(held)
-            loss[k] += log_loss(p, codes[rows[out]]) * len(out)
+            loss[k] += log_loss(p, codes[rows[test]]) * len(test)
     return STRENGTHS[int(np.argmin(loss))], time.perf_counter() - begun
 
 
 def log_loss(posterior: Array, codes: Codes) -> float:
-    """The mean −log p of the true classes."""
+    """Return the mean of −log p of the true classes."""
     return float(-np.log(np.maximum(posterior[np.arange(len(codes)), codes], FLOOR)).mean())
 
 
@@ -155,7 +154,7 @@ def _regression(strength: float, **options: Any) -> Any:
 
 
 def _fit(model: Any, x: Any, codes: Codes) -> None:
-    """Fit it; what has not quite converged after 300 steps is good enough to be compared with."""
+    """Fit without the warning of convergence: after 300 steps the fit is good enough for a comparison."""
     from sklearn.exceptions import ConvergenceWarning
 
     small = is_sparse(x) or x.size <= SMALL
@@ -165,11 +164,11 @@ def _fit(model: Any, x: Any, codes: Codes) -> None:
 
 
 def folds_of(codes: Codes, folds: int, random_state: int) -> list[tuple[Rows, Rows]]:
-    """Rows to judge by and rows to learn from; every class is among the latter unless it has a single row."""
+    """Return test rows and training rows of each fold; a class of two rows or more is always in the training rows."""
     rng = np.random.default_rng(random_state)
     fold = np.empty(len(codes), dtype=np.int64)
     for c in np.unique(codes):
         own = rng.permutation(np.flatnonzero(codes == c))
         fold[own] = (np.arange(len(own)) + rng.integers(folds)) % folds
     pairs = [(np.flatnonzero(fold == k), np.flatnonzero(fold != k)) for k in range(folds)]
-    return [(out, rest) for out, rest in pairs if len(out) and len(np.unique(codes[rest])) > 1]
+    return [(test, rest) for test, rest in pairs if len(test) and len(np.unique(codes[rest])) > 1]

@@ -1,7 +1,9 @@
-"""Pictures of what a model has learned and of how well it does, drawn by matplotlib: `pip install 'suffice[plot]'`.
+"""Pictures of what a model has learned and of how well it predicts, drawn with matplotlib.
 
-Every picture is a `…Display` as in scikit-learn, with `from_estimator`, `plot(ax=)`, `ax_` and `figure_`, and a
-function that draws it and returns the axes. Classes differ by line, hatch or marker and not by colour alone.
+To install it: `pip install 'suffice[plot]'`.
+
+Every picture is a `…Display` as in scikit-learn, with `from_estimator`, `plot(ax=)`, `ax_` and `figure_`, and has a
+function that draws it and returns the axes. Classes differ by line, hatch or marker, not by colour alone.
 """
 
 from suffice.views.plot.conditional_densities import ConditionalsDisplay, conditionals

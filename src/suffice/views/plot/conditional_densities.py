@@ -3,61 +3,61 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from suffice.core.arrays import Array, Values
 from suffice.families.bin_edges import names as bin_names
 from suffice.model.class_conditionals import Bars, Conditional, Curve, Ellipses, Words
 from suffice.model.class_conditionals import conditionals as shapes_of
+from suffice.model.joint import Model
+from suffice.views.fitted import FittedClassifier
 from suffice.views.plot import style
+from suffice.views.plot.display import PanelsDisplay
+from suffice.views.shapes import ellipse, outcome_names
 
-OUTCOMES = 12  # bars of one column, beyond which only those that differ most are drawn
-SIDE_BY_SIDE = 4  # classes whose bars fit beside each other; of more a table is drawn
-LABELLED = 16  # bars that still have room for their numbers
-FEW_BINS = 3  # bins that are shown as bars
-CROWDED = 9  # columns that fit a picture by themselves
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MOST_OUTCOMES = 12  # outcomes of a column; of more, those that differ most between classes are drawn
+SIDE_BY_SIDE = 4  # classes, up to which bars are drawn side by side; for more, a table
+NUMBERED_BARS = 16  # bars, up to which each carries its number
+FEW_BINS = 3  # bins, up to which they are drawn as bars
+MOST_COLUMNS = 9  # columns that are drawn by default
+GREY = 6  # the colour of a column that does not vote
+ALL_MARKED = 40  # integers, up to which each has a marker
 
 
-class ConditionalsDisplay:
-    """What p(x | y) of each column looks like, one panel a column.
+class ConditionalsDisplay(PanelsDisplay):
+    """p(x | y) of each column, one panel per column.
 
-    Curves of numbers, steps of bins, stems of counts; bars of categories, or a table where there are many classes; the
-    words that tell most; ellipses that hold half and nine tenths of a Gaussian over two columns. Columns that do not
-    vote are drawn once, for all classes.
+    Numbers are drawn as curves, bins as steps, counts as points; categories as bars, or as a table if there are many
+    classes; texts by their most typical words; a Gaussian over two columns by ellipses that hold 50 % and 90 %.
+    A column that does not vote is drawn once, for all classes.
 
     Parameters
     ----------
     conditionals : list of Curve, Bars, Words or Ellipses
         What to draw, from `suffice.conditionals`.
     weight : array-like of shape (n_classes,)
-        How frequent the classes are: of many, the most frequent are drawn.
-
-    Attributes
-    ----------
-    axes_ : ndarray of Axes
-        One for each panel.
-    ax_ : Axes
-        The first of them.
-    figure_ : Figure
-        What they are part of.
+        How frequent the classes are; of many classes, the most frequent are drawn.
     """
 
-    def __init__(self, conditionals: Sequence[Conditional], weight: Any):
+    def __init__(self, conditionals: Sequence[Conditional], weight: ArrayLike):
         self.conditionals = list(conditionals)
         self.weight = np.asarray(weight)
 
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
+        estimator: FittedClassifier | Model,
         columns: Sequence[str] | None = None,
         *,
-        labels: Sequence[Any] | None = None,
+        labels: Sequence[object] | None = None,
         names: Sequence[str] | None = None,
-        ax: Any = None,
+        ax: style.OneOrMoreAxes | None = None,
     ) -> Self:
         """Draw the columns of a fitted estimator.
 
@@ -70,21 +70,16 @@ class ConditionalsDisplay:
         labels : sequence of labels, default=None
             Which classes; by default all, or the eight most frequent.
         names : sequence of str, default=None
-            What to call columns; by default as in training.
+            Names of the columns; by default those of training.
         ax : Axes, or array of them, default=None
             Where to draw: one for each column. A new figure by default.
-
-        Returns
-        -------
-        display : ConditionalsDisplay
-            With `axes_` and `figure_`.
         """
         wanted = [columns] if isinstance(columns, str) else columns
-        found = shapes_of(estimator, wanted, names=names, most=CROWDED if columns is None else None)
-        model = getattr(estimator, "model_", estimator)
+        found = shapes_of(estimator, wanted, names=names, most=MOST_COLUMNS if columns is None else None)
+        model = estimator if isinstance(estimator, Model) else estimator.model_
         return cls(found, np.exp(model.log_prior)).plot(ax, labels=labels)
 
-    def plot(self, ax: Any = None, *, labels: Sequence[Any] | None = None) -> Self:
+    def plot(self, ax: style.OneOrMoreAxes | None = None, *, labels: Sequence[object] | None = None) -> Self:
         """Draw onto axes, or onto a new figure.
 
         Parameters
@@ -93,46 +88,39 @@ class ConditionalsDisplay:
             One for each panel.
         labels : sequence of labels, default=None
             Which classes; by default all, or the eight most frequent.
-
-        Returns
-        -------
-        self : ConditionalsDisplay
-            With `axes_` and `figure_`.
         """
         panels = [panel for each in self.conditionals for panel in _panels(each)]
-        axes = style.several(ax, len(panels), (4.0, 3.0))
+        axes = style.panel_axes(ax, len(panels), (4.0, 3.0))
         for where, panel in zip(axes, panels, strict=True):
-            places = style.chosen_classes(panel.labels, labels, self.weight)
-            _draw(where, panel, places)
+            _draw(where, panel, style.chosen_classes(panel.labels, labels, self.weight))
         if ax is None:
             _share_legend(axes, panels)
-        self.axes_, self.ax_, self.figure_ = axes, axes[0], axes[0].figure
-        return self
+        return self._drawn_on_all(axes)
 
 
 def conditionals(
-    estimator: Any,
+    estimator: FittedClassifier | Model,
     columns: Sequence[str] | None = None,
     *,
-    labels: Sequence[Any] | None = None,
+    labels: Sequence[object] | None = None,
     names: Sequence[str] | None = None,
-    ax: Any = None,
-) -> NDArray[Any]:
+    ax: style.OneOrMoreAxes | None = None,
+) -> NDArray[np.object_]:
     """Draw p(x | y) of each column and return the axes; see `ConditionalsDisplay.from_estimator`."""
     return ConditionalsDisplay.from_estimator(estimator, columns, labels=labels, names=names, ax=ax).axes_
 
 
 def _panels(found: Conditional) -> list[Conditional]:
-    """A block of two Gaussian columns is one panel; of others each column is."""
+    """Return the panels of a block: one for two Gaussian columns together, otherwise one per column."""
     if isinstance(found, Ellipses) and (len(found.columns) != 2 or len(found.margins) != 2):
         return list(found.margins)
     return [found]
 
 
-def _draw(ax: Any, found: Conditional, places: list[int]) -> None:
+def _draw(ax: Axes, found: Conditional, places: list[int]) -> None:
     if not found.votes:
         places = places[:1]
-    names = style.told_apart(found.labels[places]) if found.votes else ["all classes"]
+    names = style.distinct_names(found.labels[places]) if found.votes else ["all classes"]
     if isinstance(found, Curve):
         _curve(ax, found, places, names)
     elif isinstance(found, Bars):
@@ -141,22 +129,21 @@ def _draw(ax: Any, found: Conditional, places: list[int]) -> None:
         _words(ax, found, places, names)
     elif isinstance(found, Ellipses):
         _ellipses(ax, found, places, names)
-    title = "50 % and 90 % of each class" if isinstance(found, Ellipses) else style.ellipsed(found.title, 40)
+    title = "50 % and 90 % of each class" if isinstance(found, Ellipses) else style.shorten(found.title, 40)
     ax.set_title(title if found.votes else f"{title} (does not vote)", fontsize="medium")
 
 
-def _legend(ax: Any, names: list[str], all_of_them: Values, **options: Any) -> None:
-    shown = len(names) < len(all_of_them) and len(names) > 1
-    title = f"{len(names)} of {len(all_of_them)} classes" if shown else None
+def _legend(ax: Axes, names: list[str], known: Values, **options: Any) -> None:
+    title = f"{len(names)} of {len(known)} classes" if 1 < len(names) < len(known) else None
     style.legend(ax, len(names), title=title, **options)
 
 
-def _share_legend(axes: NDArray[Any], panels: list[Conditional]) -> None:
-    """Where the lines of several panels are many, name them once, beside the figure."""
+def _share_legend(axes: NDArray[np.object_], panels: list[Conditional]) -> None:
+    """Draw one legend beside the figure, instead of one for each panel, where there are many lines."""
     lined = [
         ax
         for ax, panel in zip(axes, panels, strict=True)
-        if isinstance(panel, (Curve, Ellipses)) and len(ax.get_legend_handles_labels()[0]) > style.BESIDE
+        if isinstance(panel, (Curve, Ellipses)) and len(ax.get_legend_handles_labels()[0]) > style.INSIDE
     ]
     if len(lined) < 2:
         return
@@ -164,37 +151,30 @@ def _share_legend(axes: NDArray[Any], panels: list[Conditional]) -> None:
     for ax in lined:
         ax.get_legend().remove()
     handles, names = lined[0].get_legend_handles_labels()
-    options = {
-        "loc": "outside right upper",
-        "fontsize": "small",
-        "title_fontsize": "small",
-        "handlelength": 3.2,
-        "frameon": False,
-    }
-    axes[0].figure.legend(handles, names, title=title, **options)
+    look = {"fontsize": "small", "title_fontsize": "small", "handlelength": 3.2, "frameon": False}
+    axes[0].figure.legend(handles, names, title=title, loc="outside right upper", **look)
 
 
-def _curve(ax: Any, curve: Curve, places: list[int], names: list[str]) -> None:
-    if curve.kind == "steps" and 0 < curve.density.shape[1] <= FEW_BINS:  # a picture of their widths would say nothing
+def _curve(ax: Axes, curve: Curve, places: list[int], names: list[str]) -> None:
+    if curve.kind == "steps" and 0 < curve.density.shape[1] <= FEW_BINS:
         table = curve.density * np.diff(curve.x)
         titles = tuple(bin_names(curve.x[1:-1].tolist()))
         _bars(ax, Bars(curve.title, curve.columns, curve.labels, curve.votes, titles, table), places, names)
         return
-    style.plain(ax)
-    ax.set_xlabel(style.ellipsed(curve.title, 40))
+    style.light_grid(ax)
+    ax.set_xlabel(style.shorten(curve.title, 40))
     ax.set_ylabel("probability" if curve.kind == "mass" else "density")
     if not curve.density.size:
         ax.text(0.5, 0.5, "no value was seen", ha="center", transform=ax.transAxes)
         return
     for i, name in zip(places, names, strict=True):
-        own = style.line(i) if curve.votes else style.line(6)
+        own = style.line(i if curve.votes else GREY)
         if curve.kind == "steps":
             ax.stairs(curve.density[i], curve.x, label=name, baseline=None, **own)
             ax.stairs(curve.density[i], curve.x, fill=True, alpha=0.10, color=own["color"])
         elif curve.kind == "mass":
-            few = len(curve.x) <= 40
-            marks = style.points(i)["marker"] if few else None
-            ax.plot(curve.x, curve.density[i], label=name, marker=marks, markersize=4, **own)
+            marker = style.marker(i) if len(curve.x) <= ALL_MARKED else None
+            ax.plot(curve.x, curve.density[i], label=name, marker=marker, markersize=4, **own)
         else:
             ax.plot(curve.x, curve.density[i], label=name, **own)
             ax.fill_between(curve.x, curve.density[i], alpha=0.10, color=own["color"], linewidth=0)
@@ -205,15 +185,15 @@ def _curve(ax: Any, curve: Curve, places: list[int], names: list[str]) -> None:
 
 
 def _highest(density: Array) -> float:
-    """The top of the picture: a spike, of a class that hardly varies, leaves it where others can still be seen."""
+    """Return the upper end of the density axis: the spike of a class that hardly varies must not flatten the others."""
     peaks = density.max(axis=1)
     usual = float(np.median(peaks))
     top = float(peaks.max())
     return min(top, 20 * usual) if usual > 0 else max(top, 1e-12)
 
 
-def _most_different(p: Array, n: int) -> NDArray[Any]:
-    """The outcomes whose probabilities differ most between classes, in their own order."""
+def _most_different(p: Array, n: int) -> NDArray[np.intp]:
+    """Return the n outcomes whose probabilities differ most between classes, in their own order."""
     if p.shape[1] <= n:
         return np.arange(p.shape[1])
     apart = p.max(axis=0) - p.min(axis=0)
@@ -221,21 +201,22 @@ def _most_different(p: Array, n: int) -> NDArray[Any]:
     return np.sort(np.argsort(-apart, kind="stable")[:n])
 
 
-def _bars(ax: Any, bars: Bars, places: list[int], names: list[str]) -> None:
+def _bars(ax: Axes, bars: Bars, places: list[int], names: list[str]) -> None:
     p = bars.probability[places]
-    some = _most_different(p, OUTCOMES)
-    titles = style.told_apart([bars.outcomes[j] for j in some])
+    some = _most_different(p, MOST_OUTCOMES)
+    outcomes = outcome_names(bars.outcomes)
+    titles = style.distinct_names([outcomes[j] for j in some])
     note = f", {len(some)} of {len(bars.outcomes)} shown" if len(some) < len(bars.outcomes) else ""
     if len(places) > SIDE_BY_SIDE:
         _table(ax, p[:, some], names, titles, note)
     else:
-        style.plain(ax, "x")
+        style.light_grid(ax, "x")
         height = 0.8 / len(places)
         for k, (i, name) in enumerate(zip(places, names, strict=True)):
-            own = style.bar(i) if bars.votes else style.bar(6) | {"hatch": ""}
+            own = style.bar(i) if bars.votes else style.bar(GREY) | {"hatch": ""}
             at = np.arange(len(some)) + (k - (len(places) - 1) / 2) * height
             drawn = ax.barh(at, p[k, some], height=height * 0.94, label=name, linewidth=0, **own)
-            if len(some) * len(places) <= LABELLED:
+            if len(some) * len(places) <= NUMBERED_BARS:
                 ax.bar_label(drawn, [f"{v:.2f}" for v in p[k, some]], padding=2, fontsize="x-small")
         ax.set_yticks(np.arange(len(some)), titles, fontsize="small")
         ax.invert_yaxis()
@@ -245,13 +226,12 @@ def _bars(ax: Any, bars: Bars, places: list[int], names: list[str]) -> None:
         _legend(ax, names, bars.labels)
 
 
-def _table(ax: Any, p: Array, names: list[str], titles: list[str], note: str) -> None:
-    """Classes by outcomes, the darker the more probable, with the numbers in it."""
+def _table(ax: Axes, p: Array, names: list[str], titles: list[str], note: str) -> None:
+    """Draw a table of classes by outcomes: probabilities in percent, on grey that darkens with them."""
     ax.imshow(p, cmap="Greys", vmin=0, vmax=1, aspect="auto")
     for i, k in np.ndindex(p.shape):
-        said = float(p[i, k])
-        ink = "white" if said > 0.55 else "black"
-        ax.text(k, i, _percent(said), ha="center", va="center", fontsize="x-small", color=ink)
+        ink = "white" if p[i, k] > 0.55 else "black"
+        ax.text(k, i, _percent(float(p[i, k])), ha="center", va="center", fontsize="x-small", color=ink)
     ax.set_xticks(range(len(titles)), titles, rotation=45, ha="right", fontsize="small")
     ax.set_yticks(range(len(names)), names, fontsize="small")
     ax.set_xlabel(f"probability in %{note}", fontsize="small")
@@ -261,10 +241,10 @@ def _percent(p: float) -> str:
     return f"{100 * p:.0f}" if p >= 0.095 or p == 0 else f"{100 * p:.1f}"
 
 
-def _words(ax: Any, words: Words, places: list[int], names: list[str]) -> None:
-    """The first few words of each class, one below the other."""
-    style.plain(ax, "x")
-    each = max(1, OUTCOMES // len(places))
+def _words(ax: Axes, words: Words, places: list[int], names: list[str]) -> None:
+    """Draw the first few words of each class, one below the other."""
+    style.light_grid(ax, "x")
+    each = max(1, MOST_OUTCOMES // len(places))
     at, titles = 0.0, []
     probable = words.by == "probability" or not np.isfinite(np.concatenate([words.log_odds[i] for i in places])).all()
     sizes = words.probability if probable else words.log_odds
@@ -274,26 +254,22 @@ def _words(ax: Any, words: Words, places: list[int], names: list[str]) -> None:
         ax.barh(where, size, height=0.82, label=name, linewidth=0, **style.bar(i))
         titles += list(zip(where, words.words[i], strict=False))
         at += len(size) + 0.6
-    ax.set_yticks([y for y, _ in titles], [style.ellipsed(word, 16) for _, word in titles], fontsize="small")
+    ax.set_yticks([y for y, _ in titles], [style.shorten(word, 16) for _, word in titles], fontsize="small")
     ax.invert_yaxis()
     ax.set_xlabel("probability" if probable else "log-odds against the other classes")
-    ax.margins(x=0.5 if len(places) <= style.BESIDE else 0.05)
-    _legend(ax, names, words.labels, **({} if len(places) > style.BESIDE else {"loc": "center right"}))
+    ax.margins(x=0.5 if len(places) <= style.INSIDE else 0.05)
+    _legend(ax, names, words.labels, **({} if len(places) > style.INSIDE else {"loc": "center right"}))
 
 
-def _ellipses(ax: Any, block: Ellipses, places: list[int], names: list[str]) -> None:
-    """Where half and nine tenths of each class lie: (x − μ)ᵀ Σ⁻¹ (x − μ) = −2 log(1 − share)."""
-    style.plain(ax)
-    angle = np.linspace(0, 2 * np.pi, 181)
-    circle = np.stack([np.cos(angle), np.sin(angle)])
+def _ellipses(ax: Axes, block: Ellipses, places: list[int], names: list[str]) -> None:
+    """Draw the ellipses that hold 50 % and 90 % of each class: (x − μ)ᵀ Σ⁻¹ (x − μ) = −2 log(1 − share)."""
+    style.light_grid(ax)
     for i, name in zip(places, names, strict=True):
-        values, vectors = np.linalg.eigh(block.covariance[i])
         for share in (0.5, 0.9):
-            radius = np.sqrt(-2.0 * np.log1p(-share) * np.maximum(values, 0.0))
-            path = block.mean[i][:, None] + vectors @ (radius[:, None] * circle)
+            path = ellipse(block.mean[i], block.covariance[i], float(np.sqrt(-2.0 * np.log1p(-share))))
             ax.plot(*path, label=name if share == 0.5 else None, **style.line(i))
-        ax.plot(*block.mean[i], linestyle="", markersize=6, **style.points(i))
-    ax.set_xlabel(style.ellipsed(block.columns[0], 40))
-    ax.set_ylabel(style.ellipsed(block.columns[1], 40))
+        ax.plot(*block.mean[i], linestyle="", markersize=6, color=style.colour(i), marker=style.marker(i))
+    ax.set_xlabel(style.shorten(block.columns[0], 40))
+    ax.set_ylabel(style.shorten(block.columns[1], 40))
     ax.margins(0.12)
     _legend(ax, names, block.labels)

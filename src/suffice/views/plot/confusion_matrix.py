@@ -1,45 +1,43 @@
-"""Which classes are taken for which."""
+"""Confusion matrix: which classes are predicted for which."""
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from suffice.core.arrays import Array, Values
 from suffice.core.errors import InvalidDataError, MismatchError
+from suffice.views.fitted import Classifier, labels_of
 from suffice.views.plot import style
-from suffice.views.plot.answers import labels_of
+from suffice.views.plot.display import Display
 
-NUMBERED = 24  # classes whose counts still fit into their cells
-SPARSE = 40  # classes whose names still fit beside the picture
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+WITH_COUNTS = 24  # classes, up to which the counts fit into the cells
+WITH_NAMES = 40  # classes, up to which all names fit beside the picture
+WITH_SHARES = 6  # classes, up to which a cell has room for count and share
 
 
-class ConfusionDisplay:
-    """How often rows of each class were taken for each: shaded by the share of the class, with the counts.
+class ConfusionDisplay(Display):
+    """How often rows of each class were predicted as each class: counts, shaded by the share of the true class.
 
     Parameters
     ----------
     matrix : ndarray of shape (n_classes, n_classes)
-        Counts: true classes down, predicted ones across.
+        Counts: true classes down, predicted classes across.
     labels : ndarray of shape (n_classes,)
         The classes.
-
-    Attributes
-    ----------
-    ax_ : Axes
-        What was drawn on.
-    figure_ : Figure
-        What it is part of.
     """
 
     def __init__(self, matrix: NDArray[Any], labels: Values):
         self.matrix, self.labels = matrix, labels
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: Any, y: Any, *, ax: Any = None) -> Self:
-        """Ask a fitted classifier about rows whose labels are known.
+    def from_estimator(cls, estimator: Classifier, X: object, y: object, *, ax: Axes | None = None) -> Self:
+        """Let a fitted classifier predict rows whose labels are known.
 
         Parameters
         ----------
@@ -48,22 +46,19 @@ class ConfusionDisplay:
         X : table, array or texts
             Rows.
         y : array-like, or str
-            Their labels, or the column that holds them.
+            Their labels, or the name of the column that holds them.
         ax : Axes, default=None
             Where to draw; a new figure by default.
-
-        Returns
-        -------
-        display : ConfusionDisplay
-            With `ax_` and `figure_`.
         """
         true = labels_of(X, y)
         labels = np.unique(np.concatenate([np.asarray(estimator.classes_), true]))
         return cls.from_predictions(true, estimator.predict(X), labels=labels, ax=ax)
 
     @classmethod
-    def from_predictions(cls, y_true: Any, y_pred: Any, *, labels: Any = None, ax: Any = None) -> Self:
-        """Draw predictions of rows whose labels are known.
+    def from_predictions(
+        cls, y_true: ArrayLike, y_pred: ArrayLike, *, labels: ArrayLike | None = None, ax: Axes | None = None
+    ) -> Self:
+        """Compare predictions with labels.
 
         Parameters
         ----------
@@ -75,76 +70,54 @@ class ConfusionDisplay:
             The classes, in the order they are drawn; by default all of both, sorted.
         ax : Axes, default=None
             Where to draw; a new figure by default.
-
-        Returns
-        -------
-        display : ConfusionDisplay
-            With `ax_` and `figure_`.
         """
-        true, told = np.asarray(y_true), np.asarray(y_pred)
-        if len(true) != len(told) or not len(true):
-            raise InvalidDataError(f"There are {len(true)} labels and {len(told)} predictions")
-        known = np.unique(np.concatenate([true, told])) if labels is None else np.asarray(labels)
+        true, predicted = np.asarray(y_true), np.asarray(y_pred)
+        if len(true) != len(predicted) or not len(true):
+            raise InvalidDataError(f"There are {len(true)} labels and {len(predicted)} predictions")
+        known = np.unique(np.concatenate([true, predicted])) if labels is None else np.asarray(labels)
         place = {label: i for i, label in enumerate(known.tolist())}
-        strange = [each for each in {*true.tolist(), *told.tolist()} if each not in place]
-        if strange:
-            raise MismatchError(f"{strange[0]!r} is none of the labels to draw")
-        at = [np.array([place[each] for each in some.tolist()]) for some in (true, told)]
+        unknown = [each for each in {*true.tolist(), *predicted.tolist()} if each not in place]
+        if unknown:
+            raise MismatchError(f"{unknown[0]!r} is none of the labels to draw")
+        rows, columns = (np.array([place[each] for each in some.tolist()]) for some in (true, predicted))
         n = len(known)
-        return cls(np.bincount(at[0] * n + at[1], minlength=n * n).reshape(n, n), known).plot(ax)
+        return cls(np.bincount(rows * n + columns, minlength=n * n).reshape(n, n), known).plot(ax)
 
     @property
     def share(self) -> Array:
-        """Of each class, what share was taken for which."""
+        """The matrix divided by the sums of its rows."""
         rows = self.matrix.sum(axis=1, keepdims=True)
         return np.asarray(self.matrix / np.maximum(rows, 1))
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw onto axes, or onto a new figure.
+    def _size(self) -> tuple[float, float]:
+        side = float(np.clip(2.2 + 0.42 * len(self.labels), 3.6, 10.0))
+        return side + 0.9, side
 
-        Parameters
-        ----------
-        ax : Axes, default=None
-            Where to draw.
-
-        Returns
-        -------
-        self : ConfusionDisplay
-            With `ax_` and `figure_`.
-        """
-        n = len(self.labels)
-        side = float(np.clip(2.2 + 0.42 * n, 3.6, 10.0))
-        ax = style.one(ax, (side + 0.9, side))
-        share = self.share
+    def _draw(self, ax: Axes) -> None:
+        n, share = len(self.labels), self.share
         drawn = ax.imshow(share, cmap="Greys", vmin=0.0, vmax=1.0)
-        if n <= NUMBERED:
-            size = "medium" if n <= 6 else "small" if n <= 12 else "x-small"
+        if n <= WITH_COUNTS:
+            size = "medium" if n <= WITH_SHARES else "small" if n <= 12 else "x-small"
             for i, j in np.ndindex(n, n):
-                if self.matrix[i, j] or n <= 6:
+                if self.matrix[i, j] or n <= WITH_SHARES:
                     ink = "white" if share[i, j] > 0.55 else "black"
-                    text = f"{self.matrix[i, j]:,}" + (f"\n{100 * share[i, j]:.0f} %" if n <= 6 else "")
+                    text = f"{self.matrix[i, j]:,}" + (f"\n{100 * share[i, j]:.0f} %" if n <= WITH_SHARES else "")
                     ax.text(j, i, text, ha="center", va="center", color=ink, fontsize=size)
         small = "small" if n <= 12 else "x-small"
-        every = max(1, -(-n // SPARSE))
-        ticks = range(0, n, every)
-        names = style.told_apart([self.labels[i] for i in ticks])
-        upright = max(map(len, names)) > 6 or n > 12
-        ax.set_xticks(
-            ticks, names, fontsize=small, rotation=45 if upright else 0, ha="right" if upright else "center",
-            rotation_mode="anchor" if upright else "default",
-        )  # fmt: skip
+        ticks = range(0, n, max(1, -(-n // WITH_NAMES)))
+        names = style.distinct_names([self.labels[i] for i in ticks])
+        tilted: style.Style = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
+        ax.set_xticks(ticks, names, fontsize=small, **(tilted if max(map(len, names)) > 6 or n > 12 else {}))
         ax.set_yticks(ticks, names, fontsize=small)
         ax.set_xlabel("predicted")
         ax.set_ylabel("true")
-        right = np.trace(self.matrix)
-        ax.set_title(f"{right:,} of {self.matrix.sum():,} right ({right / self.matrix.sum():.1%})", fontsize="medium")
+        right, total = np.trace(self.matrix), self.matrix.sum()
+        ax.set_title(f"{right:,} of {total:,} right ({right / total:.1%})", fontsize="medium")
         bar = ax.figure.colorbar(drawn, ax=ax, fraction=0.046, pad=0.03)
         bar.set_label("share of the true class")
         bar.outline.set_linewidth(0)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
 
 
-def confusion(estimator: Any, X: Any, y: Any, *, ax: Any = None) -> Any:
-    """Draw which classes are taken for which, and return the axes; see `ConfusionDisplay`."""
+def confusion(estimator: Classifier, X: object, y: object, *, ax: Axes | None = None) -> Axes:
+    """Draw the confusion matrix and return the axes; see `ConfusionDisplay.from_estimator`."""
     return ConfusionDisplay.from_estimator(estimator, X, y, ax=ax).ax_

@@ -1,57 +1,32 @@
-"""How models get better with more rows."""
+"""Learning curves: accuracy, log-loss or training time over the number of training rows."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from suffice.core.arrays import Array
 from suffice.core.errors import InvalidOptionError
 from suffice.views.plot import style
+from suffice.views.plot.display import Display
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from suffice.views.comparison import Comparison
 
 METRICS = {"accuracy": "accuracy", "log_loss": "log-loss, in nats", "seconds": "training time, in seconds"}
 
 
-class Comparison(Protocol):
-    """What is drawn: `suffice.Comparison`."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The models."""
-
-    @property
-    def sizes(self) -> NDArray[np.int64]:
-        """How many rows they were trained on."""
-
-    @property
-    def band_title(self) -> str:
-        """What the band is."""
-
-    def band(self, metric: str, model: int) -> tuple[Array, Array, Array]:
-        """Low, middle and high, (sizes,) each."""
-
-    def crossing(self, metric: str) -> float | None:
-        """Where they cross."""
-
-
-class LearningCurvesDisplay:
-    """Accuracy or log-loss over the number of training rows: the median of all repeats, and a band around it.
+class LearningCurvesDisplay(Display):
+    """Accuracy, log-loss or training time over the number of training rows: median of all repeats, and a band.
 
     Parameters
     ----------
     comparison : Comparison
-        What `suffice.compare` gives.
+        The result of `suffice.compare`.
     metric : {'accuracy', 'log_loss', 'seconds'}, default='accuracy'
         What to draw.
-
-    Attributes
-    ----------
-    ax_ : Axes
-        What was drawn on.
-    figure_ : Figure
-        What it is part of.
     """
 
     def __init__(self, comparison: Comparison, metric: str = "accuracy"):
@@ -60,52 +35,37 @@ class LearningCurvesDisplay:
         self.comparison, self.metric = comparison, metric
 
     @classmethod
-    def from_comparison(cls, comparison: Comparison, *, metric: str = "accuracy", ax: Any = None) -> Self:
+    def from_comparison(cls, comparison: Comparison, *, metric: str = "accuracy", ax: Axes | None = None) -> Self:
         """Draw a comparison.
 
         Parameters
         ----------
         comparison : Comparison
-            What `suffice.compare` gives.
+            The result of `suffice.compare`.
         metric : {'accuracy', 'log_loss', 'seconds'}, default='accuracy'
             What to draw.
         ax : Axes, default=None
             Where to draw; a new figure by default.
-
-        Returns
-        -------
-        display : LearningCurvesDisplay
-            With `ax_` and `figure_`.
         """
         return cls(comparison, metric).plot(ax)
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw onto axes, or onto a new figure.
-
-        Parameters
-        ----------
-        ax : Axes, default=None
-            Where to draw.
-
-        Returns
-        -------
-        self : LearningCurvesDisplay
-            With `ax_` and `figure_`.
-        """
-        ax = style.one(ax)
-        style.plain(ax)
-        found = self.comparison
-        for i, name in enumerate(found.names):
-            low, middle, high = found.band(self.metric, i)
-            own = style.line(i)
-            ax.fill_between(found.sizes, low, high, color=own["color"], alpha=0.16, linewidth=0)
-            marker = style.points(i)["marker"]
-            ax.plot(found.sizes, middle, marker=marker, markersize=4.5, label=style.ellipsed(name, 34), **own)
+    def _draw(self, ax: Axes) -> None:
+        style.light_grid(ax)
+        curves = self.comparison
+        for i, name in enumerate(curves.names):
+            low, middle, high = curves.band(self.metric, i)
+            ax.fill_between(curves.sizes, low, high, color=style.colour(i), alpha=0.16, linewidth=0)
+            look: style.Style = {
+                "marker": style.marker(i),
+                "markersize": 4.5,
+                "label": style.shorten(name, 34),
+            } | style.line(i)
+            ax.plot(curves.sizes, middle, **look)
         ax.set_xscale("log")
         self._ticks(ax)
         if self.metric == "seconds":
             ax.set_yscale("log")
-        crossing = found.crossing(self.metric)
+        crossing = curves.crossing(self.metric)
         if crossing is not None and self.metric != "seconds":
             ax.axvline(crossing, color="0.45", linewidth=1.0, linestyle=(0, (2, 2)))
             ax.annotate(
@@ -114,12 +74,10 @@ class LearningCurvesDisplay:
             )  # fmt: skip
         ax.set_xlabel("training rows")
         ax.set_ylabel(METRICS[self.metric])
-        ax.legend(fontsize="small", frameon=False, loc="best", title=found.band_title, title_fontsize="x-small")
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
+        ax.legend(fontsize="small", frameon=False, loc="best", title=curves.band_title, title_fontsize="x-small")
 
-    def _ticks(self, ax: Any) -> None:
-        """The sizes themselves, as long as they do not touch."""
+    def _ticks(self, ax: Axes) -> None:
+        """Label the sizes themselves, except those whose labels would touch."""
         sizes = self.comparison.sizes
         kept = [sizes[0]]
         for size in sizes[1:]:
@@ -129,6 +87,6 @@ class LearningCurvesDisplay:
         ax.minorticks_off()
 
 
-def learning_curves(comparison: Comparison, *, metric: str = "accuracy", ax: Any = None) -> Any:
+def learning_curves(comparison: Comparison, *, metric: str = "accuracy", ax: Axes | None = None) -> Axes:
     """Draw learning curves and return the axes; see `LearningCurvesDisplay`."""
     return LearningCurvesDisplay.from_comparison(comparison, metric=metric, ax=ax).ax_

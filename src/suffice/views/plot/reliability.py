@@ -1,43 +1,52 @@
-"""Whether what is given 70 % happens in 70 % of the cases."""
+"""Reliability diagram: among rows that were given a probability of 70 %, does the event happen in 70 %?"""
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from suffice.core.arrays import Array
 from suffice.core.errors import InvalidDataError, InvalidOptionError, MismatchError
 from suffice.model.evaluate import Reliability
+from suffice.views.fitted import ProbabilisticClassifier, labels_of
 from suffice.views.plot import style
-from suffice.views.plot.answers import labels_of
+from suffice.views.plot.display import Display
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+DIAGONAL = "perfectly calibrated"
 
 
-class ReliabilityDisplay:
-    """How often something happened among rows that were given a probability, over that probability.
+class ReliabilityDisplay(Display):
+    """How often an event happened among rows that were given a probability, over that probability.
 
     Parameters
     ----------
     said : ndarray of shape (n_bins,)
-        The mean probability that was given, in each bin; NaN where none was.
+        The mean of the predicted probabilities in each bin; NaN in an empty bin.
     true : ndarray of shape (n_bins,)
-        How often it happened.
+        The share of the rows of the bin for which the event happened.
     count : ndarray of shape (n_bins,)
-        How many rows there were.
+        The number of rows of the bin.
     event : str
         What the probability is of.
     name : str, default=None
-        Whose probabilities they are.
+        Who predicted; shown in the legend.
 
     Attributes
     ----------
     ax_ : Axes
-        What was drawn on.
+        The axes of the curve.
     counts_ax_ : Axes or None
-        How often each probability was given, below.
+        The axes of the histogram of probabilities.
     figure_ : Figure
-        What they are part of.
+        The figure of these axes.
     """
+
+    counts_ax_: Axes | None
 
     def __init__(self, said: Array, true: Array, count: Array, event: str, name: str | None = None):
         self.said, self.true, self.count, self.event, self.name = said, true, count, event, name
@@ -45,62 +54,56 @@ class ReliabilityDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any,
-        y: Any,
+        estimator: ProbabilisticClassifier,
+        X: object,
+        y: object,
         *,
-        label: Any = None,
+        label: object = None,
         bins: int = 10,
         name: str | None = None,
-        ax: Any = None,
+        ax: Axes | None = None,
         **options: Any,
     ) -> Self:
-        """Ask a fitted classifier about rows whose labels are known.
+        """Let a fitted classifier predict rows whose labels are known.
 
         Parameters
         ----------
         estimator : fitted classifier
             Any that has `predict_proba`.
         X : table, array or texts
-            Rows that were not learned from.
+            Rows that were not used for training.
         y : array-like, or str
-            Their labels, or the column that holds them.
+            Their labels, or the name of the column that holds them.
         label : label, default=None
-            The class whose probability it is: by default the second of two, else that of whatever is predicted.
+            The class whose probability is judged. By default the second of two classes; of more classes, for each row
+            the predicted one.
         bins : int, default=10
-            Into how many bins of equal width probabilities are sorted.
+            The number of bins, which have equal widths.
         name : str, default=None
-            What to call it; by default the estimator's class.
+            Who predicted; by default the estimator's class.
         ax : Axes, default=None
             Where to draw; a new figure by default.
         **options : dict
-            As `plot` takes them.
-
-        Returns
-        -------
-        display : ReliabilityDisplay
-            With `ax_` and `figure_`.
+            Options of `plot`.
         """
-        told = np.asarray(estimator.predict_proba(X), dtype=np.float64)
-        name = type(estimator).__name__ if name is None else name
-        return cls.from_predictions(
-            labels_of(X, y), told, classes=estimator.classes_, label=label, bins=bins, name=name, ax=ax, **options
-        )
+        p = np.asarray(estimator.predict_proba(X), dtype=np.float64)
+        options |= {"label": label, "bins": bins, "name": type(estimator).__name__ if name is None else name, "ax": ax}
+        return cls.from_predictions(labels_of(X, y), p, classes=estimator.classes_, **options)
 
     @classmethod
     def from_predictions(
         cls,
-        y_true: Any,
-        y_proba: Any,
+        y_true: ArrayLike,
+        y_proba: ArrayLike,
         *,
-        classes: Any = None,
-        label: Any = None,
+        classes: ArrayLike | None = None,
+        label: object = None,
         bins: int = 10,
         name: str | None = None,
-        ax: Any = None,
+        ax: Axes | None = None,
         **options: Any,
     ) -> Self:
-        """Draw probabilities that were given to rows whose labels are known.
+        """Compare predicted probabilities with labels.
 
         Parameters
         ----------
@@ -111,20 +114,15 @@ class ReliabilityDisplay:
         classes : array-like of shape (n_classes,), default=None
             The classes, in the order of the columns; by default those of the labels, sorted.
         label : label, default=None
-            The class whose probability it is: by default the second of two, else that of whatever is predicted.
+            The class whose probability is judged, as in `from_estimator`.
         bins : int, default=10
-            Into how many bins of equal width probabilities are sorted.
+            The number of bins, which have equal widths.
         name : str, default=None
-            Whose probabilities they are.
+            Who predicted.
         ax : Axes, default=None
             Where to draw; a new figure by default.
         **options : dict
-            As `plot` takes them.
-
-        Returns
-        -------
-        display : ReliabilityDisplay
-            With `ax_` and `figure_`.
+            Options of `plot`.
         """
         y, p = np.asarray(y_true), np.asarray(y_proba, dtype=np.float64)
         known = np.unique(y) if classes is None else np.asarray(classes)
@@ -133,25 +131,29 @@ class ReliabilityDisplay:
         if len(p) != len(y) or not len(y):
             raise InvalidDataError(f"There are {len(y)} labels and {len(p)} rows of probabilities")
         if p.shape[1] != len(known):
-            raise MismatchError(f"There are probabilities of {p.shape[1]} classes, and {len(known)} classes: name them")
+            raise MismatchError(
+                f"There are {p.shape[1]} columns of probabilities but {len(known)} classes: pass classes="
+            )
         if not ((p >= 0) & (p <= 1 + 1e-9)).all():
-            raise InvalidDataError("Probabilities lie between 0 and 1")
+            raise InvalidDataError("Probabilities must lie between 0 and 1")
         if not isinstance(bins, (int, np.integer)) or bins < 1:
-            raise InvalidOptionError(f"bins must be a whole number of at least 1, found {bins!r}")
+            raise InvalidOptionError(f"bins must be an integer of at least 1, found {bins!r}")
         if label is None and len(known) != 2:
             given, happened, event = p.max(axis=1), known[p.argmax(axis=1)] == y, "the predicted class"
         else:
             at = style.chosen_classes(known, None if label is None else [label], np.ones(len(known)))[-1]
             given, happened, event = p[:, at], y == known[at], str(known[at])
-        return cls(*sorted_into_bins(given, happened, bins), event, name).plot(ax, **options)
+        binned = Reliability.of(given, happened, bins=bins)
+        empty = np.where(binned.weight > 0, 0.0, np.nan)  # an empty bin has no mean
+        return cls(binned.said + empty, binned.true + empty, binned.weight, event, name).plot(ax, **options)
 
     @property
     def error(self) -> float:
-        """The mean distance from the diagonal, weighed by rows."""
+        """The mean distance from the diagonal, weighted by rows: the expected calibration error."""
         seen = self.count > 0
         return float(self.count[seen] @ np.abs(self.true[seen] - self.said[seen]) / self.count.sum())
 
-    def plot(self, ax: Any = None, *, counts_ax: Any = None, place: int = 0) -> Self:
+    def plot(self, ax: Axes | None = None, *, counts_ax: Axes | None = None, place: int = 0) -> Self:
         """Draw onto axes, or onto a new figure.
 
         Parameters
@@ -159,67 +161,62 @@ class ReliabilityDisplay:
         ax : Axes, default=None
             Where to draw; several displays may share axes.
         counts_ax : Axes, default=None
-            Where to draw how often each probability was given; of a new figure it is the lower part.
+            Where to draw a histogram of the probabilities; a new figure has it below the curve.
         place : int, default=0
-            Which colour, line and marker to take.
-
-        Returns
-        -------
-        self : ReliabilityDisplay
-            With `ax_`, `counts_ax_` and `figure_`.
+            Which colour, line and marker to use.
         """
         if ax is None:
-            how = {"height_ratios": (4, 1), "sharex": True, "figsize": (5.0, 5.8), "layout": "constrained"}
-            ax, counts_ax = style.pyplot().subplots(2, 1, **how)[1]
-        ax = style.one(ax)
-        style.plain(ax)
-        if not any(each.get_label() == "as often as said" for each in ax.get_lines()):
-            ax.plot([0, 1], [0, 1], color="0.5", linewidth=1.2, linestyle=(0, (1, 1.5)), label="as often as said")
+            layout = {"height_ratios": (4, 1), "sharex": True, "figsize": (5.0, 5.8), "layout": "constrained"}
+            ax, counts_ax = style.pyplot().subplots(2, 1, **layout)[1]
+        ax = style.single_axes(ax)
+        style.light_grid(ax)
+        if not any(each.get_label() == DIAGONAL for each in ax.get_lines()):
+            ax.plot([0, 1], [0, 1], color="0.5", linewidth=1.2, linestyle=(0, (1, 1.5)), label=DIAGONAL)
         seen = np.flatnonzero(self.count > 0)
-        low, high = _interval(self.true[seen], self.count[seen])
-        own = style.line(place)
+        said, true = self.said[seen], self.true[seen]
+        low, high = _wilson_interval(true, self.count[seen])
         label = f"error {self.error:.3f}" if self.name is None else f"{self.name}: error {self.error:.3f}"
         ax.errorbar(
-            self.said[seen], self.true[seen], yerr=[self.true[seen] - low, high - self.true[seen]], markersize=5,
-            marker=style.points(place)["marker"], elinewidth=0.9, capsize=2, label=style.ellipsed(label, 48), **own,
+            said, true, yerr=np.stack([true - low, high - true]), marker=style.marker(place), markersize=5,
+            elinewidth=0.9, capsize=2, label=style.shorten(label, 48), **style.line(place),
         )  # fmt: skip
         ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
-        ax.set_ylabel(f"how often it was {style.ellipsed(self.event)}")
-        ax.set_xlabel(f"probability of {style.ellipsed(self.event)}")
+        event = style.shorten(self.event)
+        ax.set_ylabel(f"share of rows that are {event}")
+        ax.set_xlabel(f"predicted probability of {event}")
         ax.legend(fontsize="small", frameon=False, loc="upper left")
-        self.ax_, self.counts_ax_, self.figure_ = ax, counts_ax, ax.figure
+        self.counts_ax_ = counts_ax
         if counts_ax is not None:
-            self._counts(style.one(counts_ax), own)
-        return self
+            self._histogram(style.single_axes(counts_ax), place)
+            counts_ax.set_xlabel(ax.get_xlabel())
+            ax.set_xlabel("")
+        return self._drawn_on(ax)
 
-    def _counts(self, below: Any, own: dict[str, Any]) -> None:
-        style.plain(below)
+    def _histogram(self, ax: Axes, place: int) -> None:
+        style.light_grid(ax)
         edges = np.linspace(0, 1, len(self.count) + 1)
-        below.stairs(self.count, edges, fill=True, color=own["color"], alpha=0.25)
-        below.stairs(self.count, edges, baseline=None, **own)
-        below.set_ylabel("rows")
-        below.set_ylim(0, None)
-        below.set_xlabel(self.ax_.get_xlabel())
-        self.ax_.set_xlabel("")
+        ax.stairs(self.count, edges, fill=True, color=style.colour(place), alpha=0.25)
+        ax.stairs(self.count, edges, baseline=None, **style.line(place))
+        ax.set_ylabel("rows")
+        ax.set_ylim(0, None)
 
 
 def reliability(
-    estimator: Any, X: Any, y: Any, *, label: Any = None, bins: int = 10, ax: Any = None, **options: Any
-) -> Any:
-    """Draw how often what is given a probability happens, and return the axes; see `ReliabilityDisplay`."""
-    how = {"label": label, "bins": bins, "ax": ax} | options
-    return ReliabilityDisplay.from_estimator(estimator, X, y, **how).ax_
+    estimator: ProbabilisticClassifier,
+    X: object,
+    y: object,
+    *,
+    label: object = None,
+    bins: int = 10,
+    ax: Axes | None = None,
+    **options: Any,
+) -> Axes:
+    """Draw how often events of a predicted probability happen, and return the axes; see `ReliabilityDisplay`."""
+    return ReliabilityDisplay.from_estimator(estimator, X, y, label=label, bins=bins, ax=ax, **options).ax_
 
 
-def sorted_into_bins(given: Array, happened: Any, bins: int) -> tuple[Array, Array, Array]:
-    """In each of `bins` bins of equal width: the mean probability given, how often it happened, and the rows."""
-    found = Reliability.of(given, happened, bins=bins)
-    some = np.where(found.weight > 0, 1.0, np.nan)  # an empty bin has no mean
-    return found.said * some, found.true * some, found.weight
-
-
-def _interval(share: Array, n: Array) -> tuple[Array, Array]:
-    """Wilson's 95 % interval of a share of n rows."""
+def _wilson_interval(share: Array, n: Array) -> tuple[Array, Array]:
+    """Return the 95 % interval of a share of n rows (Wilson, 1927)."""
     z = 1.959963984540054
     middle = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n))

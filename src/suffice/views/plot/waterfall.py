@@ -1,221 +1,200 @@
-"""What spoke for a class, column by column, until the sum is reached."""
+"""Waterfall of evidence: how the log-odds of a class add up, column by column."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Self
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from suffice.core.arrays import Array
 from suffice.core.errors import InvalidDataError, InvalidOptionError
 from suffice.core.frames import as_frame
 from suffice.families import Table
+from suffice.views.fitted import FittedClassifier, form_of
 from suffice.views.plot import style
+from suffice.views.plot.display import Display
 
-SHOWN = 12  # steps, beyond which those that say least are added up
-NOTHING = 1e-9  # what rounding may leave of log-odds, against the largest of them
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+STEPS = 12  # columns or words that are drawn; the others are added up
+ROUNDING = 1e-9  # log-odds below this share of the largest step are rounding errors
 FOR, AGAINST, SUM = "#0072B2", "#D55E00", "#4D4D4D"
+PROBABILITIES = np.array([1e-6, 1e-4, 1e-3, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 0.9999, 1 - 1e-6])  # of the upper axis
 
 
-class EvidenceDisplay:
+class EvidenceDisplay(Display):
     """A waterfall of log-odds: the prior, what each column adds, and their sum.
 
     Parameters
     ----------
     steps : sequence of (str, float)
-        What was added, and how much, in the order it is drawn.
+        Names and log-odds, in the order they are drawn.
     label, against : str
-        The class that is spoken for, and the one that is spoken against.
-
-    Attributes
-    ----------
-    ax_ : Axes
-        What was drawn on.
-    figure_ : Figure
-        What it is part of.
+        The two classes that are compared.
     """
 
-    def __init__(self, steps: Sequence[tuple[str, float]], label: Any, against: Any):
+    def __init__(self, steps: Sequence[tuple[str, float]], label: object, against: object):
         self.steps = [(str(name), float(value)) for name, value in steps]
         self.label, self.against = label, against
 
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any,
+        estimator: FittedClassifier,
+        X: object,
         *,
         row: int = 0,
-        label: Any = None,
-        against: Any = None,
-        most: int = SHOWN,
-        ax: Any = None,
+        label: object = None,
+        against: object = None,
+        most: int = STEPS,
+        ax: Axes | None = None,
     ) -> Self:
         """Draw the evidence of one row.
 
         Parameters
         ----------
         estimator : fitted estimator of suffice
-            What decides.
+            The classifier.
         X : table, array, text or list of texts
             Rows.
         row : int, default=0
             Which of them.
         label, against : label, default=None
-            The classes compared, as in `evidence`.
+            The classes to compare, as in `evidence`.
         most : int, default=12
             How many columns or words to show; the others are added up.
         ax : Axes, default=None
             Where to draw; a new figure by default.
-
-        Returns
-        -------
-        display : EvidenceDisplay
-            With `ax_` and `figure_`.
         """
         if most < 1:
             raise InvalidOptionError(f"most must be at least 1, found {most}")
-        # Evidence comes as the rows do: of an array, or of lists, it would have no names.
-        rows = as_frame(X) if getattr(estimator, "_form", None) == "table" else X
-        told = estimator.evidence(rows, label, against)
-        if isinstance(told, (Table, list)):
-            told = told if isinstance(told, list) else [told]
-            table = told[_place(row, len(told))]
+        # Evidence has the form of the rows, and that of an array or of lists would have no names.
+        rows = as_frame(X) if form_of(estimator) == "table" else X
+        found = estimator.evidence(rows, label, against)
+        values: dict[str, object] = {}
+        if isinstance(found, (Table, list)):  # of texts
+            tables = found if isinstance(found, list) else [found]
+            table = tables[_checked(row, len(tables))]
             label, _, against = table.title.partition(" against ")
-            names = [str(name) for name in table.rows]
-            parts = dict(zip(names, table.values[:, 0].tolist(), strict=True))
-            prior, rest, values = parts.pop("(prior)"), parts.pop("(calibration)"), {}
+            parts = dict(zip(map(str, table.rows), table.values[:, 0].tolist(), strict=True))
+            prior, calibration = parts.pop("(prior)"), parts.pop("(calibration)")
             parts.pop("(sum)")
         else:
-            frame = as_frame(told)
-            own = {name: frame.column(name)[_place(row, frame.n)].as_py() for name in frame.names}
-            label, against = own.pop("label"), own.pop("against")
-            prior, rest = own.pop("prior"), own.pop("calibration", 0.0)
-            own.pop("log_odds")
-            parts, values = own, _values(X, row, list(own))
+            frame = as_frame(found)
+            parts = {name: frame.column(name)[_checked(row, frame.n)].as_py() for name in frame.names}
+            label, against = parts.pop("label"), parts.pop("against")
+            prior, calibration = parts.pop("prior"), parts.pop("calibration", 0.0)
+            parts.pop("log_odds")
+            values = _values(X, row, list(parts))
         steps = [("prior", prior), *_largest(parts, values, most)]
-        if abs(rest) > NOTHING * max(1.0, *(abs(value) for _, value in steps)):
-            steps.append(("calibration", rest))
+        if abs(calibration) > ROUNDING * max(1.0, *(abs(value) for _, value in steps)):
+            steps.append(("calibration", calibration))
         return cls(steps, label, against).plot(ax)
 
     @property
     def log_odds(self) -> float:
-        """Their sum."""
+        """The sum of all steps."""
         with np.errstate(invalid="ignore"):
             total = float(np.sum([value for _, value in self.steps]))
         return 0.0 if np.isnan(total) else total
 
-    def plot(self, ax: Any = None) -> Self:
-        """Draw onto axes, or onto a new figure.
+    def _size(self) -> tuple[float, float]:
+        return 6.4, 1.8 + 0.3 * len(self.steps)
 
-        Parameters
-        ----------
-        ax : Axes, default=None
-            Where to draw.
-
-        Returns
-        -------
-        self : EvidenceDisplay
-            With `ax_` and `figure_`.
-        """
-        n = len(self.steps) + 1
-        ax = style.one(ax, (6.4, 1.5 + 0.3 * n))
-        sizes = np.array([value for _, value in self.steps])
-        finite = np.where(np.isfinite(sizes), sizes, 0.0)
-        far = 1.15 * max(float(np.abs(np.cumsum(finite)).max(initial=0.0)), float(np.abs(finite).max(initial=0.0)), 0.5)
-        sizes = np.where(np.isfinite(sizes), sizes, np.sign(sizes) * far)  # a class that is ruled out
+    def _draw(self, ax: Axes) -> None:
+        n = len(self.steps)
+        sizes = _finite(np.array([value for _, value in self.steps]))
         ends = np.cumsum(sizes)
         starts = ends - sizes
-        style.plain(ax, "x")
+        style.light_grid(ax, "x")
         for i, (start, size) in enumerate(zip(starts, sizes, strict=True)):
-            own = {"color": FOR, "hatch": ""} if size >= 0 else {"color": AGAINST, "hatch": "////"}
-            ax.barh(i, size, left=start, height=0.66, edgecolor="white", linewidth=0, **own)
+            look: style.Style = {"color": FOR, "hatch": ""} if size >= 0 else {"color": AGAINST, "hatch": "////"}
+            ax.barh(i, size, left=start, height=0.66, edgecolor="white", linewidth=0, **look)
             ax.plot([ends[i]] * 2, [i - 0.33, i + 1.33], color="0.45", linewidth=0.8)
-            self._number(ax, i, max(start, ends[i]), self.steps[i][1])
-        ax.barh(n - 1, ends[-1], height=0.66, color=SUM)
-        self._number(ax, n - 1, max(0.0, ends[-1]), self.log_odds, bold=True)
+            _write_number(ax, i, max(start, ends[i]), self.steps[i][1])
+        ax.barh(n, ends[-1], height=0.66, color=SUM)
+        _write_number(ax, n, max(0.0, ends[-1]), self.log_odds, weight="bold")
         ax.axvline(0.0, color="black", linewidth=0.9)
-        ax.set_yticks(range(n), [*(style.ellipsed(name, 44) for name, _ in self.steps), "sum"], fontsize="small")
-        ax.set_ylim(n - 0.4, -0.6)
+        ax.set_yticks(range(n + 1), [*(style.shorten(name, 44) for name, _ in self.steps), "sum"], fontsize="small")
+        ax.set_ylim(n + 0.6, -0.6)
         low, high = min(0.0, starts.min(), ends.min()), max(0.0, starts.max(), ends.max())
-        pad = 0.14 * (high - low) or 0.5
-        ax.set_xlim(low - 0.3 * pad, high + pad)
-        ax.set_xlabel(f"log-odds of {style.ellipsed(self.label)} against {style.ellipsed(self.against)}")
-        self._probabilities(ax)
-        self.ax_, self.figure_ = ax, ax.figure
-        return self
-
-    @staticmethod
-    def _number(ax: Any, i: int, x: float, value: float, bold: bool = False) -> None:
-        ax.annotate(
-            style.number(value), (x, i), xytext=(4, 0), textcoords="offset points", va="center", fontsize="small",
-            fontweight="bold" if bold else "normal", bbox={"pad": 0.6, "fc": "white", "ec": "none", "alpha": 0.8},
-        )  # fmt: skip
-
-    def _probabilities(self, ax: Any) -> None:
-        """Above, the probability that the log-odds so far amount to, of the two classes."""
-        above = ax.secondary_xaxis("top")
-        low, high = ax.get_xlim()
-        odds = np.array([1e-6, 1e-4, 1e-3, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 0.9999, 1 - 1e-6])
-        at = np.log(odds) - np.log1p(-odds)
-        seen = [i for i in range(len(at)) if low <= at[i] <= high]
-        apart = 0.13 * (high - low)
-        kept: list[int] = []
-        for i in sorted(seen, key=lambda i: abs(at[i])):  # 50 % first
-            if all(abs(at[i] - at[j]) >= apart for j in kept):
-                kept.append(i)
-        above.set_xticks([at[i] for i in kept], [_percent(odds[i]) for i in kept], fontsize="x-small")
-        two = style.ellipsed(self.label), style.ellipsed(self.against)
-        above.set_xlabel(f"p({two[0]} | {two[0]} or {two[1]})", fontsize="small")
+        margin = 0.14 * (high - low) or 0.5
+        ax.set_xlim(low - 0.3 * margin, high + margin)
+        label, against = style.shorten(self.label), style.shorten(self.against)
+        ax.set_xlabel(f"log-odds of {label} against {against}")
+        _probability_axis(ax, f"p({label} | {label} or {against})")
 
 
 def evidence(
-    estimator: Any,
-    X: Any,
+    estimator: FittedClassifier,
+    X: object,
     *,
     row: int = 0,
-    label: Any = None,
-    against: Any = None,
-    most: int = SHOWN,
-    ax: Any = None,
-) -> Any:
-    """Draw what spoke for a class and return the axes; see `EvidenceDisplay.from_estimator`."""
-    how: dict[str, Any] = {"row": row, "label": label, "against": against, "most": most, "ax": ax}
-    return EvidenceDisplay.from_estimator(estimator, X, **how).ax_
+    label: object = None,
+    against: object = None,
+    most: int = STEPS,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw what each column adds to the log-odds, and return the axes; see `EvidenceDisplay.from_estimator`."""
+    found = EvidenceDisplay.from_estimator(estimator, X, row=row, label=label, against=against, most=most, ax=ax)
+    return found.ax_
 
 
-def _place(row: int, n: int) -> int:
+def _finite(sizes: Array) -> Array:
+    """Replace infinite steps, of classes that are impossible, by steps that leave the picture of the others."""
+    finite = np.where(np.isfinite(sizes), sizes, 0.0)
+    reach = max(float(np.abs(np.cumsum(finite)).max(initial=0.0)), float(np.abs(finite).max(initial=0.0)), 0.5)
+    return np.where(np.isfinite(sizes), sizes, np.sign(sizes) * 1.15 * reach)
+
+
+def _write_number(ax: Axes, i: int, x: float, value: float, weight: str = "normal") -> None:
+    ax.annotate(
+        style.signed(value), (x, i), xytext=(4, 0), textcoords="offset points", va="center", fontsize="small",
+        fontweight=weight, bbox={"pad": 0.6, "fc": "white", "ec": "none", "alpha": 0.8},
+    )  # fmt: skip
+
+
+def _probability_axis(ax: Axes, title: str) -> None:
+    """Label the upper axis with the probabilities that correspond to the log-odds."""
+    low, high = ax.get_xlim()
+    at = np.log(PROBABILITIES) - np.log1p(-PROBABILITIES)
+    kept: list[int] = []
+    for i in sorted(range(len(at)), key=lambda i: abs(at[i])):  # 50 % first
+        if low <= at[i] <= high and all(abs(at[i] - at[j]) >= 0.13 * (high - low) for j in kept):
+            kept.append(i)
+    above = ax.secondary_xaxis("top")
+    above.set_xticks([at[i] for i in kept], [_percent(PROBABILITIES[i]) for i in kept], fontsize="x-small")
+    above.set_xlabel(title, fontsize="small")
+
+
+def _checked(row: int, n: int) -> int:
     if not -n <= row < n:
         raise InvalidDataError(f"There is no row {row}: there are {n}")
     return row
 
 
-def _values(X: Any, row: int, names: list[str]) -> dict[str, Any]:
-    """What the row holds in each column, where that can be told."""
+def _values(X: object, row: int, names: list[str]) -> dict[str, object]:
+    """Return the values of the row by column."""
     frame = as_frame(X)
     found = {name: frame.column(name)[row].as_py() for name in frame.names}
-    if not set(names) & set(found) and len(found) == len(names):  # an array, whose columns have no names
+    if not set(names) & set(found) and len(found) == len(names):  # an array has no names of columns
         return dict(zip(names, found.values(), strict=True))
     return found
 
 
-def _largest(parts: dict[str, float], values: dict[str, Any], most: int) -> list[tuple[str, float]]:
-    """Those that say most, the first of them first; the others together."""
-    order: NDArray[Any] = np.argsort([-abs(value) for value in parts.values()], kind="stable")
-    names = list(parts)
-    told = [i for i in order if parts[names[i]] != 0.0]
-    some, others = told[:most], told[most:]
-    if len(others) == 1:
-        some, others = told, []
-    out = [(_titled(names[i], values), parts[names[i]]) for i in some]
-    if others:
-        out.append((f"{len(others)} others", sum(parts[names[i]] for i in others)))
-    return out
+def _largest(parts: Mapping[str, float], values: Mapping[str, object], most: int) -> list[tuple[str, float]]:
+    """Return the largest steps, largest first, and the sum of the others."""
+    order = sorted((name for name in parts if parts[name] != 0.0), key=lambda name: -abs(parts[name]))
+    shown = order if len(order) == most + 1 else order[:most]
+    others = order[len(shown) :]
+    steps = [(_titled(name, values), parts[name]) for name in shown]
+    return [*steps, (f"{len(others)} others", sum(parts[name] for name in others))] if others else steps
 
 
-def _titled(name: str, values: dict[str, Any]) -> str:
-    """A column and what it holds."""
+def _titled(name: str, values: Mapping[str, object]) -> str:
+    """Return `column = value`."""
     if name not in values:
         return name
     value = values[name]
@@ -224,6 +203,4 @@ def _titled(name: str, values: dict[str, Any]) -> str:
 
 
 def _percent(p: float) -> str:
-    if p < 0.5:
-        return f"{100 * p:.2g} %".replace("e-0", "e−")
-    return f"{100 * p:.9g} %"
+    return f"{100 * p:.2g} %".replace("e-0", "e−") if p < 0.5 else f"{100 * p:.9g} %"

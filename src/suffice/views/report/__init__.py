@@ -1,7 +1,7 @@
 """A report of a fitted model: one HTML file that opens anywhere, without a network.
 
-It shows the classes, what each column is taken to be, p(x | y) of every column, what tells most of each class, how good
-the predictions are where rows are given, and a panel in which values can be typed and the probabilities watched.
+It shows the classes, the family of each column, p(x | y) of every column, the most typical values of each class, the
+quality of the predictions if rows are given, and a panel that computes probabilities of values as they are typed.
 """
 
 from __future__ import annotations

@@ -1,38 +1,43 @@
-"""HTML that is safe by construction: what is not made here is text, and text is escaped."""
+"""HTML that is safe by construction: only what these functions build is markup, everything else is escaped."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
 from html import escape
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 
 class Markup(str):
-    """A string that is HTML already."""
+    """A string that is HTML and is not escaped again."""
 
     __slots__ = ()
 
 
 Child: TypeAlias = "Markup | str | int | Iterable[Child] | None"
+Attribute: TypeAlias = str | float | bool | None
 
-ALONE = {"br", "meta", "link", "input", "rect", "line", "path", "circle", "ellipse", "polyline"}  # without an end tag
+VOID_HTML = {"br", "meta", "link", "input"}  # elements without an end tag
+VOID_SVG = {"rect", "line", "path", "circle", "ellipse", "polyline"}
 
 
-def tag(name: str, /, *children: Child, **attributes: Any) -> Markup:
-    """An element. Underscores in names of attributes are hyphens, `None` and `False` leave one out, `True` is bare.
+def tag(name: str, /, *children: Child, **attributes: Attribute) -> Markup:
+    """Return an element.
+
+    Underscores in names of attributes become hyphens. The values `None` and `False` omit an attribute, and `True`
+    writes it without a value.
 
     >>> tag("p", "1 < 2", class_="note")
     '<p class="note">1 &lt; 2</p>'
     """
     shown = "".join(_attribute(key.rstrip("_").replace("_", "-"), value) for key, value in attributes.items())
-    if name in ALONE:
-        return Markup(f"<{name}{shown}>" if name in {"br", "meta", "link", "input"} else f"<{name}{shown}/>")
+    if name in VOID_HTML or name in VOID_SVG:
+        return Markup(f"<{name}{shown}>" if name in VOID_HTML else f"<{name}{shown}/>")
     return Markup(f"<{name}{shown}>{markup(*children)}</{name}>")
 
 
 def markup(*children: Child) -> Markup:
-    """Everything one after another, strings escaped."""
+    """Concatenate children; strings are escaped."""
     out: list[str] = []
     for child in children:
         if child is None:
@@ -46,25 +51,25 @@ def markup(*children: Child) -> Markup:
     return Markup("".join(out))
 
 
-def _attribute(name: str, value: Any) -> str:
+def _attribute(name: str, value: Attribute) -> str:
     if value is None or value is False:
         return ""
     return f" {name}" if value is True else f' {name}="{escape(readable(str(value)))}"'
 
 
 def readable(text: str) -> str:
-    """Text that a page can hold: no NUL, no lone surrogates."""
+    """Replace characters that a page cannot hold: NUL and lone surrogates."""
     return text.replace("\0", "\ufffd").encode("utf-8", "replace").decode("utf-8")
 
 
-def named(text: Any) -> Markup:
-    """A name that came with the data, its direction of writing kept to itself."""
+def named(text: object) -> Markup:
+    """Return a name from the data; `bdi` keeps its writing direction from changing the text around it."""
     return tag("bdi", str(text))
 
 
-def embedded(value: Any, **attributes: Any) -> Markup:
-    """A script element of JSON, in which nothing can end the element or be read as HTML."""
-    written = json.dumps(value, allow_nan=False, separators=(",", ":"))  # in ASCII: nothing else ends a line either
+def embedded(value: object, **attributes: Attribute) -> Markup:
+    """Return a script element of JSON, in which nothing can end the element or be read as HTML."""
+    written = json.dumps(value, allow_nan=False, separators=(",", ":"))  # ASCII, so no other line separators
     for character in "<>&":
         written = written.replace(character, f"\\u{ord(character):04x}")
     shown = "".join(_attribute(key, each) for key, each in attributes.items())

@@ -1,26 +1,27 @@
-"""Small pictures as inline SVG: coloured by the page's style sheet, told apart in grey by dashes and lightness."""
+"""Small pictures as inline SVG: the style sheet of the page has their colours; dashes and lightness differ too."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from suffice.core.arrays import Array
 from suffice.model.class_conditionals import Bars, Curve, Ellipses, Words
 from suffice.model.evaluate import Evaluation, Reliability
-from suffice.views.report.html import Markup, named, tag
+from suffice.views.report.html import Attribute, Markup, named, tag
+from suffice.views.shapes import ellipse, outcome_names
 
 WIDTH, HEIGHT = 340, 170
 LEFT, RIGHT, TOP, BOTTOM = 10, 10, 10, 26
-MOST_CLASSES = 8  # drawn at once: those that are the most frequent
-MOST_BARS = 12  # outcomes of a column shown
-WORDS_RANKED, MOST_WORDS = 60, 10  # words that tell most of a class, and how many of those that speak for it are shown
+MOST_CLASSES = 8  # classes drawn at once, the most frequent
+MOST_BARS = 12  # outcomes of a column
+WORDS_RANKED, MOST_WORDS = 60, 10  # of the words ranked for a class, the first that speak for it are shown
 
 
 def picture(label: str, width: float, height: float, *children: Markup) -> Markup:
-    """An SVG drawing that says in words what it shows."""
+    """Return an SVG drawing with a label for screen readers."""
     return tag(
         "svg",
         tag("title", label),
@@ -33,18 +34,18 @@ def picture(label: str, width: float, height: float, *children: Markup) -> Marku
 
 
 def swatch(place: int) -> Markup:
-    """The line and colour of a class, for a legend."""
+    """Return the line of a class for a legend."""
     line = tag("path", d="M1 6H27", class_=f"line k{place % MOST_CLASSES}")
     return tag("svg", line, viewBox="0 0 28 12", class_="swatch", aria_hidden="true")
 
 
 def strip(bar: Markup) -> Markup:
-    """A bar of up to 100 units in a table's cell."""
+    """Return a bar of up to 100 units for the cell of a table."""
     return tag("svg", bar, viewBox="0 0 100 10", preserveAspectRatio="none", class_="strip", aria_hidden="true")
 
 
 def ticks(low: float, high: float, about: int = 4) -> list[float]:
-    """Round numbers between two.
+    """Return round numbers between two.
 
     >>> ticks(0.0, 9.3)
     [0.0, 2.5, 5.0, 7.5]
@@ -58,23 +59,23 @@ def ticks(low: float, high: float, about: int = 4) -> list[float]:
 
 
 def _short(value: float) -> str:
-    """A coordinate to two digits behind the point."""
+    """Return a coordinate with at most two decimals."""
     return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
 def _points(x: Array, y: Array) -> str:
-    """A path through points, without those that would not be missed."""
+    """Return a path through points, without points that make no visible difference."""
     kept = _needed(np.stack([x, y], axis=1))
     return "M" + "L".join(f"{_short(a)} {_short(b)}" for a, b in kept.tolist())
 
 
 def _needed(points: Array) -> Array:
-    """The points that a line needs to stay within 0.1 of all (Douglas and Peucker, 1973)."""
+    """Return the points that a line needs to stay within 0.1 of all (Douglas and Peucker, 1973)."""
     keep = np.zeros(len(points), dtype=bool)
     keep[[0, -1]] = True
-    waiting = [(0, len(points) - 1)]
-    while waiting:
-        lo, hi = waiting.pop()
+    spans = [(0, len(points) - 1)]
+    while spans:
+        lo, hi = spans.pop()
         if hi - lo < 2:
             continue
         along, inner = points[hi] - points[lo], points[lo + 1 : hi] - points[lo]
@@ -83,25 +84,26 @@ def _needed(points: Array) -> Array:
         far = int(np.argmax(away))
         if away[far] > 0.1:
             keep[lo + 1 + far] = True
-            waiting += [(lo, lo + 1 + far), (lo + 1 + far, hi)]
+            spans += [(lo, lo + 1 + far), (lo + 1 + far, hi)]
     return points[keep]
 
 
 class _Axis:
-    """Numbers of a column on a line of the picture."""
+    """A scale from numbers to coordinates."""
 
-    def __init__(self, low: float, high: float, begin: float, end: float, whole: bool = False):
+    def __init__(self, low: float, high: float, begin: float, end: float, integers: bool = False):
         self.low, self.high = low, high if high > low else low + 1.0
-        self.begin, self.end, self.whole = begin, end, whole
+        self.begin, self.end, self.integers = begin, end, integers
 
-    def at(self, value: Any) -> Any:
+    def at(self, value: ArrayLike) -> Array:
+        """Return the coordinates of values."""
         return self.begin + (np.asarray(value) - self.low) / (self.high - self.low) * (self.end - self.begin)
 
     def below(self, height: float) -> list[Markup]:
-        """The line itself, its ticks and their numbers."""
+        """Return the horizontal line, its ticks and their numbers."""
         out = [tag("line", x1=self.begin, x2=self.end, y1=height, y2=height, class_="axis")]
         for value in ticks(self.low, self.high):
-            if self.whole and not value.is_integer():
+            if self.integers and not value.is_integer():
                 continue
             x = _short(float(self.at(value)))
             out.append(tag("line", x1=x, x2=x, y1=height, y2=height + 4, class_="axis"))
@@ -110,8 +112,8 @@ class _Axis:
             out.append(tag("text", number, y=height + 16, class_="tick", **at))
         return out
 
-    def _anchor(self, x: float, letters: int) -> dict[str, str]:
-        """Where a number under a tick stands: within the picture also at its ends."""
+    def _anchor(self, x: float, letters: int) -> dict[str, Attribute]:
+        """Return the position of a number under a tick, inside the picture at both ends."""
         half = 3.2 * letters
         if x + half > self.end + 9:
             return {"x": _short(self.end + 9), "text_anchor": "end"}
@@ -128,13 +130,13 @@ def _number(value: float) -> str:
 
 
 def curve(shown: Curve, classes: Sequence[int]) -> Markup:
-    """The density of a number under each class."""
+    """Draw the density of a number under each class."""
     if not shown.x.size:
-        return tag("p", "No value was ever seen.", class_="note")
+        return tag("p", "No value was seen in training.", class_="note")
     some = [0] if not shown.votes else list(classes)
     density = shown.density[some]
-    x = _Axis(float(shown.x[0]), float(shown.x[-1]), LEFT, WIDTH - RIGHT, whole=shown.kind == "mass")
-    # A needle of one class would flatten the others: what is drawn ends where nearly all of the rest is.
+    x = _Axis(float(shown.x[0]), float(shown.x[-1]), LEFT, WIDTH - RIGHT, integers=shown.kind == "mass")
+    # The spike of a class that hardly varies would flatten the others, so the picture may cut it off.
     peaks = density.max(axis=1)
     top = min(float(peaks.max()), 4.0 * float(np.median(peaks))) or 1.0
     floor = HEIGHT - BOTTOM
@@ -160,7 +162,7 @@ def curve(shown: Curve, classes: Sequence[int]) -> Markup:
 
 
 def bars(shown: Bars, classes: Sequence[int]) -> Markup:
-    """The probability of each outcome under each class."""
+    """Draw the probability of each outcome under each class."""
     order = np.arange(len(shown.outcomes))
     if len(order) > MOST_BARS:
         order = np.sort(np.argsort(-shown.probability.max(axis=0), kind="stable")[:MOST_BARS])
@@ -169,30 +171,22 @@ def bars(shown: Bars, classes: Sequence[int]) -> Markup:
     pitch = thick * len(some) + 8
     top = float(shown.probability[some].max(initial=0.0)) or 1.0
     left, right = 112, 46
+    names = outcome_names(shown.outcomes)
     drawn = []
     for i, k in enumerate(order.tolist()):
         y = 4 + i * pitch
-        title = tag("title", shown.outcomes[k])
-        drawn.append(
-            tag(
-                "text",
-                title,
-                _cut(shown.outcomes[k].removesuffix(".0"), 17),
-                x=left - 6,
-                y=_short(y + (pitch - 8) / 2 + 4),
-                text_anchor="end",
-                class_="name",
-            )
-        )
+        name = tag("title", shown.outcomes[k]), _cut(names[k], 17)
+        middle = _short(y + (pitch - 8) / 2 + 4)
+        drawn.append(tag("text", *name, x=left - 6, y=middle, text_anchor="end", class_="name"))
         for row, c in enumerate(some):
             p = float(shown.probability[c, k])
             length = p / top * (WIDTH - left - right)
             kind = "all" if not shown.votes else f"k{row % MOST_CLASSES}"
-            at = {"y": _short(y + row * thick), "height": thick - 1}
-            drawn.append(tag("rect", x=left, width=_short(max(length, 0.5)), class_=f"fill {kind}", **at))
+            above, wide = y + row * thick, _short(max(length, 0.5))
+            drawn.append(tag("rect", x=left, y=_short(above), width=wide, height=thick - 1, class_=f"fill {kind}"))
             if len(some) <= 4:
-                after = {"x": _short(left + length + 4), "y": _short(y + row * thick + thick - 1)}
-                drawn.append(tag("text", f"{p:.3f}", class_="value", **after))
+                after, base = _short(left + length + 4), _short(above + thick - 1)
+                drawn.append(tag("text", f"{p:.3f}", x=after, y=base, class_="value"))
     height = 4 + len(order) * pitch
     found = picture(f"Probability of each value of {shown.title} under each class", WIDTH, height, *drawn)
     rest = len(shown.outcomes) - len(order)
@@ -200,7 +194,7 @@ def bars(shown: Bars, classes: Sequence[int]) -> Markup:
 
 
 def ellipses(shown: Ellipses, classes: Sequence[int]) -> Markup:
-    """Where each class has its mass in the first two columns: one and two deviations around its mean."""
+    """Draw one and two standard deviations around the mean of each class, in the first two columns."""
     mean, covariance = shown.mean[:, :2], shown.covariance[:, :2, :2]
     reach = 2.3 * np.sqrt(np.stack([covariance[:, 0, 0], covariance[:, 1, 1]], axis=1))
     some = list(classes)
@@ -208,20 +202,16 @@ def ellipses(shown: Ellipses, classes: Sequence[int]) -> Markup:
     height = 240
     x = _Axis(float(low[0]), float(high[0]), 44, WIDTH - RIGHT)
     y = _Axis(float(low[1]), float(high[1]), height - 40, TOP)
-    turn = np.linspace(0.0, 2.0 * np.pi, 65)
-    circle = np.stack([np.cos(turn), np.sin(turn)])
     drawn = []
     for place, c in enumerate(some):
-        values, vectors = np.linalg.eigh(covariance[c])
-        shape = vectors * np.sqrt(np.maximum(values, 0.0)) @ circle
+        kind = f"k{place % MOST_CLASSES}"
         for deviations in (1.0, 2.0):
-            ring = mean[c][:, None] + deviations * shape
-            outline = _points(x.at(ring[0]), y.at(ring[1])) + "Z"
-            kind = f"k{place % MOST_CLASSES}"
+            across, up = ellipse(mean[c], covariance[c], deviations)
+            outline = _points(x.at(across), y.at(up)) + "Z"
             drawn.append(tag("path", d=outline, class_=f"area {kind}"))
             drawn.append(tag("path", d=outline, class_=f"line thin {kind}"))
-        centre = {"cx": _short(float(x.at(mean[c, 0]))), "cy": _short(float(y.at(mean[c, 1])))}
-        drawn.append(tag("circle", r=3, class_=f"dot k{place % MOST_CLASSES}", **centre))
+        cx, cy = _short(float(x.at(mean[c, 0]))), _short(float(y.at(mean[c, 1])))
+        drawn.append(tag("circle", r=3, cx=cx, cy=cy, class_=f"dot {kind}"))
     drawn += x.below(height - 40)
     for value in ticks(y.low, y.high):
         at = _short(float(y.at(value)) + 4)
@@ -229,14 +219,15 @@ def ellipses(shown: Ellipses, classes: Sequence[int]) -> Markup:
     drawn.append(tag("line", x1=44, x2=44, y1=TOP, y2=height - 40, class_="axis"))
     names = [_cut(name, 28) for name in shown.columns[:2]]
     drawn.append(tag("text", names[0], x=WIDTH / 2 + 17, y=height - 6, text_anchor="middle", class_="name"))
-    middle = {"x": 10, "y": height / 2 - 15, "transform": f"rotate(-90 10 {height / 2 - 15})"}
-    drawn.append(tag("text", names[1], text_anchor="middle", class_="name", **middle))
-    label = f"One and two deviations around the mean of each class, {shown.columns[0]} across and {shown.columns[1]} up"
+    turned = f"rotate(-90 10 {height / 2 - 15})"
+    drawn.append(tag("text", names[1], x=10, y=height / 2 - 15, transform=turned, text_anchor="middle", class_="name"))
+    both = f"{shown.columns[0]} across and {shown.columns[1]} up"
+    label = f"One and two standard deviations around the mean of each class, {both}"
     return picture(label, WIDTH, height, *drawn)
 
 
 def words(shown: Words, classes: Sequence[int]) -> Markup:
-    """Of the words that tell most of each class those that speak for it, with their log-odds."""
+    """List the most informative words that speak for each class, with their log-odds."""
     own = {
         c: [(w, v) for w, v in zip(shown.words[c], shown.log_odds[c].tolist(), strict=True) if v > 0] for c in classes
     }
@@ -247,11 +238,8 @@ def words(shown: Words, classes: Sequence[int]) -> Markup:
         rows = []
         for word, odds in own[c][:MOST_WORDS]:
             bar = tag("rect", width=_short(100 * min(abs(odds) / top, 1.0)), height=8, y=1, class_=f"fill k{place}")
-            drawn = tag(
-                "svg", bar, viewBox="0 0 100 10", preserveAspectRatio="none", class_="strip", aria_hidden="true"
-            )
-            number = tag("td", _signed(odds), class_="number")
-            rows.append(tag("tr", tag("th", named(word), scope="row"), tag("td", drawn, class_="strip-cell"), number))
+            cells = tag("td", strip(bar), class_="strip-cell"), tag("td", _signed(odds), class_="number")
+            rows.append(tag("tr", tag("th", named(word), scope="row"), cells))
         head = tag("caption", swatch(place), named(shown.labels[c]))
         out.append(tag("table", head, tag("tbody", rows), class_="bars"))
     return tag("div", out, class_="word-lists")
@@ -271,7 +259,7 @@ def _signed(value: float) -> str:
 
 
 def reliability(shown: Reliability) -> Markup:
-    """How often the class called was right, against the probability it was given."""
+    """Draw how often the predicted class was right, over its predicted probability."""
     size, floor = 300, 262
     x, y = _Axis(0.0, 1.0, 42, size - 16), _Axis(0.0, 1.0, floor, 16)
     drawn = [tag("line", x1=42, y1=floor, x2=size - 16, y2=16, class_="diagonal")]
@@ -287,24 +275,24 @@ def reliability(shown: Reliability) -> Markup:
     if len(some):
         drawn.append(tag("path", d=_points(x.at(said), y.at(true)), class_="line thin faint k0"))
     for a, b, part in zip(said.tolist(), true.tolist(), share.tolist(), strict=True):
-        title = tag("title", f"said {a:.3f}, came true {b:.3f}, {part:.1%} of the rows")
+        title = tag("title", f"predicted {a:.3f}, right {b:.3f}, {part:.1%} of the rows")
         radius = _short(3.0 + 9.0 * np.sqrt(part))
         at = f"{_short(float(x.at(a)))} {_short(float(y.at(b)))}"
         ring = tag("g", title, tag("circle", r=radius, class_="dot k0"), transform=f"translate({at})")
         drawn.append(ring)
-    drawn.append(tag("text", "probability given", x=163, y=size - 4, text_anchor="middle", class_="name"))
+    drawn.append(tag("text", "predicted probability", x=163, y=size - 4, text_anchor="middle", class_="name"))
     drawn.append(
-        tag("text", "came true", x=11, y=139, text_anchor="middle", class_="name", transform="rotate(-90 11 139)")
+        tag("text", "share right", x=11, y=139, text_anchor="middle", class_="name", transform="rotate(-90 11 139)")
     )
-    return picture("Reliability: how often it came true against the probability given", size, size, *drawn)
+    return picture("Reliability: how often the predicted class was right, by its probability", size, size, *drawn)
 
 
 def confusion(shown: Evaluation) -> Markup:
-    """A table of what rows are against what they were called, darker where there are more of a class."""
+    """Return the confusion matrix as a table: true classes down, predicted classes across."""
     names = [str(label) for label in shown.classes.tolist()]
     share = shown.confusion / np.maximum(shown.confusion.sum(axis=1, keepdims=True), 1e-300)
     heads = [tag("th", tag("span", named(n)), scope="col") for n in names]
-    head = tag("tr", tag("th", "is ↓ called →", scope="col"), heads)
+    head = tag("tr", tag("th", "true ↓ predicted →", scope="col"), heads)
     body = []
     for i, name in enumerate(names):
         cells = [
@@ -312,11 +300,11 @@ def confusion(shown: Evaluation) -> Markup:
             for j, (count, part) in enumerate(zip(shown.confusion[i].tolist(), share[i].tolist(), strict=True))
         ]
         body.append(tag("tr", tag("th", named(name), scope="row"), cells))
-    caption = tag("caption", "Rows of each class, by what they were called")
+    caption = tag("caption", "Rows of each class, by the class that was predicted")
     kind = "confusion many" if len(names) > MOST_CLASSES else "confusion"
     return tag("table", caption, tag("thead", head), tag("tbody", body), class_=kind)
 
 
 def _shade(count: float, share: float) -> str:
-    """How dark a cell is: from "none" over 0 to 10."""
+    """Return how dark a cell is: "none", or 0 to 10."""
     return str(round(10 * share)) if count else "none"
