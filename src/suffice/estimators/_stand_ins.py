@@ -130,7 +130,7 @@ def validate_data(
     if is_sparse(X):
         if not accept_sparse:
             raise TypeError("Sparse data was passed, but dense data is required. Use '.toarray()' to convert it.")
-        rows = X.tocsr()
+        rows: Any = X.tocsr()
     elif dtype is None:
         rows = np.asarray(X)
     else:

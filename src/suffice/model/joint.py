@@ -16,7 +16,7 @@ from suffice.core.arrays import (
     Codes,
     Labels,
     Values,
-    as_matrix,
+    as_dense,
     as_weight,
     distinct_pairs,
     encode_labels,
@@ -134,7 +134,7 @@ class Model:
         posterior = self.posterior(x)[:, None, :]
         filled = [(posterior @ d.expect(part))[:, 0, :] for d, part in self._blocks(x)]
         out = np.concatenate(filled, axis=1)[:, self._order]
-        observed = as_matrix(x)
+        observed = as_dense(x)
         return np.where(np.isnan(observed), out, observed)
 
     @property
