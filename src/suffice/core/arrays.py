@@ -156,7 +156,7 @@ def select(x: Any, columns: Any) -> Any:
 
 
 def chunks(x: Any, codes: Codes, weight: Array | None, cells: int = 1 << 23) -> Iterator[tuple[Any, Codes, Any]]:
-    """Cut dense rows into pieces of about `cells` entries, so that working copies stay small. Keep sparse rows whole."""
+    """Cut dense rows into pieces of about `cells` entries, so that working copies stay small; keep sparse rows."""
     rows = max(1, x.shape[0] if is_sparse(x) else cells // max(1, x.shape[1]))
     for lo in range(0, max(1, x.shape[0]), rows):
         piece = slice(lo, lo + rows)
