@@ -104,7 +104,7 @@ def test_what_was_never_added_cannot_be_taken_away():
 
 def test_more_patterns_of_gaps_than_points_are_refused():
     x = np.array([[1.0, np.nan], [np.nan, 1.0], [1.0, 1.0], [2.0, 2.0]])
-    with pytest.raises(sf.InvalidOptionError, match="patterns of gaps"):
+    with pytest.raises(sf.InvalidOptionError, match="patterns of missing values"):
         Sample.of(x, np.zeros(4, np.int32), 1, joint=True).compressed(2)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from suffice.cli.model_files import Loaded
     from suffice.engines.files import Files
+    from suffice.families import How
 
 MOST_OUTLIERS = 20  # that are printed
 
@@ -238,7 +239,7 @@ def _filled(found: Loaded, batch: Any, besides: tuple[str, ...], how: str, rng: 
     from suffice.core.frames import as_arrow
 
     table = pa.Table.from_batches([batch])
-    filled = found.predictor.impute(found.rows(batch, besides), how, rng)
+    filled = found.predictor.impute(found.rows(batch, besides), cast("How", how), rng)
     if found.is_table:
         return frames.table_like(filled, table)
     for name, values in zip(found.columns(table.column_names, besides), filled.values(), strict=True):

@@ -1,14 +1,14 @@
-"""Turn what people pass in into what kernels read: matrices, category codes, labels, weights.
+"""Convert what users pass in to what kernels read: matrices, category codes, labels and weights.
 
-Nothing here knows what the numbers mean. Missing entries become NaN in matrices and −1 in codes.
+Missing entries become NaN in matrices and −1 in codes.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,33 +22,42 @@ from suffice.core.errors import (
     RefusedValueError,
 )
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+    from typing_extensions import TypeIs
+
 Array: TypeAlias = NDArray[np.float64]
 Codes: TypeAlias = NDArray[np.int32]
-Values: TypeAlias = NDArray[Any]  # labels or categories: of any type that sorts
+Mask: TypeAlias = NDArray[np.bool_]
+Positions: TypeAlias = NDArray[np.integer[Any]]
+Values: TypeAlias = NDArray[Any]  # labels or categories, of any type that can be sorted
+Dense: TypeAlias = NDArray[Any]  # a matrix of float32 or float64
+Rows: TypeAlias = Any  # what a statistic summarizes: a matrix, Categories, Texts, a Frame, or a Batch of these
+Sparse: TypeAlias = "csr_matrix[Any]"
+Matrix: TypeAlias = "Dense | csr_matrix[Any]"
 
 
 # ------------------------------------------------------------------------------------------- matrices
 
 
-_READY = (np.dtype(np.float64), np.dtype(np.float32))  # of this machine's byte order
+_READY = (np.dtype(np.float64), np.dtype(np.float32))  # in the byte order of this machine
 
 
-def is_sparse(x: Any) -> bool:
-    """Tell whether `x` is a SciPy sparse matrix or array, without importing SciPy."""
+def is_sparse(x: object) -> TypeIs[Sparse]:
+    """Return whether `x` is a SciPy sparse matrix or array, without importing SciPy."""
     sparse = sys.modules.get("scipy.sparse")
     return sparse is not None and bool(sparse.issparse(x))
 
 
-def is_table(x: Any) -> bool:
-    """Tell whether `x` has named columns of their own types, as data frames have."""
+def is_table(x: object) -> bool:
+    """Return whether `x` has named columns, each with its own type, as data frames have."""
     return hasattr(x, "dtypes") and hasattr(x, "columns")
 
 
-def as_matrix(x: Any) -> Any:
-    """Return `x` as a dense matrix of float32 or float64, or as a CSR matrix of the same.
+def as_matrix(x: Any) -> Matrix:
+    """Return `x` as a dense or CSR matrix of float32 or float64, copied only where that is needed.
 
-    Dense matrices keep their memory order where rows or columns are contiguous; masked entries and
-    nulls become NaN. Nothing is copied that need not be.
+    Dense matrices keep their memory order where rows or columns are contiguous. Masked entries and nulls become NaN.
     """
     if type(x) is np.ndarray and x.ndim == 2 and x.dtype in _READY and x.flags.carray:
         return x
@@ -69,8 +78,8 @@ def as_matrix(x: Any) -> Any:
     return x
 
 
-def as_dense(x: Any) -> Any:
-    """Return `x` as a dense matrix of float32 or float64, a sparse one filled up with its zeros."""
+def as_dense(x: Any) -> Dense:
+    """Return `x` as a dense matrix of float32 or float64."""
     x = as_matrix(x)
     return x.toarray() if is_sparse(x) else x
 
@@ -80,7 +89,7 @@ def _float_type(dtype: np.dtype[Any]) -> Any:
 
 
 def _table_to_array(x: Any) -> NDArray[Any]:
-    """Read a data frame; nullable columns give NaN where they are null."""
+    """Read a data frame; nulls become NaN."""
     if any(str(dtype) in {"object", "category", "str", "string"} for dtype in x.dtypes):
         return np.asarray(x)
     if hasattr(x, "to_numpy"):
@@ -115,7 +124,7 @@ def _first_unreadable(x: NDArray[Any]) -> tuple[int, int, Any]:
     return 0, 0, x
 
 
-def as_csr(x: Any) -> Any:
+def as_csr(x: Any) -> Sparse:
     """Return a sparse or dense matrix as a CSR matrix of float32 or float64."""
     if not is_sparse(x):
         import scipy.sparse
@@ -138,15 +147,15 @@ def as_csr(x: Any) -> Any:
 
 
 def chunks(x: Any, codes: Codes, weight: Array | None, cells: int = 1 << 23) -> Iterator[tuple[Any, Codes, Any]]:
-    """Cut dense rows into pieces of about `cells` entries, so that working copies stay small."""
+    """Cut dense rows into pieces of about `cells` entries, so that working copies stay small; keep sparse rows."""
     rows = max(1, x.shape[0] if is_sparse(x) else cells // max(1, x.shape[1]))
     for lo in range(0, max(1, x.shape[0]), rows):
         piece = slice(lo, lo + rows)
         yield x[piece], codes[piece], None if weight is None else weight[piece]
 
 
-def refuse_at(position: int, x: Any) -> None:
-    """Raise if a kernel reported a refused value, infinite or negative, at row * columns + column."""
+def refuse_at(position: int, x: Matrix) -> None:
+    """Raise an error if a kernel refused a value, infinite or negative, at row * columns + column; −1 means none."""
     if position == -1:
         return
     if position < 0:
@@ -159,37 +168,43 @@ def refuse_at(position: int, x: Any) -> None:
     raise NegativeValueError("Negative values in data passed as counts or category numbers.", found, row, column)
 
 
-def refuse_infinite(x: Any) -> None:
-    """Raise if a matrix, dense or sparse, holds an infinite value, naming the first."""
-    infinite = np.isinf(x.data if is_sparse(x) else x)
+def stored(x: Matrix) -> NDArray[Any]:
+    """Return the entries of a dense matrix, or those that a sparse one stores."""
+    return x.data if is_sparse(x) else x
+
+
+def refuse_infinite(x: Matrix) -> None:
+    """Raise an error that names the first infinite value of a matrix, if there is one."""
+    infinite = np.isinf(stored(x))
     if infinite.any():
-        row, column = _place(int(np.argmax(infinite)), x)
+        row, column = _row_and_column(int(np.argmax(infinite)), x)
         refuse_at(row * x.shape[1] + column, x)
 
 
-def _place(at: int, x: Any) -> tuple[int, int]:
-    """Row and column of an entry of a matrix, or of a stored one of a sparse matrix."""
+def _row_and_column(at: int, x: Matrix) -> tuple[int, int]:
+    """Return the row and column of entry `at` of `stored(x)`."""
     if is_sparse(x):
         return int(np.searchsorted(x.indptr, at, side="right") - 1), int(x.indices[at])
     return divmod(at, x.shape[1])
 
 
-def without_duplicates(x: Any) -> Any:
-    """A CSR matrix of which no entry is stored in parts."""
+def without_duplicates(x: Sparse) -> Sparse:
+    """Return a CSR matrix that stores each entry once: several values stored for one entry are added."""
     if not x.has_canonical_format:
         x = x.copy()
         x.sum_duplicates()
     return x
 
 
-def count_entries(x: Any) -> tuple[NDArray[Any], NDArray[Any], Array]:
-    """Row, column and value of every entry of counts, dense or sparse, that is neither missing nor zero."""
+def count_entries(x: Matrix) -> tuple[Positions, Positions, Array]:
+    """Return row, column and value of every entry of a matrix of counts that is neither missing nor 0."""
     refuse_infinite(x)
     refuse_entries(x, lambda entries: entries < 0, "Negative values in data passed as counts or category numbers.")
     if is_sparse(x):
         x = without_duplicates(x)
         rows = np.repeat(np.arange(x.shape[0]), np.diff(x.indptr))
-        columns, values = x.indices[: len(rows)], x.data[: len(rows)]
+        columns: Positions = x.indices[: len(rows)]
+        values = x.data[: len(rows)]
         if len(rows) and not 0 <= columns.min() <= columns.max() < x.shape[1]:
             refuse_at(-2, x)
     else:
@@ -199,14 +214,34 @@ def count_entries(x: Any) -> tuple[NDArray[Any], NDArray[Any], Array]:
     return rows[counted], columns[counted], values[counted].astype(np.float64)
 
 
-def refuse_entries(x: Any, bad: Callable[[NDArray[Any]], NDArray[np.bool_]], what: str, advice: str = "") -> None:
-    """Raise if an entry of a matrix, dense or sparse, is `bad`, naming the first; `what` says what was expected."""
-    wrong = bad(x.data if is_sparse(x) else x)
+def refuse_entries(x: Matrix, bad: Callable[[NDArray[Any]], Mask], what: str, advice: str = "") -> None:
+    """Raise an error that names the first `bad` entry of a matrix, if there is one; `what` says what was expected."""
+    wrong = bad(stored(x))
     if not wrong.any():
         return
-    row, column = _place(int(np.argmax(wrong)), x)
+    row, column = _row_and_column(int(np.argmax(wrong)), x)
     found = x[row, column]
     raise (NegativeValueError if found < 0 else RefusedValueError)(what, found, row, column, advice)
+
+
+def starts(lengths: Positions | Mask) -> NDArray[np.int64]:
+    """Return where segments of these lengths start when they lie side by side, and where the last one ends.
+
+    >>> starts(np.array([2, 0, 3]))
+    array([0, 2, 2, 5])
+    """
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
+def positions_in(some: Positions, size: int) -> Codes:
+    """Return where each of 0 … `size` − 1 stands among `some` distinct ones of them, −1 where it is not there.
+
+    >>> positions_in(np.array([2, 0]), 3)
+    array([ 1, -1,  0], dtype=int32)
+    """
+    out = np.full(size, -1, dtype=np.int32)
+    out[some] = np.arange(len(some), dtype=np.int32)
+    return out
 
 
 # ---------------------------------------------------------------------------------- labels and weights
@@ -214,7 +249,7 @@ def refuse_entries(x: Any, bad: Callable[[NDArray[Any]], NDArray[np.bool_]], wha
 
 @dataclass(frozen=True)
 class Labels:
-    """The class of each row: `values[codes[i]]`, the values sorted and each present."""
+    """The label of row i is `values[codes[i]]`. Values are sorted, and each occurs."""
 
     codes: Codes
     values: Values
@@ -231,7 +266,7 @@ def encode_labels(y: Any) -> Labels:
     """
     y = _as_vector(y)
     codes, values = encode(y)
-    if y.dtype.kind in "fO" and len(codes) and codes.min() < 0:  # other types have no way to be missing
+    if y.dtype.kind in "fO" and len(codes) and codes.min() < 0:  # other types have no missing values
         row = int(np.argmin(codes))
         raise MissingLabelError(row)
     return Labels(codes, values)
@@ -249,7 +284,7 @@ def _as_vector(y: Any) -> Values:
 
 
 def _column_to_array(values: Any) -> Values:
-    """Read a sequence, Series or Arrow array; a list of strings and numbers stays what it is."""
+    """Read a sequence, Series or Arrow array; a list that mixes strings and numbers keeps both."""
     array = np.asarray(values)
     mixed = array.dtype.kind == "U" and isinstance(values, (list, tuple))
     if mixed and not all(isinstance(value, str) for value in values):
@@ -259,9 +294,9 @@ def _column_to_array(values: Any) -> Values:
 
 
 def encode(values: Values) -> tuple[Codes, Values]:
-    """Number distinct values in sorted order; missing ones get −1."""
+    """Number the distinct values in sorted order; missing values get −1."""
     kind = values.dtype.kind
-    if len(values) == 1 and kind in "iubU":  # one row at a time is worth a short way
+    if len(values) == 1 and kind in "iubU":  # fast for models that learn one row at a time
         return np.zeros(1, dtype=np.int32), values.copy()
     if kind == "b":
         codes, found = _encode_small_integers(values.astype(np.int8), 0, 1)
@@ -286,7 +321,7 @@ def encode(values: Values) -> tuple[Codes, Values]:
 
 
 def _encode_small_integers(values: Values, low: int, high: int) -> tuple[Codes, Values]:
-    """Number integers between low and high by a table of which of them occur: no sorting."""
+    """Number integers between low and high without sorting, by a table of those that occur."""
     codes, seen = np.empty(len(values), dtype=np.int32), np.zeros(high - low + 1, dtype=bool)
     _core.number_integers(np.ascontiguousarray(values, dtype=np.int64), low, codes, seen)
     present = np.flatnonzero(seen)
@@ -298,7 +333,7 @@ def _encode_small_integers(values: Values, low: int, high: int) -> tuple[Codes, 
     return number[codes], found
 
 
-def distinct_pairs(a: NDArray[Any], b: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.intp]]:
+def distinct_pairs(a: Values, b: Values) -> tuple[Values, Values, NDArray[np.intp]]:
     """Find the distinct pairs (a[i], b[i]), sorted: their first parts, their second parts, and the number of each i's.
 
     >>> distinct_pairs(np.array([1, 0, 1]), np.array([0.5, 2.0, 0.5]))
@@ -314,7 +349,7 @@ def distinct_pairs(a: NDArray[Any], b: NDArray[Any]) -> tuple[NDArray[Any], NDAr
 
 
 def encode_repeated(values: Array) -> tuple[NDArray[np.int32], Array] | None:
-    """Number the distinct values of a long column where there are few, by hashing; None where there seem to be many."""
+    """Number the distinct values of a long column by hashing; None where it is short or has many of them."""
     import pyarrow as pa
 
     if len(values) < 1 << 16 or len(np.unique(values[:: len(values) // 1024])) > 256:
@@ -328,7 +363,7 @@ def _encode_by_hashing(values: Values) -> tuple[Codes, Values]:
 
     try:
         encoded = pa.array(values).dictionary_encode()
-    except UnicodeError:  # half a character, which only Python knows how to hold
+    except UnicodeError:  # a lone surrogate, which UTF-8 cannot hold
         found, inverse = np.unique(values, return_inverse=True)
         return inverse.astype(np.int32), found
     found = np.asarray(encoded.dictionary).astype(values.dtype)
@@ -338,7 +373,7 @@ def _encode_by_hashing(values: Values) -> tuple[Codes, Values]:
     return rank[np.asarray(encoded.indices)], found[order]
 
 
-def _is_missing(value: Any) -> bool:
+def _is_missing(value: object) -> bool:
     return value is None or type(value).__name__ in {"NAType", "NaTType"} or value != value
 
 
@@ -369,7 +404,7 @@ def _encode_objects(values: Values) -> tuple[Codes, Values]:
 
 
 def as_weight(weight: Any, n: int) -> Array | None:
-    """Check weights: one finite number ≥ 0 for each of `n` rows, or one for all."""
+    """Check sample weights: one finite number ≥ 0 for each of `n` rows, or one number for all."""
     if weight is None:
         return None
     array = np.asarray(weight, dtype=np.float64)
@@ -394,16 +429,15 @@ def as_weight(weight: Any, n: int) -> Array | None:
 
 @dataclass(frozen=True)
 class Categories:
-    """Columns of category codes. Column j's code c stands for `keys[j][c]`, or for c where keys is None.
+    """Columns of category codes: code c of column j is the category `keys[j][c]`, or c where `keys` is None.
 
-    `codes` is a matrix of integers, or of floats whose whole parts are the codes and whose NaNs are
-    missing. Negative codes are missing.
+    `codes` is a matrix of integers, or of floats whose integer parts are the codes. Negative codes and NaN are missing.
     """
 
     codes: NDArray[Any]
     keys: tuple[Values, ...] | None
 
-    def __getitem__(self, rows: Any) -> Categories:
+    def __getitem__(self, rows: slice | Positions | Mask) -> Categories:
         return Categories(self.codes[rows], self.keys)
 
     @property
@@ -420,8 +454,8 @@ class Categories:
 def as_categories(x: Any) -> Categories:
     """Read columns of categories from a matrix or a data frame.
 
-    Numeric matrices hold codes 0, 1, 2, … as scikit-learn's `CategoricalNB` expects them. Anything else
-    (strings, objects, data frames with such columns) is numbered column by column by its sorted values.
+    Numbers are codes 0, 1, 2, …, as in scikit-learn's `CategoricalNB`. In anything else (strings, objects, data frames
+    with such columns) the sorted distinct values of each column are numbered.
     """
     if isinstance(x, Categories):
         return x
@@ -432,9 +466,7 @@ def as_categories(x: Any) -> Categories:
         columns = [x[name] for name in x.columns]
         kinds = [str(getattr(column, "dtype", "")) for column in columns]
         if any(not _is_numeric(kind) for kind in kinds):
-            encoded = [encode(_category_column(column)) for column in columns]
-            codes = np.stack([codes for codes, _ in encoded], axis=1)
-            return Categories(codes, tuple(keys for _, keys in encoded))
+            return _encode_columns(map(_category_column, columns))
         x = _table_to_array(x)
     array = x if isinstance(x, np.ndarray) else _column_to_array_2d(x)
     if array.ndim != 2:
@@ -442,11 +474,14 @@ def as_categories(x: Any) -> Categories:
     if array.dtype.kind in "OU" or array.dtype.kind == "S":
         as_numbers = _as_numbers(array)
         if as_numbers is None:
-            encoded = [encode(array[:, j]) for j in range(array.shape[1])]
-            codes = np.stack([codes for codes, _ in encoded], axis=1)
-            return Categories(codes, tuple(keys for _, keys in encoded))
+            return _encode_columns(array.T)
         array = as_numbers
     return Categories(_as_code_matrix(array), None)
+
+
+def _encode_columns(columns: Iterable[Values]) -> Categories:
+    codes, keys = zip(*map(encode, columns), strict=True)
+    return Categories(np.stack(codes, axis=1), keys)
 
 
 def _is_numeric(kind: str) -> bool:
@@ -454,7 +489,7 @@ def _is_numeric(kind: str) -> bool:
 
 
 def _category_column(column: Any) -> Values:
-    """One column of a data frame as an array of objects, nulls as None."""
+    """Read one column of a data frame as an array of objects; nulls become None."""
     if hasattr(column, "to_list"):  # pandas and Polars alike
         column = column.to_list()
     out = np.empty(len(column), dtype=object)
@@ -470,7 +505,7 @@ def _column_to_array_2d(x: Any) -> NDArray[Any]:
 
 
 def _as_numbers(array: NDArray[Any]) -> NDArray[Any] | None:
-    """Numbers held as objects are codes, unless some of them are strings."""
+    """Read numbers held as objects; None if there are strings among them."""
     if array.dtype.kind != "O" or any(isinstance(v, str) for v in array.flat):
         return None
     try:
@@ -481,7 +516,7 @@ def _as_numbers(array: NDArray[Any]) -> NDArray[Any] | None:
 
 def _as_code_matrix(array: NDArray[Any]) -> NDArray[Any]:
     if array.dtype.kind == "c":
-        raise InvalidDataError("Complex data not supported: category codes must be whole numbers")
+        raise InvalidDataError("Complex data not supported: category codes must be integers")
     if array.dtype.kind == "f":
         array = array.astype(_float_type(array.dtype), copy=False)
     elif array.dtype.newbyteorder("=") not in (np.int64, np.int32):

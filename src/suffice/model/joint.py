@@ -16,7 +16,7 @@ from suffice.core.arrays import (
     Codes,
     Labels,
     Values,
-    as_matrix,
+    as_dense,
     as_weight,
     distinct_pairs,
     encode_labels,
@@ -132,7 +132,7 @@ class Model:
         """Fill missing entries by their mean Σ_y p(y | x_observed) E[x_missing | x_observed, y], (rows, columns)."""
         expected = self.distribution.expect(self._read(x))
         filled = (self.posterior(x)[:, None, :] @ expected)[:, 0, :]
-        observed = as_matrix(x)
+        observed = as_dense(x)
         return np.where(np.isnan(observed), filled, observed)
 
     def linear(self) -> LinearForm:

@@ -1,4 +1,4 @@
-"""Several statistics of the same rows: one for each block of columns."""
+"""One statistic for each block of columns, all of the same rows."""
 
 from __future__ import annotations
 
@@ -8,18 +8,17 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from suffice.core.arrays import Array, Codes
+from suffice.core.arrays import Array, Codes, Mask, Positions, Rows
 from suffice.core.errors import MismatchError, naming_columns
 from suffice.core.statistics.statistic import Statistic
 
 
 @dataclass(frozen=True)
 class Batch:
-    """The same rows as every block of columns reads them: matrices, categories, or a table."""
+    """The same rows in the form that each block of columns reads: matrices, categories, texts or a table."""
 
-    parts: tuple[Any, ...]
+    parts: tuple[Rows, ...]
     n: int
 
     @property
@@ -29,10 +28,10 @@ class Batch:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """What answers are given in."""
+        """The type of the results."""
         return np.dtype(np.float64)
 
-    def __getitem__(self, rows: Any) -> Batch:
+    def __getitem__(self, rows: slice | Positions | Mask) -> Batch:
         parts = tuple(part[rows] for part in self.parts)
         return Batch(parts, parts[0].shape[0] if parts else len(np.arange(self.n)[rows]))
 
@@ -54,14 +53,14 @@ class Blocks(Statistic):
     classes: int
 
     @classmethod
-    def empty(cls, classes: int, columns: int) -> Self:  # noqa: ARG003  # which blocks there are, rows will tell
+    def empty(cls, classes: int, columns: int) -> Self:  # noqa: ARG003  # the first rows show which blocks there are
         """Summarize no rows."""
         return cls((), classes)
 
     @classmethod
     def of(
         cls,
-        x: Any,
+        x: Batch,
         codes: Codes,
         classes: int,
         weight: Array | None = None,
@@ -69,13 +68,13 @@ class Blocks(Statistic):
         readers: tuple[tuple[type[Statistic], dict[str, Any]], ...] = (),
         names: tuple[tuple[str, ...], ...] | None = None,
     ) -> Self:
-        """Summarize each block by the kind of statistic, read in the way, that `readers` says; errors say `names`."""
-        before: Iterable[Any] = [None] * len(readers) if onto is None or not onto.parts else onto.parts
+        """Summarize each block by its statistic and the options of its `of` in `readers`; `names` are for errors."""
+        before: Iterable[Statistic | None] = [None] * len(readers) if onto is None or not onto.parts else onto.parts
         parts = []
         called = names or ((),) * len(readers)
-        for part, (kind, reading), old, own in zip(x.parts, readers, before, called, strict=True):
+        for part, (statistic, options), old, own in zip(x.parts, readers, before, called, strict=True):
             with naming_columns(own) if own else nullcontext():
-                parts.append(kind.of(part, codes, classes, weight, old, **reading))
+                parts.append(statistic.of(part, codes, classes, weight, old, **options))
         return cls(tuple(parts), classes)
 
     def __add__(self, other: Self) -> Self:
@@ -88,14 +87,14 @@ class Blocks(Statistic):
             return self
         return type(self)(tuple(a - b for a, b in self._pairs(other)), self.classes)
 
-    def _pairs(self, other: Self) -> Iterable[tuple[Any, Any]]:
+    def _pairs(self, other: Self | Blocks) -> Iterable[tuple[Statistic, Statistic]]:
         return zip(self.parts, other.parts, strict=True)
 
     def scale(self, factor: float) -> Self:
-        """Make every row `factor` times as heavy."""
+        """Multiply the weight of every row by `factor`."""
         return self._each(lambda part: part.scale(factor), self.classes)
 
-    def take(self, classes: NDArray[Any]) -> Self:
+    def take(self, classes: Positions) -> Self:
         """Keep the given classes, in that order."""
         return self._each(lambda part: part.take(classes), len(classes))
 
@@ -103,20 +102,20 @@ class Blocks(Statistic):
         """Drop what no row with weight has shown."""
         return self._each(lambda part: part.trimmed(), self.classes)
 
-    def spread(self, positions: NDArray[Any], classes: int) -> Self:
+    def spread(self, positions: Positions, classes: int) -> Self:
         """Move class i to `positions[i]` of `classes`; the others are empty."""
         return self._each(lambda part: part.spread(positions, classes), classes)
 
-    def _each(self, change: Callable[[Any], Any], classes: int) -> Self:
+    def _each(self, change: Callable[[Statistic], Statistic], classes: int) -> Self:
         return type(self)(tuple(change(part) for part in self.parts), classes)
 
     def check_arrays(self) -> None:
-        """Refuse parts that are not of the same classes."""
+        """Raise an error if the parts are not of the same classes."""
         if any(part.n_classes != self.classes for part in self.parts):
             raise MismatchError(f"parts should all be of {self.classes} classes")
 
     def check_fits(self, other: object) -> None:
-        """Refuse other blocks."""
+        """Raise an error if `other` is not of the same blocks."""
         if not isinstance(other, Blocks):
             raise MismatchError(f"{type(self).__name__} and {type(other).__name__} cannot be merged")
         if self.parts and other.parts:
@@ -126,12 +125,12 @@ class Blocks(Statistic):
 
     @property
     def n_classes(self) -> int:
-        """How many classes are summarized."""
+        """The number of classes."""
         return self.classes
 
     @property
     def n_columns(self) -> int:
-        """How many blocks are summarized."""
+        """The number of blocks."""
         return len(self.parts)
 
     def __eq__(self, other: object) -> bool:

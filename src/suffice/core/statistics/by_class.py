@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.core.arrays import Array, Values, as_weight, encode_labels, is_sparse
+from suffice.core.arrays import Array, Positions, Rows, Values, as_weight, encode_labels, is_sparse
 from suffice.core.errors import InvalidDataError, MismatchError, MissingLabelError, NotPartError, RefusedValueError
 from suffice.core.registry import Registered
 from suffice.core.statistics.statistic import Statistic, check_array, class_weight, spread_rows, subtract_weights
@@ -20,10 +20,10 @@ CHUNK = 1 << 20  # rows
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ByClass(Registered, Generic[S]):
-    """label → (weight of its rows, statistic of its rows). Nobody has to say which labels there are.
+    """The weight and the statistic of the rows of each label. Labels need not be known beforehand.
 
-    `labels` are sorted, `weight` is (classes,), and the statistic's first axis runs over the labels. A
-    label whose rows weigh nothing is as good as absent.
+    `labels` are sorted, `weight` is (classes,), and the first axis of the statistic runs over the labels. A label all
+    of whose rows have weight 0 is treated as absent.
 
     >>> from suffice.core.statistics import Moments
     >>> a = ByClass.of(Moments, np.array([[1.0], [2.0]]), ["x", "y"])
@@ -37,15 +37,15 @@ class ByClass(Registered, Generic[S]):
     statistic: S
 
     @classmethod
-    def empty(cls, kind: type[S], columns: int) -> ByClass[S]:
+    def empty(cls, statistic: type[S], columns: int) -> ByClass[S]:
         """Summarize no rows: no label is known yet."""
-        return ByClass(np.empty(0, dtype=object), np.zeros(0), kind.empty(0, columns))
+        return ByClass(np.empty(0, dtype=object), np.zeros(0), statistic.empty(0, columns))
 
     @classmethod
     def of(
-        cls, kind: type[S], x: Any, y: Any, weight: Any = None, onto: ByClass[S] | None = None, **reading: Any
+        cls, statistic: type[S], x: Rows, y: Any, weight: Any = None, onto: ByClass[S] | None = None, **options: Any
     ) -> ByClass[S]:
-        """Summarize the rows of `x` by their labels `y`, each counting `weight` times, and add that to `onto`."""
+        """Summarize the rows of `x`, with labels `y` and weights, and add that to `onto`; `options` are for `S.of`."""
         n = x.shape[0]
         if len(y) != n:
             raise InvalidDataError(f"Found input variables with inconsistent numbers of samples: [{n}, {len(y)}]")
@@ -53,12 +53,12 @@ class ByClass(Registered, Generic[S]):
         if onto is not None and onto.statistic.n_columns != x.shape[1]:
             raise MismatchError(f"Expected rows of {onto.statistic.n_columns} columns, found {x.shape[1]}")
         if n > CHUNK and not is_sparse(x):
-            # Chunk by chunk, so that the numbers of the labels take no memory to speak of.
+            # Chunk by chunk, so that the codes of the labels take little memory.
             for lo in range(0, n, CHUNK):
                 part = slice(lo, lo + CHUNK)
                 w = None if weight is None else weight[part]
                 try:
-                    onto = ByClass.of(kind, x[part], y[part], w, onto, **reading)
+                    onto = ByClass.of(statistic, x[part], y[part], w, onto, **options)
                 except (RefusedValueError, MissingLabelError) as error:
                     raise error.shifted(lo) from None
             assert onto is not None, "there is a first chunk"
@@ -68,16 +68,16 @@ class ByClass(Registered, Generic[S]):
         if onto is None or places is None:
             classes = len(labels.values)
             rows = class_weight(labels.codes, classes, weight)
-            found = ByClass(labels.values, rows, kind.of(x, labels.codes, classes, weight, **reading))
+            found = ByClass(labels.values, rows, statistic.of(x, labels.codes, classes, weight, **options))
             found = found if (rows > 0).all() else found.take(np.flatnonzero(rows > 0))
             return found if onto is None else onto + found
         classes = len(onto.labels)
         codes = labels.codes if len(places) == classes else places[labels.codes]
         rows = onto.weight + class_weight(codes, classes, weight)
-        return ByClass(onto.labels, rows, kind.of(x, codes, classes, weight, onto.statistic, **reading))
+        return ByClass(onto.labels, rows, statistic.of(x, codes, classes, weight, onto.statistic, **options))
 
     def check_arrays(self) -> None:
-        """Refuse labels, weights and a statistic that are not of as many classes."""
+        """Raise an error if labels, weights and statistic are not of the same number of classes."""
         check_array("labels", self.labels, (-1,), self.labels.dtype)
         check_array("weight", self.weight, self.labels.shape)
         if not isinstance(self.statistic, Statistic) or self.statistic.n_classes != len(self.labels):
@@ -94,30 +94,30 @@ class ByClass(Registered, Generic[S]):
     def __sub__(self, other: ByClass[S]) -> ByClass[S]:
         a, b = self._aligned(other)
         if len(a.labels) > len(self.labels):
-            strange = np.setdiff1d(other.labels, self.labels).tolist()[0]
-            raise NotPartError(f"Cannot take away rows of {strange!r}: no row with that label was learned")
+            unknown = np.setdiff1d(other.labels, self.labels).tolist()[0]
+            raise NotPartError(f"Cannot take away rows of {unknown!r}: no row with that label was learned")
         rest = ByClass(a.labels, subtract_weights(a.weight, b.weight), a.statistic - b.statistic)
         return rest.take(np.flatnonzero(rest.weight > 0))
 
     def scale(self, factor: float) -> ByClass[S]:
-        """Make every row `factor` times as heavy."""
+        """Multiply the weight of every row by `factor`."""
         if not 0 <= factor < np.inf:
-            raise InvalidDataError(f"Rows cannot weigh {factor:g} times what they did")
+            raise InvalidDataError(f"The factor of weights must be a finite number ≥ 0, found {factor:g}")
         return ByClass(self.labels, self.weight * factor, self.statistic.scale(factor))
 
-    def take(self, classes: NDArray[Any]) -> ByClass[S]:
+    def take(self, classes: Positions) -> ByClass[S]:
         """Keep the classes at the given positions."""
         return ByClass(self.labels[classes], self.weight[classes], self.statistic.take(classes).trimmed())
 
-    def drop(self, label: Any) -> ByClass[S]:
-        """Forget every row of one label."""
+    def drop(self, label: object) -> ByClass[S]:
+        """Leave out all rows of one label."""
         keep = self.labels != label
         if keep.all():
             raise NotPartError(f"No class {label!r}: the classes are {', '.join(map(repr, self.labels.tolist()))}")
         return self.take(np.flatnonzero(keep))
 
     def over(self, labels: Values) -> ByClass[S]:
-        """Become a summary over more labels (sorted, containing these), the new ones empty."""
+        """Return the same summary over more labels, sorted and containing these; new ones are empty."""
         if len(labels) == len(self.labels):
             return self
         places = np.searchsorted(labels, self.labels)
@@ -138,14 +138,14 @@ class ByClass(Registered, Generic[S]):
             return False
         return np.array_equal(a.weight, b.weight) and a.statistic == b.statistic
 
-    __hash__ = None  # type: ignore[assignment]  # equality looks into arrays
+    __hash__ = None  # type: ignore[assignment]  # equality compares arrays
 
     def __repr__(self) -> str:
         return f"ByClass({len(self.labels)} classes, weight {self.weight.sum():g}, {self.statistic!r})"
 
 
 def label_positions(some: Values, labels: Values) -> NDArray[np.int32] | None:
-    """The positions of `some` labels among sorted `labels`; None if one of them is new or of another type."""
+    """Find the positions of `some` labels among sorted `labels`; None if one is not there or of another type."""
     if not len(some) or not len(labels):
         return None
     if some.dtype.kind != labels.dtype.kind and isinstance(some[0], str) != isinstance(labels[0], str):
@@ -157,7 +157,7 @@ def label_positions(some: Values, labels: Values) -> NDArray[np.int32] | None:
 
 
 def union_labels(a: Values, b: Values) -> Values:
-    """All labels of both, sorted."""
+    """Return the sorted union of two sets of sorted labels."""
     if a is b or not len(b):
         return a
     if not len(a):
@@ -174,6 +174,6 @@ def union_labels(a: Values, b: Values) -> Values:
 
 def _other_labels(a: Values, b: Values) -> MismatchError:
     return MismatchError(
-        f"The labels so far are like {a.tolist()[0]!r} and these are like {b.tolist()[0]!r}: "
-        "they cannot be classes of one model"
+        f"The labels so far are like {a.tolist()[0]!r}, the new ones like {b.tolist()[0]!r}: "
+        "they cannot be classes of one model, whose labels are all strings or all numbers"
     )

@@ -4,27 +4,38 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from suffice import _core
-from suffice.core.arrays import Array, Categories, Codes, Values, as_categories, refuse_at
+from suffice.core.arrays import (
+    Array,
+    Categories,
+    Codes,
+    Mask,
+    Positions,
+    Rows,
+    Values,
+    as_categories,
+    refuse_at,
+    starts,
+)
 from suffice.core.errors import InvalidDataError, MismatchError, NotPartError
 from suffice.core.statistics.statistic import Statistic, check_array, spread_rows, subtract_weights
 
-MOST_CELLS = 1 << 28  # a table of 2 GiB; more is a mistake in the coding
+MOST_CELLS = 1 << 28  # 2 GiB of counts; more is a mistake in the numbering of categories
+T = TypeVar("T", bound=np.generic)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Counts(Statistic):
     """The weight of every category of every column, by class.
 
-    `weight` is (classes, Σ sizes): column j's categories lie side by side from `offsets[j]` on. A
-    category is known by its value `keys[j][i]`, or, where `keys` is None, by its number i; summaries are
-    merged by value, so each may have met other categories in another order. A value may be a tuple: a
-    combination of several columns' values.
+    `weight` is (classes, Σ sizes): the categories of column j start at `offsets[j]`. A category is known by its value
+    `keys[j][i]`, or, where `keys` is None, by its number i. Summaries are merged by value: each may have seen other
+    categories. A value may be a tuple: a combination of the values of several columns.
 
     >>> counts = Counts.of(np.array([["a"], ["b"], ["a"]]), np.zeros(3, np.int32), 1)
     >>> counts.keys, counts.weight
@@ -41,23 +52,23 @@ class Counts(Statistic):
         return cls(np.zeros(columns, dtype=np.int64), None, np.zeros((classes, 0)))
 
     def check_arrays(self) -> None:
-        """Refuse arrays that do not belong together."""
+        """Raise an error if the arrays do not fit each other."""
         check_array("sizes", self.sizes, (-1,), np.int64)
         if (self.sizes < 0).any():
             raise MismatchError("sizes should not be negative")
         check_array("weight", self.weight, (-1, sum(self.sizes.tolist())))
         if self.keys is not None and [k.shape for k in self.keys] != [(size,) for size in self.sizes.tolist()]:
-            raise MismatchError("keys should be as many as the sizes say")
+            raise MismatchError("keys should be as many as sizes")
 
     @classmethod
-    def of(cls, x: Any, codes: Codes, classes: int, weight: Array | None = None, onto: Self | None = None) -> Self:
-        """Summarize columns of categories; see `tables.as_categories` for what they may be."""
+    def of(cls, x: Rows, codes: Codes, classes: int, weight: Array | None = None, onto: Self | None = None) -> Self:
+        """Summarize columns of categories, as `as_categories` reads them."""
         x = as_categories(x)
         if weight is not None and not weight.all():  # rows of weight 0 are absent, and so are their categories
             x, codes, weight = x[weight > 0], codes[weight > 0], weight[weight > 0]
         if onto is not None and (onto.keys is not None or x.keys is not None):
-            return onto + cls.of(x, codes, classes, weight)  # categories are matched by name
-        # The first rows mostly show all there is; where they do not, all rows are asked.
+            return onto + cls.of(x, codes, classes, weight)  # categories are matched by value
+        # The first rows mostly show all categories. Where they do not, all rows are searched.
         first = Categories(x.codes[:4096], x.keys)
         out = cls._with_room(category_sizes(first), x, classes, onto)
         if _core.category_counts(x.codes, codes, classes, weight, out.offsets, out.weight) != -1 and x.keys is None:
@@ -67,7 +78,7 @@ class Counts(Statistic):
 
     @classmethod
     def _with_room(cls, sizes: NDArray[np.int64], x: Categories, classes: int, onto: Self | None) -> Self:
-        """The counts so far, in a table of their own with room for `sizes` categories."""
+        """Copy the counts so far to a table with room for `sizes` categories."""
         _refuse_too_many(sizes, classes)
         if onto is None:
             return cls(sizes, x.keys, np.zeros((classes, int(sizes.sum()))))
@@ -76,11 +87,11 @@ class Counts(Statistic):
 
     @cached_property
     def offsets(self) -> NDArray[np.int64]:
-        """Where each column's categories begin, and the end of the last."""
-        return np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
+        """Where the categories of each column start, and where the last ones end."""
+        return starts(self.sizes)
 
-    def columns(self, table: Any) -> list[Any]:
-        """Cut an array (…, Σ sizes) into one per column."""
+    def columns(self, table: NDArray[T]) -> list[NDArray[T]]:
+        """Cut an array (…, Σ sizes) into one for each column."""
         return np.split(table, self.offsets[1:-1], axis=-1)
 
     def __add__(self, other: Self) -> Self:
@@ -94,14 +105,14 @@ class Counts(Statistic):
         return type(self)(a.sizes, a.keys, subtract_weights(a.weight, b.weight)).trimmed()
 
     def scale(self, factor: float) -> Self:
-        """Make every row `factor` times as heavy."""
+        """Multiply the weight of every row by `factor`."""
         return type(self)(self.sizes, self.keys, self.weight * factor)
 
-    def take(self, classes: NDArray[Any]) -> Self:
+    def take(self, classes: Positions) -> Self:
         """Keep the given classes, in that order."""
         return type(self)(self.sizes, self.keys, self.weight[classes])
 
-    def spread(self, positions: NDArray[Any], classes: int) -> Self:
+    def spread(self, positions: Positions, classes: int) -> Self:
         """Move class i to `positions[i]` of `classes`; the others are empty."""
         return type(self)(self.sizes, self.keys, spread_rows(self.weight, positions, classes))
 
@@ -117,7 +128,7 @@ class Counts(Statistic):
         return out
 
     def _aligned(self, other: Self) -> tuple[Self, Self]:
-        """Both over the union of their categories."""
+        """Return both over the union of their categories."""
         if self.keys is None and other.keys is None:
             return self.resized(other.sizes), other.resized(self.sizes)
         if not other.weight.size:
@@ -139,15 +150,15 @@ class Counts(Statistic):
         return out
 
     def trimmed(self) -> Self:
-        """Without the categories that nothing is left of (of numbered ones, those at the end)."""
-        used = (self.weight > 0).any(axis=0)
+        """Drop categories of weight 0; numbered ones only at the end, so that the others keep their numbers."""
+        used: Mask = np.any(self.weight > 0, axis=0)
         if used.all():
             return self
         if self.keys is None:
             last = [int(np.flatnonzero(u)[-1]) + 1 if u.any() else 0 for u in self.columns(used)]
             sizes = np.array(last, dtype=np.int64)
             keep = np.concatenate([np.arange(size) < end for size, end in zip(self.sizes, last, strict=True)])
-            return type(self)(sizes, None, self.weight.compress(keep, axis=1))  # row by row in memory, as always
+            return type(self)(sizes, None, self.weight.compress(keep, axis=1))  # unlike indexing, this stays row-major
         parts = self.columns(used)
         keys = tuple(k[u] for k, u in zip(self.keys, parts, strict=True))
         sizes = np.array([u.sum() for u in parts], dtype=np.int64)
@@ -159,12 +170,12 @@ class Counts(Statistic):
 
     @property
     def n_classes(self) -> int:
-        """How many classes are summarized."""
+        """The number of classes."""
         return len(self.weight)
 
     @property
     def n_columns(self) -> int:
-        """How many columns are summarized."""
+        """The number of columns."""
         return len(self.sizes)
 
     def __eq__(self, other: object) -> bool:
@@ -184,7 +195,7 @@ class Counts(Statistic):
 
 
 def category_sizes(x: Categories) -> NDArray[np.int64]:
-    """How many categories each column has: the keys, or one more than the largest number."""
+    """Return the number of categories of each column: of its keys, or the largest code + 1."""
     if x.keys is not None:
         return np.array([len(k) for k in x.keys], dtype=np.int64)
     low, high = np.empty((2, x.shape[1]), dtype=np.int64)
@@ -195,7 +206,7 @@ def category_sizes(x: Categories) -> NDArray[np.int64]:
 
 
 def _refuse_too_many(sizes: NDArray[np.int64], classes: int) -> None:
-    if max(classes, 1) * sum(sizes.tolist()) > MOST_CELLS:  # in Python's integers, which do not overflow
+    if max(classes, 1) * sum(sizes.tolist()) > MOST_CELLS:  # Python integers do not overflow
         column = int(np.argmax(sizes))
         raise InvalidDataError(
             f"Column {column} holds the category number {sizes[column] - 1}, which would need a table of "
@@ -204,15 +215,15 @@ def _refuse_too_many(sizes: NDArray[np.int64], classes: int) -> None:
 
 
 def _places(keys: Values, own: Values) -> NDArray[np.int64]:
-    """Where each of some sorted values stands among all."""
+    """Return the position of each of some sorted values among all."""
     return np.arange(len(own)) if keys is own else np.searchsorted(keys, own)
 
 
 def _union(column: int, a: Values, b: Values) -> Values:
     try:
-        if len(a) and len(b) and _kind(a[0]) != _kind(b[0]):
-            raise TypeError("NumPy would make strings of the numbers, and Python orders tuples of any length")
-        if not len(a) or not len(b):  # of nothing NumPy would not know the type
+        if len(a) and len(b) and _is_text(a[0]) != _is_text(b[0]):
+            raise TypeError("NumPy would turn the numbers into strings, and Python orders tuples of any length")
+        if not len(a) or not len(b):  # an empty array may have another type
             return a if len(a) else b
         return a if a is b or np.array_equal(a, b) else np.union1d(a, b)
     except TypeError:
@@ -222,12 +233,12 @@ def _union(column: int, a: Values, b: Values) -> Values:
         ) from None
 
 
-def _kind(value: Any) -> Any:
-    """Whether a value is a string; of a tuple, whether each of its parts is."""
-    return tuple(map(_kind, value)) if isinstance(value, tuple) else isinstance(value, str)
+def _is_text(value: object) -> object:
+    """Return whether a value is a string; for a tuple, whether each part is."""
+    return tuple(map(_is_text, value)) if isinstance(value, tuple) else isinstance(value, str)
 
 
-def _described(value: Any) -> str:
+def _described(value: object) -> str:
     if isinstance(value, tuple):
         return f"({', '.join(map(_described, value))})"
     return type(value).__name__

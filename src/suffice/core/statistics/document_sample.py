@@ -1,18 +1,16 @@
-"""A random sample of documents that merges, as bags of features."""
+"""A random sample of documents that can be merged, each as the counts of its features."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.core.arrays import Array, Codes
-from suffice.core.errors import MismatchError
+from suffice.core.arrays import Array, Codes, Positions, starts
 from suffice.core.registry import Registered
-from suffice.core.statistics.row_sample import candidates, smallest, weight_without
-from suffice.core.statistics.statistic import check_array
+from suffice.core.statistics.row_sample import candidates, remaining, smallest
+from suffice.core.statistics.statistic import check_array, check_starts
 from suffice.core.words import Lexicon, Texts, Tokenization, Vocabulary
 from suffice.core.words.texts import ranges
 
@@ -21,8 +19,8 @@ from suffice.core.words.texts import ranges
 class DocumentSample(Registered, stored_as="BagSample"):
     """At most `size` distinct documents, those with the smallest hashes (see `RowSample`), with classes and weights.
 
-    Document i has the features `feature[start[i] : start[i + 1]]`, places in a vocabulary kept elsewhere, `count` times
-    each.
+    Document i has the features `feature[start[i] : start[i + 1]]`, as often as `count` says. Features are positions in
+    a vocabulary that is kept elsewhere.
     """
 
     hashes: NDArray[np.uint64]
@@ -35,7 +33,7 @@ class DocumentSample(Registered, stored_as="BagSample"):
 
     @classmethod
     def empty(cls, size: int = 0) -> DocumentSample:
-        """Keep nothing."""
+        """Keep no documents."""
         none = np.zeros(0, np.int32)
         hashes, counts = none.astype(np.uint64), none.astype(np.int64)
         return cls(hashes, none, np.zeros(0), np.zeros(1, np.int64), none, counts, size)
@@ -50,7 +48,7 @@ class DocumentSample(Registered, stored_as="BagSample"):
         vocabulary: Vocabulary,
         tokenization: Tokenization,
     ) -> DocumentSample:
-        """Keep the documents whose hashes are the smallest; missing ones are none."""
+        """Keep the documents with the smallest hashes, missing ones left out."""
         if not size:
             return cls.empty()
         hashes = texts.hashes
@@ -64,20 +62,20 @@ class DocumentSample(Registered, stored_as="BagSample"):
     def __len__(self) -> int:
         return len(self.hashes)
 
-    def _take(self, rows: NDArray[Any], weight: Array) -> DocumentSample:
+    def _take(self, rows: NDArray[np.int64], weight: Array) -> DocumentSample:
+        """Keep the documents at the given positions, with other weights."""
         length = np.diff(self.start)[rows]
         at = ranges(self.start[:-1][rows], length)
-        start = np.concatenate([[0], np.cumsum(length)]).astype(np.int64)
         return DocumentSample(
-            self.hashes[rows], self.codes[rows], weight, start, self.feature[at], self.count[at], self.size
+            self.hashes[rows], self.codes[rows], weight, starts(length), self.feature[at], self.count[at], self.size
         )
 
     def _tidy(self) -> DocumentSample:
         return self._take(*smallest(self.hashes, self.codes, self.weight, self.size))
 
-    def moved(self, place: NDArray[Any]) -> DocumentSample:
-        """The same where feature j is now at `place[j]`, the order of features unchanged."""
-        return replace(self, feature=place[self.feature].astype(np.int32))
+    def moved(self, positions: Positions) -> DocumentSample:
+        """Move feature j to `positions[j]`, which ascend."""
+        return replace(self, feature=positions[self.feature].astype(np.int32))
 
     def __add__(self, other: DocumentSample) -> DocumentSample:
         if not len(self) or not len(other):
@@ -93,24 +91,20 @@ class DocumentSample(Registered, stored_as="BagSample"):
         )._tidy()
 
     def __sub__(self, other: DocumentSample) -> DocumentSample:
-        if not len(self) or not len(other):
-            return self
-        left = weight_without(self, other)
-        kept = np.flatnonzero(left > 0)
-        return self._take(kept, left[kept])
+        return self._take(*remaining(self, other)) if len(self) and len(other) else self
 
     def scale(self, factor: float) -> DocumentSample:
-        """Make every document `factor` times as heavy."""
+        """Multiply the weight of every document by `factor`."""
         return replace(self, weight=self.weight * factor) if factor else self._take(np.arange(0), np.zeros(0))
 
-    def over(self, place: NDArray[Any]) -> DocumentSample:
-        """Class c becomes `place[c]`; where that is negative its documents are left out."""
-        codes = np.asarray(place, dtype=np.int32)[self.codes] if len(self.codes) else self.codes
+    def over(self, positions: Codes) -> DocumentSample:
+        """Move class c to `positions[c]`, or leave its documents out where that is negative."""
+        codes = positions[self.codes] if len(self.codes) else self.codes
         kept = np.flatnonzero(codes >= 0)
         return replace(self, codes=codes)._take(kept, self.weight[kept])._tidy()
 
     def check_arrays(self) -> None:
-        """Refuse arrays that do not belong together."""
+        """Raise an error if the arrays do not fit each other."""
         check_array("hashes", self.hashes, (-1,), np.uint64)
         n = len(self.hashes)
         check_array("codes", self.codes, (n,), np.int32)
@@ -118,8 +112,7 @@ class DocumentSample(Registered, stored_as="BagSample"):
         check_array("start", self.start, (n + 1,), np.int64)
         check_array("feature", self.feature, (-1,), np.int32)
         check_array("count", self.count, self.feature.shape, np.int64)
-        if self.start[0] or self.start[-1] != len(self.feature) or (np.diff(self.start) < 0).any():
-            raise MismatchError("start should tell where the features of each document begin")
+        check_starts("start of the documents", self.start, len(self.feature))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, DocumentSample):
@@ -127,7 +120,7 @@ class DocumentSample(Registered, stored_as="BagSample"):
         arrays = ("hashes", "codes", "weight", "start", "feature", "count")
         return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in arrays)
 
-    __hash__ = None  # type: ignore[assignment]  # equality looks into arrays
+    __hash__ = None  # type: ignore[assignment]  # equality compares arrays
 
     def __repr__(self) -> str:
         return f"DocumentSample({len(self)} documents of at most {self.size})"

@@ -1,32 +1,24 @@
-"""Weight, mean and centred squares: all that a Gaussian needs."""
+"""Weight, mean and centred squares: what a Gaussian is estimated from."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from suffice import _core
-from suffice.core.arrays import Array, Codes, refuse_at
-from suffice.core.errors import InvalidDataError, NotPartError
-from suffice.core.statistics.statistic import (
-    Statistic,
-    check_array,
-    clear_residue,
-    replace_each,
-    spread_rows,
-    subtract_weights,
-)
+from suffice.core.arrays import Array, Codes, Dense, refuse_at
+from suffice.core.errors import InvalidDataError
+from suffice.core.statistics.statistic import ArrayStatistic, check_array, clear_residue, not_varying, subtract_weights
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Moments(Statistic):
+class Moments(ArrayStatistic):
     """Observed weight Σ w, mean x̄ and centred squares Σ w (x − x̄)² of each class and column.
 
-    All three are (classes, columns). Raw sums of squares are never kept: their difference would lose
-    every digit of the variance where the mean is large. Where the weight is 0 the others are 0.
+    All three are (classes, columns). Raw sums of squares are not kept: where the mean is large, their difference would
+    lose every digit of the variance. Where the weight is 0 the others are 0.
 
     >>> Moments.of(np.array([[1.0], [3.0]]), np.zeros(2, np.int32), 1).squares
     array([[2.]])
@@ -42,18 +34,15 @@ class Moments(Statistic):
         return cls(*np.zeros((3, classes, columns)))
 
     def check_arrays(self) -> None:
-        """Refuse arrays that do not belong together."""
+        """Raise an error if the arrays do not fit each other."""
         check_array("mean", self.mean, (-1, -1))
         check_array("weight", self.weight, self.mean.shape)
         check_array("squares", self.squares, self.mean.shape)
 
     @classmethod
-    def of(cls, x: Any, codes: Codes, classes: int, weight: Array | None = None, onto: Self | None = None) -> Self:
+    def of(cls, x: Dense, codes: Codes, classes: int, weight: Array | None = None, onto: Self | None = None) -> Self:
         """Summarize rows of real numbers in one pass; NaN is missing."""
-        if onto is None:
-            out = cls.empty(classes, x.shape[1])
-        else:
-            out = cls(onto.weight.copy(), onto.mean.copy(), onto.squares.copy())
+        out = cls.empty(classes, x.shape[1]) if onto is None else onto._map(np.copy)
         infinite = _core.moments(x, codes, classes, weight, out.weight, out.mean, out.squares)
         refuse_at(infinite, x)
         if not np.isfinite(out.squares).all():
@@ -64,7 +53,7 @@ class Moments(Statistic):
         return out
 
     def __add__(self, other: Self) -> Self:
-        # Chan, Golub and LeVeque: the means move towards each other, the squares gain what they moved.
+        # Chan, Golub and LeVeque (1979): with δ the difference of the means, squares grow by δ² w_a w_b / (w_a + w_b).
         weight = self.weight + other.weight
         share = np.divide(other.weight, weight, out=np.zeros_like(weight), where=weight > 0)
         step = other.mean - self.mean
@@ -84,48 +73,19 @@ class Moments(Statistic):
         # Rounding moves squares by the resolution of the values, their means included.
         blur = 1e-9 * (self.squares + taken) + 1e-12 * self.weight * self.mean**2
         if (squares < -blur).any():
-            column = int(np.argwhere(squares < -blur)[0, 1])
-            raise NotPartError(
-                f"Cannot take away what was never added: column {column} does not vary enough to have held these "
-                "values. Only rows that were learned can be forgotten."
-            )
-        # An outlier taken away leaves little of the squares, of which every digit counts.
+            raise not_varying(int(np.argwhere(squares < -blur)[0, 1]))
+        # Without an outlier little is left of the squares, and every digit of that counts: clear rounding only.
         return type(self)(weight, mean, clear_residue(squares, self.squares, 16 * np.finfo(np.float64).eps))
 
     def own_without(self, x: Array, codes: Codes, weight: Array) -> Self:
-        """Summarize the class of each row without that row; row i's is class i, (rows, columns)."""
+        """Summarize the class of each row without that row: row i is class i of the result, (rows, columns)."""
         seen = ~np.isnan(x) * weight[:, None]
         return self.take(codes) - type(self)(seen, np.where(seen > 0, x, 0.0), np.zeros_like(seen))
 
-    def without_each(self, x: Array, codes: Codes, weight: Array) -> Self:
-        """Summarize all classes without each of the rows, (rows, classes, columns)."""
-        own = self.own_without(x, codes, weight)
-        pairs = ((self.weight, own.weight), (self.mean, own.mean), (self.squares, own.squares))
-        return type(self)(*(replace_each(table, codes, row) for table, row in pairs))
-
     def scale(self, factor: float) -> Self:
-        """Make every row `factor` times as heavy."""
+        """Multiply the weight of every row by `factor`."""
         mean = self.mean if factor else np.zeros_like(self.mean)
         return type(self)(self.weight * factor, mean, self.squares * factor)
-
-    def take(self, classes: NDArray[Any]) -> Self:
-        """Keep the given classes, in that order."""
-        return type(self)(self.weight[classes], self.mean[classes], self.squares[classes])
-
-    def spread(self, positions: NDArray[Any], classes: int) -> Self:
-        """Move class i to `positions[i]` of `classes`; the others are empty."""
-        arrays = (self.weight, self.mean, self.squares)
-        return type(self)(*(spread_rows(a, positions, classes) for a in arrays))
-
-    @property
-    def n_classes(self) -> int:
-        """How many classes are summarized."""
-        return len(self.weight)
-
-    @property
-    def n_columns(self) -> int:
-        """How many columns are summarized."""
-        return self.weight.shape[1]
 
     @property
     def variance(self) -> Array:
@@ -136,17 +96,11 @@ class Moments(Statistic):
         """Summarize all classes as one: (1, columns)."""
         weight = self.weight.sum(axis=-2, keepdims=True)
         share = np.divide(self.weight, weight, out=np.zeros_like(self.weight), where=weight > 0)
-        # About one of the class means, lest a large common offset eat the digits.
+        # Sums are taken around the mean of one class: a large common offset would cost digits.
         origin = self.mean[..., :1, :]
         mean = origin + (share * (self.mean - origin)).sum(axis=-2, keepdims=True)
         between = (self.weight * (self.mean - mean) ** 2).sum(axis=-2, keepdims=True)
         return type(self)(weight, mean, self.squares.sum(axis=-2, keepdims=True) + between)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Moments):
-            return NotImplemented
-        pairs = ((self.weight, other.weight), (self.mean, other.mean), (self.squares, other.squares))
-        return all(np.array_equal(a, b) for a, b in pairs)
 
     def __repr__(self) -> str:
         classes, columns = self.weight.shape

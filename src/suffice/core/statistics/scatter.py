@@ -1,33 +1,41 @@
-"""Weight, mean and centred cross-products of whole rows: all that a Gaussian over a block of columns needs."""
+"""Weight, mean and centred cross-products of whole rows: what a multivariate Gaussian is estimated from."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from typing import Any, Self
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from suffice import _core
-from suffice.core.arrays import Array, Codes, chunks, refuse_at
-from suffice.core.errors import InvalidDataError, MismatchError, NotPartError
+from suffice.core.arrays import Array, Codes, Dense, Positions, chunks, refuse_at
+from suffice.core.errors import InvalidDataError, MismatchError
 from suffice.core.registry import Registered
 from suffice.core.statistics.sample import Sample
-from suffice.core.statistics.statistic import Statistic, check_array, spread_rows, subtract_weights
+from suffice.core.statistics.statistic import Statistic, check_array, not_varying, spread_rows, subtract_weights
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fourth(Registered):
     """Centred products of squares, third_jk = Σ w z_j² z_k and fourth_jk = Σ w z_j² z_k², (classes, columns, columns).
 
-    They say how much the cross-products themselves would vary from sample to sample.
+    The sampling variance of the cross-products follows from them.
     """
 
     third: Array
     fourth: Array
 
+    def map(self, change: Callable[[Array], Array]) -> Fourth:
+        """Apply a function to both arrays."""
+        return Fourth(change(self.third), change(self.fourth))
+
+    def plus(self, other: Fourth, sign: float = 1.0) -> Fourth:
+        """Add the arrays of another, or subtract them if the sign is −1; both must be about the same means."""
+        return Fourth(self.third + sign * other.third, self.fourth + sign * other.fourth)
+
     def moved(self, cross: Array, weight: Array, step: Array) -> Fourth:
-        """The same about means that lie `step` (classes, columns) lower."""
+        """Return the products about means that are lower by `step` (classes, columns)."""
         variance = np.diagonal(cross, axis1=1, axis2=2)
         w = weight[:, None, None]
         a, b = step[:, :, None], step[:, None, :]
@@ -42,9 +50,9 @@ class Fourth(Registered):
 class Scatter(Statistic):
     """Weight Σ w, mean x̄ and centred cross-products Σ w (x − x̄)(x − x̄)ᵀ of the complete rows of each class.
 
-    `weight` is (classes,), `mean` (classes, columns) and `cross` (classes, columns, columns). Rows in which an
-    entry is missing cannot be summed up like that without a model: they are kept as they are in `gaps`, a joint
-    `Sample`, unless complete rows are asked for. `higher` is there when it is asked for.
+    `weight` is (classes,), `mean` (classes, columns) and `cross` (classes, columns, columns). Rows with a missing entry
+    cannot be summarized without a model: they are kept in `gaps`, a joint `Sample`, unless they are to be left out.
+    `higher` is None unless it was asked for.
 
     >>> Scatter.of(np.array([[1.0, 0.0], [3.0, 2.0]]), np.zeros(2, np.int32), 1).cross
     array([[[2., 2.],
@@ -64,13 +72,13 @@ class Scatter(Statistic):
         return cls(np.zeros(classes), np.zeros((classes, columns)), np.zeros((classes, columns, columns)), gaps)
 
     def check_arrays(self) -> None:
-        """Refuse arrays that do not belong together."""
+        """Raise an error if the arrays do not fit each other."""
         check_array("mean", self.mean, (-1, -1))
         classes, columns = self.mean.shape
         check_array("weight", self.weight, (classes,))
         check_array("cross", self.cross, (classes, columns, columns))
         if (self.gaps.n_classes, self.gaps.width, self.gaps.joint) != (classes, columns, True):
-            raise MismatchError(f"gaps should be whole rows of {classes} classes and {columns} columns")
+            raise MismatchError(f"gaps should be rows of {classes} classes and {columns} columns")
         if self.higher is not None:
             check_array("third", self.higher.third, self.cross.shape)
             check_array("fourth", self.higher.fourth, self.cross.shape)
@@ -78,7 +86,7 @@ class Scatter(Statistic):
     @classmethod
     def of(
         cls,
-        x: Any,
+        x: Dense,
         codes: Codes,
         classes: int,
         weight: Array | None = None,
@@ -86,11 +94,11 @@ class Scatter(Statistic):
         complete: bool = False,
         fourth: bool = False,
     ) -> Self:
-        """Summarize rows of real numbers in one pass; NaN is missing. With `complete`, rows with gaps are left out."""
+        """Summarize rows of real numbers in one pass; NaN is missing. `complete` leaves incomplete rows out."""
         out = onto
         if x.flags.c_contiguous or x.strides[1] == x.itemsize:
             pieces = [(x, codes, weight)]
-        else:  # the kernel reads rows
+        else:  # the kernel needs contiguous rows
             pieces = [(np.ascontiguousarray(p), c, w) for p, c, w in chunks(x, codes, weight, cells=1 << 20)]
         for piece, c, w in pieces:
             part = cls._of_rows(piece, c, classes, w, complete, fourth)
@@ -102,14 +110,14 @@ class Scatter(Statistic):
         return out
 
     @classmethod
-    def _of_rows(cls, x: Any, codes: Codes, classes: int, weight: Array | None, complete: bool, fourth: bool) -> Self:
+    def _of_rows(cls, x: Dense, codes: Codes, classes: int, weight: Array | None, complete: bool, fourth: bool) -> Self:
         out = cls.empty(classes, x.shape[1])
         if not x.shape[0]:
             return replace(out, higher=out._fourth_of(x, codes, np.zeros(0))) if fourth else out
         incomplete = np.zeros(x.shape[0], dtype=bool)
         refuse_at(_core.scatter(x, codes, classes, weight, out.weight, out.mean, out.cross, incomplete), x)
         far = incomplete & ~np.isnan(x).any(axis=1) if incomplete.any() else incomplete
-        if far.any():  # nothing is missing, but differences overflow
+        if far.any():  # the row is complete, but a difference overflows
             raise _overflow(int(np.abs(x[np.argmax(far)]).argmax()))
         if incomplete.any() and not complete:
             w = None if weight is None else weight[incomplete]
@@ -119,7 +127,7 @@ class Scatter(Statistic):
             out = replace(out, higher=out._fourth_of(x, codes, weight))
         return out
 
-    def _fourth_of(self, x: Any, codes: Codes, weight: Array) -> Fourth:
+    def _fourth_of(self, x: Dense, codes: Codes, weight: Array) -> Fourth:
         third, fourth = np.zeros((2, *self.cross.shape))
         for piece, c, w in chunks(x, codes, weight, cells=1 << 20):
             for k in np.unique(c):
@@ -127,9 +135,9 @@ class Scatter(Statistic):
                 with np.errstate(over="ignore", under="ignore", invalid="ignore"):
                     z = piece[own] - self.mean[k]
                     squares = z * z
-                    heavy = (w[own, None] * squares).T
-                    third[k] += heavy @ z
-                    fourth[k] += heavy @ squares
+                    weighted = (w[own, None] * squares).T
+                    third[k] += weighted @ z
+                    fourth[k] += weighted @ squares
         most, least = (np.diagonal(a, axis1=1, axis2=2) for a in (fourth, self.cross))
         if not np.isfinite(most).all():
             raise _overflow(int(np.argwhere(~np.isfinite(most))[0, 1]), "fourth power overflows")
@@ -148,8 +156,7 @@ class Scatter(Statistic):
         cross = a.cross + b.cross + (a.weight * share)[:, None, None] * _outer(step)
         higher = None
         if a.higher is not None and b.higher is not None:
-            one, two = (s.higher.moved(s.cross, s.weight, s.mean - mean) for s in (a, b))  # type: ignore[union-attr]
-            higher = Fourth(one.third + two.third, one.fourth + two.fourth)
+            higher = a._moved(mean).plus(b._moved(mean))
         return type(self)(weight, mean, cross, a.gaps + b.gaps, higher)
 
     def __sub__(self, other: Self) -> Self:
@@ -165,44 +172,39 @@ class Scatter(Statistic):
         a._clear_residue(cross, taken)
         higher = None
         if a.higher is not None and b.higher is not None:
-            one, two = (s.higher.moved(s.cross, s.weight, s.mean - mean) for s in (a, b))  # type: ignore[union-attr]
-            kept = left[:, None, None]
-            higher = Fourth(np.where(kept, one.third - two.third, 0.0), np.where(kept, one.fourth - two.fourth, 0.0))
+            rest = a._moved(mean).plus(b._moved(mean), -1.0)
+            higher = rest.map(lambda array: np.where(left[:, None, None], array, 0.0))
         return type(self)(weight, mean, cross, a.gaps - b.gaps, higher)
 
+    def _moved(self, mean: Array) -> Fourth:
+        assert self.higher is not None
+        return self.higher.moved(self.cross, self.weight, self.mean - mean)
+
     def _clear_residue(self, cross: Array, taken: Array) -> None:
-        """Refuse a variance below 0 in what is left; clear, in place, what only rounding left of one."""
+        """Raise an error if a variance becomes negative; set to 0, in place, what only rounding left of one."""
         left, before, gone = (np.diagonal(c, axis1=1, axis2=2) for c in (cross, self.cross, taken))
         blur = 1e-9 * (before + gone) + 1e-12 * self.weight[:, None] * self.mean**2
         if (left < -blur).any():
-            column = int(np.argwhere(left < -blur)[0, 1])
-            raise NotPartError(
-                f"Cannot take away what was never added: column {column} does not vary enough to have held these "
-                "values. Only rows that were learned can be forgotten."
-            )
+            raise not_varying(int(np.argwhere(left < -blur)[0, 1]))
         none = left <= 16 * np.finfo(np.float64).eps * before
         cross[none[:, :, None] | none[:, None, :]] = 0.0
 
     def scale(self, factor: float) -> Self:
-        """Make every row `factor` times as heavy."""
+        """Multiply the weight of every row by `factor`."""
         mean = self.mean if factor else np.zeros_like(self.mean)
-        higher = None
-        if self.higher is not None:
-            higher = Fourth(self.higher.third * factor, self.higher.fourth * factor)
-        return type(self)(self.weight * factor, mean, self.cross * factor, self.gaps.scale(factor), higher)
+        scaled = self._each(lambda array: array * factor, self.gaps.scale(factor))
+        return replace(scaled, mean=mean)
 
-    def take(self, classes: NDArray[Any]) -> Self:
+    def take(self, classes: Positions) -> Self:
         """Keep the given classes, in that order."""
         return self._each(lambda array: array[classes], self.gaps.take(classes))
 
-    def spread(self, positions: NDArray[Any], classes: int) -> Self:
+    def spread(self, positions: Positions, classes: int) -> Self:
         """Move class i to `positions[i]` of `classes`; the others are empty."""
         return self._each(lambda array: spread_rows(array, positions, classes), self.gaps.spread(positions, classes))
 
-    def _each(self, change: Any, gaps: Sample) -> Self:
-        higher = None
-        if self.higher is not None:
-            higher = Fourth(change(self.higher.third), change(self.higher.fourth))
+    def _each(self, change: Callable[[Array], Array], gaps: Sample) -> Self:
+        higher = None if self.higher is None else self.higher.map(change)
         return type(self)(change(self.weight), change(self.mean), change(self.cross), gaps, higher)
 
     def pooled(self) -> Self:
@@ -215,20 +217,20 @@ class Scatter(Statistic):
         return out
 
     def completed(self, rows: Self, spread: Array) -> Self:
-        """The complete rows, and rows whose gaps were filled, the conditional covariances of the fillings added.
+        """Add `rows` whose missing entries were filled in, and their conditional covariances `spread`.
 
-        Products of squares are those of the complete rows, as if there were as many as there are of both.
+        The products of squares are those of the complete rows, scaled to the weight of all rows.
         """
         out = replace(self, higher=None) + rows
         higher = None
         if self.higher is not None:
             ratio = np.divide(out.weight, self.weight, out=np.zeros_like(out.weight), where=self.weight > 0)
-            higher = Fourth(*(ratio[:, None, None] * a for a in (self.higher.third, self.higher.fourth)))
+            higher = self.higher.map(lambda array: ratio[:, None, None] * array)
         gaps = Sample.empty(self.n_classes, self.n_columns, joint=True)
         return type(self)(out.weight, out.mean, out.cross + spread, gaps, higher)
 
     def _alike(self, other: Self) -> tuple[Self, Self]:
-        """Both, after `empty`, which was not asked for higher products, has got those of nothing."""
+        """Return both with products of squares, or both without: a summary of no rows takes zeros."""
         if (self.higher is None) == (other.higher is None):
             return self, other
         nothing = Fourth(np.zeros_like(self.cross), np.zeros_like(self.cross))
@@ -240,17 +242,17 @@ class Scatter(Statistic):
 
     @property
     def n_classes(self) -> int:
-        """How many classes are summarized."""
+        """The number of classes."""
         return len(self.weight)
 
     @property
     def n_columns(self) -> int:
-        """How many columns are summarized."""
+        """The number of columns."""
         return self.mean.shape[1]
 
     @property
     def total(self) -> Array:
-        """The weight of each class's rows, those with gaps included."""
+        """The weight of the rows of each class, incomplete ones included."""
         return self.weight + self.gaps.parts[0].class_weight
 
     def __eq__(self, other: object) -> bool:
@@ -261,14 +263,15 @@ class Scatter(Statistic):
             return False
         if self.gaps != other.gaps or (self.higher is None) != (other.higher is None):
             return False
-        return self.higher is None or all(
-            np.array_equal(getattr(self.higher, f.name), getattr(other.higher, f.name)) for f in fields(Fourth)
-        )
+        if self.higher is None or other.higher is None:
+            return True
+        pairs = ((self.higher.third, other.higher.third), (self.higher.fourth, other.higher.fourth))
+        return all(np.array_equal(a, b) for a, b in pairs)
 
     def __repr__(self) -> str:
         classes, columns = self.mean.shape
         gaps = len(self.gaps.parts[0].weight)
-        also = f", {gaps} distinct rows with gaps" if gaps else ""
+        also = f", {gaps} distinct incomplete rows" if gaps else ""
         return f"Scatter({classes} classes × {columns} columns, weight {self.weight.sum():g}{also})"
 
 

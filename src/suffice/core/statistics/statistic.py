@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Self
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from suffice import _core
-from suffice.core.arrays import Array, Codes
+from suffice.core.arrays import Array, Codes, Positions, Rows
 from suffice.core.errors import MismatchError, NotPartError
 from suffice.core.registry import Registered
 
@@ -17,9 +19,9 @@ from suffice.core.registry import Registered
 class Statistic(Registered, ABC):
     """A frozen summary of weighted rows, one for each of several classes along the first axis.
 
-    The laws: `+` is associative and commutative with `empty` as identity; the summary of two lots of
-    rows together is the sum of their summaries; `(a + b) - b == a`; `scale(c)` multiplies every row's
-    weight by c. They hold up to rounding, and exactly for counts.
+    The laws: `+` is associative and commutative with `empty` as identity; the summary of two sets of rows together is
+    the sum of their summaries; `(a + b) - b == a`; `scale(c)` multiplies the weight of every row by c. They hold up to
+    rounding, and exactly for counts.
     """
 
     @classmethod
@@ -29,8 +31,8 @@ class Statistic(Registered, ABC):
 
     @classmethod
     @abstractmethod
-    def of(cls, x: Any, codes: Codes, classes: int, weight: Array | None = None, onto: Self | None = None) -> Self:
-        """Summarize the rows of `x`, row i belonging to class `codes[i]`, and add that to `onto`."""
+    def of(cls, x: Rows, codes: Codes, classes: int, weight: Array | None = None, onto: Self | None = None) -> Self:
+        """Summarize the rows of `x`, row i being of class `codes[i]`, and add that to `onto`."""
 
     @abstractmethod
     def __add__(self, other: Self) -> Self: ...
@@ -40,31 +42,31 @@ class Statistic(Registered, ABC):
 
     @abstractmethod
     def scale(self, factor: float) -> Self:
-        """Summarize the same rows, each `factor` times as heavy."""
+        """Multiply the weight of every row by `factor`."""
 
     @abstractmethod
-    def take(self, classes: NDArray[Any]) -> Self:
+    def take(self, classes: Positions) -> Self:
         """Keep the given classes, in that order."""
 
     @property
     @abstractmethod
     def n_columns(self) -> int:
-        """How many columns are summarized."""
+        """The number of columns."""
 
     @property
     @abstractmethod
     def n_classes(self) -> int:
-        """How many classes are summarized."""
+        """The number of classes."""
 
     def check_fits(self, other: object) -> None:
-        """Refuse a statistic of another kind or of other columns."""
+        """Raise an error if `other` is another type of statistic, or of other columns."""
         if type(other) is not type(self):
             raise MismatchError(f"{type(self).__name__} and {type(other).__name__} cannot be merged")
         if other.n_columns != self.n_columns:
             raise MismatchError(f"Statistics of {self.n_columns} and of {other.n_columns} columns cannot be merged")
 
     def check_arrays(self) -> None:
-        """Refuse arrays that do not belong together; for what comes from outside, as from a file."""
+        """Raise an error if the arrays do not fit each other, as they may if they come from a file."""
         raise NotImplementedError
 
     def trimmed(self) -> Self:
@@ -72,52 +74,110 @@ class Statistic(Registered, ABC):
         return self
 
     @abstractmethod
-    def spread(self, positions: NDArray[Any], classes: int) -> Self:
-        """Become a summary of more classes: class i moves to `positions[i]`, the others are empty."""
+    def spread(self, positions: Positions, classes: int) -> Self:
+        """Move class i to `positions[i]` of `classes`; the others are empty."""
 
     @abstractmethod
     def __eq__(self, other: object) -> bool: ...
 
-    __hash__ = None  # type: ignore[assignment]  # equality looks into arrays
+    __hash__ = None  # type: ignore[assignment]  # equality compares arrays
 
 
-def check_array(name: str, array: Any, shape: tuple[int, ...], dtype: Any = np.float64) -> None:
-    """Refuse an array of another type or shape, −1 standing for any length."""
+class ArrayStatistic(Statistic):
+    """A statistic all of whose fields are arrays with the classes along the first axis."""
+
+    def _map(self, change: Callable[[Array], Array]) -> Self:
+        return type(self)(*map(change, self._arrays()))
+
+    def _arrays(self) -> list[Array]:
+        return [getattr(self, field.name) for field in fields(self)]  # type: ignore[arg-type]  # all are dataclasses
+
+    def scale(self, factor: float) -> Self:
+        """Multiply the weight of every row by `factor`."""
+        return self._map(lambda array: array * factor)
+
+    def take(self, classes: Positions) -> Self:
+        """Keep the given classes, in that order."""
+        return self._map(lambda array: array[classes])
+
+    def spread(self, positions: Positions, classes: int) -> Self:
+        """Move class i to `positions[i]` of `classes`; the others are empty."""
+        return self._map(lambda array: spread_rows(array, positions, classes))
+
+    @abstractmethod
+    def own_without(self, x: Array, codes: Codes, weight: Array) -> Self:
+        """Summarize the class of each row without that row: row i is class i of the result, (rows, columns)."""
+
+    def without_each(self, x: Array, codes: Codes, weight: Array) -> Self:
+        """Summarize all classes without each of the rows, (rows, classes, columns)."""
+        shape, rows = (self.n_classes, self.n_columns), np.arange(len(codes))
+        out = []
+        for table, own in zip(self._arrays(), self.own_without(x, codes, weight)._arrays(), strict=True):
+            copies = np.repeat(np.broadcast_to(table, shape)[None], len(codes), axis=0)
+            copies[rows, codes] = own
+            out.append(copies)
+        return type(self)(*out)
+
+    @property
+    def n_classes(self) -> int:
+        """The number of classes."""
+        return len(self._arrays()[0])
+
+    @property
+    def n_columns(self) -> int:
+        """The number of columns."""
+        return self._arrays()[-1].shape[1]
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return all(map(np.array_equal, self._arrays(), other._arrays()))
+
+    __hash__ = None
+
+
+def check_array(name: str, array: object, shape: tuple[int, ...], dtype: DTypeLike = np.float64) -> None:
+    """Raise an error if an array is of another type or shape; −1 stands for any length."""
     found = array.shape if isinstance(array, np.ndarray) and array.dtype == dtype else None
     if found is None or len(found) != len(shape) or any(m not in (-1, n) for n, m in zip(found, shape, strict=True)):
         what = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
         raise MismatchError(f"{name} should be {np.dtype(dtype)} of shape {shape}, found {what}")
 
 
+def check_codes(name: str, codes: Codes, size: int) -> None:
+    """Raise an error unless all codes are between 0 and `size` − 1."""
+    if len(codes) and not 0 <= codes.min() <= codes.max() < size:
+        raise MismatchError(f"{name} should be between 0 and {size - 1}, found {codes.min()} to {codes.max()}")
+
+
+def check_starts(name: str, start: NDArray[np.int64], n: int) -> None:
+    """Raise an error unless segments that begin at `start` fill `n` places in order."""
+    if not len(start) or start[0] or start[-1] != n or (np.diff(start) < 0).any():
+        raise MismatchError(f"{name} should ascend from 0 to {n}")
+
+
 def class_weight(codes: Codes, classes: int, weight: Array | None) -> Array:
-    """Sum the weights of each class's rows."""
+    """Sum the weights of the rows of each class."""
     out = np.zeros(classes)
     _core.class_weights(codes, classes, weight, out)
     return out
 
 
-def spread_rows(array: Array, positions: NDArray[Any], rows: int) -> Array:
+def spread_rows(array: Array, positions: Positions, rows: int) -> Array:
     """Put row i of `array` at `positions[i]` of an array of zeros."""
     out = np.zeros((rows, *array.shape[1:]))
     out[positions] = array
     return out
 
 
-def replace_each(table: Array, codes: Codes, own: Array) -> Array:
-    """Copy `table` (classes, columns) for each row, (rows, classes, columns), its class `codes[i]` being `own[i]`."""
-    out = np.repeat(table[None], len(codes), axis=0)
-    out[np.arange(len(codes)), codes] = own
-    return out
-
-
 def clear_residue(rest: Array, whole: Array, relative: float = 1e-12) -> Array:
-    """What is left of `whole`, with what only rounding left of it set to 0, in place."""
+    """Set to 0, in place, what only rounding left of `whole` in the difference `rest`."""
     rest[rest < relative * np.abs(whole)] = 0.0
     return rest
 
 
 def subtract_weights(whole: Array, part: Array) -> Array:
-    """Subtract weights, refusing what was not there and clearing what rounding leaves behind."""
+    """Subtract weights, and set to 0 what only rounding leaves; raise an error if `part` is larger than `whole`."""
     rest = np.asarray(whole - part)
     slack = 1e-9 * np.abs(whole)
     if (rest < -slack).any():
@@ -128,3 +188,11 @@ def subtract_weights(whole: Array, part: Array) -> Array:
             f" at {tuple(int(i) for i in worst)}. Only rows that were learned can be forgotten."
         )
     return clear_residue(rest, whole)
+
+
+def not_varying(column: int) -> NotPartError:
+    """Make the error of rows that cannot have been part of a summary, because a variance would become negative."""
+    return NotPartError(
+        f"Cannot take away what was never added: column {column} does not vary enough to have held these values. "
+        "Only rows that were learned can be forgotten."
+    )

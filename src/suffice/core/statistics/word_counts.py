@@ -1,29 +1,40 @@
-"""Totals of words by class, over a vocabulary that grows as texts come."""
+"""Totals of words by class, over a vocabulary that grows with the texts."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.core.arrays import Array, Codes
+from suffice.core.arrays import Array, Codes, Mask, Positions, positions_in, starts
 from suffice.core.errors import MismatchError, NotPartError
 from suffice.core.statistics.document_sample import DocumentSample
-from suffice.core.statistics.statistic import Statistic, check_array, clear_residue, spread_rows, subtract_weights
-from suffice.core.words import Tokenization, Vocabulary, Weighting, word_totals
+from suffice.core.statistics.statistic import (
+    Statistic,
+    check_array,
+    check_codes,
+    check_starts,
+    clear_residue,
+    spread_rows,
+    subtract_weights,
+)
+from suffice.core.words import Texts, Tokenization, Vocabulary, Weighting, word_totals
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 PLAIN, COUNTED = Tokenization(), Weighting()
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class WordCounts(Statistic):
-    """The total Σ w·x of every word of one column of texts, in every class that has it.
+    """The total Σ w·x of every word of one column of texts, for every class that has the word.
 
-    Word i's totals are `total[start[i] : start[i + 1]]`, of the classes `codes[…]`, ascending: most words are in few
-    classes. `documents` is the weight of each class's texts, missing ones aside, and `words` that of their words. Where
-    a question needs documents, not only totals, a bounded sample of them is `kept` as well.
+    The totals of word i are `total[start[i] : start[i + 1]]`, of the classes in the same part of `codes`, ascending:
+    most words occur in few classes. `documents` is the weight of the texts of each class, missing ones left out, and
+    `words` that of their words. `kept` is a bounded sample of documents, for what needs more than totals.
 
     >>> from suffice.core.words import Texts
     >>> counts = WordCounts.of(Texts.of(["a dog", "dog dog"]), np.zeros(2, np.int32), 1)
@@ -51,7 +62,7 @@ class WordCounts(Statistic):
     @classmethod
     def of(
         cls,
-        x: Any,
+        x: Texts,
         codes: Codes,
         classes: int,
         weight: Array | None = None,
@@ -60,17 +71,17 @@ class WordCounts(Statistic):
         weighting: Weighting = COUNTED,
         keep: int = 0,
     ) -> Self:
-        """Sum the words of texts, weighted, and keep up to `keep` of the texts."""
+        """Sum the weighted words of texts, and keep up to `keep` of the texts."""
         found = word_totals(x, codes, classes, weight, tokenization, weighting)
         kept = DocumentSample.of(x, codes, weight, keep, found.vocabulary, tokenization)
         out = cls(found.vocabulary, found.start, found.codes, found.total, found.documents, found.words, kept)
         return out if onto is None else onto + out
 
-    # ---- reading it
+    # ---- access
 
     @property
     def n_classes(self) -> int:
-        """How many classes are summarized."""
+        """The number of classes."""
         return len(self.documents)
 
     @property
@@ -84,17 +95,19 @@ class WordCounts(Statistic):
         return np.repeat(np.arange(len(self.vocabulary)), np.diff(self.start))
 
     def by_class(self, values: Array) -> Array:
-        """Sum a value of every total over the words, (classes,)."""
+        """Sum `values`, one for every total, over the words: (classes,)."""
         return np.asarray(np.bincount(self.codes, weights=values, minlength=self.n_classes), dtype=np.float64)
 
     def by_word(self, values: Array) -> Array:
-        """Sum a value of every total over the classes, (words,)."""
+        """Sum `values`, one for every total, over the classes: (words,)."""
         out = np.zeros(len(self.vocabulary))
         np.add.at(out, self.owner, values)
         return out
 
-    def dense(self, lo: int = 0, hi: int | None = None, values: Array | None = None, absent: Any = 0.0) -> Array:
-        """The totals of words lo … hi − 1, or other values of them, (classes, words); `absent` where there is none."""
+    def dense(
+        self, lo: int = 0, hi: int | None = None, values: Array | None = None, absent: float | Array = 0.0
+    ) -> Array:
+        """Return the totals (or `values`) of words lo … hi − 1: (classes, words), `absent` where there is none."""
         hi = len(self.vocabulary) if hi is None else hi
         part = slice(self.start[lo], self.start[hi])
         out = np.empty((self.n_classes, hi - lo))
@@ -103,14 +116,13 @@ class WordCounts(Statistic):
         out[self.codes[part], owner] = (self.total if values is None else values)[part]
         return out
 
-    def only(self, words: NDArray[np.bool_]) -> Self:
-        """Of some words alone, as a mask; without the documents kept."""
+    def only(self, words: Mask) -> Self:
+        """Keep some words, and no documents."""
         entries = np.repeat(words, np.diff(self.start))
-        start = np.concatenate([[0], np.cumsum(np.diff(self.start)[words])]).astype(np.int64)
         return replace(
             self,
             vocabulary=self.vocabulary.take(words),
-            start=start,
+            start=starts(np.diff(self.start)[words]),
             codes=self.codes[entries],
             total=self.total[entries],
             kept=DocumentSample.empty(),
@@ -132,20 +144,20 @@ class WordCounts(Statistic):
             self.kept.moved(mine) + other.kept.moved(theirs),
         )
 
-    def _table(self, place: NDArray[Any], words: int) -> Any:
-        """A sparse matrix (words, classes), word i moved to `place[i]`."""
+    def _table(self, positions: Positions, words: int) -> csr_array[np.float64]:
+        """Return a sparse matrix (words, classes) with word i in row `positions[i]`."""
         import scipy.sparse
 
         lengths = np.zeros(words + 1, dtype=np.int64)
-        lengths[place + 1] = np.diff(self.start)
+        lengths[positions + 1] = np.diff(self.start)
         parts = (self.total, self.codes, np.cumsum(lengths))
         return scipy.sparse.csr_array(parts, shape=(words, self.n_classes))
 
     def __sub__(self, other: Self) -> Self:
         place = self.vocabulary.find(other.vocabulary)
         if (place < 0).any():
-            strange = other.vocabulary[int(np.argmin(place))]
-            raise NotPartError(f"Cannot take away the word {strange!r}: it was never added")
+            unknown = other.vocabulary[int(np.argmin(place))]
+            raise NotPartError(f"Cannot take away the word {unknown!r}: it was never added")
         mine, theirs = self._keys(np.arange(len(self.vocabulary))), other._keys(place)
         at = np.searchsorted(mine, theirs)
         at[at == len(mine)] = 0
@@ -161,30 +173,28 @@ class WordCounts(Statistic):
             kept=self.kept - other.kept.moved(place),
         ).trimmed()
 
-    def _keys(self, place: NDArray[Any]) -> NDArray[np.int64]:
-        """A number for each total, ascending: of its word at `place` and its class."""
-        return np.asarray(place[self.owner] * self.n_classes + self.codes, dtype=np.int64)
+    def _keys(self, positions: Positions) -> NDArray[np.int64]:
+        """Return an ascending number for each total, from its class and the position of its word."""
+        return np.asarray(positions[self.owner] * self.n_classes + self.codes, dtype=np.int64)
 
     def trimmed(self) -> Self:
-        """Without the words that nothing is left of."""
+        """Drop words of total 0."""
         left = self.total > 0
         if left.all() and (np.diff(self.start) > 0).all():
             return self
-        before = np.concatenate([[0], np.cumsum(left)])
-        start = before[self.start]
+        start = starts(left)[self.start]
         used = np.diff(start) > 0
-        place = np.cumsum(used) - 1
         return replace(
             self,
             vocabulary=self.vocabulary.take(used),
             start=np.concatenate([[0], start[1:][used]]).astype(np.int64),
             codes=self.codes[left],
             total=self.total[left],
-            kept=self.kept.moved(place),
+            kept=self.kept.moved(np.cumsum(used) - 1),
         )
 
     def scale(self, factor: float) -> Self:
-        """Make every text `factor` times as heavy."""
+        """Multiply the weight of every text by `factor`."""
         return replace(
             self,
             total=self.total * factor,
@@ -193,52 +203,44 @@ class WordCounts(Statistic):
             kept=self.kept.scale(factor),
         )
 
-    def take(self, classes: NDArray[Any]) -> Self:
+    def take(self, classes: Positions) -> Self:
         """Keep the given classes, in that order."""
-        place = np.full(self.n_classes, -1, dtype=np.int32)
-        place[classes] = np.arange(len(classes), dtype=np.int32)
-        return self._over(place, self.documents[classes], self.words[classes])
+        positions = positions_in(classes, self.n_classes)
+        return self._over(positions, self.documents[classes], self.words[classes])
 
-    def spread(self, positions: NDArray[Any], classes: int) -> Self:
+    def spread(self, positions: Positions, classes: int) -> Self:
         """Move class i to `positions[i]` of `classes`; the others are empty."""
-        place = np.asarray(positions, dtype=np.int32)
         moved = (spread_rows(each, positions, classes) for each in (self.documents, self.words))
-        return self._over(place, *moved)
+        return self._over(np.asarray(positions, dtype=np.int32), *moved)
 
-    def _over(self, place: Codes, documents: Array, words: Array) -> Self:
-        """Class c becomes `place[c]`; where that is negative it is left out."""
-        codes = place[self.codes] if len(self.codes) else self.codes
+    def _over(self, positions: Codes, documents: Array, words: Array) -> Self:
+        """Move class c to `positions[c]`, or leave it out where that is negative."""
+        codes = positions[self.codes] if len(self.codes) else self.codes
         kept = codes >= 0
-        start = np.concatenate([[0], np.cumsum(kept)])[self.start].astype(np.int64)
+        start = starts(kept)[self.start]
         codes, total = codes[kept], self.total[kept]
-        if (np.diff(place[place >= 0]) < 0).any():
+        if (np.diff(positions[positions >= 0]) < 0).any():
             order = np.lexsort((codes, np.repeat(np.arange(len(self.vocabulary)), np.diff(start))))
             codes, total = codes[order], total[order]
-        return type(self)(self.vocabulary, start, codes, total, documents, words, self.kept.over(place))
+        return type(self)(self.vocabulary, start, codes, total, documents, words, self.kept.over(positions))
 
-    # ---- the rest
+    # ---- checks
 
     def check_arrays(self) -> None:
-        """Refuse arrays that do not belong together."""
+        """Raise an error if the arrays do not fit each other."""
         check_array("documents", self.documents, (-1,))
         check_array("words", self.words, self.documents.shape)
         check_array("start", self.start, (len(self.vocabulary) + 1,), np.int64)
         check_array("codes", self.codes, (-1,), np.int32)
         check_array("total", self.total, self.codes.shape)
-        if self.start[0] or self.start[-1] != len(self.codes) or (np.diff(self.start) < 0).any():
-            raise MismatchError("start should tell where the totals of each word begin")
-        keys = self._keys(np.arange(len(self.vocabulary)))
-        known = not len(self.codes) or 0 <= self.codes.min() <= self.codes.max() < self.n_classes
-        if not known or (np.diff(keys) <= 0).any():
-            raise MismatchError("codes should be ascending classes of each word")
-        kept = self.kept
-        if not isinstance(kept, DocumentSample) or (
-            len(kept.feature) and int(kept.feature.max()) >= len(self.vocabulary)
-        ):
-            raise MismatchError("kept should be a sample of documents over the vocabulary")
-        known = not len(kept) or 0 <= kept.codes.min() <= kept.codes.max() < self.n_classes
-        if not known or (len(kept.feature) and int(kept.feature.min()) < 0):
-            raise MismatchError("kept should be a sample of documents of these classes")
+        check_starts("start of the words", self.start, len(self.codes))
+        check_codes("codes", self.codes, self.n_classes)
+        if (np.diff(self._keys(np.arange(len(self.vocabulary)))) <= 0).any():
+            raise MismatchError("codes of each word should ascend")
+        if not isinstance(self.kept, DocumentSample):
+            raise MismatchError(f"kept should be a DocumentSample, found {type(self.kept).__name__}")
+        check_codes("features of the documents kept", self.kept.feature, len(self.vocabulary))
+        check_codes("classes of the documents kept", self.kept.codes, self.n_classes)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, WordCounts):
