@@ -100,12 +100,12 @@ class _DiscriminantAnalysis(GenerativeClassifier):
 
     @property
     def means_(self) -> Array:
-        """Mean of each column in each class."""
+        """Mean of each column in each class, (n_classes, n_features)."""
         return read_only(self._as_learned(self._distribution.mean))
 
     @property
     def priors_(self) -> Array:
-        """Probability of each class."""
+        """Probability of each class, (n_classes,)."""
         return self._as_learned(np.exp(self._settled().model.log_prior))
 
     def decision_function(self, X: Any) -> Array:
@@ -153,35 +153,10 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     covariance_estimator : covariance estimator, default=None
         Fitted to the rows of each class, which are then kept. Not with 'svd', nor with shrinkage.
 
-    Attributes
-    ----------
-    coef_ : ndarray of shape (n_features,) or (n_classes, n_features)
-        Coefficients of the scores; for two classes of the log-odds of the second, (1, n_features).
-    intercept_ : ndarray of shape (n_classes,)
-        Intercepts of the scores.
-    covariance_ : ndarray of shape (n_features, n_features)
-        Covariance within classes, each class counting by its prior.
-    explained_variance_ratio_ : ndarray of shape (n_components,)
-        Share of the variance between classes in each direction. Not with 'lsqr'.
-    means_ : ndarray of shape (n_classes, n_features)
-        Mean of each column in each class.
-    priors_ : ndarray of shape (n_classes,)
-        Probability of each class.
-    scalings_ : ndarray of shape (rank, n_classes - 1)
-        The directions. Not with 'lsqr'.
-    xbar_ : ndarray of shape (n_features,)
-        The means, weighed by the priors. Only with 'svd'.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
-    n_features_in_ : int
-        Number of columns.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where they have names.
-
     Examples
     --------
     >>> import numpy as np
-    >>> from suffice.estimators.discriminant_analysis import LinearDiscriminantAnalysis
+    >>> from suffice.discriminant_analysis import LinearDiscriminantAnalysis
     >>> X = np.array([[-1, -1], [-2, -1], [-3, -2], [1, 1], [2, 1], [3, 2]])
     >>> clf = LinearDiscriminantAnalysis().fit(X, [1, 1, 1, 2, 2, 2])
     >>> clf.predict([[-0.8, -1], [np.nan, 1.5]])
@@ -267,17 +242,17 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     @property
     def coef_(self) -> Array:
-        """Coefficients of the scores; for two classes of the log-odds of the second."""
+        """Coefficients of the scores; for two classes of the log-odds of the second, (n_features,) or (n_classes, n_features)."""
         return self._as_learned(self._settled().model.linear().coef)
 
     @property
     def intercept_(self) -> Array:
-        """Intercepts of the scores; for two classes of the log-odds of the second."""
+        """Intercepts of the scores; for two classes of the log-odds of the second, (n_classes,)."""
         return self._as_learned(self._settled().model.linear().intercept)
 
     @property
     def covariance_(self) -> Array:
-        """Covariance within classes, each class counting by its prior."""
+        """Covariance within classes, each class counting by its prior, (n_features, n_features)."""
         if self.solver != "svd":
             return self._as_learned(self._distribution.estimated[0])
         if not self.store_covariance:
@@ -288,18 +263,18 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     @property
     def explained_variance_ratio_(self) -> Array:
-        """Share of the variance between classes in each direction."""
+        """Share of the variance between classes in each direction, (n_components,)."""
         found = self._found(self._directions.explained, "explained_variance_ratio_")
         return found[: self._n_features_out]
 
     @property
     def scalings_(self) -> Array:
-        """The directions, one to a column."""
+        """The directions, one to a column, (rank, n_classes - 1)."""
         return self._found(self._directions.scalings, "scalings_")
 
     @property
     def xbar_(self) -> Array:
-        """The means, weighed by the priors."""
+        """The means, weighed by the priors, (n_features,)."""
         return self._found(self._directions.centre, "xbar_")
 
     def transform(self, X: Any) -> Array:
@@ -347,29 +322,10 @@ class QuadraticDiscriminantAnalysis(_DiscriminantAnalysis):
     covariance_estimator : covariance estimator, default=None
         Fitted to the rows of each class, which are then kept.
 
-    Attributes
-    ----------
-    covariance_ : list of ndarray of shape (n_features, n_features)
-        Covariance of each class, where `store_covariance` asks for it.
-    means_ : ndarray of shape (n_classes, n_features)
-        Mean of each column in each class.
-    priors_ : ndarray of shape (n_classes,)
-        Probability of each class.
-    rotations_ : list of ndarray of shape (n_features, n_features)
-        Eigenvectors of each class's covariance, one to a column.
-    scalings_ : list of ndarray of shape (n_features,)
-        Eigenvalues of each class's covariance, the largest first.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
-    n_features_in_ : int
-        Number of columns.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where they have names.
-
     Examples
     --------
     >>> import numpy as np
-    >>> from suffice.estimators.discriminant_analysis import QuadraticDiscriminantAnalysis
+    >>> from suffice.discriminant_analysis import QuadraticDiscriminantAnalysis
     >>> X = np.array([[-1, -1], [-2, -1], [-3, -2], [1, 1], [2, 1], [3, 2]])
     >>> clf = QuadraticDiscriminantAnalysis().fit(X, [1, 1, 1, 2, 2, 2])
     >>> clf.predict([[-0.8, -1], [np.nan, 1.5]])
@@ -440,17 +396,17 @@ class QuadraticDiscriminantAnalysis(_DiscriminantAnalysis):
 
     @property
     def scalings_(self) -> list[Array]:
-        """Eigenvalues of each class's covariance, the largest first."""
+        """Eigenvalues of each class's covariance, the largest first: a list of arrays (n_features,)."""
         return list(self._as_learned(self._distribution.eigen[0]))
 
     @property
     def rotations_(self) -> list[Array]:
-        """Eigenvectors of each class's covariance, one to a column."""
+        """Eigenvectors of each class's covariance, one to a column: a list of arrays (n_features, n_features)."""
         return list(self._as_learned(self._distribution.eigen[1]))
 
     @property
     def covariance_(self) -> list[Array]:
-        """Covariance of each class."""
+        """Covariance of each class, (n_features, n_features)."""
         if not self.store_covariance:
             raise AttributeError("covariance_ is there with store_covariance=True")
         return list(self._as_learned(self._distribution.covariance))

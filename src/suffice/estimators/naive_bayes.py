@@ -51,7 +51,13 @@ __all__ = [
 
 
 class _RealNB(GenerativeClassifier):
-    """What the estimators of real numbers share: dense rows, and a class prior that may be given as `priors`."""
+    """What the estimators of real numbers share: dense rows, and a class prior that may be given as `priors`.
+
+    Parameters
+    ----------
+    priors : array-like of shape (n_classes,), default=None
+        Prior probabilities of the classes, instead of those of the data.
+    """
 
     priors: ArrayLike | None
 
@@ -62,7 +68,7 @@ class _RealNB(GenerativeClassifier):
 
     @property
     def class_prior_(self) -> Array:
-        """Probability of each class."""
+        """Probability of each class, (n_classes,)."""
         return self._as_learned(np.exp(self._settled().model.log_prior))
 
 
@@ -71,35 +77,14 @@ class GaussianNB(_RealNB):
 
     Parameters
     ----------
-    priors : array-like of shape (n_classes,), default=None
-        Prior probabilities of the classes, instead of those of the data.
     var_smoothing : float, default=1e-9
-        Portion of the largest variance of any column that is added to every variance. It is reckoned
-        from the rows' weights and from all rows seen so far, so that pieces give what the whole gives.
-
-    Attributes
-    ----------
-    class_count_ : ndarray of shape (n_classes,)
-        Weight of the rows of each class.
-    class_prior_ : ndarray of shape (n_classes,)
-        Probability of each class.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
-    epsilon_ : float
-        What is added to every variance.
-    var_ : ndarray of shape (n_classes, n_features)
-        Variance of each column in each class, `epsilon_` included.
-    theta_ : ndarray of shape (n_classes, n_features)
-        Mean of each column in each class.
-    n_features_in_ : int
-        Number of columns.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where they have names.
+        Portion of the largest variance of any column that is added to every variance. It is computed
+        from the rows' weights and from all rows learned so far, so that chunks give what the whole gives.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from suffice.estimators.naive_bayes import GaussianNB
+    >>> from suffice.naive_bayes import GaussianNB
     >>> X = np.array([[-1, -1], [-2, -1], [-3, -2], [1, 1], [2, 1], [3, 2]])
     >>> clf = GaussianNB().fit(X, ["low", "low", "low", "high", "high", "high"])
     >>> clf.predict([[-0.8, -1], [np.nan, 1.5]])
@@ -121,7 +106,7 @@ class GaussianNB(_RealNB):
 
     @property
     def class_count_(self) -> Array:
-        """Weight of the rows of each class."""
+        """Weight of the rows of each class, (n_classes,)."""
         return self._as_learned(super().class_count_)
 
     @property
@@ -132,17 +117,30 @@ class GaussianNB(_RealNB):
 
     @property
     def theta_(self) -> Array:
-        """Mean of each column in each class."""
+        """Mean of each column in each class, (n_classes, n_features)."""
         return read_only(self._as_learned(self._settled().statistics.statistic.mean))
 
     @property
     def var_(self) -> Array:
-        """Variance of each column in each class."""
+        """Variance of each column in each class, (n_classes, n_features)."""
         return self._as_learned(self._settled().model.distribution.variance)  # type: ignore[attr-defined]
 
 
 class _DiscreteNB(GenerativeClassifier):
-    """What the estimators of counts and categories share: `alpha` and its kin."""
+    """What the estimators of counts and categories share: `alpha`, and the options of the class prior.
+
+    Parameters
+    ----------
+    alpha : float or array-like of shape (n_features,), default=1.0
+        Added to every count; 0 for none.
+    force_alpha : bool, default=True
+        If False, an alpha below 1e-10 is raised to 1e-10. If True, alpha=0 makes whatever a class has not shown
+        impossible there.
+    fit_prior : bool, default=True
+        Learn the class prior; if False it is uniform.
+    class_prior : array-like of shape (n_classes,), default=None
+        Prior probabilities of the classes, instead of those of the data.
+    """
 
     _positive_only: ClassVar[bool] = True
     alpha: float | ArrayLike
@@ -183,7 +181,7 @@ class _DiscreteNB(GenerativeClassifier):
 
     @property
     def class_log_prior_(self) -> Array:
-        """Log-probability of each class."""
+        """Log-probability of each class, (n_classes,)."""
         return self._settled().model.log_prior
 
     def __sklearn_tags__(self) -> Any:
@@ -198,12 +196,12 @@ class _TotalsNB(_DiscreteNB):
 
     @property
     def feature_count_(self) -> Array:
-        """Weighted total of each column in each class."""
+        """Weighted total of each column in each class, (n_classes, n_features)."""
         return read_only(self._settled().statistics.statistic.total)
 
     @property
     def feature_log_prob_(self) -> Any:
-        """Log-probability of each column in each class."""
+        """Log-probability of each column in each class, (n_classes, n_features)."""
         distribution = self._settled().model.distribution
         return log(distribution.probability)  # type: ignore[attr-defined]
 
@@ -211,38 +209,9 @@ class _TotalsNB(_DiscreteNB):
 class MultinomialNB(_TotalsNB):
     """Multinomial naive Bayes, for counts:  p(x | y) ∝ Π_j θ_yj^(x_j),  θ_yj = (n_yj + α) / Σ_j (n_yj + α).
 
-    Parameters
-    ----------
-    alpha : float or array-like of shape (n_features,), default=1.0
-        Added to every count; 0 for none.
-    force_alpha : bool, default=True
-        If False, an alpha below 1e-10 is raised to it. With True, alpha=0 makes words that a class has
-        not shown impossible there.
-    fit_prior : bool, default=True
-        Learn the class prior; if False it is uniform.
-    class_prior : array-like of shape (n_classes,), default=None
-        Prior probabilities of the classes, instead of those of the data.
-
-    Attributes
-    ----------
-    class_count_ : ndarray of shape (n_classes,)
-        Weight of the rows of each class.
-    class_log_prior_ : ndarray of shape (n_classes,)
-        Log-probability of each class.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
-    feature_count_ : ndarray of shape (n_classes, n_features)
-        Weighted total of each column in each class.
-    feature_log_prob_ : ndarray of shape (n_classes, n_features)
-        log θ.
-    n_features_in_ : int
-        Number of columns.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where they have names.
-
     Examples
     --------
-    >>> from suffice.estimators.naive_bayes import MultinomialNB
+    >>> from suffice.naive_bayes import MultinomialNB
     >>> clf = MultinomialNB().fit([[2, 1, 0], [3, 0, 0], [0, 1, 4]], ["ham", "ham", "spam"])
     >>> clf.predict([[0, 0, 1]])
     array(['spam'], dtype='<U4')
@@ -270,10 +239,6 @@ class ComplementNB(_TotalsNB):
 
     Parameters
     ----------
-    alpha : float or array-like of shape (n_features,), default=1.0
-        Added to every count; 0 for none.
-    force_alpha : bool, default=True
-        If False, an alpha below 1e-10 is raised to it.
     fit_prior : bool, default=True
         Learn `class_log_prior_`; the scores do not use it.
     class_prior : array-like of shape (n_classes,), default=None
@@ -281,28 +246,9 @@ class ComplementNB(_TotalsNB):
     norm : bool, default=False
         Divide the weights of each class by their sum.
 
-    Attributes
-    ----------
-    class_count_ : ndarray of shape (n_classes,)
-        Weight of the rows of each class.
-    class_log_prior_ : ndarray of shape (n_classes,)
-        Log-probability of each class.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
-    feature_all_ : ndarray of shape (n_features,)
-        Weighted total of each column.
-    feature_count_ : ndarray of shape (n_classes, n_features)
-        Weighted total of each column in each class.
-    feature_log_prob_ : ndarray of shape (n_classes, n_features)
-        The weights.
-    n_features_in_ : int
-        Number of columns.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where they have names.
-
     Examples
     --------
-    >>> from suffice.estimators.naive_bayes import ComplementNB
+    >>> from suffice.naive_bayes import ComplementNB
     >>> clf = ComplementNB().fit([[2, 1, 0], [3, 0, 0], [0, 1, 4]], ["ham", "ham", "spam"])
     >>> clf.predict([[0, 0, 1]])
     array(['spam'], dtype='<U4')
@@ -336,18 +282,18 @@ class ComplementNB(_TotalsNB):
 
     @property
     def class_log_prior_(self) -> Array:
-        """Log-probability of each class."""
+        """Log-probability of each class, (n_classes,)."""
         learned = self._settled()
         return replace(learned.prior, ignored=False).log(learned.statistics.weight)
 
     @property
     def feature_log_prob_(self) -> Array:
-        """The weights."""
+        """The weights, (n_classes, n_features)."""
         return self._settled().model.distribution.weight  # type: ignore[attr-defined]
 
     @property
     def feature_all_(self) -> Array:
-        """Weighted total of each column."""
+        """Weighted total of each column, (n_features,)."""
         return self.feature_count_.sum(axis=0)
 
 
@@ -358,35 +304,12 @@ class BernoulliNB(_TotalsNB):
     ----------
     alpha : float or array-like of shape (n_features,), default=1.0
         θ_yj = (n_yj + α) / (n_y + 2α); 0 for no smoothing.
-    force_alpha : bool, default=True
-        If False, an alpha below 1e-10 is raised to it.
     binarize : float or None, default=0.0
         x_j counts as true where it is above this. With None, x must lie between 0 and 1.
-    fit_prior : bool, default=True
-        Learn the class prior; if False it is uniform.
-    class_prior : array-like of shape (n_classes,), default=None
-        Prior probabilities of the classes, instead of those of the data.
-
-    Attributes
-    ----------
-    class_count_ : ndarray of shape (n_classes,)
-        Weight of the rows of each class.
-    class_log_prior_ : ndarray of shape (n_classes,)
-        Log-probability of each class.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
-    feature_count_ : ndarray of shape (n_classes, n_features)
-        Weight of the rows in which each column is true, in each class.
-    feature_log_prob_ : ndarray of shape (n_classes, n_features)
-        log θ.
-    n_features_in_ : int
-        Number of columns.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where they have names.
 
     Examples
     --------
-    >>> from suffice.estimators.naive_bayes import BernoulliNB
+    >>> from suffice.naive_bayes import BernoulliNB
     >>> clf = BernoulliNB().fit([[1, 0], [1, 1], [0, 1]], [True, True, False])
     >>> clf.predict([[0, 1]])
     array([False])
@@ -428,33 +351,10 @@ class PoissonNB(_TotalsNB):
         Events imagined to have been seen in each class: λ_yj = (Σ x_j + α) / (n_y + β).
     beta : float, default=1.0
         Rows imagined to have held them. alpha=0 and beta=0 give maximum likelihood.
-    force_alpha : bool, default=True
-        If False, an alpha below 1e-10 is raised to it.
-    fit_prior : bool, default=True
-        Learn the class prior; if False it is uniform.
-    class_prior : array-like of shape (n_classes,), default=None
-        Prior probabilities of the classes, instead of those of the data.
-
-    Attributes
-    ----------
-    class_count_ : ndarray of shape (n_classes,)
-        Weight of the rows of each class.
-    class_log_prior_ : ndarray of shape (n_classes,)
-        Log-probability of each class.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
-    feature_count_ : ndarray of shape (n_classes, n_features)
-        Weighted total of each column in each class.
-    rate_ : ndarray of shape (n_classes, n_features)
-        λ.
-    n_features_in_ : int
-        Number of columns.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where they have names.
 
     Examples
     --------
-    >>> from suffice.estimators.naive_bayes import PoissonNB
+    >>> from suffice.naive_bayes import PoissonNB
     >>> clf = PoissonNB().fit([[0], [1], [7], [9]], ["calm", "calm", "busy", "busy"])
     >>> clf.predict([[2], [6]])
     array(['calm', 'busy'], dtype='<U4')
@@ -485,12 +385,12 @@ class PoissonNB(_TotalsNB):
 
     @property
     def rate_(self) -> Array:
-        """λ, the expected count of each column in each class."""
+        """λ, the expected count of each column in each class, (n_classes, n_features)."""
         return self._settled().model.distribution.rate  # type: ignore[attr-defined]
 
     @property
     def feature_log_prob_(self) -> Array:
-        """Log λ."""
+        """Log λ, (n_classes, n_features)."""
         with np.errstate(divide="ignore"):
             return np.log(self.rate_)
 
@@ -506,39 +406,12 @@ class CategoricalNB(_DiscreteNB):
     ----------
     alpha : float, default=1.0
         Added to every count; 0 for none.
-    force_alpha : bool, default=True
-        If False, an alpha below 1e-10 is raised to it.
-    fit_prior : bool, default=True
-        Learn the class prior; if False it is uniform.
-    class_prior : array-like of shape (n_classes,), default=None
-        Prior probabilities of the classes, instead of those of the data.
     min_categories : int or array-like of shape (n_features,), default=None
         How many categories a column of numbers has at least.
 
-    Attributes
-    ----------
-    category_count_ : list of ndarray of shape (n_classes, n_categories)
-        Weight of each category in each class, column by column.
-    categories_ : list of ndarray of shape (n_categories,)
-        The categories of each column, in the order of the counts.
-    class_count_ : ndarray of shape (n_classes,)
-        Weight of the rows of each class.
-    class_log_prior_ : ndarray of shape (n_classes,)
-        Log-probability of each class.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
-    feature_log_prob_ : list of ndarray of shape (n_classes, n_categories)
-        Log-probability of each category in each class, column by column.
-    n_categories_ : ndarray of shape (n_features,)
-        Number of categories of each column.
-    n_features_in_ : int
-        Number of columns.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where they have names.
-
     Examples
     --------
-    >>> from suffice.estimators.naive_bayes import CategoricalNB
+    >>> from suffice.naive_bayes import CategoricalNB
     >>> clf = CategoricalNB().fit([["sunny", "hot"], ["rain", "cool"], ["rain", "mild"]], ["no", "yes", "yes"])
     >>> clf.predict([["rain", "hot"], ["snow", None]])
     array(['yes', 'yes'], dtype='<U3')
@@ -598,24 +471,24 @@ class CategoricalNB(_DiscreteNB):
 
     @property
     def category_count_(self) -> list[Array]:
-        """Weight of each category in each class, column by column."""
+        """Weight of each category in each class, column by column, (n_classes, n_categories)."""
         counts = self._counts()
         return counts.columns(counts.weight)
 
     @property
     def categories_(self) -> list[Values]:
-        """The categories of each column, in the order of the counts."""
+        """The categories of each column, in the order of the counts, (n_categories,)."""
         counts = self._counts()
         return list(counts.keys or [np.arange(size) for size in counts.sizes])
 
     @property
     def n_categories_(self) -> NDArray[np.int64]:
-        """Number of categories of each column."""
+        """Number of categories of each column, (n_features,)."""
         return self._counts().sizes
 
     @property
     def feature_log_prob_(self) -> list[Array]:
-        """Log-probability of each category in each class, column by column."""
+        """Log-probability of each category in each class, column by column, (n_classes, n_features)."""
         counts, model = self._counts(), self._settled().model
         with np.errstate(divide="ignore"):
             return counts.columns(np.log(model.distribution.probability))  # type: ignore[attr-defined]
@@ -643,27 +516,10 @@ class KernelNB(_RealNB):
     limit : int, default=None
         Bounds the memory: each class keeps at most twice that many weighted points of a column. Rows can then no
         longer be forgotten or left out.
-    priors : array-like of shape (n_classes,), default=None
-        Prior probabilities of the classes, instead of those of the data.
-
-    Attributes
-    ----------
-    bandwidth_ : ndarray of shape (n_classes, n_features)
-        Bandwidth of each column in each class.
-    class_count_ : ndarray of shape (n_classes,)
-        Weight of the rows of each class.
-    class_prior_ : ndarray of shape (n_classes,)
-        Probability of each class.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
-    n_features_in_ : int
-        Number of columns.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where they have names.
 
     Examples
     --------
-    >>> from suffice.estimators.naive_bayes import KernelNB
+    >>> from suffice.naive_bayes import KernelNB
     >>> X = [[-3.0], [-2.8], [3.0], [3.1], [0.1], [0.0], [-0.2]]
     >>> clf = KernelNB(bandwidth=0.5).fit(X, ["outer"] * 4 + ["inner"] * 3)
     >>> clf.predict([[-2.5], [0.5], [40.0]])
@@ -696,7 +552,7 @@ class KernelNB(_RealNB):
 
     @property
     def bandwidth_(self) -> Array:
-        """Bandwidth of each column in each class."""
+        """Bandwidth of each column in each class, (n_classes, n_features)."""
         return read_only(self._settled().model.distribution.bandwidth)  # type: ignore[attr-defined]
 
 
@@ -731,35 +587,10 @@ class MixtureNB(_RealNB):
         Draws the starts after the first.
     limit : int, default=None
         Keep at most about so many values for each class and column, compressed ones; all by default.
-    priors : array-like of shape (n_classes,), default=None
-        Prior probabilities of the classes, instead of those of the data.
-
-    Attributes
-    ----------
-    class_count_ : ndarray of shape (n_classes,)
-        Weight of the rows of each class.
-    class_prior_ : ndarray of shape (n_classes,)
-        Probability of each class.
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
-    means_ : ndarray of shape (n_classes, n_features, components)
-        μ, ascending; 0 where a component is not used.
-    n_components_ : ndarray of shape (n_classes, n_features)
-        How many components are used; 0 in a column without any value.
-    n_iter_ : ndarray of shape (n_classes, n_features)
-        Steps that EM took.
-    variances_ : ndarray of shape (n_classes, n_features, components)
-        σ²; 1 where a component is not used.
-    weights_ : ndarray of shape (n_classes, n_features, components)
-        π; 0 where a component is not used.
-    n_features_in_ : int
-        Number of columns.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where they have names.
 
     Examples
     --------
-    >>> from suffice.estimators.naive_bayes import MixtureNB
+    >>> from suffice.naive_bayes import MixtureNB
     >>> X = [[-4], [-3], [3], [4], [-1], [0], [0.5], [1]]
     >>> clf = MixtureNB().fit(X, ["outside"] * 4 + ["inside"] * 4)
     >>> clf.predict([[-3.4], [0.2], [3.2]])

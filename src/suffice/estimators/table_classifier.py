@@ -58,21 +58,6 @@ class BayesClassifier(CalibratedClassifier):
         within it, rows can no longer be forgotten. With 'auto' all are kept of rows in memory, and of rows that are
         not, which may be any number, 5000; with None, all.
 
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
-    class_count_ : ndarray of shape (n_classes,)
-        Weight of the rows of each class.
-    schema_ : Table
-        What each column is taken to be, how much it tells, and what was left out.
-    calibration_ : Calibration
-        The exponent on the evidence and the part of the prior mixed in.
-    n_features_in_ : int
-        Number of columns of the table.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
-        Names of the columns, where they have names.
-
     Examples
     --------
     >>> from suffice import BayesClassifier

@@ -75,19 +75,6 @@ class TextClassifier(CalibratedClassifier):
         Documents kept beside the totals, as counts of their features and chosen by a hash of what they hold, for
         whatever is chosen or calibrated.
 
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-        Class labels.
-    class_count_ : ndarray of shape (n_classes,)
-        Weight of the documents of each class.
-    vocabulary_ : dict
-        The number of each feature; made when it is asked for.
-    event_ : EventModel
-        The event model as it was smoothed and weighted.
-    calibration_ : Calibration
-        The exponent on the evidence and the part of the prior mixed in.
-
     Examples
     --------
     >>> from suffice import TextClassifier
