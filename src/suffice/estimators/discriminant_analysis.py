@@ -242,7 +242,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
 
     @property
     def coef_(self) -> Array:
-        """Coefficients of the scores; for two classes of the log-odds of the second, (n_features,) or (n_classes, n_features)."""
+        """Coefficients of the scores, (n_classes, n_features); of the log-odds of the second of two classes, 1 row."""
         return self._as_learned(self._settled().model.linear().coef)
 
     @property
