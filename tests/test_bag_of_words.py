@@ -555,7 +555,7 @@ def test_what_scikit_learn_refuses_is_refused_alike(options, texts, match):
         ({}, ["fine", float("nan")], "np.nan is an invalid document.*Document 1"),
         ({}, np.array([["fine"], [float("nan")]], dtype=object), "np.nan is an invalid document.*Document 1"),
         ({"n_features": (1 << 28) + 1}, ["one"], "n_features"),
-        ({"stem": len}, ["one"], "stem of 'one' is no string but int"),
+        ({"stem": len}, ["one"], "stem of 'one' must be a string, found int"),
         ({"stem": "{} b".format, "ngram_range": (1, 2)}, ["one"], "cannot be joined"),
         ({}, [b"\xff"], "UTF-8"),
         ({}, ["\ud800"], "surrogate"),

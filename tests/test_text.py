@@ -201,7 +201,7 @@ def test_a_distribution_survives_pickling():
 def test_what_is_no_text_is_named():
     with pytest.raises(InvalidTextError, match="Document 1 is no text but int"):
         sf.Text().summarize(["good", 3], ["a", "b"])
-    with pytest.raises(InvalidTextError, match="single one"):
+    with pytest.raises(InvalidTextError, match="single text"):
         sf.Text().summarize("good", ["a"])
 
 

@@ -103,7 +103,7 @@ def test_what_is_no_word_is_refused():
         Vocabulary.of(["a", 3])
     with pytest.raises(InvalidTextError, match="position 1 holds a lone surrogate"):
         Vocabulary.of(["a", "\ud800"])
-    with pytest.raises(InvalidTextError, match="no missing words"):
+    with pytest.raises(InvalidTextError, match="cannot hold missing words"):
         Vocabulary.of(["a", None])
 
 
@@ -151,9 +151,9 @@ def test_arrays_of_other_types_are_refused():
         ({"analyzer": "words"}, "'word', 'char', 'char_wb'; found 'words'"),
         ({"ngram_range": (2, 1)}, "lower boundary larger"),
         ({"ngram_range": (0, 1)}, "less than 1"),
-        ({"ngram_range": (1, 2, 3)}, "two whole numbers"),
-        ({"ngram_range": 2}, "two whole numbers"),
-        ({"ngram_range": (1.0, 2.0)}, "two whole numbers"),
+        ({"ngram_range": (1, 2, 3)}, "two integers"),
+        ({"ngram_range": 2}, "two integers"),
+        ({"ngram_range": (1.0, 2.0)}, "two integers"),
         ({"stop_words": 3}, "found int"),
         ({"stop_words": ("a", 3)}, "found 3 of type int"),
         ({"stop_words": "klingon"}, "Known are .*english.*german"),
@@ -361,7 +361,7 @@ def test_hashed_features_are_called_by_their_columns():
     vocabulary, *_ = count_matrix(texts, Tokenization(n_features=1 << 28))
     column = sorted(abs(murmurhash3_32(word, 0)) % (1 << 28) for word in ("one", "two"))
     assert vocabulary.names.tolist() == [f"#{j:07x}" for j in column]
-    with pytest.raises(InvalidOptionError, match="say how many"):
+    with pytest.raises(InvalidOptionError, match="give their number"):
         hashed_matrix(texts, Tokenization())
 
 

@@ -1,4 +1,4 @@
-"""The errors suffice raises, each saying what was found, where, and what to do."""
+"""The errors that suffice raises. A message says what was found, where, and what to do."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.linalg import LinAlgError
 
 
 class SufficeError(Exception):
-    """Anything that suffice itself refuses."""
+    """The base class of all errors of suffice."""
 
 
 class InvalidDataError(SufficeError, ValueError):
@@ -28,12 +28,12 @@ class MissingLabelError(InvalidDataError):
         return type(self), (self.row,)
 
     def shifted(self, rows: int) -> Self:
-        """The same of a table of which this one was a part, beginning `rows` rows down."""
+        """Return the same error for a larger table, in which this one starts at row `rows`."""
         return type(self)(self.row + rows)
 
 
 class RefusedValueError(InvalidDataError):
-    """A value that cannot be learned from, and where it stands."""
+    """A value that cannot be learned from, with its row and column."""
 
     def __init__(self, what: str, value: object, row: int, column: int | str, advice: str = ""):
         super().__init__(f"{what} Found {value} in row {row}, column {column!r}.{advice}")
@@ -43,15 +43,15 @@ class RefusedValueError(InvalidDataError):
         return type(self), (self.what, self.value, self.row, self.column, self.advice)
 
     def shifted(self, rows: int) -> Self:
-        """The same of a table of which this one was a part, beginning `rows` rows down."""
+        """Return the same error for a larger table, in which this one starts at row `rows`."""
         return type(self)(self.what, self.value, self.row + rows, self.column, self.advice)
 
     def in_column(self, name: str) -> Self:
-        """The same, the column called by its name."""
+        """Return the same error with the name of the column."""
         return type(self)(self.what, self.value, self.row, name, self.advice)
 
     def passed_to(self, estimator: str) -> Self:  # noqa: ARG002  # only some errors name it
-        """The same, saying which estimator the data were passed to."""
+        """Return the same error with the name of the estimator that the data were passed to."""
         return self
 
 
@@ -63,17 +63,17 @@ class NegativeValueError(RefusedValueError):
     """A negative number where counts or category numbers are expected."""
 
     def passed_to(self, estimator: str) -> Self:
-        """The same, saying which estimator the data were passed to."""
+        """Return the same error with the name of the estimator that the data were passed to."""
         what = f"Negative values in data passed to {estimator} (input X)."
         return type(self)(what, self.value, self.row, self.column, self.advice)
 
 
 class InvalidTextError(InvalidDataError):
-    """Something that is no text, or a text that cannot be read."""
+    """A value that is not a text, or a text that cannot be decoded."""
 
 
 class EngineError(SufficeError, RuntimeError):
-    """An engine, such as a database, failed at what it was asked for."""
+    """An engine, such as a database, failed."""
 
 
 class MissingPackageError(SufficeError, ImportError):
@@ -81,23 +81,23 @@ class MissingPackageError(SufficeError, ImportError):
 
 
 class InvalidOptionError(SufficeError, ValueError):
-    """An option, prior or parameter that makes no sense, alone or with the others."""
+    """An option, prior or parameter that is not valid, alone or together with others."""
 
 
 class NotPartError(SufficeError, ValueError):
-    """Something was to be subtracted that was never added."""
+    """Rows to be subtracted that were never added."""
 
 
 class MismatchError(SufficeError, ValueError):
-    """Two things that do not belong together: other columns, other options, other shapes."""
+    """Two things that do not fit each other: they differ in columns, options or shapes."""
 
 
 class SingularCovarianceError(SufficeError, LinAlgError):
-    """Columns that, within a class, follow from each other, where that is not allowed for."""
+    """Columns that are linearly dependent within a class, where the covariance must be inverted."""
 
 
 class NoLinearFormError(SufficeError, TypeError):
-    """The log-odds of this model are not linear in x."""
+    """A model whose log-odds are not linear in x."""
 
 
 class NoFormulaError(SufficeError, TypeError):
@@ -105,11 +105,11 @@ class NoFormulaError(SufficeError, TypeError):
 
 
 class NoDistributionError(SufficeError, TypeError):
-    """The model scores classes without a distribution of x, so x cannot be drawn from it."""
+    """A model that scores classes without a distribution of x, so that x cannot be sampled."""
 
 
 class StorageError(SufficeError, ValueError):
-    """Something cannot be stored, or a file cannot be read."""
+    """A value that cannot be stored, or a file that cannot be read."""
 
 
 class UnstorableError(StorageError):
@@ -129,24 +129,24 @@ class NewerFileError(StorageError):
 
 
 class NotConvergedWarning(UserWarning):
-    """An iteration ended before it had settled: the answer is usable, but more steps would change it."""
+    """An iteration ended before it converged: more steps would change the result."""
 
 
 class ImpossibleRowWarning(UserWarning):
-    """Some rows have probability zero under every class; they were given the class prior."""
+    """Rows that have probability 0 under every class: their posterior is the class prior."""
 
 
 class UncalibratedWarning(UserWarning):
-    """Probabilities were to be calibrated, and are not: no rows were kept to do it by."""
+    """Probabilities that could not be calibrated, because no rows were kept."""
 
 
 class MissingColumnWarning(UserWarning):
-    """Columns of the training table are not there; they count as missing."""
+    """Columns of the training table that are not in this table: their values count as missing."""
 
 
 @contextmanager
 def naming_columns(names: Sequence[str]) -> Iterator[None]:
-    """Call columns by their names in errors of what reads a block of them by number."""
+    """Put the names of columns into errors that know them by number, or not at all."""
     try:
         yield
     except RefusedValueError as error:

@@ -1,7 +1,7 @@
-"""Conjugate priors: what is believed of a parameter before and after the data.
+"""Conjugate priors of parameters.
 
-Each prior is updated by a statistic into a posterior of the same kind, whose mean and mode are the
-point estimates. Parameters may be numbers, or arrays that broadcast against (classes, columns).
+A statistic updates each prior to a posterior of the same class, whose mean and mode are point estimates. The
+parameters are numbers, or arrays that broadcast against (classes, columns).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Number: TypeAlias = float | Array
 
 @dataclass(frozen=True, eq=False)
 class Beta(Options):
-    """Prior of a probability θ:  p(θ) ∝ θ^(a−1) (1−θ)^(b−1). Beta(1, 1) is flat; its mean is Laplace's rule.
+    """Prior of a probability θ:  p(θ) ∝ θ^(a−1) (1−θ)^(b−1). Beta(1, 1) is flat; its posterior mean is Laplace's rule.
 
     >>> Beta(1, 1).update(Totals(np.array([[3.0]]), np.array([[2.0]]))).mean()
     array([[0.6]])
@@ -38,17 +38,17 @@ class Beta(Options):
         self._require_non_negative("a", "b")
 
     def update(self, totals: Totals) -> Beta:
-        """Count successes Σ x and failures Σ (1 − x) in."""
+        """Add successes Σ x to a and failures Σ (1 − x) to b."""
         failures = clear_residue(np.asarray(totals.weight - totals.total), totals.weight)
         failures += self.b
         return self._made(self.a + totals.total, failures)
 
     def mean(self) -> Array:
-        """The mean a / (a + b), or ½ where nothing is known at all."""
+        """The mean a / (a + b); ½ where both are 0."""
         return self.means()[0]
 
     def means(self) -> tuple[Array, Array]:
-        """The means of θ and of 1 − θ, the second to all its digits where θ is near 1."""
+        """The means of θ and of 1 − θ; the second keeps all its digits where θ is near 1."""
         total = self.a + self.b
         return _ratio(self.a, total, 0.5), _ratio(self.b, total, 0.5)
 
@@ -57,19 +57,19 @@ class Beta(Options):
         return self.mode(), self._made(self.b, self.a).mode()
 
     def mode(self) -> Array:
-        """(a − 1) / (a + b − 2), an end where only there is a peak; the mean where there is no single one."""
+        """(a − 1) / (a + b − 2); 0 or 1 where the peak is at that end; the mean where there is no single peak."""
         up, down = np.maximum(np.asarray(self.a) - 1.0, 0.0), np.maximum(np.asarray(self.b) - 1.0, 0.0)
         return _ratio(up, up + down, self.mean())
 
 
 def sum_outcomes(counts: Array) -> Array:
-    """Σ over the last axis, ready to divide by."""
+    """Sum over the last axis, which is kept with length 1."""
     return counts.sum(axis=-1, keepdims=True)
 
 
 @dataclass(frozen=True, eq=False)
 class Dirichlet(Options):
-    """Prior of probabilities that sum to one:  p(θ) ∝ Π θ_j^(α_j − 1). One α for all, or one for each.
+    """Prior of probabilities that sum to 1:  p(θ) ∝ Π θ_j^(α_j − 1), with one α for all outcomes or one for each.
 
     >>> Dirichlet(1).mean(np.array([2.0, 0.0]))
     array([0.75, 0.25])
@@ -81,12 +81,12 @@ class Dirichlet(Options):
         self._require_non_negative("alpha")
 
     def mean(self, counts: Array, total: Callable[[Array], Array] = sum_outcomes) -> Array:
-        """(n_j + α_j) / Σ (n + α), `total` summing over the outcomes that exclude each other."""
+        """(n_j + α_j) / Σ (n + α), where `total` sums over outcomes that exclude each other."""
         updated = counts + self.alpha
         return _ratio(updated, total(updated), 0.0)
 
     def mode(self, counts: Array, total: Callable[[Array], Array] = sum_outcomes) -> Array:
-        """(n_j + α_j − 1) / Σ (n + α − 1); an outcome with n_j + α_j < 1 gets 0, and where all do, the mean."""
+        """(n_j + α_j − 1) / Σ (n + α − 1); 0 where n_j + α_j < 1; the mean if that holds for all outcomes."""
         peak = np.maximum(counts + self.alpha - 1.0, 0.0)
         norm = np.broadcast_to(total(peak), peak.shape)
         return np.where(norm > 0, _ratio(peak, norm, 0.0), self.mean(counts, total))
@@ -94,9 +94,9 @@ class Dirichlet(Options):
 
 @dataclass(frozen=True, eq=False)
 class Gamma(Options):
-    """Prior of a rate λ:  p(λ) ∝ λ^(shape−1) e^(−rate·λ): `shape` events seen in `rate` rows, or in `rate` of time.
+    """Prior of a rate λ:  p(λ) ∝ λ^(shape−1) e^(−rate·λ), as if `shape` events had been seen in `rate` rows (or time).
 
-    With `rate=None` the exponential takes it from all classes together: `shape` times their mean.
+    With `rate=None`, `Exponential` uses `shape` times the mean of all classes together.
 
     >>> Gamma(1, 1).update(Totals(np.array([[3.0]]), np.array([[7.0]]))).mean()
     array([[2.]])
@@ -109,11 +109,11 @@ class Gamma(Options):
         self._require_non_negative("shape", "rate")
 
     def update(self, totals: Totals) -> Gamma:
-        """Add events Σ x to the shape and rows to the rate."""
+        """Add the events Σ x to the shape and the weight of the rows to the rate."""
         return self._made(self.shape + totals.total, _known(self.rate) + totals.weight)
 
     def mean(self) -> Array:
-        """Shape / rate; 0 where nothing is known at all."""
+        """Shape / rate; 0 where the rate is 0."""
         return _ratio(self.shape, _known(self.rate), 0.0)
 
     def mode(self) -> Array:
@@ -125,9 +125,9 @@ class Gamma(Options):
 class NormalInverseGamma(Options):
     """Prior of a mean and a variance:  σ² ~ InverseGamma(shape, scale),  μ | σ² ~ N(mean, σ²/strength).
 
-    `mean` and `scale` may be left out; they are then taken from all classes together: the pooled mean, and
-    half the variance within classes, which with shape 3/2 makes the expected variance that one. The
-    default weighs little: its mean counts as a hundredth of a row, its variance as one row.
+    `mean` and `scale` may be left out. They are then taken from all classes together: the pooled mean, and half the
+    variance within classes, which makes that variance the expected one if the shape is 3/2. The default has little
+    weight: its mean counts as a hundredth of a row, its variance as one row.
     """
 
     mean: Number | None = None
@@ -141,7 +141,7 @@ class NormalInverseGamma(Options):
             raise InvalidOptionError(f"NormalInverseGamma needs a finite mean, found {self.mean}")
 
     def centred(self, moments: Moments) -> NormalInverseGamma:
-        """Fill in what was left out from all classes together."""
+        """Fill in parameters that were left out, from all classes together."""
         if self.mean is not None and self.scale is not None:
             return self
         pooled = moments.pooled()
@@ -156,7 +156,7 @@ class NormalInverseGamma(Options):
         )
 
     def update(self, moments: Moments, shared: bool = False) -> NormalInverseGamma:
-        """Count rows in; with `shared`, all classes tell of one variance but each of its own mean."""
+        """Add the rows of the moments; with `shared`, all classes have one variance but each its own mean."""
         prior = self.centred(moments)
         mean, scale = _known(prior.mean), _known(prior.scale)
         strength = np.asarray(prior.strength + moments.weight)
@@ -187,9 +187,9 @@ class NormalInverseGamma(Options):
 class NormalInverseWishart(Options):
     """Prior of a mean and a covariance:  Σ ~ InverseWishart(scale, freedom),  μ | Σ ~ N(mean, Σ/strength).
 
-    `mean`, `freedom` and `scale` may be left out: the pooled mean of all classes; columns + 2; and the
-    variances within classes, without their correlations, which with that freedom makes them the expected
-    covariance. The default weighs little: its mean counts as a hundredth of a row.
+    `mean`, `freedom` and `scale` may be left out. They are then the pooled mean of all classes, columns + 2, and the
+    variances within classes, which makes these the expected covariance with that freedom. The default has little
+    weight: its mean counts as a hundredth of a row.
 
     >>> NormalInverseWishart([0.0, 0.0], 1.0, 4.0, np.eye(2)).covariance_mean()
     array([[1., 0.],
@@ -216,7 +216,7 @@ class NormalInverseWishart(Options):
                 )
 
     def centred(self, scatter: Scatter) -> NormalInverseWishart:
-        """Fill in what was left out from all classes together."""
+        """Fill in parameters that were left out, from all classes together."""
         pooled, d = scatter.pooled(), scatter.n_columns
         within = np.diagonal(scatter.cross.sum(axis=0))
         spread = np.where(within > 0, within, np.diagonal(pooled.cross[0]))
@@ -234,7 +234,7 @@ class NormalInverseWishart(Options):
         )
 
     def update(self, scatter: Scatter, tied: bool = False) -> NormalInverseWishart:
-        """Count rows in; with `tied`, all classes tell of one covariance but each of its own mean."""
+        """Add the rows of the scatter; with `tied`, all classes have one covariance but each its own mean."""
         prior = self.centred(scatter)
         mean, scale = _known(prior.mean), _known(prior.scale)
         strength = np.asarray(prior.strength + scatter.weight)
@@ -265,12 +265,12 @@ class NormalInverseWishart(Options):
 
 
 def _known(value: Number | None) -> Array:
-    assert value is not None, "filled in by centred()"
+    assert value is not None, "centred() fills it in"
     return np.asarray(value)
 
 
 def _ratio(numerator: Number, denominator: Number, otherwise: Number) -> Array:
-    """Divide, giving `otherwise` where the denominator is 0."""
+    """Divide; return `otherwise` where the denominator is 0."""
     if np.all(np.asarray(denominator) != 0):
         return np.asarray(numerator / denominator, dtype=np.float64)
     top, bottom, other = np.broadcast_arrays(
@@ -283,11 +283,11 @@ def _ratio(numerator: Number, denominator: Number, otherwise: Number) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class ClassPrior(Options):
-    """How p(y) follows from the weight of each class's rows.
+    """How p(y) follows from the weights of the classes.
 
-    `"mle"` is the share of each class; a `Dirichlet` its posterior mean; `"uniform"` the same for all;
-    an array of probabilities is taken as given, in the sorted order of the labels. Where it is
-    `ignored`, p(y) is left out: for scores that are not probabilities.
+    `"mle"` is the share of each class, a `Dirichlet` gives the posterior mean of the shares, and `"uniform"` is the
+    same for all classes. An array holds the probabilities themselves, in the sorted order of the labels. An `ignored`
+    prior is left out, for scores that are not probabilities.
     """
 
     rule: Literal["mle", "uniform"] | Dirichlet | NDArray[Any] = "mle"
@@ -310,12 +310,12 @@ class ClassPrior(Options):
             object.__setattr__(self, "rule", given)
 
     def check(self, classes: int) -> None:
-        """Refuse given probabilities of another number of classes."""
+        """Raise an error if probabilities are given for another number of classes."""
         if isinstance(self.rule, np.ndarray) and len(self.rule) != classes:
             raise InvalidOptionError("Number of priors must match number of classes.")
 
     def log(self, weight: Array) -> Array:
-        """Log p(y) of class weights (…, classes); −inf where it is 0."""
+        """Compute log p(y) from class weights (…, classes); −inf where p(y) = 0."""
         classes = weight.shape[-1]
         self.check(classes)
         if self.ignored:
@@ -334,6 +334,6 @@ class ClassPrior(Options):
             return np.log(share)
 
     def n_parameters(self, classes: int) -> int:
-        """Free parameters learned: classes − 1, or none where p(y) is given."""
+        """Return the number of free parameters: classes − 1, or 0 where p(y) is given."""
         learned = isinstance(self.rule, Dirichlet) or (isinstance(self.rule, str) and self.rule == "mle")
         return classes - 1 if learned and not self.ignored else 0

@@ -1,4 +1,4 @@
-"""Anything tabular as named Arrow columns, what families read from them, and answers as the type that was passed in."""
+"""Tables of any type as named Arrow columns, arrays read from columns, and results in the type of table passed in."""
 
 from suffice.core.frames.arrow_arrays import as_arrow, as_numpy
 from suffice.core.frames.columns import categories, label_codes, labels, numbers, texts, weights

@@ -1,25 +1,22 @@
-"""What families read from Arrow columns: numbers, category codes, labels, weights."""
+"""Read Arrow columns as arrays: numbers, category codes, labels, weights."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from suffice.core import arrays as tables
-from suffice.core.arrays import Array, Categories, Codes, Labels, Values
+from suffice.core.arrays import Array, Categories, Codes, Labels, Mask, Values, as_weight, encode
 from suffice.core.errors import InvalidDataError, MissingLabelError
 from suffice.core.frames.arrow_arrays import as_numpy
-from suffice.core.frames.frame import Column, column_kind, is_text, refuse, value_type
+from suffice.core.frames.frame import Column, column_kind, is_text, unreadable, value_type
 
 
 def numbers(column: Column, name: str | None = None) -> Array:
-    """A column of numbers or bools as float64, NaN where it is null.
+    """Read a column of numbers or booleans as float64, nulls as NaN.
 
-    Whole numbers beyond 2⁵³ are rounded to the nearest float64. Infinite values pass: whoever learns from
-    them refuses them. The result may be a view of Arrow's memory, and then is read-only.
+    Integers beyond 2⁵³ are rounded to the nearest float64. Infinite values are kept: statistics refuse them. The result
+    may be a read-only view of Arrow's memory.
     """
     import pyarrow as pa
 
@@ -29,9 +26,9 @@ def numbers(column: Column, name: str | None = None) -> Array:
     held = value_type(column.type)
     plain = pa.types.is_integer(held) or pa.types.is_floating(held)
     if not (plain or pa.types.is_decimal(held) or pa.types.is_boolean(held)):
-        raise refuse(column, name, "numbers: treat it as categories, or convert it first")
+        raise unreadable(column, name, "numbers: treat it as categories, or convert it first")
     if pa.types.is_dictionary(column.type):
-        codes, found = numbered(column)
+        codes, found = dictionary_codes(column)
         values = np.append(numbers(found, name), np.nan)
         return values[codes]
     if not plain:
@@ -45,16 +42,16 @@ def numbers(column: Column, name: str | None = None) -> Array:
     return out
 
 
-def _floats(chunk: Any) -> Array:
-    """Arrow gives floats, with NaN, for whole numbers among which some are null."""
+def _floats(chunk: Column) -> Array:
+    """Convert a chunk to float64; Arrow turns nulls among integers into NaN."""
     return as_numpy(chunk).astype(np.float64, copy=False)
 
 
 def categories(*columns: Column, names: Sequence[str] | None = None) -> Categories:
-    """Number each column's distinct values in sorted order, as `tables.encode` does; missing ones get −1.
+    """Number the distinct values of each column in sorted order, as `arrays.encode` does; missing ones get −1.
 
-    Strings, numbers, bools and dictionaries of them; categories of a dictionary that no row has are left
-    out. Distinct values are found by Arrow, so no row becomes a Python object.
+    Columns may hold strings, numbers, booleans or dictionaries of these. Categories of a dictionary that no row has are
+    left out. Arrow finds the distinct values, so that no row becomes a Python object.
 
     >>> import pyarrow as pa
     >>> found = categories(pa.array(["b", None, "a", "b"]))
@@ -75,24 +72,24 @@ def categories(*columns: Column, names: Sequence[str] | None = None) -> Categori
 
 
 def texts(column: Column, name: str | None = None) -> list[str | None]:
-    """A column of strings, or of categories that are strings, as Python has them; None where it is null."""
+    """Read a column of strings, or of categories that are strings, as Python strings; None for nulls."""
     import pyarrow as pa
 
     column = _chunked(column)
     held = value_type(column.type)
     if not is_text(held) and not pa.types.is_null(held) and column_kind(column) != "empty":
-        raise refuse(column, name, "text: convert it first")
+        raise unreadable(column, name, "text: convert it first")
     return column.to_pylist()
 
 
 def labels(column: Column, name: str | None = None) -> Values:
-    """The label of each row, as `tables.encode_labels` reads them: strings, whole numbers, floats or bools."""
+    """Read the label of each row: strings, integers, floats or booleans."""
     found = label_codes(column, name)
     return found.values[found.codes]
 
 
 def label_codes(column: Column, name: str | None = None) -> Labels:
-    """The same, numbered: what `tables.encode_labels(labels(column))` gives, without a string for each row."""
+    """Read labels as codes: what `encode_labels(labels(column))` gives, without a string for each row."""
     codes, values = _encode(_chunked(column), name, "labels")
     if len(codes) and codes.min() < 0:
         raise MissingLabelError(int(np.argmax(codes < 0)))
@@ -100,13 +97,13 @@ def label_codes(column: Column, name: str | None = None) -> Labels:
 
 
 def weights(column: Column, name: str | None = None) -> Array:
-    """A column of weights: finite numbers ≥ 0, none of them missing."""
-    weight = tables.as_weight(numbers(column, name), len(column))
-    assert weight is not None  # only None gives None
+    """Read a column of weights: finite numbers ≥ 0, none missing."""
+    weight = as_weight(numbers(column, name), len(column))
+    assert weight is not None
     return weight
 
 
-def _chunked(column: Any) -> Column:
+def _chunked(column: Column) -> Column:
     import pyarrow as pa
 
     return column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
@@ -120,27 +117,27 @@ def _encode(column: Column, name: str | None, what: str) -> tuple[Codes, Values]
         numeric = pa.types.is_floating(held) or pa.types.is_integer(held) or pa.types.is_decimal(held)
         return np.full(len(column), -1, dtype=np.int32), np.empty(0, dtype=np.float64 if numeric else "<U1")
     if column_kind(column) in {"date", "other"}:
-        raise refuse(column, name, f"{what}: convert it to text or numbers first")
+        raise unreadable(column, name, f"{what}: convert it to text or numbers first")
     if not pa.types.is_dictionary(column.type):
         if pa.types.is_decimal(held):
             column = column.cast(pa.float64())
         elif (pa.types.is_integer(held) or pa.types.is_boolean(held)) and not column.null_count:
-            return tables.encode(as_numpy(column))
-    codes, found = numbered(column)
+            return encode(as_numpy(column))
+    codes, found = dictionary_codes(column)
     values = _keys(found)
     present = as_numpy(found.is_valid()) & ~_is_nan(values)
-    if pa.types.is_dictionary(column.type):  # which may hold values that no row has
+    if pa.types.is_dictionary(column.type):  # it may hold values that no row has
         seen = np.zeros(len(found) + 1, dtype=bool)
         seen[codes] = True
         present &= seen[:-1]
-    keys, order = np.unique(values[present], return_inverse=True)  # also joins 0.0 and −0.0
+    keys, order = np.unique(values[present], return_inverse=True)  # also merges 0.0 and −0.0
     rank = np.full(len(found) + 1, -1, dtype=np.int32)
     rank[:-1][present] = order
     return rank[codes], keys
 
 
-def numbered(column: Column) -> tuple[Codes, Any]:
-    """Each entry's place in an Arrow array of distinct values, −1 where it is null."""
+def dictionary_codes(column: Column) -> tuple[Codes, Column]:
+    """Return the position of each entry in an Arrow array of distinct values, −1 for nulls, and that array."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -151,14 +148,13 @@ def numbered(column: Column) -> tuple[Codes, Any]:
     column = column.unify_dictionaries()
     codes, lo = np.empty(len(column), dtype=np.int32), 0
     for chunk in column.chunks:
-        indices = chunk.indices
-        codes[lo : lo + len(chunk)] = np.nan_to_num(as_numpy(indices), nan=-1)
+        codes[lo : lo + len(chunk)] = np.nan_to_num(as_numpy(chunk.indices), nan=-1)
         lo += len(chunk)
     return codes, column.chunk(0).dictionary
 
 
-def _keys(found: Any) -> Values:
-    """Distinct values as NumPy holds them, gaps filled with anything."""
+def _keys(found: Column) -> Values:
+    """Convert distinct values to NumPy; nulls become 0 or an empty string."""
     import pyarrow as pa
 
     if pa.types.is_decimal(found.type):
@@ -168,5 +164,5 @@ def _keys(found: Any) -> Values:
     return np.array([text or "" for text in found.to_pylist()], dtype=str)
 
 
-def _is_nan(values: Values) -> NDArray[np.bool_]:
+def _is_nan(values: Values) -> Mask:
     return np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), dtype=bool)

@@ -1,4 +1,4 @@
-"""Named Arrow columns of equal length, and what kind of values a column holds."""
+"""Named Arrow columns of equal length, and the kind of values that a column holds."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from suffice.core.errors import InvalidDataError, MismatchError
 from suffice.core.frames.arrow_arrays import as_numpy
 
-Column: TypeAlias = Any  # pyarrow.ChunkedArray; pyarrow ships no type hints
+Column: TypeAlias = Any  # a chunked or plain array of pyarrow, which has no type hints
+ArrowType: TypeAlias = Any
 ColumnKind: TypeAlias = Literal["bool", "number", "text", "category", "date", "empty", "other"]
 
 
@@ -48,8 +50,8 @@ class Frame:
         colon = ": " if shown else ""
         return f"Frame({self.n} rows × {len(self.columns)} columns{colon}{shown}{more})"
 
-    def __getitem__(self, rows: Any) -> Frame:
-        """Some of the rows: a slice, a mask, or positions."""
+    def __getitem__(self, rows: slice | ArrayLike) -> Frame:
+        """Select rows by a slice, a mask or positions."""
         if isinstance(rows, slice):
             start, stop, step = rows.indices(self.n)
             if step == 1:
@@ -59,33 +61,33 @@ class Frame:
         return Frame({name: column.take(positions) for name, column in self.columns.items()}, len(positions))
 
     def column(self, name: str) -> Column:
-        """One column, as Arrow holds it."""
+        """Return one column, as Arrow holds it."""
         if name not in self.columns:
             raise InvalidDataError(f"There is no column {name!r}: the columns are {listed(self.names)}")
         return self.columns[name]
 
     def select(self, names: Iterable[str]) -> Frame:
-        """The columns of these names, in this order."""
+        """Select columns by name, in this order."""
         return Frame({name: self.column(name) for name in names}, self.n)
 
     def drop(self, name: str) -> Frame:
-        """All columns but one."""
+        """Leave one column out."""
         self.column(name)
         return Frame({other: column for other, column in self.columns.items() if other != name}, self.n)
 
     def kind_of(self, name: str) -> ColumnKind:
-        """What kind of values a column holds: see `kind`."""
+        """Return the kind of values that a column holds: see `column_kind`."""
         return column_kind(self.column(name))
 
     def table(self) -> Any:
-        """The same as a `pyarrow.Table`."""
+        """Return the columns as a `pyarrow.Table`."""
         import pyarrow as pa
 
         return pa.table(self.columns)
 
     @classmethod
     def concat(cls, frames: Sequence[Frame]) -> Frame:
-        """The rows of several frames of the same columns, one after the other."""
+        """Concatenate the rows of several frames of the same columns."""
         if not frames:
             return cls({}, 0)
         first = frames[0]
@@ -98,13 +100,13 @@ class Frame:
         return cls(columns, sum(frame.n for frame in frames))
 
 
-def _as_rows(rows: Any) -> Any:
+def _as_rows(rows: ArrayLike) -> NDArray[Any]:
     array = np.asarray(rows)
     return array.astype(np.intp) if array.size == 0 and array.dtype != bool else array
 
 
 def _joined(name: str, columns: list[Column]) -> Column:
-    """Columns one after the other, of the one type that holds all their values."""
+    """Concatenate columns, as the type that holds the values of all."""
     import pyarrow as pa
 
     types = list(dict.fromkeys(column.type for column in columns if not pa.types.is_null(column.type)))
@@ -116,12 +118,12 @@ def _joined(name: str, columns: list[Column]) -> Column:
         chunks = [chunk for column in columns for chunk in column.cast(common).chunks]
     except pa.ArrowException:
         found = ", ".join(str(t) for t in types)
-        raise MismatchError(f"Column {name!r} holds {found}: they cannot be one column") from None
+        raise MismatchError(f"Column {name!r} holds {found}: no type holds all of these") from None
     return pa.chunked_array(chunks, type=common)
 
 
 def listed(names: Sequence[str]) -> str:
-    """Names in quotes, the first of many."""
+    """List names in quotes, at most 20."""
     shown = ", ".join(repr(name) for name in names[:20])
     return (shown + (", …" if len(names) > 20 else "")) or "none"
 
@@ -130,17 +132,17 @@ def listed(names: Sequence[str]) -> str:
 
 
 def column_kind(column: Column) -> ColumnKind:
-    """What kind of values a column holds.
+    """Return the kind of values that a column holds.
 
     | kind | Arrow types |
     |---|---|
     | bool | bool |
     | number | integers, floats, decimals |
     | text | strings |
-    | category | dictionaries of strings, numbers or bools: categoricals and enums of pandas, Polars, DuckDB |
+    | category | dictionaries of strings, numbers or booleans: categoricals and enums of pandas, Polars, DuckDB |
     | date | dates, timestamps, times, durations, intervals, and dictionaries of them |
-    | empty | null, and any type in a column that has rows, all of them null or NaN |
-    | other | everything else: binary, lists, structs, maps, unions |
+    | empty | null; any type, if there are rows and all are null or NaN |
+    | other | binary, lists, structs, maps, unions |
     """
     import pyarrow as pa
 
@@ -154,15 +156,15 @@ def column_kind(column: Column) -> ColumnKind:
     return inner
 
 
-def value_type(arrow_type: Any) -> Any:
-    """The type of a column's values, were they not numbered by a dictionary."""
+def value_type(arrow_type: ArrowType) -> ArrowType:
+    """Return the type of the values of a column, those of its dictionary if it has one."""
     import pyarrow as pa
 
     return arrow_type.value_type if pa.types.is_dictionary(arrow_type) else arrow_type
 
 
-def is_text(arrow_type: Any) -> bool:
-    """Tell whether an Arrow type is one of strings."""
+def is_text(arrow_type: ArrowType) -> bool:
+    """Return whether an Arrow type is a type of strings."""
     import pyarrow as pa
 
     return bool(
@@ -170,7 +172,7 @@ def is_text(arrow_type: Any) -> bool:
     )
 
 
-def _kind_of_type(arrow_type: Any) -> ColumnKind:
+def _kind_of_type(arrow_type: ArrowType) -> ColumnKind:
     import pyarrow as pa
 
     is_a = pa.types
@@ -187,13 +189,13 @@ def _kind_of_type(arrow_type: Any) -> ColumnKind:
 
 def _all_nan(column: Column) -> bool:
     for chunk in column.chunks if hasattr(column, "chunks") else [column]:
-        for lo in range(0, len(chunk), 4096):  # most columns have a number among the first
+        for lo in range(0, len(chunk), 4096):  # in most columns the first entries have a number
             if not np.isnan(as_numpy(chunk.slice(lo, 4096))).all():
                 return False
     return True
 
 
-def refuse(column: Column, name: str | None, what: str) -> InvalidDataError:
-    """The error of a column whose type is of no use for something."""
+def unreadable(column: Column, name: str | None, what: str) -> InvalidDataError:
+    """Make the error of a column that cannot be read as `what` because of its type."""
     whose = "The column" if name is None else f"Column {name!r}"
     return InvalidDataError(f"{whose} has the Arrow type {column.type}, which cannot be read as {what}")

@@ -1,11 +1,11 @@
-"""Read anything tabular into a `Frame`: by its type or its Arrow interface, importing only what it came from."""
+"""Read tables of any type as a `Frame`, without importing libraries that the caller does not use."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 from weakref import WeakSet
 
 import numpy as np
@@ -15,20 +15,22 @@ from suffice.core.arrays import Values, is_sparse
 from suffice.core.errors import InvalidDataError, SufficeError
 from suffice.core.frames.frame import Column, Frame, value_type
 
-_READ: WeakSet[Any] = WeakSet()  # Arrow's own readers give no rows, rather than an error, when read again
+ArrowTable: TypeAlias = Any  # a table or batch of pyarrow
+PandasSeries: TypeAlias = Any  # or an index
+
+_READ: WeakSet[Any] = WeakSet()  # a reader of Arrow that is read again gives no rows and no error
 
 
 def as_frame(x: Any, names: Iterable[str] | None = None) -> Frame:
     """Read a table as named Arrow columns, copying only what Arrow holds in another form.
 
-    `x` may be a data frame of pandas (its index is not read) or Polars (a lazy one is collected), a
-    table, batch or stream of Arrow, a DuckDB relation, anything else with an Arrow C interface, a mapping
-    of names to columns, a NumPy array of two dimensions or of records, or a list of records or of rows.
-    Names that are not strings are turned into them, 0 into "0"; columns without names are x0, x1, ….
-    `names` replaces them all.
+    `x` may be a data frame of pandas (its index is not read) or Polars (a lazy one is collected), a table, batch or
+    stream of Arrow, a DuckDB relation, anything else with an Arrow C interface, a mapping of names to columns, a NumPy
+    array of two dimensions or of records, or a list of records or of rows. Names are converted to strings, 0 to "0";
+    columns without names are x0, x1, …. `names` replaces all names.
 
-    A stream is read once: passing it again is an error. (One that somebody else has read may look like one
-    without rows: Arrow does not tell them apart.)
+    A stream can be read once; passing it again is an error. (A stream that was read elsewhere looks like one without
+    rows: Arrow does not distinguish them.)
 
     >>> as_frame(np.array([[1.0, 2.0], [3.0, 4.0]]))
     Frame(2 rows × 2 columns: x0 number, x1 number)
@@ -42,45 +44,45 @@ def as_frame(x: Any, names: Iterable[str] | None = None) -> Frame:
     return _frame(names, list(frame.columns.values()), frame.n)
 
 
-def is_pandas(x: Any, what: str = "DataFrame") -> bool:
-    """Tell whether `x` is something of pandas, without importing it."""
+def is_pandas(x: object, what: str = "DataFrame") -> bool:
+    """Return whether `x` is an instance of a class of pandas, without importing pandas."""
     return _is_a(x, "pandas", what)
 
 
-def is_polars(x: Any, what: str = "DataFrame") -> bool:
-    """Tell whether `x` is something of Polars, without importing it."""
+def is_polars(x: object, what: str = "DataFrame") -> bool:
+    """Return whether `x` is an instance of a class of Polars, without importing Polars."""
     return _is_a(x, "polars", what)
 
 
-def is_arrow(x: Any, what: str) -> bool:
-    """Tell whether `x` is something of Arrow, without importing it."""
+def is_arrow(x: object, what: str) -> bool:
+    """Return whether `x` is an instance of a class of pyarrow, without importing pyarrow."""
     return _is_a(x, "pyarrow", what)
 
 
-def is_duckdb(x: Any) -> bool:
-    """Tell whether `x` is a DuckDB relation, without importing DuckDB."""
+def is_duckdb(x: object) -> bool:
+    """Return whether `x` is a DuckDB relation, without importing DuckDB."""
     return _is_a(x, "duckdb", "DuckDBPyRelation")
 
 
-def is_in_memory(x: Any) -> bool:
-    """Tell whether `x` is a data frame or a table of Arrow, all of whose rows are here."""
+def is_in_memory(x: object) -> bool:
+    """Return whether `x` is a data frame or an Arrow table, with all rows in memory."""
     return is_pandas(x) or is_polars(x) or is_arrow(x, "Table") or is_arrow(x, "RecordBatch")
 
 
-def was_read(x: Any) -> bool:
-    """Tell whether `x` is a stream of Arrow that has been read here."""
+def was_read(x: object) -> bool:
+    """Return whether `x` is an Arrow stream that was read before."""
     return is_arrow(x, "RecordBatchReader") and x in _READ
 
 
-def mark_read(x: Any) -> None:
-    """Note that a stream of Arrow is read, so that reading it again is an error."""
+def mark_read(x: object) -> None:
+    """Mark an Arrow stream as read, so that reading it again is an error."""
     if is_arrow(x, "RecordBatchReader"):
         _READ.add(x)
 
 
-def _is_a(x: Any, module: str, name: str) -> bool:
-    kind = getattr(sys.modules.get(module), name, None)
-    return kind is not None and isinstance(x, kind)
+def _is_a(x: object, module: str, name: str) -> bool:
+    cls = getattr(sys.modules.get(module), name, None)
+    return cls is not None and isinstance(x, cls)
 
 
 def _read(x: Any) -> Frame:
@@ -93,7 +95,7 @@ def _read(x: Any) -> Frame:
         return _frame(x.columns, [as_column(x.iloc[:, j], x.columns[j]) for j in range(x.shape[1])], len(x))
     if is_polars(x, "LazyFrame"):
         x = x.collect()
-    if is_polars(x):  # its own way to Arrow gives types that every version of Arrow knows
+    if is_polars(x):  # to_arrow gives types that every version of Arrow knows
         return _frame_of_arrow(x.to_arrow())
     if is_arrow(x, "Table") or is_arrow(x, "RecordBatch"):
         return _frame_of_arrow(x)
@@ -111,7 +113,7 @@ def _read(x: Any) -> Frame:
     raise InvalidDataError(f"Expected a table of rows and columns, found {_described(x)}{advice}")
 
 
-def _described(x: Any) -> str:
+def _described(x: object) -> str:
     return f"{type(x).__module__}.{type(x).__qualname__}".removeprefix("builtins.")
 
 
@@ -119,11 +121,11 @@ def _described(x: Any) -> str:
 
 
 def _frame(names: Iterable[Any], columns: list[Column], n: int | None = None) -> Frame:
-    """Columns of equal length and with names of their own."""
+    """Make a frame; raise an error if names repeat or columns differ in length."""
     held: dict[str, Column] = {}
     for name, column in zip(map(str, names), columns, strict=True):
         if name in held:
-            raise InvalidDataError(f"Two columns are named {name!r}: give each a name of its own")
+            raise InvalidDataError(f"Two columns are named {name!r}: rename one of them")
         held[name] = column
     lengths = {name: len(column) for name, column in held.items()}
     if len(set(lengths.values())) > 1:
@@ -132,12 +134,12 @@ def _frame(names: Iterable[Any], columns: list[Column], n: int | None = None) ->
     return Frame(held, next(iter(lengths.values()), n or 0))
 
 
-def _frame_of_arrow(table: Any) -> Frame:
+def _frame_of_arrow(table: ArrowTable) -> Frame:
     return _frame(table.schema.names, [_tidy(column) for column in table.columns], table.num_rows)
 
 
-def _read_arrow(x: Any) -> Any:
-    """The whole of an Arrow stream, as a table."""
+def _read_arrow(x: Any) -> ArrowTable:
+    """Read all of an Arrow stream as a table."""
     import pyarrow as pa
 
     reader = is_arrow(x, "RecordBatchReader")
@@ -157,19 +159,20 @@ def _read_arrow(x: Any) -> Any:
 
 
 def _read_rows(rows: Sequence[Any]) -> Frame:
-    """Records, which may lack some names, or rows of equally many entries."""
+    """Read records, some of which may lack names, or rows of equal length."""
     records = [isinstance(row, Mapping) for row in rows]
     if any(records):
         if not all(records):
             at = records.index(not records[0])
-            raise InvalidDataError(f"Row 0 is {_described(rows[0])}, row {at} is {_described(rows[at])}: mix neither")
+            found = f"Row 0 is {_described(rows[0])}, row {at} is {_described(rows[at])}"
+            raise InvalidDataError(f"{found}: pass only records or only lists")
         names = list(dict.fromkeys(name for row in rows for name in row))
         return _frame(names, [as_column([row.get(name) for row in rows], name) for name in names], len(rows))
     for i, row in enumerate(rows):
         if isinstance(row, (str, bytes)) or not (isinstance(row, (Sequence, np.ndarray))):
             raise InvalidDataError(f"Expected rows that each hold several entries, found {_described(row)} in row {i}")
         if len(row) != len(rows[0]):
-            raise InvalidDataError(f"Row 0 has {len(rows[0])} entries, row {i} has {len(row)}: rows must be alike")
+            raise InvalidDataError(f"Row 0 has {len(rows[0])} entries, row {i} has {len(row)}: they must be equal")
     width = len(rows[0]) if rows else 0
     names = [f"x{j}" for j in range(width)]
     return _frame(names, [as_column([row[j] for row in rows], names[j]) for j in range(width)], len(rows))
@@ -188,8 +191,8 @@ def _read_array(x: NDArray[Any]) -> Frame:
 # -------------------------------------------------------------------------------------------- columns
 
 
-def as_column(values: Any, name: Any) -> Column:
-    """One column as Arrow holds it: from a list, array, Series or Arrow array."""
+def as_column(values: Any, name: object) -> Column:
+    """Convert a list, array, Series or Arrow array to an Arrow column."""
     import pyarrow as pa
 
     try:
@@ -222,33 +225,33 @@ def _as_objects(values: Sequence[Any]) -> Values:
     return out
 
 
-def _read_series(series: Any, name: Any) -> Any:
-    """A column of pandas, whose missing entries are NaN, NaT, None or NA."""
+def _read_series(series: PandasSeries, name: object) -> Column:
+    """Convert a column of pandas; NaN, NaT, None and NA are missing."""
     import pyarrow as pa
 
-    kind = str(series.dtype)
-    if kind == "object":
+    dtype = str(series.dtype)
+    if dtype == "object":
         return _read_objects(series.to_numpy(), name)
-    if kind == "category":
+    if dtype == "category":
         if str(series.cat.categories.dtype) not in {"str", "string"} and not _is_plain(series.cat.categories):
             series = series.cat.rename_categories([str(category) for category in series.cat.categories])
         return pa.array(series.array, from_pandas=True)
-    if kind.startswith("period"):
+    if dtype.startswith("period"):
         series = series.dt.to_timestamp()
-    if kind.startswith("Sparse") or isinstance(series.dtype, np.dtype):
+    if dtype.startswith("Sparse") or isinstance(series.dtype, np.dtype):
         return _read_vector(np.asarray(series), name, from_pandas=True)
     return pa.array(series, from_pandas=True)
 
 
-def _is_plain(categories: Any) -> bool:
-    """Whether categories are all strings, or numbers or bools: not intervals, and not a mix."""
+def _is_plain(categories: PandasSeries) -> bool:
+    """Return whether categories are all strings, or all numbers or booleans; not intervals, and not a mix."""
     if categories.dtype == object:
         return all(isinstance(category, str) for category in categories)
     return getattr(categories.dtype, "kind", "O") in "iufb"
 
 
-def _read_vector(values: Values, name: Any, from_pandas: bool = False) -> Any:
-    """A NumPy array of one dimension."""
+def _read_vector(values: Values, name: object, from_pandas: bool = False) -> Column:
+    """Convert a NumPy array of one dimension."""
     import pyarrow as pa
 
     if values.ndim != 1:
@@ -272,7 +275,7 @@ def _read_vector(values: Values, name: Any, from_pandas: bool = False) -> Any:
 
 
 def _in_seconds(values: Values) -> Values:
-    """Years, months, hours, … as a unit that Arrow has."""
+    """Convert years, months, hours, … to a unit that Arrow has."""
     unit = np.datetime_data(values.dtype)
     if unit[0] in {"s", "ms", "us", "ns"} and unit[1] == 1:
         return values
@@ -282,8 +285,8 @@ def _in_seconds(values: Values) -> Values:
     return values.astype(f"{values.dtype.kind}8[{finer}]")
 
 
-def _read_objects(values: Values, name: Any) -> Any:
-    """Python objects, None, NaN, NaT and NA among them; numbers of several types become floats."""
+def _read_objects(values: Values, name: object) -> Column:
+    """Convert Python objects; None, NaN, NaT and NA are missing, and numbers of several types become floats."""
     import pyarrow as pa
 
     try:
@@ -310,12 +313,12 @@ def _as_floats(values: Values) -> NDArray[np.float64] | None:
     return out
 
 
-def _is_nan(value: Any) -> bool:
+def _is_nan(value: object) -> bool:
     return type(value).__name__ in {"NAType", "NaTType"} or (isinstance(value, (float, np.floating)) and value != value)
 
 
-def _tidy(column: Any) -> Column:
-    """As chunks, of a type that has no second name: views, run lengths and extensions are unpacked."""
+def _tidy(column: Column) -> Column:
+    """Return a chunked array; views, run lengths and extension types are converted to plain types."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

@@ -1,9 +1,9 @@
-"""Give columns back as the type of table that was passed in, with its types of columns where the values fit."""
+"""Return columns as the type of table that was passed in, with the types of its columns where the values fit."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,14 +11,16 @@ from numpy.typing import NDArray
 from suffice.core.frames.frame import Column, Frame, is_text, value_type
 from suffice.core.frames.input import as_frame, is_arrow, is_duckdb, is_in_memory, is_pandas, is_polars
 
+Table: TypeAlias = Any  # a table of any type that `as_frame` reads
 
-def table_like(columns: Frame | Mapping[str, Any], source: Any) -> Any:
+
+def table_like(columns: Frame | Mapping[str, Any], source: Table) -> Table:
     """Return `columns`, arrays or Arrow columns by name, as a table of the type of `source`.
 
-    A column that `source` has keeps its type there if every value fits: whole numbers stay integers if
-    all are whole, categoricals keep their categories if all values are among them, and so on. A pandas
-    frame keeps its index if there are as many rows. A list gives a list, of records or of rows; a lazy
-    frame gives a data frame; streams, relations and whatever else has an Arrow interface give an Arrow table.
+    A column that `source` has keeps its type there if every value fits: numbers are integers again if all are integers,
+    categoricals keep their categories if all values are among them, and so on. A pandas frame keeps its index if the
+    number of rows is the same. A list gives a list, of records or of rows; a lazy frame gives a data frame; streams,
+    relations and everything else with an Arrow interface give an Arrow table.
 
     >>> table_like({"x": np.array([1.0, 2.0])}, {"x": [7, 8, 9]})
     {'x': [1, 2]}
@@ -47,7 +49,7 @@ def table_like(columns: Frame | Mapping[str, Any], source: Any) -> Any:
     return pa.table(fitted)
 
 
-def prototype(source: Any) -> Any:
+def prototype(source: Table) -> Table:
     """Return a table of the type of `source` with at most one row: all that `table_like` needs, without its memory."""
     import pyarrow as pa
 
@@ -78,8 +80,8 @@ def _first_of(column: Any) -> Any:
     return column[:1].copy() if isinstance(column, np.ndarray) else np.array(column[:1])
 
 
-def _types(source: Any) -> dict[str, Column]:
-    """The columns of `source`, for their types and categories; of a stream, which is read once, no rows."""
+def _types(source: Table) -> dict[str, Column]:
+    """Return the columns of `source` for their types and categories; of a stream, which can be read once, no rows."""
     import pyarrow as pa
 
     if is_polars(source, "LazyFrame") or is_duckdb(source):
@@ -95,7 +97,7 @@ def _types(source: Any) -> dict[str, Column]:
 
 
 def _fit(column: Column, model: Column | None) -> Column:
-    """The same values as the type of `model`, or as they are if one of them does not fit."""
+    """Convert values to the type of `model`; return them as they are if one does not fit."""
     import pyarrow as pa
 
     if model is None or column.type == model.type or pa.types.is_null(model.type):
@@ -119,7 +121,7 @@ def _fit_type(column: Column, wanted: Any) -> Column:
     if pa.types.is_floating(column.type) and not pa.types.is_floating(wanted):  # only floats have NaN
         column = pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
     found = column.cast(wanted)
-    if pa.types.is_boolean(wanted) or pa.types.is_decimal(wanted):  # Arrow rounds to these without a word
+    if pa.types.is_boolean(wanted) or pa.types.is_decimal(wanted):  # Arrow rounds to these without an error
         back = found.cast(column.type)
         if not pc.all(pc.equal(back, column), min_count=0).as_py():
             return column
@@ -127,7 +129,7 @@ def _fit_type(column: Column, wanted: Any) -> Column:
 
 
 def _fit_categories(column: Column, model: Column) -> Column:
-    """Numbered by the dictionary of `model`, or by a new one where a stream has shown none."""
+    """Encode values by the dictionary of `model`, or by a new one where that is empty, as in a stream."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -148,7 +150,7 @@ def _fit_categories(column: Column, model: Column) -> Column:
 # -------------------------------------------------------------------------------------- types of tables
 
 
-def _as_pandas(columns: dict[str, Column], n: int, source: Any) -> Any:
+def _as_pandas(columns: dict[str, Column], n: int, source: Table) -> Table:
     import pandas as pd
 
     index = source.index if len(source) == n else pd.RangeIndex(n)
@@ -164,7 +166,7 @@ def _as_pandas(columns: dict[str, Column], n: int, source: Any) -> Any:
 
 
 def _series(column: Column, own: Any, index: Any) -> Any:
-    """A pandas Series of the type of `own`, which is None for a column that the source did not have."""
+    """Make a pandas Series of the type of `own`, which is None if the source does not have the column."""
     import pandas as pd
 
     dtype = None if own is None else own.dtype
@@ -177,7 +179,7 @@ def _series(column: Column, own: Any, index: Any) -> Any:
         try:
             return pd.Series(dtype.__from_arrow__(column), index=index)
         except (TypeError, ValueError, NotImplementedError):
-            pass  # the values do not fit: pandas chooses
+            pass  # the values do not fit: pandas chooses a type
     series = column.to_pandas()
     series.index = index
     if dtype is not None and dtype.kind in "mMf" and series.dtype.kind == dtype.kind:
@@ -197,7 +199,7 @@ def _categorical(column: Column, dtype: Any, index: Any) -> Any:
     return pd.Series(pd.Categorical.from_codes(codes, dtype=dtype), index=index)
 
 
-def _as_polars(columns: dict[str, Column], source: Any) -> Any:
+def _as_polars(columns: dict[str, Column], source: Table) -> Table:
     import polars as pl
 
     schema = source.collect_schema()
@@ -215,7 +217,7 @@ def _polars_series(name: str, column: Column, dtype: Any) -> Any:
 
 
 def _column_like(column: Column, own: Any) -> Any:
-    """One column of a mapping, as the type of the column it had."""
+    """Convert one column of a mapping to the type of the column `own` that it had."""
     if isinstance(own, (list, tuple)):
         return column.to_pylist()
     if is_pandas(own, "Series"):
@@ -234,7 +236,7 @@ def _column_like(column: Column, own: Any) -> Any:
 
 
 def _as_vector(column: Column, dtype: Any = None) -> NDArray[Any]:
-    """A NumPy array of the given type, if that can hold the values; gaps are NaN, NaT or None."""
+    """Make a NumPy array, of the given type if that can hold the values; missing ones are NaN, NaT or None."""
     import pyarrow as pa
 
     if dtype is not None and dtype.kind == "O":
@@ -251,11 +253,11 @@ def _as_vector(column: Column, dtype: Any = None) -> NDArray[Any]:
     return array
 
 
-def _masked(array: NDArray[Any], column: Column) -> Any:
+def _masked(array: NDArray[Any], column: Column) -> NDArray[Any]:
     return np.ma.MaskedArray(array, mask=np.asarray(column.is_null(nan_is_null=True)))
 
 
-def _as_rows(columns: dict[str, Column], n: int, source: Any) -> Any:
+def _as_rows(columns: dict[str, Column], n: int, source: Sequence[Any]) -> list[Any]:
     lists = [column.to_pylist() for column in columns.values()]
     rows = list(zip(*lists, strict=True)) if lists else [()] * n
     if len(source) and isinstance(source[0], Mapping):
@@ -263,7 +265,7 @@ def _as_rows(columns: dict[str, Column], n: int, source: Any) -> Any:
     return rows if len(source) and isinstance(source[0], tuple) else [list(row) for row in rows]
 
 
-def _as_array(columns: dict[str, Column], n: int, source: NDArray[Any]) -> Any:
+def _as_array(columns: dict[str, Column], n: int, source: NDArray[Any]) -> NDArray[Any]:
     if source.dtype.names is not None:
         vectors = {
             name: _as_vector(column, source.dtype[name] if name in source.dtype.names else None)
@@ -286,6 +288,6 @@ def _as_array(columns: dict[str, Column], n: int, source: NDArray[Any]) -> Any:
 
 
 def _alike(parts: list[NDArray[Any]]) -> bool:
-    """Whether columns have a NumPy type in common that keeps each as it is."""
+    """Return whether one NumPy type can hold all columns without changing values."""
     kinds = {"number" if part.dtype.kind in "iuf" else part.dtype.kind for part in parts}
     return len(kinds) == 1

@@ -1,98 +1,97 @@
-"""What is known of a column without learning from it: enough to tell what it is."""
+"""Facts about a column from which its family is chosen."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
 
 import numpy as np
 
-from suffice.core.frames.frame import Column, ColumnKind, Frame, column_kind
+from suffice.core.frames.frame import ArrowType, Column, ColumnKind, Frame, column_kind
 
-ENOUGH = 50  # rows from which on it can be judged what values have in common
+ENOUGH = 50  # with fewer rows it cannot be judged what values have in common
 
 
 class ColumnProfile(ABC):
-    """A look at a column: of rows that are here, or as somebody describes it who has them."""
+    """Facts about a column, from its values or from the database that has them."""
 
-    type: Any  # of Arrow
+    type: ArrowType
 
     @property
     @abstractmethod
     def kind(self) -> ColumnKind:
-        """What kind of values it holds."""
+        """The kind of its values."""
 
     @property
     @abstractmethod
     def n_present(self) -> int:
-        """How many entries are there."""
+        """The number of values that are not missing."""
 
     @property
     @abstractmethod
     def n_distinct(self) -> int:
-        """How many of them differ."""
+        """The number of distinct values."""
 
     @property
     @abstractmethod
     def mean_length(self) -> float:
-        """How long texts are on average."""
+        """The mean length of texts, in characters."""
 
     @property
     @abstractmethod
     def is_row_number(self) -> bool:
-        """Whether it just numbers the rows."""
+        """Whether it only numbers the rows."""
 
     @property
     def keeps_values(self) -> bool:
-        """Whether its distinct values can be had, as families need that are more than a few numbers."""
+        """Whether its distinct values are available, which some families need."""
         return True
 
     @property
     def is_integer(self) -> bool:
-        """Whether it holds whole numbers by its type."""
+        """Whether its type is one of integers."""
         import pyarrow as pa
 
         return bool(pa.types.is_integer(self.type))
 
 
 class ArrowColumnProfile(ColumnProfile):
-    """A look at rows of Arrow."""
+    """Facts about an Arrow column."""
 
     def __init__(self, column: Column):
         self.column, self.type = column, column.type
 
     @property
     def kind(self) -> ColumnKind:
-        """What kind of values it holds."""
+        """The kind of its values."""
         return column_kind(self.column)
 
     @property
     def n_present(self) -> int:
-        """How many entries are there."""
+        """The number of values that are not missing."""
         return len(self.column) - self.column.null_count
 
     @property
     def n_distinct(self) -> int:
-        """How many of them differ."""
+        """The number of distinct values."""
         import pyarrow.compute as pc
 
         return int(pc.count_distinct(self.column).as_py())
 
     @property
     def mean_length(self) -> float:
-        """How long texts are on average."""
+        """The mean length of texts, in characters."""
         import pyarrow.compute as pc
 
         return float(pc.mean(pc.utf8_length(self.column)).as_py() or 0.0)
 
     @property
     def is_row_number(self) -> bool:
-        """Whether whole numbers go up by 1 from row to row."""
+        """Whether it holds integers that increase by 1 from row to row."""
         if not self.is_integer or len(self.column) < ENOUGH or self.column.null_count:
             return False
         return bool((np.diff(self.column.to_numpy()) == 1).all())
 
 
 def profiles(frame: Frame) -> dict[str, ColumnProfile]:
-    """A look at every column of a table."""
+    """Profile every column of a table."""
     return {name: ArrowColumnProfile(column) for name, column in frame.columns.items()}

@@ -1,4 +1,4 @@
-"""A 64-bit hash of each row's content, the same in every process and from every kind of table."""
+"""A 64-bit hash of the content of each row, the same in every process and for every type of table."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.core.frames.columns import numbered, numbers
-from suffice.core.frames.frame import Column, Frame, column_kind, is_text, refuse, value_type
+from suffice.core.frames.columns import dictionary_codes, numbers
+from suffice.core.frames.frame import Column, Frame, column_kind, is_text, unreadable, value_type
 
 Hashes: TypeAlias = NDArray[np.uint64]
 
 _MISSING = np.uint64(0x9AE16A3B2F90404F)
 _STEP = np.uint64(0x9E3779B97F4A7C15)  # 2⁶⁴ / golden ratio, splitmix64's step
-_ROWS = 1 << 15  # a block of rows that stays in the cache through all the mixing
+_ROWS = 1 << 15  # so many rows stay in the cache while all columns are mixed in
 
 
 def row_hashes(frame: Frame, names: Iterable[str] | None = None) -> Hashes:
     """Hash the entries of the named columns, in this order, row by row.
 
-    Equal values hash alike whatever holds them: 1, 1.0 and True; null and NaN; a string, alone or in a
-    dictionary; an instant of any resolution down to a microsecond. The names themselves do not matter.
-    Numbers count as float64, so whole numbers beyond 2⁵³ may share a hash.
+    Equal values have equal hashes, whatever their type: 1, 1.0 and True; null and NaN; a string, alone or in a
+    dictionary; a time in any resolution down to a microsecond. The names of the columns do not matter. Numbers are
+    hashed as float64, so integers beyond 2⁵³ may share a hash.
 
     >>> from suffice.core.frames import as_frame
     >>> a = row_hashes(as_frame({"x": [1, 2, None], "y": ["a", "a", "b"]}))
@@ -44,7 +44,7 @@ def row_hashes(frame: Frame, names: Iterable[str] | None = None) -> Hashes:
 
 
 def _mix(z: Hashes) -> None:
-    """One step of splitmix64, in place: a bijection in which every bit of the result depends on all of z."""
+    """Apply one step of splitmix64 in place: a bijection, in which every output bit depends on all input bits."""
     z += _STEP
     z ^= z >> np.uint64(30)
     z *= np.uint64(0xBF58476D1CE4E5B9)
@@ -54,17 +54,17 @@ def _mix(z: Hashes) -> None:
 
 
 def _bits(column: Column, name: str) -> Hashes:
-    """64 bits for each entry: a number's float64, a string's hash, an instant's microseconds."""
-    which = column_kind(column)
-    if which == "empty":
+    """Return 64 bits for each entry: of its float64, of the hash of a string, or of the microseconds of a time."""
+    kind = column_kind(column)
+    if kind == "empty":
         return np.full(len(column), _MISSING)
     if is_text(value_type(column.type)):
-        codes, found = numbered(column)
+        codes, found = dictionary_codes(column)
         return np.append(_string_hashes(found), _MISSING)[codes]
-    if which == "date":
-        return _instants(column, name)
-    if which == "other":
-        raise refuse(column, name, "part of a row's hash: leave it out, or convert it to text or numbers")
+    if kind == "date":
+        return _times(column, name)
+    if kind == "other":
+        raise unreadable(column, name, "part of a row's hash: leave it out, or convert it to text or numbers")
     values = numbers(column, name)
     bits = (values + 0.0).view(np.uint64)  # −0.0 + 0.0 is 0.0
     bits[np.isnan(values)] = _MISSING
@@ -79,7 +79,7 @@ def _string_hashes(found: Column) -> Hashes:
     return np.array(digests, dtype=np.uint64)
 
 
-def _instants(column: Column, name: str) -> Hashes:
+def _times(column: Column, name: str) -> Hashes:
     import pyarrow as pa
 
     held = value_type(column.type)
@@ -92,7 +92,7 @@ def _instants(column: Column, name: str) -> Hashes:
     elif pa.types.is_duration(held):
         common = pa.duration("us")
     else:
-        raise refuse(column, name, "part of a row's hash: leave it out, or convert it to text or numbers")
+        raise unreadable(column, name, "part of a row's hash: leave it out, or convert it to text or numbers")
     whole = column.cast(held).cast(common, safe=False).cast(pa.int64())
     valid = np.asarray(whole.is_valid())
     return np.where(valid, np.asarray(whole.fill_null(0)).view(np.uint64), _MISSING)

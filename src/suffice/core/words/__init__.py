@@ -1,4 +1,4 @@
-"""Texts as counts of words: how they are read, and the vocabulary that is found."""
+"""Texts as counts of words: tokenization, vocabularies and counting."""
 
 from suffice.core.words.counting import Lexicon, Stem, Weighting, count_matrix, hashed_matrix, matrix, word_totals
 from suffice.core.words.texts import Texts

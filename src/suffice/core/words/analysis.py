@@ -1,4 +1,4 @@
-"""How one text is read, in plain Python: what the native code must give, and what callables are put together with.
+"""Tokenization in plain Python, for callables of `BagOfWords` and as the reference of the native code.
 
 The rules are those of scikit-learn's `CountVectorizer`, so that vocabularies are the same.
 """
@@ -18,7 +18,7 @@ SPACES = re.compile(r"\s\s+")
 
 
 def preprocess(text: str, lowercase: bool = True, strip_accents: str | None = None) -> str:
-    """Make a text lower case, and take accents away: all that is not ASCII, or what combines with a letter."""
+    """Make a text lower case, and remove accents: `"ascii"` drops what is not ASCII, `"unicode"` combining marks."""
     if lowercase:
         text = text.lower()
     if strip_accents is None or (strip_accents == "unicode" and text.isascii()):
@@ -30,7 +30,7 @@ def preprocess(text: str, lowercase: bool = True, strip_accents: str | None = No
 
 
 def word_ngrams(words: Sequence[str], ngram_range: tuple[int, int]) -> list[str]:
-    """Neighbouring words, joined by a space."""
+    """Return the n-grams of words, joined by spaces."""
     least, most = ngram_range
     if most == 1:
         return list(words)
@@ -39,7 +39,7 @@ def word_ngrams(words: Sequence[str], ngram_range: tuple[int, int]) -> list[str]
 
 
 def character_ngrams(text: str, ngram_range: tuple[int, int]) -> list[str]:
-    """Neighbouring characters, runs of white space being one space."""
+    """Return the n-grams of characters, after runs of white space became one space."""
     text = SPACES.sub(" ", text)
     least, most = ngram_range
     sizes = range(least, min(most, len(text)) + 1)
@@ -47,7 +47,7 @@ def character_ngrams(text: str, ngram_range: tuple[int, int]) -> list[str]:
 
 
 def ngrams_within_words(text: str, ngram_range: tuple[int, int]) -> list[str]:
-    """Neighbouring characters of each word, a space on either side of it; a word that is shorter, once."""
+    """Return the n-grams of characters of each word between two spaces; a shorter word gives itself, once."""
     least, most = ngram_range
     found: list[str] = []
     for word in text.split():
@@ -60,7 +60,7 @@ def ngrams_within_words(text: str, ngram_range: tuple[int, int]) -> list[str]:
 
 
 def analyze(text: str, tokenization: Tokenization) -> list[str]:
-    """The features of one text, in the order of their size; stems aside."""
+    """Return the features of one text by ascending size, without stemming."""
     text = preprocess(text, tokenization.lowercase, tokenization.strip_accents)
     if tokenization.analyzer == "char":
         return character_ngrams(text, tokenization.ngram_range)

@@ -1,4 +1,4 @@
-"""The counts of features in texts."""
+"""Count the features of texts."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ LengthNorm: TypeAlias = Literal["l1", "l2"]
 CsrArrays: TypeAlias = tuple[
     Positions, NDArray[np.int32], NDArray[np.int64]
 ]  # indptr, indices and data of a matrix in rows
-Stem: TypeAlias = Callable[[Iterable[str]], list[str]]  # of many words at a call
+Stem: TypeAlias = Callable[[Iterable[str]], list[str]]  # from many words to their stems
 
 
 @dataclass(frozen=True)
 class Weighting:
-    """What a feature's count c in a document becomes, and what the document's values are divided by.
+    """The value of a feature that occurs c times in a document, and what the values of the document are divided by.
 
-    `term` is c, 1, √c or 1 + log c; `norm` divides by Σ v or by √Σ v², over the features of one size: words by
-    themselves, pairs of words by themselves. Features that are not in the vocabulary are part of the length.
+    The value is c, 1, √c or 1 + log c (`term`). `norm` divides by Σ v or √Σ v² over the features of one size: single
+    words, pairs of words, and so on. Features that are not in the vocabulary are part of these sums.
     """
 
     term: TermWeight = "count"
@@ -46,27 +46,27 @@ class Weighting:
 
     @property
     def numbers(self) -> tuple[int, int]:
-        """As kernels know them."""
+        """The numbers that kernels know the options by."""
         return get_args(TermWeight).index(self.term), (None, *get_args(LengthNorm)).index(self.norm)
 
-    def of(self, start: Positions, count: Array, block: NDArray[Any]) -> Array:
-        """The values of documents with counts `count[start[i] : start[i + 1]]`, of features of some `block` each."""
-        of_count: dict[str, Callable[[Any], Any]] = {
+    def of(self, start: Positions, count: NDArray[np.int64], size: NDArray[np.uint8]) -> Array:
+        """Return the values of documents with counts `count[start[i] : start[i + 1]]`, whose features have a `size`."""
+        value_of: dict[str, Callable[[Array], Array]] = {
             "count": np.asarray,
             "binary": np.ones_like,
             "sqrt": np.sqrt,
             "log": lambda c: 1.0 + np.log(c),
         }
-        value = np.asarray(of_count[self.term](count.astype(np.float64)))
+        value = np.asarray(value_of[self.term](count.astype(np.float64)))
         if self.norm is None or not len(value):
             return value
-        owner = np.repeat(np.arange(len(start) - 1), np.diff(start)) * (int(block.max()) + 1) + block
+        owner = np.repeat(np.arange(len(start) - 1), np.diff(start)) * (int(size.max()) + 1) + size
         sums = np.bincount(owner, value**2 if self.norm == "l2" else value)
         return np.asarray(value / (np.sqrt(sums) if self.norm == "l2" else sums)[owner])
 
 
 class Weighed(NamedTuple):
-    """A matrix in rows, the words of each document, and what the values of its unknown features sum to, by block."""
+    """A CSR matrix, the number of words of each document, and sums over its unknown features of each size."""
 
     start: Positions
     feature: NDArray[np.int32]
@@ -91,12 +91,12 @@ class Lexicon:
         return _core.Lexicon(padded(self.vocabulary.text), self.vocabulary.start, native)
 
     def count(self, texts: Texts) -> CsrArrays:
-        """A row of counts for each document, features ascending; others than the vocabulary's are left out."""
+        """Count the features of the vocabulary in each document; columns ascend in each row."""
         with _named_errors():
             return _core.count_words(texts.native, self._for(texts))
 
     def weigh(self, texts: Texts, weighting: Weighting) -> Weighed:
-        """The same, weighted; features as they come."""
+        """Weigh the features of the vocabulary in each document; columns are in no order."""
         with _named_errors():
             found = Weighed(*_core.weigh_words(texts.native, self._for(texts), *weighting.numbers))
             return found._replace(unknown=found.unknown.reshape(len(texts), self.tokenization.n_sizes))
@@ -115,9 +115,9 @@ class Lexicon:
 def count_matrix(
     texts: Texts, tokenization: Tokenization, stem: Stem | None = None
 ) -> tuple[Vocabulary, Positions, NDArray[np.int32], NDArray[np.int64]]:
-    """Count all features: the sorted vocabulary, and a matrix in rows, each row's columns ascending.
+    """Count all features: return the sorted vocabulary and a CSR matrix whose columns ascend in each row.
 
-    `stem` takes the place of the tokenization's. Hashed features are called by the hexadecimal number of their column.
+    `stem` replaces the stemmer of the tokenization. The names of hashed features are hexadecimal column numbers.
 
     >>> vocabulary, indptr, indices, data = count_matrix(Texts.of(["A dog, a cat", "dog eats dog"]), Tokenization())
     >>> vocabulary.names.tolist(), indptr.tolist(), indices.tolist(), data.tolist()
@@ -129,9 +129,9 @@ def count_matrix(
 
 
 def hashed_matrix(texts: Texts, tokenization: Tokenization, stem: Stem | None = None) -> CsrArrays:
-    """Count features in the `n_features` columns that they are hashed to."""
+    """Count features, hashed to `n_features` columns."""
     if tokenization.n_features is None:
-        raise InvalidOptionError("Features are hashed to n_features columns: say how many")
+        raise InvalidOptionError("Features are hashed to n_features columns: give their number")
     names, indptr, indices, data = count_matrix(texts, tokenization, stem)
     digits = names.text.reshape(len(names), 8)[:, 1:].astype(np.int32)  # after "#"; columns ascend as their names do
     column = np.where(digits < ord("a"), digits - ord("0"), digits - ord("a") + 10) @ (1 << np.arange(24, -1, -4))
@@ -145,7 +145,7 @@ def matrix(texts: Texts, tokenization: Tokenization, vocabulary: Vocabulary, ste
 
 @dataclass(frozen=True)
 class WordTotals:
-    """Totals of feature i are those of classes `codes[start[i] : start[i + 1]]`; and the weight of texts, of words."""
+    """Totals by class, those of feature i at `start[i] : start[i + 1]`; and the weight of documents and of words."""
 
     vocabulary: Vocabulary
     start: Positions
@@ -158,7 +158,7 @@ class WordTotals:
 def word_totals(
     texts: Texts, codes: Codes, classes: int, weight: Array | None, tokenization: Tokenization, weighting: Weighting
 ) -> WordTotals:
-    """Sum documents by class."""
+    """Sum the features of documents by class."""
     with _named_errors():
         names, *totals = _core.word_totals(
             texts.native, codes, classes, weight, native_for(tokenization, texts), *weighting.numbers
@@ -167,7 +167,7 @@ def word_totals(
 
 
 def native(tokenization: Tokenization, replaced: dict[str, str | None] | None = None) -> _core.Tokenization:
-    """As kernels know it. `replaced` tells which words are read as others, or, where None, left out."""
+    """Make the tokenization that kernels read. `replaced` maps words to what they become, or to None to drop them."""
     replaced = dict.fromkeys(tokenization.stop_list) if replaced is None else replaced
     words = Vocabulary.of({*replaced, *(word for word in replaced.values() if word is not None)})
     read_as = [replaced.get(word, word) for word in words.names]
@@ -187,7 +187,7 @@ def native(tokenization: Tokenization, replaced: dict[str, str | None] | None = 
 
 
 def native_for(tokenization: Tokenization, texts: Texts, stem: Stem | None = None) -> _core.Tokenization:
-    """The same for certain texts: each of their distinct words is stemmed once."""
+    """Make the tokenization that kernels read for certain texts: each of their distinct words is stemmed once."""
     if stem is None and tokenization.stem is not None:
         stem = partial(stem_words, tokenization.stem)
     if stem is None:
@@ -198,7 +198,7 @@ def native_for(tokenization: Tokenization, texts: Texts, stem: Stem | None = Non
     stems = dict(zip(words, stem(words), strict=True))
     for word, short in stems.items():
         if not isinstance(short, str):
-            raise InvalidTextError(f"The stem of {word!r} is no string but {type(short).__name__}")
+            raise InvalidTextError(f"The stem of {word!r} must be a string, found {type(short).__name__}")
         if tokenization.ngram_range[1] > 1 and min(short, default="~") <= " ":
             raise InvalidTextError(
                 f"The stem of {word!r} is {short!r}: words with white space cannot be joined to others"

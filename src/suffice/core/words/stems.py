@@ -1,4 +1,4 @@
-"""Words without their endings, by the rules of Snowball."""
+"""Stems of words, by the Snowball stemmers of PyStemmer."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Any
 
 from suffice.core.errors import InvalidOptionError, MissingPackageError
 
-CACHE = 1 << 16  # words that a stemmer remembers: n-grams and documents bring the same ones again
+CACHE = 1 << 16  # stems that a stemmer keeps: the same words come again and again
 
 
 def languages() -> list[str]:
-    """The languages that can be stemmed."""
+    """List the languages with a stemmer."""
     return list(_package().algorithms())
 
 
 def check(language: str) -> None:
-    """Refuse a language without rules, naming those that have them."""
+    """Raise an error if there is no stemmer for a language."""
     known = languages()
     if language not in known:
         raise InvalidOptionError(f"No stemmer for {language!r}. Known are {', '.join(known)}")
 
 
 def stem_words(language: str, words: Iterable[str]) -> list[str]:
-    """The stem of each word.
+    """Return the stem of each word.
 
     >>> stem_words("english", ["slow", "slowness", "slowed", "slowly"])
     ['slow', 'slow', 'slow', 'slowli']
@@ -37,7 +37,7 @@ def stem_words(language: str, words: Iterable[str]) -> list[str]:
 
 
 class _Own(threading.local):
-    """The stemmers of a thread: none may be used by two at a time."""
+    """The stemmers of one thread: they are not thread-safe."""
 
     def __init__(self) -> None:
         self.stemmers: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Words that are in every text, by language."""
+"""Lists of stop words by language."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from suffice.core.errors import InvalidOptionError, MissingPackageError
 
 
 def languages() -> list[str]:
-    """The languages that have a list here: English always, the others from the package `stop-words`."""
+    """List the languages with stop words: English always, others if the package `stop-words` is installed."""
     try:
         from stop_words import AVAILABLE_LANGUAGES
     except ImportError:
@@ -19,7 +19,7 @@ def languages() -> list[str]:
 
 
 def check(language: str) -> None:
-    """Refuse a language without a list, naming those that have one."""
+    """Raise an error if there is no list for a language."""
     known = languages()
     if language in known:
         return
@@ -33,7 +33,7 @@ def check(language: str) -> None:
 
 @cache
 def named(language: str) -> frozenset[str]:
-    """The list of a language. English is scikit-learn's, so that results are the same."""
+    """Return the stop words of a language. The English list is that of scikit-learn, so that results are the same."""
     check(language)
     if language == "english":
         return _english()
@@ -43,7 +43,7 @@ def named(language: str) -> frozenset[str]:
 
 
 def _english() -> frozenset[str]:
-    """scikit-learn's list, from the file it is in: importing all the rest takes a second."""
+    """Read the list of scikit-learn from its file, because importing the package takes a second."""
     home = find_spec("sklearn")
     if home is not None and home.submodule_search_locations:
         file = Path(home.submodule_search_locations[0]) / "feature_extraction" / "_stop_words.py"

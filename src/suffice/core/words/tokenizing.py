@@ -1,11 +1,11 @@
-"""How a text is read."""
+"""How a text is cut into features."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,19 +21,19 @@ Accents: TypeAlias = Literal["ascii", "unicode"]
 
 ANALYZERS = ("word", "char", "char_wb")
 ACCENTS = ("ascii", "unicode")
-MOST_COLUMNS = 1 << 28  # that features can be hashed to
+MOST_COLUMNS = 1 << 28  # of hashed features
 MOST_WORDS, MOST_CHARACTERS = 255, 1 << 20  # in an n-gram
 
 
 @dataclass(frozen=True)
 class Tokenization(Registered, stored_as="Reading"):
-    r"""How a text becomes features: words, neighbouring words, or neighbouring characters.
+    r"""How a text is cut into features: words, n-grams of words, or n-grams of characters.
 
-    Words are the longest runs of two or more word characters, Python's `\w`, after lower-casing (`str.lower`) and,
-    where asked, without accents. `ngram_range` is how few and how many words or characters make a feature. `stop_words`
-    are left out before words are joined: the list of a language by its name, or words as they are after lower-casing.
-    `stem` is the language by whose rules words lose their endings. With `n_features`, features are hashed to that many
-    columns, and no vocabulary is held.
+    Words are the longest runs of two or more word characters, Python's `\w`, after lower-casing (`str.lower`) and, if
+    asked for, the removal of accents. `ngram_range` is the least and the largest number of words or characters of a
+    feature. `stop_words` are left out before words are joined: the list of a language by its name, or words as they are
+    after lower-casing. `stem` is the language of the stemmer. With `n_features`, features are hashed to that many
+    columns, and no vocabulary is kept.
 
     >>> Tokenization(ngram_range=(1, 2), stop_words=("the", "an", "the")).stop_words
     ('an', 'the')
@@ -56,19 +56,19 @@ class Tokenization(Registered, stored_as="Reading"):
         if self.stop_words is not None and not isinstance(self.stop_words, str):
             self._set("stop_words", _stop_tuple(self.stop_words))
         if self.n_features is not None:
-            if not _is_whole(self.n_features) or not 1 <= self.n_features <= MOST_COLUMNS:
+            if not _is_integer(self.n_features) or not 1 <= self.n_features <= MOST_COLUMNS:
                 raise InvalidOptionError(f"n_features is a number from 1 to 2²⁸, found {self.n_features!r}")
             self._set("n_features", int(self.n_features))
         if self.analyzer != "word":
             for name in ("stop_words", "stem"):
                 if getattr(self, name) is not None:
-                    raise InvalidOptionError(f"{name} is about words: with analyzer={self.analyzer!r} there are none")
+                    raise InvalidOptionError(f"{name} is about words: analyzer={self.analyzer!r} has none")
         if isinstance(self.stop_words, str):
             stop_words.check(self.stop_words)
         if self.stem is not None:
             stems.check(self.stem)
 
-    def _set(self, name: str, value: Any) -> None:
+    def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
 
     @property
@@ -78,11 +78,11 @@ class Tokenization(Registered, stored_as="Reading"):
 
     @property
     def n_sizes(self) -> int:
-        """Features of one size are a block, where sizes can be told apart."""
+        """The number of sizes of n-grams that are distinguished."""
         return self.ngram_range[1] - self.ngram_range[0] + 1 if self.joins_words else 1
 
-    def features(self, words: Any) -> Any:
-        """How many features, known or not, documents of so many words (or characters) have in each block."""
+    def features(self, words: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the number of features of each size in documents with so many words (or characters)."""
         least, most = self.ngram_range
         if self.analyzer != "word":
             return words[:, None]
@@ -90,7 +90,7 @@ class Tokenization(Registered, stored_as="Reading"):
         return sizes if self.joins_words else sizes.sum(axis=1, keepdims=True)
 
     def size_of(self, vocabulary: Vocabulary) -> NDArray[np.uint8]:
-        """The block of each feature."""
+        """Return the size of each feature, counted from the smallest."""
         if self.n_sizes == 1:
             return np.zeros(len(vocabulary), dtype=np.uint8)
         spaces = np.flatnonzero(vocabulary.text == ord(" "))
@@ -99,7 +99,7 @@ class Tokenization(Registered, stored_as="Reading"):
 
     @cached_property
     def stop_list(self) -> frozenset[str]:
-        """The stop words as they stand in a text that is read. A named list is read as texts are; a given one stays."""
+        """The stop words to look for in texts. Words of a named list are preprocessed like texts, given words not."""
         if self.stop_words is None:
             return frozenset()
         if not isinstance(self.stop_words, str):
@@ -109,19 +109,19 @@ class Tokenization(Registered, stored_as="Reading"):
         return named.union(part for word in read for part in WORD.findall(word))  # "c'est" is read as "est"
 
 
-def _require(value: Any, name: str, known: tuple[Any, ...]) -> None:
+def _require(value: object, name: str, known: tuple[str | None, ...]) -> None:
     if not any(value is k or (isinstance(value, str) and value == k) for k in known):
         raise InvalidOptionError(f"{name} is one of {', '.join(map(repr, known))}; found {value!r}")
 
 
-def _is_whole(value: Any) -> bool:
+def _is_integer(value: object) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
-def _sizes(value: Any, limit: int) -> tuple[int, int]:
-    """Checked sizes of n-grams."""
-    if not isinstance(value, (tuple, list)) or len(value) != 2 or not all(map(_is_whole, value)):
-        raise InvalidOptionError(f"The sizes of n-grams are two whole numbers, as (1, 2); found {value!r}")
+def _sizes(value: object, limit: int) -> tuple[int, int]:
+    """Check the sizes of n-grams."""
+    if not isinstance(value, (tuple, list)) or len(value) != 2 or not all(map(_is_integer, value)):
+        raise InvalidOptionError(f"The sizes of n-grams are two integers, such as (1, 2); found {value!r}")
     least, most = map(int, value)
     if most > limit:
         raise InvalidOptionError(f"n-grams have at most {limit} words or characters, found sizes {value}")
@@ -132,8 +132,8 @@ def _sizes(value: Any, limit: int) -> tuple[int, int]:
     return least, most
 
 
-def _stop_tuple(words: Any) -> tuple[str, ...]:
-    """Checked stop words, sorted, each once."""
+def _stop_tuple(words: object) -> tuple[str, ...]:
+    """Check stop words; return them sorted and distinct."""
     if not isinstance(words, (tuple, list, set, frozenset)):
         raise InvalidOptionError(
             f"stop_words is the name of a language or a collection of words, found {type(words).__name__}"

@@ -1,26 +1,28 @@
-"""Sorted distinct words in two arrays."""
+"""A sorted vocabulary in two arrays."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from suffice import _core
+from suffice.core.arrays import Mask
 from suffice.core.errors import InvalidTextError, MismatchError
 from suffice.core.registry import Registered
 
 Positions = NDArray[np.int64]
+ArrowStrings: TypeAlias = Any  # an array of pyarrow, which has no type hints
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Vocabulary(Registered):
-    """Distinct words in the order of their code points: word i is `text[start[i] : start[i + 1]]` in UTF-8.
+    """Distinct words sorted by code points: word i is `text[start[i] : start[i + 1]]` in UTF-8.
 
-    No Python object is held for a word; `names` makes them when they are asked for.
+    There is no Python object for each word; `names` makes them on request.
 
     >>> words = Vocabulary.of(["dog", "cat", "dog"])
     >>> words, words[1], words.find(["dog", "cow"])
@@ -31,31 +33,31 @@ class Vocabulary(Registered):
     start: Positions
 
     @classmethod
-    def of(cls, names: Iterable[str] | Any) -> Vocabulary:
-        """Sort words and keep each once; an Arrow array of strings serves as well."""
+    def of(cls, names: Iterable[str] | ArrowStrings) -> Vocabulary:
+        """Make a vocabulary of words in any order, which may repeat; also of an Arrow array of strings."""
         import pyarrow.compute as pc
 
         words = pc.unique(_as_arrow(names))
         return cls._of_arrow(words.take(pc.array_sort_indices(words)))
 
     @classmethod
-    def _of_arrow(cls, words: Any) -> Vocabulary:
-        """From an Arrow array of distinct, sorted words."""
+    def _of_arrow(cls, words: ArrowStrings) -> Vocabulary:
+        """Make a vocabulary of an Arrow array of distinct, sorted words."""
         _, offsets, data = words.buffers()
         start = np.frombuffer(offsets, dtype=np.int64)[words.offset :][: len(words) + 1] if len(words) else np.zeros(1)
         start = start.astype(np.int64)
         text = np.frombuffer(data, dtype=np.uint8)[start[0] : start[-1]].copy() if data else np.empty(0, np.uint8)
         return cls(text, start - start[0])
 
-    def _as_arrow(self, strings: bool = False) -> Any:
-        """The same as Arrow holds it, looking at our memory: bytes, or strings."""
+    def _as_arrow(self, strings: bool = False) -> ArrowStrings:
+        """Return an Arrow array of bytes, or of strings, that shares the memory."""
         import pyarrow as pa
 
-        kind = pa.LargeStringArray if strings else pa.LargeBinaryArray
         text, start = np.ascontiguousarray(self.text), np.ascontiguousarray(self.start)
         if strings:
-            return kind.from_buffers(len(self), pa.py_buffer(start), pa.py_buffer(text))
-        return kind.from_buffers(pa.large_binary(), len(self), [None, pa.py_buffer(start), pa.py_buffer(text)])
+            return pa.LargeStringArray.from_buffers(len(self), pa.py_buffer(start), pa.py_buffer(text))
+        buffers = [None, pa.py_buffer(start), pa.py_buffer(text)]
+        return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(self), buffers)
 
     def __len__(self) -> int:
         return len(self.start) - 1
@@ -71,7 +73,7 @@ class Vocabulary(Registered):
             return NotImplemented
         return np.array_equal(self.start, other.start) and np.array_equal(self.text, other.text)
 
-    __hash__ = None  # type: ignore[assignment]  # equality looks into arrays
+    __hash__ = None  # type: ignore[assignment]  # equality compares arrays
 
     def __repr__(self) -> str:
         shown = ", ".join(repr(self[i]) for i in range(min(len(self), 4)))
@@ -80,35 +82,34 @@ class Vocabulary(Registered):
 
     @property
     def names(self) -> NDArray[Any]:
-        """The words as Python strings, made anew at each call."""
+        """The words as Python strings, which every call makes again."""
         if not len(self):
             return np.empty(0, dtype=object)
         return np.asarray(self._as_arrow(strings=True).to_numpy(zero_copy_only=False), dtype=object)
 
-    def find(self, names: Vocabulary | Iterable[str] | Any) -> Positions:
-        """The place of each word, −1 where it is not known. No Python object is made of another vocabulary's words."""
+    def find(self, names: Vocabulary | Iterable[str] | ArrowStrings) -> Positions:
+        """Return the position of each word, −1 if it is not known. The words of a vocabulary stay bytes."""
         import pyarrow.compute as pc
 
         found = pc.index_in(_as_arrow(names), value_set=self._as_arrow())
         return found.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
 
-    def take(self, places: NDArray[Any]) -> Vocabulary:
-        """Keep the words at these places, given in ascending order, or as a mask."""
-        places = np.asarray(places)
-        places = np.flatnonzero(places) if places.dtype == bool else places.astype(np.int64)
-        if len(places) and (places[0] < 0 or places[-1] >= len(self) or (np.diff(places) <= 0).any()):
-            raise MismatchError("The places of words to keep must ascend and be those of the vocabulary")
-        return Vocabulary._of_arrow(self._as_arrow().take(places))
+    def take(self, words: Positions | Mask) -> Vocabulary:
+        """Keep the words at ascending positions, or of a mask."""
+        kept = np.flatnonzero(words) if words.dtype == bool else words.astype(np.int64)
+        if len(kept) and (kept[0] < 0 or kept[-1] >= len(self) or (np.diff(kept) <= 0).any()):
+            raise MismatchError(f"The positions of words to keep must ascend and be less than {len(self)}")
+        return Vocabulary._of_arrow(self._as_arrow().take(kept))
 
     def merged(self, other: Vocabulary) -> tuple[Vocabulary, Positions, Positions]:
-        """All words of both, and where those of each are among them."""
+        """Return the union of two vocabularies, and the positions in it of the words of each."""
         if self is other or (len(self) == len(other) and self == other):
             return self, np.arange(len(self)), np.arange(len(self))
         names, mine, theirs = _core.merge_names(self.text, self.start, other.text, other.start)
         return Vocabulary(*names), mine, theirs
 
     def check_arrays(self) -> None:
-        """Refuse arrays that are no vocabulary; for what comes from outside, as from a file."""
+        """Raise an error if the arrays, which may come from a file, are not a vocabulary."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -128,8 +129,8 @@ class Vocabulary(Registered):
             raise MismatchError("The words of a vocabulary must be distinct and sorted")
 
 
-def _as_arrow(names: Any) -> Any:
-    """Words as one Arrow array of bytes."""
+def _as_arrow(names: Vocabulary | Iterable[str] | ArrowStrings) -> ArrowStrings:
+    """Convert words to one Arrow array of bytes."""
     import pyarrow as pa
 
     if isinstance(names, Vocabulary):
@@ -140,10 +141,12 @@ def _as_arrow(names: Any) -> Any:
             names = pa.array(names, type=pa.large_string())
         except UnicodeEncodeError as error:
             at = names.index(error.object)
-            raise InvalidTextError(f"The word at position {at} holds a lone surrogate, which no text has") from None
+            raise InvalidTextError(
+                f"The word at position {at} holds a lone surrogate, which UTF-8 cannot encode"
+            ) from None
         except (pa.ArrowException, TypeError):
             at = next(i for i, name in enumerate(names) if not isinstance(name, str))
             raise InvalidTextError(f"Words are strings, found {type(names[at]).__name__} at position {at}") from None
     if names.null_count:
-        raise InvalidTextError("A vocabulary has no missing words: leave None out")
+        raise InvalidTextError("A vocabulary cannot hold missing words: leave None out")
     return pa.array(names.combine_chunks() if isinstance(names, pa.ChunkedArray) else names).cast(pa.large_binary())
