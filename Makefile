@@ -26,7 +26,7 @@ test: $(VENV)/test
 	$(BIN)/python -m pytest -n auto --cov --cov-report=term $(ARGS)
 
 # What scikit-learn has a say in, with the oldest version that is supported, in an environment of its own.
-test-sklearn-lowest: $(VENV)/built
+test-sklearn-lowest:
 	test -x $(VENV)-lowest/bin/python || $(PYTHON) -m venv $(VENV)-lowest
 	$(VENV)-lowest/bin/python -m pip install --quiet --upgrade "pip>=25.1"
 	$(VENV)-lowest/bin/python -m pip install --quiet --group test "scikit-learn==1.6.*" "scipy<1.16" .
