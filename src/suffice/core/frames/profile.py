@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -61,7 +62,7 @@ class ArrowColumnProfile(ColumnProfile):
     def __init__(self, column: Column):
         self.column, self.type = column, column.type
 
-    @property
+    @cached_property
     def kind(self) -> ColumnKind:
         """What kind of values it holds."""
         return column_kind(self.column)
