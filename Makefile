@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
 
-.PHONY: demo tour test test-engines test-browser bench bench-text bench-engines text-data lint docs clean
+.PHONY: demo tour test test-sklearn-lowest test-engines test-browser bench bench-text bench-engines text-data lint docs clean
 .DEFAULT_GOAL := demo
 
 # The main job, on data that come along; ends by saying where the report is.
@@ -24,6 +24,14 @@ tour: $(VENV)/built
 # Every core takes tests; `make test ARGS="-m 'not slow'"` leaves the longest out, and ARGS=tests/test_frames.py runs one file.
 test: $(VENV)/test
 	$(BIN)/python -m pytest -n auto --cov --cov-report=term $(ARGS)
+
+# What scikit-learn has a say in, with the oldest version that is supported, in an environment of its own.
+test-sklearn-lowest:
+	test -x $(VENV)-lowest/bin/python || $(PYTHON) -m venv $(VENV)-lowest
+	$(VENV)-lowest/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(VENV)-lowest/bin/python -m pip install --quiet --group test "scikit-learn==1.6.*" "scipy<1.16" .
+	$(VENV)-lowest/bin/python -m pytest tests/test_sklearn_contract.py tests/test_naive_bayes.py \
+	  tests/test_discriminant_analysis.py tests/test_bag_of_words.py tests/test_classifier.py tests/test_text_classifier.py
 
 # Real sessions of every engine; `make test` passes without them.
 test-engines: $(VENV)/test-engines
@@ -63,7 +71,7 @@ docs: $(VENV)/docs
 	@echo "open build/docs/index.html"
 
 clean:
-	rm -rf $(VENV) build src/suffice/_core.pyi
+	rm -rf $(VENV) $(VENV)-lowest build src/suffice/_core.pyi
 
 # The package is installed in place: Python sources need no rebuild, kernels rebuild when they change.
 $(VENV)/built: $(SOURCES)

@@ -208,6 +208,7 @@ def test_missing_texts_have_no_words():
     assert prepared.vocabulary_ == {"DOG": 0}
 
 
+@pytest.mark.skipif("sparse_interface" not in sklearn.get_config(), reason="this scikit-learn knows matrices only")
 def test_the_kind_of_sparse_matrix_is_the_one_configured():
     with sklearn.config_context(sparse_interface="sparray"):
         compare(TEXTS)

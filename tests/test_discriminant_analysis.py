@@ -9,6 +9,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+import sklearn
 import sklearn.discriminant_analysis as theirs
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
@@ -27,8 +28,15 @@ from suffice.core.errors import InvalidOptionError, NoLinearFormError, SingularC
 LDA, QDA = "LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis"
 
 
+def peer_of(name, **params):
+    """Scikit-learn's estimator, of a version whose answers are to be those here."""
+    if tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 9):
+        pytest.skip("the discriminants are those of scikit-learn 1.9: earlier ones take other parameters and divisors")
+    return getattr(theirs, name)(**params)
+
+
 def pair(name, **params):
-    return getattr(ours, name)(**params), getattr(theirs, name)(**params)
+    return getattr(ours, name)(**params), peer_of(name, **params)
 
 
 @cache
@@ -497,7 +505,7 @@ def test_a_whole_weight_is_that_many_rows(name, options):
     weight = np.arange(60) % 4
     mine = getattr(ours, name)(**options).fit(x, y, sample_weight=weight)
     again = getattr(ours, name)(**options).fit(np.repeat(x, weight, axis=0), np.repeat(y, weight))
-    peer = getattr(theirs, name)(**options).fit(np.repeat(x, weight, axis=0), np.repeat(y, weight))
+    peer = peer_of(name, **options).fit(np.repeat(x, weight, axis=0), np.repeat(y, weight))
     assert_alike(mine, again, x)
     assert_same_predictions(mine, peer, x)
     assert_same_attributes(mine, peer) if name == LDA else None
@@ -561,7 +569,7 @@ def test_models_of_other_options_or_columns_do_not_merge():
 def test_leaving_one_out_equals_scikit_learn_refitted_without_each_row(name, options):
     x, y = rows_of_three_classes(5, n=36)
     found = getattr(ours, name)(**options).fit(x, y).leave_one_out(x, y)
-    peer = getattr(theirs, name)(**options)
+    peer = peer_of(name, **options)
     for i in range(len(y)):
         rest = np.arange(len(y)) != i
         expected = peer.fit(x[rest], y[rest]).predict_log_proba(x[i : i + 1])[0]
@@ -598,7 +606,7 @@ def test_leaving_out_the_only_row_of_a_class_leaves_the_others():
     x, y = np.vstack([x, [[5.0, 5, 5]]]), np.append(y, "z")
     for options in ({}, {"solver": "eigen", "shrinkage": 0.1}):
         found = ours.LinearDiscriminantAnalysis(**options).fit(x, y).leave_one_out(x, y)
-        expected = theirs.LinearDiscriminantAnalysis(**options).fit(x[:-1], y[:-1]).predict_log_proba(x[-1:])[0]
+        expected = peer_of(LDA, **options).fit(x[:-1], y[:-1]).predict_log_proba(x[-1:])[0]
         assert found[-1, -1] == -np.inf
         assert_allclose(np.maximum(found[-1, :-1], -700), np.maximum(expected, -700), rtol=1e-5, atol=1e-7)
         assert not np.isnan(found).any()
@@ -699,6 +707,28 @@ def test_estimators_are_cloned_pickled_searched_and_piped(name):
             for lda in (ours.LinearDiscriminantAnalysis, theirs.LinearDiscriminantAnalysis)
         ]
         assert_allclose(*(p.fit(x, y).predict_proba(rows) for p in pipes), atol=1e-8)
+
+
+class SquaredDeviations:
+    """Estimates a covariance, and can do nothing else: it has no parameters to be cloned by."""
+
+    def fit(self, X):
+        self.covariance_ = np.cov(X.T, bias=True) + 0.1 * np.eye(X.shape[1])
+
+
+@pytest.mark.parametrize(("name", "solver"), [(LDA, "lsqr"), (LDA, "eigen"), (QDA, "eigen")])
+def test_a_covariance_estimator_needs_no_more_than_fit_and_covariance(name, solver):
+    x, y, rows = data("iris")
+    options = {"solver": solver, "covariance_estimator": SquaredDeviations()}
+    mine = getattr(ours, name)(**options).fit(x, y)
+    assert not hasattr(options["covariance_estimator"], "covariance_"), "it is used as it is, for every class anew"
+    each = [np.cov(x[y == c].T, bias=True) + 0.1 * np.eye(4) for c in range(3)]
+    if name == LDA:
+        assert_allclose(mine.covariance_, np.mean(each, axis=0), rtol=1e-10)
+    else:
+        assert_allclose(mine.set_params(store_covariance=True).covariance_, each, rtol=1e-10)
+    _, peer = pair(name, **options)
+    assert_same_predictions(mine, peer.fit(x, y), rows)
 
 
 def test_a_failed_piece_leaves_the_estimator_unchanged():

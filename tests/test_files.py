@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.csv as csv
 import pyarrow.dataset as ds
@@ -17,6 +18,8 @@ import pytest
 
 from suffice import BayesClassifier, TextClassifier
 from suffice.core.errors import InvalidDataError, InvalidOptionError, InvalidTextError, MismatchError, NotPartError
+from suffice.core.frames import profile
+from suffice.discriminant_analysis import QuadraticDiscriminantAnalysis
 from suffice.engines import find
 from suffice.engines.summarizing import together
 from suffice.naive_bayes import CategoricalNB, GaussianNB
@@ -676,3 +679,53 @@ def test_the_guide_runs_from_top_to_bottom(tmp_path, monkeypatch, capsys):
     assert "4000.0" in shown
     assert "'prediction', 'probability 0', 'probability 1'" in shown
     assert pq.read_table(tmp_path / "answers").num_rows == 4000
+
+
+# ------------------------------------------------------------------------------------------ tables in memory
+
+
+@pytest.mark.parametrize(
+    ("make", "columns"),
+    [
+        (GaussianNB, ["a", "b"]),
+        (CategoricalNB, ["kind"]),
+        (BayesClassifier, ["a", "b", "kind"]),
+        (TextClassifier, ["kind"]),
+        (QuadraticDiscriminantAnalysis, ["a", "b"]),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_labels_and_weights_of_a_table_in_memory_may_be_its_columns(make, columns):
+    rng = np.random.default_rng(3)
+    table = pd.DataFrame(
+        {"a": rng.normal(size=60), "b": rng.normal(size=60), "kind": rng.choice(["red hat", "sea"], 60)}
+    )
+    table = table[columns].assign(y=rng.choice(["u", "v"], 60), w=rng.integers(0, 3, 60).astype(float))
+    x = table["kind"] if make is TextClassifier else table[columns]
+    given, named = make().fit(x, table["y"], table["w"]), make().fit(table, "y", "w")
+    np.testing.assert_array_equal(named.predict_proba(x), given.predict_proba(x))
+    np.testing.assert_array_equal(named.leave_one_out(table, "y", "w"), given.leave_one_out(x, table["y"], table["w"]))
+    np.testing.assert_array_equal(
+        named.cross_validate(table, "y", 3, "w"), given.cross_validate(x, table["y"], 3, table["w"])
+    )
+    assert named.score(table, "y", "w") == given.score(x, table["y"], table["w"])
+    twice = make().fit(table.drop(columns="w"), "y").partial_fit(table, "y", sample_weight="w").forget(table, "y", "w")
+    np.testing.assert_allclose(twice.predict_proba(x), make().fit(x, table["y"]).predict_proba(x), rtol=1e-7)
+    with pytest.raises(InvalidDataError, match=r"no column 'z' to learn.*'y'"):
+        make().fit(table, "z")
+
+
+def test_a_small_file_of_text_is_parsed_once(tmp_path, monkeypatch):
+    path, parsed = tmp_path / "rows.csv", []
+    pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0], "y": list("uvuv")}).to_csv(path, index=False)
+    read = csv.read_csv
+    monkeypatch.setattr(csv, "read_csv", lambda *args, **options: parsed.append(args) or read(*args, **options))
+    assert GaussianNB().fit(str(path), "y").class_count_.tolist() == [2, 2]
+    assert len(parsed) == 1
+
+
+def test_the_kind_of_a_column_is_asked_once_to_choose_its_family(monkeypatch):
+    asked, kind = [], profile.column_kind
+    monkeypatch.setattr(profile, "column_kind", lambda column: asked.append(column) or kind(column))
+    BayesClassifier().fit({"a": [1.0, 2.0, 3.0], "b": list("xyx"), "y": list("uvu")}, "y")
+    assert len(asked) == 2

@@ -392,7 +392,7 @@ def test_the_printed_query_gives_the_probabilities(name, database):
     local = case.local()
     put(database, case.table().assign(i=np.arange(400)), "scored rows")
     query = local.to_sql(database.name, table="scored rows", types={"i": "int64"})
-    at = len(local._columns_read())  # where i stands
+    at = len(local._predictor().columns)  # where i stands
     told = np.array([row[-len(local.classes_) :] for row in sorted(ask(database, query), key=lambda row: row[at])])
     expected = probabilities(local, case.rows(case.table()))
     np.testing.assert_allclose(told.astype(float), expected, rtol=1e-9, atol=1e-12)

@@ -10,7 +10,7 @@ SECTION = re.compile(r"^(\w+)\n-+\n", re.MULTILINE)
 # Attributes that fitting sets, and that no property describes.
 SET_BY_FITTING = {
     "n_features_in_": "n_features_in_ : int\n    Number of columns.",
-    "feature_names_in_": "feature_names_in_ : ndarray\n    Names of the columns, if they have names, (n_features_in_,).",
+    "feature_names_in_": "feature_names_in_ : ndarray\n    Names of the columns, if any, (n_features_in_,).",
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import cached_property
 
 import numpy as np
 
@@ -60,7 +61,7 @@ class ArrowColumnProfile(ColumnProfile):
     def __init__(self, column: Column):
         self.column, self.type = column, column.type
 
-    @property
+    @cached_property
     def kind(self) -> ColumnKind:
         """The kind of its values."""
         return column_kind(self.column)
