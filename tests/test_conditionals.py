@@ -230,7 +230,7 @@ def test_only_as_many_are_made_as_are_asked_for():
 def test_what_is_wrong_is_said():
     rows = {"height": X[:, 0], "weight": X[:, 1]}
     model = sf.BayesClassifier().fit(rows, Y)
-    with pytest.raises(sf.MismatchError, match="no column 'hieght': did you mean 'height'"):
+    with pytest.raises(sf.MismatchError, match=r"no column 'hieght'\. Did you mean 'height'"):
         conditionals(model, ["hieght"])
     with pytest.raises(sf.MismatchError, match="no column 'zzz': the columns are 'height', 'weight'"):
         conditionals(model, ["zzz"])
