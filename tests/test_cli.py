@@ -792,16 +792,18 @@ def test_ctrl_c_leaves_no_half_written_file(suffice, iris, monkeypatch):
         assert sorted(os.listdir()) == sorted([*before, "parts"])
 
 
-def test_ctrl_c_stops_a_process_that_waits_for_rows(iris):
-    before = sorted(os.listdir())
+def test_ctrl_c_stops_a_process_that_waits_for_rows(iris, tmp_path_factory):
+    before, copies = sorted(os.listdir()), tmp_path_factory.mktemp("copies")
     with subprocess.Popen(
         [sys.executable, "-m", "suffice", "predict", iris, "-", "-o", "out.csv"],
         stdin=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        env=os.environ | {"TMPDIR": str(copies)},
     ) as process:
         process.stdin.write(Path("iris.csv").read_bytes())
         process.stdin.flush()
-        time.sleep(1.5)
+        while not list(copies.rglob("stdin.csv")) and process.poll() is None:  # it copies what it reads, and waits
+            time.sleep(0.05)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=30)
     assert process.returncode == 130

@@ -232,7 +232,7 @@ def test_what_is_wrong_is_said():
     model = sf.BayesClassifier().fit(rows, Y)
     with pytest.raises(sf.MismatchError, match=r"no column 'hieght'\. Did you mean 'height'"):
         conditionals(model, ["hieght"])
-    with pytest.raises(sf.MismatchError, match="no column 'zzz': the columns are 'height', 'weight'"):
+    with pytest.raises(sf.MismatchError, match=r"no column 'zzz'\. The columns are 'height', 'weight'"):
         conditionals(model, ["zzz"])
     with pytest.raises(NotFittedError):
         conditionals(GaussianNB())

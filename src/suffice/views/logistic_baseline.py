@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from suffice.core.arrays import Array, Codes, is_sparse
 from suffice.core.frames import Frame, numbers, texts
-from suffice.families.covariance import alone
 from suffice.model.schema import Schema
 
 NAME = "logistic regression"
@@ -156,9 +155,10 @@ def _regression(strength: float, **options: Any) -> Any:
 def _fit(model: Any, x: Any, codes: Codes) -> None:
     """Fit without the warning of convergence: after 300 steps the fit is good enough for a comparison."""
     from sklearn.exceptions import ConvergenceWarning
+    from threadpoolctl import threadpool_limits
 
     small = is_sparse(x) or x.size <= SMALL
-    with warnings.catch_warnings(), alone(0) if small else nullcontext():
+    with warnings.catch_warnings(), threadpool_limits(1, user_api="blas") if small else nullcontext():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(x, codes)
 
