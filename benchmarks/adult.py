@@ -136,7 +136,7 @@ DRAWN = {  # what to call it, line, marker, shade
 
 
 def draw(results: list[Result], positive: Any, file: str) -> None:
-    """Draw the share of positives over what was said, and below it how often each was said."""
+    """Draw the share of positives over the predicted probability, and a histogram of the probabilities below."""
     import matplotlib as mpl
     import matplotlib.pyplot as plt
 
@@ -148,7 +148,7 @@ def draw(results: list[Result], positive: Any, file: str) -> None:
         found = Reliability.of(result.p, positive)
         above.plot(found.said, found.true, style, marker=marker, color=shade, markersize=4.5, linewidth=1.4, label=name)
         below.stairs(found.share, edges, color=shade, linestyle=style, linewidth=1.4, baseline=None)
-    above.plot([0, 1], [0, 1], color="0.75", linewidth=0.9, zorder=0, label="as often as said")
+    above.plot([0, 1], [0, 1], color="0.75", linewidth=0.9, zorder=0, label="perfectly calibrated")
     above.set(ylabel="share that earns more than 50K", ylim=(-0.02, 1.02))
     above.legend(frameon=False, loc="upper left")
     below.set(xlabel="probability given to earning more than 50K", xlim=(-0.02, 1.02))

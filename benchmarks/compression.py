@@ -1,8 +1,8 @@
 """Measure what bounding a sample's memory costs: python -m benchmarks.compression.
 
 A million points of each shape are summarized whole, and with limits, in pieces of 10 000 as a stream would come. Both
-give kernel densities with the bandwidth that Silverman's rule has for all points; what differs is told, over 10 000
-fresh draws of the same shape, as the error of the log-density.
+give kernel densities with the bandwidth that Silverman's rule has for all points; the error of the log-density is
+measured on 10 000 fresh draws of the same shape.
 """
 
 from __future__ import annotations

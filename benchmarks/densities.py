@@ -59,7 +59,7 @@ def kernel_against(settings: Settings, rows: Data) -> Measurement:
     some = queries[:PEER_QUERIES]
     model = KernelNB().fit(rows.X, rows.y)
     peer = fit_peer(rows, model.bandwidth_)
-    # Their tree is exact to its rtol for each density, of which a posterior has 20 or more.
+    # Their tree is exact to its rtol for each density, and a posterior has 20 densities or more.
     agreement = agree(model.predict_proba(some), peer_posterior(peer, some), rtol=1e-6, atol=1e-6)
 
     def ours() -> object:
@@ -122,7 +122,7 @@ def mixture_group(settings: Settings) -> Group:
 def our_mixtures(X: Any, y: Any) -> MixtureNB:
     """Fit ours, until the parameters are there."""
     model = MixtureNB(components=COMPONENTS, tol=TOLERANCE).fit(X, y)
-    assert model.means_.size, "parameters are reckoned when first asked for"
+    assert model.means_.size, "parameters are computed when first needed"
     return model
 
 

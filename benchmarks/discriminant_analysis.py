@@ -45,7 +45,7 @@ def groups(settings: Settings) -> list[Group]:
 
 
 def fit_to_predict(settings: Settings, rows: Data) -> Measurement:
-    """Compare fits until predictions can be made: ours need no rotations, which are reckoned when asked for."""
+    """Compare fits until predictions can be made: ours need no rotations, which are computed when they are needed."""
     agreement = agree(*(parameters(model) for model in rows.fitted(QUADRATIC)), rtol=1e-6)
     mine, other = rows.fitted(QUADRATIC)
     few = rows.X[:1]

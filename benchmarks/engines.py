@@ -19,7 +19,7 @@ HOMES = {
 
 
 def groups(settings: Settings) -> list[Group]:
-    """All cases, engine by engine; those whose engine is not installed are left out, which is said."""
+    """All cases, engine by engine; those whose engine is not installed are left out, with a note."""
     found: list[Group] = []
     for home, package in HOMES.items():
         if find_spec(package) is None:

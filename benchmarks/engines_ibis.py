@@ -79,7 +79,7 @@ def scores(settings: Settings, data: Data) -> Measurement:
     ours = ibis.to_sql(fitted.predict_proba(data.table))
     theirs = by_hand(fitted)
     some = [data.database.raw_sql(f"SELECT * FROM ({q}) ORDER BY x0 LIMIT 1000").fetchall() for q in (ours, theirs)]
-    agreement = agree(*(np.array(told)[:, -CLASSES:] for told in some))
+    agreement = agree(*(np.array(rows)[:, -CLASSES:] for rows in some))
 
     def write(query: str) -> None:
         data.database.raw_sql(f"CREATE OR REPLACE TABLE answers AS {query}").fetchall()

@@ -21,7 +21,7 @@ def learn(rows: Any) -> Any:
 
 
 def cases(engine: str, rows: int, parts: str, run: Callable[..., Measurement]) -> list[Case]:
-    """A case for each number of parts, as the engine calls them; `run` is told it as `partitions`."""
+    """A case for each number of parts, as the engine calls them; `run` gets it as `partitions`."""
     name = f"{engine} {short(rows)}×{COLUMNS} GaussianNB fit"
     return [Case(f"{name}, {n} {parts}", None, partial(run, partitions=n)) for n in PARTITIONS]
 

@@ -74,7 +74,7 @@ def _against_mllib(session: Session, settings: Settings) -> Measurement:
 
 
 def _far(session: Session) -> Measurement:
-    """The greatest relative error of a variance, against one reckoned from the rows in memory, centred."""
+    """The greatest relative error of a variance, against one computed from the rows in memory, centred."""
     import pyarrow.dataset as ds
 
     rows = ds.dataset(session.files.folder).to_table()

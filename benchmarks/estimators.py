@@ -1,6 +1,6 @@
 """The estimators of both sides, and what it means to fit one.
 
-A fit counts until the parameters have been read, on both sides, for ours are reckoned when first asked for.
+A fit counts until the parameters have been read, on both sides, because ours are computed when first needed.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ class Target:
     unit: str = ""
 
     def reached(self, value: float) -> bool:
-        """Tell whether a number lies in the range."""
+        """Return whether a number lies in the range."""
         return (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
 
     def __str__(self) -> str:

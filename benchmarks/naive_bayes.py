@@ -156,7 +156,7 @@ def log_proba_variant(variant: Variant, settings: Settings, rows: Data) -> Measu
 
 
 def gaussian_parameters(X: Any, y: Any) -> list[Any]:
-    """Reckon prior, means and variances by NumPy, leaving out NaN."""
+    """Compute prior, means and variances by NumPy, leaving out NaN."""
     smoothing = 1e-9 * np.nanvar(X, axis=0, dtype=np.float64).max()
     parts = [X[y == label].astype(np.float64) for label in np.unique(y)]
     mean, variance = (np.stack([f(part, axis=0) for part in parts]) for f in (np.nanmean, np.nanvar))
@@ -164,7 +164,7 @@ def gaussian_parameters(X: Any, y: Any) -> list[Any]:
 
 
 def gaussian_log_proba(known: list[Any], X: Any) -> Any:
-    """Reckon the posteriors by NumPy, leaving out NaN."""
+    """Compute the posteriors by NumPy, leaving out NaN."""
     prior, mean, variance = (np.asarray(a, dtype=np.float64) for a in known)
     squares = (X[:, None].astype(np.float64) - mean) ** 2 / variance
     terms = np.where(np.isnan(squares), 0.0, -0.5 * (squares + np.log(2 * np.pi * variance)))
@@ -306,14 +306,14 @@ def grow(sizes: list[int], settings: Settings) -> dict[int, Any]:
 
 
 def time_a_row(rows: int, found: dict[int, Any]) -> Measurement:
-    """Tell the time of a fit, and of a row."""
+    """Return the time of a fit, and of a row."""
     seconds = found[rows]["seconds"]
     each_row = 1e9 * median(seconds) / rows
     return Measurement(each_row, milliseconds(seconds), None, Quantity(each_row, " ns/row"), found[rows])
 
 
 def slope(sizes: list[int], found: dict[int, Any]) -> Measurement:
-    """Tell by which power of the rows the time grows."""
+    """Return the power of the rows by which the time grows."""
     seconds = [median(found[n]["seconds"]) for n in sizes]
     whole = log(seconds[-1] / seconds[0]) / log(sizes[-1] / sizes[0])
     steps = [log(b / a) / log(n / m) for (a, b), (m, n) in zip(pairwise(seconds), pairwise(sizes), strict=True)]
@@ -321,12 +321,12 @@ def slope(sizes: list[int], found: dict[int, Any]) -> Measurement:
 
 
 def memory_at(rows: int, found: dict[int, Any]) -> Measurement:
-    """Tell the peak extra memory of a fit."""
+    """Return the peak extra memory of a fit."""
     return Measurement(found[rows]["extra_mb"], Quantity(found[rows]["extra_mb"], " MB"), details=found[rows])
 
 
 def memory_growth(fewer: int, more: int, found: dict[int, Any]) -> Measurement:
-    """Tell how much more memory more rows take; what is below a megabyte counts as one."""
+    """Return how much more memory more rows take; less than a megabyte counts as one."""
     small, large = (found[n]["extra_mb"] for n in (fewer, more))
     ratio = max(large, 1.0) / max(small, 1.0)
     return Measurement(ratio, Quantity(large, " MB"), None, Quantity(ratio, ""), found[more])

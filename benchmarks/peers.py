@@ -1,4 +1,4 @@
-"""What one would write with scikit-learn for a table of numbers and categories with gaps."""
+"""Pipelines of scikit-learn for a table of numbers and categories with missing values."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def indicators() -> Pipeline:
 
 
 def most_frequent() -> SimpleImputer:
-    """Fill gaps among strings, which pandas may write as NaN."""
+    """Fill in missing strings, which pandas may hold as NaN."""
     return SimpleImputer(strategy="most_frequent")
 
 

@@ -65,7 +65,7 @@ def _give_back_free_memory() -> None:
 
 
 def _forget_peak() -> None:
-    """Let the peak start anew where the system can; else the data's own making may count as well."""
+    """Reset the peak where the system can; otherwise making the data may count too."""
     if os.access("/proc/self/clear_refs", os.W_OK):
         Path("/proc/self/clear_refs").write_text("5")
 

@@ -98,7 +98,7 @@ def lecture_model(ngrams: tuple[int, int] = (1, 1), event: str = "multinomial") 
 
 
 def learn(make: Callable[[], Any], corpus: Corpus, texts: Any = None) -> None:
-    """Fit, and read the parameters, as ours reckons them when they are first needed."""
+    """Fit, and read the parameters, as ours computes them when they are first needed."""
     model = make().fit(corpus.texts if texts is None else texts, corpus.labels)
     if isinstance(model, TextClassifier):
         _ = model.event_.coef
@@ -275,7 +275,7 @@ def memory_cases(news: News) -> list[Case]:  # noqa: ARG001  # all lists are ask
 
 
 def memory(ngrams: tuple[int, int], size: str, news: News) -> Measurement:
-    """Tell how many times the model's size a fit takes beyond the text."""
+    """Return how many times the model's size a fit takes beyond the text."""
     found = news.once(("memory", ngrams), lambda: _both_memories(ngrams, news))
     share = found["ours"]["extra_mb"] / found["ours"][size]
     mine, other = (Quantity(found[side]["extra_mb"], " MB") for side in ("ours", "theirs"))
@@ -396,13 +396,13 @@ def quality_cases(news: News) -> list[Case]:  # noqa: ARG001
 
 
 def judge(find: Callable[[News], Any], part: str, unit: str, scale: float, news: News) -> Measurement:
-    """Tell one number of a task's quality."""
+    """Return one number of a task's quality."""
     mine, other = (scale * getattr(quality[0], part) for quality in find(news))
     return Measurement(mine, Quantity(mine, unit), Quantity(other, unit))
 
 
 def false_positives(news: News) -> Measurement:
-    """Tell the share of ham that is called spam."""
+    """Return the share of ham that is predicted as spam."""
     mine, other = (100 * wrong for _, wrong in _messages(news))
     return Measurement(mine, Quantity(mine, " %"), Quantity(other, " %"))
 

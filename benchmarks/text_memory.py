@@ -24,7 +24,7 @@ def measure(side: str, ngrams: tuple[int, int], folder: str, every: int, repeat:
 
 
 def answer_request(side: str, ngrams: list[int], folder: str, every: int, repeat: int) -> dict[str, Any]:
-    """Fit, and tell the peak over what was held before, and what the model itself needs, all in MB.
+    """Fit, and return the peak above the memory held before, and the size of the model, all in MB.
 
     `table_mb` is the size of the vocabulary's statistics: 8 bytes for every word and class, and the words themselves.
     `saved_mb` is that of the file ours is saved to. With `repeat`, all documents are one, that many times over.
@@ -56,7 +56,7 @@ def ours(ngrams: tuple[int, int]) -> Any:
 
 
 def learn(model: Any, corpus: Corpus) -> None:
-    """Fit, and ask one question, as ours reckons the parameters when they are first needed."""
+    """Fit, and ask one question, as ours computes the parameters when they are first needed."""
     model.fit(corpus.texts, corpus.labels).predict(corpus.texts[-1:])
 
 

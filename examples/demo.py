@@ -63,15 +63,15 @@ def posterior(model: object, row: object) -> str:
 
 
 def tables() -> None:
-    """Numbers, categories, truths and gaps in one table; what each column said of one row."""
+    """Numbers, categories, booleans and missing values in one table; what each column adds for one row."""
     show("BayesClassifier: any table in one line")
     model = sf.BayesClassifier().fit(CUSTOMERS, "buys")
     print(model.schema_)
     row = {"age": [34], "job": ["law"], "member": [False], "shoe size": [None]}
     print("34, law, no member:          ", posterior(model, row))
-    said = {name: values[0] for name, values in model.evidence(row, label="yes").items()}
+    evidence = {name: values[0] for name, values in model.evidence(row, label="yes").items()}
     for name in ("prior", *row, "calibration", "log_odds"):
-        print(f"  {name:12} {said[name]:+6.2f}  {bar(said[name])}")
+        print(f"  {name:12} {evidence[name]:+6.2f}  {bar(evidence[name])}")
     filled = model.impute(CUSTOMERS)
     print(f"the unknown jobs are filled:  {[filled['job'][i] for i in (3, 15)]}")
 
@@ -83,7 +83,7 @@ def bar(amount: float, width: int = 12) -> str:
 
 
 def categories() -> None:
-    """Should you play tennis? Strings go in as they are, and a gap is no obstacle."""
+    """Should you play tennis? Strings are read as they are, and values may be missing."""
     show("Categorical: should you play tennis?")
     rows = [line.split() for line in TENNIS.replace("\n", " ").split(";")]
     x, y = [r[:4] for r in rows], [r[4] for r in rows]
@@ -126,7 +126,7 @@ def measures() -> None:
 
 
 def beyond() -> None:
-    """Densities of other shapes than one bell for each column: the flowers that naive Bayes cannot tell apart."""
+    """Densities of other shapes than one bell for each column: the flowers that naive Bayes cannot separate."""
     show("Beyond the naive assumption: exact leave-one-out on Iris, sepals only")
     x, y = load_iris(return_X_y=True)
     x = x[:, :2]
@@ -141,8 +141,8 @@ def beyond() -> None:
         out = model.fit(x, y).leave_one_out(x, y)
         right, loss = np.mean(out.argmax(axis=1) == y), -out[np.arange(len(y)), y].mean()
         print(f"{what:20} {type(model).__name__:30} accuracy {right:.4f}, log-loss {loss:.3f}")
-    gap = model.impute([[6.0, np.nan]])[0, 1]
-    print(f"A sepal 6 cm long, its width not measured: expected {gap:.2f} cm")
+    width = model.impute([[6.0, np.nan]])[0, 1]
+    print(f"A sepal 6 cm long, its width not measured: expected {width:.2f} cm")
 
 
 def algebra() -> None:
@@ -151,8 +151,8 @@ def algebra() -> None:
     x, y = load_iris(return_X_y=True)
     theirs = sklearn.naive_bayes.GaussianNB().fit(x, y)
     ours = GaussianNB().fit(x, y)
-    gap = np.abs(ours.predict_proba(x) - theirs.predict_proba(x)).max()
-    print(f"change one import:            largest difference from scikit-learn {gap:.0e}")
+    error = np.abs(ours.predict_proba(x) - theirs.predict_proba(x)).max()
+    print(f"change one import:            largest difference from scikit-learn {error:.0e}")
     merged = GaussianNB().fit(x[::2], y[::2]) + GaussianNB().fit(x[1::2], y[1::2])
     print(f"merge two halves:             {merged.score(x, y):.4f} accuracy, whole {ours.score(x, y):.4f}")
     out = ours.leave_one_out(x, y)

@@ -489,7 +489,7 @@ def test_a_dropped_class_was_never_learned(suffice, iris):
 
 BAD = {
     "a missing file": (["fit", "iri.csv", "-t", "y", "-o", "m"], "No file matches 'iri.csv'. Did you mean 'iris.csv'?"),
-    "a column that is not there": (["fit", "iris.csv", "-t", "specis", "-o", "m"], "did you mean 'species'?"),
+    "a column that is not there": (["fit", "iris.csv", "-t", "specis", "-o", "m"], "Did you mean 'species'?"),
     "an empty file": (["fit", "empty.csv", "-t", "y", "-o", "m"], "All files are empty: empty.csv"),
     "a broken row": (["fit", "broken.csv", "-t", "y", "-o", "m"], "Row #3, the header being row 1, has 2 columns"),
     "a folder to write to": (["fit", "iris.csv", "-t", "species", "-o", "no/m"], "There is no folder 'no'"),
@@ -501,13 +501,13 @@ BAD = {
     "a family": (["fit", "iris.csv", "-t", "species", "-o", "m", "--families", "petal width=gausian"], "'gaussian'?"),
     "a family of nothing": (
         ["fit", "iris.csv", "-t", "species", "-o", "m", "--families", "petal wdth=gaussian"],
-        "did you mean 'petal width'?",
+        "Did you mean 'petal width'?",
     ),
     "no family at all": (["fit", "iris.csv", "-t", "species", "-o", "m", "--families", "x"], "COLUMN=FAMILY"),
     "smoothing": (["fit", "iris.csv", "-t", "species", "-o", "m", "--smoothing", "much"], "a number or auto"),
     "negative smoothing": (["fit", "iris.csv", "-t", "species", "-o", "m", "--smoothing", "-1"], "'smoothing'"),
     "a label for evaluate": (["evaluate", "iris.suffice", "tennis.csv"], "Which column holds the labels?"),
-    "a target for evaluate": (["evaluate", "iris.suffice", "iris.csv", "-t", "spcies"], "did you mean 'species'?"),
+    "a target for evaluate": (["evaluate", "iris.suffice", "iris.csv", "-t", "spcies"], "Did you mean 'species'?"),
     "other columns": (["predict", "iris.suffice", "tennis.csv"], "None of the columns of the training table is here"),
     "a row": (["explain", "iris.suffice", "iris.csv", "--row", "150"], "from 0 to 149"),
     "a class": (["explain", "iris.suffice", "iris.csv", "--label", "vrginica"], "Did you mean 'virginica'?"),
@@ -792,16 +792,18 @@ def test_ctrl_c_leaves_no_half_written_file(suffice, iris, monkeypatch):
         assert sorted(os.listdir()) == sorted([*before, "parts"])
 
 
-def test_ctrl_c_stops_a_process_that_waits_for_rows(iris):
-    before = sorted(os.listdir())
+def test_ctrl_c_stops_a_process_that_waits_for_rows(iris, tmp_path_factory):
+    before, copies = sorted(os.listdir()), tmp_path_factory.mktemp("copies")
     with subprocess.Popen(
         [sys.executable, "-m", "suffice", "predict", iris, "-", "-o", "out.csv"],
         stdin=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        env=os.environ | {"TMPDIR": str(copies)},
     ) as process:
         process.stdin.write(Path("iris.csv").read_bytes())
         process.stdin.flush()
-        time.sleep(1.5)
+        while not list(copies.rglob("stdin.csv")) and process.poll() is None:  # it copies what it reads, and waits
+            time.sleep(0.05)
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=30)
     assert process.returncode == 130

@@ -230,9 +230,9 @@ def test_only_as_many_are_made_as_are_asked_for():
 def test_what_is_wrong_is_said():
     rows = {"height": X[:, 0], "weight": X[:, 1]}
     model = sf.BayesClassifier().fit(rows, Y)
-    with pytest.raises(sf.MismatchError, match="no column 'hieght': did you mean 'height'"):
+    with pytest.raises(sf.MismatchError, match=r"no column 'hieght'\. Did you mean 'height'"):
         conditionals(model, ["hieght"])
-    with pytest.raises(sf.MismatchError, match="no column 'zzz': the columns are 'height', 'weight'"):
+    with pytest.raises(sf.MismatchError, match=r"no column 'zzz'\. The columns are 'height', 'weight'"):
         conditionals(model, ["zzz"])
     with pytest.raises(NotFittedError):
         conditionals(GaussianNB())

@@ -277,7 +277,7 @@ def kinds_of_streams(table):
 def test_streams_are_learned_once(kind):
     table = numbers().drop_columns("w")
     stream = kinds_of_streams(table)[kind]()
-    with pytest.raises(InvalidDataError, match="did you mean 'y'"):  # looking at a stream loses nothing
+    with pytest.raises(InvalidDataError, match="Did you mean 'y'"):  # looking at a stream loses nothing
         GaussianNB().fit(stream, "yy")
     same_gaussian(GaussianNB().fit(stream, "y"), gaussian_in_memory(table))
     with pytest.raises(InvalidDataError, match="read before"):
@@ -319,7 +319,7 @@ def test_a_query_of_duckdb_is_streamed():
     held = duckdb.from_arrow(table)
     clf = GaussianNB().fit(held.filter("b < 40"), "y").partial_fit(held.filter("b >= 40"), "y")
     same_gaussian(clf, gaussian_in_memory(table))
-    with pytest.raises(InvalidDataError, match="did you mean 'y'"):
+    with pytest.raises(InvalidDataError, match="Did you mean 'y'"):
         GaussianNB().fit(held, "yy")
 
 

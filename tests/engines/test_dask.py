@@ -101,7 +101,7 @@ def test_predictions_are_appended_lazily():
 def test_mistakes_are_told_before_any_job_runs():
     sound = in_parts(numbers())
     frame = sound.map_partitions(failing, meta=sound._meta)
-    with pytest.raises(InvalidDataError, match=r"no column 'yy'.*did you mean 'y'"):
+    with pytest.raises(InvalidDataError, match=r"no column 'yy'.*Did you mean 'y'"):
         GaussianNB().fit(frame, "yy")
     fitted = GaussianNB().fit(sound, "y")
     with pytest.raises(InvalidDataError, match="no column 'x1'"):

@@ -427,7 +427,7 @@ def test_queries_are_printed_for_databases_that_are_not_here():
 def test_what_cannot_be_learned_is_refused_by_name(database):
     table = numbers()
     there = put(database, table)
-    with pytest.raises(InvalidDataError, match=r"no column 'yy'.*did you mean 'y'"):
+    with pytest.raises(InvalidDataError, match=r"no column 'yy'.*Did you mean 'y'"):
         GaussianNB().fit(there, "yy")
     with pytest.raises(InvalidDataError, match="no rows"):
         GaussianNB().fit(there.filter(ibis._.x0 < 0), "y")

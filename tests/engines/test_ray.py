@@ -105,7 +105,7 @@ def test_predictions_are_appended_lazily(tmp_path):
 
 def test_mistakes_are_told_by_name():
     data = in_parts(numbers())
-    with pytest.raises(InvalidDataError, match=r"no column 'yy'.*did you mean 'y'"):
+    with pytest.raises(InvalidDataError, match=r"no column 'yy'.*Did you mean 'y'"):
         GaussianNB().fit(data, "yy")
     fitted = GaussianNB().fit(data, "y")
     with pytest.raises(InvalidDataError, match="no column 'x1'"):

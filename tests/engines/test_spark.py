@@ -196,7 +196,7 @@ def test_mistakes_are_told_before_any_job_runs(spark):
 
     sound = spark.createDataFrame(arrow(numbers())).drop("x 2.5")  # Spark's own mapInArrow takes no dots
     frame = sound.mapInArrow(fail, sound.schema)
-    with pytest.raises(InvalidDataError, match=r"no column 'yy'.*did you mean 'y'"):
+    with pytest.raises(InvalidDataError, match=r"no column 'yy'.*Did you mean 'y'"):
         GaussianNB().fit(frame, "yy")
     fitted = GaussianNB().fit(sound, "y")
     with pytest.raises(InvalidDataError, match="no column 'x1'"):

@@ -1,7 +1,7 @@
 """The command line: `suffice`, or `python -m suffice`.
 
-Each file here holds a group of commands. What they need beyond reading arguments is imported when a command runs, so
-that help comes at once.
+Each module of commands holds a group of them. What a command needs besides its arguments is imported when it runs, so
+that help starts fast.
 """
 
 from suffice.cli.program import main, run

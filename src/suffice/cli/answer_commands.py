@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from suffice.cli import options
+from suffice.cli.terminal import entry, say, show_columns, show_json
 
 if TYPE_CHECKING:
     import numpy as np
@@ -105,7 +106,6 @@ def explain(
     from suffice.cli.data_files import opened
     from suffice.cli.evidence_bars import evidence_of, show_evidence, show_text
     from suffice.cli.model_files import Loaded
-    from suffice.cli.terminal import show_json
     from suffice.core.errors import InvalidOptionError
 
     found = Loaded.load(model)
@@ -154,7 +154,6 @@ def outliers(
 
     from suffice.cli.data_files import opened
     from suffice.cli.model_files import Loaded
-    from suffice.cli.terminal import entry, say, show_columns, show_json
     from suffice.core.errors import InvalidOptionError
 
     found = Loaded.load(model)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from suffice.cli.options import listed
+from suffice.cli.terminal import as_json
 from suffice.core.errors import InvalidDataError, InvalidOptionError
 from suffice.core.suggestions import did_you_mean
 
@@ -294,18 +295,3 @@ class _TableWriter:
 def _quoted(name: str, separator: str) -> str:
     special = any(each in name for each in (separator, '"', "\n", "\r"))
     return '"' + name.replace('"', '""') + '"' if special else name
-
-
-def as_json(value: object) -> object:
-    """Convert a value to what JSON has; NaN and infinity become null."""
-    import numpy as np
-
-    if isinstance(value, dict):
-        return {str(key): as_json(each) for key, each in value.items()}
-    if isinstance(value, (list, tuple, np.ndarray)):
-        return [as_json(each) for each in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float):
-        return value if np.isfinite(value) else None
-    return value if value is None or isinstance(value, (bool, int, str)) else str(value)

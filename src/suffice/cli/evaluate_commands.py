@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from suffice.cli import options
+from suffice.cli.terminal import counted, heading, number, progress, say, show_columns, show_json, show_table
 
 if TYPE_CHECKING:
     from suffice.cli.model_files import AnyModel
@@ -109,8 +110,6 @@ def cv(
 def _show(found: Evaluation, json: bool, title: str) -> None:
     import numpy as np
 
-    from suffice.cli.terminal import counted, heading, say, show_json, show_table
-
     if json:
         show_json(found.as_dict())
         return
@@ -173,7 +172,6 @@ def compare(
 
     from suffice.cli.data_files import opened
     from suffice.cli.fit_options import unfitted
-    from suffice.cli.terminal import progress, say, show_json
     from suffice.core.errors import InvalidOptionError
     from suffice.views.plot.learning_curves import METRICS
 
@@ -245,7 +243,6 @@ def _draw(found: Comparison, metric: str, path: str) -> None:
 
 
 def _show_curves(found: Comparison) -> None:
-    from suffice.cli.terminal import number, say, show_columns
 
     say(f"{found.names[0]} against {found.names[1]}, tested on {found.held_out} rows", "bold")
     say(f"({found.band_title})")

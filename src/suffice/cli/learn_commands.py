@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from suffice.cli import options
+from suffice.cli.terminal import counted, say, show_json
 
 if TYPE_CHECKING:
     from suffice.cli.model_files import Fitted
@@ -56,7 +57,6 @@ def fit(
     from suffice.cli.fit_options import unfitted
     from suffice.cli.model_files import Fitted
     from suffice.cli.model_summary import checked, show_summary, summary
-    from suffice.cli.terminal import show_json
     from suffice.core.errors import InvalidOptionError
 
     check_model_output(output)
@@ -124,7 +124,6 @@ def _change_by_rows(
     """Let a model learn or forget rows, and save it."""
     from suffice.cli.data_files import check_model_output, opened
     from suffice.cli.model_files import Fitted
-    from suffice.cli.terminal import counted
     from suffice.core.errors import InvalidDataError
 
     check_model_output(output)
@@ -145,7 +144,6 @@ def _change_by_rows(
 def _save(model: Fitted, path: str, done: str) -> None:
     """Save a changed model, and print what was done."""
     from suffice.cli.model_summary import size_of
-    from suffice.cli.terminal import say
 
     model.save(path)
     say(f"{done}; {size_of(model)}. Written to {path}")
@@ -185,7 +183,6 @@ def merge(
     """
     from suffice.cli.data_files import check_model_output
     from suffice.cli.model_files import Fitted
-    from suffice.cli.terminal import counted
     from suffice.core.errors import MismatchError
 
     check_model_output(output)

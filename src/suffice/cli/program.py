@@ -1,4 +1,4 @@
-"""The program: its commands, and what becomes of errors, warnings, Ctrl-C and pipes that close."""
+"""The program: its commands, and how it handles errors, warnings, Ctrl-C and closed pipes."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from typing import Annotated, Any
 import typer
 
 from suffice.cli import answer_commands, evaluate_commands, learn_commands, show_commands
+from suffice.cli.terminal import visible
 
 app = typer.Typer(
     name="suffice",
     help="Train, check and understand a classifier from a terminal: one pass over the data, any file.\n\n"
-    "`suffice demo` shows what it can do; `suffice COMMAND --help` has an example of each command.",
+    "`suffice demo` shows what it can do; `suffice COMMAND --help` shows an example of a command.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # plain help: at once, and the same in a terminal, a pager and a file
+    rich_markup_mode=None,  # plain help is faster, and the same in a terminal, a pager and a file
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 for commands in (learn_commands, answer_commands, evaluate_commands, show_commands):
@@ -36,7 +37,7 @@ def _version(asked: bool) -> None:
 @app.callback()
 def _options(
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
-    version: Annotated[  # both are dealt with before
+    version: Annotated[  # both are handled before
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
@@ -44,21 +45,21 @@ def _options(
 
 
 def main() -> None:
-    """The program's entry point."""
+    """Run the program; the entry point of the package."""
     arguments = sys.argv[1:]
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")  # a terminal that knows few characters shows the others as ?
+            stream.reconfigure(errors="replace")  # characters that the terminal cannot show become ?
     code = run(arguments)
     try:
         sys.stdout.flush()
-    except OSError:  # it has been told of; Python would complain once more at its end
+    except OSError:  # it was reported already; Python would report it again at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(code)
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run the program; the exit code. Errors are a sentence on stderr and give 2."""
+    """Run the program and return the exit code. An error is a sentence on stderr and gives 2."""
     debug = "--debug" in arguments
     arguments = [each for each in arguments if each != "--debug"] or ["--help"]
     with warnings.catch_warnings():
@@ -67,10 +68,10 @@ def run(arguments: Sequence[str]) -> int:
         try:
             code = app(list(arguments), prog_name="suffice", standalone_mode=False)
             sys.stdout.flush()
-            if code == 130:  # typer's way to tell of Ctrl-C
+            if code == 130:  # how typer reports Ctrl-C
                 raise KeyboardInterrupt
             return code if isinstance(code, int) else 0
-        except BrokenPipeError:  # whoever reads has seen enough
+        except BrokenPipeError:  # the reader of the output has stopped
             return 1
         except (KeyboardInterrupt, typer.Abort):
             print("suffice: stopped", file=sys.stderr)
@@ -83,26 +84,24 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _note(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-    """A warning of the library, as a line on stderr."""
+    """Print a warning of the library as a line on stderr."""
     if issubclass(category, UserWarning):
         print(f"suffice: note: {_one_line(str(message))}", file=sys.stderr)
 
 
 def _sentence(error: Exception) -> str:
-    """An error in one line."""
+    """Return an error in one line."""
     from suffice.core.errors import SufficeError
 
-    if hasattr(error, "format_message"):  # what typer has to say of arguments
-        return _one_line(error.format_message() or "What should it do? `suffice --help` lists the commands.")
+    if hasattr(error, "format_message"):  # of typer, about arguments
+        return _one_line(error.format_message() or "Name a command: `suffice --help` lists them.")
     if isinstance(error, OSError):
         where = f": {error.filename}" if error.filename else ""
         return _one_line(f"{error.strerror or error}{where}")
     if isinstance(error, (SufficeError, ValueError)):
         return _one_line(str(error))
-    return _one_line(f"this should not happen, --debug shows where it did: {type(error).__name__}: {error}")
+    return _one_line(f"unexpected error, --debug shows the traceback: {type(error).__name__}: {error}")
 
 
 def _one_line(text: str) -> str:
-    from suffice.cli.terminal import visible
-
     return visible(" ".join(text.split()))

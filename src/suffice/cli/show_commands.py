@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from suffice.cli import options
+from suffice.cli.terminal import counted, heading, say, show_json, show_table
 
 if TYPE_CHECKING:
     from suffice.cli.model_files import AnyModel
@@ -35,7 +36,6 @@ def inspect(
     """
     from suffice.cli.model_files import Loaded
     from suffice.cli.model_summary import COLUMNS_TITLE, columns_of, show_schema, title_of
-    from suffice.cli.terminal import counted, heading, say, show_json, show_table
 
     found = Loaded.load(model)
     names = {"texts": ["words"], "table": None}.get(found.form, found.names)  # blocks of a table know their names
@@ -136,7 +136,6 @@ def report(
     from suffice.cli.data_files import STDIN, check_apart, check_output, opened, written
     from suffice.cli.evaluate_commands import evaluate_rows
     from suffice.cli.model_files import Fitted
-    from suffice.cli.terminal import say
     from suffice.views.report import render
 
     check_output(output)

@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from suffice.cli.data_files import as_json
-
 if TYPE_CHECKING:
     from suffice.families import Table
 
@@ -88,6 +86,21 @@ def heading(text: str) -> None:
 def show_json(value: object) -> None:
     """Print a value as JSON."""
     print(json.dumps(as_json(value), ensure_ascii=False, indent=2))
+
+
+def as_json(value: object) -> object:
+    """Convert a value to what JSON has; NaN and infinity become null."""
+    import numpy as np
+
+    if isinstance(value, dict):
+        return {str(key): as_json(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [as_json(each) for each in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        return value if np.isfinite(value) else None
+    return value if value is None or isinstance(value, (bool, int, str)) else str(value)
 
 
 @contextmanager

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from difflib import get_close_matches
 from glob import glob, has_magic
 from pathlib import Path
 from typing import Any
 
 from suffice.core.errors import InvalidDataError
+from suffice.core.suggestions import did_you_mean
 from suffice.engines.file_formats import ENDINGS, format_of
 
 
@@ -79,7 +79,6 @@ def _nothing(name: str) -> InvalidDataError:
     while not folder.is_dir():
         folder = folder.parent
     held = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
-    near = get_close_matches(Path(name).name, held, n=1)
-    hint = f" Did you mean {str(folder / near[0])!r}?" if near else ""
+    hint = did_you_mean(Path(name).name, held)
     listed = ", ".join(held[:10]) + (", …" if len(held) > 10 else "") or "nothing"
-    return InvalidDataError(f"No file matches {name!r}.{hint} The folder {str(folder)!r} holds {listed}")
+    return InvalidDataError(f"No file matches {name!r}. {hint}The folder {str(folder)!r} holds {listed}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import reprlib
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
@@ -15,6 +14,7 @@ import numpy as np
 from suffice.core.errors import InvalidDataError
 from suffice.core.frames import ColumnProfile, Frame, profiles
 from suffice.core.statistics import ByClass
+from suffice.core.suggestions import did_you_mean
 from suffice.engines.summarizing import Task, own_families
 from suffice.families import Family
 from suffice.model import storage
@@ -80,9 +80,8 @@ class Source(ABC):
         """Refuse a column that is not there, naming the nearest."""
         if name in self.names:
             return
-        near = get_close_matches(name, self.names, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else "."
-        raise InvalidDataError(f"There is no column {name!r} {what}{hint} The columns are {self.names[:20]}")
+        hint = did_you_mean(name, self.names)
+        raise InvalidDataError(f"There is no column {name!r} {what}. {hint}The columns are {self.names[:20]}")
 
 
 @storage.storable

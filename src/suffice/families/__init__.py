@@ -5,13 +5,13 @@ the family is exported, and known to files, to `BayesClassifier(families=…)` a
 listed.
 """
 
-from difflib import get_close_matches
 from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
 
 from suffice.core import registry
 from suffice.core.errors import InvalidOptionError
+from suffice.core.suggestions import did_you_mean
 from suffice.families._base import Distribution, Entrywise, Family, How, Independent
 from suffice.families._results import LinearForm, Table
 from suffice.families._summary import Summary
@@ -43,8 +43,7 @@ def named(name: str) -> type[Family[Any]]:
     for known, family in _by_name().items():
         if known.replace("-", "") == name.lower().replace("-", "").replace("_", ""):
             return family
-    near = get_close_matches(name.lower(), family_names(), n=1)
-    hint = f"Did you mean {near[0]!r}? " if near else ""
+    hint = did_you_mean(name.lower(), family_names())
     raise InvalidOptionError(f"No family {name!r}. {hint}Known are {', '.join(family_names())}")
 
 

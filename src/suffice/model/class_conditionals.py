@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from itertools import chain, islice
 from typing import Any, Literal
 
@@ -13,6 +12,8 @@ from numpy.typing import NDArray
 
 from suffice.core.arrays import Array, Values
 from suffice.core.errors import InvalidOptionError, MismatchError
+from suffice.core.frames.frame import listed
+from suffice.core.suggestions import did_you_mean
 from suffice.families import Bins, Distribution, Support
 from suffice.families.product import ProductDistribution
 from suffice.model.explain import MEASURES, rank_features
@@ -143,10 +144,9 @@ def conditionals(
 def check_column(name: str, known: Sequence[str]) -> None:
     """Refuse a column that the model does not have, naming the one that was perhaps meant."""
     if name not in known:
-        near = get_close_matches(name, known, n=1)
-        listed = ", ".join(map(repr, known[:10])) + (", …" if len(known) > 10 else "")
-        hint = f"did you mean {near[0]!r}?" if near else f"the columns are {listed}"
-        raise MismatchError(f"The model has no column {name!r}: {hint}")
+        raise MismatchError(
+            f"The model has no column {name!r}. {did_you_mean(name, known)}The columns are {listed(known)}"
+        )
 
 
 def _model_of(estimator: Any) -> Model:

@@ -228,8 +228,8 @@ def compare(
                     columns, labels.codes, train, len(labels.values), folds, random_state + r
                 )
             strength, search = chosen[size]
-            trained = logistic.train(columns, labels.codes, train, len(labels.values), strength)
-            scores[:, 1, s, r] = *_scores(trained.posterior(test), labels.codes[test]), search + trained.seconds
+            p, seconds = logistic.train(columns, labels.codes, train, test, len(labels.values), strength)
+            scores[:, 1, s, r] = *_scores(p, labels.codes[test]), search + seconds
             done += 1
             if progress is not None:
                 progress(done, len(wanted) * repeats)

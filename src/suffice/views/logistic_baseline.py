@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from suffice.core.arrays import Array, Codes, is_sparse
 from suffice.core.frames import Frame, numbers, texts
-from suffice.families.covariance import alone
 from suffice.model.schema import Schema
 
 NAME = "logistic regression"
@@ -98,29 +97,21 @@ class Columns:
         return encode
 
 
-@dataclass(frozen=True)
-class Trained:
-    """Logistic regression fitted to some rows, and the seconds that took."""
-
-    encode: Callable[[Rows], Any]
-    model: Any
-    classes: int
-    seconds: float
-
-    def posterior(self, rows: Rows) -> Array:
-        """Return p(y | x), (rows, classes); 0 for classes that were absent in training."""
-        out = np.zeros((len(rows), self.classes))
-        out[:, self.model.classes_] = self.model.predict_proba(self.encode(rows))
-        return out
-
-
-def train(columns: Columns, codes: Codes, rows: Rows, classes: int, strength: float) -> Trained:
-    """Fit logistic regression with a given C to some rows."""
+def train(columns: Columns, codes: Codes, rows: Rows, test: Rows, classes: int, strength: float) -> tuple[Array, float]:
+    """Fit logistic regression with a given C; return p(y | x) of the test rows, and the seconds of training."""
     begun = time.perf_counter()
     encode = columns.encoder(rows)
     model = _regression(strength)
     _fit(model, encode(rows), codes[rows])
-    return Trained(encode, model, classes, time.perf_counter() - begun)
+    seconds = time.perf_counter() - begun
+    return _posterior(model, encode(test), classes), seconds
+
+
+def _posterior(model: Any, x: Any, classes: int) -> Array:
+    """Return p(y | x), (rows, classes); 0 for classes that were absent in training."""
+    out = np.zeros((x.shape[0], classes))
+    out[:, model.classes_] = model.predict_proba(x)
+    return out
 
 
 def choose_strength(
@@ -136,9 +127,7 @@ def choose_strength(
         for k, strength in enumerate(STRENGTHS):
             model.set_params(C=strength)
             _fit(model, x, codes[rows[rest]])
-            p = np.zeros((len(test), classes))
-            p[:, model.classes_] = model.predict_proba(held)
-            loss[k] += log_loss(p, codes[rows[test]]) * len(test)
+            loss[k] += log_loss(_posterior(model, held, classes), codes[rows[test]]) * len(test)
     return STRENGTHS[int(np.argmin(loss))], time.perf_counter() - begun
 
 
@@ -156,9 +145,10 @@ def _regression(strength: float, **options: Any) -> Any:
 def _fit(model: Any, x: Any, codes: Codes) -> None:
     """Fit without the warning of convergence: after 300 steps the fit is good enough for a comparison."""
     from sklearn.exceptions import ConvergenceWarning
+    from threadpoolctl import threadpool_limits
 
     small = is_sparse(x) or x.size <= SMALL
-    with warnings.catch_warnings(), alone(0) if small else nullcontext():
+    with warnings.catch_warnings(), threadpool_limits(1, user_api="blas") if small else nullcontext():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(x, codes)
 
