@@ -17,6 +17,8 @@ from scipy import stats
 
 import laws
 import suffice as sf
+from suffice.formulas import Sqrt
+from suffice.formulas import X as EntryX
 from suffice.model.joint import leave_one_out
 
 PAGE = Path(__file__).parent.parent / "docs" / "adding_a_family.md"
@@ -250,6 +252,24 @@ def test_the_tutorials_family_sums_squares_in_a_database():
         sf.BayesClassifier({"speed": Rayleigh()}, calibrate=False).fit(source, "place") for source in (table, rows)
     )
     assert_allclose(there.tables()[1].values, here.tables()[1].values, rtol=1e-12)
+
+
+def test_a_subclass_that_sums_something_else_does_so_in_a_database():
+    ibis = pytest.importorskip("ibis", reason="databases are reached by Ibis")
+    pyarrow = pytest.importorskip("pyarrow")
+
+    class RootGaussian(sf.Gaussian):
+        summary = sf.Summary(sf.Moments, of=Sqrt(EntryX))
+
+    rows = {"speed": X[:, 0], "place": Y}
+    table = ibis.duckdb.connect().create_table("winds", pyarrow.table(rows))
+    there, here = (
+        sf.BayesClassifier({"speed": RootGaussian(prior=None)}, calibrate=False).fit(source, "place").statistics_
+        for source in (table, rows)
+    )
+    means = [np.nanmean(np.sqrt(X[label == Y, 0])) for label in ("land", "sea")]
+    for found in (there, here):
+        assert_allclose(found.statistic.parts[0].mean[:, 0], means, rtol=1e-12)
 
 
 def test_a_name_that_is_taken_and_one_that_is_not_known_are_refused():

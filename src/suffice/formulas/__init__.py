@@ -5,7 +5,7 @@ Parameters are arrays that broadcast: (classes, columns) over `X`, (classes,) on
 one tree serves every class, and its value is (rows, classes). The nodes are
 
 - `X`, `Column` (a number by its name), `Constant`, the arithmetic `Add`, `Subtract`, `Multiply`, `Divide` (or + − × ÷),
-- `Square`, `Abs`, `Log`, `Log1p`, `Exp`, `LogGamma`, `LogSumExp`, and `TimesLog`: x · log p with 0 · log 0 = 0,
+- `Square`, `Sqrt`, `Abs`, `Log`, `Log1p`, `Exp`, `LogGamma`, `LogSumExp`, and `TimesLog`: x · log p with 0 · log 0 = 0,
 - `Linear`: Σ_j coef_j (x_j − origin_j) of several columns, `Bumps`: the log of a sum of Gaussian bumps over one,
 - `Lookup` (categories), `Combinations` (categories of several columns), `Steps` (bins), `Above` (a threshold),
 - `Where`, which chooses by a condition: `Missing`, `Below`, `Fraction` or `Among`; and `Unknown`, which has no value.
@@ -29,6 +29,7 @@ from suffice.formulas.arithmetic import (
     Log1p,
     LogGamma,
     Multiply,
+    Sqrt,
     Square,
     Subtract,
     Unary,
@@ -75,6 +76,7 @@ __all__ = [
     "Reads",
     "Rows",
     "Scoring",
+    "Sqrt",
     "Square",
     "Steps",
     "Subtract",

@@ -181,6 +181,12 @@ class Square(Unary):
     does = np.square
 
 
+class Sqrt(Unary):
+    """The square root."""
+
+    does = np.sqrt
+
+
 class Abs(Unary):
     """The absolute value."""
 

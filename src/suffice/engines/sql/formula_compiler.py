@@ -294,6 +294,7 @@ def _log1p(x: Any) -> Any:
 
 FUNCTIONS: Mapping[type[f.Unary], Callable[[Any], Any]] = {
     f.Square: lambda x: x * x,
+    f.Sqrt: lambda x: x.sqrt(),
     f.Abs: lambda x: x.abs(),
     f.Log: lambda x: ibis.ifelse(x > 0, ibis.ifelse(x > 0, x, 1.0).ln(), EXCLUDED),
     f.Log1p: _log1p,

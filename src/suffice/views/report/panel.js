@@ -63,7 +63,7 @@
     add: (a, b) => a + b, subtract: (a, b) => a - b, multiply: (a, b) => a * b, divide: (a, b) => a / b,
   };
   const functions = {
-    square: (a) => a * a, abs: Math.abs, log: Math.log, log1p: Math.log1p, exp: Math.exp, log_gamma: logGamma,
+    square: (a) => a * a, sqrt: Math.sqrt, abs: Math.abs, log: Math.log, log1p: Math.log1p, exp: Math.exp, log_gamma: logGamma,
   };
 
   function formula(node) {
