@@ -179,7 +179,7 @@ class TextClassifier(CalibratedClassifier):
         sample_weight : array-like of shape (n_samples,) or str, default=None
             Weights of the documents, 1 each by default.
         checkpoint : str or path, default=None
-            Of files: where to keep what was learned so far, so that an interrupted fit goes on from there.
+            Of files: where to keep what was learned so far, so that an interrupted fit resumes there.
 
         Returns
         -------
@@ -376,7 +376,7 @@ class TextClassifier(CalibratedClassifier):
 
 
 class _Pending:
-    """Documents that wait to be counted, all of which can be read; they count only beside what they came `onto`."""
+    """Documents that wait to be counted. They are readable, and belong to the statistics they came `onto`."""
 
     def __init__(self, onto: Learned) -> None:
         self.onto = onto
