@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from suffice import engines
-from suffice.core.arrays import Array, Values
+from suffice.core.arrays import Values
 from suffice.core.errors import InvalidDataError, InvalidTextError
 from suffice.core.frames import Frame
 from suffice.core.priors import ClassPrior, Dirichlet
@@ -285,21 +285,6 @@ class TextClassifier(CalibratedClassifier):
 
     def _distribution(self) -> TextDistribution:
         return self._settled().model.distribution  # type: ignore[return-value]
-
-    def score_samples(self, X: Any) -> Array:
-        """Return log p(x) = log Σ_y p(x, y) of each text: how usual its words are.
-
-        Parameters
-        ----------
-        X : list or array of str
-            Documents.
-
-        Returns
-        -------
-        log_density : ndarray of shape (n_samples,)
-            Log-densities of the known words as they are weighted, by the multinomial model where there are two.
-        """
-        return super().score_samples(X)
 
     def evidence(self, X: Any, label: Any = None, against: Any = None) -> Any:
         """Return which words spoke for one class against another, in log-odds that add up.
