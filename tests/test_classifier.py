@@ -295,6 +295,16 @@ def test_with_nothing_observed_the_prior_remains():
             assert_allclose(clf.predict_proba(empty), [[0.3, 0.7]], rtol=1e-12)
 
 
+def test_columns_absent_from_more_rows_count_as_missing_there():
+    frame = simple()
+    given, named = BayesClassifier().fit(frame, "y"), BayesClassifier().fit(frame, "y")
+    with pytest.warns(sf.MissingColumnWarning, match="'num'"):
+        given.partial_fit(frame[["cat", "flag", "count"]], frame["y"])
+    with pytest.warns(sf.MissingColumnWarning, match="'num'"):
+        named.partial_fit(frame[["cat", "flag", "count", "y"]], "y")
+    assert_array_equal(given.predict_proba(frame), named.predict_proba(frame))
+
+
 def test_new_classes_join_at_any_time():
     rows = people()
     kinds = np.array(rows["kind"])

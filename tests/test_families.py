@@ -12,7 +12,6 @@ import scipy.sparse
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from scipy.special import gammaln, logsumexp
-from suffice.families._product import Block, Product
 
 import reference
 import suffice as sf
@@ -26,6 +25,7 @@ from suffice.core.errors import (
     NoLinearFormError,
 )
 from suffice.core.frames import as_frame
+from suffice.families.product import Block, Product
 from suffice.model.joint import leave_one_out
 
 LABELS = np.array(["ant", "bee", "ox"])

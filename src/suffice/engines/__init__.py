@@ -1,6 +1,6 @@
-"""Training is map(summarize), then reduce(+): here for rows that are not in memory, engine by engine.
+"""Training is map(summarize), then reduce(+), on every engine: memory, files, streams, Spark, Dask, Ray, databases.
 
-Which engine it is tells the type of what is passed; none is imported that is not imported already.
+The type of what the user passes decides which engine it is. No package of an engine is imported for that.
 """
 
 from __future__ import annotations

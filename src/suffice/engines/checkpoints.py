@@ -1,4 +1,4 @@
-"""What was learned so far, kept in a file, so that a fit that was broken off goes on from there."""
+"""What was learned so far, kept in a file, so that an interrupted fit resumes there."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from suffice.engines.summarizing import Task
 from suffice.model import storage
 
 EVERY = 30.0  # seconds between checkpoints within a file
-SHARE = 20.0  # of small files: so many times as long as the last checkpoint took to write, until the next
+SHARE = 20.0  # of small files: the next checkpoint comes after this many times the seconds that the last one took
 
 
 @storage.storable
 @dataclass(frozen=True)
 class Progressed:
-    """What a checkpoint holds: of which task and files it is, how far it came, and what it found."""
+    """The content of a checkpoint: the task and the files, how far the fit came, and the statistics so far."""
 
     task: str  # its SHA-256
     files: tuple[tuple[str, int, int], ...]  # names, bytes, and when they were changed
@@ -31,10 +31,10 @@ class Progressed:
 
 
 class Checkpoint:
-    """The checkpoint of one fit. It is replaced in one step, and removed when the fit is done."""
+    """The checkpoint of one fit. It is replaced in one step, and deleted when the fit is complete."""
 
     def __init__(self, path: Path, task: Task, files: Sequence[tuple[str, int, int]]):
-        if path.is_dir() or not path.parent.is_dir():  # told before hours of work, not after
+        if path.is_dir() or not path.parent.is_dir():  # refused before hours of work, not after
             what = "is a folder" if path.is_dir() else f"cannot be written: there is no folder {path.parent}"
             raise InvalidOptionError(f"The checkpoint {path} {what}; name a file in a folder that is there")
         self.path, self.files = path, tuple(files)
@@ -42,7 +42,7 @@ class Checkpoint:
         self.saved, self.took = monotonic(), 0.0
 
     def resume(self) -> tuple[ByClass[Any] | None, int, int]:
-        """What was found before, and the file and row to go on from; the beginning, where there is no checkpoint."""
+        """Return the statistics so far, and the file and row to resume from; without a checkpoint, the beginning."""
         if not self.path.exists():
             return None, 0, 0
         try:
@@ -92,5 +92,5 @@ class Checkpoint:
         self.took = self.saved - began
 
     def remove(self) -> None:
-        """It has served its purpose."""
+        """Delete the file: the fit is complete."""
         self.path.unlink(missing_ok=True)

@@ -38,7 +38,7 @@ class DaskSource(Source):
         return [str(name) for name in self.frame.columns]
 
     def head(self, rows: int = HEAD) -> Any:
-        """The first rows, of as few partitions as have them."""
+        """Return the first rows, from as few partitions as possible."""
         import pandas as pd
 
         found: list[Any] = []
@@ -50,7 +50,7 @@ class DaskSource(Source):
         return workers.from_pandas(pd.concat([part for part in found if len(part)] or found[:1]))
 
     def reduce(self, task: Task, checkpoint: Path | None = None) -> ByClass[Any] | None:
-        """One statistic for each partition, added several at a time until there is one."""
+        """Compute one statistic for each partition, and add several at a time until there is one."""
         workers.no_checkpoint(checkpoint, "Dask")
         summarize, merge = (dask.delayed(function, pure=False) for function in _workers(task.to_bytes(), task.families))
         parts = [summarize(part) for part in self.frame[self._columns(task.columns)].to_delayed()]
@@ -60,7 +60,7 @@ class DaskSource(Source):
             return workers.total(dask.compute(*parts))
 
     def answer(self, answer: Answer) -> Any:
-        """The frame with the answers as further columns, lazily."""
+        """Return the frame with the answers as further columns, lazily."""
         import pyarrow as pa
 
         added = workers.new_columns(answer, self.names)
@@ -101,8 +101,8 @@ def _answerer(answer: bytes, families: Families, columns: list[Any]) -> Callable
         from suffice.engines import workers
 
         workers.arrived(families)
-        told = workers.append(answer, workers.from_pandas(part[columns]))
-        added = told.select(told.column_names[len(columns) :]).to_pandas()
+        table = workers.append(answer, workers.from_pandas(part[columns]))
+        added = table.select(table.column_names[len(columns) :]).to_pandas()
         return part.assign(**{name: added[name].set_axis(part.index) for name in added})
 
     return append

@@ -24,7 +24,7 @@ ENDINGS = {
 PACKED = (".gz", ".bz2", ".zst")
 TEXT_FORMATS = ("csv", "tsv", "json")
 BUFFER = 1 << 20  # bytes of a column of Parquet that are read together
-BLOCK = 1 << 23  # bytes of text that are read together; the first of them tell the types of columns
+BLOCK = 1 << 23  # bytes of text that are parsed together; the types of columns are inferred from the first block
 
 
 def format_of(name: str) -> str | None:
@@ -68,7 +68,7 @@ def fragment_of(path: Path, keep: bool = False) -> Any:
 
 
 def _check_text(schema: Any) -> None:
-    """Refuse text that is none: Arrow calls it binary, and it would be left out like a column of pictures."""
+    """Refuse text that is not UTF-8: Arrow reads it as binary, and such columns are left out."""
     import pyarrow as pa
 
     for field in schema:
@@ -79,7 +79,7 @@ def _check_text(schema: Any) -> None:
 
 
 def _format(kind: str) -> Any:
-    """What Arrow is to know of a format."""
+    """The format as Arrow describes it."""
     import pyarrow.dataset as ds
 
     if kind == "json":
@@ -94,10 +94,7 @@ def _json_options() -> dict[str, Any]:
 
 
 def _csv_options(kind: str, types: Any = None, columns: Any = None) -> dict[str, Any]:
-    """As in pandas, entries such as NA and null are missing, and so is nothing between two commas.
-
-    What is in quotes is text, and may run over several lines.
-    """
+    """Options for CSV: as in pandas, NA, null and empty entries are missing. Quoted text may span several lines."""
     import pyarrow.csv as csv
 
     return {
@@ -110,7 +107,7 @@ def _csv_options(kind: str, types: Any = None, columns: Any = None) -> dict[str,
 
 
 class ParquetRows:
-    """A Parquet file, read like a fragment, but a few rows at a time: datasets hold whole groups of a million rows."""
+    """A Parquet file, read a few rows at a time: datasets hold whole row groups, often a million rows, in memory."""
 
     def __init__(self, path: Path):
         self.path = path
@@ -128,7 +125,7 @@ class ParquetRows:
 
     @dataclass(frozen=True)
     class Scanner:
-        """What a fragment's scanner is asked for."""
+        """The rows of a file as a scanner of Arrow gives them."""
 
         file: ParquetRows
         columns: list[str]
@@ -147,7 +144,7 @@ class ParquetRows:
 
 
 def _cast(column: Any, field: Any) -> Any:
-    """A column as the type that all files share; not all digits of a large whole number may have room there."""
+    """Cast a column to the type that all files share; large integers may not fit there."""
     import pyarrow as pa
 
     if column.type == field.type:

@@ -14,7 +14,7 @@ from suffice.engines.summarizing import Task
 def common(schemas: Sequence[Any], titles: Sequence[str]) -> Any:
     """The schema that holds the rows of all files: the same columns, of types that go together.
 
-    Whole numbers go with others, and a column that is all empty with any. Only JSON lines may leave out columns.
+    Integers go with floats, and an empty column goes with any type. Only JSON lines may leave out columns.
     """
     import pyarrow as pa
 
@@ -64,7 +64,7 @@ def _joined(one: Any, other: Any) -> Any:
 
 
 def floats(schema: Any, task: Task) -> Any:
-    """The same, whole numbers that are only measured read as floats: in text, 1.5 may come after many whole ones."""
+    """Read integer columns that are measured as floats: in text, 1.5 may come after many integers."""
     import pyarrow as pa
 
     measured = {task.weight, *(task.names if task.form == "numbers" else ())}

@@ -38,20 +38,20 @@ class Part:
 
     @property
     def rows(self) -> int | None:
-        """How many rows it has, where that is known before they are read."""
+        """The number of rows, where the file states it."""
         return self.fragment.count if isinstance(self.fragment, ParquetRows) else None
 
     @property
     def is_text(self) -> bool:
-        """Whether numbers are written out, so that a column is known by its first rows only."""
+        """Whether it is a text format, whose column types are inferred from the first rows."""
         return format_of(self.title) in TEXT_FORMATS
 
 
 class Files(Source):
-    """Files by name, by pattern or in a folder, or a dataset of Arrow; they are looked for when first asked about."""
+    """Files by name, by pattern or in a folder, or a dataset of Arrow; they are opened when first needed."""
 
     def __init__(self, asked: Any, without: Sequence[str] = ()):
-        self.asked, self.without = asked, without  # `without` some columns, as if they were not there
+        self.asked, self.without = asked, without  # `without` are columns to ignore
 
     @cached_property
     def _opened(self) -> tuple[list[Part], Any]:
@@ -108,7 +108,7 @@ class Files(Source):
         found: list[Any] = []
         for part in self.parts:
             text = part.is_text and isinstance(self.asked, Sequence) and not isinstance(part.fragment, TextRows)
-            if text:  # a dataset would stumble over what comes after
+            if text:  # a dataset would fail on types that change further down
                 part = replace(part, fragment=TextRows(Path(part.title), str(format_of(part.title))))
             for _, batch in self._read(part, self.names, self.schema, size=rows, ahead=0):
                 found.append(batch)
@@ -145,7 +145,7 @@ class Files(Source):
         return answered(answer, self.schema, self.batches())
 
     def batches(self, shown: bool = True) -> Iterator[Any]:
-        """All rows in batches, as they are read; how far it is, is `shown` on a terminal."""
+        """Yield all rows in batches; progress is `shown` on a terminal."""
         with self._progress(shown=shown) as progress:
             for number, part in enumerate(self.parts):
                 for _, batch in self._read(part, self.names, self.schema):
@@ -185,7 +185,7 @@ class Files(Source):
 
 
 def read_ahead(batches: Iterator[Any]) -> Iterator[Any]:
-    """The same batches, each read while the one before it is in use."""
+    """Yield the same batches, each read by a thread while the one before it is in use."""
     with ThreadPoolExecutor(max_workers=1) as reader:
         coming = reader.submit(next, batches, None)
         while (batch := coming.result()) is not None:
@@ -203,14 +203,14 @@ def _part_of(fragment: Any) -> Part:
 
 @contextmanager
 def _located(title: str, before: int = 0) -> Iterator[None]:
-    """Say in errors which file it is, and which row."""
+    """Add the file and the row to errors."""
     import pyarrow as pa
 
     try:
         yield
     except RefusedValueError as error:
-        told = error.shifted(before)
-        raise type(error)(told.what, told.value, told.row, told.column, f"{told.advice} The file is {title}.") from None
+        at = error.shifted(before)
+        raise type(error)(at.what, at.value, at.row, at.column, f"{at.advice} The file is {title}.") from None
     except MissingLabelError as error:
         raise InvalidDataError(f"{title}: {error.shifted(before)}") from None
     except SufficeError as error:
@@ -219,14 +219,14 @@ def _located(title: str, before: int = 0) -> Iterator[None]:
         if isinstance(error, (FileNotFoundError, PermissionError)):
             raise
         where = f" after row {before}" if before else ""
-        raise InvalidDataError(f"{title} cannot be read{where}: {_told(error)}") from error
+        raise InvalidDataError(f"{title} cannot be read{where}: {_reason(error)}") from error
 
 
-def _told(error: Exception) -> str:
-    """What Arrow says of a file, of which a broken row is at the end of a long story."""
+def _reason(error: Exception) -> str:
+    """Return why Arrow cannot read a file: the part of its message that names the row, or what follows the path."""
     broken = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+): (.*)", str(error), re.DOTALL)
     if broken is None:
-        story = r"^.*Could not open \w+ input source '.*?': (Invalid: |IOError: )?"
-        return re.sub(story, "", str(error), flags=re.DOTALL)
+        prefix = r"^.*Could not open \w+ input source '.*?': (Invalid: |IOError: )?"
+        return re.sub(prefix, "", str(error), flags=re.DOTALL)
     row, expected, found, text = broken.groups()
     return f"Row #{row}, the header being row 1, has {found} columns where {expected} are expected: {text}"

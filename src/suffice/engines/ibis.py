@@ -41,8 +41,8 @@ class IbisSource(Source):
         """The names of the columns."""
         return list(self.table.columns)
 
-    def head(self, rows: int = HEAD) -> Any:  # noqa: ARG002  # the schema tells
-        """No rows: the columns and their types."""
+    def head(self, rows: int = HEAD) -> Any:  # noqa: ARG002  # the schema is enough
+        """Return a table without rows: the columns and their types."""
         import pyarrow as pa
 
         return pa.table({name: pa.array([], kind) for name, kind in self._types.items()})
@@ -59,12 +59,12 @@ class IbisSource(Source):
         return found
 
     def profiles(self, head: Frame) -> dict[str, ColumnProfile]:
-        """What the database says of each column, when it is asked."""
+        """Return a profile of each column, which asks the database when it is needed."""
         surveyed = Surveyed(self.table, tuple(head.names))
         return {name: TableColumnProfile(name, self._types[name], surveyed) for name in head.names}
 
     def reduce(self, task: Task, checkpoint: Path | None = None) -> ByClass[Any] | None:
-        """A query for what is summed up, one for what is counted, and before them one that tells what to refuse."""
+        """Run a query that finds rows to refuse, then one that sums, and one that counts values."""
         no_checkpoint(checkpoint, "a database")
         for name in task.columns:
             self.check_column(name, "to learn from")
@@ -85,7 +85,7 @@ class IbisSource(Source):
             ) from None
 
     def answer(self, answer: Answer) -> Any:
-        """The table with the answers as further columns, an expression that scores in the database."""
+        """Return the table with the answers as further columns: an expression that is computed in the database."""
         new_columns(answer, self.names)  # refuses names that are taken
         backends, _ = self.table._find_backends()
         dialect = backends[0].name if backends else ""

@@ -17,7 +17,7 @@ from suffice.engines.streams import Handed, Stream, gives_tables
 
 
 def find(x: Any, learning: bool = False) -> Source | None:
-    """The source that `x` is: paths, datasets of Arrow, readers, iterators of tables (whose first one is looked at)."""
+    """Return the source that `x` is: paths, datasets of Arrow, readers, or iterators, whose first item is peeked at."""
     if type(x) is np.ndarray:
         return None
     if isinstance(x, (str, os.PathLike)):
@@ -35,7 +35,7 @@ def find(x: Any, learning: bool = False) -> Source | None:
 
 
 def _are_paths(x: list[Any] | tuple[Any, ...]) -> bool:
-    """A list of strings may as well be one of texts: they are paths if all end as files do, and one is there."""
+    """Whether a list of strings names files: all end as files do, and at least one exists. Otherwise they are texts."""
     if not x or not isinstance(x[0], (str, os.PathLike)) or not is_path(x[0], strictly=True):
         return False
     if not all(isinstance(path, (str, os.PathLike)) and is_path(path, strictly=True) for path in x):

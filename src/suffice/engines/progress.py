@@ -1,4 +1,4 @@
-"""How far it is, for people who watch."""
+"""A progress bar."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from collections.abc import Sequence
 from typing import Any, Self
 
-PATIENCE = 0.5  # seconds that nobody needs a bar for
+PATIENCE = 0.5  # seconds before a bar is shown
 
 
 class Progress:
@@ -37,7 +37,7 @@ class Progress:
         self.shown = self.bar.add_task("", total=sum(self.sizes), completed=sum(self.sizes[: self.done]))
 
     def rows(self, n: int) -> None:
-        """Some rows more were summarized."""
+        """Count more rows as done."""
         self.read += n
         self.here += n
         if self.wanted and self.bar is None and time.monotonic() - self.begun > PATIENCE:
@@ -50,7 +50,7 @@ class Progress:
             self.bar.update(self.shown, completed=so_far, description=what)
 
     def part(self, number: int) -> None:
-        """A file is done."""
+        """Count a file as done."""
         self.done, self.here = number + 1, 0
         if self.bar is not None:
             self.bar.update(self.shown, completed=sum(self.sizes[: self.done]))

@@ -31,7 +31,7 @@ class RaySource(Source):
 
     def __init__(self, data: Dataset):
         self.data = data
-        self._names = list(data.columns() or [])  # once: where the names are not known, Ray reads a row to tell
+        self._names = list(data.columns() or [])  # once: where names are not known, Ray reads a row
 
     @property
     def names(self) -> list[str]:
@@ -46,7 +46,7 @@ class RaySource(Source):
         return pa.concat_tables(found, promote_options="permissive")
 
     def reduce(self, task: Task, checkpoint: Path | None = None) -> ByClass[Any] | None:
-        """One statistic for each block, some added on the workers, the rest here."""
+        """Compute one statistic for each block; workers add some, the driver the rest."""
         workers.no_checkpoint(checkpoint, "Ray")
         summarize, merge = _workers(task.to_bytes(), task.families)
         parts = self.data.select_columns(task.columns).map_batches(summarize, batch_format="pyarrow", batch_size=None)
@@ -55,7 +55,7 @@ class RaySource(Source):
             return workers.total(row["state"] for row in groups.take_all())
 
     def answer(self, answer: Answer) -> Dataset:
-        """The dataset with the answers as further columns, lazily."""
+        """Return the dataset with the answers as further columns, lazily."""
         workers.new_columns(answer, self.names)
         return self.data.map_batches(
             _answerer(answer.to_bytes(), answer.families), batch_format="pyarrow", batch_size=None

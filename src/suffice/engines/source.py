@@ -21,8 +21,8 @@ from suffice.model import storage
 from suffice.model.predictor import Predictor
 from suffice.model.predictor import Question as Question
 
-HEAD = 10_000  # rows, which tell what the columns are
-FEW = 100  # rows, where types tell it
+HEAD = 10_000  # rows from which the kinds of columns are inferred
+FEW = 100  # rows where the types of columns are enough
 
 
 class Source(ABC):
@@ -43,10 +43,10 @@ class Source(ABC):
 
     @abstractmethod
     def head(self, rows: int = HEAD) -> Any:
-        """So many of its first rows as an Arrow table, to tell what columns are; none where `profiles` needs none."""
+        """Return the first rows as an Arrow table, to infer what columns are; none where `profiles` needs none."""
 
     def profiles(self, head: Frame) -> dict[str, ColumnProfile]:
-        """A look at each column of the first rows: by default at those rows themselves."""
+        """Return a profile of each column, by default that of its first rows."""
         return profiles(head)
 
     def labelled(self, target: Any, weight: Any) -> Source:
@@ -70,14 +70,14 @@ class Source(ABC):
 
     @abstractmethod
     def reduce(self, task: Task, checkpoint: Path | None = None) -> ByClass[Any] | None:
-        """Summarize all rows; None where there are none."""
+        """Summarize all rows; return None if there are none."""
 
     @abstractmethod
     def answer(self, answer: Answer) -> Any:
-        """The table as its engine has tables, lazily where it can, with the answers in columns of their own."""
+        """Return the engine's own kind of table with the answers as further columns, lazily where the engine can."""
 
     def check_column(self, name: str, what: str) -> None:
-        """Refuse a column that is not there, naming the nearest."""
+        """Refuse a column that does not exist, naming the most similar one."""
         if name in self.names:
             return
         hint = did_you_mean(name, self.names)

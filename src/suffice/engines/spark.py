@@ -44,15 +44,15 @@ class SparkSource(Source):
         return list(self.frame.columns)
 
     def head(self, rows: int = HEAD) -> Any:
-        """The first rows; columns that Arrow has no type for are refused."""
+        """Return the first rows; columns that Arrow has no type for are refused."""
         import pyarrow as pa
 
         try:
             schema = to_arrow_schema(self.frame.schema, timezone="UTC")  # times must have some zone; none is learned
         except Exception as error:  # each version of Spark has its own for this
-            told = str(error) or type(error).__name__
+            reason = str(error) or type(error).__name__
             raise InvalidDataError(
-                f"Spark cannot hand all of these columns on: {told}. Leave out, or cast, those of unusual types"
+                f"Spark cannot convert all columns to Arrow: {reason}. Leave out, or cast, those of unusual types"
             ) from error
         found = self.frame.take(rows)  # of one partition, if it has as many; `toArrow` would ask all of them
         columns = [_column([row[k] for row in found], field.type) for k, field in enumerate(schema)]
@@ -69,28 +69,28 @@ class SparkSource(Source):
     @staticmethod
     def _by_workers(rows: DataFrame, task: Task) -> ByClass[Any] | None:
         parts = rows.mapInArrow(_summarizer(task.to_bytes(), task.families, task.columns), "place int, state binary")
-        # Partitions k² to (k + 1)² − 1 make a group: of P partitions, nobody has more than 2 √P statistics to add.
+        # Partitions k² to (k + 1)² − 1 make a group: of P partitions, no worker adds more than 2 √P statistics.
         groups = parts.groupBy(floor(sqrt(parts.place)).alias("group"))
         with workers.shipping(ADVICE):
             found = groups.applyInArrow(_merger(), "place int, state binary").collect()
         return workers.total(bytes(row.state) for row in sorted(found, key=lambda row: row.place))
 
     def answer(self, answer: Answer) -> DataFrame:
-        """The frame with the answers as further columns, lazily."""
+        """Return the frame with the answers as further columns, lazily."""
         columns = workers.new_columns(answer, self.names)
         numbered = self._numbered()
         added = [StructField(f"a{k}", from_arrow_type(kind)) for k, kind in enumerate(columns.values())]
         kinds = StructType([*numbered.schema.fields, *added])
-        told = numbered.mapInArrow(_answerer(answer.to_bytes(), answer.families, self.names, kinds.names), kinds)
-        return told.toDF(*self.names, *columns)
+        answers = numbered.mapInArrow(_answerer(answer.to_bytes(), answer.families, self.names, kinds.names), kinds)
+        return answers.toDF(*self.names, *columns)
 
     def _numbered(self) -> DataFrame:
-        """The frame, its columns c0, c1, …: what Spark hands to Python may have no dots in its name."""
+        """Rename the columns to c0, c1, …: names with dots cannot be passed to Python."""
         return self.frame.toDF(*(f"c{k}" for k in range(len(self.names))))
 
 
 def _column(values: list[Any], kind: Any) -> Any:
-    """Values as Arrow has them; of types that Spark and Arrow say differently, such as maps, only the type."""
+    """Convert values to Arrow; types that differ between Spark and Arrow, such as maps, become nulls of the type."""
     import pyarrow as pa
 
     try:

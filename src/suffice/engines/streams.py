@@ -24,14 +24,14 @@ _END = object()
 
 @dataclass
 class _Seen:
-    """What has come of a stream without being used, and whether it has been used since."""
+    """What was read ahead from a stream, and whether the stream has been used since."""
 
     first: list[Any] = field(default_factory=list)  # as it came
     ahead: list[Any] = field(default_factory=list)  # as tables
     used: bool = False
 
 
-# What a failed call has looked at is there for the next. Some iterators cannot be referred to weakly: a few are held.
+# What a failed call has read is kept for the next one. Some iterators have no weak references: the last few are held.
 _SEEN: WeakKeyDictionary[Any, _Seen] = WeakKeyDictionary()
 _HELD: deque[tuple[Any, _Seen]] = deque(maxlen=16)
 
@@ -48,7 +48,7 @@ def _seen(stream: Any) -> _Seen:
 
 
 def gives_tables(stream: Iterator[Any]) -> bool:
-    """Tell whether an iterator gives tables, or texts or rows; what is looked at for that stays to be used."""
+    """Whether an iterator yields tables, rather than texts or rows. The item read to find out is kept."""
     seen = _seen(stream)
     if not (seen.first or seen.ahead or seen.used):
         seen.first.extend(islice(stream, 1))
@@ -56,7 +56,7 @@ def gives_tables(stream: Iterator[Any]) -> bool:
 
 
 def unread(stream: Iterable[Any]) -> Iterable[Any]:
-    """An iterator from its beginning, with what has been looked at."""
+    """Return an iterator from its beginning, including an item that was read ahead."""
     if not isinstance(stream, Iterator):
         return stream
     first, _seen(stream).first = _seen(stream).first, []
@@ -64,7 +64,7 @@ def unread(stream: Iterable[Any]) -> Iterable[Any]:
 
 
 class Handed:
-    """Rows that something hands on as a stream of Arrow: it is asked for them when the first are wanted."""
+    """Rows of an object with the Arrow stream interface; the stream is opened when the first rows are needed."""
 
     def __init__(self, giver: Any):
         self.giver = giver
@@ -87,7 +87,7 @@ class Handed:
 
 
 def _alike(table: Any, schema: Any) -> list[Any]:
-    """The batches of a table as those of the first one, or the error that they are not."""
+    """Return the batches of a table, cast to the schema of the first one."""
     try:
         return list(table.cast(schema).to_batches())
     except (ValueError, NotImplementedError) as error:  # Arrow's, for other names and for values that do not fit
@@ -108,7 +108,7 @@ class Stream(Source):
         return list(self._first().schema.names)
 
     def head(self, rows: int = HEAD) -> Any:
-        """The first rows as an Arrow table; they are still to be learned."""
+        """Return the first rows as an Arrow table; they stay in the stream."""
         seen = self._fresh()
         self._first()
         for table in self._pull():
@@ -118,7 +118,7 @@ class Stream(Source):
         return Frame.concat([as_frame(table) for table in seen.ahead]).table().slice(0, rows)
 
     def reduce(self, task: Task, checkpoint: Path | None = None) -> ByClass[Any] | None:
-        """Summarize all rows as they come; a stream that has none is an error, for it may have been read before."""
+        """Summarize all rows as they come. An empty stream is an error: it may have been read before."""
         if checkpoint is not None:
             raise InvalidOptionError("checkpoint is for rows that come from files: a stream cannot be taken up again")
         self._first()
@@ -136,7 +136,7 @@ class Stream(Source):
         return seen
 
     def _first(self) -> Any:
-        """The first table that has rows, which stays to be used."""
+        """Return the first table that has rows; it stays in the stream."""
         seen = self._fresh()
         while not seen.ahead or not len(seen.ahead[-1]):
             table = next(self._pull(), None)
@@ -148,7 +148,7 @@ class Stream(Source):
         return next(table for table in seen.ahead if len(table))
 
     def _use(self) -> Iterator[Any]:
-        """All tables, those that were looked at first; from now on the stream counts as read."""
+        """Return all tables, including those read ahead; from now on the stream counts as read."""
         seen = self._fresh()
         seen.used = True
         mark_read(self.stream)

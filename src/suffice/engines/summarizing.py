@@ -1,4 +1,4 @@
-"""What is done with every batch of rows, wherever they lie."""
+"""Summarizing a batch of rows: the same on every engine."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Task:
 
     @property
     def blocks(self) -> tuple[Block, ...]:
-        """The blocks of columns that are summarized apart; but for a product of families there is one."""
+        """The blocks of columns that are summarized separately: several for a product of families, else one."""
         return self.family.blocks if isinstance(self.family, Product) else (Block(self.names, self.family),)
 
     def assembled(self, labels: Values, weight: Array, parts: Sequence[Statistic]) -> ByClass[Any]:
@@ -57,7 +57,7 @@ class Task:
         return ByClass(labels, weight, Blocks((*parts, none), len(labels)))
 
     def summarize(self, batch: Any, onto: ByClass[Any] | None = None) -> ByClass[Any] | None:
-        """Add a batch of rows to what there is; of no rows nothing comes."""
+        """Add a batch of rows to `onto`; without rows, `onto` is returned."""
         frame = as_frame(batch)
         for name in self.columns:
             if name not in frame.columns:
@@ -71,12 +71,12 @@ class Task:
     def summarize_frame(
         self, frame: Frame, labels: Values, weight: Array | None, onto: ByClass[Any] | None
     ) -> ByClass[Any]:
-        """Add a table, whose labels and weights were read, to what there is."""
+        """Add a table, whose labels and weights were read, to `onto`."""
         with nullcontext() if self.form == "table" else naming_columns(self.names):
             return self.family.summarize(in_form(frame.select(self.names), self.form), labels, weight, onto)
 
     def summarize_all(self, batches: Iterable[Any], onto: ByClass[Any] | None = None) -> ByClass[Any] | None:
-        """Add batches one after the other; errors count rows from the first."""
+        """Add batches one after the other; errors count rows from the first batch."""
         before = 0
         for batch in together(batches):
             try:
@@ -107,7 +107,7 @@ def own_families(family: Family[Any]) -> tuple[type[Family[Any]], ...]:
 
 
 def together(batches: Iterable[Any]) -> Iterator[Any]:
-    """Arrow rows in tables of `BATCH` rows or more: engines hand on a few thousand at once, and each has its price."""
+    """Join Arrow batches to tables of `BATCH` rows or more: engines yield a few thousand rows at a time."""
     import pyarrow as pa
 
     held: list[Any] = []
@@ -125,6 +125,6 @@ def together(batches: Iterable[Any]) -> Iterator[Any]:
 
 
 def summarize_part(task: bytes, batches: Iterable[Any]) -> bytes | None:
-    """What a worker does: the statistics of its part, as they travel; None where it has no rows."""
+    """Return the statistics of a worker's part, serialized; None if it has no rows."""
     found = storage.from_bytes(task).summarize_all(batches)
     return None if found is None else storage.to_bytes(found)

@@ -1,7 +1,7 @@
-"""What the engines that work on many machines have in common: what their workers do, and what the driver makes of it.
+"""What the engines of many machines share: what their workers do, and what the driver does with the results.
 
-Everything that travels is bytes in the library's storage format. What a worker refuses travels too, as a value: an
-engine would try the same rows again and again, and bury what was said in a trace of its own.
+Everything that is sent is bytes in the library's storage format. Errors of workers are sent as values: an engine would
+retry the same rows, and wrap the message in a traceback of its own.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ class Refusal:
 
     @classmethod
     def of(cls, error: SufficeError) -> Refusal:
-        """How the error is told on the driver; rows can only be counted within a part."""
+        """Describe an error for the driver; rows can only be counted within a part."""
         if isinstance(error, InvalidDataError):
             return cls("InvalidDataError", f"In a part of the rows, counted from its first: {error}")
         return cls(type(error).__name__, str(error))
 
     def again(self) -> SufficeError:
-        """The error, as the driver raises it."""
+        """Return the error for the driver to raise."""
         error: SufficeError = getattr(errors, self.kind, InvalidDataError)(self.message)
         return error
 
@@ -71,7 +71,7 @@ def arrived(families: Families) -> None:
 
 
 def summarize(task: bytes, batches: Iterable[Any]) -> bytes | None:
-    """The statistics of a part, or why there are none; None where the part has no rows."""
+    """Return the statistics of a part, or its error; None if the part has no rows."""
     try:
         return summarize_part(task, batches)
     except SufficeError as error:
@@ -79,7 +79,7 @@ def summarize(task: bytes, batches: Iterable[Any]) -> bytes | None:
 
 
 def merge(parts: Iterable[bytes | None]) -> bytes | None:
-    """The sum of what several parts found, in their order; the first refusal, if there is one."""
+    """Return the sum of several parts, in their order, or the first error among them."""
     found = [part for part in parts if part is not None]
     if len(found) < 2:
         return found[0] if found else None
@@ -112,7 +112,7 @@ def from_pandas(frame: Any) -> Any:
 
 
 def total(parts: Iterable[bytes | None]) -> ByClass[Any] | None:
-    """What all parts found together; raises what a worker refused."""
+    """Return the sum of all parts; raise the error of a worker, if there is one."""
     whole = merge(parts)
     found = None if whole is None else storage.from_bytes(whole)
     if isinstance(found, Refusal):
@@ -121,10 +121,10 @@ def total(parts: Iterable[bytes | None]) -> ByClass[Any] | None:
 
 
 def no_checkpoint(checkpoint: Path | None, engine: str) -> None:
-    """Refuse a checkpoint: an engine does its own retrying."""
+    """Refuse a checkpoint: the engine retries by itself."""
     if checkpoint is not None:
         raise InvalidOptionError(
-            f"checkpoint is for rows that come from files: {engine} itself goes on after a failure. Leave it out"
+            f"checkpoint is for rows that come from files: {engine} retries after a failure by itself. Leave it out"
         )
 
 

@@ -30,14 +30,14 @@ class Learning(Fitted):
         ----------
         X : array-like of shape (n_samples, n_features), table, or rows that are not in memory
             Training rows; NaN and null mean missing. Files by name or pattern, streams, data frames of Spark, Dask and
-            Ray, and tables of Ibis are learned where they lie.
+            Ray, and tables of Ibis are learned where they are.
         y : array-like of shape (n_samples,), or str
             Labels: numbers or strings; or the name of the column of X that holds them.
         sample_weight : array-like of shape (n_samples,) or str, default=None
             Weights of the rows, 1 each by default, or the name of the column of X that holds them. A row of weight 0
             counts as absent.
         checkpoint : str or path, default=None
-            Of files: where to keep what was learned so far, so that an interrupted fit goes on from there.
+            Of files: where to keep what was learned so far, so that an interrupted fit resumes there.
 
         Returns
         -------
@@ -97,7 +97,7 @@ class Learning(Fitted):
                 self._check_fit()
 
     def _open(self, X: Any, y: Any, weight: Any, first: bool) -> engines.Source:
-        """Find out where the rows are. The first ones tell what the columns are; later ones must have the same."""
+        """Find the engine of the rows. The first rows show what the columns are; later ones must have the same."""
         source = engines.find(X, named=isinstance(y, str) or isinstance(weight, str))
         if source is None:
             rows, labels = self._check_X_y(X, y, reset=first)
@@ -110,6 +110,8 @@ class Learning(Fitted):
             head = as_frame(source.head(engines.FEW if few else engines.HEAD))
             besides = [name for name in (y, weight) if isinstance(name, str)]
             self._note_columns(head.select([name for name in source.names if name not in besides]), source)
+        elif self._form == "table" and isinstance(source, engines.Memory):
+            source = replace(source, rows=self._read_frame(source.rows))  # columns that are not there count as missing
         else:
             for name in self._columns_read(self._settled().family):
                 source.check_column(name, "that the model was trained on")

@@ -242,7 +242,7 @@ class BagOfWords(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
             The counts, or weights.
         """
         documents = _documents(raw_documents)
-        if "fixed_vocabulary_" not in self.__dict__:  # fitting has looked at them
+        if "fixed_vocabulary_" not in self.__dict__:  # fitting has checked them
             parameter_checks.check(type(self).__name__, self._parameters, vars(self))
             self._check_options()
         columns = None if self.n_features is not None else self._known()
@@ -335,7 +335,7 @@ class BagOfWords(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         return bool(self.binary) or self.weight == "binary"
 
     def _real_type(self) -> np.dtype[Any]:
-        """What weights that are no whole numbers are given in: `dtype`, where it is real."""
+        """The type of weights that are not integers: `dtype`, where it is real."""
         dtype = np.dtype(self.dtype)
         return dtype if dtype in (np.float32, np.float64) else np.dtype(np.float64)
 
@@ -648,7 +648,7 @@ class _Counts:
 
 @dataclass(frozen=True)
 class _Columns:
-    """A vocabulary and the column of each of its words; that of its place, where none is said."""
+    """A vocabulary and the column of each of its words, by default its place."""
 
     vocabulary: Vocabulary
     column: NDArray[np.int64] | None = None

@@ -2,7 +2,7 @@
 
 Change the import, keep the code: parameters, fitted attributes, errors and answers are scikit-learn's. Beyond them
 both estimators take weights and NaN, learn piece by piece (`partial_fit`), add (`a + b`), forget (`forget`), drop
-classes, draw rows (`sample`), fill gaps (`impute`) and leave one out exactly without refitting.
+classes, draw rows (`sample`), fill missing entries (`impute`) and leave one out exactly without refitting.
 """
 
 from __future__ import annotations
@@ -278,12 +278,12 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         return self._found(self._directions.centre, "xbar_")
 
     def transform(self, X: Any) -> Array:
-        """Project rows on the directions that tell the classes apart.
+        """Project rows on the directions that separate the classes.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows; gaps are filled by their expectation given what was observed.
+            Rows; missing entries are filled by their expectation given what was observed.
 
         Returns
         -------
@@ -384,15 +384,15 @@ class QuadraticDiscriminantAnalysis(_DiscriminantAnalysis):
                 raise SingularCovarianceError(self._why_singular(label, weight))
 
     def _why_singular(self, label: Any, weight: float) -> str:
-        said = f"The covariance matrix of class {label} is not full rank. "
+        what = f"The covariance matrix of class {label} is not full rank. "
         if self.solver == "svd" and weight <= self.n_features_in_:
             return (
-                f"{said}When using `solver='svd'` the number of samples in each class should be more than the number "
+                f"{what}When using `solver='svd'` the number of samples in each class should be more than the number "
                 f"of features, but class {label} has {weight:g} samples and {self.n_features_in_} features. Try using "
                 "`solver='eigen'` and setting the parameter `shrinkage` for regularization."
             )
         parameter = "shrinkage" if self.solver == "eigen" else "reg_param"
-        return f"{said}Increase the value of `{parameter}` to reduce the collinearity."
+        return f"{what}Increase the value of `{parameter}` to reduce the collinearity."
 
     @property
     def scalings_(self) -> list[Array]:

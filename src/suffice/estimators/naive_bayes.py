@@ -298,7 +298,7 @@ class ComplementNB(_TotalsNB):
 
 
 class BernoulliNB(_TotalsNB):
-    """Bernoulli naive Bayes, for truths:  p(x | y) = Π_j θ_yj^(x_j) (1 − θ_yj)^(1 − x_j).
+    """Bernoulli naive Bayes, for booleans:  p(x | y) = Π_j θ_yj^(x_j) (1 − θ_yj)^(1 − x_j).
 
     Parameters
     ----------
@@ -567,7 +567,7 @@ class MixtureNB(_RealNB):
 
     The values are kept, each distinct one once, and the mixtures found by expectation-maximization (EM) when they
     are first asked for: by a prediction or an attribute, which is then where a `NotConvergedWarning` comes from.
-    `leave_one_out` runs EM anew for every row.
+    `leave_one_out` runs EM again for every row.
 
     Parameters
     ----------
@@ -580,7 +580,7 @@ class MixtureNB(_RealNB):
     max_iter : int, default=100
         Steps after which it ends anyway, with a warning.
     n_init : int, default=1
-        Starts, of which the likeliest result counts: one from quantiles, the others drawn (k-means++).
+        Number of starts; the likeliest result counts. One is from quantiles, the others are drawn (k-means++).
     floor : float, default=1e-6
         Least variance of a component, in units of the variance of the column in the class: from 1e-10 to 1.
     random_state : int, RandomState instance or None, default=0

@@ -16,7 +16,7 @@ class Saving(Fitted):
     def save(self, path: PathLike | BinaryIO) -> None:
         """Write everything that was learned, and the parameters, to one file; `suffice.load` reads it.
 
-        The loaded estimator gives the same answers, bit for bit, and goes on learning, merging and forgetting.
+        The loaded estimator gives the same answers, bit for bit, and can learn more, merge and forget.
         The file holds data and no code. A file of that name is replaced in one step, or, if anything fails,
         left as it was.
 

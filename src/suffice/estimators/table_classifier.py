@@ -39,9 +39,9 @@ class BayesClassifier(CalibratedClassifier):
     ----------
     families : 'auto' or dict, default='auto'
         What columns are: a family for a column's name, or for a tuple of names a family over all of them together;
-        None leaves a column out. Columns not named get a family by their type: truths, categories, and for numbers
-        the one of four that tells the classes apart best by itself, by exact leave-one-out. A column that tells
-        nothing does not vote.
+        None leaves a column out. Columns not named get a family by their type: booleans, categories, and for numbers
+        the one of four that separates the classes best by itself, by exact leave-one-out. A column without
+        information does not vote.
     prior : array-like, 'uniform', Dirichlet or None, default=None
         Prior probabilities of the classes; by default those of the data.
     smoothing : float or 'auto', default=1.0
@@ -306,7 +306,7 @@ class BayesClassifier(CalibratedClassifier):
 
     @property
     def schema_(self) -> Table:
-        """What each column is taken to be, and how much it tells."""
+        """What each column is taken to be, and its information about the class."""
         return self._predictor().described
 
     def __sklearn_tags__(self) -> Any:

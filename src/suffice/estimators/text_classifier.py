@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from suffice import engines
-from suffice.core.arrays import Array, Values
+from suffice.core.arrays import Values
 from suffice.core.errors import InvalidDataError, InvalidTextError
 from suffice.core.frames import Frame
 from suffice.core.priors import ClassPrior, Dirichlet
@@ -179,7 +179,7 @@ class TextClassifier(CalibratedClassifier):
         sample_weight : array-like of shape (n_samples,) or str, default=None
             Weights of the documents, 1 each by default.
         checkpoint : str or path, default=None
-            Of files: where to keep what was learned so far, so that an interrupted fit goes on from there.
+            Of files: where to keep what was learned so far, so that an interrupted fit resumes there.
 
         Returns
         -------
@@ -286,21 +286,6 @@ class TextClassifier(CalibratedClassifier):
     def _distribution(self) -> TextDistribution:
         return self._settled().model.distribution  # type: ignore[return-value]
 
-    def score_samples(self, X: Any) -> Array:
-        """Return log p(x) = log Σ_y p(x, y) of each text: how usual its words are.
-
-        Parameters
-        ----------
-        X : list or array of str
-            Documents.
-
-        Returns
-        -------
-        log_density : ndarray of shape (n_samples,)
-            Log-densities of the known words as they are weighted, by the multinomial model where there are two.
-        """
-        return super().score_samples(X)
-
     def evidence(self, X: Any, label: Any = None, against: Any = None) -> Any:
         """Return which words spoke for one class against another, in log-odds that add up.
 
@@ -376,7 +361,7 @@ class TextClassifier(CalibratedClassifier):
 
 
 class _Pending:
-    """Documents that wait to be counted, all of which can be read; they count only beside what they came `onto`."""
+    """Documents that wait to be counted. They are readable, and belong to the statistics they came `onto`."""
 
     def __init__(self, onto: Learned) -> None:
         self.onto = onto

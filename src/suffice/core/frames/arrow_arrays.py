@@ -19,8 +19,9 @@ def as_arrow(values: Values) -> Any:
     """Return a NumPy array of one dimension as an Arrow array."""
     import pyarrow as pa
 
+    values = values.astype(values.dtype.newbyteorder("="), copy=False)
     n, kind = len(values), values.dtype.kind
-    if kind in "iuf" and values.dtype.isnative and values.dtype.itemsize <= 8:
+    if kind in "iuf" and values.dtype.itemsize <= 8:
         data = pa.py_buffer(np.ascontiguousarray(values))
         return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), n, [None, data])
     if kind == "b":
