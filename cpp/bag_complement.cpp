@@ -1,4 +1,4 @@
-// What the other classes say of each row that is itself part of them.
+// Scores by the complements of the classes, each row taken out of its class.
 #include "text.hpp"
 #include "vector_math.hpp"
 

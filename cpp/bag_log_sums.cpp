@@ -1,4 +1,4 @@
-// Logarithms of what is left of a class's totals without one of its rows.
+// Sums of logarithms of the totals of a class without one of its rows.
 #include <cmath>
 
 #include "text.hpp"

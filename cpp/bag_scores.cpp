@@ -1,4 +1,4 @@
-// Rows of features times weights that only some classes have.
+// Rows of features times weights that exist for some classes only.
 #include "text.hpp"
 
 namespace suffice {

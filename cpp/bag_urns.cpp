@@ -6,7 +6,7 @@
 namespace suffice {
 namespace {
 
-// log Γ(a + x) - log Γ(a); a few whole drawings are a product.
+// log Γ(a + x) - log Γ(a); for a small integer x as the logarithm of a product.
 double log_rising(double a, double x) {
     if (x == 1.0) return std::log(a);
     if (x <= 16.0 && x == std::floor(x)) {

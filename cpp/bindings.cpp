@@ -1,4 +1,4 @@
-// Python bindings of the kernels on numbers: checks of shapes, and types. A docstring says what is written and returned.
+// Python bindings of the kernels on numbers: types and checks of shapes. Docstrings say what is written and returned.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>

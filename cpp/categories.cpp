@@ -11,7 +11,7 @@ namespace {
 template <class T>
 SUFFICE_INLINE Index code_of(T v) {
     if constexpr (std::is_floating_point_v<T>) {
-        constexpr T most = T(Index(1) << 53);  // beyond it floats do not tell whole numbers apart
+        constexpr T most = T(Index(1) << 53);  // beyond this doubles do not represent every integer
         return v == v ? Index(v < -most ? -most : v > most ? most : v) : -1;
     } else {
         return Index(v);
@@ -40,7 +40,7 @@ Index category_range(Matrix<T> x, Index* lowest, Index* highest) {
     std::fill_n(highest, x.cols, -1);
     const Index blocks = (x.rows + block_rows - 1) / block_rows;
     const int threads = threads_for(x.rows * x.cols, blocks);
-    // Ranges are kept in the data's own type, in which the compiler can compare many at once.
+    // Ranges are kept in the type of the data, so that the compiler can vectorize comparisons.
     std::vector<std::vector<T>> low(threads), high(threads);
     FirstPosition infinite;
     auto work = [&](Index b, int slot) {
@@ -51,7 +51,7 @@ Index category_range(Matrix<T> x, Index* lowest, Index* highest) {
         }
         T* __restrict l = low[slot].data();
         T* __restrict h = high[slot].data();
-        // A NaN compares false both ways and so leaves the range as it is.
+        // A NaN compares false both ways, and so does not change the range.
         for_entries(x, lo, hi, [&](Index, Index j, T v) {
             l[j] = v < l[j] ? v : l[j];
             h[j] = v > h[j] ? v : h[j];
@@ -68,7 +68,7 @@ Index category_range(Matrix<T> x, Index* lowest, Index* highest) {
     for_blocks(blocks, threads, work);
     for (int t = 0; t < threads; ++t)
         for (Index j = 0; j < Index(low[t].size()); ++j) {
-            if (low[t][j] > high[t][j] || infinite.get() >= 0) continue;  // nothing but missing entries
+            if (low[t][j] > high[t][j] || infinite.get() >= 0) continue;  // all entries are missing
             lowest[j] = std::min(lowest[j], code_of(low[t][j]));
             highest[j] = std::max(highest[j], code_of(high[t][j]));
         }

@@ -1,10 +1,10 @@
-// The weight of each class's rows, and whether all rows have a class there is.
+// The weight of the rows of each class, and whether all codes are valid.
 #include "threads.hpp"
 
 namespace suffice {
 
 void class_weights(Rows rows, Index n, double* out) {
-    // Four sums at a time: rows of one class follow each other, and each addition waits for the last.
+    // Four separate sums: neighbouring rows are often of one class, and each addition would wait for the one before.
     constexpr Index ways = 4;
     const Index k = rows.classes;
     auto add = [&](auto& sums, auto weight_of) {

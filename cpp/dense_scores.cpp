@@ -1,6 +1,6 @@
-// Linear scores of dense rows: a matrix product with few columns, for which general libraries are slow.
+// Linear scores of dense rows: a matrix product with few columns, where general libraries are slow.
 //
-// One instruction works on eight classes; four rows are held in registers while their columns go by.
+// One instruction works on eight classes; four rows are in registers while their columns are read.
 #include <cmath>
 
 #include "buffer.hpp"
@@ -33,13 +33,13 @@ SUFFICE_INLINE void add_scores(const T* x, Index row_stride, Index col_stride, I
         b[r] = load<Second>(sum + r * stride + next);
     }
     constexpr Index line = 64 / sizeof(T);
-    const T* row[rows];  // a pointer each: their distance is not known when this is compiled
+    const T* row[rows];  // a pointer for each: the stride is not known at compile time
     for (int r = 0; r < rows; ++r) row[r] = x + r * row_stride;
     for (Index j = 0; j < cols; ++j, coef += stride) {
         const First p = load<First>(coef);
         const Second q = load<Second>(coef + next);
         const Index at = row_major ? j : j * col_stride;
-        if (row_major && j % line == 0)  // the rows after these: more streams than the hardware follows by itself
+        if (row_major && j % line == 0)  // prefetch the next rows: the hardware follows only a few streams
 #pragma GCC unroll 8
             for (int r = 0; r < rows; ++r) __builtin_prefetch(row[r] + at + 8 * rows * row_stride, 0, 2);
 #pragma GCC unroll 8
@@ -55,7 +55,7 @@ SUFFICE_INLINE void add_scores(const T* x, Index row_stride, Index col_stride, I
     }
 }
 
-// Sixteen classes at a time, and no more lanes than the last ones need.
+// Sixteen classes at a time; fewer lanes for the last ones.
 template <class T, int rows, bool row_major>
 SUFFICE_INLINE void add_rows(const Matrix<T>& x, Index i, Index j0, Index cols, const double* coef, Index stride,
                              Index classes, double* sum) {

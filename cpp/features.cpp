@@ -1,4 +1,4 @@
-// From documents to the numbers of their features: words, what stands for them, and n-grams of these.
+// From documents to the numbers of their features: words, their replacements, and n-grams.
 #include "features.hpp"
 
 #include <bit>
@@ -14,7 +14,7 @@ constexpr Index most_bytes = std::numeric_limits<std::uint32_t>::max();  // in a
 
 std::uint64_t load(const std::uint8_t* at, Index length) {
     std::uint64_t out = 0;
-    if (length) std::memcpy(&out, at, std::size_t(length));  // an empty text may be nowhere
+    if (length) std::memcpy(&out, at, std::size_t(length));  // the pointer of an empty text may be null
     return out;
 }
 
@@ -61,8 +61,8 @@ void learn_replaced(Lexicon& lexicon, const Replacements& replaced) {
 
 namespace {
 
-// Learns the features of a sorted vocabulary. In it an n-gram follows what it extends, so that most of the way to it is known;
-// and the longest, which nothing extends, are learned many at a time.
+// Adds the features of a sorted vocabulary to a lexicon. An n-gram follows the one it extends, so that most of it is
+// known. The longest n-grams, which nothing extends, are added many at a time.
 class VocabularyLearner {
 public:
     VocabularyLearner(Lexicon& lexicon, Index n) : lexicon_(lexicon) { lexicon.reserve(lexicon.size() + n); }
@@ -108,7 +108,7 @@ private:
         return out;
     }
 
-    // The n-gram of so many bytes, word by word.
+    // Add an n-gram of so many bytes, word by word.
     Feature path(const std::uint8_t* name, Index length) {
         const Index first = last_space(name, length);
         if (first < 0) return token(name, length);
@@ -163,7 +163,7 @@ std::vector<Feature> learn_vocabulary(Lexicon& lexicon, const std::uint8_t* text
 void FeatureReader::remember(Index n) {
     for (int level = 0; level < most_; ++level) before_[level] = levels_[level][n];
     if (!buckets_) return;
-    // Keep what n-grams of the next segment may begin with.
+    // Keep the words with which n-grams of the next segment may begin.
     const std::size_t kept = std::min<std::size_t>(word_start_.size(), most_ - 1), from = word_start_.size() - kept;
     const std::uint32_t gone = kept ? word_start_[from] : std::uint32_t(joined_.size());
     joined_.erase(joined_.begin(), joined_.begin() + gone);
@@ -181,7 +181,7 @@ Index FeatureReader::cut(const Texts& texts, Index i, Index first, Index n) {
         length_[t] = std::uint32_t(token_start[t + 1] - token_start[t]);
     }
     if (most_ == 1 || buckets_) return n;
-    // Names of n-grams must tell where their words end, and be in the order of these: see order_features.
+    // Names of n-grams must show where words end, and sort like lists of words: see order_features.
     for (Index t = 0; t < n; ++t) {
         const std::uint8_t *from = texts.bytes + token_start[t], *end = texts.bytes + token_start[t + 1];
         if (std::any_of(from, end, [](std::uint8_t byte) { return byte <= ' '; }))
@@ -270,7 +270,7 @@ void FeatureReader::find_buckets(int level, Index n, Feature* out) {
         const Index last = before + t, first = std::max<Index>(last - level + 1, 0);
         const std::uint32_t from = word_start_[first], size = word_start_[last] + word_length_[last] - from;
         const std::int64_t hash = std::int32_t(murmur_hash(joined_.data() + from, size));
-        // As scikit-learn does: the number that has no absolute value of its size is moved.
+        // As in scikit-learn: the smallest integer, whose absolute value overflows, gets another bucket.
         std::uint64_t bucket = hash == INT32_MIN ? (std::uint64_t(INT32_MAX) - std::uint64_t(buckets_ - 1)) % buckets_
                                                  : std::uint64_t(std::abs(hash)) % buckets_;
         std::uint8_t* name = bucket_names_.data() + 8 * t;
@@ -279,7 +279,7 @@ void FeatureReader::find_buckets(int level, Index n, Feature* out) {
         start_[t] = std::uint32_t(8 * t), length_[t] = 8;
     }
     look_up(bucket_names_.data(), start_.data(), length_.data(), n, out);
-    for (Index t = 0; t < n && before + t < level - 1; ++t) out[t] = no_feature;  // too few words before it
+    for (Index t = 0; t < n && before + t < level - 1; ++t) out[t] = no_feature;  // too few words before
 }
 
 std::uint32_t murmur_hash(const std::uint8_t* bytes, Index length) {

@@ -14,9 +14,9 @@
 
 namespace suffice {
 
-// Documents to be cut into tokens; or, where `documents` is null, already cut: the tokens of document i are
-// token_start[document_start[i]] .. token_start[document_start[i + 1]], places in bytes; `present`, where it is given, tells which
-// of those are not missing.
+// Documents to be cut into tokens; or, if `documents` is null, documents in tokens: those of document i are at
+// token_start[document_start[i]] .. token_start[document_start[i + 1]] of `bytes`. `present` marks those that are not
+// missing; null means all.
 struct Texts {
     const Document* documents;
     Index n;
@@ -28,7 +28,7 @@ struct Texts {
     bool missing(Index i) const {
         return documents ? documents[i].encoding == Encoding::missing : present && !present[i];
     }
-    // About how much there is to read.
+    // The approximate number of bytes.
     Index size(Index i) const {
         if (!documents) {
             const Index lo = document_start[i], hi = document_start[i + 1];
@@ -39,8 +39,8 @@ struct Texts {
     }
 };
 
-// Words that are left out (stop words), or read as another (stems). Word i of the list is read as word target[i] of
-// the list, or left out where that is negative.
+// Words that are left out (stop words) or replaced (by stems): word i of the list becomes word target[i] of the list,
+// or is left out if that is negative.
 struct Replacements {
     const std::uint8_t* text = nullptr;  // 8 bytes readable beyond the end
     const Index* start = nullptr;
@@ -48,19 +48,19 @@ struct Replacements {
     Index n = 0;
 };
 
-constexpr int most_words = 255;  // in an n-gram: blocks are numbered by a byte
+constexpr int most_words = 255;  // in an n-gram: its size is stored in a byte
 
-// How documents are read.
+// How documents are cut into features.
 struct Tokenization {
     TokenOptions tokens;
     int least, most;  // sizes of n-grams of words
-    Index buckets;    // features are hashed into so many, and named by them; 0: each has its own name
+    Index buckets;    // the number of buckets that features are hashed to, and named by; 0: no hashing
     Replacements replaced;
 
     bool joins_words() const { return tokens.analyzer == Analyzer::word; }
-    // Features of one size are a block, where sizes can be told apart.
+    // The number of sizes of n-grams that are distinguished.
     int n_sizes() const { return joins_words() && !buckets ? most - least + 1 : 1; }
-    // How many features, known or not, a document of so many words has in a block.
+    // The number of features of one size, known or not, in a document of so many words.
     double features(Index words, int group) const {
         if (!joins_words()) return double(words);
         double out = 0;
@@ -79,14 +79,14 @@ struct BadDocument : std::exception {
     const char* what() const noexcept override { return found.c_str(); }
 };
 
-// Reads documents, one at a time. Either new features are numbered by the lexicon, or it stays as it is.
+// Reads documents, one at a time. A growing lexicon numbers new features; a fixed one does not change.
 class FeatureReader {
 public:
     FeatureReader(const Tokenization& tokenization, Lexicon& growing);
     FeatureReader(const Tokenization& tokenization, const Lexicon& fixed);
 
-    // Call take(features, n, block) for the features of the document, a part at a time and those of one size, whose
-    // number is the block; some of them may be no_feature. Returns how many words the document has.
+    // Call take(features, n, group) for parts of the features of the document, those of one size (group) at a time;
+    // some may be no_feature. Returns the number of words of the document.
     template <class Take>
     Index read(const Texts& texts, Index i, Take take) {
         Index words = 0;
@@ -106,7 +106,7 @@ public:
     }
 
 private:
-    static constexpr Index at_once = 4096;  // tokens of a document that comes in tokens
+    static constexpr Index at_once = 4096;  // tokens, of documents given as tokens
 
     template <class Take>
     Index segment(const std::uint8_t* bytes, const std::uint32_t* start, const std::uint32_t* length, Index n,
@@ -121,14 +121,14 @@ private:
         return n;
     }
     void remember(Index n);
-    // Make up to n tokens of document i, from `first`, a segment; returns how many.
+    // Make a segment of up to n tokens of document i, from `first` on. Returns their number.
     Index cut(const Texts& texts, Index i, Index first, Index n);
-    // The words of a segment, without those left out; then their n-grams, from the ones a word shorter. The first
-    // place of each level is for what came last in the segment before.
+    // The words of a segment without stop words; then their n-grams, made of those that are a word shorter. The first
+    // place of each level is for the last one of the segment before.
     Index words(const std::uint8_t* bytes, const std::uint32_t* start, const std::uint32_t* length, Index n);
     Index replace(Index n);
     void join(int level, Index n);
-    // The same where features are hashed: words are joined by spaces, and n-grams are parts of that.
+    // The same for hashed features: words are joined by spaces, and n-grams are substrings.
     Index join_words(const std::uint8_t* bytes, const std::uint32_t* start, const std::uint32_t* length, Index n);
     void find_buckets(int level, Index n, Feature* out);
     void look_up(const std::uint8_t* bytes, const std::uint32_t* start, const std::uint32_t* length, Index n,
@@ -141,26 +141,27 @@ private:
     Index buckets_;
     std::vector<std::vector<Feature>> levels_;
     std::vector<Feature> before_;
-    std::vector<Feature> replaced_;  // what the first words of the lexicon are read as
+    std::vector<Feature> replaced_;  // what the first words of the lexicon become
     std::vector<std::uint32_t> start_, length_;
 
-    // Where features are hashed: the words replaced, and the document's last words, joined.
+    // For hashed features: the replaced words, and the last words of the document, joined.
     std::unique_ptr<Lexicon> filter_;
     std::vector<std::uint8_t> joined_, bucket_names_;
     std::vector<std::uint32_t> word_start_, word_length_;
 };
 
-// What a lexicon must know before any document: the words replaced are its first.
+// Add the replaced words to a lexicon, before any document: they are its first features.
 void learn_replaced(Lexicon& lexicon, const Replacements& replaced);
-// Learn the sorted features of a vocabulary, n-grams as pairs if `joined`; the feature of each number, or no_feature.
+// Add the sorted features of a vocabulary, n-grams as pairs if `joined`. Returns the feature of each number of the
+// lexicon, or no_feature.
 std::vector<Feature> learn_vocabulary(Lexicon& lexicon, const std::uint8_t* text, const Index* start, Index n,
                                       bool joined);
 // A hash of bytes that is the same on all machines.
 std::uint64_t stable_hash(const std::uint8_t* bytes, Index length, std::uint64_t seed = 0);
-// MurmurHash3 of 32 bits, by which scikit-learn's HashingVectorizer finds columns.
+// MurmurHash3 of 32 bits, as used by scikit-learn's HashingVectorizer.
 std::uint32_t murmur_hash(const std::uint8_t* bytes, Index length);
 
-// What a feature's count becomes, and what the values of a document are divided by.
+// The value of a feature by its count, and what the values of a document are divided by.
 enum class TermWeight : std::uint8_t { count, binary, sqrt, log };
 enum class LengthNorm : std::uint8_t { none, l1, l2 };
 struct Weighting {
@@ -169,9 +170,9 @@ struct Weighting {
     bool plain() const { return term == TermWeight::count && norm == LengthNorm::none; }
 };
 
-// The values of a document's distinct features, by their counts and blocks. `unknown` is how many more features each
-// block has, of which nothing is known: each is one for itself, and part of the length. It becomes what their values
-// sum to, or 0 where there is no length.
+// The values of the distinct features of a document, by their counts and sizes (groups). `unknown` is the number of
+// other features of each size: each of them counts once, and is part of the norm. It becomes the sum of their values,
+// or 0 without a norm.
 inline void weigh(Weighting weighting, const std::uint32_t* count, const std::uint8_t* group, Index n, int groups,
                   double* unknown, double* value) {
     double sum[most_words];
@@ -194,10 +195,10 @@ inline void weigh(Weighting weighting, const std::uint32_t* count, const std::ui
     for (Index e = 0; e < n; ++e) value[e] *= sum[group[e]];
 }
 
-// Counts have 32 bits: one that is 0 was too large.
+// Throw the error of a count that overflowed 32 bits, and so became 0.
 [[noreturn]] void throw_too_often();
 
-// Distinct features of the document read last, with how often each occurs.
+// The distinct features of the document read last, and their counts.
 struct Bag {
     std::vector<Feature> feature;
     std::vector<std::uint32_t> count;
@@ -225,7 +226,7 @@ private:
     std::vector<std::uint32_t> times_;
 };
 
-// Call read(i) for documents lo .. hi-1 or their numbers in `row`; the first that cannot be read is reported.
+// Call read(i) for documents lo .. hi-1, or for row[lo] .. row[hi-1]; report the first that cannot be read.
 template <class Read>
 void read_each(const std::int32_t* row, Index lo, Index hi, FirstPosition& refused, Read read) {
     for (Index r = lo; r < hi; ++r) {
@@ -237,7 +238,7 @@ void read_each(const std::int32_t* row, Index lo, Index hi, FirstPosition& refus
         }
     }
 }
-// Say what is wrong with the document, if one was refused.
+// Throw an error that says what is wrong with the document, if one was refused.
 void throw_refused(const FirstPosition& refused, const Texts& texts, const Tokenization& tokenization);
 
 }  // namespace suffice

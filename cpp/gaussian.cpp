@@ -31,7 +31,7 @@ SUFFICE_INLINE void add_distance(const double* tile, Index cols, const double* m
     __builtin_memcpy(distance, sum, sizeof sum);
 }
 
-// The same with -2 log precision, entry by entry, skipping what is missing.
+// The same plus -2 log precision for each entry, skipping missing ones.
 SUFFICE_INLINE void add_distance_with_missing(const double* __restrict tile, Index cols, const double* mean,
                                               const double* precision, const double* log_variance,
                                               double* __restrict distance) {

@@ -16,7 +16,7 @@ SUFFICE_INLINE Without without(double x, double w, double weight, double mean, d
     const bool any = left > 1e-12 * weight;
     const double inverse = 1 / (any ? left : 1.0), share = w * inverse;
     double rest = squares - off * off * share * weight;
-    rest = rest > 3.6e-15 * squares ? rest : 0.0;  // what rounding leaves is nothing
+    rest = rest > 3.6e-15 * squares ? rest : 0.0;  // only rounding is left
     return {any ? mean - off * share : 0.0, any ? rest * inverse : 0.0, any};
 }
 
@@ -35,8 +35,8 @@ SUFFICE_INLINE double log_density(const double* __restrict x, const double* __re
     return -0.5 * sum;
 }
 
-// The same for variances v whose inverses and logarithms are known, each moved by `extra`, which is so
-// small beside them that one step along the derivative, 1/v - off²/v², is exact to rounding.
+// The same for variances v with known inverses and logarithms, each changed by `extra`, which is so small that one
+// step along the derivative, 1/v - off²/v², is exact to rounding.
 SUFFICE_INLINE double log_density_nearby(const double* __restrict x, const double* __restrict mean,
                                          const double* __restrict inverse, const double* __restrict log_variance,
                                          double extra, Index d) {
@@ -59,7 +59,7 @@ struct LeaveOneOutInput {
     const double *weight, *mean, *squares;                           // (classes, cols)
     std::vector<double> variance;                                    // (classes, cols), nothing added
     std::vector<double> pooled_weight, pooled_mean, pooled_squares;  // (cols,)
-    // With what the whole data add to each variance, and never below the floor:
+    // Variances with the smoothing term of all data, and not below the floor:
     double whole_extra = 0, largest_inverse = 0;
     std::vector<double> inverse, log_variance;  // (classes, cols)
 };
@@ -75,7 +75,7 @@ SUFFICE_CLONES void leave_out(const LeaveOneOutInput& in, Index cls, double w, c
         const double wj = seen ? w : 0.0, xj = seen ? x[j] : 0.0;
         Without here = without(xj, wj, in.weight[own + j], in.mean[own + j], in.squares[own + j]);
         Without all = without(xj, wj, in.pooled_weight[j], in.pooled_mean[j], in.pooled_squares[j]);
-        own_mean[j] = here.any ? here.mean : all.mean;  // of what a class knows nothing, it knows what all know
+        own_mean[j] = here.any ? here.mean : all.mean;  // a class without values takes the pooled mean
         own_variance[j] = here.any ? here.variance : all.variance;
         largest = largest > all.variance ? largest : all.variance;
     }

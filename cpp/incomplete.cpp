@@ -8,7 +8,7 @@
 namespace suffice {
 namespace {
 
-// Which entries of a row are observed, and the Cholesky factor of their covariance under each class.
+// The observed entries of a row, and the Cholesky factor of their covariance under each class.
 class Pattern {
 public:
     Pattern(Index d, Index classes, const double* mean, const double* covariance)
@@ -47,7 +47,7 @@ private:
                 for (Index k = 0; k < j; ++k) sum -= l[i * d_ + k] * l[j * d_ + k];
                 if (i > j) {
                     l[i * d_ + j] = sum / l[j * d_ + j];
-                } else {  // rounding may leave nothing of a variance that all the others explain
+                } else {  // rounding may leave no variance where the other entries determine this one
                     const double least = 1e-16 * sigma[observed[i] * d_ + observed[i]];
                     l[i * d_ + i] = std::sqrt(std::max({sum, least, 1e-300}));
                     log_det += 2 * std::log(l[i * d_ + i]);

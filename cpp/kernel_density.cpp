@@ -7,8 +7,8 @@
 //     Σ_s w exp(-(x - s)²/2h²) = exp(-(x - s0)²/2h²) · Σ_s B_s e^(u d),   B_s = w exp(-d (d + 2 v0) / 2),
 //
 // and e^(u d) is expanded in powers of u d. Taking out the nearest source leaves a sum that is at least its weight,
-// so there is no underflow however far x is from all sources. Every answer is checked against bounds of what was
-// left out; one that fails, or stands alone in its box, is summed source by source.
+// so there is no underflow however far x is from all sources. Every result is checked against a bound of the terms left
+// out. If it fails, or if the query is alone in its box, sources are summed one by one.
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -22,8 +22,8 @@ namespace suffice {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double farthest = 1e150;   // bandwidths: what is farther counts as so far, that squares stay finite
-constexpr double tolerance = 1e-11;  // of what a box leaves out, relative to the sum
+constexpr double farthest = 1e150;   // distances in bandwidths are at most this, so that squares stay finite
+constexpr double tolerance = 1e-11;  // of the terms that a box leaves out, relative to the sum
 constexpr double reach = 1.0;        // half the width of a box, in bandwidths
 constexpr int powers = 28;           // terms of the expansion
 constexpr Index tile = 32;
@@ -243,7 +243,7 @@ SUFFICE_INLINE double shape(double z) {
     if constexpr (kernel == Kernel::uniform) return 1.0;
     if constexpr (kernel == Kernel::triangular) return inside;
     if constexpr (kernel == Kernel::cosine) return sine(half_pi * inside);
-    const double bow = inside * (1.0 + std::abs(z));  // 1 - z², to all its digits near the edge
+    const double bow = inside * (1.0 + std::abs(z));  // 1 - z², accurate near the edge
     return kernel == Kernel::biweight ? bow * bow : bow;
 }
 
@@ -263,7 +263,7 @@ Scale scale_of(Kernel kernel) {
     }
 }
 
-// Call use with the kernel as a constant.
+// Call `use` with the kernel as a compile-time constant.
 template <class Use>
 SUFFICE_INLINE auto with_kernel(Kernel kernel, Use use) {
     switch (kernel) {
@@ -333,7 +333,7 @@ SUFFICE_CLONES void compact_terms(Kernel kernel, const double* at, const double*
     });
 }
 
-// The sources within h of x: those of which the rounded difference is below h.
+// The sources within h of x, by the rounded difference.
 struct Window {
     Index lo, hi;
     void move(const Sources& s, double h, double x) {
@@ -412,7 +412,7 @@ void compact_logs(Kernel kernel, const Sources& s, double h, const double* x, co
             }
         }
     }
-    // Where K is too small to be sure that it is the larger, reckon the Gaussian too.
+    // Where K is too small to be sure that it is the larger, compute the Gaussian kernel too.
     const double floor = 1e-12, peak = 1.0 / (deviation * std::sqrt(2.0 * std::numbers::pi));
     scratch.x.clear(), scratch.removed.clear(), scratch.place.clear();
     for (Index i = 0; i < n; ++i) {
@@ -451,7 +451,7 @@ bool places_within(const Index* order, Index n, Index rows) {
 void kernel_log_density(Kernel kernel, const double* x, const Index* order, Index n, const double* removed,
                         Points points, const double* bandwidth, double* out) {
     if (n == 0) return;
-    // Blocks of queries that depend on their number only: the boxes, and so the bits, are the same for all threads.
+    // The blocks depend on the number of queries only, so that boxes and bits are the same for any number of threads.
     const Index size = std::max<Index>(512, (n + 31) / 32), blocks = (n + size - 1) / size,
                 jobs = blocks * points.classes;
     const int threads = threads_for((n + points.start[points.classes]) * 16, jobs);

@@ -11,7 +11,7 @@
 namespace suffice {
 namespace {
 
-constexpr Index together = 64;  // probes in flight: enough to hide a miss behind the others
+constexpr Index together = 64;  // lookups at a time: enough to hide the latency of cache misses
 
 std::uint64_t load(const std::uint8_t* at) {
     std::uint64_t out;
@@ -19,7 +19,7 @@ std::uint64_t load(const std::uint8_t* at) {
     return out;
 }
 
-// Multiplication by an odd number mixes every bit into the highest, which are the place.
+// Multiplication by an odd number mixes every bit into the highest ones, which give the slot.
 SUFFICE_INLINE std::uint64_t scatter_bits(std::uint64_t key, std::uint64_t by) { return (key ^ (key >> 29)) * by; }
 
 std::uint64_t hash_long(const std::uint8_t* token, std::uint32_t length) {

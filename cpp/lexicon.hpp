@@ -1,4 +1,4 @@
-// Features of texts by number: words, n-grams of words, n-grams of characters.
+// A hash table that numbers the features of texts: words, n-grams of words, n-grams of characters.
 #pragma once
 
 #include <bit>
@@ -14,17 +14,17 @@ using Feature = std::uint32_t;
 constexpr Feature no_feature = ~Feature(0);
 constexpr Index most_features = (Index(1) << 31) - 1;  // places in a vocabulary are int32
 
-// A short token's bytes are the first of its number's.
+// The bytes of a short token are the first bytes of the integer that holds it.
 static_assert(std::endian::native == std::endian::little, "big-endian machines are not supported");
 
-// A hash table from features to the numbers 0, 1, 2, …. A token of up to 8 bytes is its own key; a longer one is found by
-// its hash and compared byte by byte; an n-gram of words is the pair (n-gram without its last word, last word).
+// A hash table from features to the numbers 0, 1, 2, …. A token of up to 8 bytes is its own key. A longer one is found
+// by its hash and compared byte by byte. An n-gram of words is the pair (n-gram without its last word, last word).
 class Lexicon {
 public:
     Lexicon();
 
-    // The numbers of tokens: bytes + start[t], length[t] bytes each, 8 bytes readable beyond. New ones are numbered by
-    // `learn`, and `no_feature` to `find`.
+    // The numbers of tokens: bytes + start[t], length[t] bytes each, 8 bytes readable beyond. `learn`
+    // numbers new ones; for `find` they are `no_feature`.
     void learn(const std::uint8_t* bytes, const std::uint32_t* start, const std::uint32_t* length, Index n,
                Feature* out);
     void find(const std::uint8_t* bytes, const std::uint32_t* start, const std::uint32_t* length, Index n,
@@ -42,14 +42,14 @@ public:
     }
     std::uint32_t length(Feature f) const { return length_[f]; }
 
-    // Make room in advance.
+    // Allocate memory in advance.
     void reserve(Index features);
-    // Give back the memory that looking features up takes: from now on they can only be named.
+    // Free the memory needed for lookup: from now on features only have names.
     void close() { slots_ = Zeros<Slot>(1); }
 
 private:
     static constexpr std::uint32_t pair = ~std::uint32_t(0);
-    // `kind` is 0 where the slot is free, 1 + the length of a short token, or one of these.
+    // `kind` is 0 in a free slot, 1 + the length of a short token, or one of these.
     static constexpr std::uint32_t a_pair = 10, a_long = 11;
     struct Slot {
         std::uint64_t key;
@@ -77,7 +77,7 @@ private:
 
     Zeros<Slot> slots_;
     int shift_;
-    // Of each feature: a short token's bytes, a long one's place in the arena, or a pair; and its length.
+    // Of each feature: the bytes of a short token, the position of a long one in the arena, or a pair; and its length.
     Large<std::uint64_t> value_;
     Large<std::uint32_t> length_;
     Large<std::uint8_t> arena_;

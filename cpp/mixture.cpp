@@ -1,8 +1,8 @@
 // Gaussian mixtures in one dimension, by expectation-maximization (EM).
 //
-// Points are standardized to mean 0 and variance 1 before anything else, so that neither an offset nor a unit
-// costs digits, and sums are taken around the current mean of each component for the same reason. One task is
-// fitted by one thread from start to end: the answer cannot depend on how many there are.
+// Points are first standardized to mean 0 and variance 1, so that neither an offset nor a unit costs digits; for the
+// same reason sums are taken around the current mean of each component. One thread fits one task from start to end, so
+// that the result does not depend on the number of threads.
 #include <cmath>
 #include <limits>
 
@@ -12,7 +12,7 @@
 namespace suffice {
 namespace {
 
-constexpr Index block = 256;         // points whose responsibilities are in cache together
+constexpr Index block = 256;         // points whose responsibilities fit into the cache
 constexpr double no_share = 1e-100;  // a component of a smaller share than this is dropped
 
 struct Components {
@@ -81,12 +81,12 @@ SUFFICE_CLONES double mixture_expectation(const double* __restrict z, const doub
 
 namespace {
 
-// One class and column: standardized points in ascending order, and what there is to find out about them.
+// One class and column: standardized points in ascending order, and the fits to them.
 class Task {
 public:
     Task(const double* value, const double* weight, Index n, double point, double least_share)
         : w_(weight), n_(n), weight_(0) {
-        // The smallest difference that numbers of this size can show.
+        // The resolution of numbers of this size.
         const double size =
             std::max(std::abs(value[0]), std::abs(value[n - 1])) * std::numeric_limits<double>::epsilon();
         resolution = std::max(size * size, 1e-300);
@@ -113,7 +113,7 @@ public:
         for (Index i = 0; i < n; ++i) sum_w_[i + 1] = sum_w_[i] + w_[i], sum_wz_[i + 1] = sum_wz_[i] + w_[i] * z_[i];
     }
 
-    // What one run of EM came to: the mean log-likelihood before each step and at the end.
+    // The result of one run of EM: the mean log-likelihood before each step and at the end.
     struct Run {
         Components found;
         std::vector<double> trace;
@@ -148,7 +148,7 @@ public:
         return settled(at, k);
     }
 
-    // The same from k centres drawn like k-means++ draws them: far from those already there.
+    // The same from k centres drawn as in k-means++: far from those already drawn.
     std::vector<Index> drawn_groups(Index k, const double* uniform) {
         std::vector<double> centre, nearest(n_, std::numeric_limits<double>::infinity()), mass(n_);
         for (Index g = 0; g < k; ++g) {
@@ -184,7 +184,7 @@ private:
         return score / weight_;
     }
 
-    // Raising variances to the floor maximizes the likelihood among all above it, so that EM still never falls.
+    // Raising variances to the floor maximizes the likelihood among all above it, so that EM still never decreases it.
     void maximize(Components& c) {
         Components next;
         for (Index g = 0; g < c.size(); ++g) {
@@ -204,7 +204,7 @@ private:
         return at;
     }
 
-    // Lloyd's algorithm on sorted points: only the borders move. No group is ever without a point.
+    // Lloyd's algorithm on sorted points: only the borders move. No group becomes empty.
     std::vector<Index> settled(std::vector<Index> at, Index k) const {
         constexpr int most = 100;
         std::vector<double> centre(k);
@@ -228,7 +228,7 @@ private:
     std::vector<double> sum_w_, sum_wz_, sums_, half_precision_, log_norm_;
 };
 
-// The best of all starts, and of all numbers of components where they are to be selected.
+// The best of all starts, and of all numbers of components if these are to be selected.
 Task::Run best_run(Task& task, const MixtureOptions& options) {
     const Index most = std::min(options.components, task.size());
     Task::Run best;
@@ -238,7 +238,7 @@ Task::Run best_run(Task& task, const MixtureOptions& options) {
             auto groups =
                 s ? task.drawn_groups(k, options.uniform + (s - 1) * options.components) : task.quantile_groups(k);
             Task::Run run = task.run(groups, options.tol, options.max_iter);
-            // Schwarz's criterion (BIC); of as many components the likelier.
+            // Schwarz's criterion (BIC); for the same number of components, the higher likelihood.
             const double parameters = options.select ? 3.0 * double(run.found.size()) - 1.0 : 0.0;
             const double cost = parameters * std::log(std::max(task.weight(), 1.0)) - 2 * task.weight() * run.score();
             if (cost < least_cost || best.trace.empty()) least_cost = cost, best = std::move(run);

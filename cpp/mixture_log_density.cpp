@@ -1,7 +1,7 @@
 // Log-densities of every row under every class's mixtures, one mixture for each column.
 //
-// The logarithms of many columns' sums are taken at once, of their product: each sum lies between 1 and the number
-// of components, for the largest term has been taken out of it.
+// One logarithm is taken of the product of the sums of many columns. Each sum is between 1 and the number of
+// components, because its largest term is factored out.
 #include <cmath>
 #include <limits>
 
@@ -12,7 +12,7 @@ namespace suffice {
 namespace {
 
 constexpr Index tile_rows = 64, columns_a_log = 32;
-constexpr double farthest = 1e300;  // squared distances beyond it count as it: a log-density stays finite
+constexpr double farthest = 1e300;  // the largest squared distance, so that log-densities stay finite
 
 // `scratch` holds classes * 2 + components rows of tile_rows.
 template <class T>

@@ -1,8 +1,8 @@
 // Weight, mean and centred squares in one pass over the data.
 //
-// Within a block of rows each class sums x - p and (x - p)² around a pivot p, its first value there:
-// shifted sums lose nothing to cancellation when the pivot lies among the data. Blocks are then
-// merged by the pairwise formula of Chan, Golub and LeVeque (1979).
+// Within a block of rows each class sums x - p and (x - p)² around a pivot p, its first value there. Sums around a
+// value among the data do not suffer from cancellation. Blocks are then merged by the pairwise formula of Chan, Golub
+// and LeVeque (1979).
 #include <cmath>
 #include <limits>
 
@@ -15,7 +15,7 @@ namespace suffice {
 struct MomentSums {
     Index stride;
     Buffer weight, pivot, first, second;
-    Buffer tile;         // eight columns of a column-major matrix, their rows brought together
+    Buffer tile;         // eight columns of a column-major matrix, transposed to rows
     ByClassOrder order;  // its rows by class
 
     MomentSums(Index classes, Index cols, Index tile_rows)
@@ -31,8 +31,8 @@ struct MomentSums {
         first.fill(0);
         second.fill(0);
     }
-    // Whether some class's pivot lies so far from its mean, beside its spread, that digits were lost. It takes
-    // weights for that: a first row that weighs next to nothing and lies far away.
+    // Whether the pivot of a class is so far from its mean, compared with its spread, that digits were lost. This
+    // happens with weights only: the first row is an outlier of tiny weight.
     bool off_centre() const {
         bool off = false;
         for (Index at = 0; at < second.size(); ++at)
@@ -57,11 +57,12 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 
 SUFFICE_INLINE double* aligned(double* p) { return static_cast<double*>(__builtin_assume_aligned(p, 64)); }
 
-// One row into its class, no value missing: the class's pivots are known beforehand.
+// Add one complete row to its class, whose pivots are known.
 template <bool weighted, class T>
 SUFFICE_INLINE void add_row(const T* __restrict x, Index cols, double w, Index at, MomentSums& sums) {
     const double* __restrict pivot = aligned(sums.pivot + at);
-    double* __restrict first = aligned(sums.first + at), * __restrict second = aligned(sums.second + at);
+    double* __restrict first = aligned(sums.first + at);
+    double* __restrict second = aligned(sums.second + at);
 #pragma omp simd
     for (Index j = 0; j < cols; ++j) {
         const double d = x[j] - pivot[j], wd = weighted ? w * d : d;
@@ -70,11 +71,14 @@ SUFFICE_INLINE void add_row(const T* __restrict x, Index cols, double w, Index a
     }
 }
 
-// The same where some values may be missing: every column has its own weight, and its first value as
-// pivot. Says whether one is infinite.
+// The same for a row that may have missing values: every column has its own weight, and its first value as pivot.
+// Returns whether a value is infinite.
 template <class T>
 SUFFICE_INLINE bool add_row_with_missing(const T* __restrict x, Index cols, double w, Index at, MomentSums& sums) {
-    double* __restrict weight = aligned(sums.weight + at), * __restrict pivot = aligned(sums.pivot + at), * __restrict first = aligned(sums.first + at), * __restrict second = aligned(sums.second + at);
+    double* __restrict weight = aligned(sums.weight + at);
+    double* __restrict pivot = aligned(sums.pivot + at);
+    double* __restrict first = aligned(sums.first + at);
+    double* __restrict second = aligned(sums.second + at);
     double largest = 0;
 #pragma omp simd reduction(max : largest)
     for (Index j = 0; j < cols; ++j) {
@@ -119,12 +123,12 @@ SUFFICE_INLINE bool add_rows(const Matrix<T>& x, const Rows& rows, Index lo, Ind
     return infinite;
 }
 
-// ---- Column-major: eight columns at a time are turned, and their rows visited class by class, so that a
-// class's sums stay in registers.
+// ---- Column-major: eight columns at a time are transposed, and their rows visited class by class, so that the sums
+// of a class stay in registers.
 
 SUFFICE_INLINE Lanes& lanes(Buffer& sums, Index at) { return *reinterpret_cast<Lanes*>(sums + at); }
 
-// Rows row[0 .. n) of the tile, all of one class, into the sums at `at`.
+// Add rows row[0 .. n) of the tile, all of one class, to the sums at `at`.
 template <bool weighted, bool missing>
 SUFFICE_INLINE bool add_run(const double* tile, const std::int32_t* row, Index n, const double* row_weight, Index at,
                             Index cols, MomentSums& sums) {
@@ -161,8 +165,8 @@ SUFFICE_INLINE bool add_columns(const Matrix<T>& x, const Rows& rows, Index lo, 
     const std::vector<Index>& start = sums.order.start;
     for (Index j = 0; j < x.cols; j += 8) {
         const Index cols = std::min<Index>(8, x.cols - j);
-        // A last narrow group is turned together with columns before it, where there are enough, and its
-        // rows then start later in the tile; what follows a row is summed to where nothing is read.
+        // If fewer than eight columns are left, columns before them are transposed again, and rows start later in the
+        // tile. Sums of the entries behind a row go to places that are not read.
         const Index back = x.cols >= 8 ? 8 - cols : 0;
         if (cols + back < 8) std::fill_n(tile, 8 * (hi - lo), 0.0);
         const T* from = x.data + lo + (j - back) * x.col_stride;
@@ -221,7 +225,7 @@ SUFFICE_CLONES bool moments_block(const Matrix<float>& x, const Rows& rows, Inde
     return block(x, rows, lo, hi, missing, sums);
 }
 
-// Add a class's block sums to its moments: means by the weighted step, squares with the step's own part.
+// Add the sums of a block to the moments of a class, by the pairwise formula.
 SUFFICE_CLONES void merge_moments(Index cols, const double* __restrict w, const double* __restrict pivot,
                                   const double* __restrict first, const double* __restrict second,
                                   double* __restrict weight, double* __restrict mean, double* __restrict squares) {
@@ -232,7 +236,7 @@ SUFFICE_CLONES void merge_moments(Index cols, const double* __restrict w, const 
         double inverse = 1 / (any ? n : 1.0), shift = first[j] * inverse;
         double here = pivot[j] + shift;
         double within = second[j] - first[j] * shift;
-        within = within < 0 ? 0.0 : within;  // NaN, of sums that overflowed, is to show
+        within = within < 0 ? 0.0 : within;  // a NaN of sums that overflowed stays
         double share = n / (any ? sum : 1.0), step = here - (old > 0 ? mean[j] : here);
         double moved = old > 0 ? mean[j] + step * share : here;
         double grown = squares[j] + within + step * step * old * share;
@@ -245,7 +249,7 @@ SUFFICE_CLONES void merge_moments(Index cols, const double* __restrict w, const 
 template <class T>
 Index moments(Matrix<T> x, Rows rows, double* weight, double* mean, double* squares) {
     const Index d = x.cols, k = rows.classes;
-    // Large enough that merging k classes costs little beside reading the block.
+    // Large enough that merging k classes costs little compared with reading the block.
     const Index size = std::clamp<Index>(16 * k, 2048, 1 << 16), blocks = (x.rows + size - 1) / size;
     const int threads = threads_for(x.rows * d, blocks);
     std::vector<MomentSums> sums;
@@ -272,7 +276,7 @@ Index moments(Matrix<T> x, Rows rows, double* weight, double* mean, double* squa
         }
         if (rows.weight && s.off_centre()) {
             s.recentre();
-            found = moments_block(x, rows, lo, hi, true, s);  // which keeps the pivots there are
+            found = moments_block(x, rows, lo, hi, true, s);  // keeps the pivots
         }
         if (found)
             for (Index i = lo; i < hi; ++i)

@@ -1,7 +1,7 @@
 // Log-densities of multivariate Gaussians: |W (x − μ)|² with W the inverse of the covariance's Cholesky factor.
 //
 // A tile of rows is packed column by column, so that one instruction works on eight rows. W is lower triangular, so
-// half the product is never reckoned. Where the classes share W, rows are turned once and the classes compared after.
+// half of the product is skipped. If the classes share W, rows are multiplied by W once for all classes.
 #include <cmath>
 
 #include "buffer.hpp"

@@ -1,4 +1,4 @@
-// Large arrays that are written once: not cleared first, and in large pages where the system has them.
+// Large arrays that are not zeroed first, in huge pages if the system has them.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ struct Pages {
     }
     void deallocate(T* p, std::size_t) noexcept { std::free(p); }
 
-    // resize(n) leaves new elements as they are; resize(n, value) sets them.
+    // resize(n) leaves new elements uninitialized; resize(n, value) sets them.
     template <class U>
     void construct(U* p) noexcept {
         ::new (static_cast<void*>(p)) U;
@@ -50,7 +50,7 @@ struct Pages {
 template <class T>
 using Large = std::vector<T, Pages<T>>;
 
-// An array of zeros, which cost nothing before they are touched.
+// An array of zeros, whose memory is used only when it is touched.
 template <class T>
 class Zeros {
 public:

@@ -1,8 +1,8 @@
 // Weight, mean and centred cross-products of the rows of each class.
 //
-// Rows are taken class by class, some thousand at a time: moved to a pivot near their mean, so that no digits are
-// lost where the mean is large, packed into a panel that stays in cache, and multiplied with themselves in registers.
-// Only the half at and above the diagonal is reckoned.
+// Rows are read class by class, some thousand at a time. A pivot near their mean is subtracted, so that no digits are
+// lost where the mean is large. The rows are packed into a panel that stays in cache, and multiplied in registers. Only
+// the half at and above the diagonal is computed.
 #include <cmath>
 
 #include "buffer.hpp"
@@ -85,7 +85,7 @@ struct Scratch {
         : panel(panel_rows * stride), root(panel_rows), sum(stride), cross(stride * stride) {}
 };
 
-// The mean of some rows of each class, spread evenly over them: a place near which all the others lie.
+// The mean of some evenly spaced rows of each class: a pivot near the others.
 template <class T>
 void find_pivots(const Matrix<T>& x, const ByClassOrder& order, Index classes, double* pivot) {
     const Index d = x.cols;

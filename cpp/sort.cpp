@@ -1,4 +1,4 @@
-// Sorting of doubles as integers: the leading bits by counting, eleven at a time, and what they leave equal by comparing.
+// Sort doubles as integers: by counting the leading bits, eleven at a time, then equal ones by comparison.
 #include <bit>
 #include <utility>
 
@@ -9,7 +9,7 @@ namespace {
 
 using Bits = std::uint64_t;
 
-// Integers in the order of the doubles they stand for; NaN comes last.
+// An integer for each double that has the same order; NaN is last.
 Bits rank_of(double x) {
     if (x != x) return ~Bits(0);
     const Bits bits = std::bit_cast<Bits>(x);
@@ -45,7 +45,7 @@ void sort_segment(double* values, Index lo, Index n, Index* order, std::vector<I
     if (n < 256) {
         std::sort(items.begin(), items.end(), less);
     } else {
-        // Above `drop` bits, counted from the lowest value, three digits say nearly everything.
+        // Three digits above the lowest `drop` bits distinguish nearly all values.
         const int drop = std::max(0, int(std::bit_width(high - low)) - digit * digits);
         std::vector<Index> begin(digits * buckets);
         auto bucket = [&](const Item& item, int d) {
@@ -79,7 +79,8 @@ void sort_all(double* values, const Index* start, Index segments, Index* order) 
     for (Index c = 0; c < segments; ++c) longest = std::max(longest, start[c + 1] - start[c]);
     std::vector<std::vector<Item>> items(threads), spare(threads);
     for (auto* scratch : {&items, &spare})
-        for (auto& own : *scratch) own.reserve(longest);  // here: memory that a new thread asks for is always fresh
+        for (auto& own : *scratch)
+            own.reserve(longest);  // in this thread: memory allocated by a new thread is always new to the process
     for_blocks(segments, threads, [&](Index c, int slot) {
         sort_segment(values + start[c], start[c], start[c + 1] - start[c], order ? order + start[c] : nullptr,
                      items[slot], spare[slot]);

@@ -1,5 +1,5 @@
-// Σ_j x_ij log(table_cj - removed·x_ij) and Σ_j x_ij over the stored entries of each row: what it takes to
-// leave a row of counts out of its class.
+// Σ_j x_ij log(table_cj - removed·x_ij) and Σ_j x_ij over the stored entries of each row, from which a row of
+// counts can be left out of its class.
 #include <cmath>
 #include <limits>
 

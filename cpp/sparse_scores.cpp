@@ -1,7 +1,7 @@
 // A sparse matrix times the packed weights of every class.
 //
-// The weights of one column lie side by side for all classes, padded to whole cache lines, and are
-// fetched ahead: what bounds this kernel is the latency of memory, not arithmetic.
+// The weights of one column are side by side for all classes, padded to cache lines, and prefetched: this kernel is
+// bound by the latency of memory, not by arithmetic.
 #include <cmath>
 
 #include "threads.hpp"

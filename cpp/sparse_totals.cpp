@@ -1,7 +1,7 @@
 // Σ w·x of every class and column of a sparse matrix.
 //
-// Rows are visited class by class, so that the sums of one class stay in cache while they are
-// written. A class is cut into pieces only where it alone would keep one thread busy.
+// Rows are visited class by class, so that the sums of one class stay in cache. A class is cut into pieces only if it
+// would keep one thread busy on its own.
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -27,7 +27,7 @@ public:
     void add(const Piece& piece, double* __restrict sum) {
         for (Index k = piece.first; k < piece.last; ++k) {
             const Index i = order_.row[k];
-            if (k + 2 < piece.last) {  // rows of a class lie apart: tell the memory where the next ones are
+            if (k + 2 < piece.last) {  // rows of a class are apart in memory: prefetch the next ones
                 const Index first = x_.indptr[order_.row[k + 2]], last = x_.indptr[order_.row[k + 2] + 1];
                 for (Index e = first; e < last; e += 64 / sizeof(I)) __builtin_prefetch(x_.indices + e);
                 for (Index e = first; e < last; e += 64 / sizeof(T)) __builtin_prefetch(x_.data + e);
@@ -85,7 +85,7 @@ Index sparse_totals(Sparse<T, I> x, Rows rows, CountRule rule, double* total, Sp
     ByClassOrder order;
     order.sort(rows, 0, x.rows);
 
-    // A piece must be long beside the sums it has to be merged into.
+    // A piece must be long compared with the sums that it is merged into.
     const Index stored = x.rows ? x.indptr[x.rows] : 0;
     const Index piece_size = std::max<Index>({Index(1) << 20, 8 * x.cols, stored / 64});
     std::vector<Piece> pieces;

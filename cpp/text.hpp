@@ -6,10 +6,10 @@
 
 namespace suffice {
 
-// Text that one thread reads at a time.
+// The amount of text that one thread reads at a time.
 constexpr Index block_bytes = Index(1) << 19;
 
-// A vocabulary: feature i is the bytes start[i] .. start[i + 1] of text. Sorted, and each feature there once.
+// A vocabulary: feature i is the bytes start[i] .. start[i + 1] of text. Features are sorted and distinct.
 struct Names {
     Large<std::uint8_t> text;
     Large<Index> start;
@@ -20,9 +20,9 @@ struct View {
     Index n;
 };
 
-// vocabulary.cpp: all features of several lexicons, sorted by their names: n-grams of `least` words or more, but of the first
-// `replaced` words only those that were `used`. Feature i is known to lexicons as source[source_start[i]] ..
-// source[source_start[i + 1]].
+// vocabulary.cpp: all features of several lexicons, sorted by name: n-grams of `least` words or more, and of the first
+// `replaced` words only those that were `used`. source[source_start[i]] .. source[source_start[i + 1]] are the numbers
+// of feature i in the lexicons.
 struct Source {
     std::uint32_t lexicon;
     Feature feature;
@@ -32,13 +32,13 @@ struct Ordered {
     Large<Source> source;
     Large<Index> source_start;
 
-    // The place of every feature of a lexicon, -1 where it has none.
+    // The position of every feature of a lexicon, -1 if it has none.
     Large<std::int32_t> places(std::uint32_t lexicon, Index size) const;
 };
 struct Learned {
     const Lexicon* lexicon;
     std::vector<std::uint8_t>
-        used;  // of the words replaced, which are the lexicon's first unless it knows buckets only
+        used;  // which of the replaced words were used; they come first in a lexicon without buckets
 
     Learned(const Lexicon& lexicon, const Tokenization& tokenization)
         : lexicon(&lexicon), used(tokenization.buckets ? 0 : std::size_t(tokenization.replaced.n), 0) {}
@@ -49,15 +49,15 @@ struct Learned {
     }
 };
 Ordered order_features(const std::vector<Learned>& learned, const Tokenization& tokenization);
-// The union of two vocabularies, and the place in it of each feature of either.
+// The union of two vocabularies, and the position in it of each feature of either.
 struct Merged {
     Names names;
     std::vector<Index> place_a, place_b;
 };
 Merged merge_names(View a, View b);
 
-// word_counts.cpp: the total of every feature in every class that has it; feature i's are start[i] .. start[i + 1] of
-// code and total, by ascending class. And the weight of the documents of each class, and of their words.
+// word_counts.cpp: the total of every feature in every class that has it: start[i] .. start[i + 1] of code and total
+// are those of feature i, by ascending class. Also the weight of the documents of each class, and of their words.
 struct WordTotals {
     Names names;
     Large<Index> start;
@@ -67,7 +67,7 @@ struct WordTotals {
 };
 WordTotals word_totals(const Texts& texts, const Rows& rows, const Tokenization& tokenization, Weighting weighting);
 
-// word_matrix.cpp: a row for each document, of the counts of its features. With a vocabulary of all that is found:
+// word_matrix.cpp: a row for each document, with the counts of its features. With a vocabulary of all features found:
 template <class T>
 struct WordMatrix {
     Names names;
@@ -75,27 +75,27 @@ struct WordMatrix {
     Large<std::int32_t> feature;
     Large<T> value;
     std::vector<Index> words;     // of each row
-    std::vector<double> unknown;  // (rows, blocks): what values of features outside the vocabulary sum to; see `weigh`
+    std::vector<double> unknown;  // (rows, sizes): sums of the values of features outside the vocabulary; see `weigh`
 };
 WordMatrix<std::int64_t> word_matrix(const Texts& texts, const Tokenization& tokenization);
 // A vocabulary ready to be looked up.
 struct FixedLexicon {
     Lexicon lexicon;
-    std::vector<Feature> feature;     // of each of the lexicon's numbers, or no_feature
+    std::vector<Feature> feature;     // of each number of the lexicon, or no_feature
     std::vector<std::uint8_t> group;  // of each feature
     Index size;
 };
 FixedLexicon fixed_lexicon(View vocabulary, const Tokenization& tokenization);
-// With a given vocabulary; other features are left out. Counts are by ascending feature, values as the features came.
+// With a given vocabulary; other features are left out. Counts are by ascending feature, values by first occurrence.
 template <class T>
 WordMatrix<T> word_matrix(const Texts& texts, const Tokenization& tokenization, const FixedLexicon& vocabulary,
                           Weighting weighting);
 
-// text_hashes.cpp: a hash of each document, the same however it is held; 0 for a missing one.
+// text_hashes.cpp: a hash of each document, the same for every encoding; 0 for a missing document.
 void text_hashes(const Texts& texts, std::uint64_t* out);
 
-// Rows of features with values, and a table that has entries for some classes of every feature: feature j's are
-// start[j] .. start[j + 1] of code, in which classes ascend, and of other arrays.
+// Rows of features with values, and a table with entries for some classes of every feature: start[j] .. start[j + 1] of
+// code, in which classes ascend, and of other arrays are those of feature j.
 struct Bags {
     const Index* start;
     const std::int32_t* feature;
@@ -111,16 +111,16 @@ struct Entries {
 // lengths[i] = Σ_j x_ij.
 void bag_scores(Bags x, Entries entries, const double* coef, const double* base, Index classes, double* out,
                 double* lengths);
-// bag_log_sums.cpp: sums[i] = Σ_j x_ij log(table_jc + added - w_i x_ij) with c = code[i]; a logarithm counts as
+// bag_log_sums.cpp: sums[i] = Σ_j x_ij log(table_jc + added - w_i x_ij) with c = code[i]; a logarithm is
 // `of_nothing` where nothing is left.
 void bag_log_sums(Bags x, Rows rows, Entries entries, const double* table, double added, double of_nothing,
                   double* sums);
 // bag_complement.cpp: out[i, c] = Σ_j x_ij (log(all_j + added - w_i x_ij) - log(all_j + added - w_i x_ij - n_jc))
-// where row i is taken out of its class, of which n then has w_i x_ij less.
+// with row i taken out of its class: there n_jc is less by w_i x_ij.
 void bag_complement(Bags x, Rows rows, Entries entries, const double* total, const double* all, double added,
                     double* out);
-// bag_urns.cpp: out[i, c] = Σ_j f(n_jc) - f(0), f(n) = log Γ(n + added + x_ij) - log Γ(n + added), rows taken out of
-// their classes where `rows.code` is not null.
+// bag_urns.cpp: out[i, c] = Σ_j f(n_jc) - f(0), f(n) = log Γ(n + added + x_ij) - log Γ(n + added), with rows taken out
+// of their classes unless `rows.code` is null.
 void bag_urns(Bags x, Rows rows, Entries entries, const double* total, double added, double* out);
 
 }  // namespace suffice

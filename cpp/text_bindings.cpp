@@ -55,7 +55,7 @@ Index segments(const Places& start, Index size) {
     return n;
 }
 
-// The same for names, whose lengths have 32 bits.
+// The same for names, whose lengths are 32-bit integers.
 Index name_segments(const Places& start, Index size) {
     const Index n = segments(start, size);
     for (Index i = 0; i < n; ++i) require(start(i + 1) - start(i) < (Index(1) << 31), "a name of 2^31 bytes or more");
@@ -64,16 +64,16 @@ Index name_segments(const Places& start, Index size) {
 
 std::vector<Index> copy_of(const Places& values) { return {values.data(), values.data() + values.size()}; }
 
-// Documents, and whatever keeps their memory. Places are copies: whoever holds the arrays may write to them.
+// Documents, and the objects that own their memory. Positions are copied, because callers may write to their arrays.
 struct TextList {
     nb::list owners;
     std::vector<Document> documents;
     bool cut = false;
     Bytes bytes;
     std::vector<Index> token_start, document_start;
-    std::optional<Vector<bool>> present;  // of documents that came in tokens
-    mutable bool fixed =
-        false;  // kernels read on while Python goes on: nothing may be added after the first tokenization
+    std::optional<Vector<bool>> present;  // of documents given as tokens
+    // Kernels run without the GIL: nothing may be added once one has read the documents.
+    mutable bool fixed = false;
 
     Texts view() const {
         if (!cut) return {documents.data(), Index(documents.size())};
@@ -88,7 +88,7 @@ struct TextList {
     void require_open() const { require(!fixed && !cut, "texts that were read, or came in tokens, stay as they are"); }
 };
 
-// How Python holds a text; no copy is made.
+// The memory of a Python string, without a copy.
 Document document_of(PyObject* text) {
     if (PyBytes_Check(text)) return {PyBytes_AS_STRING(text), PyBytes_GET_SIZE(text), Encoding::utf8};
     const Encoding kind = PyUnicode_IS_ASCII(text)                       ? Encoding::utf8
@@ -98,7 +98,7 @@ Document document_of(PyObject* text) {
     return {PyUnicode_DATA(text), PyUnicode_GET_LENGTH(text), kind};
 }
 
-// Add texts of a tuple; returns the place of the first thing that is none, or -1.
+// Add the texts of a tuple; returns the position of the first object that is not a text, or -1.
 Index add_strings(TextList& list, nb::typed<nb::tuple, nb::object, nb::ellipsis> texts) {
     list.require_open();
     const Index n = Index(nb::len(texts));
@@ -156,7 +156,7 @@ TextList* take(const TextList& list, Places rows) {
     return out.release();
 }
 
-// Reading and the lists it needs, which are copies: whoever holds the arrays may write to them.
+// A tokenization and its lists, which are copied, because callers may write to their arrays.
 struct OwnedTokenization {
     struct Lists {
         std::vector<std::uint8_t> text;
@@ -166,7 +166,7 @@ struct OwnedTokenization {
     std::shared_ptr<const Lists> lists = {};
 };
 
-// Words are known by their places in the list, so that each must be there once.
+// Words are identified by their positions in the list, so they must be distinct.
 void set_replaced(OwnedTokenization& own, const Bytes& text, const Places& start, const Places& target) {
     const Index n = name_segments(start, Index(text.size()) - 8);
     require(Index(target.size()) == n, "one target for each word");
@@ -183,7 +183,7 @@ void set_replaced(OwnedTokenization& own, const Bytes& text, const Places& start
     own.tokenization.replaced = {own.lists->text.data(), own.lists->start.data(), own.lists->target.data(), n};
 }
 
-// A vocabulary with the reading it was made for: numbers of words, and blocks, are that one's.
+// A vocabulary with its tokenization, on which the numbers of words and the sizes of n-grams depend.
 struct OwnedLexicon {
     OwnedTokenization tokenization;
     FixedLexicon fixed;
@@ -259,7 +259,7 @@ void bind_tokens(nb::module_& m) {
                 throw nb::type_error("a document must be str, bytes or None");
             const Document from = text.is_none() ? Document{nullptr, 0, Encoding::missing} : document_of(text.ptr());
             nb::typed<nb::list, nb::str> found;
-            // All n-grams of one size before those of the next, as scikit-learn has them.
+            // All n-grams of one size come before those of the next, as in scikit-learn.
             const int sizes = options.analyzer == Analyzer::character ? most - least + 1 : 1;
             for (int i = 0; i < sizes; ++i) {
                 if (sizes > 1) options.least = options.most = least + i;
@@ -355,7 +355,7 @@ void bind_texts(nb::module_& m) {
                 PyErr_SetObject(static_cast<PyObject*>(refused), args.ptr());
             }
         },
-        bad_document.release().ptr());  // kept for good: documents may be refused until the process ends
+        bad_document.release().ptr());  // never freed: documents may be refused until the process ends
 
     nb::class_<TextList>(m, "Texts", "Documents, in the memory of whoever holds them.")
         .def(nb::init<>())
@@ -404,7 +404,8 @@ void bind_texts(nb::module_& m) {
                 const TokenOptions tokens{lowercase, Accents(accents), Analyzer(analyzer), least, most};
                 require(1 <= least && least <= most, "sizes of n-grams");
                 require(most <= most_words || tokens.analyzer != Analyzer::word, "n-grams of more than 255 words");
-                require(buckets >= 0 && buckets <= (Index(1) << 28), "at most 2^28 buckets");  // 7 digits name one
+                require(buckets >= 0 && buckets <= (Index(1) << 28),
+                        "at most 2^28 buckets");  // a bucket is named by 7 digits
                 OwnedTokenization made{{tokens, least, most, buckets, {}}};
                 set_replaced(made, text, start, target);
                 new (own) OwnedTokenization(std::move(made));

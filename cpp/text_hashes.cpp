@@ -1,4 +1,4 @@
-// Hashes of documents, by the UTF-8 they are or would be.
+// Hashes of documents, as if they were encoded in UTF-8.
 #include "text.hpp"
 
 namespace suffice {

@@ -16,7 +16,7 @@ int allowed_cpus() {
 #ifdef __linux__
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof set, &set) == 0) cpus = std::max(1, CPU_COUNT(&set));
-    // A container's share of CPU time: "quota period" in microseconds, or "max".
+    // The share of CPU time of a container: "quota period" in microseconds, or "max".
     std::ifstream limit("/sys/fs/cgroup/cpu.max");
     std::string quota;
     double period = 0;

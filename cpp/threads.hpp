@@ -23,14 +23,14 @@
 
 namespace suffice {
 
-// Threads worth starting for `work` elementary steps: a thread costs some 20 µs to start.
+// The number of threads for `work` elementary steps: it takes some 20 µs to start a thread.
 inline int threads_for(Index work, Index blocks) {
     constexpr Index worth_a_thread = Index(1) << 18;
     return int(std::max<Index>(1, std::min<Index>({max_threads(), blocks, work / worth_a_thread})));
 }
 
-// Run body(slot) on up to `threads` threads, this one included. Where no further thread can be started, those
-// that run do all the work; what one of them throws is thrown here once all have ended.
+// Run body(slot) on up to `threads` threads, including this one. If no more threads can be started, the others do all
+// the work. An exception of one of them is thrown here after all have ended.
 template <class Body>
 void on_threads(int threads, Body body) {
     std::mutex lock;
@@ -43,7 +43,7 @@ void on_threads(int threads, Body body) {
             failure = std::current_exception();
         }
     };
-    std::vector<std::jthread> pool;  // joins when it goes, whatever happens
+    std::vector<std::jthread> pool;  // joined by its destructor
     pool.reserve(threads);
     try {
         for (int t = 1; t < threads; ++t) pool.emplace_back(guarded, t);
@@ -84,7 +84,7 @@ void for_blocks(Index blocks, int threads, Work work, Merge merge) {
     });
 }
 
-// The same where blocks write to places of their own and nothing needs merging.
+// The same for blocks that write to separate places, with nothing to merge.
 template <class Work>
 void for_blocks(Index blocks, int threads, Work work) {
     std::atomic<Index> next{0};

@@ -1,5 +1,5 @@
-// A document's tokens in two steps: its text in normal form with a bit for each byte (is it of a word?), then the
-// runs of ones among the bits. ASCII goes 64 bytes at a time, everything else a character at a time.
+// The tokens of a document in two steps: preprocess the text and set a bit for each byte that is part of a word, then
+// find the runs of ones. ASCII is processed 64 bytes at a time, everything else a character at a time.
 #include "tokens.hpp"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ constexpr Index segment_bytes = 1 << 15;
 constexpr Index longest_token = 1 << 30;   // spans are 32 bits
 constexpr Index tokens_at_once = 1 << 15;  // n-grams of characters that one call of next() gives
 constexpr Index lanes = 64;                // bytes of a block, bits of a mask
-// Beyond its room a segment needs a place for what one character became, a block written whole, and readers ahead.
+// A segment needs more memory than its room: for the output of one character, for a whole block, and for readers.
 constexpr Index margin = 4 * unicode::accent_longest + 2 * lanes;
 
 constexpr std::uint64_t low_bits(Index n) { return n >= 64 ? ~std::uint64_t(0) : (std::uint64_t(1) << n) - 1; }
@@ -178,7 +178,7 @@ struct Output {
         }
     }
 
-    // White space stays what it is, but two or more characters of it become one blank.
+    // White space is kept, but two or more characters of it become one space.
     void put_space(char32_t c) {
         if (space < 0) {
             space = at;
@@ -189,7 +189,7 @@ struct Output {
         }
     }
 
-    // Take over the first n bytes of a block that was written at `at`.
+    // Keep the first n bytes of a block that was written at `at`.
     SUFFICE_INLINE void take(std::uint64_t token, Index n) {
         if constexpr (analyzer == Analyzer::character) {
             take_characters(~token & low_bits(n), n);
@@ -266,7 +266,7 @@ struct Input {
         }
     }
 
-    // The character before p, all of which were read before.
+    // The character before p; all characters before it were read.
     char32_t read_back(const Unit*& p) const {
         if constexpr (utf8) {
             do --p;
@@ -278,8 +278,8 @@ struct Input {
         }
     }
 
-    // Whether a Σ of which `before` and `after` are the ends is the last letter of its word. Characters looked at lie
-    // between this Σ and the ones next to it, so that all of them together are looked at twice at most.
+    // Whether a Σ between `before` and `after` is the last letter of its word. The characters examined are between this
+    // Σ and its neighbours, so that each is examined at most twice in all.
     bool final_sigma(const Unit* before, const Unit* after) const {
         unsigned flags = unicode::ignorable;
         while (flags & unicode::ignorable) {
@@ -295,7 +295,7 @@ struct Input {
         return !(flags & unicode::cased);
     }
 
-    // Whether it pays to go on in blocks: the next units are ASCII.
+    // Whether to continue with blocks: the next units are ASCII.
     SUFFICE_INLINE bool ascii_ahead(const Unit* p) const {
         constexpr int units = 8;
         if (end - p < units) return false;
@@ -336,7 +336,7 @@ SUFFICE_CLONES Index find_runs(const std::uint64_t* mask, Index words, bool alon
     const std::uint64_t lonely = alone ? ~std::uint64_t(0) : 0;
     std::uint64_t before = 0, kept_before = 0;
     Index found = 0, ended = 0;
-    // Positions of the ones among `bits`: a fixed number at a time, since a count that changes is a branch mispredicted.
+    // Positions of the ones among `bits`: a fixed number at a time: a loop of varying length is mispredicted.
     auto positions = [](std::uint64_t bits, Index count, std::uint32_t base, std::uint32_t* to) SUFFICE_INLINE_LAMBDA {
         for (Index i = 0; i < count; i += 8)
             for (Index k = i; k < i + 8; ++k) {
@@ -369,7 +369,7 @@ SUFFICE_INLINE std::uint32_t width(std::uint8_t first) {
     return 1 + (first >= 0xC0) + (first >= 0xE0) + (first >= 0xF0);
 }
 
-// The same with the words of a single character left out; how many remain.
+// The same without words of a single character. Returns how many remain.
 Index lengths_of_two(const std::uint8_t* bytes, std::uint32_t* start, std::uint32_t* end, Index n) {
     Index kept = 0;
     for (Index t = 0; t < n; ++t) {
@@ -390,7 +390,7 @@ void grow(std::vector<T>& to, Index size) {
 
 Tokenizer::Tokenizer(TokenOptions options) : options_(options) { reserve(0); }
 
-// Make room for a segment that begins with bytes of the one before.
+// Allocate memory for a segment that begins with bytes of the one before.
 void Tokenizer::reserve(Index carried) {
     room_ = std::max(segment_bytes, 2 * carried);
     const Index bytes = room_ + margin, runs = bytes / 2 + 2 * lanes;
@@ -433,7 +433,7 @@ bool Tokenizer::next() {
     return true;
 }
 
-// Move the bytes from `from` on to the front, to be the beginning of another segment.
+// Move the bytes from `from` on to the front, as the beginning of the next segment.
 Index Tokenizer::carry(Index from) {
     const Index size = end_ - from;
     if (size > longest_token) throw BadText(read_, "a token of more than 1 GiB");
@@ -463,7 +463,7 @@ void Tokenizer::fill_as() {
     }
 }
 
-// Read on until the segment's room is used or the document has ended.
+// Read until the segment is full or the document ends.
 template <class Unit, bool utf8, Analyzer analyzer>
 void Tokenizer::fill_from() {
     const Unit* data = static_cast<const Unit*>(document_.data);
@@ -516,7 +516,7 @@ void Tokenizer::fill_from() {
     ascii_ = out.ascii;
 }
 
-// A segment's words: runs of word characters, or of anything but white space with a blank on either side.
+// The words of a segment: runs of word characters, or of anything but white space between two spaces.
 void Tokenizer::next_runs() {
     const Index blank = options_.analyzer == Analyzer::within_words;
     const Index carried = carry(carried_);
@@ -524,12 +524,12 @@ void Tokenizer::next_runs() {
         bytes_[0] = ' ';
         end_ = 1;
     }
-    // Of what is carried over, all but the blank in front belongs to the word.
+    // All carried bytes but the first space belong to the word.
     std::fill_n(mask_.data(), end_ / 64, ~std::uint64_t(0));
     mask_[end_ / 64] = low_bits(end_ % 64);
     if (blank) mask_[0] &= ~std::uint64_t(1);
     fill();
-    // A word the segment ends in goes on in the next one.
+    // A word at the end of the segment continues in the next one.
     Index whole = end_;
     if (read_ < document_.size) {
         while (whole > 0 && mask_[(whole - 1) / 64] >> ((whole - 1) % 64) & 1) {
@@ -553,14 +553,14 @@ void Tokenizer::next_runs() {
     }
 }
 
-// A segment's characters. Those at its front were in the segment before, for n-grams that reach over.
+// The characters of a segment. The first ones were in the segment before, for n-grams across the border.
 void Tokenizer::next_characters() {
     const Index from = carried_;
     if (space_ >= 0) space_ -= from;
     carry(from);
     fill();
     const bool last = read_ >= document_.size;
-    const Index sure = last || space_ < 0 ? end_ : space_;  // a white space may yet become a blank
+    const Index sure = last || space_ < 0 ? end_ : space_;  // white space at the end may still become a space
     Index keep = std::min<Index>(options_.most - 1, sure);
     if (ascii_) {
         settled_ = sure;
@@ -572,7 +572,7 @@ void Tokenizer::next_characters() {
     }
 }
 
-// Where the characters among these bytes begin, and where the last one ends; their number.
+// Find where the characters among these bytes start, and where the last one ends. Returns their number.
 Index Tokenizer::places(Index from, Index to) {
     grow(place_, to - from + 1);
     const std::uint8_t* bytes = bytes_.data();
@@ -596,7 +596,7 @@ Index Tokenizer::emit(const std::uint32_t* place, Index first, Index n, Index co
             length[i] = place[first + i + n] - place[first + i];
         }
     } else {
-        // Eight at a time, some in vain: most words have fewer, and a count that changes is a branch mispredicted.
+        // Always eight at a time, although most words have fewer: a loop of varying length is mispredicted.
         for (Index i = 0; i < count; i += 8)
             for (Index k = i; k < i + 8; ++k) {
                 start[k] = std::uint32_t(first + k);
@@ -626,7 +626,7 @@ void Tokenizer::emit_within_words() {
         const std::uint32_t* place = ascii_ ? nullptr : place_.data();
         for (; n_ <= options_.most; ++n_, at_ = -1) {
             if (at_ < 0) at_ = 0;
-            // A word no longer than n counts once, whole, and not again for longer n.
+            // A word no longer than n is one token, and not again for larger n.
             const bool whole = n_ >= characters;
             const Index n = whole ? characters : n_;
             at_ += emit(place, origin + at_, n, characters - n + 1 - at_);

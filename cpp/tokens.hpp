@@ -1,4 +1,4 @@
-// One document's tokens, as spans of its text in normal form.
+// The tokens of one document, as spans of its preprocessed text.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace suffice {
 
-// How Arrow or Python hold a text: bytes of UTF-8, or one unit of one, two or four bytes for each character.
+// How Arrow and Python store a text: UTF-8, or one, two or four bytes for each character.
 enum class Encoding : std::uint8_t { missing, utf8, latin1, ucs2, ucs4 };
 
 struct Document {
@@ -27,10 +27,10 @@ struct TokenOptions {
     bool lowercase = true;
     Accents accents = Accents::keep;
     Analyzer analyzer = Analyzer::word;
-    int least = 1, most = 1;  // sizes of character n-grams, 1 <= least <= most; words have none
+    int least = 1, most = 1;  // sizes of character n-grams, 1 <= least <= most; not used for words
 };
 
-// Not a text: bytes that are not UTF-8, a lone surrogate. The position counts the document's units.
+// The error of a document with bytes that are not UTF-8, or a lone surrogate. The position counts units.
 struct BadText : std::exception {
     BadText(Index where, const char* why) : position(where), what_(why) {}
     const char* what() const noexcept override { return what_; }
@@ -38,16 +38,16 @@ struct BadText : std::exception {
     const char* what_;
 };
 
-// Tokens of one document, a segment at a time (some 32 KiB of text, more only where one token is longer), so that
-// a document of any size takes little memory. Words are Python's `\w\w+`, lower case is `str.lower`, accents are taken
-// away as scikit-learn does, and n-grams of characters are its `char` and `char_wb`: the tokens of these come in
-// another order where there are several segments. The document must stay where it is until its last segment. After a
-// BadText the tokenizer can begin another document. It keeps its memory from one document to the next.
+// The tokens of one document, a segment at a time (some 32 KiB of text, more only if one token is longer), so that a
+// document of any size needs little memory. Words are Python's `\w\w+`, lower case is `str.lower`, accents are removed
+// as in scikit-learn, and n-grams of characters are its `char` and `char_wb`, in another order if there are several
+// segments. The document must stay in memory until its last segment. After a BadText the tokenizer can begin another
+// document. It reuses its memory for the next document.
 class Tokenizer {
 public:
     explicit Tokenizer(TokenOptions options);
     void begin(const Document& document);
-    // Find the next segment's tokens; false when the document has ended. A segment may hold no tokens.
+    // Find the tokens of the next segment; false at the end of the document. A segment may have no tokens.
     bool next();
     // Token t is length()[t] bytes of UTF-8 at bytes() + start()[t].
     Index size() const { return size_; }
@@ -73,18 +73,18 @@ private:
     TokenOptions options_;
     Document document_{nullptr, 0, Encoding::missing};
     Index read_ = 0;     // units of the document that were read
-    Index room_ = 0;     // bytes a segment may have before it ends
+    Index room_ = 0;     // bytes after which a segment ends
     Index end_ = 0;      // bytes of the segment
-    Index carried_ = 0;  // where the part begins that goes on in the next segment
-    Index space_ = -1;   // character n-grams: where the white space stands that ends the segment, or -1
-    bool ascii_ = true;  // the segment's bytes are
+    Index carried_ = 0;  // where the part starts that belongs to the next segment
+    Index space_ = -1;   // character n-grams: the position of the white space at the end of the segment, or -1
+    bool ascii_ = true;  // whether all bytes of the segment are ASCII
     bool emitting_ = false;
-    Index settled_ = 0, done_ = 0;  // characters to make n-grams of; those that ended n-grams of the segment before
-    Index n_ = 0, at_ = 0;          // the n-gram to come: its size and first character
-    Index words_ = 0, word_ = 0;    // white-space separated words of the segment, and the one whose n-grams come
+    Index settled_ = 0, done_ = 0;  // characters to make n-grams of; those already used in the segment before
+    Index n_ = 0, at_ = 0;          // size and first character of the next n-gram
+    Index words_ = 0, word_ = 0;    // words between white space in the segment, and the one whose n-grams are next
     Index size_ = 0;
     std::vector<std::uint8_t> bytes_;
-    std::vector<std::uint64_t> mask_;  // a bit for each byte: is it within a token
+    std::vector<std::uint64_t> mask_;  // a bit for each byte: whether it is part of a token
     std::vector<std::uint32_t> start_, length_, word_start_, word_end_, place_;
 };
 

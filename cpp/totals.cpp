@@ -7,7 +7,7 @@
 
 namespace suffice {
 
-// What a stretch of entries held besides counts.
+// The range of some entries, and the number of missing ones.
 struct Extremes {
     double lowest = 0, highest = 0;
     double missing = 0;  // the number of missing entries

@@ -33,8 +33,8 @@ SUFFICE_INLINE void transpose_8x8(const T* from, Index from_stride, double* to, 
     }
 }
 
-// to[r * to_stride + c] = from[c * from_stride + r] for r < rows, c < cols. What lies `ahead` entries further is
-// fetched into cache meanwhile.
+// to[r * to_stride + c] = from[c * from_stride + r] for r < rows, c < cols. Entries `ahead` of
+// these are prefetched.
 template <class T>
 SUFFICE_INLINE void transpose(const T* from, Index from_stride, Index rows, Index cols, double* to, Index to_stride,
                               Index ahead = 0) {
@@ -50,7 +50,7 @@ SUFFICE_INLINE void transpose(const T* from, Index from_stride, Index rows, Inde
             to[r * to_stride + c] = from[c * from_stride + r];
 }
 
-// Copy rows i0.., columns j0.. to tile[column][row], `tile_rows` apart, the rows that lack as zeros; true if every
+// Copy rows i0.., columns j0.. to tile[column][row], `tile_rows` apart, missing rows being zeros; true if every
 // value is finite.
 template <Index tile_rows, class T>
 SUFFICE_INLINE bool pack_tile(const Matrix<T>& x, Index i0, Index rows, Index j0, Index cols, double* __restrict tile) {
@@ -60,7 +60,7 @@ SUFFICE_INLINE bool pack_tile(const Matrix<T>& x, Index i0, Index rows, Index j0
         for (Index j = 0; j < cols; ++j) {
             const T* column = x.data + (j0 + j) * x.col_stride + i0;
             for (Index i = 0; i < rows; ++i) tile[j * tile_rows + i] = column[i];
-            // Each column is a stream of its own, more than the hardware follows.
+            // Each column is a separate stream, and the hardware prefetches only a few.
             for (Index i = 0; i < tile_rows; i += 64 / sizeof(T)) __builtin_prefetch(column + tile_rows + i);
         }
     }
@@ -74,8 +74,8 @@ SUFFICE_INLINE bool pack_tile(const Matrix<T>& x, Index i0, Index rows, Index j0
 
 // Visit the entries of rows lo .. hi-1 as stretches of rows: use(row, row_stride, first_row, rows,
 // first_col, cols), `row` pointing to the first entry and the entries of a row lying side by side. A
-// row-major matrix is one stretch; of a column-major one, eight columns are turned at a time, eight
-// rows at a time, so that no more streams are read at once than the hardware follows.
+// row-major matrix is one stretch; of a column-major one, eight columns are transposed at a time,
+// eight rows at a time: the hardware prefetches only a few streams.
 template <class T, class Use>
 SUFFICE_INLINE void for_stretches(const Matrix<T>& x, Index lo, Index hi, Use use) {
     if (x.col_stride == 1) {

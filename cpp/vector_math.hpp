@@ -1,5 +1,5 @@
-// exp and log as plain arithmetic, so that loops over them turn into vector code. Both are right to
-// about one unit in the last place over the range stated.
+// exp and log as plain arithmetic, which compilers vectorize. Both are accurate to about one unit in the last place
+// in the given range.
 #pragma once
 
 #include <bit>

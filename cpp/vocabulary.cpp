@@ -1,4 +1,4 @@
-// Vocabularies in the order of their names.
+// Vocabularies sorted by name.
 #include <bit>
 #include <stdexcept>
 #include <utility>
@@ -35,13 +35,13 @@ void sort_part(Item* items, Item* other, Index n, int bits) {
     if (from != items) std::copy(from, from + n, items);
 }
 
-// Sort by keys of so many bits: first into parts by the highest, which then fit into the cache and are sorted at a time.
+// Sort by keys of so many bits: first into parts by the highest bits, then each part, which fits into the cache.
 void sort_items(Items& items, int bits) {
     constexpr int digit = 10;
     const int shift = std::max(bits - digit, 0);
     const Index n = Index(items.size()), parts = Index(1) << (bits - shift);
     if (n < 2) return;
-    // Each thread moves a share of the items, to places that lie behind those of the shares before.
+    // Each thread moves some of the items, to positions after those of the threads before.
     const Index shares = threads_for(n, 64), share = (n + shares - 1) / shares;
     std::vector<std::vector<Index>> at(shares, std::vector<Index>(parts, 0));
     auto each_share = [&](auto work) {
@@ -99,7 +99,7 @@ Items sorted_tokens(const std::vector<Learned>& learned) {
                        second.length(b.feature)) < 0;
     };
     for (std::size_t lo = 0, hi; lo < items.size(); lo = hi) {
-        bool whole = true;  // the key is all there is of them
+        bool whole = true;  // whether the keys hold all bytes
         for (hi = lo; hi < items.size() && items[hi].key == items[lo].key; ++hi)
             whole = whole &&
                     learned[items[hi].lexicon].lexicon->length(items[hi].feature) ==
@@ -110,7 +110,7 @@ Items sorted_tokens(const std::vector<Learned>& learned) {
     return items;
 }
 
-// Number items that stand in order; equal ones share a number. Returns how many there are.
+// Number sorted items; equal ones get the same number. Returns the number of distinct items.
 template <class Different>
 Index number(const Items& items, Ranks& rank, Different differ) {
     Index ranks = 0;
@@ -121,7 +121,7 @@ Index number(const Items& items, Ranks& rank, Different differ) {
     return ranks + !items.empty();
 }
 
-// Write the names of features, which stand in order.
+// Write the names of sorted features.
 Names write_names(const std::vector<Learned>& learned, const Ordered& ordered) {
     const Index n = Index(ordered.source_start.size()) - 1;
     auto first = [&](Index i) {
@@ -161,8 +161,9 @@ Names write_names(const std::vector<Learned>& learned, const Ordered& ordered) {
 
 }  // namespace
 
-// A word comes right before the n-grams that begin with it, because a space is less than all that words are made of: names
-// are in the order of (rank of the n-gram without its last word, rank of that word). So n-grams are sorted by numbers.
+// A word comes right before the n-grams that begin with it, because a space sorts before all word characters. So the
+// order of names is that of (rank of the n-gram without its last word, rank of that word), and n-grams are sorted by
+// numbers.
 Ordered order_features(const std::vector<Learned>& learned, const Tokenization& tokenization) {
     const int least = tokenization.joins_words() && !tokenization.buckets ? tokenization.least : 1;
     const std::size_t lexicons = learned.size();
@@ -208,7 +209,7 @@ Ordered order_features(const std::vector<Learned>& learned, const Tokenization& 
         ranks = number(items, rank, [](const Item& a, const Item& b) { return a.key != b.key; });
     }
 
-    // Of equals one names the feature; what is no feature has no place.
+    // One of equal features gives the name; what is not a feature has no position.
     Ordered out;
     out.source.reserve(items.size());
     out.source_start.reserve(items.size() + 1);
@@ -258,7 +259,7 @@ Merged merge_names(View a, View b) {
         const View& v = second ? b : a;
         out.names.start.push_back(out.names.start.back() + v.start[i + 1] - v.start[i]);
     }
-    out.names.text.reserve(out.names.start.back() + 1);  // a place to copy to, even if all names are empty
+    out.names.text.reserve(out.names.start.back() + 1);  // not null, even if all names are empty
     out.names.text.resize(out.names.start.back());
     for (std::size_t p = 0; p < from.size(); ++p) {
         const View& v = from[p].first ? b : a;

@@ -1,5 +1,5 @@
-// Documents by class, summed up: every thread counts with a lexicon of its own, block by block; blocks are put together in
-// their order, so that any number of threads gives the same bits.
+// Sums over documents by class: every thread counts blocks of documents with its own lexicon. Blocks are merged in
+// order, so that any number of threads gives the same bits.
 #include <stdexcept>
 
 #include "text.hpp"
@@ -7,7 +7,7 @@
 namespace suffice {
 namespace {
 
-// What one thread has found.
+// The lexicon and sums of one thread.
 struct Finder {
     Lexicon lexicon;
     FeatureReader reader;
@@ -18,7 +18,7 @@ struct Finder {
 
     explicit Finder(const Tokenization& tokenization) : reader(tokenization, lexicon) {}
 
-    // Keep the names of features alone.
+    // Keep only the names of features.
     void close() {
         lexicon.close();
         bag = {};
@@ -26,7 +26,7 @@ struct Finder {
     }
 };
 
-// Documents of one class. V is a whole number where every word counts 1, which takes half the memory.
+// Documents of one class. V is an integer if every word counts 1, which halves the memory.
 template <class V>
 struct Block {
     std::int32_t code;
@@ -42,7 +42,7 @@ void make_room(std::vector<T>& table, const Lexicon& lexicon) {
     if (Index(table.size()) < lexicon.size()) table.resize(lexicon.size() + lexicon.size() / 2);
 }
 
-// Move what was counted to the block.
+// Move the counts to the block.
 template <class V>
 void hand_over(std::vector<Feature>& touched, std::vector<V>& counted, Block<V>& block) {
     block.feature.assign(touched.begin(), touched.end());
@@ -54,7 +54,7 @@ void hand_over(std::vector<Feature>& touched, std::vector<V>& counted, Block<V>&
     touched.clear();
 }
 
-// Every word of every document counts 1: no need to know which document it is in.
+// If every word of every document counts 1, documents need not be distinguished.
 void count(const Texts& texts, const Rows&, const Tokenization&, Weighting, const std::int32_t* row, Finder& own,
            Block<std::uint32_t>& block, FirstPosition& refused) {
     read_each(row, block.lo, block.hi, refused, [&](Index i) {
@@ -103,7 +103,7 @@ struct Found {
     Large<std::uint32_t> start;
     Large<Entry> entry;
 
-    // Features are numbered as they come: those new to a block stand side by side.
+    // Features are numbered in order of occurrence, so those new in a block are side by side.
     void collect(std::vector<Block<V>>& blocks, int finder, Index features) {
         Index entries = 0;
         for (const Block<V>& own : blocks) entries += own.finder == finder ? Index(own.feature.size()) : 0;
@@ -163,7 +163,7 @@ Index merge(const Source* from, const Source* end, const std::vector<Found<V>>& 
     }
 }
 
-// Put the threads' totals together, feature by feature. Blocks are in the order of their classes, so a feature's totals are.
+// Merge the totals of the threads, feature by feature. Blocks are sorted by class, and so are the totals of a feature.
 template <class V>
 void gather(std::vector<Block<V>>& blocks, const std::vector<Learned>& learned, const Ordered& ordered,
             WordTotals& out) {
@@ -173,7 +173,7 @@ void gather(std::vector<Block<V>>& blocks, const std::vector<Learned>& learned, 
 
     const Index n = Index(ordered.source_start.size()) - 1, width = 8192, parts = (n + width - 1) / width;
     const Source* source = ordered.source.data();
-    // A feature's totals lie anywhere: they are asked for well before they are read.
+    // The totals of a feature are anywhere in memory: prefetch them.
     const Index last = Index(ordered.source.size()), ahead = 16;
     auto fetch = [&](Index s) {
         if (s + 2 * ahead >= last) return;
@@ -207,7 +207,7 @@ void gather(std::vector<Block<V>>& blocks, const std::vector<Learned>& learned, 
                                    blocks, at, out.code.data() + out.start[i], out.total.data() + out.start[i]));
         }
     });
-    // Where blocks of one class met, room is left over.
+    // Where blocks of one class were merged, places are left over.
     Index to = 0;
     for (Index i = 0; i < n; ++i) {
         const Index from = out.start[i];

@@ -4,7 +4,7 @@
 namespace suffice {
 namespace {
 
-// Documents lo .. hi-1, and what was found in them.
+// Documents lo .. hi-1 and their features.
 struct Piece {
     Index lo, hi;
     int finder = 0;
@@ -54,7 +54,7 @@ void lay_out(const std::vector<Piece>& pieces, Index rows, WordMatrix<T>& out) {
     out.value.resize(out.start.back());
 }
 
-// Write rows, each by ascending feature; place(f) tells which feature it is.
+// Write rows, each by ascending feature; place(f) is the number of a feature in the vocabulary.
 template <class T, class Place>
 void write_counts(const Piece& piece, Place place, WordMatrix<T>& out) {
     std::vector<std::uint64_t> keys;
@@ -172,7 +172,7 @@ WordMatrix<T> word_matrix(const Texts& texts, const Tokenization& tokenization, 
     for_blocks(Index(pieces.size()), threads, [&](Index p, int slot) {
         Piece& piece = pieces[p];
         read_piece(texts, finders[slot].reader, vocabulary.lexicon, finders[slot].bag, piece, refused);
-        // Words that are only part of n-grams, and those that were to be replaced, are no features.
+        // Words that only occur in n-grams, and replaced words, are not features.
         Index from = 0, to = 0;
         for (Index& length : piece.length) {
             const Index end = from + length, first = to;
