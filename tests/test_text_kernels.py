@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.feature_extraction.text import HashingVectorizer
 
+from plain_features import analyze
 from suffice import _core
 from suffice.core.errors import InvalidTextError
 from suffice.core.words import (
@@ -25,7 +26,7 @@ from suffice.core.words import (
     matrix,
     word_totals,
 )
-from suffice.core.words.analysis import analyze, word_ngrams
+from suffice.core.words.analysis import word_ngrams
 from suffice.core.words.counting import native
 from suffice.core.words.texts import padded
 

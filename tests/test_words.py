@@ -20,6 +20,7 @@ from sklearn.feature_extraction.text import (
 from sklearn.utils import murmurhash3_32
 
 import suffice as sf
+from plain_features import analyze
 from suffice.core.errors import (
     DamagedFileError,
     InvalidOptionError,
@@ -37,7 +38,7 @@ from suffice.core.words import (
     stems,
     stop_words,
 )
-from suffice.core.words.analysis import analyze, preprocess
+from suffice.core.words.analysis import preprocess
 from suffice.model import storage
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)

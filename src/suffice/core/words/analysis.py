@@ -8,10 +8,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from suffice.core.words.tokenizing import Tokenization
 
 WORD = re.compile(r"\w\w+")  # the longest runs of two or more word characters
 SPACES = re.compile(r"\s\s+")
@@ -57,16 +53,3 @@ def ngrams_within_words(text: str, ngram_range: tuple[int, int]) -> list[str]:
             if n >= len(padded):
                 break
     return found
-
-
-def analyze(text: str, tokenization: Tokenization) -> list[str]:
-    """Return the features of one text by ascending size, without stemming."""
-    text = preprocess(text, tokenization.lowercase, tokenization.strip_accents)
-    if tokenization.analyzer == "char":
-        return character_ngrams(text, tokenization.ngram_range)
-    if tokenization.analyzer == "char_wb":
-        return ngrams_within_words(text, tokenization.ngram_range)
-    words, stops = WORD.findall(text), tokenization.stop_list
-    if stops:
-        words = [word for word in words if word not in stops]
-    return word_ngrams(words, tokenization.ngram_range)
