@@ -29,6 +29,11 @@ class Memory(Source):
     most_values: ClassVar[None] = None
 
     @property
+    def has_names(self) -> bool:
+        """Whether the rows are a table."""
+        return isinstance(self.rows, Frame)
+
+    @property
     def dtype(self) -> np.dtype[Any]:
         """The type of the numbers."""
         return getattr(self.rows, "dtype", np.dtype(np.float64))

@@ -32,6 +32,11 @@ class Source(ABC):
     origin: Any = None  # the user's own object, where rows are in memory
 
     @property
+    def has_names(self) -> bool:
+        """Whether columns are found by name: not those of an array that an estimator has read."""
+        return True
+
+    @property
     def dtype(self) -> np.dtype[Any]:
         """The type of the numbers."""
         return np.dtype(np.float64)

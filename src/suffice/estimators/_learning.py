@@ -86,8 +86,8 @@ class Learning(Fitted):
             declared = _declared(before, classes)
             source = self._open(X, y, weight, first=before is None)
             family = self._family()
-            target, weights = (each if isinstance(each, str) else None for each in (y, weight))
-            task = engines.Task(family, self._columns_read(family), target or "", weights)
+            target, weights = y if isinstance(y, str) else "", weight if isinstance(weight, str) else None
+            task = engines.Task(family, self._columns_read(family) if source.has_names else (), target, weights)
             onto = None if before is None else before.seen
             seen = self._run(source.learn, task, onto, None if checkpoint is None else Path(checkpoint))
             dtype = source.dtype if self._keeps_single else np.dtype(np.float64)
