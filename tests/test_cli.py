@@ -687,6 +687,7 @@ ESTIMATORS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("suffice")
 def test_every_estimator_answers_at_the_terminal_as_in_python_bit_for_bit():
     import pandas as pd

@@ -530,6 +530,7 @@ def test_columns_of_categories_are_equally_long():
 # ------------------------------------------------------------------------------------------------ hashes
 
 
+@pytest.mark.slow
 def test_hashes_are_the_same_in_every_process_and_version():
     """The first is splitmix64 of the bits of 1.0; the others pin the format, since samples of rows rest on it."""
     mask = (1 << 64) - 1

@@ -574,6 +574,7 @@ sys.stdout.write(out.tobytes().hex())
 """
 
 
+@pytest.mark.slow
 def test_any_number_of_threads_gives_the_same_bits():
     def run(threads: int) -> str:
         env = {**os.environ, "SUFFICE_NUM_THREADS": str(threads)}

@@ -295,6 +295,7 @@ def test_no_step_lowers_the_likelihood_of_a_column(points, components, offset, n
     assert (np.diff(trace) >= -1e-9).all(), np.diff(trace)
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(*[st.one_of(numbers, st.just(np.nan))] * 3), min_size=1, max_size=14),
     st.integers(1, 3),
@@ -626,6 +627,7 @@ print(hash(model.distribution.mean.tobytes()), hash(model.log_joint(x).tobytes()
 """
 
 
+@pytest.mark.slow
 def test_any_number_of_threads_gives_the_same_bits():
     found = set()
     for threads in (1, 2, 5):

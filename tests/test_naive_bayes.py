@@ -645,6 +645,7 @@ def test_rows_drawn_from_a_model_have_its_proportions(name):
         model.sample(1, label="x")
 
 
+@pytest.mark.slow
 def test_a_thousand_classes_need_no_dense_indicator_matrix():
     """In a process of its own: the extra memory of a fit with 1000 classes stays under 100 MB."""
     script = """

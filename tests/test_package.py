@@ -78,6 +78,7 @@ def test_the_readmes_code_runs(capsys, tmp_path, monkeypatch):
     assert "deviation" in shown
 
 
+@pytest.mark.slow
 def test_the_demo_runs():
     out = subprocess.run([sys.executable, ROOT / "examples" / "demo.py"], capture_output=True, text=True, check=True)
     for expected in ("p(yes | x) = 0.5644", "p(yes | x) = 0.6707", "p(negative | x) = 0.6469", "0.9533 accuracy"):

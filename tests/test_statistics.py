@@ -281,6 +281,7 @@ for a in (m.weight, m.mean, m.squares, u.mean, u.squares, v.mean, v.squares, t.w
 """
 
 
+@pytest.mark.slow
 def test_any_number_of_threads_gives_the_same_bits():
     def run(threads: int) -> str:
         env = {**os.environ, "SUFFICE_NUM_THREADS": str(threads)}

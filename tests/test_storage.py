@@ -335,6 +335,7 @@ def test_forgetting_all_rows_with_gaps_leaves_the_bytes_of_never_having_seen_the
     assert saved(model.forget(with_gaps[60:], ["b"])) == saved(PoissonNB().fit(NUMBERS, Y))
 
 
+@pytest.mark.slow
 def test_every_process_writes_the_same_bytes():
     code = (
         "import sys, io, numpy as np, suffice as sf\n"

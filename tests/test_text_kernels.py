@@ -134,6 +134,7 @@ def test_words_in_a_lexicon_do_not_replace_one_another_twice():
     assert rows_of(vocabulary.names, *rows) == [expected]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "tokenization", [Tokenization(ngram_range=(1, 3)), Tokenization(n_features=50), Tokenization(analyzer="char_wb")]
 )
