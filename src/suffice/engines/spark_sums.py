@@ -48,7 +48,7 @@ def moments(frame: DataFrame, task: Task, first: Any) -> ByClass[Moments] | None
 
 def _applies(frame: DataFrame, task: Task) -> bool:
     """Whether numbers are summed as they are."""
-    if task.form != "numbers" or task.family.summary.kind is not Moments or task.family.summary.of is not X:
+    if task.form != "numbers" or task.family.summary.statistic is not Moments or task.family.summary.of is not X:
         return False
     kinds = dict(zip(task.columns, (field.dataType for field in frame.schema.fields), strict=True))
     read = [kind for name, kind in kinds.items() if name != task.target]

@@ -5,7 +5,7 @@ from typing import Any
 from suffice.families._base import Distribution as Distribution
 from suffice.families._base import Entrywise as Entrywise
 from suffice.families._base import Family as Family
-from suffice.families._base import How as How
+from suffice.families._base import FillMethod as FillMethod
 from suffice.families._base import Independent as Independent
 from suffice.families._results import LinearForm as LinearForm
 from suffice.families._results import Table as Table

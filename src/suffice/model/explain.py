@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from suffice.core.arrays import Array, Values
 from suffice.core.errors import InvalidOptionError, MismatchError, NoDistributionError
 from suffice.core.statistics import Batch
-from suffice.families import How, Table
+from suffice.families import FillMethod, Table
 from suffice.families.choose import ChosenDistribution
 from suffice.families.logarithms import log_ratio
 from suffice.families.product import ProductDistribution
@@ -96,7 +96,7 @@ class Evidence:
 # ------------------------------------------------------------------------------------------------ imputation
 
 
-def impute(model: Model, rows: Batch, posterior: Array, how: How, rng: np.random.Generator) -> dict[str, Any]:
+def impute(model: Model, rows: Batch, posterior: Array, method: FillMethod, rng: np.random.Generator) -> dict[str, Any]:
     """The columns of each block with their gaps filled, posterior-weighted over the classes, by name."""
     found = product(model)
     likeliest = posterior.argmax(axis=1).astype(np.int32)
@@ -107,7 +107,7 @@ def impute(model: Model, rows: Batch, posterior: Array, how: How, rng: np.random
     for block, part, read in zip(found.family.blocks, found.parts, rows.parts, strict=False):
         if block.missing or block.family.reads == "text":  # nothing can be written into a text that is missing
             continue
-        filled = part.fill(read, posterior, drawn if how == "sample" else likeliest, how, rng)
+        filled = part.fill(read, posterior, drawn if method == "sample" else likeliest, method, rng)
         out.update((name, filled[:, j]) for j, name in enumerate(block.names))
     return out
 

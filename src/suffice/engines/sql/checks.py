@@ -88,7 +88,7 @@ def _show(part: Part, found: dict[str, Any]) -> None:
     with without_rows(part):
         seen = family.summary.entries(family.read(x))
         if part.kind is Totals:
-            Totals.of(seen, np.zeros(len(x), np.int32), 1, **part.summary.kind_options)
+            Totals.of(seen, np.zeros(len(x), np.int32), 1, **part.summary.statistic_options)
         elif part.kind is not Counts:
             Moments.of(seen, np.zeros(len(x), np.int32), 1)
 

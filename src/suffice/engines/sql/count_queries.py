@@ -40,7 +40,7 @@ def values(rows: Rows) -> Found:
     sets: list[tuple[str, ...]] = []
     own = {}
     for k, part in wanted.items():
-        new = [part.columns] if part.summary.together else [(c,) for c in part.columns]
+        new = [part.columns] if part.summary.joint else [(c,) for c in part.columns]
         own[k] = np.arange(len(sets), len(sets) + len(new))
         sets += new
     used = rows.cleaned.select("y", *(["w"] if rows.weighted else []), *(c for s in sets for c in s))

@@ -40,7 +40,7 @@ class Part:
     @property
     def kind(self) -> type[Statistic]:
         """The kind of its statistic."""
-        return self.summary.kind
+        return self.summary.statistic
 
     @property
     def options(self) -> dict[str, Any]:
@@ -109,7 +109,7 @@ def columns(table: Any, block: Block, nan: bool | None = None) -> list[Any]:
         elif family.reads == "categories":
             found.append(category(column))
         else:
-            shows = summary.kind in SUMS and summary.of is X  # NaN in an entry makes the sum NaN
+            shows = summary.statistic in SUMS and summary.of is X  # NaN in an entry makes the sum NaN
             x = number(column, nan if shows else None)
             of = summary.of[j] if isinstance(summary.of, tuple) else summary.of
             found.append(x if of is X else ibis.ifelse(x.isnull(), ibis.null("float64"), entry(of, x)))
