@@ -276,7 +276,7 @@ class JointTable(Distribution):
         return out
 
     def _numbered(self, x: Categories) -> Numbers:
-        """Return the position of every entry among its column's values; a new value is after the last, −1 is missing."""
+        """Return the position of every entry among its column's values: −1 if missing, after the last if new."""
         x = as_categories(x)
         if x.keys is None:
             return self._positions(as_integers(x)[0])
