@@ -15,10 +15,9 @@ from suffice.core.suggestions import did_you_mean
 from suffice.families._base import Distribution, Entrywise, Family, FillMethod, Independent
 from suffice.families._results import LinearForm, Table
 from suffice.families._summary import Summary
-from suffice.families._support import Bins, Support
+from suffice.families._support import Support
 
 __all__ = [
-    "Bins",
     "Distribution",
     "Entrywise",
     "Family",

@@ -10,7 +10,6 @@ from suffice.families._base import Independent as Independent
 from suffice.families._results import LinearForm as LinearForm
 from suffice.families._results import Table as Table
 from suffice.families._summary import Summary as Summary
-from suffice.families._support import Bins as Bins
 from suffice.families._support import Support as Support
 from suffice.families.bernoulli import Bernoulli as Bernoulli
 from suffice.families.binned import Binned as Binned

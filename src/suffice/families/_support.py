@@ -29,6 +29,7 @@ class Support:
     expected: str = ""
     advice: str = ""
     values: tuple[bool, ...] = ()  # all possible values, if they can be listed
+    bounds: Array | None = None  # of bins, one more than there are bins; open ends reach to the last known value
 
     REAL: ClassVar[Support]  # any number
     POSITIVE: ClassVar[Support]  # above 0
@@ -82,10 +83,3 @@ CATEGORIES: Support = Support("categories")
 WORDS: Support = Support("words")
 Support.REAL, Support.POSITIVE, Support.NON_NEGATIVE = REAL, POSITIVE, NON_NEGATIVE
 Support.INTEGERS, Support.COUNTS, Support.BOOLEANS = INTEGERS, COUNTS, BOOLEANS
-
-
-@dataclass(frozen=True)
-class Bins(Support):
-    """Bins of a number by their bounds, one more than there are bins. Open ends reach to the last known value."""
-
-    bounds: Array | None = None

@@ -17,7 +17,7 @@ from suffice.families import bin_edges as cutting
 from suffice.families._base import Distribution, Family, Independent
 from suffice.families._results import Table
 from suffice.families._summary import Summary
-from suffice.families._support import Bins, Support
+from suffice.families._support import Support
 from suffice.families.categorical import Categorical, CategoricalDistribution
 from suffice.families.logarithms import log
 from suffice.formulas import Column, Formula, Steps, X
@@ -260,7 +260,7 @@ class BinnedDistribution(Independent):
     def column_support(self, column: int) -> Support:
         """Return the bounds of the bins."""
         begin, end = self._bounds(column)
-        return Bins("bins", bounds=np.append(begin, end[-1:]))
+        return Support("bins", bounds=np.append(begin, end[-1:]))
 
     @property
     def expected(self) -> Array:

@@ -108,7 +108,7 @@ def ledoit_wolf(covariance: Array, scatter: Scatter, unit: Array) -> Array:
 class CovarianceEstimator(Protocol):
     """An estimator like those of scikit-learn: after `fit` it has a `covariance_`."""
 
-    def fit(self, X: Array) -> object: ...  # scikit-learn's name
+    def fit(self, X: Array) -> object: ...  # noqa: D102
 
 
 def as_scatter(statistic: Scatter | Sample) -> Scatter:
