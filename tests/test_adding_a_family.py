@@ -42,7 +42,7 @@ def winds(draw, min_rows: int = 0) -> laws.Rows:
     y = np.array(draw(st.lists(st.sampled_from(["land", "sea"]), min_size=n, max_size=n)), dtype="<U4")
     weight = draw(st.lists(st.sampled_from([0.0, 1.0, 2.0, 0.5]), min_size=n, max_size=n))
     summary = Rayleigh.summary
-    return laws.Rows(summary.kind, summary.entries(speeds), y, np.array(weight, dtype=float))
+    return laws.Rows(summary.statistic, summary.entries(speeds), y, np.array(weight, dtype=float))
 
 
 @given(winds(), winds(), winds())
@@ -275,5 +275,5 @@ def test_a_subclass_that_sums_something_else_does_so_in_a_database():
 def test_a_name_that_is_taken_and_one_that_is_not_known_are_refused():
     with pytest.raises(TypeError, match="needs another name"):
         type("Gaussian", (sf.Family,), {"__module__": "elsewhere", "estimate": Rayleigh.estimate})
-    with pytest.raises(sf.InvalidOptionError, match=r"No family 'gausian'\. Did you mean 'gaussian'"):
+    with pytest.raises(sf.InvalidOptionError, match=r"There is no family 'gausian'\. Did you mean 'gaussian'"):
         sf.BayesClassifier({"x": "gausian"}).fit({"x": [1.0, 2.0], "y": ["a", "b"]}, "y")

@@ -336,8 +336,8 @@ def test_rows_summarized_in_chunks_are_those_summarized_at_once(options, monkeyp
 
 
 def test_the_statistic_is_counts_where_the_edges_are_given_and_else_a_sample():
-    assert sf.Binned(edges=[1]).summary.kind is sf.Counts
-    assert sf.Binned().summary.kind is sf.Sample
+    assert sf.Binned(edges=[1]).summary.statistic is sf.Counts
+    assert sf.Binned().summary.statistic is sf.Sample
     with pytest.raises(MismatchError, match="Counts and Sample"):
         sf.Binned(edges=[1]).summarize([[1.0]], ["a"]) + sf.Binned().summarize([[1.0]], ["a"])
 
@@ -393,7 +393,7 @@ def test_parameters_are_counted_bin_by_bin():
 
 
 def test_there_is_no_linear_form():
-    with pytest.raises(NoLinearFormError, match="steps"):
+    with pytest.raises(NoLinearFormError, match="step function"):
         sf.Model.fit([[1.0]], ["a"], sf.Binned(edges=[2])).linear()
 
 
@@ -429,11 +429,11 @@ def test_options_are_equal_where_their_edges_are():
         ({"edges": [[[1]]]}, "one sequence of numbers"),
         ({"edges": ["low", "high"]}, "must be numbers"),
         ({"edges": 5}, "must be numbers"),
-        ({"edges": [1], "bins": 3}, "no use for bins=3"),
-        ({"edges": [1], "how": "mdl"}, "no use for how='mdl'"),
-        ({"edges": [1], "limit": 9}, "no use for limit=9"),
+        ({"edges": [1], "bins": 3}, "leave out bins=3"),
+        ({"edges": [1], "how": "mdl"}, "leave out how='mdl'"),
+        ({"edges": [1], "limit": 9}, "leave out limit=9"),
         ({"bins": 1}, "at least 2"),
-        ({"bins": 2.5}, "whole number"),
+        ({"bins": 2.5}, "an integer"),
         ({"how": "clever"}, "'quantile', 'width' or 'mdl'"),
         ({"limit": 0}, "at least 1"),
         ({"prior": sf.Beta()}, "must be a Dirichlet"),

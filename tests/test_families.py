@@ -407,7 +407,7 @@ def test_complement_scores_are_scikit_learns():
 
 def test_complement_refuses_to_learn_what_it_has_no_meaning_for():
     for learn in ("map", "predictive"):
-        with pytest.raises(InvalidOptionError, match="has no meaning"):
+        with pytest.raises(InvalidOptionError, match="is not defined"):
             sf.Complement(sf.Dirichlet(2.0), learn=learn)
 
 
@@ -744,11 +744,11 @@ def test_the_softmax_of_the_linear_form_is_the_posterior(kind, family):
     [
         ("reals", sf.Gaussian(), "quadratic in x"),
         ("reals", sf.Gaussian(prior=None), "quadratic in x"),
-        ("reals", sf.Gaussian(learn="predictive"), "Student's t is not linear"),
-        ("reals", sf.Gaussian(learn="predictive", variance="shared"), "Student's t is not linear"),
-        ("counts", sf.Multinomial(learn="predictive"), "second drawing counts for less"),
-        ("counts", sf.Poisson(learn="predictive"), "negative binomial is not linear"),
-        ("categories", sf.Categorical(), "linear in their indicators"),
+        ("reals", sf.Gaussian(learn="predictive"), "Student's t are not linear"),
+        ("reals", sf.Gaussian(learn="predictive", variance="shared"), "Student's t are not linear"),
+        ("counts", sf.Multinomial(learn="predictive"), "counts less when it is drawn again"),
+        ("counts", sf.Poisson(learn="predictive"), "negative binomials are not linear"),
+        ("categories", sf.Categorical(), "linear in the indicators"),
     ],
     ids=repr,
 )
@@ -1327,7 +1327,7 @@ def test_nothing_is_predicted_from_nothing():
     empty = sf.Multinomial(prior=sf.Dirichlet(0), learn="predictive").estimate(sf.Totals.empty(1, 2))
     assert empty.log_density(np.array([[0.0, 0.0], [1.0, 0.0]])).ravel().tolist() == [0.0, -np.inf]
     improper = sf.Gaussian(prior=sf.NormalInverseGamma(0, 0, 0, 0), learn="predictive")
-    with pytest.raises(sf.InvalidOptionError, match="a class without rows"):
+    with pytest.raises(sf.InvalidOptionError, match="A class without rows"):
         improper.estimate(sf.Moments.empty(1, 1))
     with pytest.raises(sf.InvalidOptionError, match="every zero is true"):
         sf.Bernoulli(threshold=-1.0).summarize(scipy.sparse.csr_matrix(np.ones((1, 1))), [0])

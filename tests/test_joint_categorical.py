@@ -357,12 +357,12 @@ def test_names_and_numbers_cannot_stand_for_each_other():
 
 
 def test_where_every_row_has_a_gap_nothing_can_be_counted():
-    with pytest.raises(InvalidDataError, match="every row has a gap"):
+    with pytest.raises(InvalidDataError, match="every row has a missing value"):
         sf.Model.fit([["a", None], [None, "b"]], ["u", "v"], sf.JointCategorical())
     with pytest.raises(InvalidDataError, match="no columns"):
         sf.JointCategorical().summarize(np.zeros((2, 0)), ["u", "v"])
 
 
 def test_all_combinations_have_the_same_pseudo_count():
-    with pytest.raises(InvalidOptionError, match="same alpha"):
+    with pytest.raises(InvalidOptionError, match="one alpha for all combinations"):
         sf.JointCategorical(sf.Dirichlet(np.ones(3)))

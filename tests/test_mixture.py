@@ -533,9 +533,14 @@ def test_tables_parameters_and_the_missing_linear_form():
 def test_stopping_early_warns_of_where():
     rng = np.random.default_rng(27)
     x, y = block(rng, 100), np.arange(100) % 2
-    with pytest.warns(NotConvergedWarning, match="took 2 steps .* class 0, column 0 and 3 more. Raise max_iter"):
+    with pytest.warns(
+        NotConvergedWarning, match=r"converge in 2 steps for class 0, column 0 and 3 more: .* Raise max_iter"
+    ):
         estimated(sf.Mixture(2, tol=0.0, max_iter=2), x, y)
-    with pytest.warns(NotConvergedWarning, match="less than 0 in the end, for class 0 and 1 more"):
+    with pytest.warns(
+        NotConvergedWarning,
+        match="for class 0 and 1 more: the last step still changed the mean log-likelihood by 0 or more",
+    ):
         estimated(sf.Mixture(2, tol=0.0, max_iter=2, joint=True), x, y)
 
 

@@ -809,7 +809,7 @@ WRONG = [
     ({"prior": None, "learn": "map"}, "needs a prior"),
     ({"prior": sf.NormalInverseWishart(), "learn": "mle"}, "maximum likelihood takes no prior"),
     *(
-        ({"prior": sf.NormalInverseWishart(), **more}, "a prior goes with a full covariance")
+        ({"prior": sf.NormalInverseWishart(), **more}, "a prior needs a full covariance")
         for more in (
             {"covariance": "diagonal"},
             {"shrinkage": 0.5},
@@ -818,9 +818,9 @@ WRONG = [
             {"tied": True, "share": [0.5, 0.5]},
         )
     ),
-    ({"learn": "predictive", "shrinkage": 0.5}, "a prior goes with a full covariance"),
-    ({"estimator": OAS(), "shrinkage": 0.5}, "the estimator decides alone"),
-    ({"estimator": OAS(), "unbiased": True}, "the estimator decides alone"),
+    ({"learn": "predictive", "shrinkage": 0.5}, "a prior needs a full covariance"),
+    ({"estimator": OAS(), "shrinkage": 0.5}, "with an estimator, leave out shrinkage"),
+    ({"estimator": OAS(), "unbiased": True}, "with an estimator, leave out shrinkage"),
     ({"share": [0.5, 0.5]}, "for a tied covariance"),
     ({"share": [0.5, -0.5], "tied": True}, "share is one number ≥ 0 for each class"),
     ({"share": [[0.5, 0.5]], "tied": True}, "share is one number"),
@@ -860,7 +860,7 @@ def test_options_for_other_data_are_refused():
         fit(x, y, prior=sf.NormalInverseWishart(scale=np.eye(3)))
     with pytest.raises(InvalidOptionError, match="needs a freedom above 3, found 2"):
         fit(x, y, prior=sf.NormalInverseWishart(freedom=2.0))
-    with pytest.raises(InvalidOptionError, match="A share for 2 classes, data of 3"):
+    with pytest.raises(InvalidOptionError, match="`share` has 2 numbers, the data 3 classes"):
         fit(x, y, tied=True, share=[0.5, 0.5])
     with pytest.raises(InvalidOptionError, match="does not exist"):
         fit(x[:1], y[:1], prior=sf.NormalInverseWishart(freedom=3.5))

@@ -70,7 +70,7 @@ def test_a_columns_evidence_is_the_ratio_of_its_densities():
 
 
 def test_the_columns_of_a_block_do_not_speak_one_by_one():
-    with pytest.raises(NoLinearFormError, match="speak together"):
+    with pytest.raises(NoLinearFormError, match="are dependent"):
         QuadraticDiscriminantAnalysis().fit(REAL, Y).evidence(REAL)
 
 

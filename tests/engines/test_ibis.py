@@ -27,7 +27,7 @@ from suffice.core.errors import (
 )
 from suffice.core.statistics import Counts
 from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
-from suffice.engines.sql import checks as survey
+from suffice.engines.sql import checks
 from suffice.naive_bayes import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB, PoissonNB
 
 pytestmark = [
@@ -313,8 +313,8 @@ def test_what_ibis_holds_in_memory_is_learned_too():
 
 
 def test_columns_of_too_many_values_are_student_and_named_kernels_are_refused(database, monkeypatch):
-    monkeypatch.setattr(survey, "MOST", 50)
-    monkeypatch.setattr("suffice.engines.sql.column_facts.MOST", 50)
+    monkeypatch.setattr(checks, "MOST_VALUES", 50)
+    monkeypatch.setattr("suffice.engines.sql.column_facts.MOST_VALUES", 50)
     table = put(database, everything().drop(columns="w"))
     fitted = sf.BayesClassifier(calibrate=False).fit(table, "y")
     chosen = dict(zip(fitted.schema_.rows, fitted.schema_.values[:, 0], strict=True))
@@ -392,14 +392,14 @@ def test_the_printed_query_gives_the_probabilities(name, database):
     local = case.local()
     put(database, case.table().assign(i=np.arange(400)), "scored rows")
     query = local.to_sql(database.name, table="scored rows", types={"i": "int64"})
-    at = len(local._predictor().columns)  # where i stands
-    told = np.array([row[-len(local.classes_) :] for row in sorted(ask(database, query), key=lambda row: row[at])])
+    k = len(local.classes_)  # after the columns, of which i is the last, come the prediction and k probabilities
+    answers = np.array([row[-k:] for row in sorted(ask(database, query), key=lambda row: row[-k - 2])])
     expected = probabilities(local, case.rows(case.table()))
-    np.testing.assert_allclose(told.astype(float), expected, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(answers.astype(float), expected, rtol=1e-9, atol=1e-12)
 
 
 def ask(database, query):
-    """The rows that a query in words gives."""
+    """Return the rows of a query in SQL."""
     if database.name == "duckdb":
         return database.con.execute(query).fetchall()
     with closing(database.con.cursor()) as cursor:
@@ -451,7 +451,7 @@ def test_what_cannot_be_learned_is_refused_by_name(database):
         sf.BayesClassifier({"x1": sf.LogNormal()}, calibrate=False).fit(there.mutate(x1=ibis._.x1 * 0), "y")
     with pytest.raises(InvalidDataError, match="column 'x1'"):
         sf.BayesClassifier({"x1": sf.Geometric()}, calibrate=False).fit(there.mutate(x1=ibis._.x1 * 0 + 0.5), "y")
-    with pytest.raises(InvalidDataError, match=r"rows have gaps in 'x0', 'x1'.*to_pyarrow_batches"):
+    with pytest.raises(InvalidDataError, match=r"rows have missing values in 'x0', 'x1'.*to_pyarrow_batches"):
         LinearDiscriminantAnalysis().fit(there, "y")
     fitted = GaussianNB().fit(there, "y")
     with pytest.raises(InvalidDataError, match="'x1' holds string, which cannot be read as numbers"):

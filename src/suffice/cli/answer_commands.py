@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from suffice.cli.model_files import Loaded
     from suffice.engines.files import Files
-    from suffice.families import How
+    from suffice.families import FillMethod
 
 MOST_OUTLIERS = 20  # that are printed
 
@@ -238,7 +238,7 @@ def _filled(found: Loaded, batch: Any, besides: tuple[str, ...], how: str, rng: 
     from suffice.core.frames import as_arrow
 
     table = pa.Table.from_batches([batch])
-    filled = found.predictor.impute(found.rows(batch, besides), cast("How", how), rng)
+    filled = found.predictor.impute(found.rows(batch, besides), cast("FillMethod", how), rng)
     if found.is_table:
         return frames.table_like(filled, table)
     for name, values in zip(found.columns(table.column_names, besides), filled.values(), strict=True):

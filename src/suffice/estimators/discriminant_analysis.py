@@ -25,7 +25,7 @@ from suffice.estimators._sklearn import ClassNamePrefixFeaturesOutMixin, Transfo
 from suffice.estimators.generative_classifier import GenerativeClassifier
 from suffice.estimators.parameter_checks import ARRAY_LIKE, BOOLEAN, Allowed, choice, has_method, interval
 from suffice.families import MultivariateGaussian
-from suffice.families.covariance import alone, as_scatter, per_weight
+from suffice.families.covariance import as_scatter, one_blas_thread, per_weight
 from suffice.families.linear_discriminant import Directions, LinearDiscriminant
 from suffice.model.joint import Model
 
@@ -415,7 +415,7 @@ class QuadraticDiscriminantAnalysis(_DiscriminantAnalysis):
 def _exceeds(covariance: Array, tol: float) -> bool:
     """Tell whether every eigenvalue is above `tol`, by trying to factorize what is above it."""
     try:
-        with alone(len(covariance)):
+        with one_blas_thread(len(covariance)):
             np.linalg.cholesky(covariance - tol * np.eye(len(covariance)))
     except np.linalg.LinAlgError:
         return False

@@ -1,8 +1,8 @@
-"""Families of class-conditional distributions: one file each. A family is registered by being defined.
+"""Families of class-conditional distributions, one file for each. A family is registered when it is defined.
 
-A module that defines a family of its own name, as `log_normal` defines `LogNormal`, is found by looking at the folder:
-the family is exported, and known to files, to `BayesClassifier(families=…)` and to the command line, without being
-listed.
+A module that defines a family of its own name, as `log_normal` defines `LogNormal`, is found in the folder. The package
+exports the family; files, `BayesClassifier(families=…)` and the command line find it by its name. No list has to be
+extended.
 """
 
 from importlib import import_module
@@ -12,17 +12,16 @@ from typing import Any
 from suffice.core import registry
 from suffice.core.errors import InvalidOptionError
 from suffice.core.suggestions import did_you_mean
-from suffice.families._base import Distribution, Entrywise, Family, How, Independent
+from suffice.families._base import Distribution, Entrywise, Family, FillMethod, Independent
 from suffice.families._results import LinearForm, Table
 from suffice.families._summary import Summary
-from suffice.families._support import Bins, Support
+from suffice.families._support import Support
 
 __all__ = [
-    "Bins",
     "Distribution",
     "Entrywise",
     "Family",
-    "How",
+    "FillMethod",
     "Independent",
     "LinearForm",
     "Summary",
@@ -39,12 +38,12 @@ for _module in iter_modules(__path__):
 
 
 def named(name: str) -> type[Family[Any]]:
-    """Return the family of a name, such as "gaussian", "log-normal" or "LogNormal"; an error lists those there are."""
+    """Return the family with a name such as "gaussian", "log-normal" or "LogNormal"; an error lists all names."""
     for known, family in _by_name().items():
         if known.replace("-", "") == name.lower().replace("-", "").replace("_", ""):
             return family
     hint = did_you_mean(name.lower(), family_names())
-    raise InvalidOptionError(f"No family {name!r}. {hint}Known are {', '.join(family_names())}")
+    raise InvalidOptionError(f"There is no family {name!r}. {hint}The families are {', '.join(family_names())}")
 
 
 def family_names() -> list[str]:

@@ -1,7 +1,7 @@
 """Rules that choose the bandwidth of a Gaussian kernel from distinct ascending values and their weights.
 
-Weights are frequencies: a value of weight 3 is three equal values, and n is the sum of all weights. A rule gives 0
-where the values do not vary.
+Weights are frequencies: a value of weight 3 is three equal values, and n is the sum of all weights. A rule returns 0
+if the values do not vary.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from suffice.core.arrays import Array
 
 Rule = Callable[[Array, Array], float]
 
-NARROWEST, WIDEST, STEPS = 0.05, 5.0, 24  # of the search for the likeliest bandwidth, in Silverman's
+NARROWEST, WIDEST, STEPS = 0.05, 5.0, 24  # of the search by likelihood, in units of Silverman's bandwidth
 
 
 def spread_without(values: Array, weight: Array, place: NDArray[np.int64], removed: Array) -> Array:
-    """min(σ, IQR / 1.349) once `removed` is taken from the weight of the value at `place`, for each of these.
+    """Compute min(σ, IQR / 1.349) without some weight: `removed[i]` less of the value at `place[i]`, for each i.
 
-    σ² is the mean square around the mean; the quartiles are interpolated as NumPy does it. Where they are equal
-    σ alone counts. 0 where no two different values remain.
+    σ² is the mean square around the mean. The quartiles are interpolated as by NumPy. If they are equal, the result is
+    σ. It is 0 if no two different values remain.
     """
     half = 0.5 * values[-1] - 0.5 * values[0]
     if half == 0.0:
         return np.zeros(len(place))
-    values = (0.5 * values - 0.5 * values[0]) / half  # 0 to 1: squares neither overflow nor vanish
+    values = (0.5 * values - 0.5 * values[0]) / half  # from 0 to 1, so that squares neither overflow nor underflow
     cumulative = np.cumsum(weight)
     total = cumulative[-1]
     mean = (weight * values).sum() / total
@@ -41,7 +41,7 @@ def spread_without(values: Array, weight: Array, place: NDArray[np.int64], remov
 
     off = values[place] - mean
     rest = squares - off * off * removed * total / n
-    for i in np.flatnonzero(several & (rest < 1e-5 * squares)):  # too few digits are left: sum the others anew
+    for i in np.flatnonzero(several & (rest < 1e-5 * squares)):  # too few digits are left: sum the others again
         others = weight.copy()
         others[place[i]] = 0.0 if gone[i] else others[place[i]] - removed[i]
         rest[i] = (others * (values - (others * values).sum() / n[i]) ** 2).sum()
@@ -64,7 +64,7 @@ def spread_without(values: Array, weight: Array, place: NDArray[np.int64], remov
 
 
 def spread(values: Array, weight: Array) -> float:
-    """min(σ, IQR / 1.349), a standard deviation that outliers and a second mode do not blow up."""
+    """Compute min(σ, IQR / 1.349), a standard deviation that is robust against outliers and a second mode."""
     return float(spread_without(values, weight, np.zeros(1, np.int64), np.zeros(1))[0])
 
 
@@ -79,17 +79,18 @@ def scott(values: Array, weight: Array) -> float:
 
 
 def sheather_jones(values: Array, weight: Array) -> float:
-    """Solve h = (R(K) / (n ∫ f''²))^(1/5), f'' being estimated with a pilot bandwidth that depends on h.
+    """Solve h = (R(K) / (n ∫ f''²))^(1/5), where f'' is estimated with a pilot bandwidth that depends on h.
 
-    Sheather and Jones (1991), in the form of R's `bw.SJ(method="ste")`. The sums over all pairs of values are taken
-    over a grid: linear binning, then the autocorrelation of the counts. Silverman's rule where there is no solution.
+    Sheather and Jones (1991), in the form of R's `bw.SJ(method="ste")`. The sums over all pairs of values are computed
+    on a grid, by linear binning and the autocorrelation of the counts. If there is no solution, Silverman's rule is
+    used.
     """
     from scipy.optimize import brentq
 
     n, width = float(weight.sum()), spread(values, weight)
     if width == 0.0 or n <= 1.0:
         return silverman(values, weight)
-    first = 1.24 * n ** (-1 / 7)  # in units of width, as all that follows
+    first = 1.24 * n ** (-1 / 7)  # in units of width, as everything below
     lags, pairs = _pairs((values - values[0]) / width, weight, step=n**-0.2 / 64, reach=40.0 * first)
     norm = n * (n - 1.0) * np.sqrt(2.0 * np.pi)
 
@@ -120,10 +121,12 @@ def sheather_jones(values: Array, weight: Array) -> float:
 
 
 def _pairs(values: Array, weight: Array, step: float, reach: float) -> tuple[Array, Array]:
-    """Distances up to `reach` on a grid, and the weight of the pairs of values so far apart, pairs of one included."""
-    # Wider gaps than `reach` part values that no kernel brings together: they may as well be just as wide.
-    gaps = np.minimum(np.diff(values, prepend=values[0]), reach + 2.0 * step)
-    at = np.cumsum(gaps)
+    """Return distances up to `reach` on a grid, and the weight of the pairs of values at each distance.
+
+    Pairs of a value with itself are included.
+    """
+    # No pair is counted over a distance above `reach`, so larger steps between neighbours are shortened to that.
+    at = np.cumsum(np.minimum(np.diff(values, prepend=values[0]), reach + 2.0 * step))
     step = max(step, float(at[-1]) / (1 << 21))
     at /= step
     low = at.astype(np.int64)
@@ -137,17 +140,17 @@ def _pairs(values: Array, weight: Array, step: float, reach: float) -> tuple[Arr
     return step * np.arange(float(len(pairs))), pairs
 
 
-def likeliest(values: Array, weight: Array) -> float:
-    """The h that maximises the leave-one-out log-likelihood Σ_i log f_{−i}(x_i).
+def maximum_likelihood(values: Array, weight: Array) -> float:
+    """Find the h that maximizes the leave-one-out log-likelihood Σ_i log f_{−i}(x_i).
 
-    Equal values make it grow without bound as h → 0, so the search is bounded: over a grid of 25 values from 0.05 to
+    With equal values it grows without bound as h → 0, so the search is bounded: over a grid of 25 values from 0.05 to
     5 times Silverman's bandwidth, then between the neighbours of the best of them, to 1e-6 of its value.
     """
     from scipy.optimize import minimize_scalar
 
     start = silverman(values, weight)
     total = weight.sum(keepdims=True)
-    left_out = np.minimum(weight, 1.0)  # one of several equal values, or all there is
+    left_out = np.minimum(weight, 1.0)  # one of several equal values, or all of a smaller weight
     if start == 0.0:
         return 0.0
     order, ends = np.arange(len(values)), np.array([0, len(values)])

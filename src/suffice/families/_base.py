@@ -1,7 +1,7 @@
-"""The contract of a family and of the distributions it gives.
+"""The contract of a family and of its distributions.
 
-A family states what it sums, `summary`, and makes a distribution of that, `estimate`. A distribution states its
-log-density as a formula. Everything else is derived from these two, unless a closed form is better.
+A family states what it sums (`summary`) and how a distribution is estimated from that (`estimate`). A distribution
+states its log-density as a formula. Everything else is derived from these two, unless a closed form is better.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ from numpy.typing import NDArray
 from suffice.core.arrays import (
     Array,
     Codes,
+    Matrix,
+    Positions,
+    Rows,
     Values,
     as_categories,
     as_dense,
@@ -42,11 +45,11 @@ from suffice.families._results import KeptRows, Outcomes, Table
 from suffice.families._summary import Summary
 from suffice.families._support import REAL, Support
 from suffice.families.logarithms import log_ratio
-from suffice.formulas import Among, Column, Combinations, Formula, Lookup, Term, X, unless_missing
+from suffice.formulas import Above, Among, Column, Combinations, Formula, Lookup, Term, X, unless_missing
 
 S = TypeVar("S", bound=Statistic)
 Reads = Literal["numbers", "categories", "text"]
-How = Literal["mean", "mode", "sample"]
+FillMethod = Literal["mean", "mode", "sample"]
 
 
 class Default:
@@ -69,33 +72,33 @@ class Distribution(ABC):
     reads: ClassVar[Reads] = "numbers"
     support: Support = REAL
     sparse: ClassVar[bool] = False  # whether rows may be a sparse matrix
-    bends: ClassVar[str] = ""  # why there is no linear form, and what has one
-    votes: ClassVar[bool] = True  # whether it tells classes apart
+    why_not_linear: ClassVar[str] = ""  # why there is no linear form, and which distribution has one
+    votes: ClassVar[bool] = True  # whether classes have different distributions
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         dataclass(frozen=True, eq=False)(cls)
 
-    def read(self, x: Any) -> Any:
-        """Bring columns into the form `log_density` reads, refusing values outside the support."""
+    def read(self, x: Any) -> Rows:
+        """Convert columns to the form that `log_density` reads; refuse values outside the support."""
         return read_columns(x, self.reads, self.support, self.sparse)
 
     @abstractmethod
-    def log_density(self, x: Any) -> Array:
-        """Log p(x | y) of every row under every class, (rows, classes); missing entries are left out."""
+    def log_density(self, x: Rows) -> Array:
+        """Compute log p(x | y) of every row under every class, (rows, classes); missing entries are left out."""
 
-    def relative_log_density(self, x: Any) -> Array:
-        """Log p(x | y) up to a term that is the same for all classes, where that is less work; to compare classes."""
+    def relative_log_density(self, x: Rows) -> Array:
+        """Compute log p(x | y) up to a term that all classes share, where that is less work. It compares classes."""
         return self.log_density(x)
 
     @property
     def as_density(self) -> Distribution:
-        """The distribution whose `log_density` is that of rows; another one where classes are scored otherwise."""
+        """A distribution whose `log_density` is a density of rows. Another one if this one only scores classes."""
         return self
 
     @property
     def mixed(self) -> float | None:
-        """The share of the class prior in the posterior, where it was fitted together with the distribution."""
+        """The share of the class prior in the posterior, if it was fitted together with the distribution."""
         return None
 
     @property
@@ -110,25 +113,28 @@ class Distribution(ABC):
 
     @abstractmethod
     def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:
-        """The parameters as tables for people."""
+        """Return the parameters as tables for people."""
 
     def formula(self, names: Sequence[str]) -> list[Term]:  # noqa: ARG002  # the contract
-        """`relative_log_density` as formulas over columns of these names, one for each that is independent.
+        """Return `relative_log_density` as formulas over columns of these names, one for each independent part.
 
-        They add up to log p(x | y), up to a term that all classes share.
+        Their sum is log p(x | y), up to a term that all classes share.
         """
-        raise NoFormulaError(f"{type(self).__name__} has no closed form to write down")
+        raise NoFormulaError(f"{type(self).__name__} has no formula in closed form")
 
     def linear(self) -> tuple[Array, Array]:
-        """Coef (classes, columns) and intercept (classes,): coef·x + intercept is log p(x | y) up to a shared term."""
-        raise NoLinearFormError(self.bends or f"{type(self).__name__} has no linear form")
+        """Return coef (classes, columns) and intercept (classes,).
+
+        coef·x + intercept is log p(x | y) up to a term that all classes share.
+        """
+        raise NoLinearFormError(self.why_not_linear or f"{type(self).__name__} has no linear form")
 
     def column_support(self, column: int) -> Support:  # noqa: ARG002  # all columns are alike, unless overridden
-        """What a column may hold, for whoever draws p(x | y) over it."""
+        """Return which values a column may hold, for plots of p(x | y)."""
         return self.support
 
     def known_values(self, names: Sequence[str]) -> dict[str, tuple[Any, ...]]:
-        """The categories of each column that the formula looks up; none for numbers."""
+        """Return the categories of each column that the formula looks up; a column of numbers has none."""
         found: dict[str, dict[Any, None]] = {name: {} for name in names}
         for term in self.formula(names):
             for node in term.formula.walk():
@@ -145,7 +151,7 @@ class Distribution(ABC):
         return None
 
     def outcomes(self, names: Sequence[str]) -> Iterator[Outcomes]:  # noqa: ARG002  # the contract
-        """What columns may hold, and how probable that is in every class, some of it at a time."""
+        """Yield possible values of the columns and their probability in every class, some at a time."""
         return iter(())
 
     @property
@@ -153,24 +159,25 @@ class Distribution(ABC):
         """The mean of each class and column, (classes, columns)."""
         raise NoDistributionError(f"{type(self).__name__} has no means to fill missing values with")
 
-    def expect(self, x: Any) -> Array:
-        """Each row as every class expects it, (rows, classes, columns): E[x | observed entries, y]."""
+    def expect(self, x: Rows) -> Array:
+        """Compute E[x | observed entries, y] of each row under every class, (rows, classes, columns)."""
         expected = self.expected
-        x = np.asarray(x.toarray() if is_sparse(x) else x, dtype=np.float64)[:, None, :]
+        x = as_float64(x)[:, None, :]
         return np.where(np.isnan(x), expected, x)
 
-    def contrast(self, x: Any, first: NDArray[Any], second: NDArray[Any]) -> Array:
-        """What each column adds to log p(x | first) − log p(x | second), classes of each row, (rows, columns).
+    def contrast(self, x: Rows, first: Positions, second: Positions) -> Array:
+        """Compute what each column adds to log p(x | first) − log p(x | second), (rows, columns).
 
-        Columns are taken to be independent: a column says what the row says when all its other entries are missing.
+        `first` and `second` hold a class for each row. Columns are taken to be independent: the contribution of a
+        column is that of a row whose other entries are all missing.
         """
-        x = np.asarray(x.toarray() if is_sparse(x) else x, dtype=np.float64)
-        at, out = np.arange(x.shape[0]), np.empty(x.shape)
+        x = as_float64(x)
+        rows, out = np.arange(x.shape[0]), np.empty(x.shape)
         for j in range(x.shape[1]):
-            alone = np.full(x.shape, np.nan)
-            alone[:, j] = x[:, j]
-            density = self.log_density(alone)
-            out[:, j] = log_ratio(density[at, first], density[at, second])
+            one_column = np.full(x.shape, np.nan)
+            one_column[:, j] = x[:, j]
+            density = self.log_density(one_column)
+            out[:, j] = log_ratio(density[rows, first], density[rows, second])
         return out
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> Any:  # noqa: ARG002  # the contract
@@ -180,21 +187,24 @@ class Distribution(ABC):
             "A multinomial model of the same counts has one."
         )
 
-    def draw(self, x: Any, codes: Codes, rng: np.random.Generator) -> Array:
+    def draw(self, x: Array, codes: Codes, rng: np.random.Generator) -> Array:
         """Fill the missing entries of rows of numbers by a draw from p(missing | observed, class codes[i])."""
         return np.where(np.isnan(x), self.sample(codes, rng), x)
 
-    def fill(self, x: Any, posterior: Array, codes: Codes, how: How, rng: np.random.Generator) -> NDArray[Any]:
-        """Fill missing entries: by the mean over classes, by the mean of class codes[i], or by a draw from it."""
+    def fill(
+        self, x: Rows, posterior: Array, codes: Codes, method: FillMethod, rng: np.random.Generator
+    ) -> NDArray[Any]:
+        """Fill missing entries by the mean over classes, by the mean of class codes[i], or by a draw from it."""
         observed = np.asarray(x, dtype=np.float64)
         missing = np.isnan(observed)
         if not missing.any():
             return observed
-        if how == "sample":
+        if method == "sample":
             return np.where(missing, self.draw(observed, codes, rng), observed)
         expected = self.expect(observed)
-        own = expected[np.arange(len(codes)), codes] if how == "mode" else (posterior[:, None] @ expected)[:, 0]
-        return np.where(missing, own, observed)
+        if method == "mode":
+            return np.where(missing, expected[np.arange(len(codes)), codes], observed)
+        return np.where(missing, (posterior[:, None] @ expected)[:, 0], observed)
 
 
 class Independent(Distribution):
@@ -202,10 +212,10 @@ class Independent(Distribution):
 
     @abstractmethod
     def column_density(self, x: Column, column: int) -> Formula | None:
-        """Log p(x_j | y) of one column as a formula; None where nothing is known of the column."""
+        """Return log p(x_j | y) of one column as a formula; None if nothing is known of the column."""
 
     def formula(self, names: Sequence[str]) -> list[Term]:
-        """One formula for each column: 0 where it is missing, −∞ outside the support."""
+        """Return a formula for each column: 0 where the entry is missing, −∞ outside the support."""
         out = []
         for j, name in enumerate(names):
             x = Column(name)
@@ -221,24 +231,24 @@ D = TypeVar("D", bound="Entrywise")
 class Entrywise(Independent):
     """A distribution that states one log-density for the entries of all columns, `density`.
 
-    Its parameters are arrays (classes, columns); `density` is written so that they broadcast against x, and works for
-    parameters of any shape: of one column, (classes,), of the class of each row, (rows, columns), or of many statistics
-    at once, (rows, classes, columns).
+    Its parameters are arrays (classes, columns). `density` is written so that they broadcast against x. It must work
+    for parameters of any shape: of one column, (classes,), of the class of each row, (rows, columns), or of many
+    statistics at once, (rows, classes, columns).
     """
 
     parameters_each: ClassVar[int] = 1  # free parameters of a class and column
 
     @abstractmethod
     def density(self, x: Formula) -> Formula:
-        """Log p(x | y) of an entry."""
+        """Return log p(x | y) of an entry as a formula."""
 
     @property
     def shown(self) -> dict[str, Array]:
-        """The parameters that people are shown, by name."""
+        """The parameters that `tables` shows, by name."""
         return {f.name: v for f in fields(self) if np.ndim(v := getattr(self, f.name)) > 1}
 
     def with_parameters(self: D, change: Callable[[Array], Array]) -> D:
-        """The same distribution with every array of parameters changed."""
+        """Return the same distribution with every array of parameters changed."""
         changed: dict[str, Any] = {}
         for each in fields(self):
             value = getattr(self, each.name)
@@ -268,12 +278,11 @@ class Entrywise(Independent):
         return derive.affine(self._density, self.dimensions)
 
     def column_density(self, x: Column, column: int) -> Formula:
-        """The log-density with the parameters of one column."""
-        own = self.with_parameters(lambda values: values[..., column])
-        return derive.tabulated(own.density(x), x)
+        """Return the log-density with the parameters of one column."""
+        return derive.tabulated(self.with_parameters(lambda values: values[..., column]).density(x), x)
 
-    def log_density(self, x: Any) -> Array:
-        """Log p(x | y) of every row under every class, (rows, classes): by a kernel, or by the formula."""
+    def log_density(self, x: Matrix) -> Array:
+        """Compute log p(x | y) of every row under every class, (rows, classes), by a kernel or by the formula."""
         kernel = KERNELS.get(type(self))
         if kernel is not None:
             return kernel(self, x)
@@ -284,23 +293,25 @@ class Entrywise(Independent):
             return derive.sparse_log_density(of_columns, x, self.dimensions)
         return derive.log_density(self._density, x, self.dimensions)
 
-    def relative_log_density(self, x: Any) -> Array:
-        """The same, without a term that all classes share where the rest is linear."""
+    def relative_log_density(self, x: Matrix) -> Array:
+        """Compute the same without the term that all classes share, if the rest is linear in x."""
         if type(self) in KERNELS or self._affine is None or self._affine.expanded:
             return self.log_density(x)
         return self._affine.relative_log_density(x)
 
-    def contrast(self, x: Any, first: NDArray[Any], second: NDArray[Any]) -> Array:
-        """What each column adds to log p(x | first) − log p(x | second), (rows, columns)."""
-        x = np.asarray(x.toarray() if is_sparse(x) else x, dtype=np.float64)
-        of_classes = (self.with_parameters(lambda v, c=codes: v[c]).density(X).at(x) for codes in (first, second))  # type: ignore[misc]
-        return np.where(np.isnan(x), 0.0, log_ratio(*(np.broadcast_to(each, x.shape) for each in of_classes)))
+    def contrast(self, x: Matrix, first: Positions, second: Positions) -> Array:
+        """Compute what each column adds to log p(x | first) − log p(x | second), (rows, columns)."""
+        entries = as_float64(x)
+
+        def of_classes(codes: Positions) -> Array:
+            density = self.with_parameters(lambda values: values[codes]).density(X)
+            return np.broadcast_to(density.at(entries), entries.shape)
+
+        return np.where(np.isnan(entries), 0.0, log_ratio(of_classes(first), of_classes(second)))
 
     def linear(self) -> tuple[Array, Array]:
-        """Coef and intercept, where the log-density is linear in x up to a term that all classes share."""
-        if self._affine is None:
-            return super().linear()
-        return self._affine.linear()
+        """Return coef and intercept, if the log-density is linear in x up to a term that all classes share."""
+        return super().linear() if self._affine is None else self._affine.linear()
 
     @property
     def n_columns(self) -> int:
@@ -309,11 +320,11 @@ class Entrywise(Independent):
 
     @property
     def n_parameters(self) -> int:
-        """As many for each class and column."""
+        """`parameters_each` for each class and column."""
         return self.parameters_each * self.dimensions[0] * self.dimensions[1]
 
     def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:
-        """One table of a single parameter, with a row for each column; of several, one for each column."""
+        """Return one table with a row for each column if there is one parameter, else one table for each column."""
         heads, shown = [str(label) for label in labels], self.shown
         if len(shown) == 1:
             ((title, values),) = shown.items()
@@ -325,23 +336,23 @@ class Entrywise(Independent):
 
 
 @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
-class Stated(Options):
-    """Options that are a frozen dataclass by being defined."""
+class DataclassOptions(Options):
+    """Options whose subclasses become frozen dataclasses when they are defined."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         dataclass(frozen=True, eq=False, repr=False)(cls)
 
 
-class Family(Stated, ABC, Generic[S]):
-    """Frozen options of a kind of distribution. Two pure steps: rows → statistic → distribution.
+class Family(DataclassOptions, ABC, Generic[S]):
+    """Frozen options of a type of distribution. Learning has two pure steps: rows → statistic → distribution.
 
-    `prior` is the conjugate prior, `None` for none; `learn` is what is made of it: `"mle"`, the mode
-    (`"map"`), the posterior `"mean"`, or `"predictive"`, the posterior integrated out. A prior given
-    without `learn` means the posterior mean, `prior=None` maximum likelihood.
+    `prior` is the conjugate prior, or `None`. `learn` says which estimate is used: `"mle"` (maximum likelihood),
+    `"map"` (the mode of the posterior), `"mean"` (its mean) or `"predictive"` (the posterior is integrated out).
+    A prior without `learn` means the posterior mean; `prior=None` means maximum likelihood.
 
-    A subclass is known by its name as soon as it is defined: to files, to `BayesClassifier(families=…)` and to the
-    command line.
+    A subclass is registered by its name when it is defined: files, `BayesClassifier(families=…)` and the command line
+    can then use it.
     """
 
     prior: Any = DEFAULT
@@ -349,10 +360,10 @@ class Family(Stated, ABC, Generic[S]):
 
     summary: ClassVar[Summary[Any]]  # what is summed
     gives: ClassVar[type[Distribution]] = Distribution  # type: ignore[type-abstract]  # what `estimate` returns; it says which values are allowed
-    reads: ClassVar[Reads] = "numbers"  # what it needs of the columns of a table
+    reads: ClassVar[Reads] = "numbers"  # the form in which columns of a table are read
     by_column: ClassVar[bool] = True  # whether arrays among its options hold a value for each column
     public: ClassVar[bool] = True  # whether it can be chosen by its name
-    weak_prior: ClassVar[Any] = None  # what a bare family uses; None where nothing is conjugate, and `prior` no option
+    weak_prior: ClassVar[Any] = None  # the default prior; None if no prior is conjugate, and `prior` is not an option
 
     @classmethod
     def _is_complete(cls) -> bool:
@@ -384,21 +395,21 @@ class Family(Stated, ABC, Generic[S]):
 
     @property
     def support(self) -> Support:
-        """Which values columns may hold."""
+        """The values that columns may hold."""
         return self.gives.support
 
-    def read(self, x: Any) -> Any:
-        """Bring columns into the form that statistics and kernels read, refusing values outside the support."""
+    def read(self, x: Any) -> Rows:
+        """Convert columns to the form that statistics and kernels read; refuse values outside the support."""
         return read_columns(x, self.reads, self.support, sparse=self.gives.sparse)
 
     def summarize(self, x: Any, y: Any, weight: Any = None, onto: ByClass[S] | None = None) -> ByClass[S]:
-        """Summarize rows by their labels in one pass, and add that to `onto`, a summary of other rows."""
+        """Summarize rows by their labels in one pass, and add the result to `onto`, a summary of other rows."""
         x = self.read(x)
         self.check_width(x.shape[1])
         return self.summary.by_class(x, y, weight, onto)
 
     def check_width(self, columns: int) -> None:
-        """Refuse a prior, or other options, that are for another number of columns."""
+        """Refuse a prior or other options that are for another number of columns."""
         for options in (self, self.prior) if self.by_column else ():
             width = options.width() if isinstance(options, Options) else None
             if width not in (None, columns):
@@ -406,20 +417,21 @@ class Family(Stated, ABC, Generic[S]):
 
     @abstractmethod
     def estimate(self, statistic: S) -> Distribution:
-        """Estimate p(x | y) of every class the statistic has.
+        """Estimate p(x | y) for every class of the statistic.
 
-        A family of entrywise distributions is also asked to estimate many statistics at once: arrays are then
-        (rows, classes, columns), so that classes are axis −2.
+        For leave-one-out, a family of entrywise distributions also gets many statistics at once. Their arrays are
+        (rows, classes, columns), so axis −2 is always that of the classes.
         """
 
     def kept_rows(self, statistic: S) -> KeptRows | None:  # noqa: ARG002  # most statistics keep no rows
-        """Return the rows that the statistic keeps, for calibration and outliers; None where it keeps none."""
+        """Return the rows that the statistic keeps, for calibration and outliers; None if it keeps none."""
         return None
 
-    def leave_one_out(self, statistic: S, fitted: Distribution, x: Any, codes: Codes, weight: Array | None) -> Array:
-        """Log p(x_i | y) of each row under the statistic without that row, (rows, classes).
+    def leave_one_out(self, statistic: S, fitted: Distribution, x: Rows, codes: Codes, weight: Array | None) -> Array:
+        """Compute log p(x_i | y) of each row under the statistic without that row, (rows, classes).
 
-        Exact for every family: the row is subtracted and the rest estimated. `fitted` is what the statistic gives.
+        This is exact for every family: the row is subtracted, and the rest is estimated. `fitted` is the estimate from
+        the whole statistic.
         """
         if isinstance(fitted, Entrywise) and isinstance(statistic, (Moments, Totals)) and x.shape[0]:
             together = self._together(statistic, x, codes, weight)
@@ -427,19 +439,16 @@ class Family(Stated, ABC, Generic[S]):
                 return together
         return self._one_by_one(statistic, x, codes, weight, lambda rest, row: self.estimate(rest).log_density(row))
 
-    def _together(self, statistic: Moments | Totals, x: Any, codes: Codes, weight: Array | None) -> Array | None:
-        """Leave out many rows at a time; None if `estimate` does not take many statistics, as the first row shows."""
+    def _together(self, statistic: Moments | Totals, x: Matrix, codes: Codes, weight: Array | None) -> Array | None:
+        """Leave out many rows at a time; None if `estimate` cannot take many statistics, which the first row shows."""
         refuse_infinite(x)
-        out = np.empty((x.shape[0], statistic.n_classes))
-        entries = self.summary.entries(x)
-        if self.summary.threshold is not None:
-            entries = np.where(np.isnan(x), np.nan, x > self.summary.threshold)
-        cells = statistic.n_classes * statistic.n_columns
-        for (part, piece), (_, own) in zip(derive.pieces(x, cells), derive.pieces(entries, cells), strict=True):
+        out, threshold = np.empty((x.shape[0], statistic.n_classes)), self.summary.threshold
+        for part, piece in derive.pieces(x, statistic.n_classes * statistic.n_columns):
+            entries = self.summary.entries(x[part]) if threshold is None else Above(X, threshold).at(piece)
             w = np.ones(len(piece)) if weight is None else weight[part]
             try:
-                rest = self.estimate(statistic.without_each(own, codes[part], w))  # type: ignore[arg-type]  # it is S
-                assert isinstance(rest, Entrywise), "the family gives one kind of distribution"
+                rest = self.estimate(statistic.without_each(as_float64(entries), codes[part], w))  # type: ignore[arg-type]  # it is S
+                assert isinstance(rest, Entrywise), "the family gives one type of distribution"
                 out[part] = derive.sum_observed(rest.density(X), piece[:, None, :])
             except (ValueError, IndexError):
                 return None
@@ -453,20 +462,20 @@ class Family(Stated, ABC, Generic[S]):
         return out if np.allclose(first, out[:1], rtol=1e-9, atol=1e-9) else None
 
     def _one_by_one(
-        self, statistic: S, x: Any, codes: Codes, weight: Array | None, ask: Callable[[S, Any], Array]
+        self, statistic: S, x: Rows, codes: Codes, weight: Array | None, score: Callable[[S, Rows], Array]
     ) -> Array:
-        """Return what `ask` makes of each row and of the statistic without it, (rows, classes)."""
+        """Return `score` of the statistic without each row and of that row, (rows, classes)."""
         out = np.empty((x.shape[0], statistic.n_classes))
         for i in range(x.shape[0]):
             row = x[i : i + 1]
             w = None if weight is None else weight[i : i + 1]
-            own = self.summary.take(row, np.zeros(1, np.int32), 1, w)
-            rest = statistic - own.spread(codes[i : i + 1], len(out[0]))
-            out[i] = ask(rest, row)[0]
+            removed = self.summary.take(row, np.zeros(1, np.int32), 1, w)
+            rest = statistic - removed.spread(codes[i : i + 1], len(out[0]))
+            out[i] = score(rest, row)[0]
         return out
 
-    def _with_own_class(self, statistic: S, fitted: Distribution, x: Any, codes: Codes, weight: Array | None) -> Array:
-        """Leave out rows where only the row's own class changes: `own_log_density` says to what."""
+    def _with_own_class(self, statistic: S, fitted: Distribution, x: Rows, codes: Codes, weight: Array | None) -> Array:
+        """Leave out rows if only the row's own class changes; `own_log_density` computes the changed values."""
         out = fitted.log_density(x)
         start = 0
         for piece, c, w in chunks(x, codes, weight, cells=1 << 22):
@@ -475,24 +484,29 @@ class Family(Stated, ABC, Generic[S]):
             start += len(c)
         return out
 
-    def own_log_density(self, statistic: S, x: Any, codes: Codes, weight: Array) -> Array:
-        """Log p(x_i | y_i) of each row under its own class without that row, (rows,)."""
+    def own_log_density(self, statistic: S, x: Rows, codes: Codes, weight: Array) -> Array:
+        """Compute log p(x_i | y_i) of each row under its own class without that row, (rows,)."""
         raise NotImplementedError
 
 
-def read_columns(x: Any, reads: Reads, support: Support, sparse: bool) -> Any:
+def read_columns(x: Any, reads: Reads, support: Support, sparse: bool) -> Rows:
     """Read columns of numbers, dense or sparse, or of categories; refuse values outside the support."""
     if reads == "categories":
         return as_categories(x)
-    x = as_matrix(x) if sparse else as_dense(x)
-    support.refuse(x)
-    return x
+    matrix = as_matrix(x) if sparse else as_dense(x)
+    support.refuse(matrix)
+    return matrix
+
+
+def as_float64(x: Matrix) -> Array:
+    """Return a matrix, dense or sparse, as a dense one of float64."""
+    return np.asarray(x.toarray() if is_sparse(x) else x, dtype=np.float64)
 
 
 def resolution(values: Array) -> Array:
-    """The square of the smallest difference that numbers of each column's size can show, (…, columns).
+    """Compute the variance of a point mass in each column, (…, columns).
 
-    It is the variance of values that do not vary: a point mass.
+    It is the square of the smallest difference that floating point can represent between numbers of that size.
     """
     size = np.nan_to_num(np.abs(values)).max(axis=-2, initial=0.0) * np.finfo(np.float64).eps
     return np.maximum(size * size, 1e-300)

@@ -1,4 +1,4 @@
-"""What follows from the formula of a log-density: scores, linear forms, evidence, formulas of named columns."""
+"""Scores, linear forms, evidence and formulas of named columns, derived from the formula of a log-density."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from suffice.core.arrays import Array, is_sparse, refuse_infinite, without_duplicates
+from suffice.core.arrays import Array, Matrix, Positions, Sparse, is_sparse, refuse_infinite, without_duplicates
 from suffice.core.errors import NoLinearFormError
 from suffice.families._kernels import LinearScores
 from suffice.formulas import (
@@ -32,8 +31,8 @@ from suffice.formulas import (
 AT_ONCE = 1 << 17  # numbers of a working array: 1 MiB, about what the cache holds
 
 
-def pieces(x: Any, cells: int) -> Iterator[tuple[slice, Array]]:
-    """Cut rows, each of which takes so many cells, into dense pieces of float64 whose working copies stay small."""
+def pieces(x: Matrix, cells: int) -> Iterator[tuple[slice, Array]]:
+    """Yield dense pieces of float64; a working array of `cells` numbers for each row stays small."""
     rows = max(1, AT_ONCE // max(1, cells))
     for lo in range(0, x.shape[0], rows):
         part = slice(lo, lo + rows)
@@ -45,8 +44,8 @@ def sum_observed(density: Formula, x: Array) -> Array:
     return np.where(np.isnan(x), 0.0, density.at(x)).sum(axis=-1)
 
 
-def log_density(density: Formula, x: Any, shape: tuple[int, int]) -> Array:
-    """Evaluate the formula of (classes, columns) parameters on every row, (rows, classes)."""
+def log_density(density: Formula, x: Matrix, shape: tuple[int, int]) -> Array:
+    """Evaluate a formula with parameters of `shape` (classes, columns) on every row, (rows, classes)."""
     refuse_infinite(x)
     out = np.empty((x.shape[0], shape[0]))
     for part, piece in pieces(x, shape[0] * shape[1]):
@@ -54,7 +53,7 @@ def log_density(density: Formula, x: Any, shape: tuple[int, int]) -> Array:
     return out
 
 
-def stored_entries(x: Any) -> tuple[NDArray[Any], NDArray[Any], Array]:
+def stored_entries(x: Sparse) -> tuple[Positions, Positions, Array]:
     """Return row, column and value of every stored entry of a sparse matrix."""
     refuse_infinite(x)
     x = without_duplicates(x)
@@ -62,19 +61,19 @@ def stored_entries(x: Any) -> tuple[NDArray[Any], NDArray[Any], Array]:
     return rows, x.indices[: len(rows)], np.asarray(x.data[: len(rows)], dtype=np.float64)
 
 
-def sparse_log_density(of_columns: Callable[[Any], Formula], x: Any, shape: tuple[int, int]) -> Array:
-    """Do the same for a sparse matrix by its stored entries: Σ_j f_j(0) + Σ_stored f_j(x_j) − f_j(0).
+def sparse_log_density(of_columns: Callable[[slice | Positions], Formula], x: Sparse, shape: tuple[int, int]) -> Array:
+    """Evaluate a formula on a sparse matrix by its stored entries: Σ_j f_j(0) + Σ_stored f_j(x_j) − f_j(0).
 
-    `of_columns` gives the formula whose parameters are those of the given columns, one after the other.
+    `of_columns` returns the formula with the parameters of the given columns, one after the other.
     """
     rows, columns, values = stored_entries(x)
-    nothing = np.broadcast_to(of_columns(slice(None)).at(np.zeros((1, shape[1]))), shape)
-    out = np.repeat(nothing.sum(axis=1)[None], x.shape[0], axis=0)
+    at_zero = np.broadcast_to(of_columns(slice(None)).at(np.zeros((1, shape[1]))), shape)
+    out = np.repeat(at_zero.sum(axis=1)[None], x.shape[0], axis=0)
     step = max(1, AT_ONCE // max(1, shape[0]))
     for lo in range(0, len(values), step):
         part = slice(lo, lo + step)
-        some = of_columns(columns[part]).at(values[None, part])
-        change = np.where(np.isnan(values[part]), 0.0, some) - nothing[:, columns[part]]
+        stored = of_columns(columns[part]).at(values[None, part])
+        change = np.where(np.isnan(values[part]), 0.0, stored) - at_zero[:, columns[part]]
         for c in range(shape[0]):
             out[:, c] += np.bincount(rows[part], weights=change[c], minlength=len(out))
     return out
@@ -93,14 +92,14 @@ def additive_terms(formula: Formula, sign: float = 1.0) -> Iterator[tuple[float,
 
 
 def is_shared(formula: Formula) -> bool:
-    """Tell whether all classes have the same value: no constant has an axis of classes."""
+    """Return whether all classes have the same value: no constant has an axis of classes."""
     constants = [node.values for node in formula.walk() if isinstance(node, Constant)]
     others = any(isinstance(node, (TimesLog, Steps)) for node in formula.walk())
     return not others and all(np.ndim(c) < 2 or c.shape[-2] == 1 for c in constants)
 
 
 def polynomial(formula: Formula) -> list[Array] | None:
-    """Return the coefficients by power of the entry (or of the entry above a threshold); None if it is none."""
+    """Return the coefficients by power of the entry, or of the entry above a threshold; None for other formulas."""
     if isinstance(formula, Constant):
         return [formula.values]
     if isinstance(formula, (Entry, Above)):
@@ -138,20 +137,20 @@ def _product(a: list[Array], b: list[Array]) -> list[Array]:
 class Affine:
     """A log-density that is absent_j + x_j · coef_j up to a term that all classes share, (classes, columns) each.
 
-    x_j is the entry, or with a `threshold` whether it is above that. Where a probability is 0, the finite part is kept
-    here and the exclusion in `vetoes`: how many excluded entries a row has, which is linear in x as well.
+    x_j is the entry, or with a `threshold` 1 where the entry is above it, else 0. Where a probability is 0, `absent`
+    and `coef` hold the finite part. `vetoes` counts the impossible entries of a row, which is linear in x as well.
     """
 
     absent: Array
     coef: Array
     shared: Formula | None
-    impossible: tuple[tuple[Array, Array], ...]  # absent and coef of what counts excluded entries
+    impossible: tuple[tuple[Array, Array], ...]  # absent and coef of the number of impossible entries
     threshold: float | None
     expanded: bool  # whether a square was multiplied out, which loses digits where x is far from 0
 
     @cached_property
     def scores(self) -> LinearScores:
-        """The finite parts."""
+        """The finite part of the scores."""
         return LinearScores(self.coef, self.absent if self.absent.any() else None)
 
     @cached_property
@@ -162,14 +161,14 @@ class Affine:
         absent, coef = (np.sum([each[i] for each in self.impossible], axis=0) for i in (0, 1))
         return LinearScores(coef, absent if absent.any() else None)
 
-    def relative_log_density(self, x: Any) -> Array:
-        """Score every row under every class, without what all classes share, (rows, classes)."""
+    def relative_log_density(self, x: Matrix) -> Array:
+        """Score every row under every class, without the term that all classes share, (rows, classes)."""
         out = self.scores.of(x, self.threshold)
         if self.vetoes is not None:
             out[self.vetoes.of(x, self.threshold) > 1e-12] = -np.inf
         return out
 
-    def log_density(self, x: Any) -> Array:
+    def log_density(self, x: Matrix) -> Array:
         """Score every row under every class, (rows, classes)."""
         out = self.relative_log_density(x)
         if self.shared is None:
@@ -189,7 +188,7 @@ class Affine:
 
 
 def affine(density: Formula, shape: tuple[int, int]) -> Affine | None:
-    """Take a log-density apart into a part that is linear in x and a part that all classes share; None if it bends."""
+    """Split a log-density into a part that is linear in x and a part that all classes share; None if there is more."""
     parts: list[Array] = [np.zeros(shape), np.zeros(shape)]
     shared: list[Formula] = []
     impossible: list[tuple[Array, Array]] = []
@@ -235,7 +234,7 @@ def _impossible(term: Formula, shape: tuple[int, int]) -> Iterator[tuple[Array, 
 
 
 def tabulated(density: Formula, x: Formula) -> Formula:
-    """Replace a formula that sees a column only through one threshold by the two values it takes."""
+    """Replace a formula that depends on a column only by one threshold by a table of its two values."""
     above = [node for node in density.walk() if isinstance(node, Above) and node.of is x]
     uses = sum(node is x for node in density.walk())
     if not above or uses > len(above) or len({node.limit for node in above}) > 1:
@@ -247,7 +246,7 @@ def tabulated(density: Formula, x: Formula) -> Formula:
 
 
 def _with_entry(formula: Any, x: Formula) -> Any:
-    """Put `X` in the place of a column."""
+    """Replace a column by `X`."""
     if formula is x:
         return Entry()
     if not isinstance(formula, Formula):

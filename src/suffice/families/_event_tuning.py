@@ -1,14 +1,14 @@
-"""Smoothing and weights of event models, chosen by leaving documents out.
+"""Choose the smoothing and the weights of event models by leaving documents out.
 
-Of the documents kept with the totals, each is scored by the model of all the others, exactly. Scores of blocks b and
-kinds k (multinomial, complement) are put together as
+Each document that is kept with the totals is scored exactly by the model of all others. The scores of block b and
+event model k (multinomial, complement) are combined as
 
     z_y = log π_y + Σ_b e^(v ℓ_b) Σ_k e^(u_bk) score_bky,      p_y = (1 − ε) softmax(z)_y + ε π_y
 
-and u, v and ε are those that make the log-loss of the documents' own classes least, with weak priors that decide where
-there is little to go by: u normal around its centre with standard deviation 1, v around 0 with ¼, ε Beta(2, 2), of
-which follows ε = 1 / (n + 2) where no document fails. The smoothing of each kind is sought on a grid of half decades
-around α = 10^r times the mean value of a feature, with a normal prior of one decade.
+u, v and ε minimize the log-loss of the documents. Weak priors decide if there are few documents: u is normal around
+its centre with standard deviation 1, v around 0 with ¼, and ε is Beta(2, 2), so that ε = 1 / (n + 2) if no document is
+misclassified. The smoothing of each event model is searched on a grid of half decades around α = 10^r times the mean
+value of a feature, with a normal prior of one decade.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ MODELS: dict[str, Callable[[WordCounts, float], LinearEventModel]] = {
 START = {"multinomial": -1.0, "complement": -0.5, "bernoulli": 0.0}  # log10 of α over the mean value of a feature
 STEP, LOWEST, HIGHEST = 0.5, -4.0, 1.0
 CENTRE = {"multinomial": float(np.log(0.5)), "complement": 0.0, "bernoulli": 0.0}  # of the logarithms of weights
-FURTHER = -1.0  # is added for every further block: longer n-grams say much of what shorter ones have said
+FURTHER = -1.0  # added to the centre for every further block: longer n-grams repeat much of what shorter ones say
 LENGTH_SPREAD = 0.25
-CELLS = 1 << 21  # documents × classes that are looked at
+CELLS = 1 << 21  # documents × classes that are scored
 
 
 def tuned(
     counts: WordCounts, event: str, weighting: Weighting, tokenization: Tokenization, alpha: float | None
 ) -> EventModel:
-    """The event model with smoothing (unless it is given) and weights as documents left out have them."""
+    """Return the event model whose weights, and smoothing unless it is given, were chosen by leaving documents out."""
     if event == "auto":
         block = tokenization.size_of(counts.vocabulary)
         pieces = (
@@ -57,19 +57,19 @@ def tuned(
         search = _Search(counts, pieces, ("multinomial", "complement"), weighting, tokenization, alpha, lengths=True)
         found = search.best()
         parts = [
-            Part(b, float(np.exp(u)), search.model(b, kind, found.place[kind]))
-            for (b, kind), u in zip(search.parts, found.weights, strict=True)
+            Part(b, float(np.exp(u)), search.model(b, name, found.smoothing[name]))
+            for (b, name), u in zip(search.parts, found.weights, strict=True)
         ]
         return MixedModel(counts, block, parts, found.exponent, search.length, found.mixed)
     search = _Search(counts, [counts], (event,), weighting, tokenization, alpha, lengths=False)
-    return search.model(0, event, search.best().place[event])
+    return search.model(0, event, search.best().smoothing[event])
 
 
 @dataclass(frozen=True)
 class _Found:
-    """Where the search stands: smoothing by kind (log10 over the mean value), the rest, and what it costs."""
+    """A point of the search: the smoothing of each event model (log10 over the mean value), φ, and the objective."""
 
-    place: dict[str, float]
+    smoothing: dict[str, float]
     phi: Array
     cost: float
 
@@ -87,21 +87,21 @@ class _Found:
 
 
 class _Search:
-    """The documents kept, and how well they are predicted by the others."""
+    """The kept documents, and the search for the parameters that predict each of them best from the others."""
 
     def __init__(
         self,
         counts: WordCounts,
         pieces: list[WordCounts],
-        kinds: tuple[str, ...],
+        models: tuple[str, ...],
         weighting: Weighting,
         tokenization: Tokenization,
         alpha: float | None,
         lengths: bool,
     ):
-        self.pieces, self.kinds, self.alpha, self.lengths = pieces, kinds, alpha, lengths
-        self.parts = [(b, kind) for b in range(len(pieces)) for kind in kinds]
-        self.centre = np.array([CENTRE[kind] + FURTHER * b for b, kind in self.parts])
+        self.pieces, self.models, self.alpha, self.lengths = pieces, models, alpha, lengths
+        self.parts = [(b, name) for b in range(len(pieces)) for name in models]
+        self.centre = np.array([CENTRE[name] + FURTHER * b for b, name in self.parts])
         bags = Bags.kept(counts, weighting, tokenization, max(CELLS // max(counts.n_classes, 1), 1))
         n = len(bags)
         self.codes, self.weight = counts.kept.codes[:n], counts.kept.weight[:n]
@@ -114,47 +114,47 @@ class _Search:
         self.log_prior = _log_prior(counts.documents, self.codes, np.minimum(self.weight, 1.0))
         self._scores: dict[tuple[int, str, float], Array] = {}
 
-    def model(self, b: int, kind: str, place: float) -> LinearEventModel:
-        """The event model of a block."""
-        return MODELS[kind](self.pieces[b], self.mean[b] * 10.0**place if self.alpha is None else self.alpha)
+    def model(self, b: int, name: str, smoothing: float) -> LinearEventModel:
+        """Return the event model of a block."""
+        return MODELS[name](self.pieces[b], self.mean[b] * 10.0**smoothing if self.alpha is None else self.alpha)
 
-    def _score(self, b: int, kind: str, place: float) -> Array:
-        key = (b, kind, place)
+    def _score(self, b: int, name: str, smoothing: float) -> Array:
+        key = (b, name, smoothing)
         if key not in self._scores:
-            unit = np.minimum(self.weight, 1.0)
-            found = self.model(b, kind, place).leave_one_out(self.bags[b], self.codes, unit)
+            one_row = np.minimum(self.weight, 1.0)
+            found = self.model(b, name, smoothing).leave_one_out(self.bags[b], self.codes, one_row)
             self._scores[key] = found - found.mean(axis=1, keepdims=True)
         return self._scores[key]
 
-    def _at(self, place: dict[str, float], start: Array | None) -> _Found:
-        """The weights that are best where the smoothing is at `place`."""
-        scores = np.array([self._score(b, kind, place[kind]) for b, kind in self.parts])
+    def _at(self, smoothing: dict[str, float], start: Array | None) -> _Found:
+        """Find the best weights for a smoothing."""
+        scores = np.array([self._score(b, name, smoothing[name]) for b, name in self.parts])
         logs = np.array([self.logs[:, b] for b, _ in self.parts])
         fit = _Weights(self.log_prior, scores, logs, self.codes, self.weight, self.centre, self.lengths)
         phi, cost = fit.minimum(start)
-        pull = 0.5 * sum((place[kind] - START[kind]) ** 2 for kind in self.kinds)
-        return _Found(place, phi, cost + pull)
+        penalty = 0.5 * sum((smoothing[name] - START[name]) ** 2 for name in self.models)
+        return _Found(smoothing, phi, cost + penalty)
 
     def best(self) -> _Found:
-        """Walk from the start, one kind at a time, as long as it helps."""
-        place = {kind: START[kind] for kind in self.kinds}
+        """Walk from the start, changing the smoothing of one event model at a time, until nothing improves."""
+        smoothing = {name: START[name] for name in self.models}
         if not len(self.codes):
-            return _Found(place, np.concatenate([self.centre, [0.0, -np.inf]]), 0.0)
-        found = self._at(place, None)
+            return _Found(smoothing, np.concatenate([self.centre, [0.0, -np.inf]]), 0.0)
+        found = self._at(smoothing, None)
         moved = self.alpha is None
         while moved:
             moved = False
-            for kind in self.kinds:
+            for name in self.models:
                 for step in (STEP, -STEP):
-                    further = self._walk(found, kind, step)
+                    further = self._walk(found, name, step)
                     if further is not found:
                         found, moved = further, True
                         break
         return found
 
-    def _walk(self, found: _Found, kind: str, step: float) -> _Found:
-        while LOWEST <= found.place[kind] + step <= HIGHEST:
-            trial = self._at(found.place | {kind: found.place[kind] + step}, found.phi)
+    def _walk(self, found: _Found, name: str, step: float) -> _Found:
+        while LOWEST <= found.smoothing[name] + step <= HIGHEST:
+            trial = self._at(found.smoothing | {name: found.smoothing[name] + step}, found.phi)
             if trial.cost >= found.cost:
                 break
             found = trial
@@ -162,7 +162,7 @@ class _Search:
 
 
 def _log_prior(documents: Array, codes: Codes, removed: Array) -> Array:
-    """Log((n_y + 1) / (n + K)) of each document left out, so that no class is ever impossible."""
+    """Compute log((n_y + 1) / (n + K)) without each document; no class is ever impossible."""
     left = np.repeat(documents[None], len(codes), axis=0)
     left[np.arange(len(codes)), codes] -= removed
     return np.asarray(np.log((left + 1.0) / (left.sum(axis=1, keepdims=True) + left.shape[1])))
@@ -183,7 +183,7 @@ class _Weights:
         self.free = np.concatenate([np.ones(self.p), [lengths, 1.0]]).astype(bool)
 
     def minimum(self, start: Array | None) -> tuple[Array, float]:
-        """φ and what it costs."""
+        """Return φ and the objective there."""
         phi = np.append(self.target[:-1], -np.log(self.weight.sum() + 1.0)) if start is None else start
         value = self._value(phi)
         for _ in range(100):
@@ -194,7 +194,7 @@ class _Weights:
             move *= min(1.0, 2.0 / max(float(np.abs(move).max()), 1e-300))  # at most 2 in any parameter
             slope, size = float(gradient @ move[self.free]), 1.0
             trial = self._value(phi + move)
-            if -slope < 1e-9 * max(1.0, abs(value)):  # too little for values to tell, and still the better place
+            if -slope < 1e-9 * max(1.0, abs(value)):  # the objective cannot show the improvement, but the slope does
                 return phi + move, trial
             while trial > value + 1e-4 * size * slope and size >= 1e-8:
                 size /= 2
@@ -206,7 +206,7 @@ class _Weights:
         return phi, value
 
     def _parts(self, phi: Array) -> tuple[Array, Array, float]:
-        """The weighted scores (p, n, K), the softmax and ε."""
+        """Compute the weighted scores (p, n, K), the softmax and ε."""
         weighted = np.exp(phi[: self.p, None] + phi[-2] * self.logs)[:, :, None] * self.scores
         z = self.log_prior + weighted.sum(axis=0)
         z -= z.max(axis=1, keepdims=True)
@@ -216,17 +216,17 @@ class _Weights:
 
     def _value(self, phi: Array) -> float:
         _, q, mixed = self._parts(phi)
-        own = (1.0 - mixed) * q[self.at, self.codes] + mixed * self.own_prior
-        pull = 0.5 * float(self.stiffness @ (phi - self.target) ** 2)
-        return float(-self.weight @ np.log(own)) + pull - float(np.log(mixed) + np.log1p(-mixed))
+        p = (1.0 - mixed) * q[self.at, self.codes] + mixed * self.own_prior
+        penalty = 0.5 * float(self.stiffness @ (phi - self.target) ** 2)
+        return float(-self.weight @ np.log(p)) + penalty - float(np.log(mixed) + np.log1p(-mixed))
 
     def _derivatives(self, phi: Array) -> tuple[Array, Array]:
-        """Gradient and Hessian over what is free."""
+        """Compute the gradient and the Hessian over the free parameters."""
         p, w = self.p, self.weight
         weighted, q, mixed = self._parts(phi)
         moved = np.concatenate([weighted, (self.logs[:, :, None] * weighted).sum(axis=0)[None]])  # ∂z/∂u, ∂z/∂v
         good = (1.0 - mixed) * q[self.at, self.codes]
-        r = good / (good + mixed * self.own_prior)  # how much of p_y is the softmax's
+        r = good / (good + mixed * self.own_prior)  # the share of the softmax in p_y
         mean = (moved * q).sum(axis=2)
         d = moved[:, self.at, self.codes] - mean  # ∂ log q_y
         gradient, hessian = np.zeros(p + 2), np.zeros((p + 2, p + 2))

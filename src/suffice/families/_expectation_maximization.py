@@ -1,37 +1,37 @@
-"""Expectation-maximization for Gaussian mixtures over a block of columns, gaps included.
+"""Expectation-maximization for Gaussian mixtures over a block of columns that may have missing values.
 
-A component gives the density of what a row shows, and for its gaps the conditional mean and covariance (Ghahramani
-and Jordan, 1994).
+A component gives the density of the observed entries of a row, and the conditional mean and covariance of its missing
+entries (Ghahramani and Jordan, 1994).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from suffice import _core
-from suffice.core.arrays import Array
+from suffice.core.arrays import Array, Dense
 from suffice.core.statistics import Scatter
 from suffice.families._incomplete_rows import by_pattern
 from suffice.families.multivariate_gaussian import MultivariateGaussianDistribution
 
 NO_SHARE = 1e-100  # a component of a smaller share than this is dropped
-FARTHEST = -1e300  # no log-density is lower, and so none is infinite
+LOWEST = -1e300  # log-densities are raised to this, so that none is infinite
 
 
 @dataclass(frozen=True)
 class Components:
-    """Shares (k,) and Gaussians of one class, these being to their mixture what classes are to a model."""
+    """The shares (k,) and Gaussians of one class; each component is stored as a class of the Gaussians."""
 
     share: Array
     gaussians: MultivariateGaussianDistribution
 
     @classmethod
     def of(cls, share: Array, mean: Array, covariance: Array) -> Components:
-        """Gaussians of these means (k, columns) and covariances (k, columns, columns)."""
+        """Make components of shares (k,), means (k, columns) and covariances (k, columns, columns)."""
         factor = np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)
         full = np.full(len(mean), mean.shape[1])
         return cls(share, MultivariateGaussianDistribution(mean, covariance, factor, covariance, full, 0))
@@ -46,20 +46,20 @@ class Components:
         """The covariance of each component, (k, columns, columns)."""
         return self.gaussians.covariance
 
-    def log_terms(self, x: Any) -> Array:
-        """Log π_k + log N(x; μ_k, Σ_k) of what each row shows, (rows, k)."""
-        return np.fmax(self.gaussians.log_density(x), FARTHEST) + np.log(self.share)
+    def log_terms(self, x: Dense) -> Array:
+        """Compute log π_k + log N(x; μ_k, Σ_k) of the observed entries of each row, (rows, k)."""
+        return np.fmax(self.gaussians.log_density(x), LOWEST) + np.log(self.share)
 
 
 class Run(NamedTuple):
-    """What one run of EM found, and the mean log-likelihood of a row before each step and at the end."""
+    """The result of one run of EM, and the mean log-likelihood of a row before each step and at the end."""
 
     found: Components
     trace: Array
     converged: bool
 
     def rescaled(self, mean: Array, scale: Array, log_unit: float) -> Run:
-        """The same in units of which the standardized ones are (x − mean) / scale; by ascending mean."""
+        """Return the same for x instead of the standardized (x − mean) / scale; components by ascending mean."""
         before = self.found.gaussians
         order = np.lexsort(before.mean.T[::-1])
         found = Components.of(
@@ -71,23 +71,23 @@ class Run(NamedTuple):
 
 
 def log_sum(terms: Array) -> tuple[Array, Array]:
-    """Log Σ_k exp of each row, and the share of each k in the sum."""
+    """Compute log Σ_k exp(term_k) of each row, and the share of each k in the sum."""
     top = terms.max(axis=1, keepdims=True)
     shares = np.exp(terms - top)
     total = shares.sum(axis=1, keepdims=True)
     return (top + np.log(total))[:, 0], shares / total
 
 
-def likeliest(
+def best_run(
     x: Array, weight: Array, uniform: Array, select: str | None, tol: float, max_iter: int, floor: float
 ) -> Run:
-    """The best of all starts, and of all numbers of components where they are to be selected.
+    """Return the best run over all starts, and over all numbers of components if one is to be selected.
 
-    `x` is standardized; `uniform` (starts, components) draws the centres to start from.
+    `x` is standardized. `uniform` (starts, components) holds the uniform draws of the centres to start from.
     """
     most, columns = min(uniform.shape[1], len(weight)), x.shape[1]
     n, best, least = weight.sum(), None, np.inf
-    order = by_pattern(x)  # rows with the same gaps follow each other
+    order = by_pattern(x)  # rows with the same missing columns follow each other
     x, weight = np.ascontiguousarray(x[order]), weight[order]
     for k in range(1, most + 1) if select else [most]:
         for draws in uniform:
@@ -115,58 +115,57 @@ def maximize(x: Array, weight: Array, found: Components, tol: float, max_iter: i
 
 
 def step(x: Array, weight: Array, found: Components, floor: float) -> tuple[float, Components]:
-    """The mean log-likelihood of components, and those that one step of EM makes of them."""
+    """Return the mean log-likelihood of the components, and the components after one step of EM."""
     logs, shares = log_sum(found.log_terms(x))
-    heavy = np.ascontiguousarray((shares * weight[:, None]).T)
-    parts = [moments(x, w, found.gaussians, k) for k, w in enumerate(heavy)]
+    weights = np.ascontiguousarray((shares * weight[:, None]).T)
+    parts = [moments(x, w, found.gaussians, k) for k, w in enumerate(weights)]
     n = np.array([w for w, _, _ in parts])
     kept = np.flatnonzero(n > NO_SHARE * weight.sum())
     mean = np.stack([parts[k][1] for k in kept])
     covariance = np.stack([parts[k][2] / n[k] for k in kept])
-    better = Components.of(n[kept] / n[kept].sum(), mean, raised(covariance, floor))
+    better = Components.of(n[kept] / n[kept].sum(), mean, with_least_eigenvalue(covariance, floor))
     return float(weight @ logs / weight.sum()), better
 
 
 def moments(x: Array, weight: Array, gaussians: MultivariateGaussianDistribution, k: int) -> tuple[float, Array, Array]:
-    """Weight, mean and cross-products that are expected of rows, were their gaps filled by component k."""
+    """Compute the expected weight, mean and cross-products of rows whose missing values follow component k."""
     spread = np.zeros((1, *gaussians.covariance[k].shape))
-    gaps = np.isnan(x).any(axis=1)
-    if gaps.any():
+    incomplete = np.isnan(x).any(axis=1)
+    if incomplete.any():
         filled = x.copy()
-        rows = np.ascontiguousarray(x[gaps])
-        one = slice(k, k + 1)
+        rows = np.ascontiguousarray(x[incomplete])
         out = np.empty((len(rows), 1, x.shape[1]))
-        mean, covariance = gaussians.mean[one], gaussians.covariance[one]
-        _core.gaussian_incomplete(rows, mean, covariance, weight[gaps], None, None, out, spread)
-        filled[gaps] = out[:, 0]
+        mean, covariance = gaussians.mean[k : k + 1], gaussians.covariance[k : k + 1]
+        _core.gaussian_incomplete(rows, mean, covariance, weight[incomplete], None, None, out, spread)
+        filled[incomplete] = out[:, 0]
         x = filled
     found = Scatter.of(x, np.zeros(len(x), np.int32), 1, weight)
     return float(found.weight[0]), found.mean[0], found.cross[0] + spread[0]
 
 
-def raised(covariance: Array, floor: float) -> Array:
-    """Covariances whose eigenvalues are at least `floor`: the likeliest among all such."""
+def with_least_eigenvalue(covariance: Array, floor: float) -> Array:
+    """Raise the eigenvalues of covariances to at least `floor`, which is the maximum of the likelihood among such."""
     values, vectors = np.linalg.eigh(covariance)
     return (vectors * np.maximum(values, floor)[:, None]) @ np.swapaxes(vectors, 1, 2)
 
 
 def start(x: Array, weight: Array, draws: Array, floor: float) -> Components:
-    """Shares, means and covariances of groups of near rows; a gap counts as the mean, and as uncertain."""
-    gaps = np.isnan(x)
-    filled = np.where(gaps, 0.0, x)
+    """Return the components of groups of near rows; a missing value is the mean, and adds a variance of 1."""
+    missing = np.isnan(x)
+    filled = np.where(missing, 0.0, x)
     near = nearest(filled, weight, draws)
     share, mean, covariance = [], [], []
     for g in range(near.max() + 1):
         w = weight[near == g] / weight[near == g].sum()
-        own = filled[near == g]
+        rows = filled[near == g]
         share.append(weight[near == g].sum() / weight.sum())
-        mean.append(w @ own)
-        covariance.append(((own - mean[-1]) * w[:, None]).T @ (own - mean[-1]) + np.diag(w @ gaps[near == g]))
-    return Components.of(np.array(share), np.array(mean), raised(np.array(covariance), floor))
+        mean.append(w @ rows)
+        covariance.append(((rows - mean[-1]) * w[:, None]).T @ (rows - mean[-1]) + np.diag(w @ missing[near == g]))
+    return Components.of(np.array(share), np.array(mean), with_least_eigenvalue(np.array(covariance), floor))
 
 
 def nearest(x: Array, weight: Array, draws: Array, most: int = 100) -> NDArray[np.int64]:
-    """The group of each row by k-means, begun from centres drawn far from each other (k-means++)."""
+    """Return the group of each row by k-means, started from centres that are drawn far from each other (k-means++)."""
     centres, chance = [], weight
     for u in draws:
         mass = np.cumsum(chance)
@@ -178,7 +177,7 @@ def nearest(x: Array, weight: Array, draws: Array, most: int = 100) -> NDArray[n
     near = np.full(len(x), -1)
     for _ in range(most):
         before, near = near, np.argmin([((x - c) ** 2).sum(axis=1) for c in centres], axis=0)
-        near = np.unique(near, return_inverse=True)[1].ravel()  # groups without rows are gone
+        near = np.unique(near, return_inverse=True)[1].ravel()  # drops groups without rows
         if (near == before).all():
             break
         centres = [weight[near == g] @ x[near == g] / weight[near == g].sum() for g in range(near.max() + 1)]

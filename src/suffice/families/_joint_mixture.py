@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from suffice.core.arrays import Array, Codes, Values
+from suffice.core.arrays import Array, Codes, Dense, Values
 from suffice.families._base import Distribution
 from suffice.families._expectation_maximization import Components, log_sum
 from suffice.families._results import Table
@@ -22,37 +22,40 @@ class JointMixtureDistribution(Distribution):
     width: int
     score: Array
 
-    bends: ClassVar = "The log-odds of mixtures are not linear in x; one Gaussian of shared variance is"
+    why_not_linear: ClassVar = (
+        "The log-odds of mixtures are not linear in x; those of a Gaussian of shared variance are"
+    )
 
-    def log_density(self, x: Any) -> Array:
-        """Log p(x | y) of every row under every class, (rows, classes); what is missing is integrated out."""
-        return np.stack([log_sum(own.log_terms(x))[0] for own in self.components], axis=1)
+    def log_density(self, x: Dense) -> Array:
+        """Compute log p(x | y) of every row under every class, (rows, classes); missing entries are integrated out."""
+        return np.stack([log_sum(each.log_terms(x))[0] for each in self.components], axis=1)
 
-    def expect(self, x: Any) -> Array:
-        """Fill gaps with their conditional mean in each class given the rest, (rows, classes, columns)."""
+    def expect(self, x: Dense) -> Array:
+        """Fill missing values by their conditional mean in each class, (rows, classes, columns)."""
         out = np.empty((len(x), len(self.components), self.width))
-        for c, own in enumerate(self.components):
-            shares = log_sum(own.log_terms(x))[1]
-            filled = (shares[:, None] @ own.gaussians.expect(x))[:, 0]
+        for c, each in enumerate(self.components):
+            shares = log_sum(each.log_terms(x))[1]
+            filled = (shares[:, None] @ each.gaussians.expect(x))[:, 0]
             out[:, c] = np.where(np.isnan(x), filled, x)
         return out
 
     def formula(self, names: Sequence[str]) -> list[Term]:
-        """One term for the block, a sum over components; see `MultivariateGaussianDistribution.formula` for gaps."""
-        formula = by_observed(names, lambda seen: self._formula_of(names, seen), carried=True)
+        """Return one term for the block, a sum over components.
+
+        `MultivariateGaussianDistribution.formula` describes the treatment of missing values.
+        """
+        formula = by_observed(names, lambda observed: self._formula_of(names, observed), carried=True)
         return [Term(", ".join(names), tuple(names), formula)]
 
-    def _formula_of(self, names: Sequence[str], seen: tuple[int, ...]) -> Formula:
-        # The k-th components of all classes side by side; a class that has none repeats its last, with share 0.
+    def _formula_of(self, names: Sequence[str], observed: tuple[int, ...]) -> Formula:
+        # The k-th components of all classes side by side. A class with fewer repeats its last one, with share 0.
         terms = []
-        for k in range(max(len(own.share) for own in self.components)):
-            at = [min(k, len(own.share) - 1) for own in self.components]
-            share = np.array([own.share[i] if i == k else 0.0 for own, i in zip(self.components, at, strict=True)])
-            both = list(zip(self.components, at, strict=True))
-            gaussians = Components.of(
-                share, np.stack([own.mean[i] for own, i in both]), np.stack([own.covariance[i] for own, i in both])
-            ).gaussians
-            terms.append(gaussians.formula_of(names, seen) + log(share))
+        for k in range(max(len(each.share) for each in self.components)):
+            chosen = [(each, min(k, len(each.share) - 1)) for each in self.components]
+            share = np.array([each.share[i] if i == k else 0.0 for each, i in chosen])
+            mean = np.stack([each.mean[i] for each, i in chosen])
+            covariance = np.stack([each.covariance[i] for each, i in chosen])
+            terms.append(Components.of(share, mean, covariance).gaussians.formula_of(names, observed) + log(share))
         return LogSumExp(tuple(terms))
 
     @property
@@ -67,22 +70,22 @@ class JointMixtureDistribution(Distribution):
         return sum(len(own.share) * each - 1 for own in self.components)
 
     def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:
-        """For each class the shares and means of its components, then the covariance of each."""
+        """Return, for each class, the shares and means of its components, then the covariance of each."""
         out = []
-        for label, own in zip(labels, self.components, strict=True):
-            heads = [f"component {k + 1}" for k in range(len(own.share))]
+        for label, each in zip(labels, self.components, strict=True):
+            heads = [f"component {k + 1}" for k in range(len(each.share))]
             rows = ["share", *(f"mean of {name}" for name in names)]
-            out.append(Table(str(label), rows, heads, np.vstack([own.share, own.mean.T])))
-            for head, covariance in zip(heads, own.covariance, strict=True):
+            out.append(Table(str(label), rows, heads, np.vstack([each.share, each.mean.T])))
+            for head, covariance in zip(heads, each.covariance, strict=True):
                 out.append(Table(f"{label}, covariance of {head}", list(names), list(names), covariance))
         return out
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> Array:
         """Draw a component for each row, then the row."""
         out, u = np.empty((len(codes), self.width)), rng.random(len(codes))
-        for c, own in enumerate(self.components):
+        for c, each in enumerate(self.components):
             rows = np.flatnonzero(codes == c)
-            below = np.cumsum(own.share)
+            below = np.cumsum(each.share)
             at = np.minimum(np.searchsorted(below, u[rows] * below[-1], side="right"), len(below) - 1)
-            out[rows] = own.gaussians.sample(at.astype(np.int32), rng)
+            out[rows] = each.gaussians.sample(at.astype(np.int32), rng)
         return out

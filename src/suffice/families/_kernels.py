@@ -1,4 +1,4 @@
-"""Native kernels: accelerators of formulas, looked up by the class of a distribution. A test holds each equal to it."""
+"""Native kernels that accelerate formulas, by the class of a distribution. A test holds each equal to its formula."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from suffice import _core
-from suffice.core.arrays import Array, is_sparse, refuse_at, refuse_infinite
+from suffice.core.arrays import Array, Dense, Matrix, Sparse, is_sparse, refuse_at, refuse_infinite
 
-Kernel: TypeAlias = Callable[[Any, Any], Array]  # of a distribution and rows: the log-density, (rows, classes)
+Kernel: TypeAlias = Callable[[Any, Any], Array]  # from a distribution and rows to the log-density, (rows, classes)
 KERNELS: dict[type, Kernel] = {}
 
 
@@ -26,7 +26,7 @@ def accelerates(distribution: type) -> Callable[[Kernel], Kernel]:
 
 
 def pack(table: Array) -> Array:
-    """Lay a (classes, columns) table out as kernels read it: by column, classes padded to 64 bytes."""
+    """Return a (classes, columns) table in the layout of kernels: by column, classes padded to 64 bytes."""
     classes, columns = table.shape
     packed = np.zeros((columns, -(-classes // 8) * 8))
     packed[:, :classes] = table.T
@@ -34,7 +34,7 @@ def pack(table: Array) -> Array:
 
 
 class LinearScores:
-    """intercept + x · coefᵀ with intercept = Σ_j absent_j, missing entries left out of both sums."""
+    """intercept + x · coefᵀ with intercept = Σ_j absent_j; missing entries are left out of both sums."""
 
     def __init__(self, coef: Array, absent: Array | None = None):
         self.coef = coef
@@ -45,28 +45,28 @@ class LinearScores:
     def _packed(self) -> tuple[Array, Array | None]:
         return pack(self.coef), None if self.absent is None else pack(self.absent)
 
-    def of(self, x: Any, threshold: float | None) -> Array:
-        """The scores of every row, (rows, classes)."""
+    def of(self, x: Matrix, threshold: float | None) -> Array:
+        """Compute the scores of every row, (rows, classes)."""
         return self._sparse(x, threshold) if is_sparse(x) else self._dense(x, threshold)
 
-    def _sparse(self, x: Any, threshold: float | None) -> Array:
+    def _sparse(self, x: Sparse, threshold: float | None) -> Array:
         coef, absent = self._packed
         out = np.empty((x.shape[0], len(self.coef)))
         infinite = _core.sparse_scores(x.data, x.indices, x.indptr, threshold, coef, absent, self.intercept, out)
         refuse_at(infinite, x)
         return out
 
-    def _dense(self, x: Any, threshold: float | None) -> Array:
-        # A NaN or infinity in x shows in the scores, unless x is only compared with the threshold.
+    def _dense(self, x: Dense, threshold: float | None) -> Array:
+        # The kernel notices NaN and infinity in the scores. It cannot if x is only compared with the threshold.
         if threshold is None:
             out = np.empty((x.shape[0], len(self.coef)))
             if _core.dense_scores(x, self._packed[0], self.intercept, out):
                 return out
         refuse_infinite(x)
         missing = np.isnan(x)
-        read = np.where(missing, 0.0, x if threshold is None else x > threshold)
+        entries = np.where(missing, 0.0, x if threshold is None else x > threshold)
         with np.errstate(over="ignore"):
-            out = read @ self.coef.T + self.intercept
+            out = entries @ self.coef.T + self.intercept
         if self.absent is not None and missing.any():
             out -= missing.astype(np.float64) @ self.absent.T
         return np.asarray(out)

@@ -8,20 +8,23 @@ from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
-from suffice.core.arrays import Array, Codes
+from suffice.core.arrays import Array, Codes, Rows
 
 
 class Outcomes(NamedTuple):
-    """Possible values of columns: titles, made by number when asked for, and probabilities (classes, outcomes)."""
+    """Possible values of columns: a function from an outcome's number to its title, and probabilities.
+
+    `probability` is (classes, outcomes).
+    """
 
     title: Callable[[int], str]
     probability: Array
 
 
 class KeptRows(NamedTuple):
-    """Rows that a statistic keeps as they are, with their class numbers and weights."""
+    """Rows that a statistic keeps unchanged, with their class numbers and weights."""
 
-    rows: Any
+    rows: Rows
     codes: Codes
     weight: Array
 
@@ -39,7 +42,7 @@ class LinearForm(NamedTuple):
 
 @dataclass(frozen=True)
 class Table:
-    """Numbers or words for people: rows by columns, with a title."""
+    """A table of numbers or words for people, with a title and names of its rows and columns."""
 
     title: str
     rows: Sequence[str]
@@ -47,13 +50,13 @@ class Table:
     values: NDArray[Any]
 
     def to_arrow(self) -> Any:
-        """Return a `pyarrow.Table`, the names of the rows in its first column."""
+        """Return a `pyarrow.Table`; its first column holds the names of the rows."""
         import pyarrow as pa
 
         return pa.table({self.title: list(self.rows)} | {c: self.values[:, j] for j, c in enumerate(self.columns)})
 
     def to_pandas(self) -> Any:
-        """Return a pandas data frame, the names of the rows as its index."""
+        """Return a pandas data frame; its index holds the names of the rows."""
         import pandas as pd
 
         return pd.DataFrame(self.values, index=pd.Index(self.rows, name=self.title), columns=list(self.columns))

@@ -1,14 +1,13 @@
-"""Which values a column may hold: stated once, and used to refuse data, to guard formulas and to draw plots."""
+"""Which values a column may hold. They are stated once, to refuse data, to guard formulas and to draw plots."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from suffice.core.arrays import Array, refuse_entries, refuse_infinite
+from suffice.core.arrays import Array, Dense, Mask, Matrix, refuse_entries, refuse_infinite
 from suffice.formulas import Below, Formula, Fraction, Where, as_formula
 
 COUNTS_ARE_NOT_NEGATIVE = "Negative values in data passed as counts or category numbers."
@@ -16,10 +15,10 @@ COUNTS_ARE_NOT_NEGATIVE = "Negative values in data passed as counts or category 
 
 @dataclass(frozen=True)
 class Support:
-    """The values of a column. `kind` says how p(x | y) is drawn over them.
+    """The values that a column may hold. `kind` says how p(x | y) is drawn over them.
 
-    Numbers lie between `least` and `most`; with `open`, `least` itself is outside. With `integers` other numbers are
-    refused. `expected` and `advice` are what an error says.
+    Numbers lie between `least` and `most`; with `open`, `least` itself is outside. With `integers`, other numbers are
+    refused. Errors say `expected` and `advice`.
     """
 
     kind: Literal["real", "positive", "integer", "boolean", "categories", "words", "bins"]
@@ -29,7 +28,8 @@ class Support:
     integers: bool = False
     expected: str = ""
     advice: str = ""
-    values: tuple[bool, ...] = ()  # all there are, where they can be listed
+    values: tuple[bool, ...] = ()  # all possible values, if they can be listed
+    bounds: Array | None = None  # of bins, one more than there are bins; open ends reach to the last known value
 
     REAL: ClassVar[Support]  # any number
     POSITIVE: ClassVar[Support]  # above 0
@@ -38,20 +38,20 @@ class Support:
     COUNTS: ClassVar[Support]  # at least 0, drawn as integers; fractions are accepted
     BOOLEANS: ClassVar[Support]  # 0 and 1
 
-    def refuse(self, x: Any) -> None:
-        """Raise if a matrix, dense or sparse, holds a value outside; NaN is missing."""
+    def refuse(self, x: Matrix) -> None:
+        """Raise an error if a matrix, dense or sparse, holds a value outside the support; NaN is missing."""
         if self.expected:
             refuse_infinite(x)
             refuse_entries(x, self._outside, self.expected, self.advice)
 
-    def _outside(self, x: NDArray[Any]) -> NDArray[np.bool_]:
-        out = x <= self.least if self.open else x < self.least
+    def _outside(self, x: Dense) -> Mask:
+        out: Mask = x <= self.least if self.open else x < self.least
         if np.isfinite(self.most):
             out |= x > self.most
         return out | (np.floor(x) < x) if self.integers else out
 
     def guard(self, x: Formula, density: Formula) -> Formula:
-        """Make a log-density −∞ outside."""
+        """Return a log-density that is −∞ outside the support."""
         impossible = as_formula(-np.inf)
         if self.integers:
             density = Where(Fraction(x), impossible, density)
@@ -67,8 +67,8 @@ INTEGERS: Support = Support(
     "integer",
     0.0,
     integers=True,
-    expected="Expected whole numbers of at least 0.",
-    advice=" For times between them there is the exponential.",
+    expected="Expected integers of at least 0.",
+    advice=" For times that are not integers, use Exponential.",
 )
 COUNTS: Support = Support("integer", 0.0, expected=COUNTS_ARE_NOT_NEGATIVE)
 BOOLEANS: Support = Support("boolean", values=(False, True))
@@ -83,10 +83,3 @@ CATEGORIES: Support = Support("categories")
 WORDS: Support = Support("words")
 Support.REAL, Support.POSITIVE, Support.NON_NEGATIVE = REAL, POSITIVE, NON_NEGATIVE
 Support.INTEGERS, Support.COUNTS, Support.BOOLEANS = INTEGERS, COUNTS, BOOLEANS
-
-
-@dataclass(frozen=True)
-class Bins(Support):
-    """Bins of a number, by their bounds: one bound more than there are bins. Open ends reach as far as values do."""
-
-    bounds: Array | None = None

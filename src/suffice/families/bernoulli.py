@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.core.arrays import Array, Codes, is_sparse
+from suffice.core.arrays import Array, Codes, Matrix, Sparse, is_sparse
 from suffice.core.errors import InvalidOptionError
 from suffice.core.priors import Beta
 from suffice.core.statistics import Totals
 from suffice.core.statistics.statistic import clear_residue
-from suffice.families._base import Distribution, Entrywise, Family, How
+from suffice.families._base import Distribution, Entrywise, Family, FillMethod
 from suffice.families._results import Outcomes
 from suffice.families._summary import Summary
 from suffice.families._support import BOOLEANS, COMPARED, SHARES, Support
@@ -32,11 +32,11 @@ class BernoulliDistribution(Entrywise):
 
     @property
     def support(self) -> Support:  # type: ignore[override]  # it depends on the threshold
-        """Booleans where the threshold lies between 0 and 1, else numbers that are compared with it."""
+        """Booleans if the threshold lies between 0 and 1, else numbers that are compared with it."""
         return BOOLEANS if self.threshold is not None and 0 <= self.threshold < 1 else COMPARED
 
     def density(self, x: Formula) -> Formula:
-        """X log θ + (1 − x) log(1 − θ), x being read as x > threshold."""
+        """Return x log θ + (1 − x) log(1 − θ), where x stands for x > threshold."""
         x = x if self.threshold is None else Above(x, float(self.threshold))
         return TimesLog(x, self.probability) + TimesLog(1.0 - x, self.complement)
 
@@ -51,13 +51,15 @@ class BernoulliDistribution(Entrywise):
         return self.probability
 
     def outcomes(self, names: Sequence[str]) -> Iterator[Outcomes]:
-        """Each column being true."""
+        """Yield the probability that each column is true."""
         yield Outcomes(names.__getitem__, self.probability)
 
-    def fill(self, x: Any, posterior: Array, codes: Codes, how: How, rng: np.random.Generator) -> NDArray[Any]:
-        """Fill missing entries by the likelier value, or by a draw: the mean of booleans is not one."""
-        if how == "sample":
-            return super().fill(x, posterior, codes, how, rng)
+    def fill(
+        self, x: Matrix, posterior: Array, codes: Codes, method: FillMethod, rng: np.random.Generator
+    ) -> NDArray[Any]:
+        """Fill missing entries by the more probable value, or by a draw: the mean of booleans is not a boolean."""
+        if method == "sample":
+            return super().fill(x, posterior, codes, method, rng)
         observed = np.asarray(x, dtype=np.float64)
         probability = np.broadcast_to(self.probability, (posterior.shape[1], observed.shape[1]))
         return np.where(np.isnan(observed), posterior @ probability > 0.5, observed)
@@ -71,9 +73,9 @@ class BernoulliDistribution(Entrywise):
 class Bernoulli(Family[Totals]):
     """A boolean with one probability per class:  p(x | y) = θ_y^x (1 − θ_y)^(1 − x).
 
-    x is read as x > `threshold`; with `threshold=None` it must lie in [0, 1] and counts as it is. A bare
-    `Bernoulli()` has the prior Beta(1, 1): as if a true and a false row had been seen in each class.
-    For a single boolean the predictive and the posterior mean are the same.
+    x is read as x > `threshold`; with `threshold=None` x itself is used, and must lie in [0, 1]. The default prior is
+    Beta(1, 1), which counts as one true and one false row in each class. For a single boolean the predictive
+    distribution is the posterior mean.
 
     >>> family = Bernoulli(prior=Beta(1, 1))
     >>> family.estimate(family.summarize([[1], [1], [0]], [0, 0, 0]).statistic).probability
@@ -100,25 +102,27 @@ class Bernoulli(Family[Totals]):
         """Any number that can be compared with the threshold; without one, numbers from 0 to 1."""
         return SHARES if self.threshold is None else COMPARED
 
-    def read(self, x: Any) -> Any:
-        """Bring columns into a matrix; a sparse one needs a threshold of at least 0."""
-        x = super().read(x)
-        if self.threshold is not None and self.threshold < 0 and is_sparse(x):
+    def read(self, x: Any) -> Matrix:
+        """Convert columns to a matrix; a sparse one needs a threshold of at least 0."""
+        matrix: Matrix = super().read(x)
+        if self.threshold is not None and self.threshold < 0 and is_sparse(matrix):
             raise InvalidOptionError("Bernoulli: with a threshold below 0 every zero is true; pass dense columns")
-        return x
+        return matrix
 
     def estimate(self, totals: Totals) -> Distribution:
-        """θ = Σx/n, (Σx + a − 1)/(n + a + b − 2) or (Σx + a)/(n + a + b)."""
+        """Estimate θ = Σx/n, (Σx + a − 1)/(n + a + b − 2) or (Σx + a)/(n + a + b)."""
         return BernoulliDistribution(*self._probabilities(totals), self.threshold)
 
     def _probabilities(self, totals: Totals, codes: Codes | None = None) -> tuple[Array, Array]:
-        """θ and 1 − θ, of each class or of the classes of rows."""
+        """Return θ and 1 − θ of each class, or of the classes of rows."""
         prior = self.prior or Beta(0.0, 0.0)
         posterior = (prior if codes is None else prior.of_rows(codes)).update(totals)
         return posterior.modes() if self.learn == "map" else posterior.means()
 
-    def leave_one_out(self, totals: Totals, fitted: Distribution, x: Any, codes: Codes, weight: Array | None) -> Array:
-        """Only the row's own class changes."""
+    def leave_one_out(
+        self, totals: Totals, fitted: Distribution, x: Matrix, codes: Codes, weight: Array | None
+    ) -> Array:
+        """Leave rows out; only the row's own class changes."""
         if is_sparse(x) and weight is None and totals.weight.shape[1] == 1:
             out = fitted.log_density(x)
             for c in range(len(out[0])):
@@ -127,24 +131,24 @@ class Bernoulli(Family[Totals]):
             return out
         return self._with_own_class(totals, fitted, x, codes, weight)
 
-    def _own_of_one_class(self, own: Totals, x: Any, c: int) -> Array:
-        """Rows of weight 1: estimate twice, without a true and without a false entry; then choose entry by entry."""
-        # Where no true (or false) row was counted, no row asks for the estimate without it.
-        seen = np.broadcast_to(own.weight, own.total.shape)
-        without_true = Totals(clear_residue(seen - 1.0, seen), clear_residue(own.total - 1.0, seen))
-        without_false = Totals(clear_residue(seen - own.total - 1.0, seen) + own.total, own.total)
-        one = np.array([c])
+    def _own_of_one_class(self, totals: Totals, x: Sparse, c: int) -> Array:
+        """Score rows of weight 1 of class c: estimate without a true and without a false entry, and choose by entry."""
+        # If no true (or false) entry was counted, no row needs the estimate without it.
+        n = np.broadcast_to(totals.weight, totals.total.shape)
+        without_true = Totals(clear_residue(n - 1.0, n), clear_residue(totals.total - 1.0, n))
+        without_false = Totals(clear_residue(n - totals.total - 1.0, n) + totals.total, totals.total)
+        one = np.array([c], np.int32)
         true, false = self._probabilities(without_true, one)[0], self._probabilities(without_false, one)[1]
         return BernoulliDistribution(true, false, self.threshold).log_density(x)[:, 0]
 
-    def own_log_density(self, totals: Totals, x: Any, codes: Codes, weight: Array) -> Array:
-        """Σ_j x_j log θ_j + (1 − x_j) log (1 − θ_j) with θ_j from totals less w·x_j."""
+    def own_log_density(self, totals: Totals, x: Matrix, codes: Codes, weight: Array) -> Array:
+        """Compute Σ_j x_j log θ_j + (1 − x_j) log (1 − θ_j), where θ_j is estimated from totals less w·x_j."""
         x = x.toarray() if is_sparse(x) else x
         missing = np.isnan(x)
         x = np.where(missing, 0.0, x if self.threshold is None else x > self.threshold)
         w = weight[:, None] * ~missing
-        seen, true = np.broadcast_to(totals.weight[codes], x.shape), totals.total[codes]
-        rest = Totals(clear_residue(seen - w, seen), clear_residue(true - w * x, true))
+        n, true = np.broadcast_to(totals.weight[codes], x.shape), totals.total[codes]
+        rest = Totals(clear_residue(n - w, n), clear_residue(true - w * x, true))
         one, zero = self._probabilities(rest, codes)
         with np.errstate(invalid="ignore"):  # 0 · log 0 is 0
             terms = np.where(x > 0, x * log(one), 0.0) + np.where(x < 1, (1.0 - x) * log(zero), 0.0)

@@ -1,4 +1,4 @@
-"""Where to cut real numbers into bins: given edges, equal widths, quantiles, or the least description length."""
+"""Edges that cut real numbers into bins: given, of equal width, quantiles, or by minimum description length."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Edges = tuple[float, ...]
 
 
 def checked(edges: Any) -> Edges | tuple[Edges, ...]:
-    """Edges for all columns, or for each, as tuples: at least one, finite, strictly increasing."""
+    """Return the edges for all columns, or for each column, as tuples. They must be finite and strictly increasing."""
     try:
         given = [np.asarray(e, dtype=np.float64) for e in edges]
     except (TypeError, ValueError):
@@ -34,10 +34,12 @@ def checked(edges: Any) -> Edges | tuple[Edges, ...]:
 
 def _increasing(edges: Array, whose: str) -> Edges:
     if not len(edges):
-        raise InvalidOptionError(f"Binned: the edges{whose} are an empty list; at least one is needed to cut at")
+        raise InvalidOptionError(f"Binned: the edges{whose} are an empty list; give at least one edge")
     for i, edge in enumerate(edges.tolist()):
         if not np.isfinite(edge):
-            raise InvalidOptionError(f"Binned: edge {i}{whose} is {edge}; edges are finite, both ends are open anyway")
+            raise InvalidOptionError(
+                f"Binned: edge {i}{whose} is {edge}; edges must be finite (the first and last bin are open)"
+            )
         if i and edge <= edges[i - 1]:
             raise InvalidOptionError(
                 f"Binned: the edges{whose} must increase, but edge {i} is {edge:g} after {edges[i - 1]:g}"
@@ -55,17 +57,17 @@ def of_equal_width(points: Points, bins: int) -> Array:
 
 
 def of_quantiles(points: Points, bins: int) -> Array:
-    """Cut where a share of 1/bins, 2/bins, … of the weight of all classes has been reached.
+    """Cut at the quantiles 1/bins, 2/bins, … of the values of all classes.
 
-    The quantile is the value at which the share is passed, or the middle between two where one reaches it
-    exactly; equal ones count once, so a value that makes up several shares makes fewer bins.
+    A quantile is the value at which the cumulative weight passes the share, or the middle of two values if the first
+    reaches it exactly. Equal quantiles count once, so frequent values can reduce the number of bins.
     """
     if not len(points.values):
         return np.empty(0)
     values, place = np.unique(points.values[:, 0], return_inverse=True)
     reached = np.cumsum(np.bincount(place, weights=points.weight))
     wanted = np.arange(1, bins) * reached[-1] / bins
-    slack = 1e-10 * reached[-1]  # what sums of weights may be off by
+    slack = 1e-10 * reached[-1]  # rounding error of sums of weights
     at = np.searchsorted(reached, wanted - slack)
     after = np.minimum(at + 1, len(values) - 1)
     exact = np.abs(reached[at] - wanted) <= slack
@@ -73,30 +75,30 @@ def of_quantiles(points: Points, bins: int) -> Array:
 
 
 def of_least_description(points: Points, most: int | None) -> Array:
-    """Cut where knowing the bin tells the class in fewer bits than it takes to say where to cut.
+    """Cut where a bin saves more bits in the description of the class than the description of the cut takes.
 
-    Fayyad & Irani (1993): of all cuts of a range S of weight N the one that leaves the least entropy is made if
+    Fayyad & Irani (1993): of all cuts of a range S of weight N, the one that leaves the least entropy is made if
 
         Gain > (log₂(N − 1) + log₂(3^k − 2) − k Ent(S) + k₁ Ent(S₁) + k₂ Ent(S₂)) / N
 
-    where k, k₁, k₂ are the numbers of classes in S and its parts; then both parts are cut in turn. Of at `most`
-    so many bins, the cuts that save the most bits are made first.
+    where k, k₁, k₂ are the numbers of classes in S and its parts. Then both parts are cut in turn. The cuts that save
+    the most bits are made first, until there are `most` bins.
     """
     values, place = np.unique(points.values[:, 0], return_inverse=True)
     table = np.zeros((len(values) + 1, len(points.start) - 1))
     table[place + 1, points.codes] = points.weight
     reached = np.cumsum(table, axis=0, out=table)
-    waiting: list[tuple[float, int, int, int]] = []  # bits saved (negative: the heap gives the least), range, cut
+    queue: list[tuple[float, int, int, int]] = []  # bits saved (negative, as the heap pops the least), range, cut
 
     def consider(lo: int, hi: int) -> None:
         cut, saved = _best_cut(reached[lo : hi + 1])
         if saved > 0:
-            heappush(waiting, (-saved, lo, hi, lo + cut))
+            heappush(queue, (-saved, lo, hi, lo + cut))
 
     consider(0, len(values))
     cuts: list[int] = []
-    while waiting and (most is None or len(cuts) < most - 1):
-        _, lo, hi, cut = heappop(waiting)
+    while queue and (most is None or len(cuts) < most - 1):
+        _, lo, hi, cut = heappop(queue)
         cuts.append(cut)
         consider(lo, cut)
         consider(cut, hi)
@@ -105,7 +107,7 @@ def of_least_description(points: Points, most: int | None) -> Array:
 
 
 def _best_cut(reached: Array) -> tuple[int, float]:
-    """How many values to leave on the left, and the bits saved beyond what the cut costs.
+    """Return the number of values to the left of the best cut, and the bits that it saves after its own cost.
 
     `reached` (values + 1, classes) is the weight of each class up to each value.
     """
@@ -115,7 +117,7 @@ def _best_cut(reached: Array) -> tuple[int, float]:
     left = reached[1:-1] - reached[0]
     right = reached[-1] - reached[1:-1]
     spent = _bits(left) + _bits(right)
-    # Of cuts that are equally good but for rounding the first.
+    # If several cuts are equally good up to rounding, take the first.
     best = int(np.argmax(spent <= spent.min() + 1e-9 * max(float(spent.min()), 1.0)))
     bits, n = float(_bits(whole[None])[0]), float(whole.sum())
     classes, entropies = [], []
@@ -128,26 +130,26 @@ def _best_cut(reached: Array) -> tuple[int, float]:
 
 
 def _bits(weight: Array) -> Array:
-    """Weight times entropy of each row of class weights: Σ_k n_k log₂(n / n_k)."""
+    """Compute the weight times the entropy of each row of class weights: Σ_k n_k log₂(n / n_k)."""
     total = weight.sum(axis=1)
     logs = np.log2(weight, out=np.zeros_like(weight), where=weight > 0)
     return total * np.log2(total, out=np.zeros_like(total), where=total > 0) - (weight * logs).sum(axis=1)
 
 
 def between(a: Array, b: Array) -> Array:
-    """The middle of a and b, or a itself where no number lies between: at least a, and below b where a is."""
+    """Return the middle of a and b, or a if there is no number between them. It is at least a, and below b if a is."""
     middle = 0.5 * a + 0.5 * b
     return np.where((middle >= a) & (middle < b), middle, a)
 
 
 def _inner(edges: Array, high: float) -> Array:
-    """Each edge once, and only those that have a value above them."""
+    """Return the distinct edges that have a value above them."""
     edges = np.unique(edges)
     return edges[edges < high]
 
 
 def names(edges: Sequence[float]) -> list[str]:
-    """What people call the bins: ≤ 3, 3 – 4, > 4."""
+    """Return the names of bins for people: ≤ 3, 3 – 4, > 4."""
     if not len(edges):
         return ["any"]
     shown = [f"{edge:g}" for edge in edges]

@@ -1,4 +1,4 @@
-"""Real numbers cut into bins: one table of probabilities per column."""
+"""Real numbers in bins: one table of probabilities per column."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from suffice.core.arrays import Array, Categories, Codes, Values, refuse_infinite
+from suffice.core.arrays import Array, Categories, Codes, Dense, Values, refuse_infinite
 from suffice.core.errors import InvalidOptionError, MismatchError
 from suffice.core.priors import Dirichlet
 from suffice.core.statistics import Counts, Sample
@@ -17,21 +17,21 @@ from suffice.families import bin_edges as cutting
 from suffice.families._base import Distribution, Family, Independent
 from suffice.families._results import Table
 from suffice.families._summary import Summary
-from suffice.families._support import Bins, Support
+from suffice.families._support import Support
 from suffice.families.categorical import Categorical, CategoricalDistribution
 from suffice.families.logarithms import log
 from suffice.formulas import Column, Formula, Steps, X
 
-BINS = 10  # of columns cut by width or by quantiles, where nothing else is asked for
+BINS = 10  # the default number of bins of equal width or weight
 
 
 def bin_number(edges: Array) -> Formula:
-    """The number of an entry's bin: how many edges lie below it."""
+    """Return the formula of an entry's bin: the number of edges below the entry."""
     return Steps(X, edges, np.arange(len(edges) + 1.0))
 
 
-def cut(x: Any, edges: tuple[Array, ...]) -> Categories:
-    """Compute the number of each entry's bin, as `bin_number` states it. NaN is missing."""
+def cut(x: Dense, edges: tuple[Array, ...]) -> Categories:
+    """Compute the number of each entry's bin, as in `bin_number`. NaN is missing."""
     refuse_infinite(x)
     out = np.empty(x.shape, dtype=np.float32, order="F")
     for j, inner in enumerate(edges):
@@ -41,21 +41,21 @@ def cut(x: Any, edges: tuple[Array, ...]) -> Categories:
 
 
 class Binned(Family[Any]):
-    """A real number of which only the bin counts:  p(x | y) = θ_yk  where  e_k < x ≤ e_(k+1).
+    """A real number in bins with one probability per class and bin:  p(x | y) = θ_yk  where  e_k < x ≤ e_(k+1).
 
-    Bins are closed on the right and open at both ends: (−∞, e_1], (e_1, e_2], …, (e_k, ∞). The density is the
-    probability of the bin, not divided by its width: the same for every class, and infinite ends have none.
-    What is learned of the bins is what `Categorical` learns, every bin counting as a category, also an
-    empty one. NaN is missing; infinite values are refused, as everywhere.
+    Bins are closed on the right, and both ends are open: (−∞, e_1], (e_1, e_2], …, (e_k, ∞). The density is the
+    probability of the bin. It is not divided by the bin's width, which all classes share, and which open ends do not
+    have. Probabilities are learned as by `Categorical`; every bin is a category, also an empty one. NaN is missing;
+    infinite values are refused.
 
-    `edges` gives the inner edges, for all columns or one sequence for each. Where they are not given, `how`
-    says how each column is cut: `"quantile"` (the default) into `bins` bins of about equal weight over all
-    classes, `"width"` into `bins` equal parts of its range, `"mdl"` where it tells the classes apart (Fayyad &
-    Irani, 1993), into at most `bins` where that is given; a column that tells nothing stays one bin. `bins`
-    is 10 for the first two unless given.
+    `edges` are the inner edges, for all columns or one sequence for each column. Without them, `how` says how each
+    column is cut: `"quantile"` (the default) into `bins` bins of about equal weight over all classes, `"width"` into
+    `bins` equal parts of its range, `"mdl"` where the classes differ (Fayyad & Irani, 1993), into at most `bins` bins
+    if that is given. With `"mdl"`, a column that does not separate the classes is one bin. `bins` is 10 by default,
+    except for `"mdl"`.
 
-    With given edges only the bins are counted. Otherwise all values are kept (a `Sample`), at most about
-    `limit` for each class and column where that is given.
+    With given edges only the bins are counted. Otherwise all values are kept (a `Sample`), at most about `limit` for
+    each class and column.
 
     >>> family = Binned(prior=None, edges=[3, 4])
     >>> family.estimate(family.summarize([[2.5], [3.0], [3.5], [9.0]], [0, 0, 0, 0]).statistic).probability
@@ -74,7 +74,7 @@ class Binned(Family[Any]):
         if self.how not in (None, "quantile", "width", "mdl"):
             raise InvalidOptionError(f"Binned: how must be 'quantile', 'width' or 'mdl', found {self.how!r}")
         if self.bins is not None and not (isinstance(self.bins, (int, np.integer)) and self.bins >= 2):
-            raise InvalidOptionError(f"Binned: bins must be a whole number of at least 2, found {self.bins!r}")
+            raise InvalidOptionError(f"Binned: bins must be an integer of at least 2, found {self.bins!r}")
         if self.limit is not None and not self.limit >= 1:
             raise InvalidOptionError(f"Binned: limit must be at least 1, found {self.limit!r}")
         if self.edges is None:
@@ -85,11 +85,11 @@ class Binned(Family[Any]):
         object.__setattr__(self, "edges", cutting.checked(self.edges))
         for name in ("bins", "how", "limit"):
             if getattr(self, name) is not None:
-                raise InvalidOptionError(f"Binned: with given edges there is no use for {name}={getattr(self, name)!r}")
+                raise InvalidOptionError(f"Binned: with given edges, leave out {name}={getattr(self, name)!r}")
 
     @property
     def summary(self) -> Summary[Any]:  # type: ignore[override]  # it depends on the options
-        """Counts of bins where the edges are given, else the values themselves."""
+        """Counts of bins if the edges are given, else the values themselves."""
         if self.edges is None:
             return Summary(Sample, options={"limit": self.limit})
         if not isinstance(self.edges[0], tuple):
@@ -98,7 +98,7 @@ class Binned(Family[Any]):
 
     @cached_property
     def categorical(self) -> Categorical:
-        """How the probabilities of bins are learned."""
+        """The family that learns the probabilities of bins."""
         return Categorical(self.prior, self.learn)
 
     def check_width(self, columns: int) -> None:  # the prior is over bins, not columns
@@ -107,13 +107,13 @@ class Binned(Family[Any]):
             raise InvalidOptionError(f"Binned: edges for {len(self.edges)} columns, data of {columns}")
 
     def given_edges(self, columns: int) -> tuple[Array, ...]:
-        """The given edges of each column."""
+        """Return the given edges of each column."""
         self.check_width(columns)
         each = self.edges if isinstance(self.edges[0], tuple) else (self.edges,) * columns
         return tuple(np.array(inner) for inner in each)
 
     def estimate(self, statistic: Counts | Sample) -> BinnedDistribution:
-        """Make the bins, and learn their probabilities as those of categories."""
+        """Find the edges, and estimate the probabilities of bins as those of categories."""
         if isinstance(statistic, Counts):
             inner = self.given_edges(statistic.n_columns)
             counts = self._over_all_bins(statistic, inner)
@@ -130,16 +130,16 @@ class Binned(Family[Any]):
                 f"Binned: a prior of {np.size(self.prior.alpha)} pseudo-counts for {counts.weight.shape[1]} bins"
             )
         table = self.categorical.estimate(counts)
-        sure = np.repeat(counts.sizes == 1, counts.sizes)  # of one bin nothing needs to be learned
-        if sure.any():
-            table = replace(table, probability=np.where(sure, 1.0, table.probability))
+        certain = np.repeat(counts.sizes == 1, counts.sizes)  # a single bin has probability 1
+        if certain.any():
+            table = replace(table, probability=np.where(certain, 1.0, table.probability))
         return BinnedDistribution(table, inner, low, high)
 
     def with_edges(self, sample: Sample) -> tuple[Binned, Counts]:
-        """Find the edges of a sample once: the family in which they are given, and its counts of the sample's bins.
+        """Find the edges of a sample; return the family with these edges given, and the counts of the bins.
 
-        Leave-one-out is then in closed form, and what each row had to say about the edges stays in them. A
-        column that tells nothing has no edges, and nothing says where its one bin lies: it cannot be drawn from.
+        Leave-one-out then has a closed form; the edges stay those of all rows. A column that does not separate the
+        classes has no edges, so the position of its only bin is unknown, and it cannot be drawn from.
 
         >>> sample = Binned(bins=2).summarize([[1.0], [2.0], [3.0], [9.0]], [0, 0, 0, 0]).statistic
         >>> family, counts = Binned(bins=2).with_edges(sample)
@@ -172,19 +172,19 @@ class Binned(Family[Any]):
         return counts.resized(sizes)
 
     def leave_one_out(
-        self, statistic: Counts | Sample, fitted: Distribution, x: Any, codes: Codes, weight: Array | None
+        self, statistic: Counts | Sample, fitted: Distribution, x: Dense, codes: Codes, weight: Array | None
     ) -> Array:
-        """In closed form where the edges are given; else each row's absence may move them."""
+        """Leave rows out in closed form if the edges are given; otherwise each row may change the edges."""
         assert isinstance(fitted, BinnedDistribution)
         if isinstance(statistic, Sample):
             return super().leave_one_out(statistic, fitted, x, codes, weight)
         bins = cut(x, fitted.edges)
-        bins.codes[:, fitted.table.counts.sizes == 1] = np.nan  # of one bin nothing is learned, nor forgotten
+        bins.codes[:, fitted.table.counts.sizes == 1] = np.nan  # a single bin has probability 1 with or without the row
         return self.categorical.leave_one_out(fitted.table.counts, fitted.table, bins, codes, weight)
 
 
 def _counted(sample: Sample, edges: tuple[Array, ...]) -> Counts:
-    """The weight of each class in every bin."""
+    """Compute the weight of each class in every bin."""
     sizes = np.array([len(inner) + 1 for inner in edges], dtype=np.int64)
     parts = []
     for points, inner, size in zip(sample.parts, edges, sizes.tolist(), strict=True):
@@ -194,25 +194,25 @@ def _counted(sample: Sample, edges: tuple[Array, ...]) -> Counts:
 
 
 def _ends(edges: tuple[Array, ...]) -> tuple[Array, Array]:
-    """How far the open ends are taken to reach where no value is known: as far as the bins next to them."""
+    """Return bounds of the open ends if no value is known: each is as wide as the bin next to it."""
     low, high = np.full((2, len(edges)), np.nan)
     for j, e in enumerate(edges):
         if not len(e):
             continue
-        alone = max(1.0, abs(e[0]))  # a single edge
+        width = max(1.0, abs(e[0]))  # if there is a single edge
         with np.errstate(over="ignore"):
-            low[j] = e[0] - (e[1] - e[0] if len(e) > 1 else alone)
-            high[j] = e[-1] + (e[-1] - e[-2] if len(e) > 1 else alone)
+            low[j] = e[0] - (e[1] - e[0] if len(e) > 1 else width)
+            high[j] = e[-1] + (e[-1] - e[-2] if len(e) > 1 else width)
     largest = np.finfo(np.float64).max
     return np.clip(low, -largest, None), np.clip(high, None, largest)
 
 
 class BinnedDistribution(Independent):
-    """Probabilities of bins, the inner edges of each column, and how far its open ends reach, (columns,).
+    """Probabilities of bins, the inner edges of each column, and the bounds of its open ends, (columns,).
 
-    Within a bin every value is as likely as any other. The open ends reach to the smallest and the largest
-    value seen; where the edges were given and no value is known, as far as the bin next to them is wide (with
-    a single edge, as far as that is from 0 and at least 1).
+    Within a bin the values are uniform. The open ends reach to the smallest and the largest known value. If the edges
+    were given and no value is known, an open end is as wide as the bin next to it (with a single edge, as the distance
+    of the edge from 0, and at least 1).
     """
 
     table: CategoricalDistribution
@@ -220,8 +220,8 @@ class BinnedDistribution(Independent):
     low: Array
     high: Array
 
-    bends: ClassVar = (
-        "The log-odds are steps, one for each bin, and not linear in x: tables() holds the terms of the sum"
+    why_not_linear: ClassVar = (
+        "The log-odds are a step function of x, one step for each bin: tables() shows the probabilities"
     )
 
     @property
@@ -229,12 +229,12 @@ class BinnedDistribution(Independent):
         """The probability of each bin, (classes, Σ bins), column by column."""
         return self.table.probability
 
-    def log_density(self, x: Any) -> Array:
-        """Log of the probability of each row's bins under every class, (rows, classes)."""
+    def log_density(self, x: Dense) -> Array:
+        """Compute the log of the probability of each row's bins under every class, (rows, classes)."""
         return self.table.log_density(cut(x, self.edges))
 
     def column_density(self, x: Column, column: int) -> Formula:
-        """Log of the probability of the bin."""
+        """Return the log of the probability of the bin."""
         return Steps(x, self.edges[column], log(self.table.counts.columns(self.probability)[column]))
 
     @property
@@ -248,34 +248,34 @@ class BinnedDistribution(Independent):
         return self.table.n_parameters
 
     def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:
-        """A table for each column: a row for each bin, a column for each class."""
+        """Return a table for each column: a row for each bin, a column for each class."""
         tables = self.table.tables(labels, names)
         return [replace(t, rows=cutting.names(e.tolist())) for t, e in zip(tables, self.edges, strict=True)]
 
     def _bounds(self, column: int) -> tuple[Array, Array]:
-        """Where each bin begins and ends."""
+        """Return the lower and upper bounds of the bins."""
         bounds = np.concatenate([self.low[column : column + 1], self.edges[column], self.high[column : column + 1]])
         return bounds[:-1], bounds[1:]
 
     def column_support(self, column: int) -> Support:
-        """The bounds of the bins, open ends as far as they reach."""
+        """Return the bounds of the bins."""
         begin, end = self._bounds(column)
-        return Bins("bins", bounds=np.append(begin, end[-1:]))
+        return Support("bins", bounds=np.append(begin, end[-1:]))
 
     @property
     def expected(self) -> Array:
-        """The middles of the bins, weighed by their probabilities, (classes, columns); NaN if nothing was seen."""
+        """The mean of the bins' middles, (classes, columns); NaN if a column had no values."""
         parts = self.table.counts.columns(self.probability)
         middles = [0.5 * a + 0.5 * b for a, b in map(self._bounds, range(self.n_columns))]
         return np.stack([p @ m for p, m in zip(parts, middles, strict=True)], axis=1)
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> Array:
-        """Draw a bin for each entry, then a value within it; NaN in a column of which nothing was ever seen."""
+        """Draw a bin for each entry, then a value within it; NaN in a column that had no values."""
         bins = self.table.sample(codes, rng)
         u = rng.random(bins.shape)
         out = np.empty(bins.shape)
         for j in range(self.n_columns):
             begin, end = (bound[bins[:, j]] for bound in self._bounds(j))
-            # The left edge belongs to the bin before.
+            # The left edge belongs to the previous bin.
             out[:, j] = np.maximum(end * (1.0 - u[:, j]) + begin * u[:, j], np.nextafter(begin, end))
         return out

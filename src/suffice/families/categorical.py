@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice import _core
-from suffice.core.arrays import Array, Categories, Codes, Values, as_categories, refuse_at, refuse_infinite
+from suffice.core.arrays import Array, Categories, Codes, Positions, Values, as_categories, refuse_at, refuse_infinite
 from suffice.core.errors import InvalidOptionError, MismatchError
 from suffice.core.priors import Dirichlet
 from suffice.core.statistics import Counts
 from suffice.core.statistics.statistic import clear_residue
-from suffice.families._base import Distribution, Family, How, Independent
+from suffice.families._base import Distribution, Family, FillMethod, Independent
 from suffice.families._kernels import pack
 from suffice.families._results import Outcomes, Table
 from suffice.families._summary import Summary
@@ -27,10 +27,10 @@ from suffice.formulas import Column, Formula, Lookup
 class Categorical(Family[Counts]):
     """One of m categories, a table of probabilities per class and column:  p(x = k | y) = θ_yk.
 
-    Columns hold strings or other values, or numbers 0, 1, 2, … which stand for categories. Of numbered
-    columns, `min_categories` says how many there are at least. A category never met in training has the
-    probability it would have had if it had been listed and never seen: α / (n + α (m + 1)), and 0
-    without a prior. A bare `Categorical()` has the prior Dirichlet(1): Laplace smoothing.
+    Columns hold strings or other values, or numbers 0, 1, 2, … which stand for categories. For numbers,
+    `min_categories` is the least number of categories. A category that did not occur in training has the probability
+    of one further category with a count of 0: α / (n + α (m + 1)), and 0 without a prior. The default prior is
+    Dirichlet(1): Laplace smoothing.
 
     >>> family = Categorical(prior=Dirichlet(1))
     >>> family.estimate(family.summarize([["a"], ["a"], ["b"]], [0, 0, 0]).statistic).probability
@@ -50,13 +50,13 @@ class Categorical(Family[Counts]):
             raise InvalidOptionError(f"min_categories must be at least 1, found {self.min_categories}")
 
     def domain(self, counts: Counts) -> Counts:
-        """The counts over every category there is, also those that `min_categories` adds."""
+        """Return the counts of all categories, including those that `min_categories` adds."""
         if self.min_categories is None or counts.keys is not None:
             return counts
         return counts.resized(np.broadcast_to(np.asarray(self.min_categories, np.int64), counts.sizes.shape))
 
     def estimate(self, counts: Counts) -> CategoricalDistribution:
-        """θ_k = n_k / n, (n_k + α − 1) / Σ(n + α − 1) or (n_k + α) / Σ(n + α)."""
+        """Estimate θ_k = n_k / n, (n_k + α − 1) / Σ(n + α − 1) or (n_k + α) / Σ(n + α)."""
         counts = self.domain(counts)
         prior = self.prior or Dirichlet(0.0)
 
@@ -71,8 +71,10 @@ class Categorical(Family[Counts]):
         unseen = np.divide(mass, norm, out=np.zeros_like(norm), where=norm > 0)
         return CategoricalDistribution(counts, theta, unseen)
 
-    def leave_one_out(self, counts: Counts, fitted: Distribution, x: Any, codes: Codes, weight: Array | None) -> Array:
-        """Only the row's own class changes, and there one category. Which categories exist does not change."""
+    def leave_one_out(
+        self, counts: Counts, fitted: Distribution, x: Categories, codes: Codes, weight: Array | None
+    ) -> Array:
+        """Leave rows out; one category of the row's own class changes. The set of categories does not change."""
         assert isinstance(fitted, CategoricalDistribution)
         out, numbers, counts = fitted.log_density(x), fitted.numbered(x), fitted.counts
         updated = counts.weight + (0.0 if self.prior is None else self.prior.alpha)
@@ -99,14 +101,14 @@ class Categorical(Family[Counts]):
 
 
 def _share_without(entry: Array, total: Array, removed: Array) -> Array:
-    """(entry − removed) / (total − removed); NaN where nothing is left."""
+    """Compute (entry − removed) / (total − removed); NaN where nothing is left."""
     left = clear_residue(np.asarray(entry - removed), entry)
     norm = clear_residue(np.asarray(total - removed), total)
     return np.divide(left, norm, out=np.full(left.shape, np.nan), where=norm > 0)
 
 
 def _sum_columns(counts: Counts, table: Array) -> Array:
-    """Σ over each column's categories, (…, columns)."""
+    """Sum over the categories of each column, (…, columns)."""
     if not table.shape[-1]:
         return np.zeros((*table.shape[:-1], len(counts.sizes)))
     filled = counts.sizes > 0  # reduceat cannot sum nothing
@@ -116,7 +118,7 @@ def _sum_columns(counts: Counts, table: Array) -> Array:
 
 
 class CategoricalDistribution(Independent):
-    """Probabilities (classes, Σ sizes) laid out as `counts`, and of an unseen category (classes, columns)."""
+    """Probabilities (classes, Σ sizes) in the layout of `counts`, and that of an unseen category (classes, columns)."""
 
     counts: Counts
     probability: Array
@@ -124,9 +126,9 @@ class CategoricalDistribution(Independent):
 
     reads: ClassVar = "categories"
     support = CATEGORIES
-    bends: ClassVar = (
-        "The log-odds are a sum over categories, linear in their indicators but not in their numbers: tables() holds "
-        "the terms of the sum"
+    why_not_linear: ClassVar = (
+        "The log-odds are linear in the indicators of categories, not in their numbers: tables() shows the "
+        "probabilities"
     )
 
     @property
@@ -136,7 +138,7 @@ class CategoricalDistribution(Independent):
 
     @cached_property
     def _kernel_tables(self) -> tuple[NDArray[np.int64], Array, Array]:
-        """Offsets and scores with a slot for the unseen at each column's end; which scores are impossible."""
+        """Offsets, scores with a slot for an unseen category at each column's end, and which scores are impossible."""
         sizes = self.counts.sizes
         offsets = np.concatenate([[0], np.cumsum(sizes + 1)]).astype(np.int64)
         known = np.arange(int(sizes.sum())) + np.repeat(np.arange(len(sizes)), sizes)
@@ -146,14 +148,14 @@ class CategoricalDistribution(Independent):
         impossible = table <= 0
         return offsets, pack(np.where(impossible, 0.0, log(table))), pack(impossible.astype(np.float64))
 
-    def log_density(self, x: Any) -> Array:
-        """Log p(x | y) of every row under every class, (rows, classes)."""
+    def log_density(self, x: Categories) -> Array:
+        """Compute log p(x | y) of every row under every class, (rows, classes)."""
         codes = self.numbered(as_categories(x))
         offsets, scores, impossible = self._kernel_tables
         classes = len(self.probability)
         out = np.zeros((codes.shape[0], classes))
         negative = _core.category_scores(codes, offsets, scores, classes, out)
-        if self.counts.keys is None:  # where categories have names, −1 is a missing one
+        if self.counts.keys is None:  # if categories have names, −1 is a missing entry
             refuse_at(negative, codes)
         if impossible.any():
             vetoes = np.zeros_like(out)
@@ -161,8 +163,8 @@ class CategoricalDistribution(Independent):
             out[vetoes > 0] = -np.inf
         return out
 
-    def numbered(self, x: Categories) -> NDArray[Any]:
-        """The codes of `x` as this model numbers its categories; unknown ones beyond the last."""
+    def numbered(self, x: Categories) -> Values:
+        """Return the codes of the categories of `x` in this model; an unknown category has the code after the last."""
         known = self.counts.keys
         if x.keys is None and known is None:
             if x.codes.dtype.kind == "f":
@@ -183,38 +185,39 @@ class CategoricalDistribution(Independent):
             out[:, j] = translate[x.codes[:, j]]
         return out
 
-    def contrast(self, x: Any, first: NDArray[Any], second: NDArray[Any]) -> Array:
-        """What each column adds to log p(x | first) − log p(x | second), (rows, columns)."""
+    def contrast(self, x: Categories, first: Positions, second: Positions) -> Array:
+        """Compute what each column adds to log p(x | first) − log p(x | second), (rows, columns)."""
         x = as_categories(x)
-        at, out = np.arange(x.shape[0]), np.empty(x.shape)
+        rows, out = np.arange(x.shape[0]), np.empty(x.shape)
         for j in range(x.shape[1]):
-            alone = np.full(x.shape, np.nan if x.codes.dtype.kind == "f" else -1, dtype=x.codes.dtype)
-            if x.keys is None and x.codes.dtype.kind != "f":  # where categories are numbers, −1 is refused
-                alone = np.full(x.shape, np.nan)
-            alone[:, j] = x.codes[:, j]
-            density = self.log_density(Categories(alone, x.keys))
-            out[:, j] = log_ratio(density[at, first], density[at, second])
+            # Codes without names are numbers, of which −1 is refused: there NaN is missing.
+            one_column = np.full(x.shape, np.nan) if x.keys is None else np.full(x.shape, -1, dtype=x.codes.dtype)
+            one_column[:, j] = x.codes[:, j]
+            density = self.log_density(Categories(one_column, x.keys))
+            out[:, j] = log_ratio(density[rows, first], density[rows, second])
         return out
 
     def outcomes(self, names: Sequence[str]) -> Iterator[Outcomes]:
-        """Each category of each column."""
-        for name, own, part in zip(names, self.keys, self.counts.columns(self.probability), strict=True):
-            yield Outcomes(partial(_titled, name, own), part)
+        """Yield each category of each column."""
+        for name, keys, part in zip(names, self.keys, self.counts.columns(self.probability), strict=True):
+            yield Outcomes(partial(_titled, name, keys), part)
 
     def column_density(self, x: Column, column: int) -> Formula:
-        """Log θ of the category, and that of an unseen one."""
+        """Return log θ of the category, or that of an unseen one."""
         part = self.counts.columns(self.probability)[column]
         return Lookup(x.column, tuple(self.keys[column]), log(part), log(self.unseen[:, column]))
 
-    def fill(self, x: Any, posterior: Array, codes: Codes, how: How, rng: np.random.Generator) -> NDArray[Any]:
+    def fill(
+        self, x: Categories, posterior: Array, codes: Codes, method: FillMethod, rng: np.random.Generator
+    ) -> NDArray[Any]:
         """Fill missing entries by the most probable category over the classes, or by a draw."""
         out = np.full((len(codes), self.n_columns), None, dtype=object)
-        drawn = np.asarray(self.sample(codes, rng), dtype=object) if how == "sample" else None
+        drawn = np.asarray(self.sample(codes, rng), dtype=object) if method == "sample" else None
         for j, (keys, probability) in enumerate(zip(self.keys, self.counts.columns(self.probability), strict=True)):
-            own = x.codes[:, j]
-            missing = ~(own >= 0)
-            values = x.keys[j].astype(object) if x.keys is not None else np.arange(int(np.max(own, initial=-1)) + 1)
-            out[~missing, j] = values[own[~missing].astype(np.int64)]
+            column = x.codes[:, j]
+            missing = ~(column >= 0)
+            known = x.keys[j].astype(object) if x.keys is not None else np.arange(int(np.max(column, initial=-1)) + 1)
+            out[~missing, j] = known[column[~missing].astype(np.int64)]
             if drawn is not None:
                 out[missing, j] = drawn[missing, j]
             elif len(keys):
@@ -229,24 +232,24 @@ class CategoricalDistribution(Independent):
 
     @property
     def n_parameters(self) -> int:
-        """One less than its categories for each class and column."""
+        """The number of categories less one, for each class and column."""
         return int(len(self.probability) * np.maximum(self.counts.sizes - 1, 0).sum())
 
     def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:
-        """A conditional probability table for each column: a row for each category, a column for each class."""
+        """Return a conditional probability table for each column: a row for each category, a column for each class."""
         heads = [str(label) for label in labels]
         parts = self.counts.columns(self.probability)
         return [
-            Table(str(name), [str(k) for k in own], heads, part.T)
-            for name, own, part in zip(names, self.keys, parts, strict=True)
+            Table(str(name), [str(k) for k in keys], heads, part.T)
+            for name, keys, part in zip(names, self.keys, parts, strict=True)
         ]
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> NDArray[Any]:
-        """Draw rows of categories: numbers, or objects where the categories have names."""
-        kind = np.int64 if self.counts.keys is None else object
-        out = np.empty((len(codes), len(self.counts.sizes)), dtype=kind if self.counts.sizes.all() else object)
+        """Draw rows of categories: numbers, or objects if the categories have names."""
+        numbers = self.counts.keys is None and self.counts.sizes.all()
+        out = np.empty((len(codes), len(self.counts.sizes)), dtype=np.int64 if numbers else object)
         for j, p in enumerate(self.counts.columns(self.probability)):
-            if not self.counts.sizes[j]:  # a column in which nothing was ever seen
+            if not self.counts.sizes[j]:  # a column that had no values
                 out[:, j] = None
                 continue
             reached = np.cumsum(p, axis=1)[codes]

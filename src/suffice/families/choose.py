@@ -1,9 +1,8 @@
 """Columns whose family is chosen by the data, and columns that do not vote.
 
-A column by itself is a classifier, p(y | x) ∝ p(y) p(x | y), and leaving each row out of its statistic says how good a
-one, exactly and without fitting again. The family with the best mean log p(y | x) is chosen; a column that does no
-better than the class prior, by half a standard error, has one distribution for all classes, so that it says
-nothing of the class.
+A column by itself is a classifier, p(y | x) ∝ p(y) p(x | y). Leaving each row out of its statistic measures that
+classifier exactly, without fitting again. The family with the best mean log p(y | x) is chosen. If a column does not
+beat the class prior by half a standard error, all classes share one distribution, and the column does not vote.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.core.arrays import Array, Categories, Codes, Values
+from suffice.core.arrays import Array, Categories, Codes, Matrix, Rows, Values
 from suffice.core.errors import InvalidOptionError, MismatchError
 from suffice.core.priors import Beta, ClassPrior, Dirichlet
 from suffice.core.statistics import Counts, Moments, Sample, Totals
-from suffice.families._base import Distribution, Family, How
+from suffice.families._base import Distribution, Family, FillMethod
 from suffice.families._results import Outcomes, Table
 from suffice.families._summary import Summary
 from suffice.families._support import Support
@@ -32,37 +31,37 @@ from suffice.families.gaussian import Gaussian
 from suffice.families.kernel import Kernel
 from suffice.formulas import Constant, Term
 
-SCORED = 5000  # distinct values that a family is judged by
-MOST_VALUES = 20  # distinct values that may be categories
-REPEATS = 3  # times that a value must be seen on average for that
-COMMON = 0.05  # the share of one value from which on a kernel would make a spike of it
-MARGIN = 0.5  # standard errors by which a column must beat chance to vote
-AMOUNTS = (0.1, 0.5, 1.0, 3.0, 10.0)  # of smoothing, where it is to be chosen
+SCORED = 5000  # distinct values that a family is scored on
+MOST_CATEGORIES = 20  # distinct values that may be categories
+REPEATS = 3  # times that a value must occur on average for that
+COMMON = 0.05  # if one value has a larger share, a kernel would make a spike of it
+MARGIN = 0.5  # standard errors by which a column must beat the class prior to vote
+AMOUNTS = (0.1, 0.5, 1.0, 3.0, 10.0)  # of smoothing that "auto" chooses from
 
 Smoothing = float | Literal["auto"]
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A family, the statistic it is estimated from, and how it reads numbers."""
+    """A family, the statistic that it is estimated from, and a function that converts numbers to what it reads."""
 
     name: str
     family: Family[Any]
     statistic: Any
-    read: Callable[[Any], Any] = lambda x: x
+    read: Callable[[Rows], Rows] = lambda x: x
 
     def fit(self) -> Distribution:
         """Estimate p(x | y)."""
         return self.family.estimate(self.statistic)
 
-    def score(self, fitted: Distribution, x: Any, codes: Codes, weight: Array) -> Score:
-        """Judge the family by rows, each left out."""
-        unit = np.minimum(weight, 1.0)  # a value that weighs more stands for as many rows
-        joint = self.family.leave_one_out(self.statistic, fitted, self.read(x), codes, unit)
+    def score(self, fitted: Distribution, x: Rows, codes: Codes, weight: Array) -> Score:
+        """Score the family on rows, each left out."""
+        one_row = np.minimum(weight, 1.0)  # a value of larger weight stands for as many rows
+        joint = self.family.leave_one_out(self.statistic, fitted, self.read(x), codes, one_row)
         whole = np.bincount(codes, weight, minlength=self.statistic.n_classes)
         rest = np.repeat(whole[None].astype(np.float64), len(codes), axis=0)
         rows = np.arange(len(codes))
-        rest[rows, codes] = np.maximum(rest[rows, codes] - unit, 0.0)
+        rest[rows, codes] = np.maximum(rest[rows, codes] - one_row, 0.0)
         prior = ClassPrior(Dirichlet(1.0)).log(rest)
         joint = np.maximum(joint, -1e300) + prior
         top = joint.max(axis=1, keepdims=True)
@@ -71,25 +70,25 @@ class Choice:
 
 
 class Score(NamedTuple):
-    """The mean log p(y | x) of rows, each left out, the mean log p(y), and the standard error of their difference."""
+    """The mean log p(y | x) of rows that were left out, the mean log p(y), and the standard error of the difference."""
 
     mean: float
     chance: float
     error: float
 
     @classmethod
-    def of(cls, told: Array, chance: Array, weight: Array) -> Score:
-        """From both logarithms of every row."""
+    def of(cls, log_posterior: Array, log_prior: Array, weight: Array) -> Score:
+        """Compute the means from the logarithms of every row, (rows,) each."""
         n = weight.sum()
-        gain = np.maximum(told - chance, -1e100)  # whose square is a number still
+        gain = np.maximum(log_posterior - log_prior, -1e100)  # its square does not overflow
         spread = weight @ (gain - weight @ gain / n) ** 2 / n
-        return cls(float(weight @ told / n), float(weight @ chance / n), float(np.sqrt(spread / n)))
+        return cls(float(weight @ log_posterior / n), float(weight @ log_prior / n), float(np.sqrt(spread / n)))
 
 
 class Chosen(Family[Any]):
-    """What the families that choose have in common. `gate` lets a column that tells nothing not vote.
+    """The base of the families that choose. With `gate`, a column that does not separate the classes does not vote.
 
-    `smoothing` is what is added to every count: a number, or `"auto"` for the best of a few.
+    `smoothing` is added to every count: a number, or `"auto"` for the best of a few.
     """
 
     prior: None = field(default=None, init=False)  # the candidates have theirs
@@ -107,24 +106,24 @@ class Chosen(Family[Any]):
 
     @property
     def amounts(self) -> Sequence[float]:
-        """What to add to counts: one amount, or those to choose from."""
+        """The amounts of smoothing to choose from."""
         return AMOUNTS if isinstance(self.smoothing, str) else (float(self.smoothing),)
 
     def check_width(self, columns: int) -> None:
-        """Accept one column: each has its own choice."""
+        """Refuse several columns: the family is chosen for one column."""
         if columns != 1:
             raise MismatchError(f"{type(self).__name__} is for one column, found {columns}")
 
     @abstractmethod
     def candidates(self, statistic: Any) -> Iterator[Choice]:
-        """The families to choose from."""
+        """Yield the families to choose from."""
 
     @abstractmethod
-    def rows(self, statistic: Any) -> tuple[Any, Codes, Array]:
-        """Rows that stand for all that were summarized: values, classes, weights."""
+    def rows(self, statistic: Any) -> tuple[Rows, Codes, Array]:
+        """Return the values, classes and weights of rows that represent those that were summarized."""
 
     def estimate(self, statistic: Any) -> Distribution:
-        """The best candidate; that of all classes together where even the best tells nothing."""
+        """Estimate the best candidate. If the column does not vote, all classes together are estimated."""
         x, codes, weight = self.rows(statistic)
         best: tuple[Score, Choice, Distribution] | None = None
         options = list(self.candidates(statistic))
@@ -138,19 +137,19 @@ class Chosen(Family[Any]):
         assert best is not None, "there is at least one candidate"
         score, choice, fitted = best
         if self.gate and score.mean - score.chance <= MARGIN * score.error:
-            alone = Choice(choice.name, choice.family, choice.statistic.pooled(), choice.read)
-            return SilentDistribution(alone, alone.fit(), score.mean, score.chance, statistic.n_classes)
+            pooled = Choice(choice.name, choice.family, choice.statistic.pooled(), choice.read)
+            return SilentDistribution(pooled, pooled.fit(), score.mean, score.chance, statistic.n_classes)
         return ChosenDistribution(choice, fitted, score.mean, score.chance)
 
     def leave_one_out(
         self,
-        statistic: Any,  # noqa: ARG002  # the choice has its own
+        statistic: Any,  # noqa: ARG002  # the choice holds it
         fitted: Distribution,
-        x: Any,
+        x: Rows,
         codes: Codes,
         weight: Array | None,
     ) -> Array:
-        """As the chosen family does; which one that is stays as the whole data have it."""
+        """Leave rows out of the chosen family. The choice itself stays that of all rows."""
         assert isinstance(fitted, ChosenDistribution)
         if isinstance(fitted, SilentDistribution):
             return fitted.log_density(x)
@@ -159,11 +158,11 @@ class Chosen(Family[Any]):
 
 
 class Automatic(Chosen):
-    """A number of whichever family tells the classes apart best.
+    """A number whose family is the one that separates the classes best.
 
-    A column's values are kept, and one is chosen of Student's t (a `Gaussian` with its parameters integrated out), ten
-    bins of equal weight (`Binned`), a `Kernel` unless one value holds more than 5 % of the rows, and the values
-    themselves as categories where there are at most 20. `limit` bounds the values kept for each class (see `Sample`).
+    The values of the column are kept. The candidates are Student's t (a `Gaussian` with its parameters integrated out),
+    ten bins of equal weight (`Binned`), a `Kernel` unless one value holds more than 5 % of the rows, and the values
+    themselves as categories if there are at most 20. `limit` bounds the values kept for each class (see `Sample`).
 
     >>> family = Automatic()
     >>> x = [[v] for v in (1.0, 1.2, 0.9, 1.1, 5.0, 5.2, 4.9, 5.1)]
@@ -175,11 +174,11 @@ class Automatic(Chosen):
 
     @property
     def summary(self) -> Summary[Sample]:  # type: ignore[override]  # it depends on the limit
-        """The values, at most so many of each class."""
+        """The values, at most `limit` of each class."""
         return Summary(Sample, options={"limit": self.limit})
 
-    def rows(self, sample: Sample) -> tuple[Any, Codes, Array]:
-        """The distinct values of each class; evenly spaced ones where there are many."""
+    def rows(self, sample: Sample) -> tuple[Array, Codes, Array]:
+        """Return the distinct values of each class, or evenly spaced ones of them if there are many."""
         points = sample.parts[0]
         some = np.unique(np.linspace(0, max(len(points.weight) - 1, 0), SCORED).astype(np.int64))
         if not len(points.weight):
@@ -187,80 +186,67 @@ class Automatic(Chosen):
         return np.ascontiguousarray(points.values[some]), points.codes[some], points.weight[some]
 
     def candidates(self, sample: Sample) -> Iterator[Choice]:
-        """Student's t, bins, a kernel, values."""
+        """Yield Student's t, bins, categories and a kernel."""
         points = sample.parts[0]
-        yield Choice("student", Gaussian(learn="predictive"), _moments(sample))
+        moments = Moments.of(points.values, points.codes, sample.n_classes, points.weight)
+        yield Choice("student", Gaussian(learn="predictive"), moments)
         if not len(points.weight):
             return
-        values, heavy = _distinct(sample)
+        distinct = sample.pooled().parts[0]
+        values, weight = distinct.values[:, 0], distinct.weight
         for amount in self.amounts:
             if len(values) > 2:
                 binned, counts = Binned(prior=Dirichlet(amount), bins=10).with_edges(sample)
                 yield Choice("bins", binned, counts)
-            if len(values) <= min(MOST_VALUES, heavy.sum() / REPEATS):
+            if len(values) <= min(MOST_CATEGORIES, weight.sum() / REPEATS):
                 counts = _value_counts(sample, values)
                 yield Choice("values", Categorical(prior=Dirichlet(amount)), counts, partial(as_values, known=values))
-        if len(values) > MOST_VALUES and heavy.max() <= COMMON * heavy.sum():
+        if len(values) > MOST_CATEGORIES and weight.max() <= COMMON * weight.sum():
             yield Choice("kernel", Kernel(), sample)
 
 
 class AutomaticCategorical(Chosen):
-    """One of several categories, as `Categorical`: the smoothing may be chosen, and the column need not vote."""
+    """A `Categorical` column whose smoothing may be chosen, and which need not vote."""
 
     summary: ClassVar[Summary[Counts]] = Summary(Counts)
     reads: ClassVar = "categories"
 
     def candidates(self, counts: Counts) -> Iterator[Choice]:
-        """One for each amount of smoothing."""
+        """Yield a family for each amount of smoothing."""
         for amount in self.amounts:
             yield Choice("categorical", Categorical(prior=Dirichlet(amount)), counts)
 
-    def rows(self, counts: Counts) -> tuple[Any, Codes, Array]:
-        """A row for each class and category."""
+    def rows(self, counts: Counts) -> tuple[Categories, Codes, Array]:
+        """Return a row for each class and category."""
         codes, category = np.nonzero(counts.weight > 0)
-        keys = counts.keys
-        return (
-            Categories(category[:, None].astype(np.int32), keys),
-            codes.astype(np.int32),
-            counts.weight[codes, category],
-        )
+        x = Categories(category[:, None].astype(np.int32), counts.keys)
+        return x, codes.astype(np.int32), counts.weight[codes, category]
 
 
 class AutomaticBernoulli(Chosen):
-    """A boolean, as `Bernoulli`: the smoothing may be chosen, and the column need not vote."""
+    """A `Bernoulli` column whose smoothing may be chosen, and which need not vote."""
 
     summary: ClassVar[Summary[Totals]] = Bernoulli().summary
     gives: ClassVar[type[Distribution]] = BernoulliDistribution
 
     @property
     def support(self) -> Support:
-        """That of a Bernoulli."""
+        """The support of `Bernoulli`."""
         return Bernoulli().support
 
     def candidates(self, totals: Totals) -> Iterator[Choice]:
-        """One for each amount of smoothing."""
+        """Yield a family for each amount of smoothing."""
         for amount in self.amounts:
             yield Choice("bernoulli", Bernoulli(prior=Beta(amount, amount)), totals)
 
-    def rows(self, totals: Totals) -> tuple[Any, Codes, Array]:
-        """A true and a false row for each class."""
+    def rows(self, totals: Totals) -> tuple[Array, Codes, Array]:
+        """Return a true and a false row for each class."""
         true = totals.total[:, 0]
         weight = np.concatenate([true, np.broadcast_to(totals.weight, totals.total.shape)[:, 0] - true])
         classes = len(true)
         x = np.repeat([[1.0], [0.0]], classes, axis=0)
         codes, some = np.tile(np.arange(classes, dtype=np.int32), 2), np.flatnonzero(weight > 0)
         return x[some], codes[some], weight[some]
-
-
-def _moments(sample: Sample) -> Moments:
-    points = sample.parts[0]
-    return Moments.of(points.values, points.codes, sample.n_classes, points.weight)
-
-
-def _distinct(sample: Sample) -> tuple[Array, Array]:
-    """The distinct values of all classes, and their weights."""
-    points = sample.pooled().parts[0]
-    return points.values[:, 0], points.weight
 
 
 def _value_counts(sample: Sample, values: Values) -> Counts:
@@ -270,13 +256,12 @@ def _value_counts(sample: Sample, values: Values) -> Counts:
     return Counts(np.array([len(values)]), (values,), weight)
 
 
-def as_values(x: Any, known: Array) -> Categories:
-    """Numbers as categories that are called what they are; NaN is missing, and infinity stands for unknown ones."""
+def as_values(x: Matrix, known: Array) -> Categories:
+    """Return numbers as categories named by their value; NaN is missing, and infinity stands for unknown values."""
     column = np.asarray(x, dtype=np.float64)[:, 0]
     at = np.searchsorted(known, column)
     at[at == len(known)] = 0
-    strange = known[at] != column
-    at[strange] = len(known)
+    at[known[at] != column] = len(known)
     at[np.isnan(column)] = -1
     keys = np.append(known, np.inf) if (at == len(known)).any() else known
     return Categories(at[:, None].astype(np.int32), (keys,))
@@ -286,23 +271,23 @@ def as_values(x: Any, known: Array) -> Categories:
 
 
 class ChosenDistribution(Distribution):
-    """The chosen family's distribution; the leave-one-out score it was chosen for, and that of the class prior."""
+    """The distribution of the chosen family, its leave-one-out score, and the score of the class prior (`chance`)."""
 
     choice: Choice
     fitted: Distribution
     score: float
     chance: float
 
-    def read(self, x: Any) -> Any:
-        """Leave columns as they are: the chosen family reads them."""
+    def read(self, x: Rows) -> Rows:
+        """Return columns unchanged: the chosen family reads them."""
         return x
 
-    def log_density(self, x: Any) -> Array:
-        """Log p(x | y) of every row under every class, (rows, classes)."""
+    def log_density(self, x: Rows) -> Array:
+        """Compute log p(x | y) of every row under every class, (rows, classes)."""
         return self.fitted.log_density(self.fitted.read(self.choice.read(x)))
 
-    def relative_log_density(self, x: Any) -> Array:
-        """The same up to a term that all classes share."""
+    def relative_log_density(self, x: Rows) -> Array:
+        """Compute the same up to a term that all classes share."""
         return self.fitted.relative_log_density(self.fitted.read(self.choice.read(x)))
 
     @property
@@ -312,7 +297,7 @@ class ChosenDistribution(Distribution):
 
     @property
     def n_parameters(self) -> int:
-        """Those of the chosen family."""
+        """The parameters of the chosen family."""
         return self.fitted.n_parameters
 
     @property
@@ -320,39 +305,40 @@ class ChosenDistribution(Distribution):
         """The mean of each class, (classes, 1)."""
         if self.choice.name != "values":
             return self.fitted.expected
-        assert self.choice.statistic.keys is not None, "values are their own names"
         return self.fitted.probability @ self.choice.statistic.keys[0][:, None]  # type: ignore[attr-defined]
 
     def column_support(self, column: int) -> Support:
-        """That of the chosen family."""
+        """Return the support of the chosen family."""
         return self.fitted.column_support(column)
 
     def known_values(self, names: Sequence[str]) -> dict[str, tuple[Any, ...]]:
-        """Those of the chosen family."""
+        """Return the categories of the chosen family."""
         return self.fitted.known_values(names)
 
-    def fill(self, x: Any, posterior: Array, codes: Codes, how: How, rng: np.random.Generator) -> NDArray[Any]:
-        """As the chosen family does; numbers that were taken for categories stay numbers, so they have a mean."""
+    def fill(
+        self, x: Rows, posterior: Array, codes: Codes, method: FillMethod, rng: np.random.Generator
+    ) -> NDArray[Any]:
+        """Fill missing entries as the chosen family does. Numbers that were read as categories also have a mean."""
         if self.choice.name != "values":
-            return self.fitted.fill(x, posterior, codes, how, rng)
-        if how != "mode":
-            return super().fill(x, posterior, codes, how, rng)
-        return np.asarray(self.fitted.fill(self.choice.read(x), posterior, codes, how, rng), dtype=np.float64)
+            return self.fitted.fill(x, posterior, codes, method, rng)
+        if method != "mode":
+            return super().fill(x, posterior, codes, method, rng)
+        return np.asarray(self.fitted.fill(self.choice.read(x), posterior, codes, method, rng), dtype=np.float64)
 
     def outcomes(self, names: Sequence[str]) -> Iterator[Outcomes]:
-        """Those of the chosen family."""
+        """Yield the outcomes of the chosen family."""
         return self.fitted.outcomes(names)
 
     def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:
-        """Those of the chosen family."""
+        """Return the tables of the chosen family."""
         return self.fitted.tables(labels, names)
 
     def formula(self, names: Sequence[str]) -> list[Term]:
-        """That of the chosen family."""
+        """Return the formula of the chosen family."""
         return self.fitted.formula(names)
 
     def linear(self) -> tuple[Array, Array]:
-        """That of the chosen family, where it has one."""
+        """Return the linear form of the chosen family, if it has one."""
         return self.fitted.linear()
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> Any:
@@ -361,25 +347,27 @@ class ChosenDistribution(Distribution):
 
 
 class SilentDistribution(ChosenDistribution):
-    """One distribution for all classes: it says how likely a value is, and nothing of the class."""
+    """One distribution for all classes: it gives the density of a value and does not depend on the class."""
 
     classes: int
 
     votes: ClassVar[bool] = False
 
-    def log_density(self, x: Any) -> Array:
-        """Log p(x), the same for every class, (rows, classes)."""
+    def log_density(self, x: Rows) -> Array:
+        """Compute log p(x), the same for every class, (rows, classes)."""
         return np.repeat(super().log_density(x), self.classes, axis=1)
 
-    def relative_log_density(self, x: Any) -> Array:
-        """Nothing that tells classes apart."""
+    def relative_log_density(self, x: Rows) -> Array:
+        """Return zeros: the classes do not differ."""
         return np.zeros((x.shape[0], self.classes))
 
-    def fill(self, x: Any, posterior: Array, codes: Codes, how: How, rng: np.random.Generator) -> NDArray[Any]:
-        """As the one distribution does, whatever the class."""
+    def fill(
+        self, x: Rows, posterior: Array, codes: Codes, method: FillMethod, rng: np.random.Generator
+    ) -> NDArray[Any]:
+        """Fill missing entries from the one distribution, whatever the class."""
         if self.choice.name == "values":
-            return super().fill(x, posterior, codes, how, rng)
-        return self.fitted.fill(x, np.ones((len(codes), 1)), np.zeros_like(codes), how, rng)
+            return super().fill(x, posterior, codes, method, rng)
+        return self.fitted.fill(x, np.ones((len(codes), 1)), np.zeros_like(codes), method, rng)
 
     @property
     def expected(self) -> Array:
@@ -387,19 +375,19 @@ class SilentDistribution(ChosenDistribution):
         return np.repeat(super().expected, self.classes, axis=0)
 
     def outcomes(self, names: Sequence[str]) -> Iterator[Outcomes]:
-        """Those of all classes together, for each."""
+        """Yield the outcomes of all classes together, the same for each class."""
         return (Outcomes(title, np.repeat(p, self.classes, axis=0)) for title, p in self.fitted.outcomes(names))
 
     def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:  # noqa: ARG002  # they share one
-        """The tables of all classes together."""
+        """Return the tables of all classes together."""
         return self.fitted.tables(np.array(["all"]), names)
 
     def formula(self, names: Sequence[str]) -> list[Term]:
-        """Nothing that tells classes apart."""
+        """Return zeros: the classes do not differ."""
         return [Term(name, (name,), Constant(np.zeros(self.classes))) for name in names]
 
     def linear(self) -> tuple[Array, Array]:
-        """Coefficients of 0."""
+        """Return coefficients of 0."""
         return np.zeros((self.classes, 1)), np.zeros(self.classes)
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> Any:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from suffice.core.arrays import Array, Codes
+from suffice.core.arrays import Array, Codes, Matrix
 from suffice.core.errors import InvalidOptionError
 from suffice.core.priors import Dirichlet
 from suffice.core.statistics import Totals
@@ -26,15 +26,15 @@ class ComplementScores(Entrywise):
     sparse: ClassVar = True
 
     def density(self, x: Formula) -> Formula:
-        """X times the weight: a score, not the logarithm of a density."""
+        """Return x times the weight: a score, not the logarithm of a density."""
         return self.weight * x
 
 
 class Complement(Family[Totals]):
     """Score a class by how badly the words of the other classes fit:  w_yj = −log θ_(not y)j.
 
-    Not a distribution of x: it has no p(x | y) to draw from. With `norm` the weights of a class are
-    divided by their sum. The prior smooths the complement's counts as it does the multinomial's.
+    This is not a distribution of x: there is no p(x | y) to draw from. With `norm` the weights of a class are divided
+    by their sum. The prior smooths the complement's counts as those of the multinomial.
     """
 
     norm: bool = False
@@ -46,10 +46,10 @@ class Complement(Family[Totals]):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.learn in ("map", "predictive"):
-            raise InvalidOptionError(f"Complement: learn={self.learn!r} has no meaning, it scores smoothed shares")
+            raise InvalidOptionError(f"Complement: learn={self.learn!r} is not defined: use 'mean', or 'mle'")
 
     def estimate(self, totals: Totals) -> Distribution:
-        """−log of the complement's smoothed share of each word, (classes, columns)."""
+        """Estimate −log of the complement's smoothed share of each word, (classes, columns)."""
         alpha = 0.0 if self.prior is None else self.prior.alpha
         everything = totals.total.sum(axis=0)
         rest = np.maximum(everything + alpha - totals.total, 0.0)
@@ -61,8 +61,10 @@ class Complement(Family[Totals]):
             weights = -logged
         return ComplementScores(weights)
 
-    def leave_one_out(self, totals: Totals, fitted: Distribution, x: Any, codes: Codes, weight: Array | None) -> Array:
-        """A row is part of every other class's complement: the words of the row change in all of them."""
+    def leave_one_out(
+        self, totals: Totals, fitted: Distribution, x: Matrix, codes: Codes, weight: Array | None
+    ) -> Array:
+        """Leave rows out; the words of the row change in the complement of every other class."""
         alpha = 0.0 if self.prior is None else self.prior.alpha
         if self.norm or not np.all(alpha):
             return super().leave_one_out(totals, fitted, x, codes, weight)
@@ -77,10 +79,10 @@ class Complement(Family[Totals]):
         return out
 
 
-# What a word that no other class has counts for, where nothing smooths it: more than any other word can.
-UNHEARD = -1e6
+# The log-share of a word that no other class has, without smoothing. It outweighs any other word.
+LOG_OF_ZERO = -1e6
 
 
 def _log_share(count: Array, total: Array) -> Array:
     share = np.divide(count, total, out=np.zeros_like(count), where=total > 0)
-    return np.log(share, out=np.full_like(share, UNHEARD), where=share > 0)
+    return np.log(share, out=np.full_like(share, LOG_OF_ZERO), where=share > 0)

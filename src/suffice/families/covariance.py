@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
 from functools import cache
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,21 +28,21 @@ def _libraries() -> Any:
     return ThreadpoolController()
 
 
-def alone(columns: int) -> AbstractContextManager[Any]:
-    """Let BLAS use one thread for matrices of so few columns.
+def one_blas_thread(columns: int) -> AbstractContextManager[Any]:
+    """Limit BLAS to one thread for matrices of few columns.
 
-    Its other threads would gain nothing, and go on spinning for a tenth of a second in the way of ours.
+    Its other threads would gain nothing there, and they keep spinning for a tenth of a second while ours work.
     """
     return _libraries().limit(limits=1, user_api="blas") if columns <= SMALL else nullcontext()
 
 
 def diagonals(matrices: Array) -> Array:
-    """The diagonal of each matrix, (…, columns)."""
+    """Return the diagonal of each matrix, (…, columns)."""
     return np.diagonal(matrices, axis1=-2, axis2=-1)
 
 
 def per_weight(cross: Array, weight: Array) -> Array:
-    """Cross-products divided by their weight; 0 where there is none."""
+    """Divide cross-products by their weight; 0 where the weight is 0."""
     norm = np.where(weight > 0, weight, np.inf)
     return np.asarray(cross / norm[:, None, None])
 
@@ -51,13 +51,16 @@ def per_weight(cross: Array, weight: Array) -> Array:
 
 
 def shrunk(covariance: Array, scatter: Scatter, shrinkage: Shrinkage, toward: Toward) -> Array:
-    """(1 − s) Σ + s T, with T the average variance in every direction ("sphere"), the variances alone
-    ("diagonal") or the identity, and s given or the one that Ledoit and Wolf or OAS estimate for each class."""  # noqa: D209
+    """Compute (1 − s) Σ + s T.
+
+    The target T is the average variance in every direction ("sphere"), the variances alone ("diagonal") or the
+    identity. s is given, or estimated for each class by Ledoit and Wolf or by OAS.
+    """
     if shrinkage is None:
         return covariance
     variance = diagonals(covariance)
     unit = np.ones_like(variance)
-    if toward == "diagonal":  # shrink correlations: the same for columns in any unit
+    if toward == "diagonal":  # shrink correlations, which do not depend on the units of the columns
         unit = np.where(variance > 0, np.sqrt(np.maximum(variance, 0.0)), 1.0)
     units = unit[:, :, None] * unit[:, None, :]
     scaled = covariance / units
@@ -78,14 +81,14 @@ def oas(covariance: Array, weight: Array) -> Array:
     """Oracle approximating shrinkage (Chen, Wiesel, Eldar and Hero, 2010, eq. 23), (classes,)."""
     d = covariance.shape[-1]
     size = diagonals(covariance).max(axis=1, initial=0.0)[:, None, None]
-    covariance = covariance / np.where(size > 0, size, 1.0)  # in any unit the same
+    covariance = covariance / np.where(size > 0, size, 1.0)  # s does not depend on the unit
     square, level = (covariance**2).mean(axis=(1, 2)), diagonals(covariance).mean(axis=1) ** 2
     down = (weight + 1.0) * (square - level / d)
     return np.minimum(np.divide(square + level, down, out=np.ones_like(down), where=down > 0), 1.0)
 
 
 def ledoit_wolf(covariance: Array, scatter: Scatter, unit: Array) -> Array:
-    """β/δ of Ledoit and Wolf (2004), (classes,): how much Σ varies by chance, over how far it is from a sphere."""
+    """Compute β/δ of Ledoit and Wolf (2004), (classes,): the sampling variance of Σ over its distance from a sphere."""
     assert scatter.higher is not None, "the family asked for the products of squares"
     d, n = covariance.shape[-1], np.maximum(scatter.weight, 1e-300)
     squares = unit[:, :, None] ** 2 * unit[:, None, :] ** 2
@@ -99,19 +102,25 @@ def ledoit_wolf(covariance: Array, scatter: Scatter, unit: Array) -> Array:
     return np.divide(beta, delta, out=np.zeros_like(beta), where=delta > 0)
 
 
-# ------------------------------------------------------------------------------- estimators of other people
+# ------------------------------------------------------------------------------- estimators of other libraries
+
+
+class CovarianceEstimator(Protocol):
+    """An estimator like those of scikit-learn: after `fit` it has a `covariance_`."""
+
+    def fit(self, X: Array) -> object: ...  # noqa: D102
 
 
 def as_scatter(statistic: Scatter | Sample) -> Scatter:
-    """The scatter of rows that were kept as they are, those with gaps left out."""
+    """Return the scatter of a sample of rows, without the rows that have missing values."""
     if isinstance(statistic, Scatter):
         return statistic
     points = statistic.parts[0]
     return Scatter.of(points.values, points.codes, statistic.n_classes, points.weight, complete=True)
 
 
-def fitted_covariances(sample: Sample, estimator: Any) -> Array:
-    """The `covariance_` of an estimator like scikit-learn's fitted to the complete rows of each class."""
+def fitted_covariances(sample: Sample, estimator: CovarianceEstimator) -> Array:
+    """Fit an estimator like scikit-learn's to the complete rows of each class, and return its `covariance_`."""
     out = np.zeros((sample.n_classes, sample.n_columns, sample.n_columns))
     for c in range(sample.n_classes):
         values, weight = sample.parts[0].of_class(c)
@@ -119,11 +128,11 @@ def fitted_covariances(sample: Sample, estimator: Any) -> Array:
         times = weight[complete].astype(np.int64)
         if (times != weight[complete]).any():
             raise InvalidDataError(
-                f"{type(estimator).__name__} takes no weights: with it rows can only weigh whole numbers"
+                f"{type(estimator).__name__} takes no weights: with it, the weights of rows must be integers"
             )
         if not times.sum():
             continue
-        fitted = deepcopy(estimator)  # it need have no more than `fit` and `covariance_`
+        fitted = deepcopy(estimator)  # scikit-learn's `clone` would need `get_params`
         fitted.fit(np.repeat(values[complete], times, axis=0))
         if not hasattr(fitted, "covariance_"):
             raise InvalidOptionError(f"{type(estimator).__name__} does not have a covariance_ attribute")
@@ -135,7 +144,7 @@ def fitted_covariances(sample: Sample, estimator: Any) -> Array:
 
 
 class Positive(NamedTuple):
-    """Covariances raised to be positive, the Cholesky factors L of them, and what they were and their rank before."""
+    """Covariances made positive definite, their Cholesky factors L, and the covariances and their rank before."""
 
     covariance: Array
     factor: Array
@@ -146,7 +155,7 @@ class Positive(NamedTuple):
 def raised(covariance: Array, least: Array, floor: float) -> Positive:
     """Raise the eigenvalues of each correlation matrix to at least `floor`, and variances to `least` (columns,).
 
-    A direction in which a class does not vary then counts as one in which it varies hardly at all.
+    A class that does not vary in a direction then has a very small variance in it.
     """
     variance = diagonals(covariance)
     constant = variance <= least
@@ -158,12 +167,12 @@ def raised(covariance: Array, least: Array, floor: float) -> Positive:
     rank = (~constant).sum(axis=1)
     try:
         factor = np.linalg.cholesky(correlation)
-        low = diagonals(factor).min(axis=1, initial=1.0) ** 2 < 4.0 * floor  # no eigenvalue is above the last pivot
+        low = diagonals(factor).min(axis=1, initial=1.0) ** 2 < 4.0 * floor  # a pivot bounds the least eigenvalue
     except np.linalg.LinAlgError:
         factor, low = np.zeros_like(correlation), np.ones(len(correlation), dtype=bool)
     for m in np.flatnonzero(low):
         values, vectors = np.linalg.eigh(correlation[m])
-        # A constant column has the eigenvalue 1 here, and tells of no direction.
+        # A constant column has the eigenvalue 1 here, but does not count for the rank.
         rank[m] = (values > floor).sum() - constant[m].sum()
         if (values < floor).any():
             correlation[m] = (vectors * np.maximum(values, floor)) @ vectors.T

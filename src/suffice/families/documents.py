@@ -1,17 +1,16 @@
-"""Documents as the values of their features."""
+"""Documents as lists of features with values."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from suffice import _core
-from suffice.core.arrays import Array
+from suffice.core.arrays import Array, Mask, Positions, Values
 from suffice.core.statistics import WordCounts
 from suffice.core.words import Lexicon, Texts, Tokenization, Weighting
 
@@ -20,19 +19,19 @@ AT_ONCE = 4096  # documents whose features are held at a time
 
 @dataclass(frozen=True)
 class Bags:
-    """Document i has the features `feature[start[i] : start[i + 1]]`, places in a vocabulary, with their values.
+    """Documents. Document i has the features `feature[start[i] : start[i + 1]]` and their values.
 
-    Features of one size are a block: words, pairs of words. `features` is how many a document has in each block, known
-    or not, and `unknown` what the values of those sum to that are not in the vocabulary, (documents, blocks). A
-    document that is missing has none, and is not `present`.
+    Features are positions in a vocabulary. Features of one size are a block: words, pairs of words. `features` is the
+    number of features of a document in each block, known or not, and `unknown` the sum of the values of the unknown
+    ones, (documents, blocks). A missing document has no features, and is not `present`.
     """
 
     start: NDArray[np.int64]
     feature: NDArray[np.int32]
     value: Array
-    features: NDArray[Any]
+    features: Values
     unknown: Array
-    present: NDArray[np.bool_]
+    present: Mask
 
     @classmethod
     def of(cls, texts: Texts, lexicon: Lexicon, weighting: Weighting) -> Bags:
@@ -45,7 +44,7 @@ class Bags:
     def kept(
         cls, counts: WordCounts, weighting: Weighting, tokenization: Tokenization, most: int | None = None
     ) -> Bags:
-        """The documents that were kept with a statistic, or the first so many of them."""
+        """Return the documents that a statistic keeps, or the first `most` of them."""
         kept = counts.kept
         n = len(kept) if most is None else min(most, len(kept))
         start, end = kept.start[: n + 1], int(kept.start[n])
@@ -61,7 +60,7 @@ class Bags:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Documents, and one column."""
+        """The number of documents, and one column."""
         return len(self), 1
 
     @cached_property
@@ -70,7 +69,7 @@ class Bags:
         return np.repeat(np.arange(len(self)), np.diff(self.start))
 
     def sums(self, values: Array) -> Array:
-        """Sum a value of every feature, (documents,)."""
+        """Sum the values of the features of each document, (documents,)."""
         return np.asarray(np.bincount(self.owner, weights=values, minlength=len(self)), dtype=np.float64)
 
     @cached_property
@@ -78,47 +77,43 @@ class Bags:
         """Σ_j x_j of each document, unknown features included."""
         return self.sums(self.value) + self.unknown.sum(axis=1)
 
-    def lengths_by(self, block: NDArray[Any]) -> Array:
-        """The same for each block, `block` telling that of every feature, (documents, blocks)."""
+    def lengths_by(self, block: Positions) -> Array:
+        """Compute the same for each block, (documents, blocks); `block` is the block of every feature."""
         blocks = self.unknown.shape[1]
         if blocks == 1:
             return self.lengths[:, None]
         place = self.owner * blocks + block[self.feature]
         return np.bincount(place, self.value, len(self) * blocks).reshape(len(self), blocks) + self.unknown
 
-    def only(self, block: NDArray[Any], which: int) -> Bags:
-        """The features of one block alone, numbered among themselves; `block` tells that of every feature."""
-        mine = block == which
-        kept = mine[self.feature]
+    def only(self, block: Positions, which: int) -> Bags:
+        """Return the features of one block, numbered among themselves; `block` is the block of every feature."""
+        in_block = block == which
+        kept = in_block[self.feature]
         start = np.concatenate([[0], np.cumsum(kept)])[self.start].astype(np.int64)
-        place = (np.cumsum(mine) - 1).astype(np.int32)
-        own = slice(which, which + 1)
-        return Bags(
-            start,
-            place[self.feature[kept]],
-            self.value[kept],
-            self.features[:, own],
-            self.unknown[:, own],
-            self.present,
-        )
+        feature = (np.cumsum(in_block) - 1).astype(np.int32)[self.feature[kept]]
+        features, unknown = self.features[:, [which]], self.unknown[:, [which]]
+        return Bags(start, feature, self.value[kept], features, unknown, self.present)
 
-    def scaled(self, factor: Array, block: NDArray[Any]) -> Bags:
-        """The values of each document and block times a factor, (documents, blocks)."""
+    def scaled(self, factor: Array, block: Positions) -> Bags:
+        """Multiply the values of each document and block by a factor, (documents, blocks)."""
         value = self.value * factor[self.owner, block[self.feature]]
         return replace(self, value=value, unknown=self.unknown * factor)
 
     @property
     def ones(self) -> Bags:
-        """The same features, each once."""
+        """The same features, each with the value 1."""
         return replace(self, value=np.ones(len(self.value)), unknown=np.zeros(self.unknown.shape))
 
     @property
-    def arrays(self) -> tuple[NDArray[Any], NDArray[Any], Array]:
-        """As kernels read them."""
+    def arrays(self) -> tuple[NDArray[np.int64], NDArray[np.int32], Array]:
+        """The arrays that kernels read."""
         return self.start, self.feature, self.value
 
     def scores(self, counts: WordCounts, coef: Array, base: Array | None = None) -> Array:
-        """Base_c Σ_j x_j + Σ_j x_j coef_jc of the known features, (documents, classes), `coef` being by total."""
+        """Compute base_c Σ_j x_j + Σ_j x_j coef_jc of the known features, (documents, classes).
+
+        `coef` has a number for each entry of `counts.total`.
+        """
         out, lengths = np.empty((len(self), counts.n_classes)), np.empty(len(self))
         base = np.zeros(counts.n_classes) if base is None else np.ascontiguousarray(base)
         _core.bag_scores(*self.arrays, counts.start, counts.codes, coef, base, out, lengths)
@@ -126,7 +121,7 @@ class Bags:
 
 
 def in_parts(x: Texts | Bags, lexicon: Lexicon, weighting: Weighting) -> Iterator[Bags]:
-    """Read texts, so many at a time that their features take little memory; what was read already is one part."""
+    """Read texts in parts whose features take little memory; documents that were read already are one part."""
     if isinstance(x, Bags):
         yield x
         return

@@ -24,7 +24,7 @@ class ExponentialRates(Entrywise):
     sparse: ClassVar = True
 
     def density(self, x: Formula) -> Formula:
-        """Log λ − λ x."""
+        """Return log λ − λ x."""
         return np.log(self.rate) - self.rate * x
 
     @property
@@ -45,15 +45,15 @@ class LomaxTimes(Entrywise):
 
     support = NON_NEGATIVE
     sparse: ClassVar = True
-    bends: ClassVar = "The Lomax distribution is not linear in x; learn='mean' is"
+    why_not_linear: ClassVar = "The log-odds of Lomax distributions are not linear in x; use learn='mean'"
 
     def density(self, x: Formula) -> Formula:
-        """Log a − log b − (a + 1) log(1 + x/b)."""
+        """Return log a − log b − (a + 1) log(1 + x/b)."""
         return np.log(self.shape / self.rate) - (self.shape + 1.0) * Log1p(x / self.rate)
 
     @property
     def expected(self) -> Array:
-        """The mean b / (a − 1). Where a ≤ 1 it is infinite, and the mean at the expected rate, b / a, is taken."""
+        """The mean b / (a − 1). If a ≤ 1 it is infinite, and the mean at the expected rate, b / a, is used."""
         return self.rate / np.where(self.shape > 1.0, self.shape - 1.0, self.shape)
 
     @property
@@ -69,13 +69,12 @@ class LomaxTimes(Entrywise):
 class Exponential(Family[Totals]):
     """A time x ≥ 0 until an event, with one rate per class:  p(x | y) = λ_y e^(−λ_y x).
 
-    A bare `Exponential()` has the prior Gamma(1, None): as if one row with the mean of all classes together
-    had been seen in each class, whatever the unit of time. With `learn="predictive"` the rate is integrated
-    out, which gives the Lomax (or Pareto II) distribution.
+    The default prior is Gamma(1, None), which counts as one row in each class with the mean of all classes, in any unit
+    of time. With `learn="predictive"` the rate is integrated out, which gives the Lomax (or Pareto II) distribution.
 
-    A class that has shown nothing of a column takes what all classes show. Where all times of a class are 0
-    the likeliest rate is infinite; a mean below the resolution of floating point, 2^−52 times that of all
-    classes, counts as that: a point mass, and no NaN. A mode of 0 is no rate, and the mean takes its place.
+    A class without values of a column takes those of all classes. If all times of a class are 0, the rate of maximum
+    likelihood is infinite. The mean is therefore at least the resolution of floating point, 2^−52 times the mean of all
+    classes: a point mass. If the mode is 0, which is not a rate, the mean is used.
 
     >>> family = Exponential(prior=None)
     >>> family.estimate(family.summarize([[1.0], [3.0]], [0, 0]).statistic).rate
@@ -87,7 +86,7 @@ class Exponential(Family[Totals]):
     weak_prior: ClassVar = Gamma(1.0, None)
 
     def estimate(self, totals: Totals) -> ExponentialRates | LomaxTimes:
-        """λ = n/Σx, (n + shape − 1)/(Σx + rate) or (n + shape)/(Σx + rate)."""
+        """Estimate λ = n/Σx, (n + shape − 1)/(Σx + rate) or (n + shape)/(Σx + rate)."""
         shape, rate = self._posterior(totals)
         if self.learn == "predictive":
             return LomaxTimes(shape, rate)
@@ -95,21 +94,25 @@ class Exponential(Family[Totals]):
         return ExponentialRates(events / rate)
 
     def _posterior(self, totals: Totals) -> tuple[Array, Array]:
-        """Shape + n and rate + Σx, both above 0."""
+        """Return shape + n and rate + Σx, both above 0."""
         prior = self.prior or Gamma(0.0, 0.0)
-        n = np.broadcast_to(totals.weight, totals.total.shape)
-        everyone = (n.sum(axis=-2, keepdims=True), totals.total.sum(axis=-2, keepdims=True))
-        mean = np.divide(everyone[1], everyone[0], out=np.ones_like(everyone[1]), where=everyone[0] > 0)
+        n, pooled_n, pooled_total = pooled(totals)
+        mean = np.divide(pooled_total, pooled_n, out=np.ones_like(pooled_total), where=pooled_n > 0)
         rate = prior.shape * mean if prior.rate is None else prior.rate
-        shape, rate = known_somewhere(n + prior.shape, totals.total + rate, everyone)
+        shape, rate = or_pooled(n + prior.shape, totals.total + rate, pooled_n, pooled_total)
         return shape, np.maximum(rate, shape * np.maximum(mean * np.finfo(np.float64).eps, 1e-100))
 
 
-def known_somewhere(a: Array, b: Array, totals: tuple[Array, Array]) -> tuple[Array, Array]:
-    """Return the posterior (a, b); where nothing is known (a = 0), what all classes together show, or 1 and 1."""
+def pooled(totals: Totals) -> tuple[Array, Array, Array]:
+    """Return the weights n of entries, and n and Σx of all classes together."""
+    n = np.broadcast_to(totals.weight, totals.total.shape)
+    return n, n.sum(axis=-2, keepdims=True), totals.total.sum(axis=-2, keepdims=True)
+
+
+def or_pooled(a: Array, b: Array, pooled_a: Array, pooled_b: Array) -> tuple[Array, Array]:
+    """Return the posterior (a, b); where a is 0, that of all classes together, or (1, 1) if that is 0 as well."""
     if (a > 0).all():
         return a, b
-    for otherwise in (totals, (1.0, 1.0)):
-        unknown = a <= 0
-        a, b = np.where(unknown, otherwise[0], a), np.where(unknown, otherwise[1], b)
-    return a, b
+    pooled_b = np.where(pooled_a > 0, pooled_b, 1.0)
+    pooled_a = np.where(pooled_a > 0, pooled_a, 1.0)
+    return np.where(a > 0, a, pooled_a), np.where(a > 0, b, pooled_b)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice import _core
-from suffice.core.arrays import Array, Codes, refuse_at
+from suffice.core.arrays import Array, Codes, Dense, refuse_at
 from suffice.core.errors import InvalidOptionError
 from suffice.core.priors import NormalInverseGamma
 from suffice.core.special import log_gamma
@@ -23,12 +23,12 @@ from suffice.formulas import Formula, Log1p, Square
 class Gaussian(Family[Moments]):
     """A real number with one mean and variance per class:  p(x | y) = N(x; μ_y, σ_y²).
 
-    `variance` is `"class"` (each class its own), `"shared"` (one over all classes), or given: a number or
-    one for each column. To every learned variance `var_smoothing` times the largest variance of any column,
-    over all classes, is added. A variance of 0 counts as the resolution of floating point: a point mass.
+    `variance` is `"class"` (one for each class), `"shared"` (one for all classes), or given: a number, or one for each
+    column. `var_smoothing` times the largest variance of any column over all classes is added to every learned
+    variance. A variance of 0 is raised to the resolution of floating point: a point mass.
 
-    A bare `Gaussian()` has the weak prior `NormalInverseGamma()`, centred on all classes together. With
-    `learn="predictive"` mean and variance are integrated out, which gives Student's t.
+    The default prior is the weak `NormalInverseGamma()`, centred on all classes together. With `learn="predictive"`
+    mean and variance are integrated out, which gives Student's t.
 
     >>> family = Gaussian(prior=None)
     >>> family.estimate(family.summarize([[1.0], [3.0]], [0, 0]).statistic).variance
@@ -52,81 +52,83 @@ class Gaussian(Family[Moments]):
             raise InvalidOptionError(f"var_smoothing must be ≥ 0, found {self.var_smoothing}")
 
     @property
-    def _whose(self) -> str:
-        """Whose the variances are: "class", "shared" or "given"."""
+    def _variance_option(self) -> str:
+        """The option `variance`: "class", "shared" or "given"."""
         return self.variance if isinstance(self.variance, str) else "given"
 
     def epsilon(self, moments: Moments) -> float:
-        """What is added to every variance: var_smoothing · the largest variance over all classes."""
+        """Return what is added to every variance: var_smoothing · the largest variance over all classes."""
         return self._added(moments).item()
 
     def _added(self, moments: Moments) -> Array:
-        """Epsilon of each of many moments, (…, 1, 1)."""
+        """Return epsilon for each of many moments, (…, 1, 1)."""
         if not self.var_smoothing:
             return np.zeros((1, 1))
         largest = moments.pooled().variance.max(axis=(-2, -1), keepdims=True, initial=0.0)
         return np.asarray(self.var_smoothing * largest)
 
     def estimate(self, moments: Moments) -> GaussianDistribution | StudentDistribution:
-        """Means and variances by maximum likelihood, or those of the normal-inverse-gamma posterior."""
+        """Estimate means and variances by maximum likelihood, or from the normal-inverse-gamma posterior."""
         if self.prior is None:
-            mean, variance = self._likeliest(moments)
+            mean, variance = self._maximum_likelihood(moments)
         else:
-            posterior = self.prior.update(moments, self._whose == "shared")
+            posterior = self.prior.update(moments, self._variance_option == "shared")
             if self.learn == "predictive":
                 return self._predictive(posterior, moments)
-            mean, variance = np.asarray(posterior.mean), self._believed_variance(posterior)
-        if self._whose != "given":
+            mean, variance = np.asarray(posterior.mean), self._posterior_variance(posterior)
+        if self._variance_option != "given":
             variance = variance + self._added(moments)
         classes, columns = mean.shape[-2:]
-        free = {"class": classes * columns, "shared": columns, "given": 0}[self._whose]
+        free = {"class": classes * columns, "shared": columns, "given": 0}[self._variance_option]
         return GaussianDistribution(mean, self._positive(variance, moments), free)
 
-    def _likeliest(self, moments: Moments) -> tuple[Array, Array]:
-        """The mean and variance of each class, or of all where a class has shown nothing of a column."""
+    def _maximum_likelihood(self, moments: Moments) -> tuple[Array, Array]:
+        """Return the mean and variance of each class, or of all classes if a class has no values of a column."""
         unknown, pooled = moments.weight <= 0, moments.pooled()
         mean = np.where(unknown, pooled.mean, moments.mean)
-        if self._whose == "given":
+        if self._variance_option == "given":
             return mean, np.asarray(self.variance, dtype=np.float64)
-        if self._whose == "class":
+        if self._variance_option == "class":
             return mean, np.where(unknown, pooled.variance, moments.variance)
         within = moments.squares.sum(axis=-2, keepdims=True)
         return mean, np.divide(within, pooled.weight, out=np.zeros_like(within), where=pooled.weight > 0)
 
-    def _believed_variance(self, posterior: NormalInverseGamma) -> Array:
-        if self._whose == "given":
+    def _posterior_variance(self, posterior: NormalInverseGamma) -> Array:
+        if self._variance_option == "given":
             return np.asarray(self.variance, dtype=np.float64)
         if self.learn == "map":
-            return posterior.variance_mode(np.asarray(posterior.mean).shape[-2] if self._whose == "shared" else 1)
+            return posterior.variance_mode(
+                np.asarray(posterior.mean).shape[-2] if self._variance_option == "shared" else 1
+            )
         return posterior.variance_mean()
 
     def _predictive(
         self, posterior: NormalInverseGamma, moments: Moments
     ) -> GaussianDistribution | StudentDistribution:
-        """A wider normal where the variance is given, else Student's t."""
+        """Return a wider normal distribution if the variance is given, else Student's t."""
         mean, strength = np.asarray(posterior.mean), np.asarray(posterior.strength)
         widened = 1.0 + np.divide(1.0, strength, out=np.zeros_like(strength), where=strength > 0)
-        if self._whose == "given":
+        if self._variance_option == "given":
             return GaussianDistribution(mean, self._positive(np.asarray(self.variance) * widened, moments), 0)
         shape = np.broadcast_to(np.asarray(posterior.shape), mean.shape)
         if not (shape > 0).all() or not (strength > 0).all():
             raise InvalidOptionError(
-                "Nothing can be predicted for a class without rows from a prior of shape or strength 0"
+                "A class without rows cannot be predicted with a prior of shape or strength 0: use a stronger prior"
             )
         spread = self._positive(posterior.scale / shape * widened + self._added(moments), moments)
-        return StudentDistribution(mean, spread, 2.0 * shape, self._whose == "shared")
+        return StudentDistribution(mean, spread, 2.0 * shape, self._variance_option == "shared")
 
     def _positive(self, variance: Array, moments: Moments) -> Array:
-        """At least what floating point resolves; of a column nobody has shown, any spread says as little."""
+        """Raise variances to the resolution of floating point, or to 1 in a column that has no values."""
         variance = np.broadcast_to(variance, moments.mean.shape)
-        shown = moments.weight.any(axis=-2, keepdims=True)
-        return np.maximum(variance, np.where(shown, np.expand_dims(resolution(moments.mean), -2), 1.0))
+        observed = moments.weight.any(axis=-2, keepdims=True)
+        return np.maximum(variance, np.where(observed, np.expand_dims(resolution(moments.mean), -2), 1.0))
 
     def leave_one_out(
-        self, moments: Moments, fitted: Distribution, x: Any, codes: Codes, weight: Array | None
+        self, moments: Moments, fitted: Distribution, x: Dense, codes: Codes, weight: Array | None
     ) -> Array:
-        """By one native pass for maximum likelihood with a variance for each class; else many rows at a time."""
-        if self.prior is not None or self._whose != "class" or not (moments.weight > 0).all():
+        """Leave rows out by a native kernel for maximum likelihood and class variances, else many rows at a time."""
+        if self.prior is not None or self._variance_option != "class" or not (moments.weight > 0).all():
             return super().leave_one_out(moments, fitted, x, codes, weight)
         out = np.empty((x.shape[0], len(moments.mean)))
         weights, mean, squares = (np.ascontiguousarray(a) for a in (moments.weight, moments.mean, moments.squares))
@@ -144,13 +146,13 @@ class GaussianDistribution(Entrywise):
     variance: Array
     free_variances: int
 
-    bends: ClassVar = (
-        "Each class has variances of its own, so the log-odds are quadratic in x: use variance='shared' or give the "
+    why_not_linear: ClassVar = (
+        "Each class has its own variances, so the log-odds are quadratic in x: use variance='shared' or give the "
         "variance"
     )
 
     def density(self, x: Formula) -> Formula:
-        """−½ log 2πσ² − ½ ((x − μ)/σ)²."""
+        """Return −½ log 2πσ² − ½ ((x − μ)/σ)²."""
         return -0.5 * np.log(2 * np.pi * self.variance) - 0.5 * Square((x - self.mean) / np.sqrt(self.variance))
 
     @cached_property
@@ -179,8 +181,8 @@ class GaussianDistribution(Entrywise):
 
 
 @accelerates(GaussianDistribution)
-def gaussian_log_density(gaussian: GaussianDistribution, x: Any) -> Array:
-    """Σ_j −½ log 2πσ_j² − ½ ((x_j − μ_j)/σ_j)², in one native pass."""
+def gaussian_log_density(gaussian: GaussianDistribution, x: Dense) -> Array:
+    """Compute Σ_j −½ log 2πσ_j² − ½ ((x_j − μ_j)/σ_j)² in one native pass."""
     out = np.empty((x.shape[0], len(gaussian.mean)))
     refuse_at(_core.gaussian_log_density(x, *gaussian.kernel_tables, out), x)
     return out
@@ -194,10 +196,12 @@ class StudentDistribution(Entrywise):
     freedom: Array
     shared: bool
 
-    bends: ClassVar = "Student's t is not linear in x; learn='mean' with variance='shared' is"
+    why_not_linear: ClassVar = (
+        "The log-odds of Student's t are not linear in x; use learn='mean' with variance='shared'"
+    )
 
     def density(self, x: Formula) -> Formula:
-        """Log Γ((ν+1)/2) − log Γ(ν/2) − ½ log πνs² − ½ (ν+1) log(1 + (x − m)²/νs²)."""
+        """Return log Γ((ν+1)/2) − log Γ(ν/2) − ½ log πνs² − ½ (ν+1) log(1 + (x − m)²/νs²)."""
         nu, width = self.freedom, self.freedom * self.spread
         norm = log_gamma((nu + 1) / 2) - log_gamma(nu / 2) - 0.5 * np.log(np.pi * width)
         return norm - 0.5 * (nu + 1) * Log1p(Square((x - self.mean) / np.sqrt(width)))

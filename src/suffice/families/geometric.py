@@ -12,7 +12,7 @@ from suffice.core.statistics import Totals
 from suffice.families._base import Entrywise, Family
 from suffice.families._summary import Summary
 from suffice.families._support import INTEGERS
-from suffice.families.exponential import known_somewhere
+from suffice.families.exponential import or_pooled, pooled
 from suffice.formulas import Formula, LogGamma, TimesLog
 
 
@@ -26,7 +26,7 @@ class GeometricProbabilities(Entrywise):
     sparse: ClassVar = True
 
     def density(self, x: Formula) -> Formula:
-        """Log θ + x log(1 − θ)."""
+        """Return log θ + x log(1 − θ)."""
         return np.log(self.probability) + TimesLog(x, self.complement)
 
     @property
@@ -52,10 +52,10 @@ class BetaGeometricCounts(Entrywise):
 
     support = INTEGERS
     sparse: ClassVar = True
-    bends: ClassVar = "The beta-geometric is not linear in x; learn='mean' is"
+    why_not_linear: ClassVar = "The log-odds of beta-geometric distributions are not linear in x; use learn='mean'"
 
     def density(self, x: Formula) -> Formula:
-        """Log B(a + 1, b + x) − log B(a, b); with b = 0 no failure can happen."""
+        """Return log B(a + 1, b + x) − log B(a, b); with b = 0 there is no failure."""
         from scipy.special import betaln, gammaln
 
         some = np.where(self.b > 0, self.b, 1.0)
@@ -68,7 +68,7 @@ class BetaGeometricCounts(Entrywise):
 
     @property
     def expected(self) -> Array:
-        """The mean b / (a − 1). Where a ≤ 1 it is infinite, and the mean at the expected θ, b / a, is taken."""
+        """The mean b / (a − 1). If a ≤ 1 it is infinite, and the mean at the expected θ, b / a, is used."""
         return self.b / np.where(self.a > 1.0, self.a - 1.0, self.a)
 
     @property
@@ -85,11 +85,10 @@ class BetaGeometricCounts(Entrywise):
 class Geometric(Family[Totals]):
     """The number of failures before the first success:  p(x | y) = θ_y (1 − θ_y)^x,  x = 0, 1, 2, …
 
-    Anything but whole numbers is refused. A bare `Geometric()` has the prior Beta(1, 1): as if one row with
-    one failure had been seen in each class. With `learn="predictive"` θ is integrated out, which gives the
-    beta-geometric. A class that has shown nothing of a column takes what all classes show; where every x of
-    a class is 0, maximum likelihood makes any other impossible. A mode of 0 is no probability of a success,
-    and the mean takes its place.
+    Numbers that are not integers are refused. The default prior is Beta(1, 1), which counts as one row with one failure
+    in each class. With `learn="predictive"` θ is integrated out, which gives the beta-geometric distribution. A class
+    without values of a column takes those of all classes. If every x of a class is 0, maximum likelihood makes any
+    other x impossible. If the mode is 0, success would be impossible, and the mean is used.
 
     >>> family = Geometric(prior=None)
     >>> family.estimate(family.summarize([[0], [2]], [0, 0]).statistic).probability
@@ -101,11 +100,10 @@ class Geometric(Family[Totals]):
     weak_prior: ClassVar = Beta(1.0, 1.0)
 
     def estimate(self, totals: Totals) -> GeometricProbabilities | BetaGeometricCounts:
-        """θ = n/(n + Σx), (n + a − 1)/(n + Σx + a + b − 2) or (n + a)/(n + Σx + a + b)."""
+        """Estimate θ = n/(n + Σx), (n + a − 1)/(n + Σx + a + b − 2) or (n + a)/(n + Σx + a + b)."""
         prior = self.prior or Beta(0.0, 0.0)
-        n = np.broadcast_to(totals.weight, totals.total.shape)
-        everyone = (n.sum(axis=-2, keepdims=True), totals.total.sum(axis=-2, keepdims=True))
-        posterior = Beta(*known_somewhere(n + prior.a, totals.total + prior.b, everyone))
+        n, *of_all_classes = pooled(totals)
+        posterior = Beta(*or_pooled(n + prior.a, totals.total + prior.b, *of_all_classes))
         if self.learn == "predictive":
             return BetaGeometricCounts(np.asarray(posterior.a), np.asarray(posterior.b))
         theta, rest = posterior.means()

@@ -1,4 +1,4 @@
-"""Real numbers of any distribution: a bump on every value seen."""
+"""Real numbers of any distribution: a kernel on every value."""
 
 from __future__ import annotations
 
@@ -11,7 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice import _core
-from suffice.core.arrays import Array, Codes, Values, distinct_pairs, encode_repeated, is_sparse, refuse_infinite
+from suffice.core.arrays import (
+    Array,
+    Codes,
+    Matrix,
+    Values,
+    distinct_pairs,
+    encode_repeated,
+    is_sparse,
+    refuse_infinite,
+)
 from suffice.core.errors import InvalidOptionError, NoFormulaError, NotPartError
 from suffice.core.statistics import Points, Sample
 from suffice.families import _bandwidth as rules
@@ -29,13 +38,13 @@ RULES: dict[str, rules.Rule] = {
     "silverman": rules.silverman,
     "scott": rules.scott,
     "sheather-jones": rules.sheather_jones,
-    "likelihood": rules.likeliest,
+    "likelihood": rules.maximum_likelihood,
 }
-OF_THUMB = {"silverman": 0.9, "scott": 1.06}  # these times the spread, times n^(−1/5)
+FACTORS = {"silverman": 0.9, "scott": 1.06}  # of the rules that are a factor times the spread times n^(−1/5)
 
 
 class Shape(NamedTuple):
-    """A kernel's number, ∫ K², ∫ z² K, and how to draw from it."""
+    """A kernel's number in the native code, ∫ K², ∫ z² K, and a function that draws from it."""
 
     number: int
     roughness: float
@@ -44,7 +53,7 @@ class Shape(NamedTuple):
 
     @property
     def canonical(self) -> float:
-        """The bandwidth that smooths as much as 1 does with other kernels so scaled (Marron and Nolan, 1988)."""
+        """The canonical bandwidth, at which all kernels smooth equally (Marron and Nolan, 1988)."""
         return float((self.roughness / self.variance**2) ** 0.2)
 
 
@@ -61,18 +70,18 @@ SHAPES: dict[str, Shape] = {
 class Kernel(Family[Sample]):
     """A real number of any distribution:  p(x | y) = Σ_i w_i K((x − x_i) / h) / (h Σ_i w_i) over the rows i of y.
 
-    `kernel` is `"gaussian"`, or one that is 0 from |x − x_i| = h on: `"epanechnikov"`, `"triangular"`, `"uniform"`,
-    `"biweight"`, `"cosine"`. So that classes compare by distance there too, these count as at least 1e-12 times the
-    density that the Gaussian kernel of the same standard deviation gives.
+    `kernel` is `"gaussian"`, or one that is 0 for |x − x_i| ≥ h: `"epanechnikov"`, `"triangular"`, `"uniform"`,
+    `"biweight"`, `"cosine"`. Their density is raised to 1e-12 times that of the Gaussian kernel of the same standard
+    deviation, so that classes can be compared by distance there too.
 
     `bandwidth` h is a number, one for each column, or a rule for each class and column: `"silverman"`, `"scott"`,
-    `"sheather-jones"` or `"likelihood"` (leave-one-out). The rules are for the Gaussian kernel, and carried over to the
-    others by their canonical bandwidths.
+    `"sheather-jones"` or `"likelihood"` (leave-one-out). The rules are for the Gaussian kernel. Canonical bandwidths
+    convert them for the other kernels.
 
-    A class whose values of a column are all equal has the bandwidth of all classes together; one that has none, their
-    values too. A column that never varies is a point mass, as wide as the resolution of floating point.
+    A class whose values of a column are all equal has the bandwidth of all classes together. A class without values
+    has their values too. A column that does not vary is a point mass, as wide as the resolution of floating point.
 
-    With a `limit`, each class keeps at most twice that many weighted points of a column, see `Sample`.
+    With a `limit`, each class keeps at most twice that many weighted points of a column (see `Sample`).
 
     >>> family = Kernel(bandwidth=1.0)
     >>> fitted = family.estimate(family.summarize([[0.0], [0.0], [3.0]], ["a", "a", "a"]).statistic)
@@ -102,11 +111,11 @@ class Kernel(Family[Sample]):
                     f"found {self.bandwidth!r}"
                 )
         if self.limit is not None and not (isinstance(self.limit, (int, np.integer)) and self.limit >= 1):
-            raise InvalidOptionError(f"limit must be a whole number of points ≥ 1, found {self.limit!r}")
+            raise InvalidOptionError(f"limit must be an integer ≥ 1, found {self.limit!r}")
 
     @property
     def summary(self) -> Summary[Sample]:  # type: ignore[override]  # it depends on the limit
-        """The values, at most so many of each class."""
+        """The values, at most about `limit` of each class."""
         return Summary(Sample, options={"limit": self.limit})
 
     @property
@@ -115,11 +124,11 @@ class Kernel(Family[Sample]):
 
     @property
     def _ratio(self) -> float:
-        """What turns a Gaussian bandwidth into one of this kernel."""
+        """The factor that converts a Gaussian bandwidth to one of this kernel."""
         return SHAPES[self.kernel].canonical / SHAPES["gaussian"].canonical
 
     def estimate(self, sample: Sample) -> Distribution:
-        """Choose the bandwidths; what a class has not shown of a column is taken from all classes together."""
+        """Choose the bandwidths. A class without values of a column takes those of all classes together."""
         parts, width = sample.parts, self._widths(sample)
         if not width.all() or not all(np.diff(part.start).all() for part in parts):
             pooled = sample.pooled()
@@ -130,21 +139,24 @@ class Kernel(Family[Sample]):
         return KernelDistribution(self.kernel, parts, width, self._rule is not None)
 
     def _widths(self, sample: Sample) -> Array:
-        """The bandwidth of each class and column, (classes, columns), 0 where the values of a class do not vary."""
+        """Compute the bandwidth of each class and column, (classes, columns); 0 if the values do not vary."""
         shape = sample.n_classes, sample.n_columns
         if self._rule is None:
             return np.broadcast_to(np.asarray(self.bandwidth, dtype=np.float64), shape)
-        each = [_follow(self._rule, *part.of_class(c)) for c in range(shape[0]) for part in sample.parts]
+        each = [_apply(self._rule, *part.of_class(c)) for c in range(shape[0]) for part in sample.parts]
         return self._ratio * np.array(each).reshape(shape)
 
-    def leave_one_out(self, sample: Sample, fitted: Distribution, x: Any, codes: Codes, weight: Array | None) -> Array:
-        """One class changes, and with it its bandwidth where that is learned: both are reckoned without the row.
+    def leave_one_out(
+        self, sample: Sample, fitted: Distribution, x: Matrix, codes: Codes, weight: Array | None
+    ) -> Array:
+        """Leave rows out; the points of one class change, and its bandwidth if that is learned.
 
-        With a given bandwidth it costs little more than a prediction. With a rule every row has a bandwidth and so a
-        sum of its own, and so has a class that leans on all classes together; Sheather-Jones and likelihood are solved
-        anew for each. Rows without which a class comes to lean on them are subtracted one by one.
+        With a given bandwidth this costs little more than a prediction. With a rule, every row needs its own bandwidth
+        and its own sum, also in a class that uses the points of all classes. Sheather-Jones and likelihood are solved
+        again for each row. If a class would need the points of all classes without a row, that row is subtracted from
+        the statistic.
         """
-        assert isinstance(fitted, KernelDistribution), "what `estimate` gives"
+        assert isinstance(fitted, KernelDistribution), "the result of `estimate`"
         x = x.toarray() if is_sparse(x) else x
         refuse_infinite(x)
         weight = np.ones(len(x)) if weight is None else weight
@@ -169,45 +181,46 @@ class Kernel(Family[Sample]):
     def _column_without(
         self, part: Points, whole: Points, width: Array, x: Array, codes: Codes, weight: Array
     ) -> Array:
-        """Log-densities of a column's entries, each with itself left out, (rows, classes).
+        """Compute the log-densities of a column's entries without their own row, (rows, classes).
 
-        Infinite where they are what they were, NaN where they must be found by subtracting the row.
+        The result is infinite where the log-density does not change, and NaN where the row must be subtracted from the
+        statistic.
         """
         out = np.full((len(x), len(width)), np.inf)
         sizes = np.diff(part.start)
-        leaning = np.flatnonzero(sizes < (1 if self._rule is None else 2))
+        pooled = np.flatnonzero(sizes < (1 if self._rule is None else 2))  # classes that use those of all classes
         for c in np.unique(codes):
             rows = np.flatnonzero(codes == c)
-            values, heavy = part.of_class(c)
-            place = _places(values[:, 0], heavy, x[rows], weight[rows], self.limit)
-            if c not in leaning:
-                # Equal rows leave the same behind.
+            values, weights = part.of_class(c)
+            place = _places(values[:, 0], weights, x[rows], weight[rows], self.limit)
+            if c not in pooled:
+                # Rows of equal value and weight have the same result.
                 some, removed, which = distinct_pairs(place, weight[rows])
-                out[rows, c] = self._without(values[:, 0], heavy, some, removed, width[c])[which]
+                out[rows, c] = self._without(values[:, 0], weights, some, removed, width[c])[which]
         all_values, all_weight = whole.values[:, 0], whole.weight
         if self._rule is not None and width.min() <= 2.0 * _resolution(whole):
-            # A column that never varies stays what it is; else the floor may move.
-            lasting = len(all_values) == 1 and all_weight[0] - weight.max() > 1e-12 * all_weight[0]
-            return np.full_like(out, np.inf if lasting else np.nan)
-        if not len(leaning):
+            # A column that does not vary stays a point mass. Otherwise the least bandwidth may change.
+            unchanged = len(all_values) == 1 and all_weight[0] - weight.max() > 1e-12 * all_weight[0]
+            return np.full_like(out, np.inf if unchanged else np.nan)
+        if not len(pooled):
             return out
         place = np.searchsorted(all_values, x)
         if self._rule is None:
             order = np.lexsort([weight, place])
-            for c in leaning:
+            for c in pooled:
                 out[order, c] = self._without(all_values, all_weight, place[order], weight[order], width[c])
             return out
         widths = self._ratio * self._widths_without(all_values, all_weight, place, weight)
         widths[widths <= 2.0 * _resolution(whole)] = np.nan
-        for c in leaning.tolist():
-            own, heavy = part.of_class(c)
-            removed = np.where(codes == c, weight, 0.0) if len(own) else weight
-            points = (own[:, 0], heavy) if len(own) else (all_values, all_weight)
+        for c in pooled.tolist():
+            values, weights = part.of_class(c)
+            removed = np.where(codes == c, weight, 0.0) if len(values) else weight
+            points = (values[:, 0], weights) if len(values) else (all_values, all_weight)
             out[:, c] = self._with_widths(*points, x, removed, widths)
         return out
 
     def _without(self, values: Array, weight: Array, place: NDArray[np.int64], removed: Array, width: float) -> Array:
-        """Log-density at values[place] with `removed` less of that value's weight; NaN where more must change."""
+        """Compute the log-density at values[place] with that value's weight less `removed`; NaN where more changes."""
         out = np.full(len(place), np.nan)
         points = values, weight, np.array([0, len(values)]), weight.sum(keepdims=True)
         number = SHAPES[self.kernel].number
@@ -223,7 +236,7 @@ class Kernel(Family[Sample]):
         return self._with_widths(values, weight, values[place], removed, np.where(widths > 0, widths, np.nan))
 
     def _with_widths(self, values: Array, weight: Array, x: Array, removed: Array, widths: Array) -> Array:
-        """Log-density at each x with `removed` less of its weight and a bandwidth of its own; NaN where this is."""
+        """Compute the log-density at each x with its weight less `removed` and its own width; NaN if that is NaN."""
         out = np.full(len(x), np.nan)
         total = weight.sum(keepdims=True)
         some = np.flatnonzero(~np.isnan(widths) & (removed < total * (1.0 - 1e-12)))
@@ -236,46 +249,46 @@ class Kernel(Family[Sample]):
 
     def _widths_without(self, values: Array, weight: Array, place: NDArray[np.int64], removed: Array) -> Array:
         assert isinstance(self.bandwidth, str), "there is a rule"
-        if self.bandwidth in OF_THUMB:
+        if self.bandwidth in FACTORS:
             spread = rules.spread_without(values, weight, place, removed)
             left = np.where(spread > 0, weight.sum() - removed, 1.0)
-            return OF_THUMB[self.bandwidth] * spread * left**-0.2
+            return FACTORS[self.bandwidth] * spread * left**-0.2
         out = np.empty(len(place))
         for i, (at, w) in enumerate(zip(place, removed, strict=True)):
             others = weight.copy()
             others[at] = others[at] - w if others[at] - w > 1e-12 * others[at] else 0.0
-            out[i] = _follow(RULES[self.bandwidth], values[others > 0][:, None], others[others > 0])
+            out[i] = _apply(RULES[self.bandwidth], values[others > 0][:, None], others[others > 0])
         return out
 
 
-def _follow(rule: rules.Rule, values: Array, weight: Array) -> float:
-    """The bandwidth for points (points, 1), 0 where there are not two of them."""
+def _apply(rule: rules.Rule, values: Array, weight: Array) -> float:
+    """Return the bandwidth for points (points, 1); 0 if there are less than two."""
     return rule(values[:, 0], weight) if len(weight) > 1 else 0.0
 
 
 def _resolution(points: Points) -> float:
-    """The smallest difference that numbers as large as the largest of a column can show."""
+    """Return the smallest difference that floating point can represent between numbers of the column's size."""
     return max(float(np.abs(points.values).max(initial=0.0)) * float(np.finfo(np.float64).eps), 1e-150)
 
 
 def _filled(part: Points, whole: Points) -> Points:
-    """The points of each class, or those of all together where a class has none."""
-    if np.diff(part.start).all() or not len(part.weight):
+    """Return the points of each class, or those of all classes if a class has none."""
+    sizes = np.diff(part.start)
+    if sizes.all() or not len(part.weight):
         return part
-    own = [part if part.start[c] < part.start[c + 1] else whole for c in range(len(part.start) - 1)]
-    each = [p.of_class(0 if p is whole else c) for c, p in enumerate(own)]
+    each = [part.of_class(c) if size else whole.of_class(0) for c, size in enumerate(sizes)]
     start = np.concatenate([[0], np.cumsum([len(w) for _, w in each])]).astype(np.int64)
     return Points(np.concatenate([v for v, _ in each]), np.concatenate([w for _, w in each]), start)
 
 
 def _places(values: Array, weight: Array, x: Array, removed: Array, limit: int | None) -> NDArray[np.int64]:
-    """Where among the values of a class each x is; refuses what is not there with at least that weight."""
+    """Return the position of each x among the values of a class; refuse an x that is not there with that weight."""
     place = np.searchsorted(values, x)
     known = place < len(values)
     known[known] &= values[place[known]] == x[known]
     known[known] &= weight[place[known]] >= removed[known] * (1.0 - 1e-9)
     if not known.all():
-        why = " The sample was compressed to a limit: its rows are gone." if limit else ""
+        why = " The sample was compressed to a limit: it does not hold its rows." if limit else ""
         raise NotPartError(
             f"Cannot leave out {x[np.argmin(known)]}: it was not learned with that label and weight.{why}"
         )
@@ -285,7 +298,7 @@ def _places(values: Array, weight: Array, x: Array, removed: Array, limit: int |
 class KernelDistribution(Independent):
     """The points of each column and class, the bandwidths (classes, columns), and whether these were learned.
 
-    A column of which no value was ever seen says nothing.
+    A column that had no values adds 0 to the log-density.
     """
 
     kernel: KernelName
@@ -293,10 +306,10 @@ class KernelDistribution(Independent):
     bandwidth: Array
     learned: bool
 
-    bends: ClassVar = "The logarithm of a sum of kernels is not linear in x; a Gaussian family can be"
+    why_not_linear: ClassVar = "The logarithm of a sum of kernels is not linear in x; use Gaussian(variance='shared')"
 
-    def log_density(self, x: Any) -> Array:
-        """Log p(x | y) of every row under every class, (rows, classes)."""
+    def log_density(self, x: Matrix) -> Array:
+        """Compute log p(x | y) of every row under every class, (rows, classes)."""
         x = x.toarray() if is_sparse(x) else x
         refuse_infinite(x)
         out = np.zeros((x.shape[0], len(self.bandwidth)))
@@ -310,18 +323,18 @@ class KernelDistribution(Independent):
         if not len(part.weight):
             return
         few = encode_repeated(column)
-        if few is not None:  # each value once is enough
+        if few is not None:  # evaluate each distinct value once
             table = np.zeros((len(few[1]), out.shape[1]))
             self.add_column(j, few[1], table)
             out += table[few[0]]
             return
         column = column.copy()
-        seen = len(column) - np.count_nonzero(np.isnan(column))
+        n = len(column) - np.count_nonzero(np.isnan(column))  # missing entries are sorted to the end
         _core.sort_segments(column, np.array([0, len(column)]), order)
         widths, at = np.ascontiguousarray(self.bandwidth[:, j]), part.values.reshape(-1)
         points = at, part.weight, part.start, self._totals[j]
         number = SHAPES[self.kernel].number
-        _core.kernel_log_density(number, column[:seen], order[:seen], None, *points, widths, out)
+        _core.kernel_log_density(number, column[:n], order[:n], None, *points, widths, out)
 
     @cached_property
     def _totals(self) -> list[Array]:
@@ -329,7 +342,7 @@ class KernelDistribution(Independent):
 
     @cached_property
     def mean(self) -> Array:
-        """The mean of each class and column, (classes, columns); NaN where no value was ever seen."""
+        """The mean of each class and column, (classes, columns); NaN if a column had no values."""
         out = np.full(self.bandwidth.shape, np.nan)
         for j, (part, total) in enumerate(zip(self.parts, self._totals, strict=True)):
             for c in range(len(out) if len(part.weight) else 0):
@@ -343,11 +356,11 @@ class KernelDistribution(Independent):
         return self.mean
 
     def column_density(self, x: Column, column: int) -> Formula | None:
-        """A bump for each point of a class."""
+        """Return a sum with a term for each point of a class."""
         if self.kernel != "gaussian":
             raise NoFormulaError(
-                f"The {self.kernel} kernel ends at its bandwidth, and what counts beyond has no formula: the Gaussian "
-                "kernel has one"
+                f"The {self.kernel} kernel ends at its bandwidth, and its density beyond has no formula: use the "
+                "Gaussian kernel"
             )
         part = self.parts[column]
         sizes = np.diff(part.start)
@@ -378,7 +391,7 @@ class KernelDistribution(Independent):
         return self.bandwidth.size if self.learned else 0
 
     def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:
-        """How many distinct points each class has, its bandwidth and its mean, one table for each column."""
+        """Return a table for each column: the number of points, the bandwidth and the mean of each class."""
         heads, rows = [str(label) for label in labels], ["points", "bandwidth", "mean"]
         return [
             Table(str(name), rows, heads, np.stack([np.diff(part.start), self.bandwidth[:, j], self.mean[:, j]]))
@@ -386,7 +399,7 @@ class KernelDistribution(Independent):
         ]
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> Array:
-        """Draw points by their weights and move each by noise distributed like the kernel; NaN where none were seen."""
+        """Draw points by their weights, and add noise from the kernel; NaN if a column had no values."""
         out = np.full((len(codes), self.n_columns), np.nan)
         for j, part in enumerate(self.parts):
             for c in np.unique(codes) if len(part.weight) else ():

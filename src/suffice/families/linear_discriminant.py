@@ -1,4 +1,4 @@
-"""Tied Gaussians seen through the directions that tell the classes apart."""
+"""Tied Gaussians and the directions that separate the classes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.core.arrays import Array, Codes
+from suffice.core.arrays import Array, Codes, Dense
 from suffice.core.errors import SingularCovarianceError
 from suffice.core.statistics import Sample, Scatter
 from suffice.families._base import Distribution, resolution
@@ -20,12 +20,12 @@ Solver = Literal["svd", "lsqr", "eigen"]
 
 
 class LinearDiscriminant(MultivariateGaussian):
-    """Tied Gaussians with Fisher's directions: those in which the means differ most, for the spread within classes.
+    """Tied Gaussians with Fisher's directions, in which the means differ most relative to the spread within classes.
 
-    `solver` is a way to invert the covariance within classes: `"svd"` leaves out directions in which, after scaling
-    each column by its deviation, the classes vary by no more than `tol`; `"lsqr"` solves by least squares, and
-    `"eigen"` needs every direction. `priors` (classes,) weigh the means for the common centre; by default they are
-    the shares of the classes.
+    `solver` says how the covariance within classes is inverted. `"svd"` leaves out directions in which, after scaling
+    each column by its deviation, the classes vary by no more than `tol`. `"lsqr"` solves by least squares. `"eigen"`
+    needs a covariance that has an inverse. `priors` (classes,) are the weights of the means for the common centre; by
+    default they are the shares of the classes.
     """
 
     solver: Solver = "svd"
@@ -35,7 +35,7 @@ class LinearDiscriminant(MultivariateGaussian):
     public: ClassVar = False
 
     def _estimate(self, statistic: Scatter | Sample) -> Distribution:
-        """Means and covariance, and what the solver makes of them."""
+        """Estimate means and covariance, and solve for the directions."""
         statistic = self.complete(statistic)
         mean, covariance = self.point(statistic)
         positive = raised(covariance, resolution(mean), self.floor)
@@ -50,8 +50,10 @@ class LinearDiscriminant(MultivariateGaussian):
             directions = _by_least_squares(mean, covariance[0])
         return LinearDiscriminantDistribution(mean, *positive, self.free(*mean.shape), directions)
 
-    def leave_one_out(self, statistic: Any, fitted: Distribution, x: Any, codes: Codes, weight: Array | None) -> Array:
-        """By downdates; where directions were left out, row by row, up to a term that all classes share."""
+    def leave_one_out(
+        self, statistic: Scatter | Sample, fitted: Distribution, x: Dense, codes: Codes, weight: Array | None
+    ) -> Array:
+        """Leave rows out by downdates; if directions were left out, one by one, up to a term that all classes share."""
         assert isinstance(fitted, LinearDiscriminantDistribution)
         if fitted.rank[0] == fitted.n_columns:
             return super().leave_one_out(statistic, fitted, x, codes, weight)
@@ -62,12 +64,12 @@ class LinearDiscriminant(MultivariateGaussian):
 
 @dataclass(frozen=True)
 class Directions:
-    """What a solver found: log p(x | y) = coef·x + intercept + a term that all classes share.
+    """The result of a solver: log p(x | y) = coef·x + intercept + a term that all classes share.
 
-    `about` is an origin, coefficients and a level: coef·(x − origin) + level are the same scores up to such a term,
-    and keep their digits where the columns lie far from 0. `scalings` (columns, directions) project rows, less their
-    `centre`, on what tells the classes apart; `explained` is the share of the variance between classes in each
-    direction. The least-squares solver finds neither.
+    `about` is an origin, coefficients and a level. coef·(x − origin) + level are the same scores up to such a term,
+    and keep their digits if the columns lie far from 0. `scalings` (columns, directions) project rows, less their
+    `centre`, on the directions that separate the classes. `explained` is the share of the variance between classes in
+    each direction. The least-squares solver computes neither.
     """
 
     coef: Array
@@ -91,14 +93,14 @@ def _by_singular_values(scatter: Scatter, mean: Array, priors: Array, tol: float
     within = scatter.cross.sum(axis=0) / max(weight, 1e-300)
     deviation = np.sqrt(diagonals(within))
     deviation = np.where(deviation > 0, deviation, 1.0)
-    # The squares of the singular values of the scaled rows, which are never needed themselves.
+    # These are the squares of the singular values of the scaled rows. The rows themselves are not needed.
     squares, vectors = np.linalg.eigh(within / np.outer(deviation, deviation))
     spread = np.sqrt(np.maximum(squares, 0.0))[::-1]
     rank = int((spread > tol).sum())
     white = vectors[:, ::-1][:, :rank] / deviation[:, None] / spread[:rank]
     centre = priors @ mean
-    heavy = np.sqrt(weight * priors / max(len(mean) - 1, 1))[:, None]
-    _, between, turned = np.linalg.svd((heavy * (mean - centre)) @ white, full_matrices=False)
+    scale = np.sqrt(weight * priors / max(len(mean) - 1, 1))[:, None]
+    _, between, turned = np.linalg.svd((scale * (mean - centre)) @ white, full_matrices=False)
     kept = int((between > tol * between[0]).sum()) if len(between) else 0
     scalings = white @ turned.T[:, :kept]
     projected = (mean - centre) @ scalings
@@ -119,22 +121,22 @@ def _by_eigenvalues(mean: Array, covariance: Array, total: Array) -> Directions:
         values, vectors = eigh(total - covariance, covariance)
     except np.linalg.LinAlgError:
         raise SingularCovarianceError(
-            "The covariance within classes has no inverse: some columns follow from others, or there are too few "
-            "rows. Use solver='svd', which leaves such directions out, or shrinkage"
+            "The covariance within classes has no inverse: some columns are linear combinations of others, or there "
+            "are too few rows. Use solver='svd', which leaves such directions out, or shrinkage"
         ) from None
     scalings = vectors[:, ::-1]
-    solve = lambda means: means @ scalings @ scalings.T  # noqa: E731  # it is one
-    return Directions.solved(solve, mean, scalings=scalings, explained=np.sort(_shares(values))[::-1])
+    explained = np.sort(_shares(values))[::-1]
+    return Directions.solved(lambda means: means @ scalings @ scalings.T, mean, scalings=scalings, explained=explained)
 
 
 def _shares(variance: Array) -> Array:
-    """The part of the whole that each variance is; NaN where the means do not differ at all."""
+    """Return the share of each variance in their sum; NaN if the means do not differ."""
     total = variance.sum()
     return variance / total if total != 0 else np.full(len(variance), np.nan)
 
 
 class LinearDiscriminantDistribution(MultivariateGaussianDistribution):
-    """Tied Gaussians, and what a solver made of the covariance within classes."""
+    """Tied Gaussians, and the result of a solver."""
 
     directions: Directions
 
@@ -143,11 +145,11 @@ class LinearDiscriminantDistribution(MultivariateGaussianDistribution):
         return self.directions.about
 
     def linear(self) -> tuple[Array, Array]:
-        """As the solver found them."""
+        """Return the coefficients and intercepts of the solver."""
         return self.directions.coef, self.directions.intercept
 
-    def common(self, x: Any) -> Array:
-        """What the solver's scores have beyond `relative_log_density`, the same for all classes, (rows, 1)."""
+    def common(self, x: Dense) -> Array:
+        """Compute the difference of the solver's scores and `relative_log_density`, equal in all classes, (rows, 1)."""
         origin, coef, level = self.directions.about
         own, beyond = self.directions.coef[0] - coef[0], self.directions.intercept[0] - level[0]
         beyond += (self.directions.coef[0] if self._is_far else coef[0]) @ origin

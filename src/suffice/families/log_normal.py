@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.core.arrays import Array, Codes
+from suffice.core.arrays import Array, Codes, Dense
 from suffice.core.priors import NormalInverseGamma
 from suffice.core.statistics import Moments
 from suffice.families._base import Entrywise, Family
@@ -25,15 +25,17 @@ class LogNormalDistribution(Entrywise):
     logarithm: GaussianDistribution | StudentDistribution
 
     support = POSITIVE
-    bends: ClassVar = "The log-odds depend on log x, not on x: take the logarithm of the columns and use Gaussian"
+    why_not_linear: ClassVar = (
+        "The log-odds depend on log x, not on x: take the logarithm of the columns and use Gaussian"
+    )
 
     def density(self, x: Formula) -> Formula:
-        """Log p(log x | y) − log x."""
+        """Return log p(log x | y) − log x."""
         return self.logarithm.density(Log(x)) - Log(x)
 
     @property
     def n_parameters(self) -> int:
-        """Those of log x."""
+        """The parameters of log x."""
         return self.logarithm.n_parameters
 
     @property
@@ -43,7 +45,7 @@ class LogNormalDistribution(Entrywise):
 
     @property
     def expected(self) -> Array:
-        """The mean e^(μ + σ²/2). Where log x follows Student's t there is none, and the median e^μ is taken."""
+        """The mean e^(μ + σ²/2). If log x follows Student's t there is no mean, and the median e^μ is used."""
         spread = self.logarithm.variance if isinstance(self.logarithm, GaussianDistribution) else 0.0
         with np.errstate(over="ignore"):
             return np.minimum(np.exp(self.logarithm.mean + 0.5 * spread), np.finfo(np.float64).max)
@@ -54,8 +56,8 @@ class LogNormalDistribution(Entrywise):
 
 
 @accelerates(LogNormalDistribution)
-def log_normal_log_density(fitted: LogNormalDistribution, x: Any) -> Array:
-    """Log p(log x | y) − Σ log x, by the kernel of the logarithms."""
+def log_normal_log_density(fitted: LogNormalDistribution, x: Dense) -> Array:
+    """Compute log p(log x | y) − Σ log x by the kernel of the logarithms."""
     logs = Log(X).at(x)
     return fitted.logarithm.log_density(logs) - np.nansum(logs, axis=1, keepdims=True)
 
@@ -63,8 +65,8 @@ def log_normal_log_density(fitted: LogNormalDistribution, x: Any) -> Array:
 class LogNormal(Family[Moments]):
     """A number above 0 whose logarithm is Gaussian:  p(x | y) = N(log x; μ_y, σ_y²) / x.
 
-    Statistic, priors and options are those of `Gaussian`, taken of log x. With `learn="predictive"` log x
-    follows Student's t.
+    The statistic, priors and options are those of `Gaussian` for log x. With `learn="predictive"` log x follows
+    Student's t.
 
     >>> family = LogNormal(prior=None)
     >>> family.estimate(family.summarize([[1.0], [np.e**2]], [0, 0]).statistic).logarithm.mean
@@ -80,7 +82,7 @@ class LogNormal(Family[Moments]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _ = self.gaussian  # which checks its options
+        _ = self.gaussian  # checks the options
 
     @cached_property
     def gaussian(self) -> Gaussian:
@@ -88,5 +90,5 @@ class LogNormal(Family[Moments]):
         return Gaussian(self.prior, self.learn, self.variance, self.var_smoothing)
 
     def estimate(self, moments: Moments) -> LogNormalDistribution:
-        """Mean and variance of log x, as `Gaussian` learns them."""
+        """Estimate mean and variance of log x as `Gaussian` does."""
         return LogNormalDistribution(self.gaussian.estimate(moments))

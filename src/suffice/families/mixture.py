@@ -1,4 +1,4 @@
-"""Real numbers of any shape: a few Gaussians mixed in each class, found by expectation-maximization."""
+"""Real numbers of any distribution: a mixture of a few Gaussians in each class, by expectation-maximization."""
 
 from __future__ import annotations
 
@@ -13,41 +13,41 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice import _core
-from suffice.core.arrays import Array, Codes, Values, refuse_at
+from suffice.core.arrays import Array, Codes, Dense, Mask, Values, refuse_at
 from suffice.core.errors import InvalidDataError, InvalidOptionError, NotConvergedWarning
 from suffice.core.statistics import ByClass, Moments, Points, Sample
 from suffice.families._base import Distribution, Family, Independent, resolution
-from suffice.families._expectation_maximization import Components, Run, likeliest
+from suffice.families._expectation_maximization import Components, Run, best_run
 from suffice.families._joint_mixture import JointMixtureDistribution
 from suffice.families._results import Table
 from suffice.families._summary import Summary
 from suffice.families.logarithms import log
 from suffice.formulas import Bumps, Column, Formula
 
-LARGEST = 1e150  # of a value: its square still fits
+LARGEST = 1e150  # the largest value whose square does not overflow
 
 
 class Mixture(Family[Sample]):
     """A real number from one of several Gaussians:  p(x | y) = Σ_k π_yk N(x; μ_yk, σ²_yk).
 
-    Each column and class has `components` Gaussians of its own; with `joint`, the whole block of columns has
-    Gaussians with full covariances Σ_yk. `select="bic"` chooses 1 … `components` by Schwarz's criterion,
-    −2 log L + p log n, apart for each class (and column), n being the weight of its rows.
+    Each column and class has `components` Gaussians; with `joint`, the block of columns has Gaussians with full
+    covariances Σ_yk. `select="bic"` chooses 1 … `components` by Schwarz's criterion, −2 log L + p log n, separately for
+    each class (and column), where n is the weight of its rows.
 
-    EM starts from k-means of the sorted values, or, for `joint` and for all but the first of `n_init` starts,
-    from k-means++ drawn by `random_state`; the likeliest of the runs counts. It ends when a step changes the mean
-    log-likelihood of a row by less than `tol`, or after `max_iter` steps, with a `NotConvergedWarning`.
+    EM starts from k-means of the sorted values. For `joint`, and for all but the first of `n_init` starts, it starts
+    from k-means++ drawn by `random_state`. The run of the largest likelihood is used. EM ends when a step changes the
+    mean log-likelihood of a row by less than `tol`, or after `max_iter` steps, with a `NotConvergedWarning`.
 
-    No variance (for `joint`: no eigenvalue of a covariance, every column in units of its deviation) falls below
-    `floor` times the variance of the class. Raising it is the exact constrained maximum, so no step lowers the
-    likelihood. A component whose share falls below 1e-100 is dropped. A class of fewer distinct points than
-    `components` has as many components as points; one of a single point, or of a constant column, a point
-    mass, as wide as floating point resolves. A class that shows nothing of a column takes the mixture of all
-    classes; a column that nobody shows anything of says nothing.
+    A variance is at least `floor` times the variance of the class (with `joint`: an eigenvalue of a covariance whose
+    columns are in units of their deviation). Raising it is the exact constrained maximum, so no step lowers the
+    likelihood. A component whose share falls below 1e-100 is dropped. A class with fewer distinct points than
+    `components` has as many components as points. A single point, or a constant column, is a point mass, as wide as
+    the resolution of floating point. A class without values of a column takes the mixture of all classes. A column
+    without any values adds 0 to the log-density.
 
-    Missing entries are left out; in a joint block EM uses what a row shows and expects the rest, and prediction
-    integrates it out. There is no prior, and leaving one out refits for every row. `limit` bounds the points
-    kept for each class (see `Sample`).
+    Missing entries are left out. In a joint block, EM uses the observed entries of a row and expects the others, and
+    prediction integrates them out. There is no prior, and leave-one-out fits again for every row. `limit` bounds the
+    points kept for each class (see `Sample`).
 
     >>> family = Mixture(2)
     >>> found = family.estimate(family.summarize([[0.0], [1.0], [8.0], [9.0]], list("aaaa")).statistic)
@@ -84,7 +84,7 @@ class Mixture(Family[Sample]):
 
     @property
     def summary(self) -> Summary[Sample]:  # type: ignore[override]  # it depends on the options
-        """The values, whole rows where they are joint, and at most so many of each class."""
+        """The values, or whole rows if they are joint, at most about `limit` of each class."""
         return Summary(Sample, options={"joint": self.joint, "limit": self.limit})
 
     def summarize(self, x: Any, y: Any, weight: Any = None, onto: ByClass[Sample] | None = None) -> ByClass[Sample]:
@@ -102,11 +102,11 @@ class Mixture(Family[Sample]):
         return found
 
     def estimate(self, sample: Sample) -> Distribution:
-        """Run EM for every class, and for every column unless they are one block."""
+        """Run EM for every class, and for every column unless they are joint."""
         return self._estimate_joint(sample) if self.joint else self._estimate_apart(sample)
 
     def trace(self, sample: Sample, c: int, column: int = 0) -> Array:
-        """The mean log-likelihood of a row of one class (and column) before every step of EM, and at its end."""
+        """Return the mean log-likelihood of a row of one class (and column) before every step of EM and at its end."""
         if self.joint:
             return self._run(sample.parts[0].of_class(c), sample.pooled().parts[0].of_class(0)).trace
         values, weight = sample.parts[column].of_class(c)
@@ -115,7 +115,7 @@ class Mixture(Family[Sample]):
         self._fit((one,), trace)
         return trace[~np.isnan(trace)]
 
-    # ---- columns apart
+    # ---- independent columns
 
     def _estimate_apart(self, sample: Sample) -> Distribution:
         fit = self._fit(sample.parts)
@@ -132,7 +132,7 @@ class Mixture(Family[Sample]):
         return MixtureDistribution(fit.share, fit.mean, fit.variance, fit.used, fit.steps, fit.score)
 
     def _fit(self, parts: Sequence[Points], trace: Array | None = None) -> _Fit:
-        """One native call for all classes and columns."""
+        """Fit all classes and columns in one native call."""
         classes = len(parts[0].start) - 1
         offsets = np.cumsum([0, *(len(p.weight) for p in parts)])
         start = [*(p.start[:-1] + at for p, at in zip(parts, offsets, strict=False)), offsets[-1:]]
@@ -153,10 +153,10 @@ class Mixture(Family[Sample]):
         return fit.by_class()
 
     def _uniform(self) -> Array:
-        """The numbers that draw the starts: the same for every class and column, whichever others there are."""
+        """Return the uniform draws of the starts. They are the same for every class and column."""
         return np.random.default_rng(self.random_state).random((self.n_init, self.components))
 
-    # ---- columns together
+    # ---- joint columns
 
     def _estimate_joint(self, sample: Sample) -> Distribution:
         whole = sample.pooled().parts[0].of_class(0)
@@ -165,66 +165,66 @@ class Mixture(Family[Sample]):
         score = np.array([run.trace[-1] for run in runs])
         return JointMixtureDistribution(tuple(run.found for run in runs), sample.width, score)
 
-    def _run(self, own: tuple[Array, Array], whole: tuple[Array, Array]) -> Run:
-        """EM for the points of one class, in units of its deviations; for all points where it has none."""
-        x, weight = own = own if len(own[1]) else whole
+    def _run(self, points: tuple[Array, Array], whole: tuple[Array, Array]) -> Run:
+        """Run EM on the points of one class, in units of its deviations; on all points if the class has none."""
+        x, weight = points if len(points[1]) else whole
         width = x.shape[1]
         if not len(weight):
-            nothing = Components.of(np.ones(1), np.zeros((1, width)), np.eye(width)[None])
-            return Run(nothing, np.zeros(1), converged=True)
-        (n, mean, variance), (n_all, mean_all, variance_all) = (_column_moments(*points) for points in (own, whole))
+            standard = Components.of(np.ones(1), np.zeros((1, width)), np.eye(width)[None])
+            return Run(standard, np.zeros(1), converged=True)
+        (n, mean, variance), (n_all, mean_all, variance_all) = _column_moments(x, weight), _column_moments(*whole)
         mean, variance = np.where(n > 0, mean, mean_all), np.where(n > 0, variance, variance_all)
         least = np.where(variance > resolution(x), resolution(x), resolution(whole[0])) / self.floor
         variance = np.where(n_all > 0, np.maximum(variance, least), 1.0)
         scale = np.sqrt(variance)
-        run = likeliest((x - mean) / scale, weight, self._uniform(), self.select, self.tol, self.max_iter, self.floor)
+        run = best_run((x - mean) / scale, weight, self._uniform(), self.select, self.tol, self.max_iter, self.floor)
         return run.rescaled(mean, scale, float(weight @ (~np.isnan(x) @ np.log(scale)) / weight.sum()))
 
     def _warn(self, where: Sequence[str]) -> None:
         if where:
             others = f" and {len(where) - 1} more" if len(where) > 1 else ""
             warnings.warn(
-                f"EM took {self.max_iter} steps without the mean log-likelihood changing by less than {self.tol:g} "
-                f"in the end, for {where[0]}{others}. Raise max_iter or tol, or ask for fewer components.",
+                f"EM did not converge in {self.max_iter} steps for {where[0]}{others}: the last step still changed the "
+                f"mean log-likelihood by {self.tol:g} or more. Raise max_iter or tol, or use fewer components.",
                 NotConvergedWarning,
                 stacklevel=4,
             )
 
 
 class _Fit(NamedTuple):
-    """What the kernel found: tables by class and column, the first three also by component."""
+    """The result of the kernel: tables by class and column, the first three also by component."""
 
     share: Array
     mean: Array
     variance: Array
     used: NDArray[np.int64]
     steps: NDArray[np.int64]
-    converged: NDArray[np.bool_]
+    converged: Mask
     score: Array
 
     @classmethod
     def unfilled(cls, shape: tuple[int, int], components: int) -> _Fit:
-        """Room for (columns, classes), as the kernel fills it."""
+        """Return empty arrays of the shape (columns, classes), which the kernel fills."""
         share, mean, variance = (np.empty((*shape, components)) for _ in range(3))
         used, steps = (np.empty(shape, np.int64) for _ in range(2))
         return cls(share, mean, variance, used, steps, np.empty(shape, np.bool_), np.empty(shape))
 
     def by_class(self) -> _Fit:
-        """The same by class first."""
+        """Return the same with the axis of classes first."""
         return _Fit(*(np.swapaxes(table, 0, 1).copy() for table in self))  # type: ignore[arg-type]  # as they were
 
 
 def _column_moments(x: Array, weight: Array) -> tuple[Array, Array, Array]:
-    """Weight, mean and variance of the entries of each column that are there; 0 where there are none."""
+    """Compute the weight, mean and variance of the observed entries of each column; 0 if there are none."""
     moments = Moments.of(x, np.zeros(len(x), np.int32), 1, weight)
     return moments.weight[0], moments.mean[0], moments.variance[0]
 
 
 class MixtureDistribution(Independent):
-    """Shares, means and variances, (classes, columns, components), of which the first `used` (classes, columns) count.
+    """Shares, means and variances, (classes, columns, components); the first `used` (classes, columns) are used.
 
-    Components stand by ascending mean; those not used have share 0. `steps` EM took and `score`, the mean
-    log-likelihood of the values, are (classes, columns).
+    Components are sorted by mean; those not used have share 0. `steps`, the number of steps of EM, and `score`, the
+    mean log-likelihood of the values, are (classes, columns).
     """
 
     share: Array
@@ -234,7 +234,9 @@ class MixtureDistribution(Independent):
     steps: NDArray[np.int64]
     score: Array
 
-    bends: ClassVar = "The log-odds of mixtures are not linear in x; one Gaussian of shared variance is"
+    why_not_linear: ClassVar = (
+        "The log-odds of mixtures are not linear in x; those of a Gaussian of shared variance are"
+    )
 
     @cached_property
     def _kernel_tables(self) -> tuple[Array, Array, Array, NDArray[np.int64]]:
@@ -243,14 +245,14 @@ class MixtureDistribution(Independent):
         tables = (a.reshape(self.used.size, -1) for a in (norm, self.mean, 1.0 / np.sqrt(self.variance)))
         return *(np.ascontiguousarray(a) for a in tables), self.used.ravel()  # type: ignore[return-value]
 
-    def log_density(self, x: Any) -> Array:
-        """Log p(x | y) of every row under every class, (rows, classes)."""
+    def log_density(self, x: Dense) -> Array:
+        """Compute log p(x | y) of every row under every class, (rows, classes)."""
         out = np.empty((x.shape[0], len(self.used)))
         refuse_at(_core.mixture_log_density(x, *self._kernel_tables, len(self.used), out), x)
         return out
 
     def column_density(self, x: Column, column: int) -> Formula | None:
-        """A bump for each component."""
+        """Return a sum with a term for each component."""
         if not self.used[:, column].any():
             return None
         used = np.arange(self.share.shape[2]) < self.used[:, column, None]
@@ -265,7 +267,7 @@ class MixtureDistribution(Independent):
 
     @property
     def expected(self) -> Array:
-        """Σ_k π_k μ_k; NaN in a column of which nothing is known."""
+        """Σ_k π_k μ_k; NaN in a column that had no values."""
         return np.where(self.used > 0, (self.share * self.mean).sum(axis=2), np.nan)
 
     @property
@@ -274,7 +276,7 @@ class MixtureDistribution(Independent):
         return int(np.maximum(3 * self.used - 1, 0).sum())
 
     def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:
-        """Share, mean and deviation of every component in each class, one table for each column."""
+        """Return a table for each column: share, mean and deviation of every component in each class."""
         heads = [str(label) for label in labels]
         out = []
         for j, name in enumerate(names):
@@ -285,7 +287,7 @@ class MixtureDistribution(Independent):
         return out
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> Array:
-        """Draw a component for each entry, then the number; NaN in a column of which nothing is known."""
+        """Draw a component for each entry, then the number; NaN in a column that had no values."""
         below = np.cumsum(self.share, axis=2)[codes]
         at = (rng.random((len(codes), self.n_columns, 1)) * below[:, :, -1:] >= below).sum(axis=2, keepdims=True)
         at = np.minimum(at, np.maximum(self.used[codes, :, None] - 1, 0))

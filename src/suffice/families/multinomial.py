@@ -1,14 +1,13 @@
-"""Counts of words drawn from one bag: one probability per class and column, summing to one."""
+"""Counts of words drawn from one bag: one probability per class and column, which sum to one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from suffice.core.arrays import Array, Codes, Values, count_entries
+from suffice.core.arrays import Array, Codes, Matrix, Positions, Values, count_entries
 from suffice.core.priors import Dirichlet, Number
 from suffice.core.statistics import Totals
 from suffice.core.statistics.statistic import clear_residue
@@ -30,7 +29,7 @@ class MultinomialDistribution(Entrywise):
     sparse: ClassVar = True
 
     def density(self, x: Formula) -> Formula:
-        """X log θ."""
+        """Return x log θ."""
         return TimesLog(x, self.probability)
 
     @property
@@ -39,17 +38,17 @@ class MultinomialDistribution(Entrywise):
         return {"p(x | y)": self.probability}
 
     def outcomes(self, names: Sequence[str]) -> Iterator[Outcomes]:
-        """Each column being drawn."""
+        """Yield the probability that each column is drawn."""
         yield Outcomes(names.__getitem__, self.probability)
 
     @property
     def n_parameters(self) -> int:
-        """One less than the columns for each class: they sum to one."""
+        """The number of columns less one for each class: probabilities sum to one."""
         classes, columns = self.probability.shape
         return classes * (columns - 1)
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> Array:
-        """Draw rows of counts, their lengths Poisson around the class's mean length."""
+        """Draw rows of counts; their lengths are Poisson around the mean length of the class."""
         lengths = rng.poisson(self.length[codes])
         p = self.probability / np.maximum(self.probability.sum(axis=1, keepdims=True), 1e-300)
         return rng.multinomial(lengths, p[codes]).astype(np.float64)
@@ -63,13 +62,13 @@ class DirichletMultinomial(Distribution):
 
     support = WORDS
     sparse: ClassVar = True
-    bends: ClassVar = (
-        "The Dirichlet-multinomial is not linear in x: a word's second drawing counts for less than its first; "
-        "learn='mean' is linear"
+    why_not_linear: ClassVar = (
+        "The log-odds of the Dirichlet-multinomial are not linear in x: a word counts less when it is drawn again; "
+        "use learn='mean'"
     )
 
-    def log_density(self, x: Any) -> Array:
-        """Log p(x | y) of every row under every class, (rows, classes)."""
+    def log_density(self, x: Matrix) -> Array:
+        """Compute log p(x | y) of every row under every class, (rows, classes)."""
         rows, columns, values = count_entries(x)
         out = np.empty((x.shape[0], len(self.alpha)))
         for c, alpha in enumerate(self.alpha):
@@ -78,7 +77,7 @@ class DirichletMultinomial(Distribution):
         return out
 
     def formula(self, names: Sequence[str]) -> list[Term]:
-        """One term for all columns: how many words a row has depends on each."""
+        """Return one term for all columns, as the number of words in a row depends on each."""
         from scipy.special import gammaln
 
         bag, length, gains = self.alpha.sum(axis=1), [], []
@@ -99,7 +98,7 @@ class DirichletMultinomial(Distribution):
 
     @property
     def n_parameters(self) -> int:
-        """One less than the columns for each class."""
+        """The number of columns less one for each class."""
         return len(self.alpha) * (self.alpha.shape[1] - 1)
 
     @property
@@ -109,11 +108,11 @@ class DirichletMultinomial(Distribution):
         return np.divide(self.alpha, total, out=np.zeros_like(self.alpha), where=total > 0)
 
     def outcomes(self, names: Sequence[str]) -> Iterator[Outcomes]:
-        """Each column being drawn first."""
+        """Yield the probability that each column is drawn first."""
         yield Outcomes(names.__getitem__, self.probability)
 
     def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:
-        """The probability of each word as the first one drawn."""
+        """Return the probability of each word as the first one drawn."""
         return MultinomialDistribution(self.probability, self.length).tables(labels, names)
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> Array:
@@ -126,10 +125,10 @@ class DirichletMultinomial(Distribution):
 class Multinomial(Family[Totals]):
     """Draws from one bag:  p(x | y) = Π_j θ_yj^(x_j)  with Σ_j θ_yj = 1.
 
-    That is the probability of the draws in the order in which they came; the number of orders,
-    m! / Π x_j!, is the same for every class and is left out. A bare `Multinomial()` has the prior
-    Dirichlet(1): as if each word had been drawn once in each class. With `learn="predictive"` the bag
-    itself is unknown (the Dirichlet-multinomial, or Pólya urn): a word drawn once is likelier to come again.
+    That is the probability of the draws in their order. The number of orders, m! / Π x_j!, is the same for every class
+    and is left out. The default prior is Dirichlet(1), which counts as each word being drawn once in each class. With
+    `learn="predictive"` θ is integrated out, which gives the Dirichlet-multinomial (Pólya urn): a word that was drawn
+    once is more probable to be drawn again.
 
     >>> family = Multinomial(prior=Dirichlet(1))
     >>> family.estimate(family.summarize([[3, 0]], [0]).statistic).probability
@@ -141,25 +140,23 @@ class Multinomial(Family[Totals]):
     weak_prior: ClassVar = Dirichlet(1.0)
 
     def estimate(self, totals: Totals) -> Distribution:
-        """θ_j = n_j / n, (n_j + α_j − 1) / Σ(n + α − 1) or (n_j + α_j) / Σ(n + α)."""
+        """Estimate θ_j = n_j / n, (n_j + α_j − 1) / Σ(n + α − 1) or (n_j + α_j) / Σ(n + α)."""
         prior = self.prior or Dirichlet(0.0)
-        length = np.divide(
-            totals.total.sum(axis=1),
-            totals.weight.max(axis=1, initial=0.0),
-            out=np.zeros(len(totals.total)),
-            where=totals.weight.max(axis=1, initial=0.0) > 0,
-        )
+        rows = totals.weight.max(axis=1, initial=0.0)
+        length = np.divide(totals.total.sum(axis=1), rows, out=np.zeros(len(rows)), where=rows > 0)
         if self.learn == "predictive":
             return DirichletMultinomial(totals.total + prior.alpha, length)
         theta = prior.mode(totals.total) if self.learn == "map" else prior.mean(totals.total)
         return MultinomialDistribution(theta, length)
 
-    def leave_one_out(self, totals: Totals, fitted: Distribution, x: Any, codes: Codes, weight: Array | None) -> Array:
-        """Only the row's own class changes, and there only the words of the row."""
+    def leave_one_out(
+        self, totals: Totals, fitted: Distribution, x: Matrix, codes: Codes, weight: Array | None
+    ) -> Array:
+        """Leave rows out; only the words of the row in its own class change."""
         return self._with_own_class(totals, fitted, x, codes, weight)
 
-    def own_log_density(self, totals: Totals, x: Any, codes: Codes, weight: Array) -> Array:
-        """Σ_j x_j log θ_j with θ_j = (n_j − w x_j + α_j) / Σ(n − w x + α), or what else is learned of n − w x."""
+    def own_log_density(self, totals: Totals, x: Matrix, codes: Codes, weight: Array) -> Array:
+        """Compute Σ_j x_j log θ_j with θ_j = (n_j − w x_j + α_j) / Σ(n − w x + α), or another estimate from n − w x."""
         table = totals.total + (0.0 if self.prior is None else self.prior.alpha)
         if self.learn == "predictive":
             return self._own_from_urn(totals, table, x, codes, weight)
@@ -168,13 +165,13 @@ class Multinomial(Family[Totals]):
         if self.learn == "map":
             peak_logs, _ = log_sums(table - 1.0, x, codes, weight)
             total, lost = np.maximum(table - 1.0, 0.0).sum(axis=1)[codes], peak_losses(table - 1.0, x, codes, weight)
-            # Where no word has a peak the mean is learned.
+            # If no word is above its prior there is no mode, and the mean is used.
             score = np.where(total - lost > 1e-12 * total, _log_share(peak_logs, length, total, lost), score)
         return score
 
     @staticmethod
-    def _own_from_urn(totals: Totals, table: Array, x: Any, codes: Codes, weight: Array) -> Array:
-        """The Dirichlet-multinomial of n − w x + α."""
+    def _own_from_urn(totals: Totals, table: Array, x: Matrix, codes: Codes, weight: Array) -> Array:
+        """Compute the Dirichlet-multinomial of n − w x + α."""
         rows, columns, values = count_entries(x)
         own, removed = codes[rows], weight[rows] * values
         drawn = totals.total[own, columns]
@@ -185,24 +182,27 @@ class Multinomial(Family[Totals]):
 
 
 def _log_share(logs: Array, length: Array, total: Array, removed: Array) -> Array:
-    """Σ_j x_j log(t_j / (total − removed)) of each row, given Σ_j x_j log t_j and the row's length."""
+    """Compute Σ_j x_j log(t_j / (total − removed)) of each row from Σ_j x_j log t_j and the row's length."""
     norm = clear_residue(total - removed, total)
     with np.errstate(divide="ignore", invalid="ignore"):
         score = logs - length * np.log(norm)
     return np.where(length == 0, 0.0, np.where(norm > 0, score, -np.inf))
 
 
-def log_urn(alpha: Number, x: NDArray[Any]) -> Array:
-    """Log Γ(α + x) − log Γ(α): drawing x times from an urn of α that gains one with every draw."""
+def log_urn(alpha: Number, x: Values) -> Array:
+    """Compute log Γ(α + x) − log Γ(α): x draws from an urn of α that gains one with every draw."""
     from scipy.special import gammaln
 
     return np.asarray(gammaln(alpha + x) - gammaln(alpha))
 
 
-def _urn_log_density(alpha: Array, bag: Array, rows: NDArray[Any], values: Array) -> Array:
-    """The Dirichlet-multinomial of rows that drew `values` where the pseudo-counts are `alpha`, from bags of size A."""
+def _urn_log_density(alpha: Array, bag: Array, rows: Positions, values: Array) -> Array:
+    """Compute the Dirichlet-multinomial of `rows`, one for each entry, with pseudo-counts `alpha` and counts `values`.
+
+    `bag` is the sum A of the pseudo-counts for each row.
+    """
     some = np.where(alpha > 0, alpha, 1.0)
     gain = np.where(alpha > 0, log_urn(some, values), -np.inf)
     length, gains = (np.bincount(rows, weights=each, minlength=len(bag)) for each in (values, gain))
     score = gains - log_urn(np.where(bag > 0, bag, 1.0), length)
-    return np.where(bag > 0, score, np.where(length > 0, -np.inf, 0.0))  # nothing comes from an empty bag
+    return np.where(bag > 0, score, np.where(length > 0, -np.inf, 0.0))  # no word can be drawn from an empty bag

@@ -1,4 +1,4 @@
-"""Blocks of real numbers that depend on each other: one mean and covariance per class."""
+"""Blocks of dependent real numbers: one mean and covariance per class."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice import _core
-from suffice.core.arrays import Array, Codes, Values, refuse_at, refuse_infinite
+from suffice.core.arrays import Array, Codes, Dense, Positions, Values, refuse_at, refuse_infinite
 from suffice.core.errors import InvalidOptionError, NoFormulaError, NoLinearFormError
 from suffice.core.priors import NormalInverseWishart
 from suffice.core.statistics import Sample, Scatter
 from suffice.families._base import DEFAULT, Distribution, Family, resolution
-from suffice.families._incomplete_rows import GapsEM, fill, observed_log_density
+from suffice.families._incomplete_rows import MissingValuesEM, fill, observed_log_density
 from suffice.families._kernels import pack
 from suffice.families._results import Table
 from suffice.families._summary import Summary
@@ -24,40 +24,41 @@ from suffice.families.covariance import (
     LOG_2PI,
     Shrinkage,
     Toward,
-    alone,
     as_scatter,
     diagonals,
     fitted_covariances,
+    one_blas_thread,
     per_weight,
     raised,
     shrunk,
 )
 from suffice.formulas import Formula, Linear, Log1p, Square, Term, by_observed, total
 
-WIDEST = 64  # columns whose covariance is written down as a formula
+WIDEST = 64  # columns whose covariance may be a formula
 
 
 class MultivariateGaussian(Family[Any]):
     """A block of real numbers with a mean and covariance per class:  p(x | y) = N(x; μ_y, Σ_y).
 
-    - `covariance`: `"full"`, `"diagonal"` (the columns independent) or `"spherical"` (and equally spread).
-    - `tied`: one covariance for all classes, Σ = Σ_y π_y Σ_y with π_y the `share` of the class: its part of the
+    - `covariance`: `"full"`, `"diagonal"` (independent columns) or `"spherical"` (independent, of equal variance).
+    - `tied`: one covariance for all classes, Σ = Σ_y π_y Σ_y, where π_y is the `share` of the class: its share of the
       rows, or given. The log-odds are then linear in x.
     - `unbiased`: divide by n − 1 (tied: n − classes) instead of n.
-    - `shrinkage`: a number s from 0 to 1, `"ledoit-wolf"` or `"oas"`:  (1 − s) Σ + s T, the target T being
-      the average variance in all directions (`toward="sphere"`), the variances without their correlations
-      (`"diagonal"`) or the identity matrix (`"identity"`).
-    - `missing`: with `"em"` rows with gaps are learned from by expectation and maximisation; with `"complete"`
-      they only count for the class prior. Rows with gaps are kept in the statistic until the model is estimated.
-    - `floor`: eigenvalues of a correlation matrix below it are raised to it, so that columns which follow from
-      each other, or fewer rows than columns, give a thin distribution instead of none; `rank` says how many
-      directions there were.
-    - `estimator`: anything like scikit-learn's covariance estimators, to be fitted to the rows of each class. The
-      statistic is then the rows themselves, a `Sample`, and rows with gaps only count for the class prior.
+    - `shrinkage`: a number s from 0 to 1, `"ledoit-wolf"` or `"oas"`:  (1 − s) Σ + s T. The target T is the average
+      variance in all directions (`toward="sphere"`), the variances without their correlations (`"diagonal"`) or the
+      identity matrix (`"identity"`).
+    - `missing`: with `"em"`, rows with missing values are used by expectation-maximization. With `"complete"` they only
+      count for the class prior. Rows with missing values are kept in the statistic until the model is estimated.
+    - `floor`: eigenvalues of a correlation matrix are raised to at least this number. Columns that are linear
+      combinations of others, or fewer rows than columns, then give a thin distribution instead of an error; `rank` is
+      the number of directions in which a class varies.
+    - `estimator`: an estimator like scikit-learn's covariance estimators, which is fitted to the rows of each class.
+      The statistic is then the rows themselves, a `Sample`, and rows with missing values only count for the class
+      prior.
 
-    A bare `MultivariateGaussian()` has the weak prior `NormalInverseWishart()`, centred on all classes together;
-    shrinkage, an unbiased estimate and simpler covariances go without a prior. With `learn="predictive"` mean and
-    covariance are integrated out, which gives the multivariate Student's t.
+    The default prior is the weak `NormalInverseWishart()`, centred on all classes together; with shrinkage, an unbiased
+    estimate or a simpler covariance there is none. With `learn="predictive"` mean and covariance are integrated out,
+    which gives the multivariate Student's t.
 
     >>> family = MultivariateGaussian(prior=None)
     >>> x = [[0.0, 0.0], [2.0, 0.0], [0.0, 2.0], [2.0, 2.0]]
@@ -89,17 +90,17 @@ class MultivariateGaussian(Family[Any]):
         _one_of("missing", self.missing, ("em", "complete"))
         if self.prior is not None and not plain:
             raise InvalidOptionError(
-                "MultivariateGaussian: a prior goes with a full covariance, and without shrinkage, unbiased, share "
-                "or estimator"
+                "MultivariateGaussian: a prior needs a full covariance, and excludes shrinkage, unbiased, share and "
+                "estimator"
             )
         if self.estimator is not None and (self.shrinkage is not None or self.unbiased):
-            raise InvalidOptionError("MultivariateGaussian: the estimator decides alone: no shrinkage, no unbiased")
+            raise InvalidOptionError("MultivariateGaussian: with an estimator, leave out shrinkage and unbiased")
         if isinstance(self.shrinkage, str):
             _one_of("shrinkage", self.shrinkage, ("ledoit-wolf", "oas"))
         elif self.shrinkage is not None and not 0 <= self.shrinkage <= 1:
             raise InvalidOptionError(f"MultivariateGaussian: shrinkage must be from 0 to 1, found {self.shrinkage}")
         if self.shrinkage is None and self.toward != "sphere":
-            raise InvalidOptionError("MultivariateGaussian: toward says where to shrink; give shrinkage too")
+            raise InvalidOptionError("MultivariateGaussian: toward is the target of shrinkage; give shrinkage too")
         if not 0 < self.floor < 1:
             raise InvalidOptionError(f"MultivariateGaussian: floor must be between 0 and 1, found {self.floor}")
         if self.share is not None:
@@ -111,24 +112,23 @@ class MultivariateGaussian(Family[Any]):
             object.__setattr__(self, "share", share / share.sum())
 
     def width(self) -> int | None:
-        """Any number of columns: a share is for classes."""
+        """Return None, for any number of columns: `share` has a number for each class."""
         return None
 
     @property
     def summary(self) -> Summary[Any]:  # type: ignore[override]  # it depends on the options
-        """Scatter, or the rows themselves where an estimator needs them."""
+        """Scatter, or the rows themselves if an estimator needs them."""
         if self.estimator is not None:
             return Summary(Sample, options={"joint": True})
         options = {"complete": self.missing == "complete", "fourth": self.shrinkage == "ledoit-wolf"}
         return Summary(Scatter, options=options)
 
     def estimate(self, statistic: Scatter | Sample) -> Distribution:
-        """Means and covariances by maximum likelihood, shrunk, or those of the normal-inverse-Wishart posterior."""
-        with alone(statistic.n_columns):
+        """Estimate means and covariances by maximum likelihood, shrinkage, or a normal-inverse-Wishart posterior."""
+        with one_blas_thread(statistic.n_columns):
             return self._estimate(statistic)
 
     def _estimate(self, statistic: Scatter | Sample) -> Distribution:
-        """Means and covariances by maximum likelihood, shrunk, or those of the normal-inverse-Wishart posterior."""
         statistic = self.complete(statistic)
         if self.learn == "predictive":
             return self._predictive(as_scatter(statistic))
@@ -137,33 +137,33 @@ class MultivariateGaussian(Family[Any]):
         return MultivariateGaussianDistribution(mean, *positive, self.free(*mean.shape))
 
     def free(self, classes: int, columns: int) -> int:
-        """How many variances and covariances are learned."""
+        """Return how many variances and covariances are learned."""
         each = {"full": columns * (columns + 1) // 2, "diagonal": columns, "spherical": 1}[self.covariance]
         return each if self.tied else each * classes
 
-    def complete(self, statistic: Any) -> Any:
-        """The statistic as it would be expected to be without gaps."""
+    def complete(self, statistic: Scatter | Sample) -> Scatter | Sample:
+        """Return the expected statistic of rows without missing values."""
         if isinstance(statistic, Sample) or not len(statistic.gaps.parts[0].weight):
             return statistic
-        # What corrects a bias is for the end: in every round it would grow.
-        return GapsEM(statistic, replace(self, unbiased=False)._positive_point).run()
+        # The correction of the bias is applied once, at the end; in every round it would accumulate.
+        return MissingValuesEM(statistic, replace(self, unbiased=False)._positive_point).run()
 
     def _positive_point(self, scatter: Scatter) -> tuple[Array, Array]:
         mean, covariance = self.point(scatter)
         return mean, raised(covariance, resolution(mean), self.floor).covariance
 
     def point(self, statistic: Scatter | Sample) -> tuple[Array, Array]:
-        """Means (classes, columns) and covariances, (classes or 1, columns, columns), of complete rows."""
+        """Estimate means (classes, columns) and covariances (classes or 1, columns, columns) of complete rows."""
         if self.prior is None:
-            return self._likeliest(statistic)
+            return self._maximum_likelihood(statistic)
         scatter = as_scatter(statistic)
         posterior = self.prior.update(scatter, self.tied)
         means = scatter.n_classes if self.tied else 1
         map_or_mean = posterior.covariance_mode(means) if self.learn == "map" else posterior.covariance_mean()
         return np.asarray(posterior.mean), map_or_mean
 
-    def _likeliest(self, statistic: Scatter | Sample) -> tuple[Array, Array]:
-        """The mean and covariance of each class, or of all where a class has shown nothing."""
+    def _maximum_likelihood(self, statistic: Scatter | Sample) -> tuple[Array, Array]:
+        """Return the mean and covariance of each class, or those of all classes if a class has no rows."""
         scatter = as_scatter(statistic)
         unknown, mean, covariance = scatter.weight <= 0, scatter.mean, self.covariances(statistic)
         if unknown.any():
@@ -175,23 +175,23 @@ class MultivariateGaussian(Family[Any]):
         return mean, covariance
 
     def covariances(self, statistic: Scatter | Sample) -> Array:
-        """The covariance of each class by itself, (classes, columns, columns)."""
+        """Compute the covariance of each class by itself, (classes, columns, columns)."""
         if isinstance(statistic, Sample):
             return self._simplified(fitted_covariances(statistic, self.estimator))
         plain = per_weight(statistic.cross, statistic.weight - self._means_paid(statistic.weight))
         return self._simplified(shrunk(plain, statistic, self.shrinkage, self.toward))
 
     def _means_paid(self, weight: Array) -> Array:
-        """The rows that estimating the means has cost: one in each class, tied in proportion to their weights."""
+        """Return the degrees of freedom that the means take: one for each class; if tied, in proportion to weights."""
         known = weight > 0
         if not self.unbiased or not known.any():
             return np.zeros_like(weight)
         return weight * (known.sum() / weight.sum()) if self.tied else known.astype(np.float64)
 
     def _share(self, scatter: Scatter) -> Array:
-        """What each class counts in the tied covariance: one without rows has none to give."""
+        """Return the share of each class in the tied covariance; a class without rows has none."""
         if self.share is not None and len(self.share) != scatter.n_classes:
-            raise InvalidOptionError(f"A share for {len(self.share)} classes, data of {scatter.n_classes}")
+            raise InvalidOptionError(f"`share` has {len(self.share)} numbers, the data {scatter.n_classes} classes")
         share = scatter.weight if self.share is None else np.where(scatter.weight > 0, self.share, 0.0)
         return share / share.sum() if share.any() else np.full(len(share), 1.0 / len(share))
 
@@ -209,14 +209,18 @@ class MultivariateGaussian(Family[Any]):
         d = mean.shape[1]
         freedom = np.broadcast_to(np.asarray(posterior.freedom) - d + 1.0, strength.shape)
         if not (strength > 0).all():
-            raise InvalidOptionError("Nothing can be predicted for a class without rows from a prior of strength 0")
+            raise InvalidOptionError(
+                "A class without rows cannot be predicted with a prior of strength 0: use a stronger prior"
+            )
         widened = ((strength + 1.0) / (strength * freedom))[:, None, None]
         positive = raised(np.asarray(posterior.scale * widened), resolution(mean), self.floor)
         free = d * (d + 1) // 2 * (1 if self.tied else len(mean))
         return MultivariateStudentDistribution(mean, *positive, free, freedom)
 
-    def leave_one_out(self, scatter: Any, fitted: Distribution, x: Any, codes: Codes, weight: Array | None) -> Array:
-        """By rank-one downdates of one eigendecomposition for each class, where the covariance is full."""
+    def leave_one_out(
+        self, scatter: Scatter | Sample, fitted: Distribution, x: Dense, codes: Codes, weight: Array | None
+    ) -> Array:
+        """Leave rows out by rank-one downdates of one eigendecomposition per class, if the covariance is full."""
         from suffice.families._downdates import Downdates
 
         downdates = Downdates.of(self, scatter, fitted)
@@ -224,7 +228,7 @@ class MultivariateGaussian(Family[Any]):
             return super().leave_one_out(scatter, fitted, x, codes, weight)
         refuse_infinite(x)
         out, left = downdates.log_density(x, codes, np.ones(len(codes)) if weight is None else weight)
-        if len(left):  # rows without which a class is gone or has lost a direction
+        if len(left):  # rows without which a class is empty or does not vary in some direction
             w = None if weight is None else weight[left]
             out[left] = super().leave_one_out(scatter, fitted, x[left], codes[left], w)
         return out
@@ -236,9 +240,9 @@ def _one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
 
 
 class MultivariateGaussianDistribution(Distribution):
-    """Means (classes, columns), and for each class or all together: covariance, its Cholesky factor, and its rank.
+    """Means (classes, columns), and the covariance, its Cholesky factor and its rank for each class or for all classes.
 
-    `estimated` is the covariance before directions without variance were raised.
+    `estimated` is the covariance before its eigenvalues were raised.
     """
 
     mean: Array
@@ -250,7 +254,7 @@ class MultivariateGaussianDistribution(Distribution):
 
     @property
     def gaussian(self) -> tuple[Array, Array] | None:
-        """Means, and the covariance of every class; of Student's t, its scale matrix."""
+        """The means, and the covariance of every class (for Student's t: the scale matrix)."""
         return self.mean, self._every_covariance
 
     @property
@@ -260,21 +264,21 @@ class MultivariateGaussianDistribution(Distribution):
 
     @cached_property
     def whitening(self) -> Array:
-        """W = L⁻¹, with which W (x − μ) has the covariance I."""
+        """W = L⁻¹, so that W (x − μ) has the covariance I."""
         from scipy.linalg.lapack import dtrtri
 
-        with alone(self.n_columns):
+        with one_blas_thread(self.n_columns):
             return np.stack([np.ascontiguousarray(dtrtri(factor, lower=1)[0]) for factor in self.factor])
 
     @cached_property
     def eigen(self) -> tuple[Array, Array]:
-        """The eigenvalues of each covariance, the largest first, and its eigenvectors, one to a column."""
-        with alone(self.n_columns):
+        """The eigenvalues of each covariance, the largest first, and its eigenvectors, one in each column."""
+        with one_blas_thread(self.n_columns):
             values, vectors = np.linalg.eigh(self.covariance)
         return values[:, ::-1], vectors[:, :, ::-1]
 
-    def log_density(self, x: Any) -> Array:
-        """Log p(x | y) of every row under every class, (rows, classes); missing entries are integrated out."""
+    def log_density(self, x: Dense) -> Array:
+        """Compute log p(x | y) of every row under every class, (rows, classes); missing entries are integrated out."""
         out = np.empty((x.shape[0], len(self.mean)))
         incomplete = np.zeros(x.shape[0], dtype=bool)
         refuse_at(_core.multivariate_log_density(x, self.mean, self.whitening, out, incomplete), x)
@@ -286,12 +290,12 @@ class MultivariateGaussianDistribution(Distribution):
     def _every_covariance(self) -> Array:
         return np.ascontiguousarray(np.broadcast_to(self.covariance, (len(self.mean), *self.covariance.shape[1:])))
 
-    def relative_log_density(self, x: Any) -> Array:
-        """The linear form where the classes share their covariance; rows with gaps are integrated instead."""
+    def relative_log_density(self, x: Dense) -> Array:
+        """Compute the linear form if the classes share their covariance, except for rows with missing values."""
         if not self.tied:
             return self.log_density(x)
         origin, coef, level = self._linear_about
-        if self._is_far:  # x alone would lose the digits that differences have
+        if self._is_far:  # coef·x would lose the digits that coef·(x − origin) keeps
             x, shift = x - origin, np.zeros_like(level)
         else:
             shift = -coef @ origin
@@ -305,7 +309,7 @@ class MultivariateGaussianDistribution(Distribution):
 
     @cached_property
     def _is_far(self) -> bool:
-        """Whether columns lie far from 0, compared with their spread."""
+        """Whether columns lie far from 0 relative to their spread."""
         return bool((np.abs(self.mean).max(axis=0) > 1e4 * np.sqrt(diagonals(self.covariance)[0])).any())
 
     @cached_property
@@ -320,32 +324,33 @@ class MultivariateGaussianDistribution(Distribution):
         return pack(self._linear_about[1])
 
     def formula(self, names: Sequence[str]) -> list[Term]:
-        """One term for the block: linear where the classes share their covariance, else a sum of squares.
+        """Return one term for the block: linear if the classes share their covariance, else a sum of squares.
 
-        What is missing is integrated out in blocks of up to four columns; of larger ones a row with a gap has no value.
+        Missing values are integrated out in blocks of up to four columns. In larger blocks a row with missing values
+        has no value.
         """
         leaf = partial(self._relative_formula, names)
         return [Term(", ".join(names), tuple(names), by_observed(names, leaf, carried=True))]
 
-    def _relative_formula(self, names: Sequence[str], seen: tuple[int, ...]) -> Formula:
-        if not self.tied or len(seen) < self.n_columns:
-            return self.formula_of(names, seen)
+    def _relative_formula(self, names: Sequence[str], observed: tuple[int, ...]) -> Formula:
+        if not self.tied or len(observed) < self.n_columns:
+            return self.formula_of(names, observed)
         origin, coef, level = self._linear_about
         return Linear(tuple(names), origin, coef) + level
 
-    def formula_of(self, names: Sequence[str], seen: tuple[int, ...]) -> Formula:
-        """Log p of the columns at some positions, −½ Σ z² − log |L| − ½ d log 2π with L z = x − μ."""
-        squares, log_volume = self._distance(names, seen)
-        return (-0.5 * len(seen) * LOG_2PI - log_volume) - 0.5 * squares
+    def formula_of(self, names: Sequence[str], observed: tuple[int, ...]) -> Formula:
+        """Return log p of the observed columns, −½ Σ z² − log |L| − ½ d log 2π with L z = x − μ."""
+        squares, log_volume = self._distance(names, observed)
+        return (-0.5 * len(observed) * LOG_2PI - log_volume) - 0.5 * squares
 
-    def _distance(self, names: Sequence[str], seen: tuple[int, ...]) -> tuple[Formula, Array]:
-        """The squared distance from the mean in some columns, and log |L|, (classes,)."""
-        if len(seen) > WIDEST:
+    def _distance(self, names: Sequence[str], observed: tuple[int, ...]) -> tuple[Formula, Array]:
+        """Return the squared distance from the mean in the observed columns, and log |L|, (classes,)."""
+        if len(observed) > WIDEST:
             raise NoFormulaError(
-                f"A covariance of {len(seen)} columns has too many terms to write down: at most {WIDEST} columns have "
-                "a formula, and any number where the classes share one covariance"
+                f"A covariance of {len(observed)} columns has too many terms for a formula: at most {WIDEST} columns "
+                "have one, and any number if the classes share one covariance"
             )
-        some = list(seen)
+        some = list(observed)
         factor: Array = np.asarray(np.linalg.cholesky(self._every_covariance[:, some][:, :, some]), np.float64)
         if len(some) == self.n_columns:
             factor = np.broadcast_to(self.factor, factor.shape)
@@ -355,36 +360,39 @@ class MultivariateGaussianDistribution(Distribution):
         return total(each), np.log(diagonals(factor)).sum(axis=1)
 
     def linear(self) -> tuple[Array, Array]:
-        """Coef = Σ⁻¹ μ, intercept = −½ μᵀ Σ⁻¹ μ; only where the classes share their covariance."""
-        if not self.tied or self.bends:
+        """Return coef = Σ⁻¹ μ and intercept = −½ μᵀ Σ⁻¹ μ, if the classes share their covariance."""
+        if not self.tied or self.why_not_linear:
             raise NoLinearFormError(
-                self.bends
-                or "Each class has a covariance of its own, so the log-odds are quadratic in x: use tied=True"
+                self.why_not_linear
+                or "Each class has its own covariance, so the log-odds are quadratic in x: use tied=True"
             )
         turned = self.mean @ self.whitening[0].T
         return turned @ self.whitening[0], -0.5 * (turned**2).sum(axis=1)
 
-    def expect(self, x: Any) -> Array:
-        """Gaps filled by the conditional mean μ_m + Σ_mo Σ_oo⁻¹ (x_o − μ_o) of each class, (rows, classes, columns)."""
+    def expect(self, x: Dense) -> Array:
+        """Fill missing values by their mean μ_m + Σ_mo Σ_oo⁻¹ (x_o − μ_o) in each class, (rows, classes, columns)."""
         refuse_infinite(x)
         return fill(x, self.mean, self._every_covariance)
 
-    def contrast(self, x: Any, first: NDArray[Any], second: NDArray[Any]) -> Array:
-        """What each column adds to the log-odds, coef_j (x_j − the middle of both means): where they are linear."""
+    def contrast(self, x: Dense, first: Positions, second: Positions) -> Array:
+        """Compute what each column adds to linear log-odds: coef_j (x_j − the middle of both means)."""
         if not self.tied or np.isnan(x).any():
             raise NoLinearFormError(
-                "The columns of a block speak together: what each adds can only be told where the classes share their "
+                "The columns of a block are dependent: what each adds is only defined if the classes share their "
                 "covariance and no entry is missing"
             )
         coef = self._linear_about[1]
         return np.asarray((coef[first] - coef[second]) * (x - 0.5 * (self.mean[first] + self.mean[second])))
 
-    def draw(self, x: Any, codes: Codes, rng: np.random.Generator) -> Array:
-        """Gaps filled by a draw given the rest: a row drawn freely, moved by what its observed part was off by."""
+    def draw(self, x: Array, codes: Codes, rng: np.random.Generator) -> Array:
+        """Fill missing values by a draw given the observed ones.
+
+        A whole row is drawn, and moved by the difference of the conditional means given x and given the draw.
+        """
         free = self.sample(codes, rng)
-        gaps, own = np.isnan(x), np.arange(len(codes))
-        moved = self.expect(x)[own, codes] - self.expect(np.where(gaps, np.nan, free))[own, codes]
-        return np.where(gaps, free + moved, x)
+        missing, rows = np.isnan(x), np.arange(len(codes))
+        moved = self.expect(x)[rows, codes] - self.expect(np.where(missing, np.nan, free))[rows, codes]
+        return np.where(missing, free + moved, x)
 
     @property
     def n_columns(self) -> int:
@@ -397,7 +405,7 @@ class MultivariateGaussianDistribution(Distribution):
         return self.mean.size + self.free
 
     def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:
-        """The means; then the deviations and correlations of each class, or of all."""
+        """Return the means, then the deviations and correlations of each class, or of all classes."""
         heads = [str(label) for label in labels]
         out = [Table("mean", list(names), heads, self.mean.T)]
         for owner, covariance in zip(["every class"] if self.tied else heads, self.covariance, strict=True):
@@ -413,8 +421,8 @@ class MultivariateGaussianDistribution(Distribution):
     def _noise(self, codes: Codes, rng: np.random.Generator) -> Array:
         out = rng.standard_normal((len(codes), self.n_columns))
         for m, factor in enumerate(self.factor):
-            own = slice(None) if self.tied else codes == m
-            out[own] = out[own] @ factor.T
+            rows = slice(None) if self.tied else codes == m
+            out[rows] = out[rows] @ factor.T
         return out
 
 
@@ -423,42 +431,42 @@ class MultivariateStudentDistribution(MultivariateGaussianDistribution):
 
     freedom: Array
 
-    bends: ClassVar = "Student's t is not linear in x; learn='mean' with tied=True is"
+    why_not_linear: ClassVar = "The log-odds of Student's t are not linear in x; use learn='mean' with tied=True"
 
-    def log_density(self, x: Any) -> Array:
-        """Log p(x | y) of every row under every class, (rows, classes); missing entries are integrated out."""
+    def log_density(self, x: Dense) -> Array:
+        """Compute log p(x | y) of every row under every class, (rows, classes); missing entries are integrated out."""
         from scipy.special import gammaln
 
         normal = super().log_density(x)
-        seen = (~np.isnan(x)).sum(axis=1)[:, None]
-        # At its centre the normal density is all but the distance.
+        observed = (~np.isnan(x)).sum(axis=1)[:, None]
+        # The maximum of the normal density, less the normal density, is half the squared distance.
         highest = -0.5 * self.n_columns * LOG_2PI - np.log(diagonals(self.factor)).sum(axis=1)
         peak = np.broadcast_to(highest, normal.shape)
-        gaps = seen[:, 0] < self.n_columns
-        if gaps.any():
+        incomplete = observed[:, 0] < self.n_columns
+        if incomplete.any():
             peak = peak.copy()
-            peak[gaps] = observed_log_density(x[gaps], self.mean, self._every_covariance)[1]
+            peak[incomplete] = observed_log_density(x[incomplete], self.mean, self._every_covariance)[1]
         nu, distance = self.freedom, np.maximum(2.0 * (peak - normal), 0.0)
-        norm = gammaln((nu + seen) / 2) - gammaln(nu / 2) + 0.5 * seen * (LOG_2PI - np.log(np.pi * nu))
-        return np.asarray(norm + peak - 0.5 * (nu + seen) * np.log1p(distance / nu))
+        norm = gammaln((nu + observed) / 2) - gammaln(nu / 2) + 0.5 * observed * (LOG_2PI - np.log(np.pi * nu))
+        return np.asarray(norm + peak - 0.5 * (nu + observed) * np.log1p(distance / nu))
 
-    def relative_log_density(self, x: Any) -> Array:
-        """The log-density: the logarithm of Student's t bends."""
+    def relative_log_density(self, x: Dense) -> Array:
+        """Compute the log-density, which is not linear in x."""
         return self.log_density(x)
 
-    def _relative_formula(self, names: Sequence[str], seen: tuple[int, ...]) -> Formula:
-        return self.formula_of(names, seen)
+    def _relative_formula(self, names: Sequence[str], observed: tuple[int, ...]) -> Formula:
+        return self.formula_of(names, observed)
 
-    def formula_of(self, names: Sequence[str], seen: tuple[int, ...]) -> Formula:
-        """Log p of the columns at some positions, with the degrees of freedom of all."""
+    def formula_of(self, names: Sequence[str], observed: tuple[int, ...]) -> Formula:
+        """Return log p of the observed columns; the degrees of freedom are those of all columns."""
         from scipy.special import gammaln
 
-        squares, log_volume = self._distance(names, seen)
-        nu, d = self.freedom, len(seen)
+        squares, log_volume = self._distance(names, observed)
+        nu, d = self.freedom, len(observed)
         norm = gammaln((nu + d) / 2) - gammaln(nu / 2) - 0.5 * d * np.log(np.pi * nu) - log_volume
         return norm - 0.5 * (nu + d) * Log1p(squares / nu)
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> Array:
-        """Draw rows of real numbers: normal ones, divided by a common chance."""
+        """Draw rows of real numbers: normal rows divided by the square root of a chi-squared draw over ν."""
         nu = self.freedom[codes]
         return self.mean[codes] + self._noise(codes, rng) / np.sqrt(rng.chisquare(nu) / nu)[:, None]

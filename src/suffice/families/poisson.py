@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from suffice.core.arrays import Array, Codes, count_entries, is_sparse
+from suffice.core.arrays import Array, Codes, Matrix, Sparse, count_entries, is_sparse
 from suffice.core.errors import InvalidOptionError
 from suffice.core.priors import Gamma
 from suffice.core.statistics import Totals
@@ -29,7 +29,7 @@ class PoissonRates(Entrywise):
     sparse: ClassVar = True
 
     def density(self, x: Formula) -> Formula:
-        """X log λ − λ − log x!."""
+        """Return x log λ − λ − log x!."""
         return TimesLog(x, self.rate) - self.rate - LogGamma(x + 1.0)
 
     @property
@@ -50,10 +50,10 @@ class NegativeBinomialCounts(Entrywise):
 
     support = COUNTS
     sparse: ClassVar = True
-    bends: ClassVar = "The negative binomial is not linear in x; learn='mean' is"
+    why_not_linear: ClassVar = "The log-odds of negative binomials are not linear in x; use learn='mean'"
 
     def density(self, x: Formula) -> Formula:
-        """Log Γ(r + x)/(Γ(r) x!) + r log(b/(b+1)) − x log(b+1); with r = 0 no event can happen."""
+        """Return log Γ(r + x)/(Γ(r) x!) + r log(b/(b+1)) − x log(b+1); with r = 0 there is no event."""
         from scipy.special import gammaln
 
         r = np.where(self.shape > 0, self.shape, 1.0)
@@ -77,15 +77,15 @@ class NegativeBinomialCounts(Entrywise):
 
 
 def _log_no_event(shape: Array, rate: Array) -> Array:
-    """Log of the negative binomial's probability of no event, r log(b / (b + 1))."""
+    """Compute the log of the negative binomial's probability of no event, r log(b / (b + 1))."""
     return np.where(shape > 0, np.where(shape > 0, shape, 1.0) * (log(rate) - np.log1p(rate)), 0.0)
 
 
 class Poisson(Family[Totals]):
     """A count with one rate per class:  p(x | y) = λ_y^x e^(−λ_y) / x!
 
-    A bare `Poisson()` has the prior Gamma(1, 1): as if one row holding one event had been seen in each
-    class. With `learn="predictive"` the rate is integrated out, which gives the negative binomial.
+    The default prior is Gamma(1, 1), which counts as one row with one event in each class. With `learn="predictive"`
+    the rate is integrated out, which gives the negative binomial.
 
     >>> family = Poisson(prior=None)
     >>> family.estimate(family.summarize([[2], [4]], [0, 0]).statistic).rate
@@ -99,22 +99,27 @@ class Poisson(Family[Totals]):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.prior is not None and self.prior.rate is None:
-            raise InvalidOptionError("Poisson: the prior needs a rate; only the exponential fills it in")
+            raise InvalidOptionError("Poisson: the prior needs a rate; only Exponential can derive it from the data")
 
     def estimate(self, totals: Totals) -> PoissonRates | NegativeBinomialCounts:
-        """λ = Σx/n, (Σx + shape − 1)/(n + rate) or (Σx + shape)/(n + rate)."""
+        """Estimate λ = Σx/n, (Σx + shape − 1)/(n + rate) or (Σx + shape)/(n + rate)."""
         posterior = (self.prior or Gamma(0.0, 0.0)).update(totals)
         if self.learn == "predictive":
             rate = np.broadcast_to(np.asarray(posterior.rate), np.shape(posterior.shape))
             return NegativeBinomialCounts(np.asarray(posterior.shape), rate)
         return PoissonRates(posterior.mode() if self.learn == "map" else posterior.mean())
 
-    def leave_one_out(self, totals: Totals, fitted: Distribution, x: Any, codes: Codes, weight: Array | None) -> Array:
-        """Only the row's own class changes."""
+    def leave_one_out(
+        self, totals: Totals, fitted: Distribution, x: Matrix, codes: Codes, weight: Array | None
+    ) -> Array:
+        """Leave rows out; only the row's own class changes."""
         return self._with_own_class(totals, fitted, x, codes, weight)
 
-    def own_log_density(self, totals: Totals, x: Any, codes: Codes, weight: Array) -> Array:
-        """Σ_j x_j log λ_j − λ_j − log x_j! with λ_j = (Σx − w x_j + shape) / (n − w + rate), or as it is learned."""
+    def own_log_density(self, totals: Totals, x: Matrix, codes: Codes, weight: Array) -> Array:
+        """Compute Σ_j x_j log λ_j − λ_j − log x_j!, where λ_j is estimated without the row.
+
+        The posterior mean is λ_j = (Σx − w x_j + shape) / (n − w + rate).
+        """
         prior = self.prior or Gamma(0.0, 0.0)
         rate = np.asarray(prior.rate, dtype=np.float64)
         if is_sparse(x) and totals.weight.shape[1] == rate.size == 1 and not np.isnan(x.data).any():
@@ -129,20 +134,20 @@ class Poisson(Family[Totals]):
             out[part] = sum_observed(family.estimate(rest).density(X), piece)
         return out
 
-    def _own_rates(self, shape: Array, exposure: Array, x: Any, codes: Codes, weight: Array) -> Array:
-        """The same of a sparse row from its stored entries alone: Σ_j λ_j is known but for those."""
+    def _own_rates(self, shape: Array, exposure: Array, x: Sparse, codes: Codes, weight: Array) -> Array:
+        """Compute the same for sparse rows from their stored entries: only those change Σ_j λ_j."""
         table = shape - 1.0 if self.learn == "map" else shape
         logs, length = log_sums(table, x, codes, weight)
         lost = peak_losses(table, x, codes, weight) if self.learn == "map" else weight * length
-        some = np.where(exposure > 0, exposure, 1.0)  # without it no event can happen
+        some = np.where(exposure > 0, exposure, 1.0)  # an exposure of 0 is handled below
         score = np.where(length == 0, 0.0, logs - length * np.log(some))
         score -= (np.maximum(table, 0.0).sum(axis=1)[codes] - lost) / some
         score[(exposure == 0) & (length > 0)] = -np.inf
         score[(exposure == 0) & (length == 0)] = 0.0
         return np.asarray(score + _minus_log_factorials(x))
 
-    def _own_predicted(self, shape: Array, exposure: Array, x: Any, codes: Codes, weight: Array) -> Array:
-        """The negative binomial of a sparse row from its stored entries alone."""
+    def _own_predicted(self, shape: Array, exposure: Array, x: Sparse, codes: Codes, weight: Array) -> Array:
+        """Compute the negative binomial of sparse rows from their stored entries."""
         from scipy.special import gammaln
 
         rows, columns, values = count_entries(x)
@@ -150,15 +155,15 @@ class Poisson(Family[Totals]):
         left = clear_residue(before - removed, before)
         total = shape.sum(axis=1)[codes]
         rest = clear_residue(total - np.bincount(rows, weights=removed, minlength=len(codes)), total)
-        # Log Γ(r + x)/(Γ(r) x!) − x log(b + 1) of the events, and what a row without any would have.
+        # log Γ(r + x)/(Γ(r) x!) − x log(b + 1) of the stored entries is added to the value of a row of zeros.
         r = np.where(left > 0, left, 1.0)
         gain = gammaln(r + values) - gammaln(r) - gammaln(values + 1.0) - values * np.log1p(exposure[rows])
         gains = np.bincount(rows, weights=np.where(left > 0, gain, -np.inf), minlength=len(codes))
         return np.asarray(_log_no_event(rest, exposure) + gains)
 
 
-def _minus_log_factorials(x: Any) -> Array:
-    """−Σ_j log x_j! of each row of a sparse matrix of counts, (rows,)."""
+def _minus_log_factorials(x: Sparse) -> Array:
+    """Compute −Σ_j log x_j! of each row of counts, (rows,)."""
     from scipy.special import gammaln
 
     rows, _, values = count_entries(x)

@@ -1,4 +1,4 @@
-"""Columns of different kinds in one model:  p(x | y) = Π_block p(x_block | y)."""
+"""Blocks of columns with different families in one model:  p(x | y) = Π_block p(x_block | y)."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from suffice.core import frames
-from suffice.core.arrays import Array, Codes, Values
+from suffice.core.arrays import Array, Codes, Positions, Rows, Values
 from suffice.core.errors import InvalidDataError, MismatchError, NoFormulaError, RefusedValueError, naming_columns
 from suffice.core.frames import Frame
 from suffice.core.frozen_options import Options
@@ -21,12 +20,12 @@ from suffice.families._summary import Summary
 from suffice.families.logarithms import log_ratio
 from suffice.formulas import Constant, Missing, Term, Where
 
-AT_ONCE = 1 << 19  # rows: what blocks say of so many takes memory that can be used again
+AT_ONCE = 1 << 19  # rows that are scored at a time, so that the arrays of the blocks stay small
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Block(Options):
-    """Some columns of a table and the family they are read by; `missing` asks only whether they are there."""
+    """Some columns of a table and their family. With `missing` the value is whether the column's entry is missing."""
 
     names: tuple[str, ...]
     family: Family[Any]
@@ -37,19 +36,19 @@ class Block(Options):
 
     @property
     def title(self) -> str:
-        """What to call the block."""
+        """The name of the block for people."""
         return f"{self.names[0]} missing" if self.missing else ", ".join(self.names)
 
-    def read(self, frame: Frame) -> Any:
-        """The columns as the family reads them."""
+    def read(self, frame: Frame) -> Rows:
+        """Return the columns in the form that the family reads; errors name the columns."""
         with naming_columns(self.names):
             return self._read(frame)
 
-    def _read(self, frame: Frame) -> Any:
+    def _read(self, frame: Frame) -> Rows:
         columns = [frame.column(name) for name in self.names]
         if self.missing:
-            gaps = [np.asarray(column.is_null(nan_is_null=True)) for column in columns]
-            return self.family.read(np.stack(gaps, axis=1).astype(np.float64))
+            missing = [np.asarray(column.is_null(nan_is_null=True)) for column in columns]
+            return self.family.read(np.stack(missing, axis=1).astype(np.float64))
         if self.family.reads == "text":
             return self.family.read(columns[0])
         if self.family.reads == "categories":
@@ -60,31 +59,31 @@ class Block(Options):
 
 @dataclass(frozen=True)
 class ProductSummary(Summary[Blocks]):
-    """What every block sums, and up to `keep` rows as they are."""
+    """What every block sums, and a sample of up to `keep` rows."""
 
     blocks: tuple[Block, ...] = ()
     keep: int = 0
 
     @property
-    def kind_options(self) -> dict[str, Any]:
+    def statistic_options(self) -> dict[str, Any]:
         """The statistic of each block with its options; errors name the columns."""
-        readers = [(block.family.summary.kind, block.family.summary.kind_options) for block in self.blocks]
+        readers = [(block.family.summary.statistic, block.family.summary.statistic_options) for block in self.blocks]
         names = (*(block.names for block in self.blocks), ())
         return {"readers": (*readers, (RowSample, {"size": self.keep})), "names": names}
 
     def entries(self, x: Batch) -> Batch:
-        """Compute what the statistic of each block summarizes."""
-        seen = []
+        """Compute the entries that the statistic of each block summarizes."""
+        entries = []
         for block, part in zip(self.blocks, x.parts, strict=False):
             with naming_columns(block.names):
-                seen.append(block.family.summary.entries(part))
-        return Batch((*seen, x.parts[-1]), x.n)
+                entries.append(block.family.summary.entries(part))
+        return Batch((*entries, x.parts[-1]), x.n)
 
 
 class Product(Family[Blocks]):
-    """Independent blocks of columns, each with a family of its own.
+    """Independent blocks of columns, each with its own family.
 
-    Rows are tables. Beside the statistics of the blocks, up to `keep` rows are kept as they are (see `RowSample`), for
+    Rows are tables. The statistic holds those of the blocks and a sample of up to `keep` rows (see `RowSample`), for
     questions that need rows.
     """
 
@@ -101,7 +100,7 @@ class Product(Family[Blocks]):
         named = [name for block in self.blocks if not block.missing for name in block.names]
         twice = {name for name in named if named.count(name) > 1}
         if twice:
-            raise InvalidDataError(f"Column {min(twice)!r} is in two blocks: a column can only vote once")
+            raise InvalidDataError(f"Column {min(twice)!r} is in two blocks: put it into one of them")
 
     @property
     def names(self) -> list[str]:
@@ -114,7 +113,7 @@ class Product(Family[Blocks]):
         return ProductSummary(Blocks, blocks=self.blocks, keep=self.keep)
 
     def check_same(self, other: Product) -> None:
-        """Refuse a product that reads a column in another way, naming the first such column."""
+        """Refuse a product that reads a column in another way; the error names the first such column."""
         for name in dict.fromkeys([*self.names, *other.names]):
             mine, theirs = self._use_of(name), other._use_of(name)
             if mine != theirs:
@@ -124,12 +123,12 @@ class Product(Family[Blocks]):
                 )
 
     def _use_of(self, name: str) -> str:
-        """What a column is read as, in words."""
+        """Describe how a column is used."""
         found = [block for block in self.blocks if name in block.names]
         return " and ".join(f"{block.title!r} by {block.family!r}" for block in found) or "left out"
 
     def read(self, x: Any) -> Batch:
-        """Read a table block by block; the table itself comes last."""
+        """Read a table block by block; the last part is the table itself."""
         if isinstance(x, Batch):
             return x
         parts = [block.read(x) for block in self.blocks]
@@ -137,36 +136,29 @@ class Product(Family[Blocks]):
 
     def estimate(self, statistic: Blocks) -> ProductDistribution:
         """Estimate every block."""
-        found = tuple(b.family.estimate(s) for b, s in zip(self.blocks, statistic.parts, strict=False))
-        return ProductDistribution(self, found)
+        estimates = tuple(b.family.estimate(s) for b, s in zip(self.blocks, statistic.parts, strict=False))
+        return ProductDistribution(self, estimates)
 
     def kept_rows(self, statistic: Blocks) -> KeptRows:
-        """Return the rows that are kept beside the statistics of the blocks."""
+        """Return the sample of rows."""
         kept = statistic.parts[-1]
         assert isinstance(kept, RowSample)
         return KeptRows(kept.rows, kept.codes, kept.weight)
 
     def leave_one_out(
-        self, statistic: Blocks, fitted: Distribution, x: Any, codes: Codes, weight: Array | None
+        self, statistic: Blocks, fitted: Distribution, x: Batch, codes: Codes, weight: Array | None
     ) -> Array:
-        """The sum over the blocks, each leaving the row out."""
-        return sum_of(self.block_leave_one_out(statistic, fitted, x, codes, weight), len(codes), statistic.classes)
+        """Add the blocks' log-densities, each without the row."""
+        start = np.zeros((len(codes), statistic.classes))
+        return sum(self.block_leave_one_out(statistic, fitted, x, codes, weight), start=start)
 
     def block_leave_one_out(
-        self, statistic: Blocks, fitted: Distribution, x: Any, codes: Codes, weight: Array | None
+        self, statistic: Blocks, fitted: Distribution, x: Batch, codes: Codes, weight: Array | None
     ) -> list[Array]:
-        """What each block says of each row under the model of the others, (rows, classes) each."""
+        """Compute the log-density of each block of each row under the statistic without it, (rows, classes) each."""
         assert isinstance(fitted, ProductDistribution)
-        known = zip(self.blocks, statistic.parts, fitted.parts, x.parts, strict=False)
-        return [b.family.leave_one_out(s, d, part, codes, weight) for b, s, d, part in known]
-
-
-def sum_of(parts: Sequence[Array], rows: int, classes: int) -> Array:
-    """Add what the blocks say; of none it is nothing."""
-    out = np.zeros((rows, classes))
-    for part in parts:
-        out += part
-    return out
+        blocks = zip(self.blocks, statistic.parts, fitted.parts, x.parts, strict=False)
+        return [b.family.leave_one_out(s, d, part, codes, weight) for b, s, d, part in blocks]
 
 
 class ProductDistribution(Distribution):
@@ -180,19 +172,19 @@ class ProductDistribution(Distribution):
         return self.family.read(x)
 
     def each(self, x: Batch, relative: bool = True) -> Iterator[Array]:
-        """What each block says of every row under every class, (rows, classes) each."""
+        """Yield the log-densities of each block, (rows, classes), or those up to a term that all classes share."""
         for block, distribution, part in zip(self.family.blocks, self.parts, x.parts, strict=False):
             with naming_columns(block.names):
                 rows = distribution.read(part)
-                told = distribution.relative_log_density(rows) if relative else distribution.log_density(rows)
-            yield told
+                scores = distribution.relative_log_density(rows) if relative else distribution.log_density(rows)
+            yield scores
 
     def log_density(self, x: Batch) -> Array:
-        """Log p(x | y) of every row under every class, (rows, classes)."""
+        """Compute log p(x | y) of every row under every class, (rows, classes)."""
         return self._sum(x, relative=False)
 
     def relative_log_density(self, x: Batch) -> Array:
-        """The same up to a term that all classes share."""
+        """Compute the same up to a term that all classes share."""
         return self._sum(x, relative=True)
 
     def _sum_from(self, lo: int, x: Batch, relative: bool) -> Array:
@@ -212,23 +204,23 @@ class ProductDistribution(Distribution):
 
     @property
     def n_columns(self) -> int:
-        """How many parts a row is read into: the blocks, and the row itself."""
+        """How many parts a row is read into: one for each block, and the row itself."""
         return len(self.parts) + 1
 
     @property
     def n_parameters(self) -> int:
-        """Those of all blocks."""
+        """The sum over the blocks."""
         return sum(part.n_parameters for part in self.parts)
 
     def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:  # noqa: ARG002  # blocks know their names
-        """Those of all blocks."""
+        """Return the tables of all blocks."""
         out = []
         for block, part in zip(self.family.blocks, self.parts, strict=True):
             out += part.tables(labels, [block.title] if block.missing else block.names)
         return out
 
     def formula(self, names: Sequence[str]) -> list[Term]:  # noqa: ARG002  # blocks know their names
-        """Those of all blocks; an error names the blocks that have none."""
+        """Return the formulas of all blocks; an error names the blocks that have none."""
         out, refused = [], []
         for block, part in zip(self.family.blocks, self.parts, strict=True):
             try:
@@ -241,24 +233,24 @@ class ProductDistribution(Distribution):
 
     @staticmethod
     def formula_of_block(part: Distribution, names: Sequence[str], missing: bool, title: str) -> list[Term]:
-        """The formulas of one block; whether a column is missing is asked of the column itself."""
+        """Return the formulas of one block; that of a `missing` block tests whether the column is missing."""
         if not missing:
             return part.formula(names)
-        there, gone = part.relative_log_density(part.read(np.array([[0.0], [1.0]])))
-        return [Term(title, tuple(names), Where(Missing(names[0]), Constant(gone), Constant(there)))]
+        if_present, if_missing = part.relative_log_density(part.read(np.array([[0.0], [1.0]])))
+        return [Term(title, tuple(names), Where(Missing(names[0]), Constant(if_missing), Constant(if_present)))]
 
     def linear(self) -> tuple[Array, Array]:
-        """Of all blocks side by side, where each has one."""
+        """Return the linear forms of all blocks side by side, if each has one."""
         coef, intercept = zip(*(part.linear() for part in self.parts), strict=True)
         return np.concatenate(coef, axis=1), sum(intercept, start=np.zeros(len(intercept[0])))
 
-    def contrast(self, x: Batch, first: NDArray[Any], second: NDArray[Any]) -> Array:
-        """What each block adds to log p(x | first) − log p(x | second), (rows, blocks)."""
-        at = np.arange(x.n)
-        return np.stack([log_ratio(part[at, first], part[at, second]) for part in self.each(x)], axis=1)
+    def contrast(self, x: Batch, first: Positions, second: Positions) -> Array:
+        """Compute what each block adds to log p(x | first) − log p(x | second), (rows, blocks)."""
+        rows = np.arange(x.n)
+        return np.stack([log_ratio(part[rows, first], part[rows, second]) for part in self.each(x)], axis=1)
 
     def outcomes(self, names: Sequence[str]) -> Iterator[Outcomes]:  # noqa: ARG002  # blocks know their names
-        """Those of all blocks."""
+        """Yield the outcomes of all blocks."""
         for block, part in zip(self.family.blocks, self.parts, strict=True):
             yield from part.outcomes([block.title] if block.missing else block.names)
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.core.arrays import Array, Codes, Values
+from suffice.core.arrays import Array, Codes, Positions, Values
 from suffice.core.errors import InvalidOptionError, InvalidTextError, NoDistributionError, NoFormulaError
 from suffice.core.frames import as_frame
 from suffice.core.frames.input import is_arrow, is_pandas, is_polars
@@ -34,26 +34,26 @@ from suffice.families.event_models import (
 
 Event: TypeAlias = Literal["multinomial", "complement", "bernoulli", "auto"]
 
-# What a count becomes, and how documents are normalised, where that is not said: of the others a count stays as it is.
-USUAL: dict[str, tuple[str, str | None]] = {"bernoulli": ("binary", None), "auto": ("sqrt", "l2")}
+# The default weight of a count and norm of a document. Other event models use counts unchanged.
+DEFAULT_WEIGHTS: dict[str, tuple[str, str | None]] = {"bernoulli": ("binary", None), "auto": ("sqrt", "l2")}
 SHOWN = 20  # words in a table for people
 MOST_WORDS = 200_000  # features of a text that a page may hold
-AT_ONCE = 1 << 16  # words whose probabilities are reckoned at a time
+AT_ONCE = 1 << 16  # words whose probabilities are computed at a time
 
 
 class Text(Family[WordCounts]):
-    """A text as the words that are in it, in any order:  p(x | y) = Π_w θ_yw^(times w is in x).
+    """A text as a bag of words:  p(x | y) = Π_w θ_yw^(number of times w occurs in x).
 
-    That is the multinomial event model. With `event="bernoulli"` every word of the vocabulary is there or not; with
-    "complement" a class is scored by how badly the words of the others fit; "auto" is the sum of a multinomial and a
-    complement score. Words are two letters or more, in lower case, unless the options say otherwise. The vocabulary is
-    that of all texts learned, and grows with them; a word never learned says nothing, and so does a missing text.
-    What a word counts for is by default how often it occurs; for "bernoulli" whether it does, and for "auto" the root
-    of that, documents having length 1 (`term_weight="sqrt"`, `length_norm="l2"`).
+    That is the multinomial event model. With `event="bernoulli"` every word of the vocabulary occurs or does not. With
+    "complement" a class is scored by how badly the words of the other classes fit. "auto" is the sum of a multinomial
+    and a complement score. By default, words have two letters or more and are read in lower case. The vocabulary is
+    that of all training texts and grows with them. Unknown words and missing texts do not change the scores.
+    By default the value of a word is the number of its occurrences; for "bernoulli" it is 1; for "auto" it is the
+    square root of the number, and documents are scaled to length 1 (`term_weight="sqrt"`, `length_norm="l2"`).
 
-    `prior` is a Dirichlet with one α for all words, of which learned is what `Multinomial` learns (for "bernoulli", a
-    Beta with that α for both sides); with "auto" it is the α of least leave-one-out log-loss over `keep` documents that
-    are kept with the totals.
+    `prior` is a Dirichlet with one α for all words, used as by `Multinomial`. For "bernoulli" it is a Beta with that α
+    for both outcomes. With `prior="auto"`, α has the least leave-one-out log-loss over `keep` documents that are kept
+    with the totals.
 
     >>> family = Text()
     >>> found = family.estimate(family.summarize(["good good", "bad"], ["+", "-"]).statistic)
@@ -84,21 +84,19 @@ class Text(Family[WordCounts]):
         automatic = isinstance(self.prior, str) and self.prior == "auto"
         if automatic or (self.event == "auto" and self.prior is DEFAULT):
             if self.learn not in (None, "mean"):
-                raise InvalidOptionError(
-                    f"Text: learn={self.learn!r} needs a smoothing of its own, a number, not 'auto'"
-                )
+                raise InvalidOptionError(f"Text: learn={self.learn!r} needs a smoothing that is a number, not 'auto'")
             object.__setattr__(self, "prior", "auto")
             object.__setattr__(self, "learn", "mean")
         else:
             super().__post_init__()
         self._check_event()
-        object.__setattr__(self, "ngrams", self.how.ngram_range)
-        object.__setattr__(self, "stop_words", self.how.stop_words)
+        object.__setattr__(self, "ngrams", self.tokenization.ngram_range)
+        object.__setattr__(self, "stop_words", self.tokenization.stop_words)
         object.__setattr__(self, "term_weight", self.weighting.term)
         object.__setattr__(self, "length_norm", self.weighting.norm)
         if self.keep is not None and not (isinstance(self.keep, int) and self.keep >= 0):
             raise InvalidOptionError(
-                f"Text: keep is how many documents to keep, a number from 0 on; found {self.keep!r}"
+                f"Text: keep must be an integer ≥ 0, the number of documents to keep; found {self.keep!r}"
             )
         if self.keep is None:
             object.__setattr__(self, "keep", 5000 if self.automatic else 0)
@@ -110,7 +108,7 @@ class Text(Family[WordCounts]):
             alpha = float(self.prior.alpha)
             if self.learn == "map" and alpha < 1:
                 raise InvalidOptionError(
-                    f"Text: learn='map' needs α of at least 1, found {alpha:g}: below there is no mode"
+                    f"Text: learn='map' needs α of at least 1, found {alpha:g}: with a smaller α there is no mode"
                 )
             if self.learn == "predictive" and not alpha > 0:
                 raise InvalidOptionError("Text: learn='predictive' needs a prior with α > 0")
@@ -122,9 +120,9 @@ class Text(Family[WordCounts]):
         if self.event == "bernoulli":
             if self.term_weight not in (None, "binary") or self.length_norm not in ("auto", None):
                 raise InvalidOptionError(
-                    "Text: with event='bernoulli' a word is there or not: no other weights have a meaning"
+                    "Text: with event='bernoulli' a word occurs or does not: leave out term_weight and length_norm"
                 )
-            if self.learn == "predictive":  # of one document it is the posterior mean
+            if self.learn == "predictive":  # for one document it is the posterior mean
                 object.__setattr__(self, "learn", "mean")
 
     @property
@@ -133,8 +131,8 @@ class Text(Family[WordCounts]):
         return self.event == "auto" or isinstance(self.prior, str)
 
     @cached_property
-    def how(self) -> Tokenization:
-        """How texts are read."""
+    def tokenization(self) -> Tokenization:
+        """How texts are split into words."""
         return Tokenization(
             self.lowercase,
             self.strip_accents,  # type: ignore[arg-type]  # checked there
@@ -147,15 +145,15 @@ class Text(Family[WordCounts]):
 
     @cached_property
     def weighting(self) -> Weighting:
-        """What counts become."""
-        term, norm = USUAL.get(self.event, ("count", None))
+        """How counts of words become values."""
+        term, norm = DEFAULT_WEIGHTS.get(self.event, ("count", None))
         norm = norm if self.length_norm == "auto" else self.length_norm
         return Weighting(self.term_weight or term, norm)  # type: ignore[arg-type]  # checked there
 
     @property
     def summary(self) -> Summary[WordCounts]:  # type: ignore[override]  # it depends on the options
-        """Totals of words, and the documents kept."""
-        options = {"tokenization": self.how, "weighting": self.weighting, "keep": self.keep}
+        """Totals of words, and a sample of documents."""
+        options = {"tokenization": self.tokenization, "weighting": self.weighting, "keep": self.keep}
         return Summary(WordCounts, options=options)
 
     def read(self, x: Any) -> Texts | Bags:
@@ -164,20 +162,20 @@ class Text(Family[WordCounts]):
 
     @property
     def added(self) -> float:
-        """What is added to every count."""
+        """The number that is added to every count."""
         if self.prior is None:
             return 0.0
         return float(self.prior.alpha) - (1.0 if self.learn == "map" else 0.0)
 
     def estimate(self, counts: WordCounts) -> TextDistribution:
-        """The event model of the totals."""
-        return TextDistribution(counts.vocabulary, self.model(counts), self.how, self.weighting)
+        """Estimate the event model from the totals."""
+        return TextDistribution(counts.vocabulary, self.model(counts), self.tokenization, self.weighting)
 
     def model(self, counts: WordCounts) -> EventModel:
-        """The event model, smoothed as it is asked for."""
+        """Return the event model with the smoothing that the options ask for."""
         if self.automatic:
             alpha = None if isinstance(self.prior, str) else float(self.prior.alpha)
-            return tuned(counts, self.event, self.weighting, self.how, alpha)
+            return tuned(counts, self.event, self.weighting, self.tokenization, alpha)
         if self.event == "complement":
             return ComplementModel(counts, self.added)
         if self.event == "bernoulli":
@@ -185,18 +183,18 @@ class Text(Family[WordCounts]):
         return UrnModel(counts, self.added) if self.learn == "predictive" else MultinomialModel(counts, self.added)
 
     def kept_rows(self, counts: WordCounts) -> KeptRows:
-        """Return the documents that are kept beside the totals."""
-        return KeptRows(Bags.kept(counts, self.weighting, self.how), counts.kept.codes, counts.kept.weight)
+        """Return the sample of documents."""
+        return KeptRows(Bags.kept(counts, self.weighting, self.tokenization), counts.kept.codes, counts.kept.weight)
 
     def leave_one_out(
         self,
         counts: WordCounts,  # noqa: ARG002  # the model holds them
         fitted: Distribution,
-        x: Any,
+        x: Texts | Bags,
         codes: Codes,
         weight: Array | None,
     ) -> Array:
-        """Exactly; the vocabulary, and what was chosen, stay those of all texts."""
+        """Leave out each text exactly. The vocabulary and the chosen smoothing stay those of all texts."""
         assert isinstance(fitted, TextDistribution)
         out, lo = [], 0
         for bags in in_parts(x, fitted.lexicon, self.weighting):
@@ -207,7 +205,7 @@ class Text(Family[WordCounts]):
 
 
 def read_texts(x: Any) -> Texts | Bags:
-    """Texts from a column, a table of one column, or what has been read already."""
+    """Read texts from a column or from a table of one column; texts that were read already are returned."""
     if isinstance(x, (Texts, Bags)):
         return x
     if isinstance(x, (list, tuple)) and len(x) and all(map(_is_row, x)):
@@ -222,8 +220,8 @@ def read_texts(x: Any) -> Texts | Bags:
     return Texts.of(x)
 
 
-def _is_row(row: Any) -> bool:
-    """Tell whether this is a row of a table whose one column holds texts."""
+def _is_row(row: object) -> bool:
+    """Return whether this is a row of a table whose only column holds texts."""
     return isinstance(row, (list, tuple)) and len(row) == 1 and (row[0] is None or isinstance(row[0], (str, bytes)))
 
 
@@ -232,12 +230,12 @@ class TextDistribution(Distribution):
 
     vocabulary: Vocabulary
     event: EventModel
-    how: Tokenization
+    tokenization: Tokenization
     weighting: Weighting
 
     reads: ClassVar = "text"
     support = WORDS
-    bends: ClassVar = "The log-odds are linear in the counts of words, not in a column: evidence() shows them"
+    why_not_linear: ClassVar = "The log-odds are linear in the counts of words, not in a column: evidence() shows them"
 
     def read(self, x: Any) -> Texts | Bags:
         """Read a column of texts."""
@@ -246,28 +244,28 @@ class TextDistribution(Distribution):
     @cached_property
     def lexicon(self) -> Lexicon:
         """The vocabulary, ready to be looked up."""
-        return Lexicon(self.vocabulary, self.how)
+        return Lexicon(self.vocabulary, self.tokenization)
 
     def bags(self, x: Any) -> Iterator[Bags]:
-        """The documents' known words, some documents at a time."""
+        """Yield the known words of the documents, some documents at a time."""
         return in_parts(self.read(x), self.lexicon, self.weighting)
 
-    def log_density(self, x: Any) -> Array:
-        """Log p(x | y) of the known words of every text under every class, (rows, classes)."""
+    def log_density(self, x: Texts | Bags) -> Array:
+        """Compute log p(x | y) of the known words of every text under every class, (rows, classes)."""
         return np.concatenate([self.event.scores(bags) + self.event.shared(bags)[:, None] for bags in self.bags(x)])
 
-    def relative_log_density(self, x: Any) -> Array:
-        """The same up to a term that all classes share."""
+    def relative_log_density(self, x: Texts | Bags) -> Array:
+        """Compute the same up to a term that all classes share."""
         return np.concatenate([self.event.scores(bags) for bags in self.bags(x)])
 
     @property
     def expected(self) -> Array:
         """Refuse: there is no mean of texts."""
-        raise NoDistributionError("A text that is missing cannot be filled in; sample() writes one of a class")
+        raise NoDistributionError("A missing text cannot be filled in; sample() draws a text of a class")
 
     @property
     def as_density(self) -> TextDistribution:
-        """The same with an event model that is a distribution of words: scores of a complement are none."""
+        """The same with an event model that is a distribution of words; complement scores are not."""
         return replace(self, event=self.event.density)
 
     @property
@@ -282,36 +280,36 @@ class TextDistribution(Distribution):
 
     @property
     def n_parameters(self) -> int:
-        """One for each class and word, less one for each class where probabilities of words sum to one."""
+        """One for each class and word; less one for each class if the probabilities of words sum to one."""
         return self.event.classes * max(self.event.size - self.event.sums_to_one, 0)
 
     def to_page(self, column: str) -> dict[str, Any]:
-        """Write the vocabulary, what each word counts for each class, and how texts are read, for the report's script.
+        """Return the vocabulary, the scores of words and the tokenization as JSON, for the script of the report.
 
-        A text that the script cannot read as the library does is refused.
+        A tokenization that the script does not have is refused.
         """
-        how, words = self.how, len(self.vocabulary)
+        tokens, words = self.tokenization, len(self.vocabulary)
         refused = {
-            "stems are made by rules that the page does not have": how.stem is not None,
-            "hashed features have no words": how.n_features is not None,
-            "accents are removed by tables that the page does not have": how.strip_accents == "unicode",
+            "stems are made by rules that the page does not have": tokens.stem is not None,
+            "hashed features have no words": tokens.n_features is not None,
+            "accents are removed by tables that the page does not have": tokens.strip_accents == "unicode",
             f"{words} words and phrases are more than the {MOST_WORDS} a page may hold": words > MOST_WORDS,
         }
         for why, holds in refused.items():
             if holds:
                 raise NoFormulaError(f"Text cannot be scored here: {why}")
-        least, most = how.ngram_range
-        read = {"analyzer": how.analyzer, "lowercase": how.lowercase, "strip_accents": how.strip_accents}
+        least, most = tokens.ngram_range
+        reading = {"analyzer": tokens.analyzer, "lowercase": tokens.lowercase, "strip_accents": tokens.strip_accents}
         return {
             "column": column,
             "words": self.vocabulary.names.tolist(),
-            "how": read | {"least": least, "most": most, "stop": sorted(how.stop_list)},
+            "how": reading | {"least": least, "most": most, "stop": sorted(tokens.stop_list)},
             "weighting": {"term": self.weighting.term, "norm": self.weighting.norm},
-            **self.event.to_page(how.n_sizes),
+            **self.event.to_page(tokens.n_sizes),
         }
 
     def outcomes(self, names: Sequence[str]) -> Iterator[Outcomes]:
-        """Each word."""
+        """Yield each word."""
         for lo in range(0, self.event.size, AT_ONCE):
             hi = min(lo + AT_ONCE, self.event.size)
             yield Outcomes(partial(self._title, names, lo), self.event.probability(lo, hi))
@@ -321,7 +319,7 @@ class TextDistribution(Distribution):
         return f"{names[0]}: {word}" if names[0] else word
 
     def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:
-        """The words that are the most probable in any class."""
+        """Return the words that are most probable in any class."""
         found: list[tuple[float, int, Array]] = []
         for lo in range(0, self.event.size, AT_ONCE):
             table = self.event.probability(lo, min(lo + AT_ONCE, self.event.size))
@@ -332,16 +330,16 @@ class TextDistribution(Distribution):
         return [Table(str(names[0]), [self.vocabulary[i] for _, i, _ in found], [str(each) for each in labels], values)]
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> NDArray[Any]:
-        """Draw texts: as many words as texts of the class have, one at a time and in no order."""
-        if self.how.analyzer != "word" or self.how.n_features is not None:
-            raise NoDistributionError("Only words can be put together to a text, not characters or hashed features")
+        """Draw texts: words are drawn independently; their number is Poisson around the mean length of the class."""
+        if self.tokenization.analyzer != "word" or self.tokenization.n_features is not None:
+            raise NoDistributionError("Texts can be drawn from words only, not from characters or hashed features")
         counts, event = self.event.counts, self.event.density
         lengths = np.divide(counts.words, counts.documents, out=np.zeros(event.classes), where=counts.documents > 0)
         single = np.array([" " not in name for name in self.vocabulary.names], dtype=bool)
         words = np.flatnonzero(single)
         if event.size and not len(words):
             raise NoDistributionError(
-                "The features are n-grams alone: texts are put together from words, ngrams=(1, …)"
+                "The features are n-grams only, and texts are drawn from single words: use ngrams=(1, …)"
             )
         out = np.full((len(codes), 1), "", dtype=object)
         for c in np.unique(codes):
@@ -351,7 +349,7 @@ class TextDistribution(Distribution):
         return out
 
 
-def _draw(words: NDArray[Any], p: Array, length: float, event: EventModel, rng: np.random.Generator) -> NDArray[Any]:
+def _draw(words: Positions, p: Array, length: float, event: EventModel, rng: np.random.Generator) -> Positions:
     if isinstance(event, BernoulliModel):
         return rng.permutation(words[rng.random(len(words)) < p])
     if not len(words) or not p.sum() > 0:

@@ -1,16 +1,16 @@
-"""Small symbolic expressions over columns: evaluated in NumPy, compiled to SQL and to the report's script.
+"""Small symbolic expressions over columns: evaluated in NumPy, compiled to SQL and to the script of the report.
 
-A family states what it sums, and a distribution its log-density, as a formula over `X`, the entry of a column.
-Parameters are arrays that broadcast: (classes, columns) over `X`, (classes,) once a named column takes its place. So
-one tree serves every class, and its value is (rows, classes). The nodes are
+A family states what it sums, and a distribution states its log-density, as a formula over `X`, the entry of a column.
+Parameters are arrays that broadcast: (classes, columns) over `X`, and (classes,) if a named column replaces `X`. So one
+tree serves all classes, and its value is (rows, classes). The nodes are
 
 - `X`, `Column` (a number by its name), `Constant`, the arithmetic `Add`, `Subtract`, `Multiply`, `Divide` (or + − × ÷),
 - `Square`, `Sqrt`, `Abs`, `Log`, `Log1p`, `Exp`, `LogGamma`, `LogSumExp`, and `TimesLog`: x · log p with 0 · log 0 = 0,
-- `Linear`: Σ_j coef_j (x_j − origin_j) of several columns, `Bumps`: the log of a sum of Gaussian bumps over one,
+- `Linear`: Σ_j coef_j (x_j − origin_j) of several columns, `Bumps`: the log of a sum of Gaussian curves over a column,
 - `Lookup` (categories), `Combinations` (categories of several columns), `Steps` (bins), `Above` (a threshold),
 - `Where`, which chooses by a condition: `Missing`, `Below`, `Fraction` or `Among`; and `Unknown`, which has no value.
 
-Numbers may be infinite: a constant of −inf excludes a class. Every node's fields are its JSON, see `to_json`.
+Numbers may be infinite: a constant of −inf excludes a class. `to_json` writes the fields of every node.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from suffice.formulas.arithmetic import (
 )
 from suffice.formulas.building import by_observed, total, unless_missing
 from suffice.formulas.conditions import Among, Below, Condition, Fraction, Missing, Where
+from suffice.formulas.environments import NamedColumns
 from suffice.formulas.lookups import Above, Combinations, Lookup, Steps, TimesLog
 from suffice.formulas.node import Array, Node, Packing, Reads, in_base64, to_json
-from suffice.formulas.plain_rows import Rows
 from suffice.formulas.scoring import Scoring, Term
 from suffice.formulas.sums import Bumps, Linear, LogSumExp
 
@@ -71,10 +71,10 @@ __all__ = [
     "Lookup",
     "Missing",
     "Multiply",
+    "NamedColumns",
     "Node",
     "Packing",
     "Reads",
-    "Rows",
     "Scoring",
     "Sqrt",
     "Square",

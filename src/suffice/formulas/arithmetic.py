@@ -5,15 +5,15 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from suffice.formulas.environments import ColumnValues, EntryMatrix, Environment, NamedColumns
 from suffice.formulas.node import Array, Node, Reads
-from suffice.formulas.plain_rows import Environment, Matrix, Rows
 
-Function: TypeAlias = Callable[..., Any]  # of one or two arrays, entry by entry
+Function: TypeAlias = Callable[..., Array]  # of one or two arrays, entry by entry
 
 
 class Formula(Node):
@@ -25,16 +25,16 @@ class Formula(Node):
     def on(self, rows: Environment) -> Array:
         """Compute the value for every row."""
 
-    def evaluate(self, columns: Mapping[str, Any]) -> Array:
-        """Compute the value for columns by name; None and NaN are missing. Slow and plain, to compare with.
+    def evaluate(self, columns: Mapping[str, ColumnValues]) -> Array:
+        """Compute the value for columns by name; None and NaN are missing. This is slow and simple, for comparison.
 
         >>> formula = Constant([0.5, 2.0]) * Column("x") + 1.0
         >>> formula.evaluate({"x": [1.0, 4.0]})
         array([[1.5, 3. ],
                [3. , 9. ]])
         """
-        rows = Rows(columns)
-        with np.errstate(all="ignore"):  # a branch that is not taken may divide by zero
+        rows = NamedColumns(columns)
+        with np.errstate(all="ignore"):  # a branch that `Where` does not choose may divide by zero
             out = self.on(rows)
         return np.array(np.broadcast_to(out, (rows.n, out.shape[-1])))
 
@@ -45,7 +45,7 @@ class Formula(Node):
         array([[ 2., 18.]])
         """
         with np.errstate(all="ignore"):
-            return self.on(Matrix(x))
+            return self.on(EntryMatrix(x))
 
     def __add__(self, other: Formula | ArrayLike) -> Formula:
         return Add(self, as_formula(other))
@@ -77,7 +77,7 @@ class Formula(Node):
 
 @dataclass(frozen=True, eq=False)
 class Entry(Formula):
-    """The entry of a column, whichever column it is: the variable of what families state."""
+    """The entry of any column: the variable of the formulas that families state."""
 
     def on(self, rows: Environment) -> Array:
         """Return the entries."""
@@ -94,10 +94,10 @@ class Column(Formula):
     column: str
 
     def on(self, rows: Environment) -> Array:
-        """Return the numbers, NaN where one is missing: a `Where` guards against that."""
+        """Return the numbers, NaN where one is missing."""
         return rows.numbers(self.column)
 
-    def _own(self) -> dict[str, Reads]:
+    def _columns_read(self) -> dict[str, Reads]:
         return {self.column: "number"}
 
 
@@ -117,7 +117,7 @@ class Constant(Formula):
 
 @dataclass(frozen=True, eq=False)
 class Unknown(Formula):
-    """No value: a row for which nothing can be computed here, such as a missing value in a large block."""
+    """No value, for rows that a formula cannot score, such as those with missing values in a large block."""
 
     def on(self, rows: Environment) -> Array:
         """Return NaN."""
@@ -131,35 +131,35 @@ class Binary(Formula):
     left: Formula
     right: Formula
 
-    does: ClassVar[Function]
+    function: ClassVar[Function]
 
     def on(self, rows: Environment) -> Array:
         """Apply it to the values of both sides."""
-        return np.asarray(type(self).does(self.left.on(rows), self.right.on(rows)))
+        return np.asarray(type(self).function(self.left.on(rows), self.right.on(rows)))
 
 
 class Add(Binary):
     """Left + right."""
 
-    does = np.add
+    function = np.add
 
 
 class Subtract(Binary):
     """Left − right."""
 
-    does = np.subtract
+    function = np.subtract
 
 
 class Multiply(Binary):
     """Left × right."""
 
-    does = np.multiply
+    function = np.multiply
 
 
 class Divide(Binary):
     """Left ÷ right."""
 
-    does = np.divide
+    function = np.divide
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,58 +168,58 @@ class Unary(Formula):
 
     of: Formula
 
-    does: ClassVar[Function]
+    function: ClassVar[Function]
 
     def on(self, rows: Environment) -> Array:
         """Apply it to the value of its argument."""
-        return np.asarray(type(self).does(self.of.on(rows)))
+        return np.asarray(type(self).function(self.of.on(rows)))
 
 
 class Square(Unary):
     """The square."""
 
-    does = np.square
+    function = np.square
 
 
 class Sqrt(Unary):
     """The square root."""
 
-    does = np.sqrt
+    function = np.sqrt
 
 
 class Abs(Unary):
     """The absolute value."""
 
-    does = np.abs
+    function = np.abs
 
 
 class Log(Unary):
     """The natural logarithm."""
 
     @staticmethod
-    def does(x: Array) -> Array:
-        """In float64, also of float32."""
+    def function(x: Array) -> Array:
+        """Compute in float64, also for float32."""
         return np.asarray(np.log(x, dtype=np.float64))
 
 
 class Log1p(Unary):
-    """Log(1 + x), to all digits also where x is small."""
+    """Log(1 + x), accurate for small x."""
 
-    does = np.log1p
+    function = np.log1p
 
 
 class Exp(Unary):
     """e to the power of x."""
 
-    does = np.exp
+    function = np.exp
 
 
 class LogGamma(Unary):
     """Log Γ(x), of x > 0."""
 
     @staticmethod
-    def does(x: Array) -> Array:
-        """By SciPy, which is imported when it is needed."""
+    def function(x: Array) -> Array:
+        """Compute by SciPy, which is imported only here."""
         from scipy.special import gammaln
 
         return np.asarray(gammaln(x))
@@ -236,7 +236,7 @@ def as_column(value: Formula | str) -> Formula:
 
 
 def classwise(values: ArrayLike, dimensions: int) -> Array:
-    """Return numbers as (classes,) or (classes, …); those shared by all classes get an axis of one class."""
+    """Return numbers as (classes,) or (classes, …); numbers that all classes share get an axis of one class."""
     out = np.array(values, dtype=np.float64)
     while out.ndim < dimensions:
         out = out[None]

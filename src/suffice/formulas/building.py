@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from suffice.formulas.arithmetic import Formula, Unknown, as_formula
 from suffice.formulas.conditions import Missing, Where
 
-PATTERNS = 4  # columns of a block of which any may be missing: every pattern of missing values has a formula of its own
-GUARDED = 64  # columns that are checked one by one for missing values: more would make the tree too deep
+PATTERNS = 4  # columns of a block up to which every pattern of missing values has its own formula
+GUARDED = 64  # columns up to which each is tested for missing values; more would make the tree too deep
 
 
 def unless_missing(column: str, formula: Formula) -> Formula:
@@ -17,10 +17,10 @@ def unless_missing(column: str, formula: Formula) -> Formula:
 
 
 def by_observed(names: Sequence[str], leaf: Callable[[tuple[int, ...]], Formula], carried: bool = False) -> Formula:
-    """Choose a formula for a block by which of its columns are observed; `leaf` makes it from their positions.
+    """Choose the formula of a block by its observed columns; `leaf` makes the formula for their positions.
 
-    With more than PATTERNS columns only complete rows have a value. If a missing value reaches the result by arithmetic
-    alone (`carried`), more than GUARDED columns are not checked for it.
+    With more than PATTERNS columns only complete rows have a value. If arithmetic alone makes the result of a missing
+    value NaN (`carried`), more than GUARDED columns are not tested.
     """
     if len(names) > PATTERNS:
         whole = leaf(tuple(range(len(names))))
@@ -28,16 +28,16 @@ def by_observed(names: Sequence[str], leaf: Callable[[tuple[int, ...]], Formula]
             whole = Where(Missing(name), Unknown(), whole)
         return whole
 
-    def choose(seen: tuple[int, ...], at: int) -> Formula:
+    def choose(observed: tuple[int, ...], at: int) -> Formula:
         if at == len(names):
-            return leaf(seen) if seen else as_formula(0.0)
-        return Where(Missing(names[at]), choose(seen, at + 1), choose((*seen, at), at + 1))
+            return leaf(observed) if observed else as_formula(0.0)
+        return Where(Missing(names[at]), choose(observed, at + 1), choose((*observed, at), at + 1))
 
     return choose((), 0)
 
 
 def total(formulas: Sequence[Formula]) -> Formula:
-    """Add formulas; none give 0. The sum is made in halves, so that the tree stays shallow."""
+    """Add formulas; the sum of none is 0. The sum is split into halves, so that the tree stays shallow."""
     if not formulas:
         return as_formula(0.0)
     if len(formulas) == 1:

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from suffice.core.arrays import Mask
 from suffice.formulas.arithmetic import Formula, as_column
-from suffice.formulas.lookups import plain_keys
+from suffice.formulas.environments import Environment
+from suffice.formulas.lookups import Key, plain_keys
 from suffice.formulas.node import Array, Node, Reads
-from suffice.formulas.plain_rows import Environment
 
 
 class Condition(Node):
     """A boolean for every row."""
 
     @abstractmethod
-    def on(self, rows: Environment) -> NDArray[np.bool_]:
+    def on(self, rows: Environment) -> Mask:
         """Return the boolean for every row, (rows, 1)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Where(Formula):
-    """One formula where a condition holds, another where it does not."""
+    """One formula where a condition is true, another where it is false."""
 
     condition: Condition
     then: Formula
@@ -42,14 +41,14 @@ class Missing(Condition):
 
     column: str
 
-    def on(self, rows: Environment) -> NDArray[np.bool_]:
+    def on(self, rows: Environment) -> Mask:
         """Return True where it is."""
         return np.array([v is None for v in rows.values(self.column)])[:, None]
 
 
 @dataclass(frozen=True, eq=False)
 class Below(Condition):
-    """The value of a formula is below a limit, or, with `touching`, at it. A name stands for that column."""
+    """The value of a formula is below a limit, or with `touching` equal to it. A name stands for that column."""
 
     of: Formula
     limit: float
@@ -58,7 +57,7 @@ class Below(Condition):
     def __post_init__(self) -> None:
         object.__setattr__(self, "of", as_column(self.of))
 
-    def on(self, rows: Environment) -> NDArray[np.bool_]:
+    def on(self, rows: Environment) -> Mask:
         """Return True where it is."""
         x = self.of.on(rows)
         return x <= self.limit if self.touching else x < self.limit
@@ -73,7 +72,7 @@ class Fraction(Condition):
     def __post_init__(self) -> None:
         object.__setattr__(self, "of", as_column(self.of))
 
-    def on(self, rows: Environment) -> NDArray[np.bool_]:
+    def on(self, rows: Environment) -> Mask:
         """Return True where it is not."""
         x = self.of.on(rows)
         return np.floor(x) < x
@@ -81,18 +80,18 @@ class Fraction(Condition):
 
 @dataclass(frozen=True, eq=False)
 class Among(Condition):
-    """The column's category is one of some."""
+    """The column's category is one of `keys`."""
 
     column: str
-    keys: tuple[Any, ...]
+    keys: tuple[Key, ...]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "keys", plain_keys(self.keys))
 
-    def on(self, rows: Environment) -> NDArray[np.bool_]:
+    def on(self, rows: Environment) -> Mask:
         """Return True where it is."""
         known = set(self.keys)
         return np.array([v in known for v in rows.values(self.column)])[:, None]
 
-    def _own(self) -> dict[str, Reads]:
+    def _columns_read(self) -> dict[str, Reads]:
         return {self.column: "category"}

@@ -1,26 +1,29 @@
-"""Numbers that are looked up by category, by combination of categories, by bin, or by a threshold."""
+"""Numbers that are looked up by a category, a combination of categories, a bin or a threshold."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from suffice.core.arrays import Mask
 from suffice.formulas.arithmetic import Formula, as_column, classwise
-from suffice.formulas.node import Array, Packing, Reads
-from suffice.formulas.plain_rows import Environment
+from suffice.formulas.environments import Environment
+from suffice.formulas.node import Array, Json, Packing, Reads
 
-NOTHING = 1e-12  # a number up to here counts as 0: sums of shares are rounded
+NEAR_ZERO = 1e-12  # smaller numbers count as 0, as sums of shares are rounded
+
+Key: TypeAlias = str | bool | int | float  # a category
 
 
 @dataclass(frozen=True, eq=False)
 class Lookup(Formula):
-    """The number of the category in a column: `numbers` (classes, keys), or `otherwise` (classes,) of no known one."""
+    """The number of a column's category: `numbers` (classes, keys), or `otherwise` (classes,) if it is unknown."""
 
     column: str
-    keys: tuple[Any, ...]
+    keys: tuple[Key, ...]
     numbers: Array
     otherwise: Array
 
@@ -30,19 +33,19 @@ class Lookup(Formula):
         object.__setattr__(self, "otherwise", classwise(self.otherwise, 1))
 
     def on(self, rows: Environment) -> Array:
-        """By equality with the keys."""
-        return _looked_up([(v,) for v in rows.values(self.column)], [(k,) for k in self.keys], self)
+        """Find the categories by equality with the keys."""
+        return _looked_up(rows.values(self.column).tolist(), self.keys, self)
 
-    def _own(self) -> dict[str, Reads]:
+    def _columns_read(self) -> dict[str, Reads]:
         return {self.column: "category"}
 
 
 @dataclass(frozen=True, eq=False)
 class Combinations(Formula):
-    """The number of the combination of several columns' categories; `keys` holds a tuple of values for each."""
+    """The number of a combination of categories of several columns; `keys` holds a tuple for each combination."""
 
     columns: tuple[str, ...]
-    keys: tuple[tuple[Any, ...], ...]
+    keys: tuple[tuple[Key, ...], ...]
     numbers: Array
     otherwise: Array
 
@@ -52,25 +55,24 @@ class Combinations(Formula):
         object.__setattr__(self, "otherwise", classwise(self.otherwise, 1))
 
     def on(self, rows: Environment) -> Array:
-        """By equality with the keys."""
-        entries = list(zip(*(rows.values(name) for name in self.columns), strict=True))
-        return _looked_up(entries, list(self.keys), self)
+        """Find the combinations by equality with the keys."""
+        return _looked_up(list(zip(*(rows.values(name) for name in self.columns), strict=True)), self.keys, self)
 
-    def _own(self) -> dict[str, Reads]:
+    def _columns_read(self) -> dict[str, Reads]:
         return dict.fromkeys(self.columns, "category")
 
 
-def _looked_up(entries: list[Any], keys: list[Any], table: Lookup | Combinations) -> Array:
-    place = {key: i for i, key in enumerate(keys)}
+def _looked_up(entries: Sequence[object], keys: Sequence[object], table: Lookup | Combinations) -> Array:
+    position = {key: i for i, key in enumerate(keys)}
     numbers = np.concatenate([table.numbers.T, table.otherwise[None]])
-    return np.asarray(numbers[[place.get(entry, len(keys)) for entry in entries]])
+    return np.asarray(numbers[[position.get(entry, len(keys)) for entry in entries]])
 
 
 @dataclass(frozen=True, eq=False)
 class Steps(Formula):
     """The number of the bin that a value falls into. Bins are closed on the right.
 
-    `numbers` is (classes, edges + 1), or over `X` any array whose last axis runs over the bins. A name stands for that
+    `numbers` is (classes, edges + 1), or over `X` any array whose last axis is that of the bins. A name stands for that
     column.
     """
 
@@ -110,7 +112,7 @@ class Above(Formula):
 
 @dataclass(frozen=True, eq=False)
 class TimesLog(Formula):
-    """x · log p for probabilities p of each class, where 0 · log 0 is 0: something that never happens excludes nothing.
+    """x · log p for probabilities p of each class, where 0 · log 0 is 0.
 
     `p` is (classes,), or over `X` any array that broadcasts.
     """
@@ -122,7 +124,7 @@ class TimesLog(Formula):
         object.__setattr__(self, "p", classwise(self.p, 1))
 
     @property
-    def impossible(self) -> NDArray[np.bool_]:
+    def impossible(self) -> Mask:
         """Where p is 0."""
         return self.p <= 0
 
@@ -132,25 +134,24 @@ class TimesLog(Formula):
         return np.log(self.p, out=np.zeros_like(self.p), where=self.p > 0)
 
     def on(self, rows: Environment) -> Array:
-        """Multiply, and exclude where p is 0 and x is not."""
+        """Multiply; the result is −inf where p is 0 and x is not."""
         x = self.of.on(rows)
         out = x * self.log
-        return np.where(self.impossible & (x > NOTHING), -np.inf, out) if self.impossible.any() else out
+        return np.where(self.impossible & (x > NEAR_ZERO), -np.inf, out) if self.impossible.any() else out
 
     def spelled_out(self) -> Formula:
         """Return the same in simpler nodes."""
         if not self.impossible.any():
             return self.log * self.of
         excluded = np.where(self.impossible, -np.inf, 0.0)
-        return self.log * self.of + Steps(
-            self.of, np.array([NOTHING]), np.stack([np.zeros_like(excluded), excluded], axis=-1)
-        )
+        numbers = np.stack([np.zeros_like(excluded), excluded], axis=-1)
+        return self.log * self.of + Steps(self.of, np.array([NEAR_ZERO]), numbers)
 
-    def to_json(self, packed: Packing | None = None) -> dict[str, Any]:
-        """Write the simpler nodes."""
+    def to_json(self, packed: Packing | None = None) -> dict[str, Json]:
+        """Return the simpler nodes as JSON."""
         return self.spelled_out().to_json(packed)
 
 
-def plain_keys(keys: Any) -> tuple[Any, ...]:
-    """Categories as Python's own strings, numbers and booleans."""
+def plain_keys(keys: Iterable[Key | np.generic]) -> tuple[Key, ...]:
+    """Return categories as strings, numbers and booleans of Python."""
     return tuple(key.item() if isinstance(key, np.generic) else key for key in keys)

@@ -1,4 +1,4 @@
-"""What all parts of a formula have in common: a tree to walk through, and JSON."""
+"""The base class of all parts of a formula: a tree that can be walked and written as JSON."""
 
 from __future__ import annotations
 
@@ -13,28 +13,29 @@ from numpy.typing import NDArray
 
 Array: TypeAlias = NDArray[np.float64]
 Reads: TypeAlias = Literal["number", "category"]
-Packing: TypeAlias = Callable[[Array], "dict[str, Any] | None"]  # a shorter way to write some arrays
+Json: TypeAlias = Any  # dicts, lists, strings, numbers, booleans and None
+Packing: TypeAlias = Callable[[Array], "dict[str, Json] | None"]  # a shorter form of some arrays, None for others
 
 
 class Node(ABC):
-    """Part of a formula: frozen, comparable by identity only, and written as JSON field by field."""
+    """Part of a formula: frozen, compared by identity, and written as JSON field by field."""
 
-    op: ClassVar[str]  # what it is called in JSON
+    op: ClassVar[str]  # its name in JSON
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls.op = "".join(f"_{c.lower()}" if c.isupper() else c for c in cls.__name__).lstrip("_")
 
-    def to_json(self, packed: Packing | None = None) -> dict[str, Any]:
-        """As dicts, lists, strings and numbers; infinite ones are strings, "-Infinity", which JSON lacks.
+    def to_json(self, packed: Packing | None = None) -> dict[str, Json]:
+        """Return the node as JSON. Infinite numbers are strings, such as "-Infinity".
 
-        Where `packed` makes something of an array, that is written instead.
+        If `packed` returns a shorter form of an array, that is written instead.
         """
         named = ((f.name, getattr(self, f.name)) for f in fields(self))  # type: ignore[arg-type]  # all are dataclasses
         return {"op": self.op} | {name: to_json(value, packed) for name, value in named}
 
     def parts(self) -> Iterator[Node]:
-        """The nodes directly below this one."""
+        """Yield the nodes directly below this one."""
         for field in fields(self):  # type: ignore[arg-type]  # all are dataclasses
             value = getattr(self, field.name)
             for each in value if isinstance(value, tuple) else (value,):
@@ -42,24 +43,24 @@ class Node(ABC):
                     yield each
 
     def walk(self) -> Iterator[Node]:
-        """The node itself and all below it."""
+        """Yield the node itself and all nodes below it."""
         yield self
         for part in self.parts():
             yield from part.walk()
 
     def reads(self) -> dict[str, Reads]:
-        """The columns read, and whether as numbers or as categories; what is only asked to be there is not read."""
+        """Return the columns that are read, as numbers or as categories. A test for missing values does not read."""
         found: dict[str, Reads] = {}
         for node in self.walk():
-            found.update(node._own())
+            found.update(node._columns_read())
         return found
 
-    def _own(self) -> dict[str, Reads]:
+    def _columns_read(self) -> dict[str, Reads]:
         return {}
 
 
-def to_json(value: Any, packed: Packing | None = None) -> Any:
-    """Numbers, arrays, tuples and nodes as JSON has them; infinite and undefined numbers as strings."""
+def to_json(value: object, packed: Packing | None = None) -> Json:
+    """Return numbers, arrays, tuples and nodes as JSON; infinite numbers and NaN as strings."""
     if isinstance(value, Node):
         return value.to_json(packed)
     if isinstance(value, np.ndarray):
@@ -73,5 +74,5 @@ def to_json(value: Any, packed: Packing | None = None) -> Any:
 
 
 def in_base64(array: NDArray[Any], dtype: str) -> str:
-    """Write the bytes of an array as text."""
+    """Return the bytes of an array as base64 text."""
     return b64encode(np.ascontiguousarray(array, dtype=dtype).tobytes()).decode("ascii")

@@ -4,44 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from suffice.core.arrays import Values
 from suffice.formulas.arithmetic import Formula
-from suffice.formulas.node import Array, Packing, to_json
-from suffice.formulas.plain_rows import Rows
+from suffice.formulas.environments import ColumnValues, NamedColumns
+from suffice.formulas.node import Array, Json, Packing, to_json
 
-BEYOND = 1e9  # evidence against a class that counts as excluding it
+BEYOND = 1e9  # evidence against a class is at most this number
 
 
 @dataclass(frozen=True)
 class Term:
-    """What one column, or one block of columns that speak together, says: log p(x_block | y)."""
+    """The log-density log p(x_block | y) of one column, or of one block of dependent columns."""
 
     title: str
     columns: tuple[str, ...]
     formula: Formula
 
-    def to_json(self, packed: Packing | None = None) -> dict[str, Any]:
-        """As dicts, lists, strings and numbers."""
+    def to_json(self, packed: Packing | None = None) -> dict[str, Json]:
+        """Return the term as JSON."""
         return {"title": self.title, "columns": list(self.columns), "formula": self.formula.to_json(packed)}
 
 
 @dataclass(frozen=True)
 class Scoring:
-    """Everything that turns a row into class probabilities, as `predict_proba` gives them.
+    """Everything that is needed to compute class probabilities from a row, equal to `predict_proba`.
 
         E_y = Σ_terms log p(x_block | y)
         p(y | x) = (1 − ε) softmax_y( log π_y + a_y (E_y − max E) + b_y ) + ε π_y
 
-    with the class prior π (`log_prior`), slopes a, biases b, (classes,) each, and the part ε of the prior `mixed` in:
-    1, 0 and 0 where probabilities are not calibrated. A class whose E_y is −inf is impossible; where all of them are,
-    the prior is the answer. Terms leave out what all classes share.
+    with the class prior π (`log_prior`), slopes a and biases b, (classes,) each, and the share ε (`mixed`) of the
+    prior. Without calibration they are 1, 0 and 0. A class whose E_y is −inf is impossible; if all classes are, the
+    result is the prior. Terms leave out what all classes share.
     """
 
-    labels: NDArray[Any]
+    labels: Values
     log_prior: Array
     terms: tuple[Term, ...]
     slope: Array
@@ -49,17 +48,17 @@ class Scoring:
     mixed: float = 0.0
 
     @classmethod
-    def plain(cls, labels: NDArray[Any], log_prior: Array, terms: Sequence[Term]) -> Scoring:
-        """Without calibration."""
+    def plain(cls, labels: Values, log_prior: Array, terms: Sequence[Term]) -> Scoring:
+        """Make a scoring without calibration."""
         return cls(labels, log_prior, tuple(terms), np.ones(len(labels)), np.zeros(len(labels)))
 
-    def evidence(self, columns: Mapping[str, Any]) -> Array:
-        """E_y of every row, (rows, classes)."""
-        shape = (Rows(columns).n, len(self.labels))
+    def evidence(self, columns: Mapping[str, ColumnValues]) -> Array:
+        """Compute E_y of every row, (rows, classes)."""
+        shape = (NamedColumns(columns).n, len(self.labels))
         return np.sum([np.broadcast_to(t.formula.evaluate(columns), shape) for t in self.terms], axis=0)
 
-    def posterior(self, columns: Mapping[str, Any]) -> Array:
-        """p(y | x) of every row, (rows, classes); NaN where a term is unknown."""
+    def posterior(self, columns: Mapping[str, ColumnValues]) -> Array:
+        """Compute p(y | x) of every row, (rows, classes); NaN where a term is unknown."""
         evidence = self.evidence(columns)
         known = np.isfinite(self.log_prior).any()
         log_prior = self.log_prior if known else np.zeros(len(self.labels))
@@ -72,8 +71,8 @@ class Scoring:
         prior = _softmax(log_prior[None])
         return np.asarray((1.0 - self.mixed) * _softmax(scores) + self.mixed * prior)
 
-    def to_json(self) -> dict[str, Any]:
-        """As dicts, lists, strings and numbers; the labels as strings."""
+    def to_json(self) -> dict[str, Json]:
+        """Return the scoring as JSON; labels are strings."""
         return {
             "labels": [str(label) for label in self.labels.tolist()],
             "log_prior": to_json(self.log_prior),

@@ -1,4 +1,4 @@
-"""Questions to a model of several blocks: what speaks for a class, what fills a gap, which values tell most."""
+"""Evidence for a class, imputation of missing values, and ranks of the values that are most informative."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.core.arrays import Array, Values
-from suffice.core.errors import InvalidOptionError, MismatchError, NoDistributionError
+from suffice.core.arrays import Array, Rows, Values
+from suffice.core.errors import InvalidOptionError, NoDistributionError
 from suffice.core.statistics import Batch
-from suffice.families import How, Table
+from suffice.families import FillMethod, Table
 from suffice.families.choose import ChosenDistribution
 from suffice.families.logarithms import log_ratio
 from suffice.families.product import ProductDistribution
@@ -20,18 +20,10 @@ from suffice.model.joint import Model
 
 
 def product(model: Model) -> ProductDistribution:
-    """The model's blocks."""
+    """Return the blocks of a model of tables."""
     found = model.distribution
     assert isinstance(found, ProductDistribution), "a model of tables has blocks"
     return found
-
-
-def place(model: Model, label: Any) -> int:
-    """The position of a class."""
-    known = np.flatnonzero(model.labels == label)
-    if not len(known):
-        raise MismatchError(f"No class {label!r}: the classes are {', '.join(map(repr, model.labels.tolist()))}")
-    return int(known[0])
 
 
 # ------------------------------------------------------------------------------------------------ evidence
@@ -40,24 +32,24 @@ def place(model: Model, label: Any) -> int:
 def contrasted(
     model: Model, log_posterior: Array, label: Any = None, against: Any = None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The classes compared for each row: those given, or the second of two with the first, or the likeliest two."""
+    """Return the two classes to compare for each row: those given, the second of two and the first, or the best two."""
     n = len(log_posterior)
     if len(model.labels) < 2:
         raise InvalidOptionError("Evidence compares classes, and there is only one")
     order = np.argsort(-log_posterior, axis=1, kind="stable")
     first = order[:, 0]
     if label is not None:
-        first = np.full(n, place(model, label))
+        first = np.full(n, model.position(label))
     elif len(model.labels) == 2:
-        first = np.full(n, 1 if against is None else 1 - place(model, against))
+        first = np.full(n, 1 if against is None else 1 - model.position(against))
     if against is not None:
-        return first, np.full(n, place(model, against))
+        return first, np.full(n, model.position(against))
     return first, np.where(order[:, 0] == first, order[:, 1], order[:, 0])
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """For each row two classes, and log-odds of the first against the second that add up.
+    """Two classes for each row, and the parts of the log-odds of the first against the second.
 
     log_odds = prior + Σ blocks + calibration, (rows,); `blocks` is (rows, blocks).
     """
@@ -72,22 +64,22 @@ class Evidence:
 
     @classmethod
     def of(
-        cls, model: Model, rows: Any, log_posterior: Array, titles: list[str], label: Any = None, against: Any = None
+        cls, model: Model, rows: Rows, log_posterior: Array, titles: list[str], label: Any = None, against: Any = None
     ) -> Evidence:
-        """Compare classes: those given, or the second of two with the first, or the likeliest two of each row."""
+        """Compare classes: those given, or the second of two and the first, or the two best of each row."""
         at = np.arange(len(log_posterior))
         first, second = contrasted(model, log_posterior, label, against)
         blocks = model.distribution.contrast(rows, first, second)
         prior = log_ratio(model.log_prior[first], model.log_prior[second])
         total = log_ratio(log_posterior[at, first], log_posterior[at, second])
-        with np.errstate(invalid="ignore"):  # where a class is excluded there is nothing left to explain
+        with np.errstate(invalid="ignore"):  # infinite if a class is impossible; then the rest is 0
             rest = total - prior - blocks.sum(axis=1)
         rest = np.where(np.isnan(rest), 0.0, rest)
         return cls(model.labels[first], model.labels[second], prior, titles, blocks, rest, total)
 
-    def columns(self, calibrated: bool = True) -> dict[str, Any]:
-        """As columns of a table; what calibration changes only where there is any."""
-        out: dict[str, Any] = {"label": self.label, "against": self.against, "prior": self.prior}
+    def columns(self, calibrated: bool = True) -> dict[str, Values]:
+        """Return the columns of a table; that of calibration only if the model is `calibrated`."""
+        out: dict[str, Values] = {"label": self.label, "against": self.against, "prior": self.prior}
         rest = ({"calibration": self.calibration} if calibrated else {}) | {"log_odds": self.log_odds}
         titles = [f"{title} (column)" if title in out or title in rest else title for title in self.titles]
         return out | dict(zip(titles, self.blocks.T, strict=True)) | rest
@@ -96,39 +88,44 @@ class Evidence:
 # ------------------------------------------------------------------------------------------------ imputation
 
 
-def impute(model: Model, rows: Batch, posterior: Array, how: How, rng: np.random.Generator) -> dict[str, Any]:
-    """The columns of each block with their gaps filled, posterior-weighted over the classes, by name."""
+def impute(
+    model: Model, rows: Batch, posterior: Array, method: FillMethod, rng: np.random.Generator
+) -> dict[str, Values]:
+    """Return the columns of all blocks by name; missing values are filled by `method`, weighted by the posterior."""
     found = product(model)
     likeliest = posterior.argmax(axis=1).astype(np.int32)
     reached = np.cumsum(posterior, axis=1)
     drawn = (rng.random((len(rows), 1)) * reached[:, -1:] > reached).sum(axis=1).astype(np.int32)
     drawn = np.minimum(drawn, posterior.shape[1] - 1)
-    out: dict[str, Any] = {}
+    out: dict[str, Values] = {}
     for block, part, read in zip(found.family.blocks, found.parts, rows.parts, strict=False):
-        if block.missing or block.family.reads == "text":  # nothing can be written into a text that is missing
+        if block.missing or block.family.reads == "text":  # a missing text cannot be filled in
             continue
-        filled = part.fill(read, posterior, drawn if how == "sample" else likeliest, how, rng)
+        filled = part.fill(read, posterior, drawn if method == "sample" else likeliest, method, rng)
         out.update((name, filled[:, j]) for j, name in enumerate(block.names))
     return out
 
 
-# ------------------------------------------------------------------------------------------------ what tells most
+# ------------------------------------------------------------------------------------------------ ranks
 
 MEASURES = ("log_odds", "probability", "information")
 
 
 def rank_features(model: Model, names: Sequence[str], labels: Sequence[Any], n: int, by: str) -> list[Table]:
-    """The outcomes, and by information also the columns that chose a family, that tell most of each of some classes."""
+    """Rank the outcomes by what they say about each of some classes; one table of the first n for each class.
+
+    By information, the columns of numbers that chose a family are ranked too.
+    """
     if by not in MEASURES:
         raise InvalidOptionError(f"by must be one of {MEASURES}, found {by!r}")
-    places = [place(model, label) for label in labels]
+    positions = [model.position(label) for label in labels]
     share = np.exp(model.log_prior - np.logaddexp.reduce(model.log_prior))
     found: list[list[tuple[str, Array]]] = [[] for _ in labels]
     for outcomes in model.distribution.outcomes(names):
-        for own, ranked in zip(places, found, strict=True):
-            # Of millions of words only those that may be among the first are measured further, and get a name.
-            some = np.argsort(-_measure(outcomes.probability, share, own, by), kind="stable")[:n]
-            values = _measures(outcomes.probability[:, some], share, own)
+        for c, ranked in zip(positions, found, strict=True):
+            # There may be millions of words: only the first n get all measures and a title.
+            some = np.argsort(-_measure(outcomes.probability, share, c, by), kind="stable")[:n]
+            values = _measures(outcomes.probability[:, some], share, c)
             ranked += [(outcomes.title(int(i)), each) for i, each in zip(some, values, strict=True)]
     if isinstance(model.distribution, ProductDistribution):
         columns = [(title, np.array([np.nan, np.nan, bits])) for title, bits in _columns(model)]
@@ -141,7 +138,7 @@ def rank_features(model: Model, names: Sequence[str], labels: Sequence[Any], n: 
 
 
 def _first(label: Any, found: list[tuple[str, Array]], n: int, by: str) -> Table:
-    """The n that tell most."""
+    """Return the first n as a table."""
     titles, values = [title for title, _ in found], np.array([each for _, each in found]).reshape(-1, len(MEASURES))
     at = values[:, MEASURES.index(by)]
     ranked = [i for i in np.argsort(-at, kind="stable") if not np.isnan(at[i])][:n]
@@ -149,36 +146,36 @@ def _first(label: Any, found: list[tuple[str, Array]], n: int, by: str) -> Table
 
 
 def _columns(model: Model) -> Iterator[tuple[str, float]]:
-    """Each column of numbers that chose its family, and the bits it tells of the class by itself."""
+    """Yield each column of numbers that chose its family, and its information about the class in bits."""
     found = product(model)
     for block, part in zip(found.family.blocks, found.parts, strict=True):
         if isinstance(part, ChosenDistribution) and not any(True for _ in part.outcomes(block.names)):
             yield block.title, max(part.score - part.chance, 0.0) / np.log(2.0)
 
 
-def _measure(p: Array, share: Array, own: int, by: str) -> Array:
-    """One measure of all values, (values,)."""
+def _measure(p: Array, share: Array, c: int, by: str) -> Array:
+    """Compute one measure of all values for class c, (values,)."""
     if by == "probability":
-        return p[own]
-    return _log_odds(p, share, own)[0] if by == "log_odds" else _measures(p, share, own)[:, MEASURES.index(by)]
+        return p[c]
+    return _log_odds(p, share, c)[0] if by == "log_odds" else _measures(p, share, c)[:, MEASURES.index(by)]
 
 
-def _log_odds(p: Array, share: Array, own: int) -> tuple[Array, Array]:
-    """Log-odds of values in a class against the others, and their probability in the others."""
-    others = np.where(np.arange(len(share)) == own, 0.0, share)
+def _log_odds(p: Array, share: Array, c: int) -> tuple[Array, Array]:
+    """Compute the log-odds of values in class c against the others, and their probability in the others."""
+    others = np.where(np.arange(len(share)) == c, 0.0, share)
     rest = others @ p / others.sum() if others.sum() > 0 else np.zeros(p.shape[1])
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.log(p[own]) - np.log(rest), rest
+        return np.log(p[c]) - np.log(rest), rest
 
 
-def _measures(p: Array, share: Array, own: int) -> Array:
-    """Log-odds of values in a class against the others, their probability there, and their bits, (values, 3)."""
-    odds, rest = _log_odds(p, share, own)
+def _measures(p: Array, share: Array, c: int) -> Array:
+    """Compute the log-odds, the probability and the information of values for class c, (values, 3)."""
+    odds, rest = _log_odds(p, share, c)
     bits = np.zeros(p.shape[1])
-    either = share[own] * p[own] + (1 - share[own]) * rest
-    for weight, given in ((share[own], p[own]), (1 - share[own], rest)):
-        for part, whole in ((given, either), (1 - given, 1 - either)):
-            joint = weight * part
-            apart = weight * whole
-            bits += joint * np.log2(np.divide(joint, apart, out=np.ones_like(joint), where=(joint > 0) & (apart > 0)))
-    return np.stack([odds, p[own], bits], axis=1)
+    overall = share[c] * p[c] + (1 - share[c]) * rest
+    for weight, given in ((share[c], p[c]), (1 - share[c], rest)):
+        for part, whole in ((given, overall), (1 - given, 1 - overall)):
+            joint, product = weight * part, weight * whole
+            ratio = np.divide(joint, product, out=np.ones_like(joint), where=(joint > 0) & (product > 0))
+            bits += joint * np.log2(ratio)
+    return np.stack([odds, p[c], bits], axis=1)

@@ -1,4 +1,4 @@
-"""The joint distribution p(x, y) and the questions asked of it."""
+"""The joint distribution p(x, y): posteriors, densities, samples, imputation and leave-one-out."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from suffice.core.arrays import (
     Array,
     Codes,
     Labels,
+    Rows,
     Values,
     as_dense,
     as_weight,
@@ -28,6 +29,8 @@ from suffice.core.statistics.by_class import label_positions
 from suffice.core.statistics.statistic import clear_residue
 from suffice.families import Distribution, Family, LinearForm, Table
 from suffice.formulas import Scoring
+
+Float: TypeAlias = type[np.float32] | type[np.float64] | np.dtype[Any]
 
 
 @dataclass(frozen=True)
@@ -68,34 +71,34 @@ class Model:
         """The distribution p(x | y), as a tuple of one."""
         return (self.distribution,)
 
-    def log_joint(self, x: Any, dtype: Any = np.float64) -> Array:
-        """Log p(x, y) of every row and class, (rows, classes); missing entries are summed out."""
+    def log_joint(self, x: Any, dtype: Float = np.float64) -> Array:
+        """Compute log p(x, y) of every row and class, (rows, classes); missing entries are summed out."""
         return np.asarray(self.log_conditional(x) + self.log_prior, dtype)
 
     def log_conditional(self, x: Any) -> Array:
-        """Log p(x | y) of every row and class, (rows, classes)."""
+        """Compute log p(x | y) of every row and class, (rows, classes)."""
         return self.distribution.log_density(self._read(x))
 
     def relative_log_conditional(self, x: Any) -> Array:
-        """Log p(x | y) up to a term for each row: enough to compare classes by, and sometimes less work."""
+        """Compute log p(x | y) up to a term for each row, which is enough to compare classes and may be less work."""
         return self.distribution.relative_log_density(self._read(x))
 
-    def _read(self, x: Any) -> Any:
+    def _read(self, x: Any) -> Rows:
         rows = self.distribution.read(x)
         if rows.shape[1] != self.distribution.n_columns:
             raise MismatchError(f"Expected rows of {self.distribution.n_columns} columns, found {rows.shape[1]}")
         return rows
 
-    def log_posterior(self, x: Any, dtype: Any = np.float64) -> Array:
-        """Log p(y | x), by log-sum-exp. A row impossible under every class gets the prior, with a warning."""
+    def log_posterior(self, x: Any, dtype: Float = np.float64) -> Array:
+        """Compute log p(y | x). A row that is impossible under every class gets the prior, with a warning."""
         return self.normalize(self.relative_log_conditional(x), self.log_prior, as_log=True, dtype=dtype)
 
-    def posterior(self, x: Any, dtype: Any = np.float64) -> Array:
-        """p(y | x)."""
+    def posterior(self, x: Any, dtype: Float = np.float64) -> Array:
+        """Compute p(y | x)."""
         return self.normalize(self.relative_log_conditional(x), self.log_prior, as_log=False, dtype=dtype)
 
-    def normalize(self, scores: Array, added: Array, as_log: bool, dtype: Any = np.float64) -> Array:
-        """Turn log p(x, y) = scores + added (classes,) into p(y | x) or its log; `scores` are overwritten."""
+    def normalize(self, scores: Array, added: Array, as_log: bool, dtype: Float = np.float64) -> Array:
+        """Compute p(y | x) or its log from log p(x, y) = scores + added (classes,); `scores` are overwritten."""
         out = scores if dtype == np.float64 else np.empty(scores.shape, dtype)
         lost = _core.posterior(scores, added, self._fallback, as_log, out)
         if lost:
@@ -109,19 +112,19 @@ class Model:
 
     @cached_property
     def _fallback(self) -> Array:
-        """The prior; uniform where a model has none to speak of."""
+        """The log prior, or a uniform one if no class has a positive prior."""
         known = np.isfinite(self.log_prior).any()
         return np.ascontiguousarray(self.log_prior if known else np.zeros(len(self.labels)))
 
     def predict(self, x: Any) -> Values:
-        """The most probable label of each row: of equals the first; of impossible ones the likeliest a priori."""
+        """Return the most probable label of each row: the first of equal ones; of impossible rows that of the prior."""
         scores = self.relative_log_conditional(x)
         out = np.empty(len(scores), dtype=np.int64)
         _core.most_probable(scores, self.log_prior, int(np.argmax(self._fallback)), out)
         return self.labels[out]
 
     def log_density(self, x: Any) -> Array:
-        """Log p(x) = log Σ_y p(x, y), (rows,)."""
+        """Compute log p(x) = log Σ_y p(x, y), (rows,)."""
         joint = self.log_joint(x)
         top = joint.max(axis=1, keepdims=True)
         safe = np.where(np.isfinite(top), top, 0.0)
@@ -136,7 +139,7 @@ class Model:
         return np.where(np.isnan(observed), filled, observed)
 
     def linear(self) -> LinearForm:
-        """Coefficients and intercepts of the log-odds, where they are linear in x."""
+        """Return the coefficients and intercepts of the log-odds, if they are linear in x."""
         coef, intercept = self.distribution.linear()
         intercept = intercept + self.log_prior
         if len(self.labels) == 2:
@@ -144,35 +147,40 @@ class Model:
         return LinearForm(coef, intercept)
 
     def formula(self, names: Sequence[str]) -> Scoring:
-        """Everything that `posterior` does, as formulas over columns of these names."""
+        """Return the posterior as formulas over columns of these names."""
         return Scoring.plain(self.labels, self.log_prior, self.distribution.formula(names))
 
     @property
     def n_parameters(self) -> int:
-        """How many free parameters were estimated, those of the class prior included."""
+        """How many free parameters were estimated, including those of the class prior."""
         return self.n_prior_parameters + self.distribution.n_parameters
 
     def sample(self, n: int, label: Any = None, random_state: Any = None) -> tuple[Any, Values]:
-        """Draw n rows (x, y) ~ p(x, y), or x ~ p(x | y) where a label is given."""
+        """Draw n rows (x, y) ~ p(x, y), or x ~ p(x | y) if a label is given."""
         rng = np.random.default_rng(random_state)
         if label is None:
             p = np.exp(self._fallback - self._fallback.max())
             codes = rng.choice(len(self.labels), size=n, p=p / p.sum()).astype(np.int32)
         else:
-            known = np.flatnonzero(self.labels == label)
-            if not len(known):
-                classes = ", ".join(map(repr, self.labels.tolist()))
-                raise MismatchError(f"No class {label!r}: the classes are {classes}")
-            codes = np.full(n, known[0], dtype=np.int32)
+            codes = np.full(n, self.position(label), dtype=np.int32)
         return self.distribution.sample(codes, rng), self.labels[codes]
+
+    def position(self, label: Any) -> int:
+        """Return the position of a class; refuse a label that the model does not have."""
+        known = np.flatnonzero(self.labels == label)
+        if not len(known):
+            raise MismatchError(f"No class {label!r}: the classes are {', '.join(map(repr, self.labels.tolist()))}")
+        return int(known[0])
+
+    def column_names(self, names: Sequence[str] | None) -> list[str]:
+        """Return names as strings, by default x0, x1, …"""
+        return [f"x{j}" for j in range(self.distribution.n_columns)] if names is None else list(map(str, names))
 
     def tables(self, names: Sequence[str] | None = None) -> list[Table]:
         """Return the class prior and every parameter as tables for people."""
         heads = [str(label) for label in self.labels]
-        columns = range(self.distribution.n_columns)
-        titles = [f"x{j}" for j in columns] if names is None else [str(name) for name in names]
         prior = Table("prior", ["p(y)"], heads, np.exp(self.log_prior)[None])
-        return [prior, *self.distribution.tables(self.labels, titles)]
+        return [prior, *self.distribution.tables(self.labels, self.column_names(names))]
 
 
 def leave_one_out(
@@ -184,10 +192,10 @@ def leave_one_out(
     weight: Any = None,
     model: Model | None = None,
 ) -> Array:
-    """Log p(x_i, y) of each row under the model of all the other rows, (rows, classes), exactly.
+    """Compute log p(x_i, y) of each row under the model of all other rows, (rows, classes), exactly.
 
-    The row's own part is subtracted from the statistics; nothing is fitted again. The rows must have
-    been part of the statistics, with the same weights. `model` is that of all rows, where it is at hand.
+    The row is subtracted from the statistics; nothing is fitted again. The rows must be part of the statistics, with
+    the same weights. `model` is the model of all rows, if it was estimated already.
     """
     conditional, log_prior = leave_one_out_parts(statistics, family, prior, x, y, weight, model)
     return conditional + log_prior
@@ -202,7 +210,7 @@ def leave_one_out_parts(
     weight: Any = None,
     model: Model | None = None,
 ) -> tuple[Array, Array]:
-    """Log p(x_i | y) and log p(y) of each row under the model of all the other rows, (rows, classes) each."""
+    """Compute log p(x_i | y) and log p(y) of each row under the model of all other rows, (rows, classes) each."""
     x = family.read(x)
     labels = encode_labels(y)
     if x.shape[0] != len(labels):
@@ -210,28 +218,28 @@ def leave_one_out_parts(
             f"Found input variables with inconsistent numbers of samples: [{x.shape[0]}, {len(labels)}]"
         )
     w = as_weight(weight, len(labels))
-    codes = _places_of(labels, w, statistics.labels)
+    codes = _positions_of(labels, w, statistics.labels)
     fitted = (model or Model.of(statistics, family, prior)).distribution
     out = family.leave_one_out(statistics.statistic, fitted, x, codes, w)
-    # Rows of one class and weight leave the same weights behind.
-    own, removed, which = np.arange(len(statistics.labels)), np.ones(len(statistics.labels)), codes.astype(np.int64)
+    # The prior is the same without any row of one class and weight.
+    classes, removed, which = np.arange(len(statistics.labels)), np.ones(len(statistics.labels)), codes.astype(np.int64)
     if w is not None:
-        own, removed, which = distinct_pairs(codes, w)
-    rest = np.repeat(statistics.weight[None], len(own), axis=0)
-    rest[np.arange(len(own)), own] -= removed
+        classes, removed, which = distinct_pairs(codes, w)
+    rest = np.repeat(statistics.weight[None], len(classes), axis=0)
+    rest[np.arange(len(classes)), classes] -= removed
     return out, prior.log(clear_residue(rest, statistics.weight))[which]
 
 
-def _places_of(labels: Labels, weight: Array | None, known: Values) -> Codes:
-    """The position of each row's label among the known ones; rows that weigh nothing may have any label."""
+def _positions_of(labels: Labels, weight: Array | None, known: Values) -> Codes:
+    """Return the position of each row's label among the known ones; a row of weight 0 may have any label."""
     out = np.zeros(len(labels), dtype=np.int32)
     counted = np.ones(len(labels), dtype=bool) if weight is None else weight > 0
     used = np.flatnonzero(np.bincount(labels.codes[counted], minlength=len(labels.values)))
-    places = label_positions(labels.values[used], known) if len(used) else used
-    if places is None:
-        strange = np.setdiff1d(labels.values[used], known).tolist()[0]
-        raise MismatchError(f"Label {strange!r} was not in the training data")
+    positions = label_positions(labels.values[used], known) if len(used) else used
+    if positions is None:
+        unknown = np.setdiff1d(labels.values[used], known).tolist()[0]
+        raise MismatchError(f"Label {unknown!r} was not in the training data")
     position = np.zeros(len(labels.values), dtype=np.int32)
-    position[used] = places
+    position[used] = positions
     out[counted] = position[labels.codes[counted]]
     return out

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from suffice.core.arrays import Array, Values
 from suffice.core.errors import DamagedFileError, InvalidOptionError, RefusedValueError, naming_columns
 from suffice.core.frames import Frame, as_frame
-from suffice.families import Table
+from suffice.families import FillMethod, Table
 from suffice.families.product import Product, ProductDistribution
 from suffice.formulas import Scoring
 from suffice.model.calibration import Calibration
@@ -23,7 +23,6 @@ from suffice.model.schema import Schema, describe
 from suffice.model.storage import storable
 from suffice.model.word_evidence import word_evidence
 
-How: TypeAlias = Literal["mean", "mode", "sample"]
 Question: TypeAlias = Literal["predict", "predict_proba", "predict_log_proba"]
 
 # What the columns of numbers are called, before the label of their class.
@@ -100,7 +99,7 @@ class Predictor:
         names = [name for name in self.names or self.columns if name in drawn]
         return {name: self._rounded(name, drawn[name]) for name in names}, labels
 
-    def impute(self, frame: Frame, how: How = "mean", random_state: Any = None) -> dict[str, Any]:
+    def impute(self, frame: Frame, how: FillMethod = "mean", random_state: Any = None) -> dict[str, Any]:
         """Return the columns of a table by name, missing entries filled in those that are read."""
         if how not in ("mean", "mode", "sample"):
             raise InvalidOptionError(f"how must be 'mean', 'mode' or 'sample', found {how!r}")

@@ -1,4 +1,4 @@
-"""Which words of a text speak for a class."""
+"""The evidence of each word of a text for a class."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from suffice.model.joint import Model
 def word_evidence(
     model: Model, texts: Texts | Bags, log_posterior: Array, label: Any = None, against: Any = None
 ) -> list[Table]:
-    """Return a table for each text: the prior log-odds, what each known feature adds, and the sum."""
+    """Return a table for each text: the prior log-odds, the log-odds that each known feature adds, and the sum."""
     found = model.distribution
     assert isinstance(found, TextDistribution), "a model of texts"
     first, second = contrasted(model, log_posterior, label, against)
@@ -41,7 +41,7 @@ def word_evidence(
 def _as_table(
     title: str, prior: float, names: list[str], features: Array, besides: dict[str, float], odds: float
 ) -> Table:
-    """List the features, those of most evidence first, between the prior and the sum."""
+    """List the prior, the features by decreasing evidence, and the sum."""
     order = np.argsort(-np.abs(features), kind="stable")
     rows = ["(prior)", *(names[i] for i in order)]
     values = [prior, *features[order]]

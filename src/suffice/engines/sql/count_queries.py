@@ -1,6 +1,6 @@
-"""Distinct values and how often each class has them: one query with a grouping set for each column.
+"""Distinct values and their weight in each class: one query with a grouping set for each column.
 
-What comes back are rows with weights, which statistics of values read as they read any rows.
+The result is rows with weights, which statistics of values summarize like any rows.
 """
 
 from __future__ import annotations
@@ -9,15 +9,24 @@ from typing import Any
 
 import ibis
 import ibis.expr.operations as ops
+import ibis.expr.types as ir
 import numpy as np
+import pyarrow as pa
 import sqlglot.expressions as sge
 
 from suffice.core import frames
-from suffice.core.arrays import Categories
+from suffice.core.arrays import Array, Categories, Codes
 from suffice.core.frames import as_frame
-from suffice.core.statistics import Counts, Sample
-from suffice.engines.sql.sum_queries import Found
-from suffice.engines.sql.table_columns import Part, Rows, classes, failed, run, without_rows
+from suffice.core.statistics import Counts, Sample, Statistic
+from suffice.engines.sql.sum_queries import BlockStatistics
+from suffice.engines.sql.table_columns import (
+    SqlRows,
+    SummedBlock,
+    class_labels,
+    database_error,
+    execute,
+    naming_column,
+)
 from suffice.formulas import X
 
 GROUPING_SETS = (
@@ -34,55 +43,56 @@ GROUPING_SETS = (
 )
 
 
-def values(rows: Rows) -> Found:
-    """The statistics that are made of distinct values."""
-    wanted = {k: part for k, part in enumerate(rows.parts) if part.kind in (Counts, Sample)}
+def count_statistics(rows: SqlRows) -> BlockStatistics:
+    """Compute the statistics that are made of distinct values."""
+    wanted = {k: block for k, block in enumerate(rows.blocks) if block.statistic in (Counts, Sample)}
     sets: list[tuple[str, ...]] = []
-    own = {}
-    for k, part in wanted.items():
-        new = [part.columns] if part.summary.together else [(c,) for c in part.columns]
-        own[k] = np.arange(len(sets), len(sets) + len(new))
+    sets_of = {}
+    for k, block in wanted.items():
+        new = [block.columns] if block.summary.joint else [(c,) for c in block.columns]
+        sets_of[k] = np.arange(len(sets), len(sets) + len(new))
         sets += new
     used = rows.cleaned.select("y", *(["w"] if rows.weighted else []), *(c for s in sets for c in s))
-    found = _grouped(used, sets)
-    codes, labels = classes(found, rows.task.target)
-    which = frames.numbers(found["which"])
-    weight = frames.numbers(found["n"])
-    whole = which < 0
-    n = np.zeros(len(labels))
-    n[codes[whole]] = weight[whole]
-    parts = {}
-    for k, part in wanted.items():
-        some = np.flatnonzero(np.isin(which, own[k]))
-        parts[k] = _of_rows(part, found.take(some), codes[some], len(labels), weight[some])
-    return Found(labels, n, parts)
+    result = _grouped(used, sets)
+    labels = class_labels(result, rows.task.target)
+    which = frames.numbers(result["which"])
+    weight = frames.numbers(result["n"])
+    n = np.zeros(len(labels.values))
+    n[labels.codes[which < 0]] = weight[which < 0]
+    statistics = {}
+    for k, block in wanted.items():
+        part = np.flatnonzero(np.isin(which, sets_of[k]))
+        statistics[k] = _of_rows(block, result.take(part), labels.codes[part], len(n), weight[part])
+    return BlockStatistics(labels.values, n, statistics)
 
 
-def _of_rows(part: Part, found: Any, codes: Any, n_classes: int, weight: Any) -> Any:
-    """The statistic of rows, of which each has its weight, and all but one column, or one combination, missing."""
-    if part.summary.of is not X:  # the database has computed the formula
-        x = np.stack([frames.numbers(found[c]) for c in part.columns], axis=1)
-        return part.kind.of(Categories(x, None) if part.kind is Counts else x, codes, n_classes, weight, **part.options)
-    frame = as_frame(found.select(list(part.columns)).rename_columns(list(part.block.names)))
-    with without_rows(part):
-        x = part.block.read(frame)
-        part.block.family.check_width(x.shape[1])
-        return part.summary.take(x, codes, n_classes, weight)
+def _of_rows(block: SummedBlock, result: pa.Table, codes: Codes, n_classes: int, weight: Array) -> Statistic:
+    """Summarize rows with weights; in each, all columns are missing but those of one grouping set."""
+    summary = block.summary
+    if summary.of is not X:  # the database has computed the formula
+        x = np.stack([frames.numbers(result[c]) for c in block.columns], axis=1)
+        entries = Categories(x, None) if summary.statistic is Counts else x
+        return summary.statistic.of(entries, codes, n_classes, weight, **summary.options)
+    frame = as_frame(result.select(list(block.columns)).rename_columns(list(block.block.names)))
+    with naming_column(block):
+        x = block.block.read(frame)
+        block.block.family.check_width(x.shape[1])
+        return summary.take(x, codes, n_classes, weight)
 
 
-def _grouped(t: Any, sets: list[tuple[str, ...]]) -> Any:
-    """The weight `n` of each class, and of each class and value; `which` set a row is of, −1 for the classes."""
+def _grouped(t: ir.Table, sets: list[tuple[str, ...]]) -> pa.Table:
+    """Return the weight `n` of each class, and of each class and value; `which` is the set of a row, −1 for a class."""
     try:
         backend = t.get_backend()
     except Exception as error:  # no table, or tables of several databases
-        raise failed("counts by class", error) from error
-    at_hand = not t.op().find(ops.InMemoryTable)  # what Ibis holds has no name yet
-    made = _in_sql(backend, t, sets) if backend.name in GROUPING_SETS and at_hand else _by_union(t, sets)
-    return run(made, "counts by class")
+        raise database_error("counts by class", error) from error
+    in_database = not t.op().find(ops.InMemoryTable)  # a table in memory has no name in SQL yet
+    query = _in_sql(backend, t, sets) if backend.name in GROUPING_SETS and in_database else _by_union(t, sets)
+    return execute(query, "counts by class")
 
 
-def _in_sql(backend: Any, t: Any, sets: list[tuple[str, ...]]) -> Any:
-    """A query that Ibis has no words for."""
+def _in_sql(backend: Any, t: ir.Table, sets: list[tuple[str, ...]]) -> ir.Table:
+    """Return a query with grouping sets, as SQL text: Ibis has no expression for it."""
 
     def named(column: str) -> str:
         return sge.to_identifier(column, quoted=True).sql(backend.dialect)
@@ -100,13 +110,13 @@ def _in_sql(backend: Any, t: Any, sets: list[tuple[str, ...]]) -> Any:
     return backend.sql(text, schema=schema)
 
 
-def _by_union(t: Any, sets: list[tuple[str, ...]]) -> Any:
-    """The same by a query for each set."""
+def _by_union(t: ir.Table, sets: list[tuple[str, ...]]) -> ir.Table:
+    """Return the same as a union of one query for each set."""
     n = t.count() if "w" not in t.columns else t["w"].sum()
-    parts = []
-    for k, own in enumerate([(), *sets]):
-        found = t.group_by(["y", *own]).aggregate(n=n.cast("float64"))
-        others = {c: ibis.null(t[c].type()) for c in t.columns if c not in ("y", "w", *own)}
-        made = found.mutate(which=ibis.literal(k - 1, "int64"), **others)
-        parts.append(made.select("y", *(c for c in t.columns if c not in ("y", "w")), "which", "n"))
-    return ibis.union(*parts) if len(parts) > 1 else parts[0]
+    queries = []
+    for k, columns in enumerate([(), *sets]):
+        grouped = t.group_by(["y", *columns]).aggregate(n=n.cast("float64"))
+        others = {c: ibis.null(t[c].type()) for c in t.columns if c not in ("y", "w", *columns)}
+        query = grouped.mutate(which=ibis.literal(k - 1, "int64"), **others)
+        queries.append(query.select("y", *(c for c in t.columns if c not in ("y", "w")), "which", "n"))
+    return ibis.union(*queries) if len(queries) > 1 else queries[0]

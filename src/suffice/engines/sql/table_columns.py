@@ -9,25 +9,28 @@ from functools import cached_property
 from typing import Any
 
 import ibis
+import ibis.expr.types as ir
 import numpy as np
+import pyarrow as pa
 
 from suffice.core import frames
+from suffice.core.arrays import Array, Labels
 from suffice.core.errors import EngineError, InvalidDataError, RefusedValueError
 from suffice.core.statistics import Counts, Moments, Sample, Scatter, Statistic, Totals
-from suffice.engines.sql.expressions import boolean, category, missing, number
-from suffice.engines.sql.formula_compiler import entry
+from suffice.engines.sql.expressions import boolean, category, is_missing, number
+from suffice.engines.sql.formula_compiler import write_entry
 from suffice.engines.summarizing import Task
 from suffice.families import Summary
 from suffice.families.product import Block
 from suffice.formulas import X
 
-SUMS = (Moments, Totals, Scatter)  # kinds of statistics that are sums
-ELSEWHERE = "pass table.to_pyarrow_batches() instead of the table, to have its rows learned here"
+SUMS = (Moments, Totals, Scatter)  # statistics that are sums
+ELSEWHERE = "pass table.to_pyarrow_batches() instead of the table, so that its rows are read here"
 
 
 @dataclass(frozen=True)
-class Part:
-    """A block of columns, and what its columns are called in queries."""
+class SummedBlock:
+    """A block of columns, and the names of its columns in queries."""
 
     block: Block
     columns: tuple[str, ...]
@@ -38,121 +41,124 @@ class Part:
         return self.block.family.summary
 
     @property
-    def kind(self) -> type[Statistic]:
-        """The kind of its statistic."""
-        return self.summary.kind
+    def statistic(self) -> type[Statistic]:
+        """The class of its statistic."""
+        return self.summary.statistic
 
     @property
-    def options(self) -> dict[str, Any]:
-        """The options of its statistic."""
-        return self.summary.options
+    def family_name(self) -> str:
+        """The name of its family, for errors."""
+        return type(self.block.family).__name__
 
 
-class Rows:
-    """The rows that count, with columns `y`, `w` where there are weights, and `c0`, `c1`, … as the blocks read them.
+class SqlRows:
+    """The rows of positive weight, with columns `y`, `w` if there are weights, and `c0`, `c1`, … of the blocks.
 
-    Where sums need not look for NaN (`nan` is False), which would show in them, they take half the time.
+    With `nan=False` the columns that are summed are not tested for NaN, which takes half the time. NaN then makes the
+    sum NaN.
     """
 
-    def __init__(self, table: Any, task: Task, nan: bool | None = None):
+    def __init__(self, table: ir.Table, task: Task, nan: bool | None = None):
         self.task = task
         self.table = table if task.weight is None else table.filter(number(table[task.weight], nan=False) > 0)
-        self.parts = []
-        names: dict[str, Any] = {}
+        self.blocks: list[SummedBlock] = []
+        self.expressions: dict[str, ir.Value] = {}
         for block in task.blocks:
-            own = [f"c{len(names) + j}" for j in range(len(block.names))]
-            names |= dict(zip(own, columns(self.table, block, nan), strict=True))
-            self.parts.append(Part(block, tuple(own)))
-        self.expressions = names
+            names = [f"c{len(self.expressions) + j}" for j in range(len(block.names))]
+            self.expressions |= dict(zip(names, block_expressions(self.table, block, nan), strict=True))
+            self.blocks.append(SummedBlock(block, tuple(names)))
 
     @property
     def weighted(self) -> bool:
         """Whether rows have weights."""
         return self.task.weight is not None
 
-    def check_kinds(self) -> None:
-        """Refuse a statistic that no aggregate of SQL gives."""
-        for part in self.parts:
-            if part.kind not in (Counts, Moments, Sample, Scatter, Totals):
+    def check_statistics(self) -> None:
+        """Refuse a statistic that SQL cannot compute by aggregates."""
+        for block in self.blocks:
+            if block.statistic not in (Counts, Sample, *SUMS):
                 raise InvalidDataError(
-                    f"{type(part.block.family).__name__} of {part.block.title!r} is not made of what SQL can sum up: "
-                    f"{ELSEWHERE}"
+                    f"SQL cannot compute the statistic of {block.family_name} for {block.block.title!r}: {ELSEWHERE}"
                 )
 
     @cached_property
-    def cleaned(self) -> Any:
-        """The columns, gaps as NULL."""
+    def cleaned(self) -> ir.Table:
+        """The columns; missing values are NULL."""
         weight = {} if self.task.weight is None else {"w": number(self.table[self.task.weight])}
         return self.table.select(y=category(self.table[self.task.target]), **weight, **self.expressions)
 
-    def of(self, *kinds: type) -> list[Part]:
-        """The blocks whose statistic is of one of some kinds."""
-        return [part for part in self.parts if part.kind in kinds]
+    def of(self, *statistics: type[Statistic]) -> list[SummedBlock]:
+        """Return the blocks that have one of some statistics."""
+        return [block for block in self.blocks if block.statistic in statistics]
 
 
 # ---- columns
 
 
-def columns(table: Any, block: Block, nan: bool | None = None) -> list[Any]:
-    """The columns of a block as its statistic summarizes them; `nan` says whether to look for NaN in sums."""
-    family = block.family
+def block_expressions(table: ir.Table, block: Block, nan: bool | None = None) -> list[ir.Value]:
+    """Return the expressions that the statistic of a block summarizes; `nan` says whether sums are tested for NaN."""
+    family, summary = block.family, block.family.summary
     if family.reads == "text":
         raise InvalidDataError(
             f"Column {block.title!r} is text, whose words SQL cannot count: leave it out, or {ELSEWHERE}"
         )
-    found = []
-    summary = block.family.summary
+    out = []
     for j, name in enumerate(block.names):
         column = table[name]
         if block.missing:
-            found.append(boolean(missing(column)))
+            out.append(boolean(is_missing(column)))
         elif family.reads == "categories":
-            found.append(category(column))
+            out.append(category(column))
         else:
-            shows = summary.kind in SUMS and summary.of is X  # NaN in an entry makes the sum NaN
-            x = number(column, nan if shows else None)
+            shows_nan = summary.statistic in SUMS and summary.of is X  # NaN in an entry makes the sum NaN
+            x = number(column, nan if shows_nan else None)
             of = summary.of[j] if isinstance(summary.of, tuple) else summary.of
-            found.append(x if of is X else ibis.ifelse(x.isnull(), ibis.null("float64"), entry(of, x)))
-    return found
+            out.append(x if of is X else ibis.ifelse(x.isnull(), ibis.null("float64"), write_entry(of, x)))
+    return out
 
 
-# ---- asking
+# ---- queries
 
 
 @contextmanager
-def without_rows(part: Part) -> Iterator[None]:
-    """Say which column holds a value that is refused, but not in which row: the database has those in no order."""
+def naming_column(block: SummedBlock) -> Iterator[None]:
+    """Name the column of a refused value in the error, but no row: a database has no order of rows."""
     try:
         yield
     except RefusedValueError as error:
-        column = part.block.names[error.column] if isinstance(error.column, int) else error.column
+        column = block.block.names[error.column] if isinstance(error.column, int) else error.column
         raise InvalidDataError(f"{error.what} Found {error.value} in column {column!r}.{error.advice}") from None
 
 
-def run(query: Any, what: str) -> Any:
-    """The answer to a query, as Arrow has it."""
+def execute(query: ir.Table, what: str) -> pa.Table:
+    """Return the result of a query as an Arrow table; `what` describes it in errors."""
     try:
         return query.to_pyarrow()
     except Exception as error:  # every database has its own
-        raise failed(what, error) from error
+        raise database_error(what, error) from error
 
 
-def failed(what: str, error: Exception) -> EngineError:
-    """The error of a database that did not answer."""
+def execute_row(table: ir.Table, aggregates: dict[str, ir.Value], what: str) -> dict[str, Any]:
+    """Return aggregates over a whole table by name."""
+    return execute(table.aggregate(**aggregates), what).to_pylist()[0] if aggregates else {}
+
+
+def database_error(what: str, error: Exception) -> EngineError:
+    """Return the error of a database that did not answer."""
     return EngineError(f"The database failed when it was asked for {what}: {type(error).__name__}: {error}")
 
 
-def classes(found: Any, target: str) -> tuple[Any, Any]:
-    """The class of each row of an answer, and the labels, sorted."""
-    if found["y"].null_count:
-        rows = max(found.filter(found["y"].is_null())["n"].to_pylist())
+def class_labels(result: pa.Table, target: str) -> Labels:
+    """Return the class of each row of a result, and the sorted labels."""
+    if result["y"].null_count:
+        weight = max(result.filter(result["y"].is_null())["n"].to_pylist())
         raise InvalidDataError(
-            f"Input y contains NaN or null: rows of weight {rows:g} have no label in column {target!r}; filter them out"
+            f"Input y contains NaN or null: rows of weight {weight:g} have no label in column {target!r}; "
+            "filter them out"
         )
-    codes = frames.label_codes(found["y"], target)
-    return codes.codes, codes.values
+    return frames.label_codes(result["y"], target)
 
 
-def array(found: Any, names: Sequence[str]) -> Any:
-    """Columns of an answer as float64, NULL as 0: what nothing was summed up to."""
-    return np.stack([np.nan_to_num(frames.numbers(found[name]), nan=0.0, posinf=np.inf) for name in names], axis=-1)
+def as_array(result: pa.Table, names: Sequence[str]) -> Array:
+    """Return columns of a result as float64; NULL, the sum of no rows, is 0."""
+    return np.stack([np.nan_to_num(frames.numbers(result[name]), nan=0.0, posinf=np.inf) for name in names], axis=-1)

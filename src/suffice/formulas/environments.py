@@ -1,19 +1,21 @@
-"""What formulas are evaluated on in Python: columns by name, or one matrix of entries."""
+"""The values of a formula's variables in Python: columns by name, or one matrix of entries."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Protocol, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from suffice.core.arrays import Values
 from suffice.core.errors import InvalidDataError
 from suffice.formulas.node import Array
 
+ColumnValues: TypeAlias = Sequence[object] | Values
+
 
 class Environment(Protocol):
-    """Where the variables of a formula get their values."""
+    """The values of a formula's variables."""
 
     @property
     def n(self) -> int:
@@ -21,19 +23,19 @@ class Environment(Protocol):
 
     @property
     def entries(self) -> Array:
-        """What `X` stands for."""
+        """The value of `X`."""
 
     def numbers(self, name: str) -> Array:
-        """A named column as numbers, (rows, 1)."""
+        """Return a named column as numbers, (rows, 1)."""
 
-    def values(self, name: str) -> NDArray[Any]:
-        """A named column as it is, (rows,)."""
+    def values(self, name: str) -> Values:
+        """Return a named column as it is, (rows,)."""
 
 
-class Rows:
-    """Columns of values by name: slow and plain."""
+class NamedColumns:
+    """Columns of Python objects by name."""
 
-    def __init__(self, columns: Mapping[str, Any]):
+    def __init__(self, columns: Mapping[str, ColumnValues]):
         self.columns = {name: _as_objects(values) for name, values in columns.items()}
         lengths = {len(values) for values in self.columns.values()}
         if len(lengths) > 1:
@@ -42,10 +44,10 @@ class Rows:
 
     @property
     def entries(self) -> Array:
-        """Refuse: `X` stands for a column here, which must be named."""
-        raise InvalidDataError("The formula has a variable X that no column was put in for")
+        """Refuse: columns have names here."""
+        raise InvalidDataError("The formula has a variable X: replace it by a column")
 
-    def values(self, name: str) -> NDArray[Any]:
+    def values(self, name: str) -> Values:
         """Return the values as they are, None where one is missing, (rows,)."""
         if name not in self.columns:
             raise InvalidDataError(f"There is no column {name!r}: the columns are {list(self.columns)}")
@@ -59,8 +61,8 @@ class Rows:
             raise InvalidDataError(f"Column {name!r} holds a value that is not a number: {error}") from None
 
 
-class Matrix:
-    """Entries that `X` stands for; there are no named columns."""
+class EntryMatrix:
+    """A matrix of entries as the value of `X`; there are no named columns."""
 
     def __init__(self, entries: Array):
         self.entries = entries
@@ -70,14 +72,14 @@ class Matrix:
         """How many rows there are."""
         return len(self.entries)
 
-    def values(self, name: str) -> NDArray[Any]:
+    def values(self, name: str) -> Values:
         """Refuse: columns have no names here."""
         raise InvalidDataError(f"There is no column {name!r}: these entries have no names")
 
     numbers = values
 
 
-def _as_objects(values: Any) -> NDArray[Any]:
+def _as_objects(values: ColumnValues) -> Values:
     plain = values.tolist() if isinstance(values, np.ndarray) else values
     out = np.empty(len(plain), dtype=object)
     out[:] = [None if v is None or v != v else v for v in plain]
