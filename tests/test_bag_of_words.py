@@ -514,6 +514,13 @@ def test_a_given_vocabulary_needs_no_fitting():
         assert bag.fixed_vocabulary_
 
 
+def test_a_vocabulary_may_be_any_collection_of_words():
+    for words in ({"dog", "cat"}, frozenset({"dog", "cat"}), np.array(["cat", "dog"]), iter(["cat", "dog"])):
+        assert sf.BagOfWords(vocabulary=words).fit(["dog"]).vocabulary_ == {"cat": 0, "dog": 1}
+    with pytest.raises(InvalidOptionError, match="vocabulary has no meaning"):
+        sf.BagOfWords(n_features=16, vocabulary=np.array(["cat", "dog"])).fit(TEXTS)
+
+
 def test_a_vocabulary_may_be_set_as_scikit_learns():
     bag = sf.BagOfWords()
     bag.vocabulary_ = {"dog": 1, "cat": 0}

@@ -201,16 +201,17 @@ class BagOfWords(CountVectorizer):  # type: ignore[misc]  # scikit-learn has no 
         if self.analyzer == "word" and self.tokenizer is None and self.token_pattern is None:
             raise InvalidOptionError("token_pattern is None: say what a word is by a pattern or a tokenizer")
         if self.n_features is not None:
-            for name, unused in {"vocabulary": None, "max_features": None, "max_df": 1.0, "min_df": 1}.items():
-                value = getattr(self, name)
-                if value != unused or (name == "max_df" and isinstance(value, Integral)):
-                    raise InvalidOptionError(
-                        f"Hashing to n_features columns has no vocabulary, so {name} has no meaning"
-                    )
+            given = {"vocabulary": self.vocabulary is not None, "max_features": self.max_features is not None}
+            given["max_df"] = self.max_df != 1.0 or isinstance(self.max_df, Integral)
+            given["min_df"] = self.min_df != 1
+            for name in (name for name, is_given in given.items() if is_given):
+                raise InvalidOptionError(f"Hashing to n_features columns has no vocabulary, so {name} has no meaning")
         # scikit-learn checks its own parameters, and warns, when a copy is fitted to no documents. That needs a
         # vocabulary, and stop words in a form that scikit-learn knows.
         checked = copy(self)
         checked.stem, checked.vocabulary = None, ["word"] if self.vocabulary is None else self.vocabulary
+        if isinstance(self.vocabulary, frozenset):
+            checked.vocabulary = sorted(self.vocabulary)  # scikit-learn sorts sets only
         checked.stop_words = None if self.stop_words is None else list(self.get_stop_words() or ())
         try:
             CountVectorizer.fit_transform(checked, [])
