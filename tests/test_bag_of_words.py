@@ -3,6 +3,8 @@
 import io
 import pickle
 import re
+import subprocess
+import sys
 import warnings
 from functools import lru_cache
 from pathlib import Path
@@ -512,10 +514,32 @@ def test_a_given_vocabulary_needs_no_fitting():
         assert bag.fixed_vocabulary_
 
 
+def test_a_vocabulary_may_be_any_collection_of_words():
+    for words in ({"dog", "cat"}, frozenset({"dog", "cat"}), np.array(["cat", "dog"]), iter(["cat", "dog"])):
+        assert sf.BagOfWords(vocabulary=words).fit(["dog"]).vocabulary_ == {"cat": 0, "dog": 1}
+    with pytest.raises(InvalidOptionError, match="vocabulary has no meaning"):
+        sf.BagOfWords(n_features=16, vocabulary=np.array(["cat", "dog"])).fit(TEXTS)
+
+
 def test_a_vocabulary_may_be_set_as_scikit_learns():
     bag = sf.BagOfWords()
     bag.vocabulary_ = {"dog": 1, "cat": 0}
     assert_array_equal(bag.transform(["dog cat dog"]).toarray(), [[1, 2]])
+    check_is_fitted(bag)
+    for columns in ([0, 0], [0, 2], [-1, 0]):
+        with pytest.raises(sf.MismatchError, match="from 0 to 1, each once"):
+            bag.vocabulary_ = dict(zip(["dog", "cat"], columns, strict=True))
+
+
+def test_a_bag_of_words_is_a_count_vectorizer():
+    assert isinstance(sf.BagOfWords(), CountVectorizer)
+
+
+def test_a_text_classifier_does_not_import_what_only_a_bag_of_words_needs():
+    code = "import sys, suffice; from suffice.text import TextClassifier; TextClassifier(); print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
+    assert "suffice.estimators.text_classifier" in loaded
+    assert not {"sklearn.feature_extraction", "suffice.estimators.bag_of_words"} & set(loaded)
 
 
 # ---------------------------------------------------------------------------------------------------- bad input

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.feature_extraction.text import HashingVectorizer
 
-from plain_features import analyze
 from suffice import _core
 from suffice.core.errors import InvalidTextError
 from suffice.core.words import (
@@ -23,12 +22,11 @@ from suffice.core.words import (
     Weighting,
     count_matrix,
     hashed_matrix,
-    matrix,
     word_totals,
 )
-from suffice.core.words.analysis import word_ngrams
 from suffice.core.words.counting import native
 from suffice.core.words.texts import padded
+from text_oracle import analyze, word_ngrams
 
 NO_LIST = np.zeros(8, np.uint8), np.zeros(1, np.int64), np.zeros(0, np.int64)
 
@@ -54,7 +52,7 @@ def check(texts, tokenization, expected):
     some = Vocabulary.of([*vocabulary.names[::2], "a  b", " a", "a ", "no such", "aa bb cc dd ee ff gg hh"])
     kept = set(some.names)
     known = [{name: n for name, n in row.items() if name in kept} for row in expected]
-    assert rows_of(some.names, *matrix(texts, tokenization, some)) == known
+    assert rows_of(some.names, *Lexicon(some, tokenization).count(texts)) == known
     hashed = Tokenization(**{**vars_of(tokenization), "n_features": 5})
     other = HashingVectorizer(
         n_features=5, alternate_sign=False, norm=None, analyzer=lambda row: Counter(row).elements()
@@ -109,7 +107,7 @@ def test_tokens_whose_ngrams_would_be_ambiguous_are_refused(word):
     with pytest.raises(InvalidTextError, match=r"Document 1 cannot be read: a word with white space.* at position 1"):
         count_matrix(texts, Tokenization(ngram_range=(1, 2)))
     with pytest.raises(InvalidTextError, match="Document 1"):
-        matrix(texts, Tokenization(ngram_range=(2, 2)), Vocabulary.of(["fine"]))
+        Lexicon(Vocabulary.of(["fine"]), Tokenization(ngram_range=(2, 2))).count(texts)
 
 
 def test_ngrams_reach_over_the_parts_of_a_long_document():

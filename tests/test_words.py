@@ -20,7 +20,6 @@ from sklearn.feature_extraction.text import (
 from sklearn.utils import murmurhash3_32
 
 import suffice as sf
-from plain_features import analyze
 from suffice.core.errors import (
     DamagedFileError,
     InvalidOptionError,
@@ -29,17 +28,24 @@ from suffice.core.errors import (
     MissingPackageError,
 )
 from suffice.core.words import (
+    Lexicon,
     Texts,
     Tokenization,
     Vocabulary,
     count_matrix,
     hashed_matrix,
-    matrix,
     stems,
     stop_words,
 )
-from suffice.core.words.analysis import preprocess
+from suffice.core.words.tokenizing import preprocess
 from suffice.model import storage
+
+
+def features(text, tokenization):
+    """The features of one text, sorted, each as often as it occurs."""
+    vocabulary, _, indices, data = count_matrix(Texts.of([text]), tokenization)
+    return np.repeat(vocabulary.names[indices], data).tolist()
+
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
 
@@ -199,7 +205,7 @@ def test_accents_go_as_scikit_learn_takes_them(text, lowercase, accents):
 def test_features_are_scikit_learns(text, analyzer, least, more):
     options = {"analyzer": analyzer, "ngram_range": (least, least + more)}
     expected = CountVectorizer(**options).build_analyzer()(text)
-    assert sorted(analyze(text, Tokenization(**options))) == sorted(expected)
+    assert features(text, Tokenization(**options)) == sorted(expected)
 
 
 # ------------------------------------------------------------------------------------------------- stop words
@@ -214,13 +220,13 @@ def test_english_stop_words_are_scikit_learns():
 def test_every_language_has_a_list_that_is_read_as_texts_are(language):
     assert len(stop_words.named(language)) > 20
     for tokenization in (Tokenization(stop_words=language), Tokenization(stop_words=language, strip_accents="unicode")):
-        assert not analyze(" ".join(stop_words.named(language)), tokenization)
+        assert not features(" ".join(stop_words.named(language)), tokenization)
 
 
 def test_named_lists_follow_the_accents():
     assert "été" in stop_words.named("french")
-    assert analyze("L'été", Tokenization(stop_words="french", strip_accents="unicode")) == []
-    assert analyze("L'été", Tokenization(stop_words=("été",), strip_accents="unicode")) == ["ete"]
+    assert features("L'été", Tokenization(stop_words="french", strip_accents="unicode")) == []
+    assert features("L'été", Tokenization(stop_words=("été",), strip_accents="unicode")) == ["ete"]
 
 
 def without(monkeypatch, name):
@@ -314,7 +320,7 @@ def test_texts_come_from_anything_that_holds_strings():
         assert vocabulary.names.tolist() == ["some", "words"]
         assert (indptr.tolist(), indices.tolist(), data.tolist()) == ([0, 2, 2, 3, 3], [0, 1, 0], [1, 1, 1])
         assert len(texts) == 4
-        some = matrix(texts[[2, 0]], Tokenization(), Vocabulary.of(["words"]))
+        some = Lexicon(Vocabulary.of(["words"]), Tokenization()).count(texts[[2, 0]])
         assert [part.tolist() for part in some] == [[0, 0, 1], [0], [1]]
 
 
@@ -349,7 +355,7 @@ def test_matrices_follow_the_reading():
     vocabulary, *rows = count_matrix(texts, Tokenization(stem="english"))
     assert vocabulary.names.tolist() == ["he", "run"]
     assert [part.tolist() for part in rows] == [[0, 2, 3, 3], [0, 1, 1], [1, 1, 2]]
-    known = matrix(texts, Tokenization(stem="english"), Vocabulary.of(["run", "walk"]))
+    known = Lexicon(Vocabulary.of(["run", "walk"]), Tokenization(stem="english")).count(texts)
     assert [part.tolist() for part in known] == [[0, 1, 2, 2], [0, 0], [1, 2]]
     own = count_matrix(texts, Tokenization(), lambda words: [word[:1] for word in words])
     assert own[0].names.tolist() == ["h", "r"]

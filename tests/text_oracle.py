@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+import warnings
 
 import numpy as np
 from scipy.special import gammaln
+from sklearn.feature_extraction.text import CountVectorizer
 
 
 def words_of(text):
@@ -16,6 +18,19 @@ def features_of(text, ngrams=(1, 1)):
     """Every feature as often as it occurs, by the number of its words."""
     words = words_of(text)
     return {n: [" ".join(words[i : i + n]) for i in range(len(words) - n + 1)] for n in range(ngrams[0], ngrams[1] + 1)}
+
+
+def analyze(text, tokenization):
+    """The features of a text, by scikit-learn."""
+    names = ("lowercase", "strip_accents", "analyzer", "ngram_range")
+    options = {name: getattr(tokenization, name) for name in names}
+    with warnings.catch_warnings(action="ignore"):  # stop words may be in a form that no text has
+        return CountVectorizer(**options, stop_words=list(tokenization.stop_list) or None).build_analyzer()(text)
+
+
+def word_ngrams(words, sizes):
+    """The n-grams of words, by scikit-learn."""
+    return CountVectorizer(preprocessor=list, tokenizer=list, ngram_range=sizes).build_analyzer()(words)
 
 
 class Corpus:

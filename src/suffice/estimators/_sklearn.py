@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sklearn import get_config
 from sklearn.base import (
@@ -13,18 +13,33 @@ from sklearn.base import (
     clone,
 )
 from sklearn.exceptions import NotFittedError
-from sklearn.preprocessing import normalize
-from sklearn.utils import assert_all_finite, check_array, check_random_state, metadata_routing
+from sklearn.utils import assert_all_finite, check_array, check_random_state
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
 from suffice.core.arrays import Values, encode_labels
 from suffice.core.errors import InvalidDataError
 
+if TYPE_CHECKING:
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.preprocessing import normalize
+else:
+
+    def __getattr__(name: str) -> object:
+        """Import what only `BagOfWords` needs when it is asked for: it takes long."""
+        if name not in ("CountVectorizer", "normalize"):
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from sklearn.feature_extraction.text import CountVectorizer
+        from sklearn.preprocessing import normalize
+
+        return {"CountVectorizer": CountVectorizer, "normalize": normalize}[name]
+
+
 __all__ = [
     "BaseEstimator",
     "ClassNamePrefixFeaturesOutMixin",
     "ClassifierMixin",
+    "CountVectorizer",
     "NotFittedError",
     "TransformerMixin",
     "as_labels",
@@ -35,7 +50,6 @@ __all__ = [
     "check_is_fitted",
     "check_random_state",
     "clone",
-    "metadata_routing",
     "normalize",
     "unique_labels",
     "validate_data",

@@ -1,50 +1,50 @@
-"""Texts for scikit-learn: `BagOfWords`, a drop-in for `CountVectorizer` and `TfidfVectorizer`."""
+"""Texts for scikit-learn: `BagOfWords`, a `CountVectorizer` that counts in native code."""
 
 from __future__ import annotations
 
 import codecs
-import re
-import warnings
-from collections import Counter
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from numbers import Integral
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import DTypeLike, NDArray
 
 from suffice.core import words
 from suffice.core.arrays import is_table
-from suffice.core.errors import InvalidDataError, InvalidOptionError, InvalidTextError
+from suffice.core.errors import InvalidDataError, InvalidOptionError, InvalidTextError, MismatchError
 from suffice.core.frames import as_frame
 from suffice.core.words import Lexicon, Stem, Texts, Tokenization, Vocabulary, stems
-from suffice.core.words.analysis import character_ngrams, ngrams_within_words, preprocess, word_ngrams
 from suffice.core.words.tokenizing import MOST_COLUMNS
 from suffice.estimators import parameter_checks
 from suffice.estimators._sklearn import (
-    BaseEstimator,
+    CountVectorizer,
     NotFittedError,
-    TransformerMixin,
     as_sparse_interface,
     check_array,
-    metadata_routing,
     normalize,
 )
-from suffice.estimators.parameter_checks import BOOLEAN, CALLABLE, Allowed, choice, has_method, interval
+from suffice.estimators.parameter_checks import BOOLEAN, CALLABLE, Allowed, choice, interval
 
 TOKEN_PATTERN = r"(?u)\b\w\w+\b"
 SAME_PATTERNS = {TOKEN_PATTERN, r"\b\w\w+\b", r"(?u)\w\w+", r"\w\w+"}  # these find the same words
-WEIGHTS = ("count", "binary", "sqrt", "log")
+
+Matrix: TypeAlias = Any  # a sparse matrix in rows; SciPy has several classes
+Documents: TypeAlias = Any  # a list or iterator of texts, bytes, files or their names, or a column of texts
 
 
-class BagOfWords(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  # type: ignore[misc, call-arg]  # no hints
-    r"""Texts as counts of their words: a drop-in for scikit-learn's `CountVectorizer`, read in native code.
+class BagOfWords(CountVectorizer):  # type: ignore[misc]  # scikit-learn has no hints
+    r"""Texts as counts of their words: scikit-learn's `CountVectorizer`, with the words counted in native code.
 
-    Parameters, attributes and matrices are those of `CountVectorizer`; what is named below is more, or otherwise.
-    Words in native code are those of the default `token_pattern`, and characters; another pattern, a `tokenizer` or an
-    `analyzer` of your own is called text by text, which takes as long as scikit-learn takes.
+    Parameters, attributes and matrices are those of `CountVectorizer`; additions and differences are listed here.
+    Native code reads characters and the words of the default `token_pattern`. Another pattern, a `tokenizer` or an
+    `analyzer` of your own is called for each text, which takes as long as in scikit-learn. Documents may also be a
+    column of Arrow, pandas or Polars, or a table of one column; None is a missing text, which has no words.
 
     Parameters
     ----------
@@ -53,29 +53,29 @@ class BagOfWords(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         As in `CountVectorizer`.
     stop_words : str, collection of str or None, default=None
         The name of a language (English is scikit-learn's list; others need `pip install 'suffice[text]'`), or words
-        as they stand in the text after lower-casing. For the most common words of your own texts, use `max_df`.
+        as they are in the text after lower-casing. For the most common words of your own texts, use `max_df`.
     max_features : int or None, default=None
-        Keep that many of the words that occur most often; of words that occur equally often, those first in the
-        alphabet, which scikit-learn leaves open.
+        The number of words to keep, those that occur most often. Of words that occur equally often, the first in the
+        alphabet are kept; scikit-learn does not specify which.
     stem : str, callable or None, default=None
-        The language by whose Snowball rules words lose their endings (needs `pip install 'suffice[text]'`), or a
-        function from a word to its stem. Called once for each distinct word, after stop words are taken out.
+        The language of a Snowball stemmer (needs `pip install 'suffice[text]'`), or a function from a word to its
+        stem. It is called once for each distinct word, after stop words are left out.
     n_features : int or None, default=None
-        Hash words to that many columns, those of `HashingVectorizer(alternate_sign=False, norm=None)`: no vocabulary
-        is held, and nothing needs to be fitted.
+        The number of columns that words are hashed to, those of `HashingVectorizer(alternate_sign=False, norm=None)`.
+        There is no vocabulary then, and fitting is not needed.
     weight : {"count", "binary", "sqrt", "log"}, default="count"
-        What a word that occurs t times counts for: t, 1, √t, or 1 + log t (`sublinear_tf` of scikit-learn).
+        The value of a word that occurs t times: t, 1, √t, or 1 + log t (`sublinear_tf` of scikit-learn).
     use_idf : bool, default=False
         Multiply by the inverse document frequency, log(n / df) + 1.
     smooth_idf : bool, default=True
-        Take the idf as log((n + 1) / (df + 1)) + 1.
+        Compute the inverse document frequency as log((n + 1) / (df + 1)) + 1.
     norm : {"l1", "l2"} or None, default=None
         Divide each row by the sum of its entries, or by the root of the sum of their squares.
 
     Attributes
     ----------
     vocabulary_ : dict
-        The column of each word; made when it is asked for.
+        The column of each word; created when it is first used.
     fixed_vocabulary_ : bool
         Whether the vocabulary was given.
     idf_ : ndarray
@@ -91,30 +91,12 @@ class BagOfWords(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
     {'cat': 0, 'dog': 1, 'eats': 2}
     """
 
-    # The documents are no metadata, whatever they are called.
-    __metadata_request__fit: ClassVar = {"raw_documents": metadata_routing.UNUSED}
-    __metadata_request__transform: ClassVar = {"raw_documents": metadata_routing.UNUSED}
-
+    # Parameters that scikit-learn does not have, or restricts further.
     _parameters: ClassVar[Mapping[str, Allowed]] = {
-        "input": (choice("filename", "file", "content"),),
-        "encoding": (str,),
-        "decode_error": (choice("strict", "ignore", "replace"),),
-        "strip_accents": (choice("ascii", "unicode"), None, CALLABLE),
-        "lowercase": (BOOLEAN,),
-        "preprocessor": (CALLABLE, None),
-        "tokenizer": (CALLABLE, None),
         "stop_words": (str, list, tuple, set, frozenset, None),
-        "token_pattern": (str, None),
-        "ngram_range": (tuple,),
-        "analyzer": (choice("word", "char", "char_wb"), CALLABLE),
-        "max_df": (interval(float, 0, 1, "both"), interval(Integral, 1)),
-        "min_df": (interval(float, 0, 1, "both"), interval(Integral, 1)),
-        "max_features": (interval(Integral, 1), None),
-        "vocabulary": (Mapping, has_method("__iter__"), None),
-        "binary": (BOOLEAN,),
         "stem": (str, CALLABLE, None),
         "n_features": (interval(Integral, 1, MOST_COLUMNS, "both"), None),
-        "weight": (choice(*WEIGHTS),),
+        "weight": (choice("count", "binary", "sqrt", "log"),),
         "use_idf": (BOOLEAN,),
         "smooth_idf": (BOOLEAN,),
         "norm": (choice("l1", "l2"), None),
@@ -147,23 +129,25 @@ class BagOfWords(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         smooth_idf: bool = True,
         norm: Literal["l1", "l2"] | None = None,
     ):
-        self.input = input
-        self.encoding = encoding
-        self.decode_error = decode_error
-        self.strip_accents = strip_accents
-        self.lowercase = lowercase
-        self.preprocessor = preprocessor
-        self.tokenizer = tokenizer
-        self.stop_words = stop_words
-        self.token_pattern = token_pattern
-        self.ngram_range = ngram_range
-        self.analyzer = analyzer
-        self.max_df = max_df
-        self.min_df = min_df
-        self.max_features = max_features
-        self.vocabulary = vocabulary
-        self.binary = binary
-        self.dtype = dtype
+        super().__init__(
+            input=input,
+            encoding=encoding,
+            decode_error=decode_error,
+            strip_accents=strip_accents,
+            lowercase=lowercase,
+            preprocessor=preprocessor,
+            tokenizer=tokenizer,
+            stop_words=stop_words,
+            token_pattern=token_pattern,
+            ngram_range=ngram_range,
+            analyzer=analyzer,
+            max_df=max_df,
+            min_df=min_df,
+            max_features=max_features,
+            vocabulary=vocabulary,
+            binary=binary,
+            dtype=dtype,
+        )
         self.stem = stem
         self.n_features = n_features
         self.weight = weight
@@ -171,554 +155,274 @@ class BagOfWords(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         self.smooth_idf = smooth_idf
         self.norm = norm
 
-    # ---- learning
-
-    def fit(self, raw_documents: Any, y: Any = None) -> Self:
-        """Learn the vocabulary of texts.
-
-        Parameters
-        ----------
-        raw_documents : iterable of str or bytes, Arrow or pandas or Polars column
-            Texts; None is missing and has no words. Files or their names, where `input` says so.
-        y : any
-            Not used.
-
-        Returns
-        -------
-        self : object
-            The fitted transformer.
-        """
-        self.fit_transform(raw_documents, y)
-        return self
-
-    def fit_transform(self, raw_documents: Any, y: Any = None) -> Any:  # noqa: ARG002  # scikit-learn passes y
-        """Learn the vocabulary of texts and count their words.
-
-        Parameters
-        ----------
-        raw_documents : iterable of str or bytes, Arrow or pandas or Polars column
-            Texts; None is missing and has no words. Files or their names, where `input` says so.
-        y : any
-            Not used.
-
-        Returns
-        -------
-        X : sparse matrix of shape (n_samples, n_features)
-            The counts, or weights.
-        """
+    def fit_transform(self, raw_documents: Documents, y: object = None) -> Matrix:  # noqa: ARG002  # scikit-learn passes y
+        """Learn the vocabulary of documents and return the sparse matrix of their counts, or weights."""
         documents = _documents(raw_documents)
-        parameter_checks.check(type(self).__name__, self._parameters, vars(self))
-        self._check_options()
-        self._warn_of_unused()
-        columns = _Columns.given(self.vocabulary, self.lowercase)
-        self._check_stop_words()
-        texts, tokenization = self._read(documents)
-        if self.n_features is not None or columns is not None:
-            counts = self._count(texts, tokenization, columns)
+        columns = self._check_parameters()
+        read = self._read(documents)
+        if self.n_features is not None:
+            counts = _matrix(self.n_features, *words.hashed_matrix(*read))
+        elif columns is not None:
+            counts = columns.count(*read)
         else:
-            columns, counts = self._learn(texts, tokenization)
+            columns, counts = self._learn(*read)
         idf = self._inverse_document_frequency(counts, columns) if self.use_idf else None
         out = self._weigh(counts, idf)
-        for name in ("_columns", "idf_", "fixed_vocabulary_"):
-            self.__dict__.pop(name, None)
         self.fixed_vocabulary_ = self.vocabulary is not None
-        if columns is not None:
-            self._columns = columns
-        if idf is not None:
-            self.idf_ = idf
+        for name, value in {"_columns": columns, "idf_": idf}.items():
+            self.__dict__.pop(name, None)
+            if value is not None:
+                setattr(self, name, value)
         return out
 
-    def transform(self, raw_documents: Any) -> Any:
-        """Count the known words of texts.
-
-        Parameters
-        ----------
-        raw_documents : iterable of str or bytes, Arrow or pandas or Polars column
-            Texts; None is missing and has no words. Files or their names, where `input` says so.
-
-        Returns
-        -------
-        X : sparse matrix of shape (n_samples, n_features)
-            The counts, or weights.
-        """
+    def transform(self, raw_documents: Documents) -> Matrix:
+        """Count the known words of documents, and return the sparse matrix of their counts, or weights."""
         documents = _documents(raw_documents)
-        if "fixed_vocabulary_" not in self.__dict__:  # fitting has checked them
-            parameter_checks.check(type(self).__name__, self._parameters, vars(self))
-            self._check_options()
-        columns = None if self.n_features is not None else self._known()
+        if "_columns" not in vars(self):  # no vocabulary was learned
+            given = self._check_parameters()
+            if given is not None:
+                self._columns, self.fixed_vocabulary_ = given, True
+            elif self.n_features is None:
+                raise NotFittedError("Vocabulary not fitted or provided")
         if self.use_idf and not hasattr(self, "idf_"):
             raise NotFittedError("The inverse document frequencies are not known yet: fit some texts first")
-        texts, tokenization = self._read(documents)
-        return self._weigh(self._count(texts, tokenization, columns), self.idf_ if self.use_idf else None)
+        read = self._read(documents)
+        if self.n_features is not None:
+            counts = _matrix(self.n_features, *words.hashed_matrix(*read))
+        else:
+            counts = self._columns.count(*read)
+        return self._weigh(counts, self.idf_ if self.use_idf else None)
+
+    def _check_parameters(self) -> _Columns | None:
+        """Check the parameters, and return the vocabulary given."""
+        parameter_checks.check(type(self).__name__, self._parameters, vars(self))
+        if self.stem is not None and self.analyzer != "word":
+            raise InvalidOptionError(f"stem is about words: analyzer={self.analyzer!r} has none")
+        if self.analyzer == "word" and self.tokenizer is None and self.token_pattern is None:
+            raise InvalidOptionError("token_pattern is None: say what a word is by a pattern or a tokenizer")
+        if self.n_features is not None:
+            given = {"vocabulary": self.vocabulary is not None, "max_features": self.max_features is not None}
+            given["max_df"] = self.max_df != 1.0 or isinstance(self.max_df, Integral)
+            given["min_df"] = self.min_df != 1
+            for name in (name for name, is_given in given.items() if is_given):
+                raise InvalidOptionError(f"Hashing to n_features columns has no vocabulary, so {name} has no meaning")
+        # scikit-learn checks its own parameters, and warns, when a copy is fitted to no documents. That needs a
+        # vocabulary, and stop words in a form that scikit-learn knows.
+        checked = copy(self)
+        checked.stem, checked.vocabulary = None, ["word"] if self.vocabulary is None else self.vocabulary
+        if isinstance(self.vocabulary, frozenset):
+            checked.vocabulary = sorted(self.vocabulary)  # scikit-learn sorts sets only
+        checked.stop_words = None if self.stop_words is None else list(self.get_stop_words() or ())
+        try:
+            CountVectorizer.fit_transform(checked, [])
+        except ValueError as error:
+            raise InvalidOptionError(str(error)) from None
+        return None if self.vocabulary is None else checked._columns
 
     # ---- counting
 
-    def _reading(self) -> Tokenization:
-        """How native code reads the texts, as far as it does."""
-        named = self.analyzer if isinstance(self.analyzer, str) else "word"
-        accents = self.strip_accents if isinstance(self.strip_accents, str) else None
-        stops: Any = self.stop_words
-        stops = tuple(stops) if stops is not None and not isinstance(stops, str) else stops
+    def _tokenization(self) -> Tokenization:
+        """Return the part of the parameters that native code reads."""
         return Tokenization(
             lowercase=bool(self.lowercase),
-            strip_accents=accents,
-            analyzer=named,
+            strip_accents=None if callable(self.strip_accents) else self.strip_accents,
+            analyzer="word" if callable(self.analyzer) else self.analyzer,
             ngram_range=self.ngram_range,
-            stop_words=stops if self.analyzer == "word" else None,
-            stem=self.stem if isinstance(self.stem, str) else None,
+            stop_words=self.stop_words if self.analyzer == "word" else None,
+            stem=None if callable(self.stem) else self.stem,
             n_features=self.n_features,
         )
 
-    @property
-    def _cuts_texts(self) -> bool:
-        """Whether Python cuts the texts into features."""
-        if callable(self.analyzer):
-            return True
-        return self.analyzer == "word" and (self.tokenizer is not None or self.token_pattern not in SAME_PATTERNS)
-
-    def _read(self, documents: Any) -> tuple[Texts, Tokenization]:
-        """The texts, and what native code is still to do with them."""
-        tokenization = self._reading()
-        if self._cuts_texts:
-            return _cut(map(self.build_analyzer(), _each(documents))), Tokenization(n_features=self.n_features)
-        plain = self.input == "content" and self.decode_error == "strict" and _is_utf8(self.encoding)
+    def _read(self, documents: Documents) -> tuple[Texts, Tokenization, Stem | None]:
+        """Return the texts, and what native code does with them."""
+        tokenization = self._tokenization()
+        default = self.tokenizer is None and self.token_pattern in SAME_PATTERNS
+        if callable(self.analyzer) or (self.analyzer == "word" and not default):
+            analyze = self.build_analyzer()
+            features = ([] if document is None else analyze(document) for document in _each(documents))
+            return _as_tokens(features), Tokenization(n_features=self.n_features), None
         if self.preprocessor is not None or callable(self.strip_accents):
             prepare = self.build_preprocessor()
-            read = (self.decode(document) for document in _each(documents))
-            documents = [None if document is None else prepare(document) for document in read]
+            documents = [None if each is None else prepare(self.decode(each)) for each in _each(documents)]
             tokenization = replace(tokenization, lowercase=False, strip_accents=None)
-        elif not plain:
-            documents = [self.decode(document) for document in _each(documents)]
+        elif self.input != "content" or self.decode_error != "strict" or not _is_utf8(self.encoding):
+            documents = [None if each is None else self.decode(each) for each in _each(documents)]
         elif not _is_readable(documents):
             documents = list(documents)
         texts = Texts.of(documents)
-        _refuse_nan(documents, texts)
-        return texts, tokenization
+        if isinstance(documents, (list, tuple, np.ndarray)) and not texts.present.all():
+            deque(_each(documents), maxlen=0)  # raises an error for NaN
+        return texts, tokenization, partial(_stem_each, self.stem) if callable(self.stem) else None
 
-    def _count(self, texts: Texts, tokenization: Tokenization, columns: _Columns | None) -> _Counts:
-        """The counts of known features, or of hashed ones."""
-        if columns is None:
-            assert tokenization.n_features is not None
-            return _Counts(*words.hashed_matrix(texts, tokenization, self._own_stem()), tokenization.n_features)
-        counts = _Counts(*columns.lexicon(tokenization, self._own_stem()).count(texts), len(columns.vocabulary))
-        return counts if columns.column is None else counts.moved(columns.column)
-
-    def _learn(self, texts: Texts, tokenization: Tokenization) -> tuple[_Columns, _Counts]:
-        """The vocabulary of these texts, and their counts over it."""
-        features, indptr, indices, data = words.count_matrix(texts, tokenization, self._own_stem())
-        counts = _Counts(indptr, indices, data, len(features))
-        if not len(features):
+    def _learn(self, texts: Texts, tokenization: Tokenization, stem: Stem | None) -> tuple[_Columns, Matrix]:
+        """Return the vocabulary of texts, and their counts."""
+        vocabulary, indptr, indices, data = words.count_matrix(texts, tokenization, stem)
+        if not len(vocabulary):
             raise InvalidDataError("empty vocabulary; perhaps the documents only contain stop words")
-        n = len(texts)
-        high = self.max_df if isinstance(self.max_df, Integral) else self.max_df * n
-        low = self.min_df if isinstance(self.min_df, Integral) else self.min_df * n
+        counts, n = _matrix(len(vocabulary), indptr, indices, data), len(texts)
+        high: float = self.max_df * (1 if isinstance(self.max_df, Integral) else n)
+        low: float = self.min_df * (1 if isinstance(self.min_df, Integral) else n)
         if high < low:
             raise InvalidOptionError("max_df corresponds to < documents than min_df")
         if low <= 1 and high >= n and self.max_features is None:
-            return _Columns(features), counts  # every word is in some document
-        frequency = counts.document_frequency()
-        kept = (frequency >= low) & (frequency <= high)
-        if self.max_features is not None and kept.sum() > self.max_features:
-            often = frequency if self._is_binary else counts.totals()
-            candidates = np.flatnonzero(kept)  # in the order of the alphabet, which a stable sort keeps among equals
-            most = candidates[np.argsort(-often[candidates], kind="stable")[: self.max_features]]
-            kept = np.zeros(len(features), dtype=bool)
-            kept[most] = True
-        if not kept.any():
+            return _Columns(vocabulary), counts
+        frequency = _document_frequency(counts)
+        kept = np.flatnonzero((frequency >= low) & (frequency <= high))
+        if self.max_features is not None:  # the order is that of the alphabet, and a stable sort keeps it in ties
+            often = frequency if self._is_binary else counts.sum(axis=0)
+            kept = np.sort(kept[np.argsort(-often[kept], kind="stable")[: self.max_features]])
+        if not len(kept):
             raise InvalidDataError("After pruning, no terms remain. Try a lower min_df or a higher max_df.")
-        if kept.all():
-            return _Columns(features), counts
-        return _Columns(features.take(kept)), counts.select(kept)
+        return _Columns(vocabulary.take(kept)), counts[:, kept]
 
     @property
     def _is_binary(self) -> bool:
         return bool(self.binary) or self.weight == "binary"
 
-    def _real_type(self) -> np.dtype[Any]:
-        """The type of weights that are not integers: `dtype`, where it is real."""
+    @property
+    def _float_type(self) -> np.dtype[Any]:
+        """The type of weights that are not integers: `dtype` if it is a float."""
         dtype = np.dtype(self.dtype)
         return dtype if dtype in (np.float32, np.float64) else np.dtype(np.float64)
 
-    def _inverse_document_frequency(self, counts: _Counts, columns: _Columns | None) -> NDArray[Any]:
-        dtype = self._real_type()
-        frequency = counts.document_frequency().astype(dtype)
-        if not self.smooth_idf and (frequency == 0).any():
+    def _inverse_document_frequency(self, counts: Matrix, columns: _Columns | None) -> NDArray[Any]:
+        frequency, smooth = _document_frequency(counts).astype(self._float_type), int(self.smooth_idf)
+        if not smooth and not frequency.all():
             at = int(np.argmin(frequency))
-            what = f"column {at}" if columns is None else repr(columns.names()[at])
-            raise InvalidDataError(f"No document has {what}, so its idf is infinite: take smooth_idf=True")
-        frequency += float(self.smooth_idf)
-        idf = np.full_like(frequency, len(counts.indptr) - 1 + int(self.smooth_idf))
-        idf /= frequency
-        return np.log(idf, out=idf) + dtype.type(1)
+            what = f"column {at}" if columns is None else repr(columns.names[at])
+            raise InvalidDataError(f"No document has {what}, so its idf is infinite: use smooth_idf=True")
+        return np.log((counts.shape[0] + smooth) / (frequency + smooth)) + 1
 
-    def _weigh(self, counts: _Counts, idf: NDArray[Any] | None) -> Any:
-        """The matrix: tf, times idf, over the norm of the row."""
-        import scipy.sparse
-
-        weighed = self.weight in ("sqrt", "log") or idf is not None or self.norm is not None
-        dtype = self._real_type() if weighed else np.dtype(self.dtype)
-        data = np.ones(len(counts.data), dtype) if self._is_binary else counts.data.astype(dtype)
+    def _weigh(self, counts: Matrix, idf: NDArray[Any] | None) -> Matrix:
+        """Return the matrix of weights: of the count, times the idf, divided by the norm of the row."""
+        is_float = self.weight in ("sqrt", "log") or idf is not None or self.norm is not None
+        out = counts.astype(self._float_type if is_float else self.dtype, copy=False)
+        if self._is_binary:
+            out.data.fill(1)
         if self.weight == "sqrt":
-            np.sqrt(data, out=data)
+            np.sqrt(out.data, out=out.data)
         elif self.weight == "log":
-            np.log(data, out=data)
-            data += 1
+            np.log(out.data, out=out.data)
+            out.data += 1
         if idf is not None:
-            data *= idf[counts.indices]
-        size = np.int32 if max(len(data), counts.columns) <= np.iinfo(np.int32).max else np.int64
-        parts = (data, counts.indices.astype(size, copy=False), counts.indptr.astype(size, copy=False))
-        out = scipy.sparse.csr_array(parts, shape=(len(counts.indptr) - 1, counts.columns))
-        out.has_sorted_indices = out.has_canonical_format = True
+            out.data *= idf[out.indices]
         if self.norm is not None:
             out = normalize(out, norm=self.norm, copy=False)
         return as_sparse_interface(out)
 
-    # ---- what was learned
-
-    def _known(self) -> _Columns:
-        """The vocabulary learned, or given."""
-        if "_columns" not in self.__dict__:
-            columns = None if self.n_features is not None else _Columns.given(self.vocabulary)
-            if columns is None:
-                raise NotFittedError("Vocabulary not fitted or provided")
-            self._columns, self.fixed_vocabulary_ = columns, True
-        return self._columns
+    # ---- the vocabulary
 
     @property
     def vocabulary_(self) -> dict[str, int]:
-        """The column of each word, made when it is first asked for."""
-        if "_columns" not in self.__dict__:
-            hashed = (
-                "hashing to n_features columns holds none" if self.n_features is not None else "fit some texts first"
-            )
-            raise AttributeError(f"{type(self).__name__} has no vocabulary_: {hashed}")
+        """The column of each word."""
+        if "_columns" not in vars(self):
+            hashed = self.n_features is not None
+            why = "hashing to n_features columns has none" if hashed else "fit some texts first"
+            raise AttributeError(f"{type(self).__name__} has no vocabulary_: {why}")
         return self._columns.by_name
 
     @vocabulary_.setter
-    def vocabulary_(self, vocabulary: Mapping[str, int] | Iterable[str]) -> None:
-        columns = _Columns.given(vocabulary)
-        assert columns is not None
-        self._columns = columns
+    def vocabulary_(self, vocabulary: Mapping[str, int]) -> None:
+        self._columns = _Columns.of(vocabulary)
 
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:  # noqa: ARG002  # scikit-learn's
-        """The words, column by column; hashed columns are numbered.
-
-        Parameters
-        ----------
-        input_features : any
-            Not used.
-
-        Returns
-        -------
-        names : ndarray of str objects
-            The name of each column.
-        """
+    def get_feature_names_out(self, input_features: object = None) -> NDArray[Any]:
+        """Return the words, column by column; hashed columns are numbered."""
         if self.n_features is not None:
             return np.array([f"bagofwords{j}" for j in range(self.n_features)], dtype=object)
-        return self._known().names()
+        return super().get_feature_names_out(input_features)
 
     def inverse_transform(self, X: Any) -> list[NDArray[Any]]:
-        """The words that each row has, without their order.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Counts or weights.
-
-        Returns
-        -------
-        words : list of arrays of str
-            The words of each row, in the order of the columns.
-        """
-        import scipy.sparse
-
+        """Return the words of each row of a matrix of counts or weights, without their order."""
         if self.n_features is not None:
             raise InvalidOptionError("Hashing to n_features columns cannot be undone: leave n_features out")
-        names = self._known().names()
-        rows = scipy.sparse.csr_array(check_array(X, accept_sparse="csr"))
-        if rows.shape[1] != len(names):
-            raise InvalidDataError(f"X has {rows.shape[1]} columns, the vocabulary {len(names)} words")
-        rows.sort_indices()
-        found = []
-        for lo, hi in zip(rows.indptr[:-1], rows.indptr[1:], strict=True):
-            found.append(names[rows.indices[lo:hi][rows.data[lo:hi] != 0]].astype(str))
-        return found
+        n, X = len(self.get_feature_names_out()), check_array(X, accept_sparse="csr")
+        if X.shape[1] != n:
+            raise InvalidDataError(f"X has {X.shape[1]} columns, the vocabulary {n} words")
+        return super().inverse_transform(X)
 
     def __sklearn_is_fitted__(self) -> bool:
-        if self.n_features is not None and not self.use_idf:
-            return True
-        return "_columns" in self.__dict__ or "idf_" in self.__dict__
+        if self.use_idf:
+            return hasattr(self, "idf_")
+        return self.n_features is not None or "_columns" in vars(self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        tags.input_tags.two_d_array = False
         tags.requires_fit = self.n_features is None or bool(self.use_idf)
         return tags
 
-    # ---- how a text is read, step by step
-
-    def decode(self, doc: Any) -> Any:
-        """Read a document from where it is, and bytes by their encoding.
-
-        Parameters
-        ----------
-        doc : bytes, str, file or name of a file
-            The document.
-
-        Returns
-        -------
-        doc : str
-            Its text.
-        """
-        if self.input == "filename":
-            with open(doc, "rb") as file:
-                doc = file.read()
-        elif self.input == "file":
-            doc = doc.read()
-        if isinstance(doc, bytes):
-            doc = doc.decode(self.encoding, self.decode_error)
-        if isinstance(doc, float) and doc != doc:
-            raise InvalidTextError("np.nan is an invalid document, expected byte or unicode string.")
-        return doc
-
-    def build_preprocessor(self) -> Callable[[Any], Any]:
-        """Build what lower-cases a text and strips accents.
-
-        Returns
-        -------
-        preprocessor : callable
-            From a text to a text.
-        """
-        if self.preprocessor is not None:
-            return self.preprocessor
-        if callable(self.strip_accents):
-            return partial(_preprocess_with, self.strip_accents, bool(self.lowercase))
-        accents = self._reading().strip_accents
-        return partial(preprocess, lowercase=bool(self.lowercase), strip_accents=accents)
-
-    def build_tokenizer(self) -> Callable[[Any], Iterable[str]]:
-        """Build what cuts a text into words.
-
-        Returns
-        -------
-        tokenizer : callable
-            From a text to words.
-        """
-        if self.tokenizer is not None:
-            return self.tokenizer
-        if self.token_pattern is None:
-            raise InvalidOptionError("token_pattern is None: say what a word is by a pattern or a tokenizer")
-        pattern = re.compile(self.token_pattern)
-        if pattern.groups > 1:
-            raise InvalidOptionError(
-                "More than 1 capturing group in token pattern. Only a single group should be captured."
-            )
-        return pattern.findall
+    # ---- steps
 
     def get_stop_words(self) -> frozenset[str] | None:
-        """The stop words.
+        """Return the stop words. Those of a language are also given as they are read from texts."""
+        return None if self.stop_words is None else self._tokenization().stop_list
 
-        Returns
-        -------
-        stop_words : frozenset of str or None
-            The words that are left out.
-        """
-        return None if self.stop_words is None else self._reading().stop_list
-
-    def build_analyzer(self) -> Callable[[Any], Iterable[str]]:
-        """Build what makes the features of a text, all steps together.
-
-        Returns
-        -------
-        analyzer : callable
-            From a document to its features.
-        """
-        if callable(self.analyzer):
-            return partial(_analyze, self.decode, self.analyzer)
-        tokenization = self._reading()
-        if self.analyzer != "word":
-            ngrams = character_ngrams if self.analyzer == "char" else ngrams_within_words
-            make = partial(ngrams, ngram_range=tokenization.ngram_range)
-            return partial(_analyze, self.decode, self.build_preprocessor(), make)
-        stem: Stem | None = None
-        if isinstance(self.stem, str):
-            stem = partial(stems.stem_words, self.stem)
-        elif self.stem is not None:
-            stem = partial(_stem_each, self.stem)
-        make = partial(_features_of_words, tokenization.stop_list, stem, tokenization.ngram_range)
-        return partial(_analyze, self.decode, self.build_preprocessor(), self.build_tokenizer(), make)
-
-    def _own_stem(self) -> Stem | None:
-        """A stemmer of the user's, where native code finds the words."""
-        return partial(_stem_each, self.stem) if callable(self.stem) and not self._cuts_texts else None
-
-    # ---- what does not go together
-
-    def _check_options(self) -> None:
-        """Refuse options of ours that would do nothing."""
-        if self.stem is not None:
-            if self.analyzer != "word":
-                raise InvalidOptionError(f"stem is about words: with analyzer={self.analyzer!r} there are none to stem")
-            if isinstance(self.stem, str):
-                stems.check(self.stem)
-        if self.n_features is not None:
-            odd = [name for name in ("vocabulary", "max_features") if getattr(self, name) is not None]
-            odd += ["max_df"] * (self.max_df != 1.0 or isinstance(self.max_df, Integral)) + ["min_df"] * (
-                self.min_df != 1
-            )
-            if odd:
-                raise InvalidOptionError(
-                    f"Hashing to n_features columns holds no vocabulary, so {odd[0]} has no meaning"
-                )
-
-    def _warn_of_unused(self) -> None:
-        """Warn of options that scikit-learn's other options overrule, as it does."""
-        unused = []
-        if self.tokenizer is not None and self.token_pattern is not None:
-            unused.append(("token_pattern", "'tokenizer' is not None'"))
-        if callable(self.analyzer):
-            if self.preprocessor is not None:
-                unused.append(("preprocessor", "'analyzer' is callable'"))
-            if self.ngram_range != (1, 1):
-                unused.append(("ngram_range", "'analyzer' is callable'"))
-        if self.analyzer != "word":
-            other_pattern = self.token_pattern is not None and self.token_pattern != TOKEN_PATTERN
-            given = {"stop_words": self.stop_words is not None, "token_pattern": other_pattern}
-            given["tokenizer"] = self.tokenizer is not None
-            unused.extend((name, "'analyzer' != 'word'") for name, is_given in given.items() if is_given)
-        for name, why in unused:
-            warnings.warn(f"The parameter {name!r} will not be used since {why}", UserWarning, stacklevel=3)
-
-    def _check_stop_words(self) -> None:
-        """Warn of stop words that no text can have, because texts are read otherwise."""
-        if self.analyzer != "word" or self.stop_words is None:
-            return
-        stop_list = self._reading().stop_list
-        try:
-            prepare, cut = self.build_preprocessor(), self.build_tokenizer()
-            odd = sorted({word for stop in stop_list for word in cut(prepare(stop)) if word not in stop_list})
-        except Exception:  # a callable made for other texts
-            return
-        if odd:
-            warnings.warn(
-                "Your stop_words may be inconsistent with your preprocessing. Tokenizing the stop words generated "
-                f"tokens {odd!r} not in stop_words.",
-                UserWarning,
-                stacklevel=3,
-            )
-
-
-# --------------------------------------------------------------------------------------------- counts and columns
-
-
-@dataclass(frozen=True)
-class _Counts:
-    """A matrix in rows, each row's columns ascending."""
-
-    indptr: NDArray[Any]
-    indices: NDArray[Any]
-    data: NDArray[Any]
-    columns: int
-
-    def document_frequency(self) -> NDArray[np.int64]:
-        """How many rows have each column."""
-        return np.bincount(self.indices, minlength=self.columns)
-
-    def totals(self) -> NDArray[np.float64]:
-        """The sum of each column."""
-        return np.bincount(self.indices, weights=self.data, minlength=self.columns).astype(np.float64)
-
-    def select(self, kept: NDArray[np.bool_]) -> _Counts:
-        """The columns of a mask."""
-        entries = kept[self.indices]
-        before = np.concatenate([[0], np.cumsum(entries)])
-        place = (np.cumsum(kept) - 1).astype(self.indices.dtype)
-        return _Counts(before[self.indptr], place[self.indices[entries]], self.data[entries], int(kept.sum()))
-
-    def moved(self, places: NDArray[np.int64]) -> _Counts:
-        """Column j at `places[j]`, a permutation."""
-        import scipy.sparse
-
-        shape = (len(self.indptr) - 1, self.columns)
-        out = scipy.sparse.csr_array((self.data, places[self.indices], self.indptr), shape=shape)
-        out.sort_indices()
-        return _Counts(out.indptr, out.indices, out.data, self.columns)
+    def build_analyzer(self) -> Callable[[Any], list[str]]:
+        """Return a function from a document to its features. Words are stemmed before they are joined."""
+        if self.stem is None:
+            return super().build_analyzer()
+        find = copy(self).set_params(stem=None, ngram_range=(1, 1)).build_analyzer()
+        stem = partial(stems.stem_words, self.stem) if isinstance(self.stem, str) else partial(_stem_each, self.stem)
+        join = CountVectorizer(preprocessor=list, tokenizer=list, ngram_range=self.ngram_range).build_analyzer()
+        return partial(_stem_and_join, find, stem, join)
 
 
 @dataclass(frozen=True)
 class _Columns:
-    """A vocabulary and the column of each of its words, by default its place."""
+    """A vocabulary and the column of each of its words, by default that of its position."""
 
     vocabulary: Vocabulary
     column: NDArray[np.int64] | None = None
 
     @classmethod
-    def given(cls, vocabulary: Any, lowercase: bool = False) -> _Columns | None:
-        """From a mapping of words to columns, or words in order."""
-        if vocabulary is None:
-            return None
-        if isinstance(vocabulary, Mapping):
-            names, columns = list(vocabulary), np.array(list(vocabulary.values()), dtype=object)
-            if len(set(columns)) != len(names):
-                raise InvalidOptionError("Vocabulary contains repeated indices.")
-            missing = set(range(len(names))) - set(columns)
-            if missing:
-                raise InvalidOptionError(f"Vocabulary of size {len(names)} doesn't contain index {min(missing)}.")
-        else:
-            names = sorted(vocabulary) if isinstance(vocabulary, (set, frozenset)) else list(vocabulary)
-            columns = np.arange(len(names))
-        if not names:
-            raise InvalidOptionError("empty vocabulary passed to fit")
-        words_ = Vocabulary.of(names)
-        if len(words_) < len(names):
-            twice = Counter(names).most_common(1)[0][0]
-            raise InvalidOptionError(f"Duplicate term in vocabulary: {twice!r}")
-        if lowercase and any(any(map(str.isupper, name)) for name in names):
-            warnings.warn(
-                "Upper case characters found in vocabulary while 'lowercase' is True. These entries will not be "
-                "matched with any documents",
-                UserWarning,
-                stacklevel=3,
-            )
-        column = np.empty(len(names), dtype=np.int64)
-        column[words_.find(names)] = columns.astype(np.int64)
-        return cls(words_, None if np.array_equal(column, np.arange(len(names))) else column)
+    def of(cls, columns: Mapping[str, int]) -> _Columns:
+        vocabulary, n = Vocabulary.of(columns), len(columns)
+        column = np.fromiter(map(columns.__getitem__, vocabulary.names), np.int64, n)
+        if not np.array_equal(np.sort(column), np.arange(n)):
+            raise MismatchError(f"The columns of {n} words are the numbers from 0 to {n - 1}, each once")
+        out = cls(vocabulary, column)
+        vars(out)["by_name"] = dict(columns)
+        return out
 
+    @property
     def names(self) -> NDArray[Any]:
         """The words, column by column."""
-        names = self.vocabulary.names
-        if self.column is None:
-            return names
-        out = np.empty_like(names)
-        out[self.column] = names
-        return out
+        return self.vocabulary.names if self.column is None else self.vocabulary.names[np.argsort(self.column)]
 
     @cached_property
     def by_name(self) -> dict[str, int]:
-        """The column of each word, in the order of the alphabet."""
+        """The column of each word, in alphabetical order."""
         columns = range(len(self.vocabulary)) if self.column is None else self.column.tolist()
         return dict(zip(self.vocabulary.names.tolist(), columns, strict=True))
 
-    def lexicon(self, tokenization: Tokenization, stem: Stem | None) -> Lexicon:
-        """The vocabulary ready to be looked up, kept for the next texts that are read the same way."""
-        if stem is not None:
-            return Lexicon(self.vocabulary, tokenization, stem)
-        kept: Lexicon | None = self.__dict__.get("_lexicon")
-        if kept is None or kept.tokenization != tokenization:
-            kept = self.__dict__["_lexicon"] = Lexicon(self.vocabulary, tokenization)
-        return kept
+    def count(self, texts: Texts, tokenization: Tokenization, stem: Stem | None) -> Matrix:
+        """Count the words in each text."""
+        lexicon = vars(self).get("_lexicon")  # kept for the next texts, because building it takes time
+        if lexicon is None or (lexicon.tokenization, lexicon.stem) != (tokenization, stem):
+            lexicon = vars(self)["_lexicon"] = Lexicon(self.vocabulary, tokenization, stem)
+        indptr, indices, data = lexicon.count(texts)
+        counts = _matrix(len(self.vocabulary), indptr, indices if self.column is None else self.column[indices], data)
+        counts.sort_indices()
+        return counts
 
     def __getstate__(self) -> dict[str, Any]:
-        """The arrays, without what was made of them."""
-        return {"vocabulary": self.vocabulary, "column": self.column}
+        return {"vocabulary": self.vocabulary, "column": self.column}  # what is made of them is not pickled
+
+
+def _matrix(columns: int, indptr: NDArray[Any], indices: NDArray[Any], data: NDArray[Any]) -> Matrix:
+    index = np.int32 if max(len(data), columns) <= np.iinfo(np.int32).max else np.int64
+    parts = data.view(np.int64), indices.astype(index, copy=False), indptr.astype(index, copy=False)  # not `longlong`
+    return scipy.sparse.csr_array(parts, shape=(len(indptr) - 1, columns))
+
+
+def _document_frequency(counts: Matrix) -> NDArray[np.int64]:
+    return np.bincount(counts.indices, minlength=counts.shape[1])
 
 
 # ------------------------------------------------------------------------------------------------- documents
 
 
-def _documents(raw: Any) -> Any:
-    """What documents can be taken from: a table of one column is that column."""
+def _documents(raw: Documents) -> Documents:
+    """Return the column of a table of one column, and other documents as they are."""
     if isinstance(raw, (str, bytes)):
         raise InvalidDataError(
             "Iterable over raw text documents expected, string object received. For one document, pass [document]."
@@ -728,36 +432,31 @@ def _documents(raw: Any) -> Any:
         if len(frame.names) != 1:
             raise InvalidDataError(f"Texts are one column; the table has {len(frame.names)}: pass one of {frame.names}")
         return frame.columns[frame.names[0]]
+    if isinstance(raw, np.ndarray) and raw.ndim == 2 and raw.shape[1] == 1:
+        return raw[:, 0]
     if not isinstance(raw, Iterable) and not _is_readable(raw):
         raise InvalidDataError(f"Iterable over raw text documents expected, found {type(raw).__name__}")
     return raw
 
 
-def _is_readable(documents: Any) -> bool:
-    """Whether `Texts` takes these as they are."""
+def _is_readable(documents: Documents) -> bool:
+    """Return whether `Texts` reads these as they are."""
     interfaces = ("__arrow_c_stream__", "__arrow_c_array__", "__array__")
     return isinstance(documents, (list, tuple)) or any(hasattr(documents, name) for name in interfaces)
 
 
-def _refuse_nan(documents: Any, texts: Texts) -> None:
-    """Refuse NaN in a list, as scikit-learn does. In a column of pandas it is a missing text."""
-    if not isinstance(documents, (list, tuple, np.ndarray)) or texts.present.all():
-        return
-    each = documents.ravel().tolist() if isinstance(documents, np.ndarray) else documents
-    at = next((i for i in np.flatnonzero(~texts.present) if each[i] is not None), None)
-    if at is not None:
-        raise InvalidTextError(
-            f"np.nan is an invalid document, expected byte or unicode string. Document {at} is; a missing one is None"
-        )
-
-
-def _each(documents: Any) -> Iterator[Any]:
-    """One document after the other, as Python has them; pandas says by itself what is missing."""
+def _each(documents: Documents) -> Iterator[Any]:
+    """Yield the documents as Python objects, None for missing values of a column. NaN in a list is an error."""
     if hasattr(documents, "to_pylist"):
-        return iter(documents.to_pylist())
-    if hasattr(documents, "isna"):
-        return (None if gone else document for document, gone in zip(documents, documents.isna(), strict=True))
-    return iter(documents)
+        documents = documents.to_pylist()
+    elif hasattr(documents, "isna"):
+        documents = (None if missing else each for each, missing in zip(documents, documents.isna(), strict=True))
+    for i, document in enumerate(documents):
+        if isinstance(document, float) and np.isnan(document):
+            raise InvalidTextError(
+                f"np.nan is an invalid document, expected byte or unicode string. Document {i} is; use None if missing"
+            )
+        yield document
 
 
 def _is_utf8(encoding: str) -> bool:
@@ -767,8 +466,8 @@ def _is_utf8(encoding: str) -> bool:
         raise InvalidOptionError(f"Unknown encoding {encoding!r}") from None
 
 
-def _cut(documents: Iterable[Iterable[str]]) -> Texts:
-    """Documents that are features already, put one after the other."""
+def _as_tokens(documents: Iterable[Iterable[str]]) -> Texts:
+    """Concatenate documents that are given as features."""
     text, start, document_start = bytearray(), [0], [0]
     for i, features in enumerate(documents):
         for feature in features:
@@ -780,37 +479,17 @@ def _cut(documents: Iterable[Iterable[str]]) -> Texts:
                 raise InvalidTextError(f"A feature of document {i} holds a lone surrogate: {error}") from None
             start.append(len(text))
         document_start.append(len(start) - 1)
-    return Texts.of_tokens(
-        np.frombuffer(text, dtype=np.uint8), np.array(start, dtype=np.int64), np.array(document_start, dtype=np.int64)
-    )
+    return Texts.of_tokens(np.frombuffer(text, dtype=np.uint8), np.array(start), np.array(document_start))
 
 
-# The steps below are functions of this module, so that what is built of them can be pickled.
-
-
-def _analyze(*steps_and_document: Any) -> Any:
-    """Put a document, which comes last, through steps."""
-    *steps, document = steps_and_document
-    for step in steps:
-        if document is None:
-            return []
-        document = step(document)
-    return document
-
-
-def _preprocess_with(strip_accents: Callable[[str], str], lowercase: bool, text: str) -> str:
-    return strip_accents(text.lower() if lowercase else text)
-
-
-def _features_of_words(
-    stop_list: frozenset[str],
-    stem: Stem | None,
-    ngram_range: tuple[int, int],
-    found: Iterable[str],
-) -> list[str]:
-    kept = [word for word in found if word not in stop_list]
-    return word_ngrams(kept if stem is None else stem(kept), ngram_range)
+# The steps are functions of this module, so that an analyzer can be pickled.
 
 
 def _stem_each(stem: Callable[[str], str], found: Iterable[str]) -> list[str]:
     return [stem(word) for word in found]
+
+
+def _stem_and_join(
+    find: Callable[[Any], list[str]], stem: Stem, join: Callable[[list[str]], list[str]], document: Any
+) -> list[str]:
+    return join(stem(find(document)))

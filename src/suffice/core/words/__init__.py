@@ -1,6 +1,6 @@
 """Texts as counts of words: tokenization, vocabularies and counting."""
 
-from suffice.core.words.counting import Lexicon, Stem, Weighting, count_matrix, hashed_matrix, matrix, word_totals
+from suffice.core.words.counting import Lexicon, Stem, Weighting, count_matrix, hashed_matrix, word_totals
 from suffice.core.words.texts import Texts
 from suffice.core.words.tokenizing import Tokenization
 from suffice.core.words.vocabulary import Vocabulary
@@ -14,6 +14,5 @@ __all__ = [
     "Weighting",
     "count_matrix",
     "hashed_matrix",
-    "matrix",
     "word_totals",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
@@ -21,9 +21,7 @@ from suffice.core.words.vocabulary import Positions, Vocabulary
 
 TermWeight: TypeAlias = Literal["count", "binary", "sqrt", "log"]
 LengthNorm: TypeAlias = Literal["l1", "l2"]
-CsrArrays: TypeAlias = tuple[
-    Positions, NDArray[np.int32], NDArray[np.int64]
-]  # indptr, indices and data of a matrix in rows
+CsrArrays: TypeAlias = tuple[Positions, NDArray[np.int32], NDArray[np.int64]]  # indptr, indices and data
 Stem: TypeAlias = Callable[[Iterable[str]], list[str]]  # from many words to their stems
 
 
@@ -83,13 +81,6 @@ class Lexicon:
     tokenization: Tokenization
     stem: Stem | None = None
 
-    @cached_property
-    def _native(self) -> _core.Lexicon:
-        return self._with(native(self.tokenization))
-
-    def _with(self, native: _core.Tokenization) -> _core.Lexicon:
-        return _core.Lexicon(padded(self.vocabulary.text), self.vocabulary.start, native)
-
     def count(self, texts: Texts) -> CsrArrays:
         """Count the features of the vocabulary in each document; columns ascend in each row."""
         with _named_errors():
@@ -102,11 +93,14 @@ class Lexicon:
             return found._replace(unknown=found.unknown.reshape(len(texts), self.tokenization.n_sizes))
 
     def _for(self, texts: Texts) -> _core.Lexicon:
-        if self.stem is None and self.tokenization.stem is None:
-            return self._native
-        return self._with(
-            native_for(self.tokenization, texts, self.stem)
-        )  # a word never seen may have a stem that is known
+        """Return the native lexicon. It is kept unless words are stemmed: new words may have a stem that is known."""
+        found = vars(self).get("_native")
+        if found is None:
+            tokenization = native_for(self.tokenization, texts, self.stem)
+            found = _core.Lexicon(padded(self.vocabulary.text), self.vocabulary.start, tokenization)
+            if self.stem is None and self.tokenization.stem is None:
+                vars(self)["_native"] = found
+        return found
 
     def __getstate__(self) -> dict[str, Any]:
         return {"vocabulary": self.vocabulary, "tokenization": self.tokenization, "stem": self.stem}
@@ -136,11 +130,6 @@ def hashed_matrix(texts: Texts, tokenization: Tokenization, stem: Stem | None = 
     digits = names.text.reshape(len(names), 8)[:, 1:].astype(np.int32)  # after "#"; columns ascend as their names do
     column = np.where(digits < ord("a"), digits - ord("0"), digits - ord("a") + 10) @ (1 << np.arange(24, -1, -4))
     return indptr, column.astype(np.int32)[indices], data
-
-
-def matrix(texts: Texts, tokenization: Tokenization, vocabulary: Vocabulary, stem: Stem | None = None) -> CsrArrays:
-    """Count the features that are in a vocabulary."""
-    return Lexicon(vocabulary, tokenization, stem).count(texts)
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
-from types import ModuleType
 from typing import Any
 
 from suffice.core.errors import InvalidOptionError, MissingPackageError
@@ -12,14 +11,15 @@ from suffice.core.errors import InvalidOptionError, MissingPackageError
 CACHE = 1 << 16  # stems that a stemmer keeps: the same words come again and again
 
 
-def languages() -> list[str]:
-    """List the languages with a stemmer."""
-    return list(_package().algorithms())
-
-
 def check(language: str) -> None:
     """Raise an error if there is no stemmer for a language."""
-    known = languages()
+    try:
+        import Stemmer
+    except ImportError:
+        raise MissingPackageError(
+            "Stems are made by the package PyStemmer, which is not installed: pip install 'suffice[text]'"
+        ) from None
+    known = Stemmer.algorithms()
     if language not in known:
         raise InvalidOptionError(f"No stemmer for {language!r}. Known are {', '.join(known)}")
 
@@ -32,7 +32,9 @@ def stem_words(language: str, words: Iterable[str]) -> list[str]:
     """
     if language not in _OWN.stemmers:
         check(language)
-        _OWN.stemmers[language] = _package().Stemmer(language, CACHE)
+        from Stemmer import Stemmer
+
+        _OWN.stemmers[language] = Stemmer(language, CACHE)
     return _OWN.stemmers[language].stemWords(list(words))
 
 
@@ -44,13 +46,3 @@ class _Own(threading.local):
 
 
 _OWN = _Own()
-
-
-def _package() -> ModuleType:
-    try:
-        import Stemmer
-    except ImportError:
-        raise MissingPackageError(
-            "Stems are made by the package PyStemmer, which is not installed: pip install 'suffice[text]'"
-        ) from None
-    return Stemmer

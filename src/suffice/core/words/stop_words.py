@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from importlib.util import find_spec
 from pathlib import Path
+from runpy import run_path
 
 from suffice.core.errors import InvalidOptionError, MissingPackageError
 
@@ -45,13 +46,10 @@ def named(language: str) -> frozenset[str]:
 def _english() -> frozenset[str]:
     """Read the list of scikit-learn from its file, because importing the package takes a second."""
     home = find_spec("sklearn")
-    if home is not None and home.submodule_search_locations:
-        file = Path(home.submodule_search_locations[0]) / "feature_extraction" / "_stop_words.py"
-        spec = spec_from_file_location("_stop_words", file) if file.exists() else None
-        if spec is not None and spec.loader is not None:
-            module = module_from_spec(spec)
-            spec.loader.exec_module(module)
-            return frozenset(module.ENGLISH_STOP_WORDS)
+    if home is not None and home.origin is not None:
+        file = Path(home.origin).parent / "feature_extraction" / "_stop_words.py"
+        if file.exists():
+            return frozenset(run_path(str(file))["ENGLISH_STOP_WORDS"])
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
     return frozenset(ENGLISH_STOP_WORDS)

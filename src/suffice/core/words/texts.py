@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from reprlib import repr as shortened
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from suffice import _core
-from suffice.core.arrays import Mask, Positions, Values, starts
+from suffice.core.arrays import Mask, Positions, starts
 from suffice.core.errors import InvalidTextError
 from suffice.core.frames.frame import Column, is_text, value_type
 from suffice.core.frames.input import as_column
+from suffice.core.words.vocabulary import string_buffers
 
 PADDING = 8  # kernels may read so many bytes beyond the last
 
@@ -38,7 +40,11 @@ class Texts:
         if isinstance(documents, (str, bytes)):
             raise InvalidTextError("Expected a list of texts, found a single text: put it into a list")
         if isinstance(documents, np.ndarray):
-            documents = _flat(documents).tolist()
+            if documents.ndim == 2 and documents.shape[1] == 1:
+                documents = documents[:, 0]
+            if documents.ndim != 1:
+                raise InvalidTextError(f"Expected one column of texts, found an array of shape {documents.shape}")
+            documents = documents.tolist()
         if isinstance(documents, (list, tuple)):
             first = next((each for each in documents if each is not None), None)
             if isinstance(first, (list, tuple, np.ndarray)):
@@ -53,7 +59,7 @@ class Texts:
         if at >= 0:
             found = type(documents[at]).__name__
             raise InvalidTextError(
-                f"Document {at} is no text but {found}: {_shown(documents[at])}. Texts are str, or None"
+                f"Document {at} is no text but {found}: {shortened(documents[at])}. Texts are str, or None"
             )
         return cls(native)
 
@@ -71,12 +77,8 @@ class Texts:
         for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
             if not len(chunk):
                 continue
-            _, offsets, data = chunk.buffers()
-            dtype = np.dtype(np.int32 if chunk.type == pa.string() else np.int64)
-            start: NDArray[Any] = np.frombuffer(offsets, dtype=dtype)[chunk.offset : chunk.offset + len(chunk) + 1]
-            text = np.frombuffer(data, dtype=np.uint8) if data is not None else np.empty(0, np.uint8)
             present = chunk.is_valid().to_numpy(zero_copy_only=False) if chunk.null_count else None
-            native.add_arrow(text, start, present)
+            native.add_arrow(*string_buffers(chunk), present)
         return cls(native)
 
     @classmethod
@@ -109,10 +111,7 @@ class Texts:
                     f"Document {i} is a {found} that is no sequence of word numbers. A text is a str: join its words"
                 )
         numbers = np.concatenate([np.empty(0, np.int64), *(row.astype(np.int64) for row in rows)])
-        names = pa.array(numbers).cast(pa.large_string())
-        _, offsets, data = names.buffers()
-        text = np.frombuffer(data, dtype=np.uint8) if data is not None else np.empty(0, np.uint8)
-        start = np.frombuffer(offsets, dtype=np.int64)[: len(names) + 1]
+        text, start = string_buffers(pa.array(numbers).cast(pa.large_string()))
         lengths = np.array([len(row) for row in rows], dtype=np.int64)
         present = np.array([each is not None for each in documents], dtype=bool)
         return cls.of_tokens(text, start, starts(lengths), present)
@@ -149,13 +148,6 @@ class Texts:
         return ~out
 
     @property
-    def sizes(self) -> NDArray[np.int64]:
-        """The approximate number of bytes of each document."""
-        out = np.empty(len(self), dtype=np.int64)
-        self.native.sizes(out)
-        return out
-
-    @property
     def hashes(self) -> NDArray[np.uint64]:
         """A hash of each document, the same for every type of input and on every machine."""
         out = np.empty(len(self), dtype=np.uint64)
@@ -172,16 +164,3 @@ def ranges(first: Positions, length: Positions) -> NDArray[np.int64]:
     """Concatenate the ranges of `length[i]` numbers from `first[i]` on."""
     start = starts(length)
     return np.repeat(first - start[:-1], length) + np.arange(start[-1])
-
-
-def _flat(documents: Values) -> Values:
-    if documents.ndim == 2 and documents.shape[1] == 1:
-        return documents[:, 0]
-    if documents.ndim != 1:
-        raise InvalidTextError(f"Expected one column of texts, found an array of shape {documents.shape}")
-    return documents
-
-
-def _shown(value: object) -> str:
-    shown = repr(value)
-    return shown if len(shown) <= 40 else shown[:37] + "..."

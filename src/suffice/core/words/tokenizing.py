@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
+from types import NoneType
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -13,7 +16,6 @@ from numpy.typing import NDArray
 from suffice.core.errors import InvalidOptionError
 from suffice.core.registry import Registered
 from suffice.core.words import stems, stop_words
-from suffice.core.words.analysis import WORD, preprocess
 from suffice.core.words.vocabulary import Vocabulary
 
 Analyzer: TypeAlias = Literal["word", "char", "char_wb"]
@@ -21,6 +23,7 @@ Accents: TypeAlias = Literal["ascii", "unicode"]
 
 ANALYZERS = ("word", "char", "char_wb")
 ACCENTS = ("ascii", "unicode")
+WORD = re.compile(r"\w\w+")  # the longest runs of two or more word characters
 MOST_COLUMNS = 1 << 28  # of hashed features
 MOST_WORDS, MOST_CHARACTERS = 255, 1 << 20  # in an n-gram
 
@@ -50,8 +53,10 @@ class Tokenization(Registered, stored_as="Reading"):
     def __post_init__(self) -> None:
         if not isinstance(self.lowercase, bool):
             raise InvalidOptionError(f"lowercase is True or False, found {self.lowercase!r}")
-        _require(self.strip_accents, "strip_accents", (None, *ACCENTS))
-        _require(self.analyzer, "analyzer", ANALYZERS)
+        for name, known in (("strip_accents", (None, *ACCENTS)), ("analyzer", ANALYZERS)):
+            value = getattr(self, name)
+            if not isinstance(value, (str, NoneType)) or value not in known:
+                raise InvalidOptionError(f"{name} is one of {', '.join(map(repr, known))}; found {value!r}")
         self._set("ngram_range", _sizes(self.ngram_range, MOST_WORDS if self.analyzer == "word" else MOST_CHARACTERS))
         if self.stop_words is not None and not isinstance(self.stop_words, str):
             self._set("stop_words", _stop_tuple(self.stop_words))
@@ -109,9 +114,16 @@ class Tokenization(Registered, stored_as="Reading"):
         return named.union(part for word in read for part in WORD.findall(word))  # "c'est" is read as "est"
 
 
-def _require(value: object, name: str, known: tuple[str | None, ...]) -> None:
-    if not any(value is k or (isinstance(value, str) and value == k) for k in known):
-        raise InvalidOptionError(f"{name} is one of {', '.join(map(repr, known))}; found {value!r}")
+def preprocess(text: str, lowercase: bool = True, strip_accents: Accents | None = None) -> str:
+    """Make a text lower case, and remove accents: `"ascii"` drops what is not ASCII, `"unicode"` combining marks."""
+    if lowercase:
+        text = text.lower()
+    if strip_accents is None or (strip_accents == "unicode" and text.isascii()):
+        return text
+    text = unicodedata.normalize("NFKD", text)
+    if strip_accents == "ascii":
+        return text.encode("ascii", "ignore").decode("ascii")
+    return "".join([c for c in text if not unicodedata.combining(c)])
 
 
 def _is_integer(value: object) -> bool:

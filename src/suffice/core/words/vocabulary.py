@@ -43,11 +43,8 @@ class Vocabulary(Registered):
     @classmethod
     def _of_arrow(cls, words: ArrowStrings) -> Vocabulary:
         """Make a vocabulary of an Arrow array of distinct, sorted words."""
-        _, offsets, data = words.buffers()
-        start = np.frombuffer(offsets, dtype=np.int64)[words.offset :][: len(words) + 1] if len(words) else np.zeros(1)
-        start = start.astype(np.int64)
-        text = np.frombuffer(data, dtype=np.uint8)[start[0] : start[-1]].copy() if data else np.empty(0, np.uint8)
-        return cls(text, start - start[0])
+        text, start = string_buffers(words)
+        return cls(text[start[0] : start[-1]].copy(), start - start[0])
 
     def _as_arrow(self, strings: bool = False) -> ArrowStrings:
         """Return an Arrow array of bytes, or of strings, that shares the memory."""
@@ -127,6 +124,16 @@ class Vocabulary(Registered):
         words = self._as_arrow()
         if len(self) > 1 and not pc.all(pc.less(words[:-1], words[1:])).as_py():
             raise MismatchError("The words of a vocabulary must be distinct and sorted")
+
+
+def string_buffers(array: ArrowStrings) -> tuple[NDArray[np.uint8], NDArray[Any]]:
+    """Return the bytes of an Arrow array of strings and where each string starts, without a copy."""
+    _, offsets, data = array.buffers()
+    if not len(array) or data is None:
+        return np.empty(0, np.uint8), np.zeros(len(array) + 1, np.int64)
+    dtype: type[np.signedinteger[Any]] = np.int64 if str(array.type).startswith("large_") else np.int32
+    start = np.frombuffer(offsets, dtype=dtype)[array.offset : array.offset + len(array) + 1]
+    return np.frombuffer(data, dtype=np.uint8), start
 
 
 def _as_arrow(names: Vocabulary | Iterable[str] | ArrowStrings) -> ArrowStrings:
