@@ -22,7 +22,8 @@ from suffice.model.calibration import Calibration
 from suffice.model.class_conditionals import Bars, Conditional, Curve, Ellipses, Words, conditionals
 from suffice.model.evaluate import Evaluation
 from suffice.model.joint import Model
-from suffice.views.fitted import FittedClassifier, column_names, form_of
+from suffice.model.storage import replacing
+from suffice.views.fitted import FittedClassifier, column_names, form_of, spelled_as
 from suffice.views.report import svg_drawings as drawings
 from suffice.views.report.html import Child, Markup, embedded, markup, named, tag
 from suffice.views.report.panel import Input, Panel, nameless
@@ -76,12 +77,8 @@ def write(
     place = Path(path)
     if not place.parent.is_dir():
         raise InvalidDataError(f"There is no folder {str(place.parent)!r} to write the report to")
-    beside = place.with_name(f".{place.name}.{os.getpid()}.part")
-    try:
-        beside.write_text(page, encoding="utf-8", newline="\n")
-        beside.replace(place)
-    finally:
-        beside.unlink(missing_ok=True)
+    with replacing(place) as file:
+        file.write(page.encode())
 
 
 def render(
@@ -141,11 +138,8 @@ def _evaluate(estimator: FittedClassifier, data: object, target: object, weight:
                 chosen = [str(name) for name in known]
             estimator = nameless(estimator)
         data = engines.in_form(frame.select(chosen), form)
-    labels, classes = np.asarray(target), estimator.classes_
-    if (labels.dtype.kind in "US") != (classes.dtype.kind in "US"):  # a file may hold numbers as text
-        spelled = {str(each): each for each in classes.tolist()}
-        labels = np.array([spelled.get(str(each), str(each)) for each in labels.tolist()])
-    return Evaluation.of(labels, classes, estimator.predict_proba(data), weight)
+    labels = spelled_as(estimator.classes_, np.asarray(target))
+    return Evaluation.of(labels, estimator.classes_, estimator.predict_proba(data), weight)
 
 
 def _is_one_text(estimator: FittedClassifier, names: Sequence[str] | None) -> bool:
