@@ -231,8 +231,9 @@ def test_tables_are_encoded_by_what_the_model_takes_columns_for():
 
     schema = infer(frames.profiles(frame), {"gone": None})
     columns = Columns.of_table(frame, schema)
-    assert columns.numbers.shape == (3, 1)
-    assert columns.categories[:, 0].tolist() == ["a", "None", "b"]
+    parts = dict(columns.parts)
+    assert parts["numbers"].shape == (3, 1)
+    assert parts["categories"][:, 0].tolist() == ["a", "None", "b"]
     x = columns.encoder(np.arange(3))(np.arange(3))
     assert x.shape == (3, 1 + 3)
     assert_allclose(x.toarray()[:, 0], [-1.2247449, 0.0, 1.2247449], rtol=1e-6)  # the gap is the median

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
-import typer
+from typer import Option
 
 from suffice.cli import options
 from suffice.cli.terminal import entry, say, show_columns, show_json
@@ -19,18 +19,13 @@ if TYPE_CHECKING:
 MOST_OUTLIERS = 20  # that are printed
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add these commands to the program."""
-    options.register(app, predict, explain, outliers, impute, sample)
-
-
 def predict(
     model: options.ModelFile,
     data: options.Data,
     output: options.Output = None,
     keep: Annotated[
         list[str] | None,
-        typer.Option("--keep", metavar="A,B|all", help="Columns of the data to write too, before the predictions."),
+        Option("--keep", metavar="A,B|all", help="Columns of the data to write too, before the predictions."),
     ] = None,
     form: options.Format = None,
     input_format: options.InputFormat = None,
@@ -90,9 +85,9 @@ def _answers(found: Loaded, batch: Any, kept: list[str], besides: tuple[str, ...
 def explain(
     model: options.ModelFile,
     data: options.Data,
-    row: Annotated[int, typer.Option("--row", metavar="NUMBER", help="Which row; the first is 0.")] = 0,
-    label: Annotated[str | None, typer.Option("--label", help="The class to explain.")] = None,
-    against: Annotated[str | None, typer.Option("--against", help="The class to compare it with.")] = None,
+    row: Annotated[int, Option("--row", metavar="NUMBER", help="Which row; the first is 0.")] = 0,
+    label: Annotated[str | None, Option("--label", help="The class to explain.")] = None,
+    against: Annotated[str | None, Option("--against", help="The class to compare it with.")] = None,
     input_format: options.InputFormat = None,
     json: options.Json = False,
 ) -> None:
@@ -139,7 +134,7 @@ def _row(source: Files, number: int) -> Any:
 def outliers(
     model: options.ModelFile,
     data: options.Data,
-    rate: Annotated[float, typer.Option("--rate", help="The share of training rows that would be outliers.")] = 0.01,
+    rate: Annotated[float, Option("--rate", help="The share of training rows that would be outliers.")] = 0.01,
     input_format: options.InputFormat = None,
     json: options.Json = False,
 ) -> None:
@@ -195,7 +190,7 @@ def impute(
     data: options.Data,
     output: options.Output = None,
     how: Annotated[
-        str, typer.Option("--how", metavar="mean|mode|sample", help="What missing values are replaced by.")
+        str, Option("--how", metavar="mean|mode|sample", help="What missing values are replaced by.")
     ] = "mean",
     seed: options.Seed = None,
     form: options.Format = None,
@@ -248,10 +243,10 @@ def _filled(found: Loaded, batch: Any, besides: tuple[str, ...], how: str, rng: 
 
 def sample(
     model: options.ModelFile,
-    n: Annotated[int, typer.Option("-n", metavar="NUMBER", help="How many rows.", min=1)] = 10,
-    label: Annotated[str | None, typer.Option("--label", help="Draw rows of this class only.")] = None,
+    n: Annotated[int, Option("-n", metavar="NUMBER", help="How many rows.", min=1)] = 10,
+    label: Annotated[str | None, Option("--label", help="Draw rows of this class only.")] = None,
     seed: options.Seed = None,
-    target: Annotated[str, typer.Option("--target", "-t", help="The name of the column of labels.")] = "label",
+    target: Annotated[str, Option("--target", "-t", help="The name of the column of labels.")] = "label",
     output: options.Output = None,
     form: options.Format = None,
 ) -> None:

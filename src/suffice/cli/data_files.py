@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from io import BufferedReader, RawIOBase
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -72,8 +73,6 @@ def _without(files: Files, dropped: Sequence[str] | None) -> Files:
 
 def _spool(folder: Path, form: str | None) -> Path:
     """Copy standard input to a file with the ending of its format."""
-    from io import BufferedReader
-
     buffer: Any = sys.stdin.buffer
     source: Any = buffer if hasattr(buffer, "peek") else BufferedReader(buffer)
     start = source.peek(8)[:8]
@@ -113,8 +112,8 @@ def _spool_stream(path: Path, source: IO[bytes]) -> Path:
 # ------------------------------------------------------------------------------------------------ output
 
 
-def check_output(path: str | None) -> None:
-    """Refuse a path that cannot be written, before any work is done."""
+def check_output(path: str | None, data: Sequence[str] = (), model: str | None = None) -> None:
+    """Refuse a path that cannot be written, or is that of the data or the model, before any work is done."""
     if path in (None, STDIN):
         return
     place = Path(str(path))
@@ -124,23 +123,16 @@ def check_output(path: str | None) -> None:
         raise InvalidOptionError(f"There is no folder {str(place.parent)!r} to write {place.name} into: make it first")
     if not os.access(place.parent, os.W_OK) and not place.exists():
         raise InvalidOptionError(f"Nothing can be written into the folder {str(place.parent)!r}")
+    for other, what in [*((each, "the data") for each in data), (str(model), "the model")]:
+        if place.is_file() and Path(other).exists() and place.samefile(other):
+            raise InvalidOptionError(f"{path} is {what}: write to another file")
 
 
-def check_model_output(path: str | None) -> None:
+def check_model_output(path: str | None, data: Sequence[str] = ()) -> None:
     """Refuse a path that cannot hold a model; standard output is for messages."""
     if path == STDIN:
         raise InvalidOptionError("--output: a model cannot be written to standard output: name a file")
-    check_output(path)
-
-
-def check_apart(output: str | None, data: Sequence[str], model: str | None = None) -> None:
-    """Refuse to overwrite the data or the model."""
-    place = Path(str(output))
-    if output in (None, STDIN) or not place.is_file():
-        return
-    for path, what in [*((each, "the data") for each in data), (str(model), "the model")]:
-        if Path(path).exists() and Path(path).samefile(place):
-            raise InvalidOptionError(f"{output} is {what}: write to another file")
+    check_output(path, data)
 
 
 @contextmanager
@@ -164,22 +156,18 @@ def _is_special(path: str) -> bool:
     return Path(path).exists() and not Path(path).is_file()
 
 
-class _OutputFile:
-    """A binary file for pyarrow and `save`: `close` leaves it open, and its errors name it."""
+class _OutputFile(RawIOBase):
+    """A binary file for pyarrow and `save`: `close` leaves the inner file open, and errors name it."""
 
     def __init__(self, file: IO[bytes], name: str):
-        self.file, self.name, self.closed = file, name, False
+        self.file, self.name = file, name
         self.discards = False  # after an error nothing more is written
 
-    def write(self, data: bytes) -> int:
+    def write(self, data: Any) -> int:
         if self.discards:
             return len(data)
         with self._named_errors():
             return self.file.write(data)
-
-    def writelines(self, lines: Iterable[bytes]) -> None:
-        for line in lines:
-            self.write(line)
 
     def flush(self) -> None:
         with self._named_errors():
@@ -195,17 +183,8 @@ class _OutputFile:
         except OSError as error:
             raise OSError(error.errno, f"{error.strerror} while writing", self.name) from error
 
-    def close(self) -> None:
-        self.flush()
-
-    def readable(self) -> bool:
-        return False
-
     def writable(self) -> bool:
         return True
-
-    def seekable(self) -> bool:
-        return False
 
 
 def format_named(path: str | None, form: str | None) -> str:
@@ -225,9 +204,8 @@ def format_named(path: str | None, form: str | None) -> str:
 
 def check_table_output(path: str | None, form: str | None, data: Sequence[str] = (), model: str | None = None) -> None:
     """Refuse an output that cannot be written, or that would overwrite the data or the model."""
-    check_output(path)
+    check_output(path, data, model)
     format_named(path, form)
-    check_apart(path, data, model)
 
 
 @contextmanager

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 from suffice.cli import options
 from suffice.cli.terminal import counted, heading, number, progress, say, show_columns, show_json, show_table
 
 if TYPE_CHECKING:
-    from suffice.cli.model_files import AnyModel
+    from suffice.cli.model_files import Loaded
     from suffice.engines.files import Files
     from suffice.families import Table
     from suffice.model.evaluate import Evaluation
@@ -19,11 +19,6 @@ if TYPE_CHECKING:
 
 PICTURES = (".png", ".svg", ".pdf")
 WITH_NAMES = 6  # classes, up to which their names fit over the columns of a confusion matrix
-
-
-def add_to(app: typer.Typer) -> None:
-    """Add these commands to the program."""
-    options.register(app, evaluate, cv, compare)
 
 
 def evaluate(
@@ -52,7 +47,7 @@ def evaluate(
     _show(evaluation, json, f"{labels_in} of {{rows}}")
 
 
-def evaluate_rows(found: AnyModel, source: Files, target: str, weight: str | None) -> Evaluation:
+def evaluate_rows(found: Loaded, source: Files, target: str, weight: str | None) -> Evaluation:
     """Compare the predictions of a model with the labels of rows, batch by batch."""
     from suffice.core.errors import InvalidDataError
     from suffice.model.evaluate import Evaluation
@@ -70,8 +65,8 @@ def evaluate_rows(found: AnyModel, source: Files, target: str, weight: str | Non
 def cv(
     data: options.Data,
     target: options.Target,
-    folds: Annotated[int, typer.Option("--folds", "-k", help="How many folds.", min=2)] = 10,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the folds.", min=0)] = 0,
+    folds: Annotated[int, Option("--folds", "-k", help="How many folds.", min=2)] = 10,
+    seed: Annotated[int, Option("--seed", help="Seed of the folds.", min=0)] = 0,
     families: options.Families = None,
     drop: options.Drop = None,
     weight: options.Weight = None,
@@ -142,17 +137,13 @@ def _numbered(confusion: Table) -> Table:
 def compare(
     data: options.Data,
     target: options.Target,
-    plot: Annotated[
-        str | None, typer.Option("--plot", metavar="FILE", help="Draw the curves: .png, .svg or .pdf.")
-    ] = None,
-    metric: Annotated[
-        str, typer.Option("--metric", metavar="accuracy|log_loss|seconds", help="What to draw.")
-    ] = "accuracy",
+    plot: Annotated[str | None, Option("--plot", metavar="FILE", help="Draw the curves: .png, .svg or .pdf.")] = None,
+    metric: Annotated[str, Option("--metric", metavar="accuracy|log_loss|seconds", help="What to draw.")] = "accuracy",
     sizes: Annotated[
-        str | None, typer.Option("--sizes", metavar="20,50,100", help="Training rows; by default eight sizes.")
+        str | None, Option("--sizes", metavar="20,50,100", help="Training rows; by default eight sizes.")
     ] = None,
-    repeats: Annotated[int, typer.Option("--repeats", help="How often the rows are shuffled.", min=1)] = 10,
-    seed: Annotated[int, typer.Option("--seed", help="Seed of the test rows and of the orders.", min=0)] = 0,
+    repeats: Annotated[int, Option("--repeats", help="How often the rows are shuffled.", min=1)] = 10,
+    seed: Annotated[int, Option("--seed", help="Seed of the test rows and of the orders.", min=0)] = 0,
     families: options.Families = None,
     drop: options.Drop = None,
     smoothing: options.Smoothing = None,

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
 from suffice.cli import options
 from suffice.cli.terminal import counted, say, show_json
 
 if TYPE_CHECKING:
     from suffice.cli.model_files import Fitted
-
-
-def add_to(app: typer.Typer) -> None:
-    """Add these commands to the program."""
-    options.register(app, fit, update, forget, drop_class, merge)
 
 
 def fit(
@@ -29,7 +24,7 @@ def fit(
     calibrate: options.Calibrate = True,
     limit: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--limit",
             metavar="NUMBER|auto|none",
             help="How many values of a column each class keeps: all (none) up to 1 GB of files, 5000 (auto) beyond. "
@@ -38,9 +33,9 @@ def fit(
     ] = None,
     checkpoint: Annotated[
         str | None,
-        typer.Option("--checkpoint", metavar="FILE", help="Save progress here, to continue after an interruption."),
+        Option("--checkpoint", metavar="FILE", help="Save progress here, to continue after an interruption."),
     ] = None,
-    check: Annotated[bool, typer.Option("--check/--no-check", help="Evaluate by leave-one-out.")] = True,
+    check: Annotated[bool, Option("--check/--no-check", help="Evaluate by leave-one-out.")] = True,
     input_format: options.InputFormat = None,
     json: options.Json = False,
 ) -> None:
@@ -53,17 +48,16 @@ def fit(
     Example:
       suffice fit adult-*.parquet --target income -o adult.suffice --drop fnlwgt
     """
-    from suffice.cli.data_files import STDIN, check_apart, check_model_output, check_output, opened
+    from suffice.cli.data_files import STDIN, check_model_output, check_output, opened
     from suffice.cli.fit_options import unfitted
     from suffice.cli.model_files import Fitted
     from suffice.cli.model_summary import checked, show_summary, summary
     from suffice.core.errors import InvalidOptionError
 
-    check_model_output(output)
+    check_model_output(output, data)
     check_output(checkpoint)
     if checkpoint is not None and STDIN in data:
         raise InvalidOptionError("--checkpoint is for files: standard input cannot be read a second time")
-    check_apart(output, data)
     with opened(data, input_format, drop) as source:
         estimator = unfitted(source, target, weight, families, smoothing, calibrate, limit)
         estimator.fit(source, target, weight, checkpoint=checkpoint)
@@ -151,7 +145,7 @@ def _save(model: Fitted, path: str, done: str) -> None:
 
 def drop_class(
     model: options.ModelFile,
-    label: Annotated[str, typer.Argument(metavar="LABEL", help="The class to forget.", show_default=False)],
+    label: Annotated[str, Argument(metavar="LABEL", help="The class to forget.", show_default=False)],
     output: options.ChangedModelOutput = None,
 ) -> None:
     """Forget a class.
@@ -171,7 +165,7 @@ def drop_class(
 
 
 def merge(
-    models: Annotated[list[str], typer.Argument(metavar="MODEL", help="Models to add.", show_default=False)],
+    models: Annotated[list[str], Argument(metavar="MODEL", help="Models to add.", show_default=False)],
     output: options.ModelOutput,
 ) -> None:
     """Add models that were trained separately.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from copy import copy
 from pathlib import Path
 from typing import Any, Self
 
@@ -19,6 +19,7 @@ from suffice.model import storage
 from suffice.model.forms import Form, in_form
 from suffice.model.learned import Learned
 from suffice.model.predictor import Predictor, Saved
+from suffice.views.fitted import spelled_as
 
 
 def read_model(path: str) -> Saved:
@@ -36,22 +37,27 @@ def read_model(path: str) -> Saved:
     return saved
 
 
-class AnyModel(ABC):
-    """A model, the columns that it reads, and its classes."""
+class Loaded:
+    """A model that predicts: the columns that it reads, its classes, and the parameters of its estimator."""
 
-    kind: str  # the name of the estimator
-    names: list[str] | None  # of the columns it was trained on, if they had names
-    n_columns: int
+    def __init__(self, saved: Saved):
+        self.saved, self.kind, self.n_columns = saved, saved.estimator, saved.predictor.n_columns
+        self.names = None if saved.predictor.names is None else list(saved.predictor.names)  # of the training columns
+
+    @classmethod
+    def load(cls, path: str) -> Self:
+        """Read a model file; the error names a file that is none."""
+        return cls(read_model(path))
 
     @property
-    @abstractmethod
-    def learned(self) -> Learned:
-        """What was learned."""
-
-    @property
-    @abstractmethod
     def predictor(self) -> Predictor:
         """What predicts rows."""
+        return self.saved.predictor
+
+    @property
+    def learned(self) -> Learned:
+        """What was learned."""
+        return self.predictor.learned
 
     @property
     def form(self) -> Form:
@@ -88,12 +94,10 @@ class AnyModel(ABC):
         if self.is_table:
             return free
         if self.names is not None:
-            for name in self.names:
-                if name not in names:
-                    hint = nearest(name, free)
-                    raise InvalidDataError(
-                        f"There is no column {name!r}, which the model reads. {hint}Found {free[:20]}"
-                    )
+            absent = [name for name in self.names if name not in names]
+            if absent:
+                what = f"There is no column {absent[0]!r}, which the model reads"
+                raise InvalidDataError(f"{what}. {nearest(absent[0], free)}Found {free[:20]}")
             return self.names
         if len(free) != self.n_columns:
             raise InvalidDataError(
@@ -136,12 +140,7 @@ class AnyModel(ABC):
 
     def labels(self, table: Any, target: str) -> Values:
         """Return the labels of rows, with the type of the classes."""
-        frame = as_frame(table)
-        values, classes = frames.labels(frame.column(target), target), self.learned.labels
-        if (values.dtype.kind in "US") == (classes.dtype.kind in "US"):
-            return values
-        known = {str(each): each for each in classes.tolist()}
-        return np.array([known.get(str(each), str(each)) for each in values.tolist()])
+        return spelled_as(self.learned.labels, frames.labels(as_frame(table).column(target), target))
 
     def batches(self, source: Files, target: str | None, weight: str | None) -> Iterator[tuple[Any, Any, Any]]:
         """Yield rows, labels and weights, batch by batch."""
@@ -153,50 +152,18 @@ class AnyModel(ABC):
             labels = None if target is None else self.labels(batch, target)
             yield self.rows(batch, (target, weight)), labels, weights(batch, weight)
 
-    @abstractmethod
     def rows(self, table: Any, besides: tuple[str | None, ...] = ()) -> Any:
-        """Return the rows of an Arrow table as the model reads them."""
-
-    @abstractmethod
-    def predict_proba(self, rows: Any) -> Array:
-        """Return p(y | x), (rows, classes)."""
-
-
-class Loaded(AnyModel):
-    """A model that only predicts: its predictor, and the parameters of its estimator."""
-
-    def __init__(self, saved: Saved):
-        self.kind, self.parameters, self._predictor = saved.estimator, saved.parameters, saved.predictor
-        self.names = None if self._predictor.names is None else list(self._predictor.names)
-        self.n_columns = self._predictor.n_columns
-
-    @classmethod
-    def load(cls, path: str) -> Self:
-        """Read a model file; the error names a file that is none."""
-        return cls(read_model(path))
-
-    @property
-    def learned(self) -> Learned:
-        """What was learned."""
-        return self._predictor.learned
-
-    @property
-    def predictor(self) -> Predictor:
-        """What predicts rows."""
-        return self._predictor
-
-    def rows(self, table: Any, besides: tuple[str | None, ...] = ()) -> Frame:
         """Return the columns of an Arrow table that are read, with the names that the predictor uses."""
         frame = as_frame(table)
         chosen = frame.select(self.columns(frame.names, besides))
-        return chosen if self.is_table else as_frame(chosen, self._predictor.columns)
+        return chosen if self.is_table else as_frame(chosen, self.predictor.columns)
 
-    def predict_proba(self, rows: Frame) -> Array:
+    def predict_proba(self, rows: Any) -> Array:
         """Return p(y | x), (rows, classes)."""
-        return self._predictor.predict_proba(rows)
+        return self.predictor.predict_proba(rows)
 
 
-class Fitted(AnyModel):
+class Fitted(Loaded):
     """An estimator that can learn more.
 
     Estimators of matrices get matrices without names, so columns are found by name here.
@@ -230,9 +197,8 @@ class Fitted(AnyModel):
         """The estimator with the names of its columns, to describe and save it."""
         if self.is_table or self.names is None:
             return self.estimator
-        known = np.array(self.names, dtype=object)
-        whole = object.__new__(type(self.estimator))
-        whole.__dict__.update(self.estimator.__dict__ | {"feature_names_in_": known})
+        whole = copy(self.estimator)
+        whole.feature_names_in_ = np.array(self.names, dtype=object)
         return whole
 
     @property

@@ -14,7 +14,7 @@ from suffice.core.errors import NotPartError
 from suffice.model.evaluate import Evaluation
 
 if TYPE_CHECKING:
-    from suffice.cli.model_files import AnyModel, Fitted
+    from suffice.cli.model_files import Fitted, Loaded
     from suffice.engines.files import Files
 
 MOST_CLASSES = 20  # that are listed
@@ -43,20 +43,20 @@ def checked(model: Fitted, source: Files, target: str, weight: str | None) -> Ch
         return Check(evaluated(lambda x, *_: estimator.predict_proba(x)), left_out=False)
 
 
-def size_of(model: AnyModel) -> str:
+def size_of(model: Loaded) -> str:
     """Return the numbers of rows and classes that a model has learned."""
     rows = counted(model.learned.statistics.weight.sum(), "row", "rows")
     return f"{rows} of {counted(len(model.classes), 'class', 'classes')} in all"
 
 
-def title_of(model: AnyModel, path: str) -> str:
+def title_of(model: Loaded, path: str) -> str:
     """Return a line that describes a model."""
     rows, classes = model.learned.statistics.weight.sum(), len(model.classes)
     learned = f"{counted(rows, 'row', 'rows')} and {counted(classes, 'class', 'classes')}"
     return f"{model.kind} of {learned}, in {path}"
 
 
-def columns_of(model: AnyModel) -> list[dict[str, Any]]:
+def columns_of(model: Loaded) -> list[dict[str, Any]]:
     """Return the family of each column, its information on the class, and a note."""
     if not model.is_table:
         names = model.predictor.columns

@@ -5,12 +5,18 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from inspect import cleandoc
+from itertools import chain
 from typing import Annotated, Any
 
 import typer
+from typer import Option
 
-from suffice.cli import answer_commands, evaluate_commands, learn_commands, show_commands
+from suffice.cli.answer_commands import explain, impute, outliers, predict, sample
+from suffice.cli.evaluate_commands import compare, cv, evaluate
+from suffice.cli.learn_commands import drop_class, fit, forget, merge, update
+from suffice.cli.show_commands import demo, inspect, report, sql
 from suffice.cli.terminal import visible
 
 app = typer.Typer(
@@ -22,8 +28,16 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help is faster, and the same in a terminal, a pager and a file
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-for commands in (learn_commands, answer_commands, evaluate_commands, show_commands):
-    commands.add_to(app)
+COMMANDS: tuple[tuple[Callable[..., None], ...], ...] = (
+    (fit, update, forget, drop_class, merge),
+    (predict, explain, outliers, impute, sample),
+    (evaluate, cv, compare),
+    (inspect, sql, report, demo),
+)
+for command in chain(*COMMANDS):
+    # The example at the end of a docstring keeps its lines in the help.
+    text = cleandoc(command.__doc__ or "").replace("Example:\n", "\b\nExample:\n")
+    app.command(command.__name__.replace("_", "-"), help=text)(command)
 
 
 def _version(asked: bool) -> None:
@@ -36,9 +50,9 @@ def _version(asked: bool) -> None:
 
 @app.callback()
 def _options(
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    debug: Annotated[bool, Option("--debug", help="Show the traceback of an error.")] = False,
     version: Annotated[  # both are handled before
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+        bool, Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
     pass

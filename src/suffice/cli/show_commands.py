@@ -6,25 +6,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from suffice.cli import options
 from suffice.cli.terminal import counted, heading, say, show_json, show_table
 
 if TYPE_CHECKING:
-    from suffice.cli.model_files import AnyModel
+    from suffice.cli.model_files import Loaded
     from suffice.families import Table
-
-
-def add_to(app: typer.Typer) -> None:
-    """Add these commands to the program."""
-    options.register(app, inspect, sql, report, demo)
 
 
 def inspect(
     model: options.ModelFile,
-    top: Annotated[int, typer.Option("--top", help="How many words or values of each class.", min=0)] = 8,
-    rows: Annotated[int, typer.Option("--rows", help="How many rows of each table.", min=1)] = 12,
+    top: Annotated[int, Option("--top", help="How many words or values of each class.", min=0)] = 8,
+    rows: Annotated[int, Option("--rows", help="How many rows of each table.", min=1)] = 12,
     json: options.Json = False,
 ) -> None:
     """Show what a model has learned.
@@ -46,7 +41,7 @@ def inspect(
         show_json(
             {
                 "estimator": found.kind,
-                "options": {name: str(value) for name, value in sorted(found.parameters.items())},
+                "options": {name: str(value) for name, value in sorted(found.saved.parameters.items())},
                 "parameters": found.learned.model.n_parameters,
                 "classes": [
                     {"label": label, "rows": n, "prior": p}
@@ -74,7 +69,7 @@ def inspect(
             show_table(top_values)
 
 
-def _top(found: AnyModel, label: object, n: int) -> Table | None:
+def _top(found: Loaded, label: object, n: int) -> Table | None:
     """Return the words or values that speak for a class, if there are any to rank."""
     from suffice.core.errors import SufficeError
     from suffice.model.explain import rank_features
@@ -102,8 +97,8 @@ def _as_dict(table: Table) -> dict[str, Any]:
 
 def sql(
     model: options.ModelFile,
-    dialect: Annotated[str, typer.Option("--dialect", "-d", help="The database, such as postgres or duckdb.")],
-    table: Annotated[str, typer.Option("--table", help="The table of the rows to predict.")] = "data",
+    dialect: Annotated[str, Option("--dialect", "-d", help="The database, such as postgres or duckdb.")],
+    table: Annotated[str, Option("--table", help="The table of the rows to predict.")] = "data",
 ) -> None:
     """Write a model as an SQL query, to predict inside a database.
 
@@ -118,9 +113,9 @@ def sql(
 
 def report(
     model: options.ModelFile,
-    output: Annotated[str, typer.Option("--output", "-o", metavar="FILE", help="The HTML file to write.")],
+    output: Annotated[str, Option("--output", "-o", metavar="FILE", help="The HTML file to write.")],
     data: Annotated[
-        list[str] | None, typer.Argument(metavar="DATA", help="Rows to evaluate the model on.", show_default=False)
+        list[str] | None, Argument(metavar="DATA", help="Rows to evaluate the model on.", show_default=False)
     ] = None,
     target: options.TargetIfAny = None,
     weight: options.Weight = None,
@@ -133,13 +128,12 @@ def report(
     Example:
       suffice report adult.suffice adult-test.parquet -o report.html
     """
-    from suffice.cli.data_files import STDIN, check_apart, check_output, opened, written
+    from suffice.cli.data_files import STDIN, check_output, opened, written
     from suffice.cli.evaluate_commands import evaluate_rows
     from suffice.cli.model_files import Fitted
     from suffice.views.report import render
 
-    check_output(output)
-    check_apart(output, data or [], model)
+    check_output(output, data or [], model)
     found, evaluation = Fitted.load(model), None
     if data:
         with opened(data, input_format) as source:
@@ -153,7 +147,7 @@ def report(
 
 def demo(
     folder: Annotated[
-        str | None, typer.Option("--write", metavar="FOLDER", help="Only write the data there, as CSV files.")
+        str | None, Option("--write", metavar="FOLDER", help="Only write the data there, as CSV files.")
     ] = None,
 ) -> None:
     """Walk through four small examples, with data that are included.

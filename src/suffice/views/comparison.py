@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,12 +16,12 @@ from numpy.typing import NDArray
 
 from suffice.core.arrays import Array, Codes, Labels, encode_labels, is_sparse
 from suffice.core.errors import InvalidDataError, InvalidOptionError
-from suffice.core.frames import Frame, as_frame, profiles
-from suffice.core.frames import numbers as read_numbers
+from suffice.core.frames import as_frame, profiles
 from suffice.core.frames import texts as read_texts
 from suffice.core.frames.input import as_column
 from suffice.families import Table
-from suffice.model.schema import Schema, infer
+from suffice.model.forms import in_form
+from suffice.model.schema import infer
 from suffice.views import logistic_baseline as logistic
 from suffice.views.fitted import form_of, labels_of
 from suffice.views.logistic_baseline import Columns, Rows
@@ -96,19 +95,19 @@ class Comparison:
 
     def verdict(self, metric: str = "accuracy") -> str:
         """Say in one sentence which model is better, and from how many rows on."""
-        crossing, last = self.crossing(metric), self.gain(metric)[-1]
-        winner, loser = (self.names[1], self.names[0]) if last > 0 else self.names
+        crossing, gain = self.crossing(metric), self.gain(metric)
+        last = gain[-1]
+        winner, loser = self.names[::-1] if (last or gain.max()) > 0 else self.names
         by = f"By {METRICS[metric].split(',')[0]}"
         if crossing is not None:
             return f"{by}, {winner} overtakes {loser} at about {_rounded(crossing):,} training rows."
-        if last == 0 and not self.gain(metric).any():
-            return f"{by}, they do not cross: they are equally good."
-        if last == 0:
-            winner, loser = (self.names[1], self.names[0]) if self.gain(metric).max() > 0 else self.names
-            return f"{by}, they do not cross: {winner} is better with few rows, and they are equally good at the end."
-        return (
-            f"{by}, they do not cross: {winner} is better from {self.sizes[0]:,} to {self.sizes[-1]:,} training rows."
-        )
+        if last:
+            found = f"{winner} is better from {self.sizes[0]:,} to {self.sizes[-1]:,} training rows"
+        elif gain.any():
+            found = f"{winner} is better with few rows, and they are equally good at the end"
+        else:
+            found = "they are equally good"
+        return f"{by}, they do not cross: {found}."
 
     def table(self) -> Table:
         """Return the medians over the repeats, one row for each size."""
@@ -120,9 +119,6 @@ class Comparison:
         return Table("training rows", [f"{size:,}" for size in self.sizes], columns, np.stack(values, axis=1))
 
     def __repr__(self) -> str:
-        return str(self)
-
-    def __str__(self) -> str:
         return "\n".join([str(self.table()), self.verdict("accuracy"), self.verdict("log_loss")])
 
     def to_arrow(self) -> Any:
@@ -277,28 +273,25 @@ def _read(estimator: Any, X: Any, y: object) -> tuple[Any, Callable[[Rows], obje
     if form == "texts":
         documents = _documents(X)
         found = Columns.of_texts(documents), len(documents)
-        taken: Callable[[Rows], object] = partial(_some_of, documents)
+        taken: Callable[[Rows], object] = documents.__getitem__
     elif form == "table":
         table = as_frame(X)
         families = estimator.families if isinstance(estimator.families, dict) else None
         limit = None if estimator.limit == "auto" else estimator.limit  # rows in memory are all kept
         schema = infer(profiles(table), families, estimator.smoothing, "ignore", limit)
-        estimator = clone(estimator).set_params(families=_fixed_families(schema))
+        # The families that all rows suggest: small training sets must not choose others.
+        fixed = {block.names if len(block.names) > 1 else block.names[0]: block.family for block in schema.blocks}
+        estimator = clone(estimator).set_params(families=fixed | dict.fromkeys(schema.left_out))
         found, whole = (Columns.of_table(table, schema), table.n), table.table()
         taken = whole.take
     else:
-        matrix = X.tocsr() if is_sparse(X) else _as_matrix(X)
+        dense = in_form(as_frame(X), "numbers") if hasattr(X, "columns") else X
+        matrix = X.tocsr() if is_sparse(X) else np.asarray(dense)
         found = Columns.of_matrix(matrix, form == "categories"), matrix.shape[0]
         taken = matrix.__getitem__
     if found[1] != len(labels):
         raise InvalidDataError(f"There are {found[1]} rows and {len(labels)} labels")
     return estimator, taken, found[0], labels
-
-
-def _fixed_families(schema: Schema) -> dict[Any, Any]:
-    """Return the families that all rows suggest, so that small training sets do not choose others."""
-    families = {block.names if len(block.names) > 1 else block.names[0]: block.family for block in schema.blocks}
-    return families | dict.fromkeys(schema.left_out)
 
 
 def _check(labels: Labels) -> None:
@@ -361,25 +354,13 @@ def _rounded(size: float) -> int:
     return int(round(size / unit) * unit)
 
 
-def _documents(X: Any) -> list[str | None]:
+def _documents(X: Any) -> NDArray[np.object_]:
     """Return texts, given as a list or as the only column of a table."""
-    if isinstance(X, (list, tuple, np.ndarray)):
-        return np.asarray(X, dtype=object).ravel().tolist()
-    if not isinstance(X, (Frame, dict)) and not hasattr(X, "columns"):
-        return read_texts(as_column(X, "texts"), "texts")
-    frame = as_frame(X)
-    if len(frame.names) != 1:
-        raise InvalidDataError(f"Expected one column of texts besides the labels, found {frame.names[:20]}")
-    return read_texts(frame.column(frame.names[0]), frame.names[0])
-
-
-def _some_of(documents: list[str | None], some: Rows) -> list[str | None]:
-    return [documents[i] for i in some]
-
-
-def _as_matrix(X: Any) -> NDArray[Any]:
-    """Return the matrix of an array or of a table of numbers."""
-    if isinstance(X, np.ndarray) or not hasattr(X, "columns"):
-        return np.asarray(X)
-    frame = as_frame(X)
-    return np.stack([np.asarray(read_numbers(frame.column(name), name)) for name in frame.names], axis=1)
+    if isinstance(X, dict) or hasattr(X, "columns"):
+        frame = as_frame(X)
+        if len(frame.names) != 1:
+            raise InvalidDataError(f"Expected one column of texts besides the labels, found {frame.names[:20]}")
+        X = read_texts(frame.column(frame.names[0]), frame.names[0])
+    elif not isinstance(X, (list, tuple, np.ndarray)):
+        X = read_texts(as_column(X, "texts"), "texts")
+    return np.asarray(X, dtype=object).ravel()

@@ -72,6 +72,14 @@ def labels_of(X: object, y: object) -> Values:
     return np.asarray(read_labels(as_frame(X).column(y), y) if isinstance(y, str) else y)
 
 
+def spelled_as(classes: Values, labels: Values) -> Values:
+    """Return labels with the type of the classes: a file may hold numbers as text."""
+    if (labels.dtype.kind in "US") == (classes.dtype.kind in "US"):
+        return labels
+    known = {str(each): each for each in classes.tolist()}
+    return np.array([known.get(str(each), str(each)) for each in labels.tolist()])
+
+
 def column_names(estimator: FittedClassifier, names: object = None) -> list[str]:
     """Return the names of the columns: `names`, or those of training, or x0, x1, …"""
     known: Any = getattr(estimator, "feature_names_in_", None) if names is None else names

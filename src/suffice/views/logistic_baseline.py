@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,67 +26,49 @@ SMALL = 1 << 20  # numbers in a matrix, up to which more threads of BLAS only sl
 FLOOR = 1e-15  # of a probability: no row adds more than 34.5 nats to the log-loss
 
 Rows = NDArray[np.int64]
+Kind = Literal["numbers", "categories", "text", "sparse"]
 
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns of logistic regression: numbers, categories, texts, and a sparse matrix of counts."""
+    """The columns of logistic regression, by how they are encoded: numbers, categories, text, or sparse counts."""
 
-    numbers: Array
-    categories: NDArray[Any]
-    texts: tuple[NDArray[Any], ...] = ()
-    sparse: Any = None
+    parts: tuple[tuple[Kind, Any], ...]
 
     @classmethod
     def of_table(cls, frame: Frame, schema: Schema) -> Columns:
         """Take the columns that the generative model reads, as the kind that it reads them."""
-        found: dict[str, list[Any]] = {"numbers": [np.empty((frame.n, 0))], "categories": [], "text": []}
+        found: dict[Kind, list[Any]] = {"numbers": [], "categories": [], "text": []}
         for block in schema.blocks:
             for name in () if block.missing else block.names:
                 column = frame.column(name)
                 if block.family.reads == "numbers":
-                    found["numbers"].append(np.asarray(numbers(column, name), dtype=np.float64)[:, None])
+                    found["numbers"].append(np.asarray(numbers(column, name), dtype=np.float64))
                 elif block.family.reads == "text":
                     found["text"].append(np.array([each or "" for each in texts(column, name)], dtype=object))
                 else:
                     found["categories"].append(np.array([str(each) for each in column.to_pylist()], dtype=object))
-        categories = np.stack(found["categories"], axis=1) if found["categories"] else np.empty((frame.n, 0), object)
-        return cls(np.hstack(found["numbers"]), categories, tuple(found["text"]))
+        words: list[tuple[Kind, Any]] = [("text", column) for column in found.pop("text")]
+        return cls((*((kind, np.stack(columns, axis=1)) for kind, columns in found.items() if columns), *words))
 
     @classmethod
     def of_matrix(cls, x: Any, categories: bool = False) -> Columns:
         """Take a matrix, dense or sparse; with `categories` its numbers are codes of categories."""
         if is_sparse(x):
-            return cls(np.empty((x.shape[0], 0)), np.empty((x.shape[0], 0), object), sparse=x.tocsr())
+            return cls((("sparse", x.tocsr()),))
         x = np.asarray(x)
-        if categories:
-            return cls(np.empty((len(x), 0)), x.astype(str).astype(object))
-        return cls(x.astype(np.float64), np.empty((len(x), 0), object))
+        return cls((("categories", x.astype(str).astype(object)) if categories else ("numbers", x.astype(np.float64)),))
 
     @classmethod
-    def of_texts(cls, documents: list[str | None]) -> Columns:
+    def of_texts(cls, documents: Iterable[str | None]) -> Columns:
         """Take a column of texts."""
-        n = len(documents)
-        own = np.array([each or "" for each in documents], dtype=object)
-        return cls(np.empty((n, 0)), np.empty((n, 0), object), (own,))
+        return cls((("text", np.array([each or "" for each in documents], dtype=object)),))
 
     def encoder(self, rows: Rows) -> Callable[[Rows], Any]:
         """Fit the preprocessing on some rows, and return the function that turns rows into a matrix."""
         from scipy.sparse import csr_array, hstack, issparse
-        from sklearn.feature_extraction.text import TfidfVectorizer
-        from sklearn.impute import SimpleImputer
-        from sklearn.pipeline import make_pipeline
-        from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
 
-        fitted: list[tuple[Any, Any]] = []
-        if self.numbers.shape[1]:
-            scaled = make_pipeline(SimpleImputer(strategy="median", keep_empty_features=True), StandardScaler())
-            fitted.append((scaled.fit(self.numbers[rows]), self.numbers))
-        if self.categories.shape[1]:
-            fitted.append((OneHotEncoder(handle_unknown="ignore").fit(self.categories[rows]), self.categories))
-        fitted += [(TfidfVectorizer(sublinear_tf=True).fit(column[rows]), column) for column in self.texts]
-        if self.sparse is not None:
-            fitted.append((MaxAbsScaler().fit(self.sparse[rows]), self.sparse))
+        fitted = [(_transformer(kind).fit(data[rows]), data) for kind, data in self.parts]
 
         def encode(wanted: Rows) -> Any:
             parts = [transformer.transform(data[wanted]) for transformer, data in fitted]
@@ -95,6 +77,19 @@ class Columns:
             return np.hstack(parts)
 
         return encode
+
+
+def _transformer(kind: Kind) -> Any:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
+
+    if kind == "numbers":
+        return make_pipeline(SimpleImputer(strategy="median", keep_empty_features=True), StandardScaler())
+    if kind == "categories":
+        return OneHotEncoder(handle_unknown="ignore")
+    return TfidfVectorizer(sublinear_tf=True) if kind == "text" else MaxAbsScaler()
 
 
 def train(columns: Columns, codes: Codes, rows: Rows, test: Rows, classes: int, strength: float) -> tuple[Array, float]:

@@ -15,7 +15,7 @@ from suffice.model.class_conditionals import conditionals as shapes_of
 from suffice.model.joint import Model
 from suffice.views.fitted import FittedClassifier
 from suffice.views.plot import style
-from suffice.views.plot.display import PanelsDisplay
+from suffice.views.plot.display import PanelsDisplay, drawing
 from suffice.views.shapes import ellipse, outcome_names
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class ConditionalsDisplay(PanelsDisplay):
         names: Sequence[str] | None = None,
         ax: style.OneOrMoreAxes | None = None,
     ) -> Self:
-        """Draw the columns of a fitted estimator.
+        """Draw p(x | y) of each column of a fitted estimator.
 
         Parameters
         ----------
@@ -95,19 +95,10 @@ class ConditionalsDisplay(PanelsDisplay):
             _draw(where, panel, style.chosen_classes(panel.labels, labels, self.weight))
         if ax is None:
             _share_legend(axes, panels)
-        return self._drawn_on_all(axes)
+        return self._drawn_on(axes)
 
 
-def conditionals(
-    estimator: FittedClassifier | Model,
-    columns: Sequence[str] | None = None,
-    *,
-    labels: Sequence[object] | None = None,
-    names: Sequence[str] | None = None,
-    ax: style.OneOrMoreAxes | None = None,
-) -> NDArray[np.object_]:
-    """Draw p(x | y) of each column and return the axes; see `ConditionalsDisplay.from_estimator`."""
-    return ConditionalsDisplay.from_estimator(estimator, columns, labels=labels, names=names, ax=ax).axes_
+conditionals = drawing("conditionals", ConditionalsDisplay.from_estimator, lambda drawn: drawn.axes_)
 
 
 def _panels(found: Conditional) -> list[Conditional]:

@@ -11,7 +11,7 @@ from suffice.core.arrays import Array, Values
 from suffice.core.errors import InvalidDataError, MismatchError
 from suffice.views.fitted import Classifier, labels_of
 from suffice.views.plot import style
-from suffice.views.plot.display import Display
+from suffice.views.plot.display import Display, drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,7 +37,7 @@ class ConfusionDisplay(Display):
 
     @classmethod
     def from_estimator(cls, estimator: Classifier, X: object, y: object, *, ax: Axes | None = None) -> Self:
-        """Let a fitted classifier predict rows whose labels are known.
+        """Draw the confusion matrix of a fitted classifier, over rows whose labels are known.
 
         Parameters
         ----------
@@ -58,7 +58,7 @@ class ConfusionDisplay(Display):
     def from_predictions(
         cls, y_true: ArrayLike, y_pred: ArrayLike, *, labels: ArrayLike | None = None, ax: Axes | None = None
     ) -> Self:
-        """Compare predictions with labels.
+        """Draw the confusion matrix of predictions.
 
         Parameters
         ----------
@@ -118,6 +118,4 @@ class ConfusionDisplay(Display):
         bar.outline.set_linewidth(0)
 
 
-def confusion(estimator: Classifier, X: object, y: object, *, ax: Axes | None = None) -> Axes:
-    """Draw the confusion matrix and return the axes; see `ConfusionDisplay.from_estimator`."""
-    return ConfusionDisplay.from_estimator(estimator, X, y, ax=ax).ax_
+confusion = drawing("confusion", ConfusionDisplay.from_estimator, lambda drawn: drawn.ax_)

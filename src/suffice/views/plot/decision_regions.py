@@ -129,7 +129,7 @@ class DecisionRegionsDisplay(Display):
         """
         from matplotlib.colors import ListedColormap, to_rgb
 
-        ax = style.single_axes(ax, (5.6, 4.4))
+        self.ax_ = ax = style.single_axes(ax, (5.6, 4.4))
         k = len(self.labels)
         predicted = self.posterior.argmax(axis=0)
         tints = [tuple(1 - (0.26 if i % 2 else 0.18) * (1 - v) for v in to_rgb(style.colour(i))) for i in range(k)]
@@ -151,7 +151,7 @@ class DecisionRegionsDisplay(Display):
             ax.set_title(title, fontsize="medium")
         if legend:
             self._legend(ax)
-        return self._drawn_on(ax)
+        return self
 
     def margin(self, i: int) -> Array:
         """Return log p(class i) − log p(best other class) on the grid; it is 0 on the boundary."""
@@ -216,17 +216,10 @@ class DecisionRegionsDisplay(Display):
         names = style.distinct_names(self.labels)
         no_line = {"linestyle": ""} if len(names) > style.MOST_CLASSES else {}  # so many have no contours
         marked = self.rows is not None and self.rows[2] is not None
-        handles = [
-            Line2D(
-                [],
-                [],
-                label=name,
-                marker=style.marker(i) if marked else None,
-                markersize=5,
-                **(style.line(i) | no_line),
-            )
-            for i, name in enumerate(names[: 2 * style.MOST_CLASSES])
-        ]
+        handles = []
+        for i, name in enumerate(names[: 2 * style.MOST_CLASSES]):
+            marker = style.marker(i) if marked else None
+            handles.append(Line2D([], [], label=name, marker=marker, markersize=5, **(style.line(i) | no_line)))
         if len(np.unique(self.posterior.argmax(axis=0))) > 1:
             handles.append(Line2D([], [], color="black", linewidth=1.3, label="boundary"))
         style.legend(ax, len(self.labels), handles=handles)
@@ -237,17 +230,14 @@ def decision_regions(
     X: object = None,
     y: object = None,
     *,
-    columns: Sequence[str] | None = None,
-    grid_resolution: int = 200,
     ax: Any = None,
     **options: Any,
 ) -> Any:
-    """Draw decision regions and return the axes; see `DecisionRegionsDisplay.from_estimator`.
+    """Draw decision regions and return the axes. The options are those of `DecisionRegionsDisplay.from_estimator`.
 
     Several estimators, in a dictionary by title, are drawn side by side over the same range. Then `ax` and the result
     are arrays of axes.
     """
-    options |= {"columns": columns, "grid_resolution": grid_resolution}
     if not isinstance(estimator, Mapping):
         return DecisionRegionsDisplay.from_estimator(estimator, X, y, ax=ax, **options).ax_
     axes = style.panel_axes(ax, len(estimator), (5.2, 4.2))

@@ -1,8 +1,11 @@
-"""What all displays share."""
+"""What all displays share, and the functions that draw them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self, cast
+from collections.abc import Callable
+from functools import update_wrapper
+from inspect import cleandoc, signature
+from typing import TYPE_CHECKING, ParamSpec, Self, TypeVar, cast
 
 from suffice.views.plot import style
 
@@ -12,20 +15,23 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
+P = ParamSpec("P")
+D = TypeVar("D", bound="Display")
+T = TypeVar("T")
+
 
 class Display:
     """A picture. Constructors that begin with `from_` draw it, and `plot` draws it again; all return the display.
 
-    Attributes
-    ----------
-    ax_ : Axes
-        The axes it was drawn on.
-    figure_ : Figure
-        The figure of these axes.
+    `ax_` are the axes it was drawn on.
     """
 
     ax_: Axes
-    figure_: Figure
+
+    @property
+    def figure_(self) -> Figure:
+        """The figure of the axes."""
+        return cast("Figure", self.ax_.figure)  # or a SubFigure
 
     def plot(self, ax: Axes | None = None) -> Self:
         """Draw onto axes, or onto a new figure.
@@ -35,9 +41,9 @@ class Display:
         ax : Axes, default=None
             Where to draw.
         """
-        ax = style.single_axes(ax, self._size())
-        self._draw(ax)
-        return self._drawn_on(ax)
+        self.ax_ = style.single_axes(ax, self._size())
+        self._draw(self.ax_)
+        return self
 
     def _size(self) -> tuple[float, float]:
         """Return width and height of a new figure, in inches."""
@@ -46,26 +52,27 @@ class Display:
     def _draw(self, ax: Axes) -> None:
         raise NotImplementedError
 
-    def _drawn_on(self, ax: Axes) -> Self:
-        self.ax_, self.figure_ = ax, cast("Figure", ax.figure)  # or a SubFigure
-        return self
-
 
 class PanelsDisplay(Display):
-    """A picture of several panels.
-
-    Attributes
-    ----------
-    axes_ : ndarray of Axes
-        One for each panel.
-    ax_ : Axes
-        The first of them.
-    figure_ : Figure
-        The figure of these axes.
-    """
+    """A picture of several panels; `ax_` is the first of `axes_`."""
 
     axes_: NDArray[np.object_]
 
-    def _drawn_on_all(self, axes: NDArray[np.object_]) -> Self:
-        self.axes_ = axes
-        return self._drawn_on(axes[0])
+    def _drawn_on(self, axes: NDArray[np.object_]) -> Self:
+        self.axes_, self.ax_ = axes, axes[0]
+        return self
+
+
+def drawing(name: str, draw: Callable[P, D], axes: Callable[[D], T]) -> Callable[P, T]:
+    """Return the function `name` that draws a display and returns its axes; it has the parameters of `draw`."""
+
+    def function(*args: P.args, **kwargs: P.kwargs) -> T:
+        return axes(draw(*args, **kwargs))
+
+    update_wrapper(function, draw, assigned=("__module__",), updated=())
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (
+        f"{cleandoc(draw.__doc__ or '')}\n\nReturns\n-------\nax : Axes, or array of them\n    Where it is drawn."
+    )
+    vars(function)["__signature__"] = signature(draw).replace(return_annotation="Axes")
+    return function

@@ -8,7 +8,7 @@ import numpy as np
 
 from suffice.core.errors import InvalidOptionError
 from suffice.views.plot import style
-from suffice.views.plot.display import Display
+from suffice.views.plot.display import Display, drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,7 +36,7 @@ class LearningCurvesDisplay(Display):
 
     @classmethod
     def from_comparison(cls, comparison: Comparison, *, metric: str = "accuracy", ax: Axes | None = None) -> Self:
-        """Draw a comparison.
+        """Draw learning curves.
 
         Parameters
         ----------
@@ -55,12 +55,8 @@ class LearningCurvesDisplay(Display):
         for i, name in enumerate(curves.names):
             low, middle, high = curves.band(self.metric, i)
             ax.fill_between(curves.sizes, low, high, color=style.colour(i), alpha=0.16, linewidth=0)
-            look: style.Style = {
-                "marker": style.marker(i),
-                "markersize": 4.5,
-                "label": style.shorten(name, 34),
-            } | style.line(i)
-            ax.plot(curves.sizes, middle, **look)
+            look: style.Style = {"marker": style.marker(i), "markersize": 4.5} | style.line(i)
+            ax.plot(curves.sizes, middle, label=style.shorten(name, 34), **look)
         ax.set_xscale("log")
         self._ticks(ax)
         if self.metric == "seconds":
@@ -87,6 +83,4 @@ class LearningCurvesDisplay(Display):
         ax.minorticks_off()
 
 
-def learning_curves(comparison: Comparison, *, metric: str = "accuracy", ax: Axes | None = None) -> Axes:
-    """Draw learning curves and return the axes; see `LearningCurvesDisplay`."""
-    return LearningCurvesDisplay.from_comparison(comparison, metric=metric, ax=ax).ax_
+learning_curves = drawing("learning_curves", LearningCurvesDisplay.from_comparison, lambda drawn: drawn.ax_)

@@ -12,7 +12,7 @@ from suffice.core.errors import InvalidDataError, InvalidOptionError, MismatchEr
 from suffice.model.evaluate import Reliability
 from suffice.views.fitted import ProbabilisticClassifier, labels_of
 from suffice.views.plot import style
-from suffice.views.plot.display import Display
+from suffice.views.plot.display import Display, drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,6 +22,8 @@ DIAGONAL = "perfectly calibrated"
 
 class ReliabilityDisplay(Display):
     """How often an event happened among rows that were given a probability, over that probability.
+
+    A new figure has a histogram of the probabilities below the curve, on the axes `counts_ax_`.
 
     Parameters
     ----------
@@ -35,15 +37,6 @@ class ReliabilityDisplay(Display):
         What the probability is of.
     name : str, default=None
         Who predicted; shown in the legend.
-
-    Attributes
-    ----------
-    ax_ : Axes
-        The axes of the curve.
-    counts_ax_ : Axes or None
-        The axes of the histogram of probabilities.
-    figure_ : Figure
-        The figure of these axes.
     """
 
     counts_ax_: Axes | None
@@ -64,7 +57,7 @@ class ReliabilityDisplay(Display):
         ax: Axes | None = None,
         **options: Any,
     ) -> Self:
-        """Let a fitted classifier predict rows whose labels are known.
+        """Draw how often events happen that a fitted classifier gave a probability.
 
         Parameters
         ----------
@@ -103,7 +96,7 @@ class ReliabilityDisplay(Display):
         ax: Axes | None = None,
         **options: Any,
     ) -> Self:
-        """Compare predicted probabilities with labels.
+        """Draw how often events happen that were given a probability.
 
         Parameters
         ----------
@@ -168,7 +161,7 @@ class ReliabilityDisplay(Display):
         if ax is None:
             layout = {"height_ratios": (4, 1), "sharex": True, "figsize": (5.0, 5.8), "layout": "constrained"}
             ax, counts_ax = style.pyplot().subplots(2, 1, **layout)[1]
-        ax = style.single_axes(ax)
+        self.ax_ = ax = style.single_axes(ax)
         style.light_grid(ax)
         if not any(each.get_label() == DIAGONAL for each in ax.get_lines()):
             ax.plot([0, 1], [0, 1], color="0.5", linewidth=1.2, linestyle=(0, (1, 1.5)), label=DIAGONAL)
@@ -190,7 +183,7 @@ class ReliabilityDisplay(Display):
             self._histogram(style.single_axes(counts_ax), place)
             counts_ax.set_xlabel(ax.get_xlabel())
             ax.set_xlabel("")
-        return self._drawn_on(ax)
+        return self
 
     def _histogram(self, ax: Axes, place: int) -> None:
         style.light_grid(ax)
@@ -201,18 +194,7 @@ class ReliabilityDisplay(Display):
         ax.set_ylim(0, None)
 
 
-def reliability(
-    estimator: ProbabilisticClassifier,
-    X: object,
-    y: object,
-    *,
-    label: object = None,
-    bins: int = 10,
-    ax: Axes | None = None,
-    **options: Any,
-) -> Axes:
-    """Draw how often events of a predicted probability happen, and return the axes; see `ReliabilityDisplay`."""
-    return ReliabilityDisplay.from_estimator(estimator, X, y, label=label, bins=bins, ax=ax, **options).ax_
+reliability = drawing("reliability", ReliabilityDisplay.from_estimator, lambda drawn: drawn.ax_)
 
 
 def _wilson_interval(share: Array, n: Array) -> tuple[Array, Array]:

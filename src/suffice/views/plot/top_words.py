@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from suffice.core.errors import MismatchError
 from suffice.families import Table
 from suffice.views.fitted import FittedClassifier
 from suffice.views.plot import style
-from suffice.views.plot.display import PanelsDisplay
+from suffice.views.plot.display import PanelsDisplay, drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,7 +52,7 @@ class TopWordsDisplay(PanelsDisplay):
         labels: Sequence[object] | None = None,
         ax: style.OneOrMoreAxes | None = None,
     ) -> Self:
-        """Rank the words, or values of columns, of a fitted estimator.
+        """Draw the words, or values of columns, that are most typical of each class.
 
         Parameters
         ----------
@@ -83,7 +83,7 @@ class TopWordsDisplay(PanelsDisplay):
         *,
         ax: style.OneOrMoreAxes | None = None,
     ) -> Self:
-        """Rank the words of a linear model, such as logistic regression, by their coefficients.
+        """Draw the words of a linear model, such as logistic regression, by their coefficients.
 
         Parameters
         ----------
@@ -126,7 +126,7 @@ class TopWordsDisplay(PanelsDisplay):
             panel.set_title(style.shorten(label, 32), fontsize="medium")
             if i + across >= len(axes):  # nothing is below it
                 panel.set_xlabel(UNITS[self.by], fontsize="small")
-        return self._drawn_on_all(axes)
+        return self._drawn_on(axes)
 
     def _panel(self, ax: Axes, i: int, table: Table) -> None:
         style.light_grid(ax, "x")
@@ -142,16 +142,7 @@ class TopWordsDisplay(PanelsDisplay):
         ax.tick_params(axis="x", labelsize="x-small")
 
 
-def top_words(
-    estimator: FittedClassifier,
-    n: int = 10,
-    *,
-    by: str = "log_odds",
-    labels: Sequence[object] | None = None,
-    ax: style.OneOrMoreAxes | None = None,
-) -> NDArray[np.object_]:
-    """Draw the most typical words of each class and return the axes; see `TopWordsDisplay.from_estimator`."""
-    return TopWordsDisplay.from_estimator(estimator, n, by=by, labels=labels, ax=ax).axes_
+top_words = drawing("top_words", TopWordsDisplay.from_estimator, lambda drawn: drawn.axes_)
 
 
 def _short(value: float) -> str:

@@ -13,7 +13,7 @@ from suffice.core.frames import as_frame
 from suffice.families import Table
 from suffice.views.fitted import FittedClassifier, form_of
 from suffice.views.plot import style
-from suffice.views.plot.display import Display
+from suffice.views.plot.display import Display, drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,7 +51,7 @@ class EvidenceDisplay(Display):
         most: int = STEPS,
         ax: Axes | None = None,
     ) -> Self:
-        """Draw the evidence of one row.
+        """Draw what each column of a row adds to the log-odds.
 
         Parameters
         ----------
@@ -127,19 +127,7 @@ class EvidenceDisplay(Display):
         _probability_axis(ax, f"p({label} | {label} or {against})")
 
 
-def evidence(
-    estimator: FittedClassifier,
-    X: object,
-    *,
-    row: int = 0,
-    label: object = None,
-    against: object = None,
-    most: int = STEPS,
-    ax: Axes | None = None,
-) -> Axes:
-    """Draw what each column adds to the log-odds, and return the axes; see `EvidenceDisplay.from_estimator`."""
-    found = EvidenceDisplay.from_estimator(estimator, X, row=row, label=label, against=against, most=most, ax=ax)
-    return found.ax_
+evidence = drawing("evidence", EvidenceDisplay.from_estimator, lambda drawn: drawn.ax_)
 
 
 def _finite(sizes: Array) -> Array:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
+from string import Template
 from typing import NamedTuple
 
 import numpy as np
@@ -22,10 +23,11 @@ from suffice.model.calibration import Calibration
 from suffice.model.class_conditionals import Bars, Conditional, Curve, Ellipses, Words, conditionals
 from suffice.model.evaluate import Evaluation
 from suffice.model.joint import Model
-from suffice.views.fitted import FittedClassifier, column_names, form_of
+from suffice.model.storage import replacing
+from suffice.views.fitted import FittedClassifier, column_names, form_of, spelled_as
 from suffice.views.report import svg_drawings as drawings
 from suffice.views.report.html import Child, Markup, embedded, markup, named, tag
-from suffice.views.report.panel import Input, Panel, nameless
+from suffice.views.report.panel import Input, Panel, is_calibrated, nameless
 
 MOST_PICTURES = 120  # columns that are drawn
 MOST_TABLES = 24  # classes whose top features are listed
@@ -76,12 +78,8 @@ def write(
     place = Path(path)
     if not place.parent.is_dir():
         raise InvalidDataError(f"There is no folder {str(place.parent)!r} to write the report to")
-    beside = place.with_name(f".{place.name}.{os.getpid()}.part")
-    try:
-        beside.write_text(page, encoding="utf-8", newline="\n")
-        beside.replace(place)
-    finally:
-        beside.unlink(missing_ok=True)
+    with replacing(place) as file:
+        file.write(page.encode())
 
 
 def render(
@@ -100,7 +98,8 @@ def render(
     model = estimator.model_  # raises if it was not fitted
     if evaluation is None and data is not None:
         evaluation = _evaluate(estimator, data, target, weight)
-    known = [""] if _is_one_text(estimator, names) else column_names(estimator, names)
+    is_one_text = form_of(estimator) == "texts" and names is None and not hasattr(estimator, "feature_names_in_")
+    known = [""] if is_one_text else column_names(estimator, names)
     title = title or type(estimator).__name__
     panel = Panel.of(estimator, known)
     sections = [
@@ -141,59 +140,44 @@ def _evaluate(estimator: FittedClassifier, data: object, target: object, weight:
                 chosen = [str(name) for name in known]
             estimator = nameless(estimator)
         data = engines.in_form(frame.select(chosen), form)
-    labels, classes = np.asarray(target), estimator.classes_
-    if (labels.dtype.kind in "US") != (classes.dtype.kind in "US"):  # a file may hold numbers as text
-        spelled = {str(each): each for each in classes.tolist()}
-        labels = np.array([spelled.get(str(each), str(each)) for each in labels.tolist()])
-    return Evaluation.of(labels, classes, estimator.predict_proba(data), weight)
-
-
-def _is_one_text(estimator: FittedClassifier, names: Sequence[str] | None) -> bool:
-    """Return whether rows are single texts without a name."""
-    return form_of(estimator) == "texts" and names is None and not hasattr(estimator, "feature_names_in_")
+    labels = spelled_as(estimator.classes_, np.asarray(target))
+    return Evaluation.of(labels, estimator.classes_, estimator.predict_proba(data), weight)
 
 
 # ------------------------------------------------------------------------------------------------ the page
 
 
 def _page(title: str, estimator: FittedClassifier, sections: list[Section], panel: Panel) -> str:
-    style, script = (
-        files("suffice.views.report").joinpath(name).read_text("utf-8") for name in ("page.css", "panel.js")
-    )
-    # The page runs this script only and fetches nothing, whatever the names and words of the data contain.
-    policy = f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; img-src data:; base-uri 'none'"
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=f"{policy}; form-action 'none'"),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="color-scheme", content="light dark"),
-        tag("link", rel="icon", href="data:,"),
-        tag("title", title),
-        Markup(f"<style>{style}</style>"),
-    )
-    links = [tag("li", tag("a", section.title, href=f"#{section.key}")) for section in sections]
+    style, script = Markup(_text_of("page.css")), Markup(_text_of("panel.js"))
     classes = len(estimator.classes_)
     rows = f"{_amount(estimator.class_count_.sum())} rows"
-    subtitle = f"{type(estimator).__name__} · {rows} · {classes} class{'' if classes == 1 else 'es'}"
-    body = tag(
-        "body",
-        tag("a", "Skip to the content", href="#content", class_="skip"),
-        tag("header", tag("h1", named(title)), tag("p", subtitle, class_="subtitle")),
-        tag("nav", tag("ul", links), aria_label="Sections"),
-        tag("main", [_section(section) for section in sections], id="content"),
-        tag(
-            "footer",
-            tag("p", f"Written by suffice {version('suffice')}. The page is self-contained: it loads nothing."),
-        ),
-        None if panel.obstacle else embedded(panel.to_json(), id="model"),
-        None if panel.obstacle else Markup(f"<script>{script}</script>"),
+    return _filled(
+        "page.html",
+        title=title,
+        subtitle=f"{type(estimator).__name__} · {rows} · {classes} class{'' if classes == 1 else 'es'}",
+        style=style,
+        style_hash=_hash(style),
+        script_hash=_hash(script),
+        links=[tag("li", tag("a", section.title, href=f"#{section.key}")) for section in sections],
+        sections=[_section(section) for section in sections],
+        version=version("suffice"),
+        script=None
+        if panel.obstacle
+        else [embedded(panel.to_json(), id="model"), Markup(f"<script>{script}</script>")],
     )
-    return f'<!DOCTYPE html>\n<html lang="en">{head}{body}</html>\n'
 
 
-def _hash(text: str) -> str:
-    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
+def _filled(name: str, **values: Child) -> Markup:
+    """Fill in a template beside this file; strings are escaped."""
+    return Markup(Template(_text_of(name)).substitute({key: markup(value) for key, value in values.items()}))
+
+
+def _text_of(name: str) -> str:
+    return files("suffice.views.report").joinpath(name).read_text("utf-8")
+
+
+def _hash(text: str) -> Markup:
+    return Markup(f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'")
 
 
 def _section(section: Section) -> Markup:
@@ -228,6 +212,10 @@ def _text(cell: object) -> Markup:
     return cell if isinstance(cell, Markup) else named(cell) if str(cell) else Markup()
 
 
+def _tiles(values: dict[str, str]) -> Markup:
+    return tag("dl", [tag("div", tag("dt", name), tag("dd", value)) for name, value in values.items()], class_="tiles")
+
+
 def _note(text: str) -> Markup:
     return tag("p", text, class_="note")
 
@@ -237,15 +225,10 @@ def _note(text: str) -> Markup:
 
 def _summary(estimator: FittedClassifier, model: Model, evaluation: Evaluation | None) -> Section:
     count, prior = estimator.class_count_, np.exp(model.log_prior - np.logaddexp.reduce(model.log_prior))
-    tiles = [
-        ("rows", _amount(count.sum())),
-        ("classes", str(len(count))),
-        ("columns", str(estimator.n_features_in_)),
-        ("parameters", _amount(estimator.n_parameters_)),
-    ]
+    tiles = {"rows": _amount(count.sum()), "classes": str(len(count)), "columns": str(estimator.n_features_in_)}
+    tiles["parameters"] = _amount(estimator.n_parameters_)
     if evaluation is not None:
-        tiles += [("accuracy", f"{evaluation.accuracy:.1%}"), ("log-loss", f"{evaluation.log_loss:.3f}")]
-    shown = [tag("div", tag("dt", name), tag("dd", value)) for name, value in tiles]
+        tiles |= {"accuracy": f"{evaluation.accuracy:.1%}", "log-loss": f"{evaluation.log_loss:.3f}"}
     rows = []
     for label, n, p in zip(model.labels.tolist(), count.tolist(), prior.tolist(), strict=True):
         bar = tag("rect", width=f"{100 * p / prior.max():.2f}", height=10, class_="fill all")
@@ -255,14 +238,14 @@ def _summary(estimator: FittedClassifier, model: Model, evaluation: Evaluation |
     priors = _table(caption, ["class", "rows", "prior"], rows)
     if len(rows) > drawings.MOST_CLASSES:
         priors = tag("div", priors, class_="long", tabindex="0", role="region", aria_label="Classes")
-    return Section("summary", "Summary", markup(tag("dl", shown, class_="tiles"), priors, _calibration(estimator)))
+    return Section("summary", "Summary", markup(_tiles(tiles), priors, _calibration(estimator)))
 
 
 def _calibration(estimator: FittedClassifier) -> Markup | None:
     found: Calibration | None = getattr(estimator, "calibration_", None)
     if found is None:
         return None
-    if (found.slope == 1).all() and not found.bias.any() and not found.mixed:
+    if not is_calibrated(found):
         return _note("Probabilities are not calibrated.")
     slopes = np.unique(np.round(found.slope, 4))
     power = f"{slopes[0]:g}" if len(slopes) == 1 else f"{slopes[0]:g} to {slopes[-1]:g}, by class"
@@ -273,40 +256,27 @@ def _calibration(estimator: FittedClassifier) -> Markup | None:
 
 
 def _panel(panel: Panel) -> Section:
+    if panel.obstacle:
+        return Section("try", "Try it", _note(panel.obstacle))
     refused = [
         tag("li", tag("strong", named(title)), f" counts as missing here. {why}.") for title, why in panel.refused
     ]
-    if panel.obstacle:
-        return Section("try", "Try it", _note(panel.obstacle))
-    fields = [_field(i, each) for i, each in enumerate(panel.inputs)]
-    labels = [str(label) for label in panel.model.labels.tolist()]
-    example = None
+    example, evidence, labels = None, None, panel.model.labels.tolist()
     if panel.examples:
-        options = [tag("option", str(label), value=str(i)) for i, (label, _) in enumerate(panel.examples)]
-        choose = tag("select", tag("option", "choose a class …", value=""), options, id="example")
-        example = tag("p", tag("label", "Fill in a row of ", for_="example"), choose)
-    intro = "Type values to see the probabilities. Empty fields count as missing."
-    buttons = tag("div", example, tag("button", "Clear", type="button", id="clear"), class_="tools")
-    form = tag("form", buttons, tag("div", fields, class_="fields"), id="panel-form", autocomplete="off", class_="card")
-    caption = tag("caption", "Probability of each class")
-    posterior = tag("table", caption, tag("tbody", id="posterior"), class_="bars posterior")
-    evidence = None
+        choose = [tag("option", "choose a class …", value=""), _options(label for label, _ in panel.examples)]
+        example = tag("p", tag("label", "Fill in a row of ", for_="example"), tag("select", choose, id="example"))
     if len(labels) > 1:
-        options = [tag("option", "automatic", value="")]
-        options += [tag("option", name, value=str(c)) for c, name in enumerate(labels)]
-        for_class = tag("label", "For ", tag("select", options, id="for-class"))
-        against_class = tag("label", "against ", tag("select", options, id="against-class"))
-        pick = tag("p", for_class, " ", against_class, class_="tools")
-        table = tag("table", tag("caption", id="compared"), tag("tbody", id="evidence"), class_="bars evidence")
-        evidence = markup(pick, table)
-    verdict = tag("p", id="verdict", role="status", aria_live="polite", class_="verdict")
-    # A long answer scrolls, so the keyboard must be able to focus it.
-    focus = {"tabindex": "0", "role": "region", "aria_label": "Answer"}
-    answer = tag("div", verdict, posterior, evidence, id="panel-answer", hidden=True, class_="card", **focus)
-    no_script = tag("noscript", _note("The panel needs JavaScript, which is disabled in this browser."))
+        evidence = _filled("evidence.html", classes=_options(labels))
     notes = tag("ul", refused, class_="note") if refused else None
-    content = markup(tag("p", intro), notes, no_script, tag("div", form, answer, class_="panel"))
+    fields = [_field(i, each) for i, each in enumerate(panel.inputs)]
+    content = _filled("panel.html", notes=notes, example=example, fields=fields, evidence=evidence)
     return Section("try", "Try it", content)
+
+
+def _options(values: Iterable[object]) -> list[Markup]:
+    """Return options of a `select`, by number."""
+    names = (str(value).lower() if isinstance(value, bool) else str(value) for value in values)
+    return [tag("option", name, value=str(i)) for i, name in enumerate(names)]
 
 
 def _field(i: int, of: Input) -> Markup:
@@ -316,12 +286,9 @@ def _field(i: int, of: Input) -> Markup:
         return tag("div", label, tag("textarea", id=key, rows="6", spellcheck="false", dir="auto"), class_="field wide")
     if of.kind == "number":
         return tag("div", label, tag("input", id=key, type="number", step="any", placeholder="missing"), class_="field")
-    shown = [
-        tag("option", str(option).lower() if isinstance(option, bool) else str(option), value=str(k))
-        for k, option in enumerate(of.options)
-    ]
     other = None if of.closed else tag("option", "another value", value="other")
-    return tag("div", label, tag("select", tag("option", "missing", value=""), shown, other, id=key), class_="field")
+    options = [tag("option", "missing", value=""), *_options(of.options), other]
+    return tag("div", label, tag("select", options, id=key), class_="field")
 
 
 # ------------------------------------------------------------------------------------------------ columns
@@ -337,7 +304,11 @@ def _columns(estimator: FittedClassifier, model: Model, names: list[str]) -> Sec
     else:
         family = type(model.distribution).__name__.removesuffix("Distribution")
         parts.append(tag("p", f"All columns have one family: {family}."))
-    shown = _drawable(estimator, None if names == [""] else names)
+    try:
+        titles = None if names == [""] else names
+        shown = conditionals(estimator, names=titles, words=drawings.WORDS_RANKED, by="information")
+    except NoDistributionError:
+        shown = []
     if not shown:
         parts.append(_note("There is no p(x | y) to draw: the columns only score the classes."))
         return Section("columns", "Columns", markup(parts))
@@ -347,27 +318,18 @@ def _columns(estimator: FittedClassifier, model: Model, names: list[str]) -> Sec
     parts.append(tag("ul", legend, class_="legend", aria_label="Lines and colours of the classes"))
     if len(classes) < len(model.labels):
         parts.append(_note(f"The {len(classes)} most frequent of {len(model.labels)} classes are drawn."))
-    figures = [_figure(each, classes) for each in shown[:MOST_PICTURES]]
-    parts.append(tag("div", figures, class_="figures"))
+    parts.append(tag("div", [_figure(each, classes) for each in shown[:MOST_PICTURES]], class_="figures"))
     if len(shown) > MOST_PICTURES:
         parts.append(_note(f"The first {MOST_PICTURES} of {len(shown)} columns are drawn."))
     return Section("columns", "Columns", markup(parts))
 
 
-def _drawable(estimator: FittedClassifier, names: Sequence[str] | None) -> list[Conditional]:
-    try:
-        return conditionals(estimator, names=names, words=drawings.WORDS_RANKED, by="information")
-    except NoDistributionError:
-        return []
-
-
 def _figure(shown: Conditional, classes: list[int]) -> Markup:
     votes = None if shown.votes else tag("span", " does not vote: it is no more informative than chance", class_="note")
     caption = tag("figcaption", named(shown.title), votes)
-    if isinstance(shown, Curve):
-        return tag("figure", caption, drawings.curve(shown, classes))
-    if isinstance(shown, Bars):
-        return tag("figure", caption, drawings.bars(shown, classes))
+    if isinstance(shown, (Curve, Bars)):
+        drawn = drawings.curve(shown, classes) if isinstance(shown, Curve) else drawings.bars(shown, classes)
+        return tag("figure", caption, drawn)
     if isinstance(shown, Words):
         return tag("figure", caption, drawings.words(shown, classes), class_="wide")
     assert isinstance(shown, Ellipses), "there are no other kinds"
@@ -405,26 +367,18 @@ def _top_features(estimator: FittedClassifier) -> Section | None:
 
 
 def _evaluation(found: Evaluation) -> Section:
-    scores = [tag("div", tag("dt", name), tag("dd", f"{value:.4f}")) for name, value in found.scores().items()]
-    names = [named(label) for label in found.classes.tolist()]
-    own = zip(names, found.precision, found.recall, found.f1, found.support, strict=True)
-    rows = [[name, float(p), float(r), float(f), float(n)] for name, p, r, f, n in own]
-    by_class = _table("By class", ["class", "precision", "recall", "f1", "rows"], rows)
-    reliable = tag(
-        "figure",
-        tag(
-            "figcaption", "Reliability of the probabilities: how often the predicted class is right, by its probability"
-        ),
-        drawings.reliability(found.reliability),
-        class_="square",
-    )
+    own = found.tables()[1]
+    rows = [[named(name), *values] for name, values in zip(own.rows, own.values.tolist(), strict=True)]
+    by_class = _table("By class", [own.title, *own.columns], rows)
+    title = "Reliability of the probabilities: how often the predicted class is right, by its probability"
+    reliable = tag("figure", tag("figcaption", title), drawings.reliability(found.reliability), class_="square")
     focus = {"tabindex": "0", "role": "region", "aria_label": "Confusion"}
     confusion = tag("div", drawings.confusion(found), class_="scroll", **focus)
-    few = len(names) <= drawings.MOST_CLASSES  # a larger table needs the whole width
+    few = len(rows) <= drawings.MOST_CLASSES  # a larger table needs the whole width
     intro = f"Evaluated on {_amount(found.weight)} rows. Points on the dashed line are perfectly calibrated."
     body = markup(
         tag("p", intro),
-        tag("dl", scores, class_="tiles"),
+        _tiles({name: f"{value:.4f}" for name, value in found.scores().items()}),
         tag("div", reliable, tag("div", confusion if few else None, by_class), class_="side"),
         None if few else confusion,
     )

@@ -16,6 +16,7 @@ from suffice.families import Distribution
 from suffice.families.product import ProductDistribution
 from suffice.families.text import TextDistribution
 from suffice.formulas import Term, in_base64, to_json
+from suffice.model.calibration import Calibration
 from suffice.model.joint import Model
 
 MOST_INPUTS = 300  # columns that anybody would fill in
@@ -46,9 +47,7 @@ class Panel:
     inputs: tuple[Input, ...]
     examples: tuple[tuple[Any, list[Any]], ...]
     refused: tuple[tuple[str, str], ...]
-    slope: Array
-    bias: Array
-    mixed: float
+    calibration: Calibration
 
     @classmethod
     def of(cls, estimator: Any, names: Sequence[str]) -> Panel:
@@ -71,18 +70,9 @@ class Panel:
             if part.votes:
                 for name in columns:
                     inputs.setdefault(name, own.get(name) or _asked_for(model, names, name))
-        calibration = getattr(estimator, "calibration_", None)
-        classes = len(model.labels)
-        return cls(
-            model,
-            tuple(terms),
-            tuple(inputs.values()),
-            tuple(_examples(estimator, list(inputs.values()), names)),
-            tuple(refused),
-            np.ones(classes) if calibration is None else calibration.slope,
-            np.zeros(classes) if calibration is None else calibration.bias,
-            0.0 if calibration is None else calibration.mixed,
-        )
+        examples = tuple(_examples(estimator, list(inputs.values()), names))
+        calibration = getattr(estimator, "calibration_", None) or Calibration.none(len(model.labels))
+        return cls(model, tuple(terms), tuple(inputs.values()), examples, tuple(refused), calibration)
 
     @property
     def obstacle(self) -> str | None:
@@ -93,24 +83,24 @@ class Panel:
             return "There is no panel: no column tells anything of the class."
         return None
 
-    @property
-    def calibrated(self) -> bool:
-        """Whether probabilities are other than those of the terms."""
-        return bool((self.slope != 1).any() or self.bias.any() or self.mixed)
-
     def to_json(self) -> dict[str, Any]:
         """All of it, as the script reads it."""
         return {
             "labels": [str(label) for label in self.model.labels.tolist()],
             "log_prior": to_json(self.model.log_prior),
-            "slope": to_json(self.slope),
-            "bias": to_json(self.bias),
-            "mixed": self.mixed,
-            "calibrated": self.calibrated,
+            "slope": to_json(self.calibration.slope),
+            "bias": to_json(self.calibration.bias),
+            "mixed": self.calibration.mixed,
+            "calibrated": is_calibrated(self.calibration),
             "inputs": [{"name": i.name, "kind": i.kind, "options": list(i.options)} for i in self.inputs],
             "terms": list(self.terms),
             "examples": [row for _, row in self.examples],
         }
+
+
+def is_calibrated(found: Calibration) -> bool:
+    """Return whether a calibration changes probabilities."""
+    return bool((found.slope != 1).any() or found.bias.any() or found.mixed)
 
 
 def _blocks(model: Model, names: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...], Distribution, bool]]:
@@ -173,9 +163,12 @@ def _examples(estimator: Any, inputs: list[Input], names: Sequence[str]) -> Iter
         try:
             drawn, _ = estimator.sample(DRAWS, label, random_state=0)
             best = int(np.argmax(np.asarray(estimator.predict_proba(drawn))[:, place]))
-            row = _row(drawn, best, names)
         except (NoDistributionError, SufficeError):
             return
+        if isinstance(drawn, np.ndarray):
+            row = dict(zip(names, np.atleast_1d(drawn[best]).tolist(), strict=True))
+        else:
+            row = {name: column[best].as_py() for name, column in as_frame(drawn).columns.items()}
         yield label, [_shown(row.get(each.name), each) for each in inputs]
 
 
@@ -184,13 +177,6 @@ def nameless(estimator: Any) -> Any:
     out = copy(estimator)
     out.__dict__.pop("feature_names_in_", None)
     return out
-
-
-def _row(drawn: Any, i: int, names: Sequence[str]) -> dict[str, Any]:
-    if isinstance(drawn, np.ndarray):
-        cells = np.atleast_1d(drawn[i]).tolist()
-        return dict(zip(names, cells, strict=True))
-    return {name: column[i].as_py() for name, column in as_frame(drawn).columns.items()}
 
 
 def _shown(value: Any, of: Input) -> Any:
