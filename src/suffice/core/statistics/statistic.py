@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Self
 
 import numpy as np
@@ -89,7 +89,8 @@ class ArrayStatistic(Statistic):
         return type(self)(*map(change, self._arrays()))
 
     def _arrays(self) -> list[Array]:
-        return list(vars(self).values())  # the fields in their order: these values have nothing else
+        names: Iterable[str] = self.__dataclass_fields__  # type: ignore[attr-defined]  # `fields` takes ten times as long
+        return [getattr(self, name) for name in names]
 
     def scale(self, factor: float) -> Self:
         """Multiply the weight of every row by `factor`."""
