@@ -62,6 +62,7 @@ lint: $(VENV)/lint
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python tools/write_stubs.py --check
 	$(BIN)/clang-format --dry-run --Werror $(wildcard cpp/*.cpp cpp/*.hpp)
 	$(BIN)/python -m pytest -q --noconftest tests/test_architecture.py
 

@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).parent.parent / "src" / "suffice"
 def families_stub() -> str:
     """List every public name of `suffice.families` with the module it comes from."""
     names = suffice.families.__all__
-    homes = {n: getattr(suffice.families, n).__module__ for n in names} | {"How": "suffice.families._base"}
+    homes = {n: getattr(suffice.families, n).__module__ for n in names} | {"FillMethod": "suffice.families._base"}
     lines = [f"from {home} import {n} as {n}" for n, home in homes.items()]
     return "\n".join(
         [
@@ -35,7 +35,7 @@ def families_stub() -> str:
 
 def package_stub(text: str) -> str:
     """Put the families into the stub of the package, which holds every other public name already."""
-    public = [n for n in suffice.families.__all__ if n not in ("Bins", "How", "Independent")]
+    public = [n for n in suffice.families.__all__ if n not in ("Bins", "FillMethod", "Independent")]
     before = re.search(r"from \.families import \(?([\w,\s]+?)\)?\n(?=from)", text)
     assert before is not None, "the stub imports families"
     text = text.replace(before[0], "from .families import (\n" + "".join(f"    {n},\n" for n in sorted(public)) + ")\n")
