@@ -45,7 +45,7 @@ _READY = (np.dtype(np.float64), np.dtype(np.float32))  # in the byte order of th
 
 def is_sparse(x: object) -> TypeIs[Sparse]:
     """Return whether `x` is a SciPy sparse matrix or array, without importing SciPy."""
-    sparse = sys.modules.get("scipy.sparse")
+    sparse = None if type(x) is np.ndarray else sys.modules.get("scipy.sparse")
     return sparse is not None and bool(sparse.issparse(x))
 
 

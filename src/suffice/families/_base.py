@@ -405,7 +405,8 @@ class Family(DataclassOptions, ABC, Generic[S]):
     def summarize(self, x: Any, y: Any, weight: Any = None, onto: ByClass[S] | None = None) -> ByClass[S]:
         """Summarize rows by their labels in one pass, and add the result to `onto`, a summary of other rows."""
         x = self.read(x)
-        self.check_width(x.shape[1])
+        if onto is None:  # later rows must have as many columns as these
+            self.check_width(x.shape[1])
         return self.summary.by_class(x, y, weight, onto)
 
     def check_width(self, columns: int) -> None:

@@ -42,7 +42,7 @@ class Moments(ArrayStatistic):
     @classmethod
     def of(cls, x: Dense, codes: Codes, classes: int, weight: Array | None = None, onto: Self | None = None) -> Self:
         """Summarize rows of real numbers in one pass; NaN is missing."""
-        out = cls.empty(classes, x.shape[1]) if onto is None else onto._map(np.copy)
+        out = cls.empty(classes, x.shape[1]) if onto is None else onto._map(np.ndarray.copy)
         infinite = _core.moments(x, codes, classes, weight, out.weight, out.mean, out.squares)
         refuse_at(infinite, x)
         if not np.isfinite(out.squares).all():
