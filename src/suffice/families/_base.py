@@ -13,7 +13,6 @@ from functools import cached_property
 from typing import Any, ClassVar, Final, Generic, Literal, TypeVar, dataclass_transform, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from suffice.core.arrays import (
     Array,
@@ -191,9 +190,7 @@ class Distribution(ABC):
         """Fill the missing entries of rows of numbers by a draw from p(missing | observed, class codes[i])."""
         return np.where(np.isnan(x), self.sample(codes, rng), x)
 
-    def fill(
-        self, x: Rows, posterior: Array, codes: Codes, method: FillMethod, rng: np.random.Generator
-    ) -> NDArray[Any]:
+    def fill(self, x: Rows, posterior: Array, codes: Codes, method: FillMethod, rng: np.random.Generator) -> Values:
         """Fill missing entries by the mean over classes, by the mean of class codes[i], or by a draw from it."""
         observed = np.asarray(x, dtype=np.float64)
         missing = np.isnan(observed)
@@ -367,7 +364,7 @@ class Family(DataclassOptions, ABC, Generic[S]):
 
     @classmethod
     def _is_complete(cls) -> bool:
-        """Tell whether it can be estimated: not where pickling has made the class and not filled it yet."""
+        """Return whether it has `estimate`; a class that pickling has made but not filled does not."""
         return not getattr(cls.estimate, "__isabstractmethod__", False)
 
     def __post_init__(self) -> None:

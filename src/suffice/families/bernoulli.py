@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from suffice.core.arrays import Array, Codes, Matrix, Sparse, is_sparse
+from suffice.core.arrays import Array, Codes, Matrix, Sparse, Values, is_sparse
 from suffice.core.errors import InvalidOptionError
 from suffice.core.priors import Beta
 from suffice.core.statistics import Totals
@@ -54,9 +53,7 @@ class BernoulliDistribution(Entrywise):
         """Yield the probability that each column is true."""
         yield Outcomes(names.__getitem__, self.probability)
 
-    def fill(
-        self, x: Matrix, posterior: Array, codes: Codes, method: FillMethod, rng: np.random.Generator
-    ) -> NDArray[Any]:
+    def fill(self, x: Matrix, posterior: Array, codes: Codes, method: FillMethod, rng: np.random.Generator) -> Values:
         """Fill missing entries by the more probable value, or by a draw: the mean of booleans is not a boolean."""
         if method == "sample":
             return super().fill(x, posterior, codes, method, rng)

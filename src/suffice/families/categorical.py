@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,7 @@ class Categorical(Family[Counts]):
     array([[0.6, 0.4]])
     """
 
-    min_categories: int | NDArray[Any] | None = None
+    min_categories: int | Values | None = None
 
     summary: ClassVar = Summary(Counts)
     reads: ClassVar = "categories"
@@ -209,7 +209,7 @@ class CategoricalDistribution(Independent):
 
     def fill(
         self, x: Categories, posterior: Array, codes: Codes, method: FillMethod, rng: np.random.Generator
-    ) -> NDArray[Any]:
+    ) -> Values:
         """Fill missing entries by the most probable category over the classes, or by a draw."""
         out = np.full((len(codes), self.n_columns), None, dtype=object)
         drawn = np.asarray(self.sample(codes, rng), dtype=object) if method == "sample" else None
@@ -244,7 +244,7 @@ class CategoricalDistribution(Independent):
             for name, keys, part in zip(names, self.keys, parts, strict=True)
         ]
 
-    def sample(self, codes: Codes, rng: np.random.Generator) -> NDArray[Any]:
+    def sample(self, codes: Codes, rng: np.random.Generator) -> Values:
         """Draw rows of categories: numbers, or objects if the categories have names."""
         numbers = self.counts.keys is None and self.counts.sizes.all()
         out = np.empty((len(codes), len(self.counts.sizes)), dtype=np.int64 if numbers else object)

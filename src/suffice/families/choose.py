@@ -14,7 +14,6 @@ from functools import partial
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from suffice.core.arrays import Array, Categories, Codes, Matrix, Rows, Values
 from suffice.core.errors import InvalidOptionError, MismatchError
@@ -315,9 +314,7 @@ class ChosenDistribution(Distribution):
         """Return the categories of the chosen family."""
         return self.fitted.known_values(names)
 
-    def fill(
-        self, x: Rows, posterior: Array, codes: Codes, method: FillMethod, rng: np.random.Generator
-    ) -> NDArray[Any]:
+    def fill(self, x: Rows, posterior: Array, codes: Codes, method: FillMethod, rng: np.random.Generator) -> Values:
         """Fill missing entries as the chosen family does. Numbers that were read as categories also have a mean."""
         if self.choice.name != "values":
             return self.fitted.fill(x, posterior, codes, method, rng)
@@ -361,9 +358,7 @@ class SilentDistribution(ChosenDistribution):
         """Return zeros: the classes do not differ."""
         return np.zeros((x.shape[0], self.classes))
 
-    def fill(
-        self, x: Rows, posterior: Array, codes: Codes, method: FillMethod, rng: np.random.Generator
-    ) -> NDArray[Any]:
+    def fill(self, x: Rows, posterior: Array, codes: Codes, method: FillMethod, rng: np.random.Generator) -> Values:
         """Fill missing entries from the one distribution, whatever the class."""
         if self.choice.name == "values":
             return super().fill(x, posterior, codes, method, rng)

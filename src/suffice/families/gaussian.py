@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from suffice import _core
-from suffice.core.arrays import Array, Codes, Dense, refuse_at
+from suffice.core.arrays import Array, Codes, Dense, Values, refuse_at
 from suffice.core.errors import InvalidOptionError
 from suffice.core.priors import NormalInverseGamma
 from suffice.core.special import log_gamma
@@ -35,7 +34,7 @@ class Gaussian(Family[Moments]):
     array([[1.]])
     """
 
-    variance: Literal["class", "shared"] | float | NDArray[Any] = "class"
+    variance: Literal["class", "shared"] | float | Values = "class"
     var_smoothing: float = 0.0
 
     summary: ClassVar = Summary(Moments)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log as log_of
 from math import prod
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -304,7 +304,7 @@ class JointTable(Distribution):
 
     def fill(
         self, x: Categories, posterior: Array, codes: Codes, method: FillMethod, rng: np.random.Generator
-    ) -> NDArray[Any]:
+    ) -> Values:
         """Fill missing entries from a combination that agrees with the observed entries.
 
         It is the most probable one under the posterior over classes, or one drawn for the class of each row.
@@ -325,7 +325,7 @@ class JointTable(Distribution):
                 out[i, j] = self.values[j][self.combinations[best, j]]
         return out
 
-    def _named(self, x: Categories, codes: Numbers) -> NDArray[Any]:
+    def _named(self, x: Categories, codes: Numbers) -> Values:
         """Return the entries as they were passed in, None where one is missing."""
         x = as_categories(x)
         out = np.full(codes.shape, None, dtype=object)
@@ -378,7 +378,7 @@ class JointTable(Distribution):
             values = np.vstack([values, np.exp(self.log_share(self.spare, self._total[:, 0], self.spare))])
         return [Table(", ".join(map(str, names)), rows, [str(label) for label in labels], values)]
 
-    def sample(self, codes: Codes, rng: np.random.Generator) -> NDArray[Any]:
+    def sample(self, codes: Codes, rng: np.random.Generator) -> Values:
         """Draw rows of categories: numbers, or objects if they have names."""
         at = np.empty((len(codes), len(self.values)), dtype=np.int64)
         for c in np.unique(codes):

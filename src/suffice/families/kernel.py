@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import field
 from functools import cached_property
-from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
+from typing import ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,7 +92,7 @@ class Kernel(Family[Sample]):
     prior: None = field(default=None, init=False)  # nothing is conjugate to a density of any shape
     learn: Literal["mle"] = field(default="mle", init=False)
     kernel: KernelName = "gaussian"
-    bandwidth: RuleName | float | NDArray[Any] = "silverman"
+    bandwidth: RuleName | float | Values = "silverman"
     limit: int | None = None
 
     def __post_init__(self) -> None:

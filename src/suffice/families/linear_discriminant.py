@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from suffice.core.arrays import Array, Codes, Dense
+from suffice.core.arrays import Array, Codes, Dense, Values
 from suffice.core.errors import SingularCovarianceError
 from suffice.core.statistics import Sample, Scatter
 from suffice.families._base import Distribution, resolution
@@ -30,7 +29,7 @@ class LinearDiscriminant(MultivariateGaussian):
 
     solver: Solver = "svd"
     tol: float = 1e-4
-    priors: NDArray[Any] | None = None
+    priors: Values | None = None
 
     public: ClassVar = False
 

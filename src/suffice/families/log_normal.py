@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from suffice.core.arrays import Array, Codes, Dense
+from suffice.core.arrays import Array, Codes, Dense, Values
 from suffice.core.priors import NormalInverseGamma
 from suffice.core.statistics import Moments
 from suffice.families._base import Entrywise, Family
@@ -73,7 +72,7 @@ class LogNormal(Family[Moments]):
     array([[1.]])
     """
 
-    variance: Literal["class", "shared"] | float | NDArray[Any] = "class"
+    variance: Literal["class", "shared"] | float | Values = "class"
     var_smoothing: float = 0.0
 
     summary: ClassVar = Summary(Moments, of=Log(X))

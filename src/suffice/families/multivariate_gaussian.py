@@ -74,7 +74,7 @@ class MultivariateGaussian(Family[Any]):
     toward: Toward = "sphere"
     missing: Literal["em", "complete"] = "em"
     floor: float = 1e-9
-    share: NDArray[Any] | None = None
+    share: Values | None = None
     estimator: Any = None
 
     weak_prior: ClassVar = NormalInverseWishart()

@@ -8,7 +8,6 @@ from functools import cached_property, partial
 from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from suffice.core.arrays import Array, Codes, Positions, Values
 from suffice.core.errors import InvalidOptionError, InvalidTextError, NoDistributionError, NoFormulaError
@@ -329,7 +328,7 @@ class TextDistribution(Distribution):
         values = np.array([p for *_, p in found]).reshape(len(found), self.event.classes)
         return [Table(str(names[0]), [self.vocabulary[i] for _, i, _ in found], [str(each) for each in labels], values)]
 
-    def sample(self, codes: Codes, rng: np.random.Generator) -> NDArray[Any]:
+    def sample(self, codes: Codes, rng: np.random.Generator) -> Values:
         """Draw texts: words are drawn independently; their number is Poisson around the mean length of the class."""
         if self.tokenization.analyzer != "word" or self.tokenization.n_features is not None:
             raise NoDistributionError("Texts can be drawn from words only, not from characters or hashed features")
