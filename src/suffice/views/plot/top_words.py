@@ -10,12 +10,13 @@ from numpy.typing import ArrayLike
 
 from suffice.core.errors import MismatchError
 from suffice.families import Table
-from suffice.views.fitted import FittedClassifier
 from suffice.views.plot import style
 from suffice.views.plot.display import PanelsDisplay, drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from suffice.estimators.generative_classifier import GenerativeClassifier
 
 UNITS = {
     "log_odds": "log-odds against the other classes",
@@ -45,7 +46,7 @@ class TopWordsDisplay(PanelsDisplay):
     @classmethod
     def from_estimator(
         cls,
-        estimator: FittedClassifier,
+        estimator: GenerativeClassifier,
         n: int = 10,
         *,
         by: str = "log_odds",

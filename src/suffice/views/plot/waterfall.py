@@ -11,12 +11,14 @@ from suffice.core.arrays import Array
 from suffice.core.errors import InvalidDataError, InvalidOptionError
 from suffice.core.frames import as_frame
 from suffice.families import Table
-from suffice.views.fitted import FittedClassifier, form_of
+from suffice.views.fitted import form_of
 from suffice.views.plot import style
 from suffice.views.plot.display import Display, drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from suffice.estimators.generative_classifier import GenerativeClassifier
 
 STEPS = 12  # columns or words that are drawn; the others are added up
 ROUNDING = 1e-9  # log-odds below this share of the largest step are rounding errors
@@ -42,7 +44,7 @@ class EvidenceDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator: FittedClassifier,
+        estimator: GenerativeClassifier,
         X: object,
         *,
         row: int = 0,
