@@ -111,7 +111,7 @@ def _change_by_rows(
     target: str | None,
     weight: str | None,
     output: str | None,
-    input_format: str | None,
+    form: str | None,
     forgets: bool,
 ) -> None:
     """Let a model learn or forget rows, and save it."""
@@ -120,7 +120,7 @@ def _change_by_rows(
 
     check_model_output(output)
     model, rows = Fitted.load(path), 0
-    with opened(data, input_format) as source:
+    with opened(data, form) as source:
         for x, y, w in model.batches(source, model.target(source, target), weight):
             if forgets:
                 model.estimator.forget(x, y, w)
@@ -138,7 +138,7 @@ def _save(model: Fitted, path: str, done: str) -> None:
     from suffice.cli.model_summary import size_of
 
     model.save(path)
-    say(f"{done}; {size_of(model)}. Written to {path}")
+    say(f"{done}; {size_of(model, 'of')} in all. Written to {path}")
 
 
 def drop_class(

@@ -31,7 +31,7 @@ def inspect(
       suffice inspect adult.suffice --top 20
     """
     from suffice.cli.model_files import Loaded
-    from suffice.cli.model_summary import COLUMNS_TITLE, columns_of, show_schema, title_of
+    from suffice.cli.model_summary import COLUMNS_TITLE, columns_of, show_schema, size_of
 
     found = Loaded.load(model)
     names = {"texts": ["words"], "table": None}.get(found.form, found.names)  # blocks of a table know their names
@@ -55,7 +55,7 @@ def inspect(
             }
         )
         return
-    say(title_of(found, model), "bold")
+    say(f"{found.kind} of {size_of(found)}, in {model}", "bold")
     say(counted(found.learned.model.n_parameters, "free parameter", "free parameters"))
     heading("Class prior")
     show_table(replace(prior, title="class", rows=prior.columns, columns=prior.rows, values=prior.values.T), rows=50)
