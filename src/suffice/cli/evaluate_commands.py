@@ -161,7 +161,7 @@ def compare(
     import pyarrow as pa
 
     from suffice.cli.fit_options import unfitted
-    from suffice.views.plot.learning_curves import METRICS
+    from suffice.views.plot.evaluation_plots import METRICS
 
     if metric not in METRICS:
         raise options.invalid(f"--metric: expected one of {', '.join(METRICS)}; found {metric!r}")
