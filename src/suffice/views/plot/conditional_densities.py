@@ -72,8 +72,6 @@ class ConditionalsDisplay(PanelsDisplay):
             Which classes; by default all, or the eight most frequent.
         names : sequence of str, default=None
             Names of the columns; by default those of training.
-        ax : Axes, or array of them, default=None
-            Where to draw: one for each column. A new figure by default.
         """
         wanted = [columns] if isinstance(columns, str) else columns
         found = shapes_of(estimator, wanted, names=names, most=MOST_COLUMNS if columns is None else None)
@@ -81,15 +79,7 @@ class ConditionalsDisplay(PanelsDisplay):
         return cls(found, np.exp(model.log_prior)).plot(ax, labels=labels)
 
     def plot(self, ax: style.OneOrMoreAxes | None = None, *, labels: Sequence[object] | None = None) -> Self:
-        """Draw onto axes, or onto a new figure.
-
-        Parameters
-        ----------
-        ax : Axes, or array of them, default=None
-            One for each panel.
-        labels : sequence of labels, default=None
-            Which classes; by default all, or the eight most frequent.
-        """
+        """Draw onto axes, or onto a new figure."""
         panels = [panel for each in self.conditionals for panel in _panels(each)]
         axes = style.panel_axes(ax, len(panels), (4.0, 3.0))
         for where, panel in zip(axes, panels, strict=True):

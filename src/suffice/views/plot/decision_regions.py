@@ -79,8 +79,6 @@ class DecisionRegionsDisplay(Display):
 
         Parameters
         ----------
-        estimator : fitted estimator of suffice
-            The classifier.
         X : table or array, default=None
             Rows to draw. The picture covers their range; without rows it covers the classes.
         y : array-like, or str, default=None
@@ -89,10 +87,6 @@ class DecisionRegionsDisplay(Display):
             The columns to draw over; required if there are more than two. The others count as missing.
         grid_resolution : int, default=200
             Points along each column.
-        ax : Axes, default=None
-            Where to draw; a new figure by default.
-        **options : dict
-            Options of `plot`.
         """
         if grid_resolution < 2:
             raise InvalidOptionError(f"grid_resolution must be at least 2, found {grid_resolution}")
@@ -120,8 +114,6 @@ class DecisionRegionsDisplay(Display):
 
         Parameters
         ----------
-        ax : Axes, default=None
-            Where to draw.
         contours : bool, default=True
             Whether to draw the contours of the classes.
         legend : bool, default=True

@@ -50,10 +50,6 @@ class ConfusionDisplay(Display):
             Any that has `predict`.
         X : table, array or texts
             Rows.
-        y : array-like, or str
-            Their labels, or the name of the column that holds them.
-        ax : Axes, default=None
-            Where to draw; a new figure by default.
         """
         true = labels_of(X, y)
         labels = np.unique(np.concatenate([np.asarray(estimator.classes_), true]))
@@ -73,8 +69,6 @@ class ConfusionDisplay(Display):
             Predictions.
         labels : sequence of labels, default=None
             The classes, in the order they are drawn; by default all of both, sorted.
-        ax : Axes, default=None
-            Where to draw; a new figure by default.
         """
         true, predicted = np.asarray(y_true), np.asarray(y_pred)
         if len(true) != len(predicted) or not len(true):
@@ -171,8 +165,6 @@ class ReliabilityDisplay(Display):
             Any that has `predict_proba`.
         X : table, array or texts
             Rows that were not used for training.
-        y : array-like, or str
-            Their labels, or the name of the column that holds them.
         label : label, default=None
             The class whose probability is judged. By default the second of two classes; of more classes, for each row
             the predicted one.
@@ -180,10 +172,6 @@ class ReliabilityDisplay(Display):
             The number of bins, which have equal widths.
         name : str, default=None
             Who predicted; by default the estimator's class.
-        ax : Axes, default=None
-            Where to draw; a new figure by default.
-        **options : dict
-            Options of `plot`.
         """
         p = np.asarray(estimator.predict_proba(X), dtype=np.float64)
         options |= {"label": label, "bins": bins, "name": type(estimator).__name__ if name is None else name, "ax": ax}
@@ -212,16 +200,6 @@ class ReliabilityDisplay(Display):
             Probabilities: of the second of two classes, or of every class.
         classes : array-like of shape (n_classes,), default=None
             The classes, in the order of the columns; by default those of the labels, sorted.
-        label : label, default=None
-            The class whose probability is judged, as in `from_estimator`.
-        bins : int, default=10
-            The number of bins, which have equal widths.
-        name : str, default=None
-            Who predicted.
-        ax : Axes, default=None
-            Where to draw; a new figure by default.
-        **options : dict
-            Options of `plot`.
         """
         y, p = np.asarray(y_true), np.asarray(y_proba, dtype=np.float64)
         known = np.unique(y) if classes is None else np.asarray(classes)
@@ -329,17 +307,7 @@ class LearningCurvesDisplay(Display):
 
     @classmethod
     def from_comparison(cls, comparison: Comparison, *, metric: str = "accuracy", ax: Axes | None = None) -> Self:
-        """Draw learning curves.
-
-        Parameters
-        ----------
-        comparison : Comparison
-            The result of `suffice.compare`.
-        metric : {'accuracy', 'log_loss', 'seconds'}, default='accuracy'
-            What to draw.
-        ax : Axes, default=None
-            Where to draw; a new figure by default.
-        """
+        """Draw learning curves."""
         return cls(comparison, metric).plot(ax)
 
     def _draw(self, ax: Axes) -> None:

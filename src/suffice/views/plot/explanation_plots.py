@@ -65,8 +65,6 @@ class EvidenceDisplay(Display):
 
         Parameters
         ----------
-        estimator : fitted estimator of suffice
-            The classifier.
         X : table, array, text or list of texts
             Rows.
         row : int, default=0
@@ -75,8 +73,6 @@ class EvidenceDisplay(Display):
             The classes to compare, as in `evidence`.
         most : int, default=12
             How many columns or words to show; the others are added up.
-        ax : Axes, default=None
-            Where to draw; a new figure by default.
         """
         if most < 1:
             raise InvalidOptionError(f"most must be at least 1, found {most}")
@@ -234,16 +230,12 @@ class TopWordsDisplay(PanelsDisplay):
 
         Parameters
         ----------
-        estimator : fitted estimator of suffice
-            The classifier.
         n : int, default=10
             How many for each class.
         by : {'log_odds', 'probability', 'information'}, default='log_odds'
             What words are ranked by, as in `top_features`.
         labels : sequence of labels, default=None
             Which classes; by default all, or the twenty most frequent.
-        ax : Axes, or array of them, default=None
-            One for each class. A new figure by default.
         """
         known = estimator.classes_
         if labels is None:
@@ -269,12 +261,6 @@ class TopWordsDisplay(PanelsDisplay):
             Coefficients.
         words : sequence of str
             The words of the columns.
-        labels : sequence of labels
-            The classes.
-        n : int, default=10
-            How many for each class.
-        ax : Axes, or array of them, default=None
-            One for each class. A new figure by default.
         """
         coef = np.asarray(coef, dtype=np.float64)
         if coef.shape != (len(labels), len(words)):
@@ -289,13 +275,7 @@ class TopWordsDisplay(PanelsDisplay):
         return cls(tables, labels, "coefficient").plot(ax)
 
     def plot(self, ax: style.OneOrMoreAxes | None = None) -> Self:
-        """Draw onto axes, or onto a new figure.
-
-        Parameters
-        ----------
-        ax : Axes, or array of them, default=None
-            One for each class.
-        """
+        """Draw onto axes, or onto a new figure."""
         rows = max((len(table.rows) for table in self.tables), default=1)
         across = 2 if len(self.tables) <= 4 else 3 if len(self.tables) <= 9 else 4
         axes = style.panel_axes(ax, len(self.tables), (3.2, 0.8 + 0.2 * max(rows, 3)), across=across)
