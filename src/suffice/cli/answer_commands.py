@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 from typer import Option
 
 from suffice.cli import options
+from suffice.cli.data_files import check_table_output, opened, table_writer
+from suffice.cli.evidence_bars import evidence_of, show_evidence, show_text
 from suffice.cli.terminal import entry, say, show_columns, show_json
 
 if TYPE_CHECKING:
@@ -38,7 +40,6 @@ def predict(
     Example:
       suffice predict adult.suffice new.csv -o answers.parquet --keep id
     """
-    from suffice.cli.data_files import check_table_output, opened, table_writer
     from suffice.cli.model_files import Loaded
 
     check_table_output(output, form, data, model)
@@ -98,14 +99,11 @@ def explain(
     Example:
       suffice explain adult.suffice new.csv --row 3
     """
-    from suffice.cli.data_files import opened
-    from suffice.cli.evidence_bars import evidence_of, show_evidence, show_text
     from suffice.cli.model_files import Loaded
-    from suffice.core.errors import InvalidOptionError
 
     found = Loaded.load(model)
     if label is not None and found.label(label) == found.label(against, "--against"):
-        raise InvalidOptionError(f"--against: {against} is the class to explain: name another")
+        raise options.invalid(f"--against: {against} is the class to explain: name another")
     with opened(data, input_format) as source:
         one = _row(source, row)
         besides = found.besides(source)
@@ -120,15 +118,13 @@ def explain(
 
 def _row(source: Files, number: int) -> Any:
     """Return one row of the data, as an Arrow batch."""
-    from suffice.core.errors import InvalidOptionError
-
     before = 0
     for batch in source.batches():
         if 0 <= number < before + batch.num_rows:
             return batch.slice(number - before, 1)
         before += batch.num_rows
     there_are = f"rows are numbered from 0 to {before - 1}" if before else "the data have no rows"
-    raise InvalidOptionError(f"--row: there is no row {number}; {there_are}")
+    raise options.invalid(f"--row: there is no row {number}; {there_are}")
 
 
 def outliers(
@@ -147,13 +143,11 @@ def outliers(
     """
     import numpy as np
 
-    from suffice.cli.data_files import opened
     from suffice.cli.model_files import Loaded
-    from suffice.core.errors import InvalidOptionError
 
     found = Loaded.load(model)
     if not found.is_table:
-        raise InvalidOptionError(f"A {found.kind} keeps no rows to compare with: only models of tables find outliers")
+        raise options.invalid(f"A {found.kind} keeps no rows to compare with: only models of tables find outliers")
     seen: list[tuple[int, float, list[object]]] = []
     with opened(data, input_format) as source:
         before, names = 0, source.names
@@ -206,16 +200,14 @@ def impute(
     """
     import numpy as np
 
-    from suffice.cli.data_files import check_table_output, opened, table_writer
     from suffice.cli.model_files import Loaded
-    from suffice.core.errors import InvalidOptionError
 
     check_table_output(output, form, data, model)
     if how not in ("mean", "mode", "sample"):
-        raise InvalidOptionError(f"--how: expected mean, mode or sample, found {how!r}")
+        raise options.invalid(f"--how: expected mean, mode or sample, found {how!r}")
     found = Loaded.load(model)
     if not found.is_table and how != "mean":
-        raise InvalidOptionError(f"--how: a {found.kind} can only fill in means")
+        raise options.invalid(f"--how: a {found.kind} can only fill in means")
     rng = np.random.default_rng(seed)
     with opened(data, input_format) as source, table_writer(output, form) as writer:
         besides = found.besides(source)
@@ -257,7 +249,6 @@ def sample(
     """
     import pyarrow as pa
 
-    from suffice.cli.data_files import check_table_output, table_writer
     from suffice.cli.model_files import Loaded
     from suffice.core import frames
     from suffice.core.frames import as_arrow

@@ -13,9 +13,8 @@ from io import BufferedReader, RawIOBase
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from suffice.cli.options import listed
+from suffice.cli.options import invalid, listed
 from suffice.cli.terminal import as_json
-from suffice.core.errors import InvalidDataError, InvalidOptionError
 from suffice.core.suggestions import did_you_mean
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 def check_format(form: str, option: str) -> str:
     """Return a format, or refuse one that is not known."""
     if form not in FORMATS:
-        raise InvalidOptionError(f"{option}: no {form!r}. {nearest(form, FORMATS)}Known are {', '.join(FORMATS)}")
+        raise invalid(f"{option}: no {form!r}. {nearest(form, FORMATS)}Known are {', '.join(FORMATS)}")
     return form
 
 
@@ -47,11 +46,11 @@ def opened(data: Sequence[str], form: str | None = None, drop: Sequence[str] | N
 
     if STDIN not in data:
         if form is not None:
-            raise InvalidOptionError("--input-format is for standard input: files have their endings")
+            raise invalid("--input-format is for standard input: files have their endings")
         yield _without(Files(list(data)), drop)
         return
     if len(data) > 1:
-        raise InvalidOptionError("Standard input (-) cannot be read together with files")
+        raise invalid("Standard input (-) cannot be read together with files")
     with tempfile.TemporaryDirectory(prefix="suffice-") as folder:
         path = _spool(Path(folder), form)
         try:
@@ -77,7 +76,7 @@ def _spool(folder: Path, form: str | None) -> Path:
     source: Any = buffer if hasattr(buffer, "peek") else BufferedReader(buffer)
     start = source.peek(8)[:8]
     if not start:
-        raise InvalidDataError("Standard input is empty")
+        raise invalid("Standard input is empty")
     if start[:4] == b"\xff\xff\xff\xff" and form in (None, "arrow"):  # an Arrow stream, which differs from a file
         return _spool_stream(folder / "stdin.arrow", source)
     path = folder / f"stdin{_ending(start, form)}"
@@ -118,20 +117,20 @@ def check_output(path: str | None, data: Sequence[str] = (), model: str | None =
         return
     place = Path(str(path))
     if place.is_dir():
-        raise InvalidOptionError(f"{place} is a folder: name a file in it")
+        raise invalid(f"{place} is a folder: name a file in it")
     if not place.parent.is_dir():
-        raise InvalidOptionError(f"There is no folder {str(place.parent)!r} to write {place.name} into: make it first")
+        raise invalid(f"There is no folder {str(place.parent)!r} to write {place.name} into: make it first")
     if not os.access(place.parent, os.W_OK) and not place.exists():
-        raise InvalidOptionError(f"Nothing can be written into the folder {str(place.parent)!r}")
+        raise invalid(f"Nothing can be written into the folder {str(place.parent)!r}")
     for other, what in [*((each, "the data") for each in data), (str(model), "the model")]:
         if place.is_file() and Path(other).exists() and place.samefile(other):
-            raise InvalidOptionError(f"{path} is {what}: write to another file")
+            raise invalid(f"{path} is {what}: write to another file")
 
 
 def check_model_output(path: str | None, data: Sequence[str] = ()) -> None:
     """Refuse a path that cannot hold a model; standard output is for messages."""
     if path == STDIN:
-        raise InvalidOptionError("--output: a model cannot be written to standard output: name a file")
+        raise invalid("--output: a model cannot be written to standard output: name a file")
     check_output(path, data)
 
 
@@ -198,7 +197,7 @@ def format_named(path: str | None, form: str | None) -> str:
     found = format_of(str(path))
     if found is None or str(path).endswith((".gz", ".bz2", ".zst")):
         known = ".csv, .tsv, .jsonl, .parquet and .arrow"
-        raise InvalidOptionError(f"The ending of {path} is not known: known are {known}, or set --format")
+        raise invalid(f"The ending of {path} is not known: known are {known}, or set --format")
     return "arrow" if found == "ipc" else found
 
 
@@ -241,9 +240,6 @@ class _TableWriter:
         if self.kind == "json":
             rows = (json.dumps(as_json(row), ensure_ascii=False) for row in table.to_pylist())
             self.file.write("".join(f"{row}\n" for row in rows).encode())
-            return
-        if self.kind == "parquet":
-            self.inner.write_table(table)
         else:
             self.inner.write(table)
 

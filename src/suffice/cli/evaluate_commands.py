@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
 from suffice.cli import options
+from suffice.cli.data_files import check_output, opened, written
 from suffice.cli.terminal import counted, heading, number, progress, say, show_columns, show_json, show_table
 
 if TYPE_CHECKING:
@@ -37,7 +38,6 @@ def evaluate(
     Example:
       suffice evaluate adult.suffice adult-test.parquet
     """
-    from suffice.cli.data_files import opened
     from suffice.cli.model_files import Loaded
 
     found = Loaded.load(model)
@@ -86,7 +86,6 @@ def cv(
     import numpy as np
     import pyarrow as pa
 
-    from suffice.cli.data_files import opened
     from suffice.cli.fit_options import unfitted
     from suffice.cli.model_files import Fitted, weights
     from suffice.model.evaluate import Evaluation
@@ -161,13 +160,11 @@ def compare(
     """
     import pyarrow as pa
 
-    from suffice.cli.data_files import opened
     from suffice.cli.fit_options import unfitted
-    from suffice.core.errors import InvalidOptionError
-    from suffice.views.plot.learning_curves import METRICS
+    from suffice.views.plot.evaluation_plots import METRICS
 
     if metric not in METRICS:
-        raise InvalidOptionError(f"--metric: expected one of {', '.join(METRICS)}; found {metric!r}")
+        raise options.invalid(f"--metric: expected one of {', '.join(METRICS)}; found {metric!r}")
     if plot is not None:
         _check_plot(plot)
     wanted = _sizes(sizes)
@@ -176,13 +173,8 @@ def compare(
         table = pa.Table.from_batches(list(source.batches()), source.schema)
     from suffice.views.comparison import compare as curves
 
-    settings: dict[str, Any] = {"sizes": wanted, "repeats": repeats, "random_state": seed}
-    with progress("training") as tell:
-        if type(estimator).__name__ == "TextClassifier":
-            texts = next(name for name in table.column_names if name != target)
-            found = curves(estimator, table[texts].to_pylist(), table[target].to_numpy(), progress=tell, **settings)
-        else:
-            found = curves(estimator, table, target, progress=tell, **settings)
+    with progress("training") as shown:
+        found = curves(estimator, table, target, sizes=wanted, repeats=repeats, random_state=seed, progress=shown)
     if plot is not None:
         _draw(found, metric, plot)
     if json:
@@ -195,26 +187,23 @@ def compare(
 
 
 def _sizes(given: str | None) -> list[int] | None:
-    from suffice.core.errors import InvalidOptionError
-
     if given is None:
         return None
     try:
         return [int(each) for each in given.split(",")]
     except ValueError:
-        raise InvalidOptionError(f"--sizes: expected integers, such as 20,50,100; found {given!r}") from None
+        raise options.invalid(f"--sizes: expected integers, such as 20,50,100; found {given!r}") from None
 
 
 def _check_plot(path: str) -> None:
     """Refuse a picture that cannot be drawn, before any model is trained."""
     from importlib.util import find_spec
 
-    from suffice.cli.data_files import check_output
-    from suffice.core.errors import InvalidOptionError, MissingPackageError
+    from suffice.core.errors import MissingPackageError
 
     check_output(path)
     if not path.endswith(PICTURES):
-        raise InvalidOptionError(f"--plot: the ending of {path} is not known for a picture: use {', '.join(PICTURES)}")
+        raise options.invalid(f"--plot: the ending of {path} is not known for a picture: use {', '.join(PICTURES)}")
     if find_spec("matplotlib") is None:
         raise MissingPackageError("--plot: pictures need matplotlib: pip install 'suffice[plot]'")
 
@@ -224,8 +213,6 @@ def _draw(found: Comparison, metric: str, path: str) -> None:
 
     import matplotlib as mpl
 
-    from suffice.cli.data_files import written
-
     mpl.use("agg")  # draws without a window
     out = BytesIO()
     found.plot(metric=metric).figure.canvas.print_figure(out, format=path.rpartition(".")[2])
@@ -234,14 +221,12 @@ def _draw(found: Comparison, metric: str, path: str) -> None:
 
 
 def _show_curves(found: Comparison) -> None:
-
     say(f"{found.names[0]} against {found.names[1]}, tested on {found.held_out} rows", "bold")
     say(f"({found.band_title})")
     say()
     for metric, title in (("accuracy", "accuracy"), ("log_loss", "log-loss"), ("seconds", "seconds to train")):
-        bands = [found.band(metric, model) for model in range(2)]
         cells: list[list[str]] = [[] for _ in found.sizes]
-        for low, middle, high in bands:
+        for low, middle, high in (found.band(metric, model) for model in range(2)):
             for i, row in enumerate(cells):
                 row += [number(middle[i]), f"{number(low[i])} to {number(high[i])}"]
         heads = [head for name in found.names for head in (name, "")]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from typer import Argument, Option
 
 from suffice.cli import options
+from suffice.cli.data_files import STDIN, check_model_output, check_output, opened
 from suffice.cli.terminal import counted, say, show_json
 
 if TYPE_CHECKING:
@@ -48,16 +49,14 @@ def fit(
     Example:
       suffice fit adult-*.parquet --target income -o adult.suffice --drop fnlwgt
     """
-    from suffice.cli.data_files import STDIN, check_model_output, check_output, opened
     from suffice.cli.fit_options import unfitted
     from suffice.cli.model_files import Fitted
     from suffice.cli.model_summary import checked, show_summary, summary
-    from suffice.core.errors import InvalidOptionError
 
     check_model_output(output, data)
     check_output(checkpoint)
     if checkpoint is not None and STDIN in data:
-        raise InvalidOptionError("--checkpoint is for files: standard input cannot be read a second time")
+        raise options.invalid("--checkpoint is for files: standard input cannot be read a second time")
     with opened(data, input_format, drop) as source:
         estimator = unfitted(source, target, weight, families, smoothing, calibrate, limit)
         estimator.fit(source, target, weight, checkpoint=checkpoint)
@@ -112,17 +111,16 @@ def _change_by_rows(
     target: str | None,
     weight: str | None,
     output: str | None,
-    input_format: str | None,
+    form: str | None,
     forgets: bool,
 ) -> None:
     """Let a model learn or forget rows, and save it."""
-    from suffice.cli.data_files import check_model_output, opened
     from suffice.cli.model_files import Fitted
     from suffice.core.errors import InvalidDataError
 
     check_model_output(output)
     model, rows = Fitted.load(path), 0
-    with opened(data, input_format) as source:
+    with opened(data, form) as source:
         for x, y, w in model.batches(source, model.target(source, target), weight):
             if forgets:
                 model.estimator.forget(x, y, w)
@@ -140,7 +138,7 @@ def _save(model: Fitted, path: str, done: str) -> None:
     from suffice.cli.model_summary import size_of
 
     model.save(path)
-    say(f"{done}; {size_of(model)}. Written to {path}")
+    say(f"{done}; {size_of(model, 'of')} in all. Written to {path}")
 
 
 def drop_class(
@@ -155,7 +153,6 @@ def drop_class(
     Example:
       suffice drop-class adult.suffice '?'
     """
-    from suffice.cli.data_files import check_model_output
     from suffice.cli.model_files import Fitted
 
     check_model_output(output)
@@ -175,7 +172,6 @@ def merge(
     Example:
       suffice merge north.suffice south.suffice -o all.suffice
     """
-    from suffice.cli.data_files import check_model_output
     from suffice.cli.model_files import Fitted
     from suffice.core.errors import MismatchError
 

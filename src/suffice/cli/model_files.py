@@ -22,21 +22,6 @@ from suffice.model.predictor import Predictor, Saved
 from suffice.views.fitted import spelled_as
 
 
-def read_model(path: str) -> Saved:
-    """Read a model file; the error names a file that is none."""
-    if not Path(path).exists():
-        near = nearest(Path(path).name, [each.name for each in Path(path).parent.glob("*")])
-        raise InvalidDataError(f"There is no model file {path!r}. {near}`suffice fit` makes one")
-    try:
-        saved = storage.load(path)
-        if not isinstance(saved, Saved):
-            raise DamagedFileError(f"The file holds a {type(saved).__name__}, not a model")
-        saved.check()
-    except StorageError as error:
-        raise type(error)(f"{path} is not a readable model: {error}") from error
-    return saved
-
-
 class Loaded:
     """A model that predicts: the columns that it reads, its classes, and the parameters of its estimator."""
 
@@ -47,7 +32,21 @@ class Loaded:
     @classmethod
     def load(cls, path: str) -> Self:
         """Read a model file; the error names a file that is none."""
-        return cls(read_model(path))
+        if not Path(path).exists():
+            near = nearest(Path(path).name, [each.name for each in Path(path).parent.glob("*")])
+            raise InvalidDataError(f"There is no model file {path!r}. {near}`suffice fit` makes one")
+        try:
+            saved = storage.load(path)
+            if not isinstance(saved, Saved):
+                raise DamagedFileError(f"The file holds a {type(saved).__name__}, not a model")
+            saved.check()
+            return cls._of(saved)
+        except StorageError as error:
+            raise type(error)(f"{path} is not a readable model: {error}") from error
+
+    @classmethod
+    def _of(cls, saved: Saved) -> Self:
+        return cls(saved)
 
     @property
     def predictor(self) -> Predictor:
@@ -120,12 +119,9 @@ class Loaded:
         if given is not None:
             source.check_column(given, "of labels")
             if given in (self.names or ()):
-                raise InvalidOptionError(
-                    f"--target: {given!r} is a column that the model reads: name that of the labels"
-                )
+                raise InvalidOptionError(f"--target: {given!r} is a column that the model reads: name another")
             return given
-        known = set(self.names or ())
-        others = [name for name in source.names if name not in known]
+        others = [name for name in source.names if name not in (self.names or ())]
         fitting = self._holding_labels(source, others)
         found = fitting if len(fitting) == 1 else others
         if len(found) != 1:
@@ -177,15 +173,10 @@ class Fitted(Loaded):
             estimator.__dict__.pop("feature_names_in_", None)
 
     @classmethod
-    def load(cls, path: str) -> Self:
-        """Read a model file; the error names a file that is none."""
+    def _of(cls, saved: Saved) -> Self:
         from suffice.estimators.saving import restored
 
-        saved = read_model(path)
-        try:
-            return cls(restored(saved))
-        except StorageError as error:
-            raise type(error)(f"{path} is not a readable model: {error}") from error
+        return cls(restored(saved))
 
     def save(self, path: str) -> None:
         """Write the model to a file, completely or not at all."""

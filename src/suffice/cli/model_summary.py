@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -21,8 +20,7 @@ MOST_CLASSES = 20  # that are listed
 COLUMNS_TITLE = "Columns (bits: the information that a column alone gives on the class)"
 
 
-@dataclass(frozen=True)
-class Check:
+class Check(NamedTuple):
     """Scores on the training rows; `left_out` if each was predicted by the model of all others."""
 
     evaluation: Evaluation
@@ -43,17 +41,10 @@ def checked(model: Fitted, source: Files, target: str, weight: str | None) -> Ch
         return Check(evaluated(lambda x, *_: estimator.predict_proba(x)), left_out=False)
 
 
-def size_of(model: Loaded) -> str:
+def size_of(model: Loaded, between: str = "and") -> str:
     """Return the numbers of rows and classes that a model has learned."""
     rows = counted(model.learned.statistics.weight.sum(), "row", "rows")
-    return f"{rows} of {counted(len(model.classes), 'class', 'classes')} in all"
-
-
-def title_of(model: Loaded, path: str) -> str:
-    """Return a line that describes a model."""
-    rows, classes = model.learned.statistics.weight.sum(), len(model.classes)
-    learned = f"{counted(rows, 'row', 'rows')} and {counted(classes, 'class', 'classes')}"
-    return f"{model.kind} of {learned}, in {path}"
+    return f"{rows} {between} {counted(len(model.classes), 'class', 'classes')}"
 
 
 def columns_of(model: Loaded) -> list[dict[str, Any]]:
@@ -65,27 +56,18 @@ def columns_of(model: Loaded) -> list[dict[str, Any]]:
     table = model.predictor.described
     rows = []
     for name, (family, votes, bits, note) in zip(table.rows, table.values, strict=True):
-        own = {"family": _option_name(family) or None, "votes": votes, "bits": float(bits) if bits else None}
-        rows.append({"column": name} | own | {"note": note})
+        family = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", family).lower() or None  # as on the command line
+        own = {"column": name, "family": family, "votes": votes, "bits": float(bits) if bits else None, "note": note}
+        rows.append(own)
     return rows
-
-
-def _option_name(family: str) -> str:
-    """Return the name of a family on the command line, such as multivariate-gaussian."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", "-", family).lower()
 
 
 def summary(model: Fitted, path: str, found: Check | None) -> dict[str, Any]:
     """Return what was learned, for JSON."""
-    estimator = model.estimator
-    counts = zip(model.classes, estimator.class_count_.tolist(), strict=True)
-    out = {
-        "model": path,
-        "estimator": type(estimator).__name__,
-        "rows": float(estimator.class_count_.sum()),
-        "classes": [{"label": label, "rows": rows} for label, rows in counts],
-        "columns": columns_of(model),
-    }
+    counts = model.estimator.class_count_
+    classes = [{"label": label, "rows": n} for label, n in zip(model.classes, counts.tolist(), strict=True)]
+    out = {"model": path, "estimator": model.kind, "rows": float(counts.sum()), "classes": classes}
+    out["columns"] = columns_of(model)
     if found is not None:
         scores = {"accuracy": found.evaluation.accuracy, "log_loss": found.evaluation.log_loss}
         out["leave_one_out" if found.left_out else "training_rows"] = scores
@@ -94,9 +76,8 @@ def summary(model: Fitted, path: str, found: Check | None) -> dict[str, Any]:
 
 def show_summary(model: Fitted, path: str, found: Check | None) -> None:
     """Print what was learned."""
-    estimator = model.estimator
-    counts = estimator.class_count_
-    say(title_of(model, path), "bold")
+    counts = model.estimator.class_count_
+    say(f"{model.kind} of {size_of(model)}, in {path}", "bold")
     heading("Classes")
     share = counts / counts.sum()
     cells = [[number(n), f"{100 * p:.1f} %"] for n, p in zip(counts, share, strict=True)]
@@ -106,13 +87,13 @@ def show_summary(model: Fitted, path: str, found: Check | None) -> None:
         say(f"… and {len(cells) - MOST_CLASSES} more", "dim")
     if model.form == "texts":
         heading("Words")
-        say(f"{len(estimator.vocabulary_)} words and groups of words")
+        say(f"{len(model.estimator.vocabulary_)} words and groups of words")
     if model.is_table:
         heading(COLUMNS_TITLE)
         show_schema(columns_of(model))
     if found is not None:
         if found.left_out:
-            exact = ", exact" if getattr(estimator, "limit", None) is None else ""
+            exact = ", exact" if getattr(model.estimator, "limit", None) is None else ""
             heading(f"Leave-one-out{exact}: each row predicted by the model of all others")
         else:
             heading("On the training rows: values were compressed, so no row can be left out (--limit)")

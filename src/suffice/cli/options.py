@@ -71,3 +71,10 @@ def listed(given: Sequence[str] | None, known: Sequence[str] = ()) -> list[str]:
             parts = parts[name.count(",") + 1 :]
             out += [name.strip()] if name.strip() else []
     return out
+
+
+def invalid(what: str) -> Exception:
+    """Return the error of an option. Errors need numpy, so they are imported when there is one: help starts fast."""
+    from suffice.core.errors import InvalidOptionError
+
+    return InvalidOptionError(what)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
 from suffice.cli import options
+from suffice.cli.data_files import STDIN, check_output, opened, written
 from suffice.cli.terminal import counted, heading, say, show_json, show_table
 
 if TYPE_CHECKING:
@@ -30,14 +31,13 @@ def inspect(
       suffice inspect adult.suffice --top 20
     """
     from suffice.cli.model_files import Loaded
-    from suffice.cli.model_summary import COLUMNS_TITLE, columns_of, show_schema, title_of
+    from suffice.cli.model_summary import COLUMNS_TITLE, columns_of, show_schema, size_of
 
     found = Loaded.load(model)
     names = {"texts": ["words"], "table": None}.get(found.form, found.names)  # blocks of a table know their names
-    tables = found.learned.model.tables(names)
+    prior, *tables = found.learned.model.tables(names)
     ranked = [(label, _top(found, label, top)) for label in found.classes] if top else []
     if json:
-        shares = tables[0].values[0]
         show_json(
             {
                 "estimator": found.kind,
@@ -45,22 +45,24 @@ def inspect(
                 "parameters": found.learned.model.n_parameters,
                 "classes": [
                     {"label": label, "rows": n, "prior": p}
-                    for label, n, p in zip(found.classes, found.learned.statistics.weight.tolist(), shares, strict=True)
+                    for label, n, p in zip(
+                        found.classes, found.learned.statistics.weight.tolist(), prior.values[0], strict=True
+                    )
                 ],
                 "columns": columns_of(found),
-                "tables": [_as_dict(table) for table in tables[1:]],
-                "top": {str(label): _as_dict(table) for label, table in ranked if table is not None},
+                "tables": [asdict(table) for table in tables],
+                "top": {str(label): asdict(table) for label, table in ranked if table is not None},
             }
         )
         return
-    say(title_of(found, model), "bold")
+    say(f"{found.kind} of {size_of(found)}, in {model}", "bold")
     say(counted(found.learned.model.n_parameters, "free parameter", "free parameters"))
     heading("Class prior")
-    show_table(_transposed(tables[0]), rows=50)
+    show_table(replace(prior, title="class", rows=prior.columns, columns=prior.rows, values=prior.values.T), rows=50)
     if found.is_table:
         heading(COLUMNS_TITLE)
         show_schema(columns_of(found))
-    for table in tables[1:]:
+    for table in tables:
         say()
         show_table(table, rows)
     for _, top_values in ranked:
@@ -83,16 +85,6 @@ def _top(found: Loaded, label: object, n: int) -> Table | None:
         return None
     some = [i for i in range(len(table.rows)) if table.values[i, 0] > 1e-9]
     return replace(table, rows=[table.rows[i] for i in some], values=table.values[some])
-
-
-def _transposed(table: Table) -> Table:
-    from suffice.families import Table
-
-    return Table("class", [str(each) for each in table.columns], list(table.rows), table.values.T)
-
-
-def _as_dict(table: Table) -> dict[str, Any]:
-    return {"title": table.title, "rows": list(table.rows), "columns": list(table.columns), "values": table.values}
 
 
 def sql(
@@ -128,7 +120,6 @@ def report(
     Example:
       suffice report adult.suffice adult-test.parquet -o report.html
     """
-    from suffice.cli.data_files import STDIN, check_output, opened, written
     from suffice.cli.evaluate_commands import evaluate_rows
     from suffice.cli.model_files import Fitted
     from suffice.views.report import render

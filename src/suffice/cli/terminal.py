@@ -49,9 +49,9 @@ def breadth(text: str) -> int:
     """Return the width of a text on a terminal: East Asian characters take two places, combining ones none."""
     if text.isascii():
         return len(text)
-    from unicodedata import combining, east_asian_width
+    from rich.cells import cell_len
 
-    return sum(0 if combining(each) else 2 if east_asian_width(each) in "WF" else 1 for each in text)
+    return cell_len(text)
 
 
 def padded(text: str, room: int, right: bool = False) -> str:

@@ -25,7 +25,7 @@ from suffice.model.schema import infer
 from suffice.views import logistic_baseline as logistic
 from suffice.views.fitted import form_of, labels_of
 from suffice.views.logistic_baseline import Columns, Rows
-from suffice.views.plot.learning_curves import METRICS
+from suffice.views.plot.evaluation_plots import METRICS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

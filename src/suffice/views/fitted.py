@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from suffice.core.arrays import Array, Values
+from suffice.core.arrays import Values
 from suffice.core.frames import as_frame
 from suffice.core.frames import labels as read_labels
 from suffice.engines import Form
-from suffice.families import Table
-from suffice.model.joint import Model
+
+if TYPE_CHECKING:
+    from suffice.estimators.generative_classifier import GenerativeClassifier
 
 
 class Classifier(Protocol):
@@ -30,35 +31,6 @@ class ProbabilisticClassifier(Classifier, Protocol):
 
     def predict_proba(self, X: Any, /) -> Any:
         """Return p(y | x), (rows, classes)."""
-
-
-class FittedClassifier(ProbabilisticClassifier, Protocol):
-    """A fitted estimator of suffice."""
-
-    @property
-    def model_(self) -> Model:
-        """The joint distribution; raises NotFittedError before `fit`."""
-
-    @property
-    def class_count_(self) -> Array:
-        """The weight of the training rows of each class."""
-
-    @property
-    def n_features_in_(self) -> int:
-        """The number of columns."""
-
-    @property
-    def n_parameters_(self) -> int:
-        """The number of free parameters."""
-
-    def predict_joint_log_proba(self, X: Any, /) -> Array:
-        """Return log p(x, y), (rows, classes)."""
-
-    def evidence(self, X: Any, label: Any = None, against: Any = None) -> Any:
-        """Return what each column adds to the log-odds of `label` against another class."""
-
-    def top_features(self, label: Any, n: int = 10, by: str = "log_odds") -> Table:
-        """Return the words, or values of columns, that are most typical of a class."""
 
 
 def form_of(estimator: object) -> Form:
@@ -80,7 +52,7 @@ def spelled_as(classes: Values, labels: Values) -> Values:
     return np.array([known.get(str(each), str(each)) for each in labels.tolist()])
 
 
-def column_names(estimator: FittedClassifier, names: object = None) -> list[str]:
+def column_names(estimator: GenerativeClassifier, names: object = None) -> list[str]:
     """Return the names of the columns: `names`, or those of training, or x0, x1, …"""
     known: Any = getattr(estimator, "feature_names_in_", None) if names is None else names
     return [f"x{j}" for j in range(estimator.n_features_in_)] if known is None else [str(name) for name in known]

@@ -7,12 +7,16 @@ function that draws it and returns the axes. Classes differ by line, hatch or ma
 """
 
 from suffice.views.plot.conditional_densities import ConditionalsDisplay, conditionals
-from suffice.views.plot.confusion_matrix import ConfusionDisplay, confusion
 from suffice.views.plot.decision_regions import DecisionRegionsDisplay, decision_regions
-from suffice.views.plot.learning_curves import LearningCurvesDisplay, learning_curves
-from suffice.views.plot.reliability import ReliabilityDisplay, reliability
-from suffice.views.plot.top_words import TopWordsDisplay, top_words
-from suffice.views.plot.waterfall import EvidenceDisplay, evidence
+from suffice.views.plot.evaluation_plots import (
+    ConfusionDisplay,
+    LearningCurvesDisplay,
+    ReliabilityDisplay,
+    confusion,
+    learning_curves,
+    reliability,
+)
+from suffice.views.plot.explanation_plots import EvidenceDisplay, TopWordsDisplay, evidence, top_words
 
 __all__ = [
     "ConditionalsDisplay",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -13,13 +13,14 @@ from suffice.families.bin_edges import names as bin_names
 from suffice.model.class_conditionals import Bars, Conditional, Curve, Ellipses, Words
 from suffice.model.class_conditionals import conditionals as shapes_of
 from suffice.model.joint import Model
-from suffice.views.fitted import FittedClassifier
 from suffice.views.plot import style
 from suffice.views.plot.display import PanelsDisplay, drawing
 from suffice.views.shapes import ellipse, outcome_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from suffice.estimators.generative_classifier import GenerativeClassifier
 
 MOST_OUTCOMES = 12  # outcomes of a column; of more, those that differ most between classes are drawn
 SIDE_BY_SIDE = 4  # classes, up to which bars are drawn side by side; for more, a table
@@ -52,7 +53,7 @@ class ConditionalsDisplay(PanelsDisplay):
     @classmethod
     def from_estimator(
         cls,
-        estimator: FittedClassifier | Model,
+        estimator: GenerativeClassifier | Model,
         columns: Sequence[str] | None = None,
         *,
         labels: Sequence[object] | None = None,
@@ -71,8 +72,6 @@ class ConditionalsDisplay(PanelsDisplay):
             Which classes; by default all, or the eight most frequent.
         names : sequence of str, default=None
             Names of the columns; by default those of training.
-        ax : Axes, or array of them, default=None
-            Where to draw: one for each column. A new figure by default.
         """
         wanted = [columns] if isinstance(columns, str) else columns
         found = shapes_of(estimator, wanted, names=names, most=MOST_COLUMNS if columns is None else None)
@@ -80,15 +79,7 @@ class ConditionalsDisplay(PanelsDisplay):
         return cls(found, np.exp(model.log_prior)).plot(ax, labels=labels)
 
     def plot(self, ax: style.OneOrMoreAxes | None = None, *, labels: Sequence[object] | None = None) -> Self:
-        """Draw onto axes, or onto a new figure.
-
-        Parameters
-        ----------
-        ax : Axes, or array of them, default=None
-            One for each panel.
-        labels : sequence of labels, default=None
-            Which classes; by default all, or the eight most frequent.
-        """
+        """Draw onto axes, or onto a new figure."""
         panels = [panel for each in self.conditionals for panel in _panels(each)]
         axes = style.panel_axes(ax, len(panels), (4.0, 3.0))
         for where, panel in zip(axes, panels, strict=True):
@@ -112,14 +103,8 @@ def _draw(ax: Axes, found: Conditional, places: list[int]) -> None:
     if not found.votes:
         places = places[:1]
     names = style.distinct_names(found.labels[places]) if found.votes else ["all classes"]
-    if isinstance(found, Curve):
-        _curve(ax, found, places, names)
-    elif isinstance(found, Bars):
-        _bars(ax, found, places, names)
-    elif isinstance(found, Words):
-        _words(ax, found, places, names)
-    elif isinstance(found, Ellipses):
-        _ellipses(ax, found, places, names)
+    draw: dict[type, Callable[..., None]] = {Curve: _curve, Bars: _bars, Words: _words, Ellipses: _ellipses}
+    draw[type(found)](ax, found, places, names)
     title = "50 % and 90 % of each class" if isinstance(found, Ellipses) else style.shorten(found.title, 40)
     ax.set_title(title if found.votes else f"{title} (does not vote)", fontsize="medium")
 

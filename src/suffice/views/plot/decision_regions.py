@@ -15,12 +15,14 @@ from suffice.core.frames import as_frame
 from suffice.core.frames import numbers as read_numbers
 from suffice.model.class_conditionals import Curve, Ellipses, check_column
 from suffice.model.class_conditionals import conditionals as shapes_of
-from suffice.views.fitted import FittedClassifier, column_names, form_of, labels_of
+from suffice.views.fitted import column_names, form_of, labels_of
 from suffice.views.plot import style
 from suffice.views.plot.display import Display
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from suffice.estimators.generative_classifier import GenerativeClassifier
 
 SHARES = (0.9, 0.5)  # of a class, inside its contours
 MOST_DOTS = 1500  # rows that are drawn
@@ -64,7 +66,7 @@ class DecisionRegionsDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator: FittedClassifier,
+        estimator: GenerativeClassifier,
         X: object = None,
         y: object = None,
         *,
@@ -77,8 +79,6 @@ class DecisionRegionsDisplay(Display):
 
         Parameters
         ----------
-        estimator : fitted estimator of suffice
-            The classifier.
         X : table or array, default=None
             Rows to draw. The picture covers their range; without rows it covers the classes.
         y : array-like, or str, default=None
@@ -87,10 +87,6 @@ class DecisionRegionsDisplay(Display):
             The columns to draw over; required if there are more than two. The others count as missing.
         grid_resolution : int, default=200
             Points along each column.
-        ax : Axes, default=None
-            Where to draw; a new figure by default.
-        **options : dict
-            Options of `plot`.
         """
         if grid_resolution < 2:
             raise InvalidOptionError(f"grid_resolution must be at least 2, found {grid_resolution}")
@@ -118,8 +114,6 @@ class DecisionRegionsDisplay(Display):
 
         Parameters
         ----------
-        ax : Axes, default=None
-            Where to draw.
         contours : bool, default=True
             Whether to draw the contours of the classes.
         legend : bool, default=True
@@ -226,7 +220,7 @@ class DecisionRegionsDisplay(Display):
 
 
 def decision_regions(
-    estimator: FittedClassifier | Mapping[str, FittedClassifier],
+    estimator: GenerativeClassifier | Mapping[str, GenerativeClassifier],
     X: object = None,
     y: object = None,
     *,
@@ -256,7 +250,7 @@ def _depth(region: NDArray[np.bool_]) -> Array:
     return np.asarray(distance_transform_edt(np.pad(region, 1)))[1:-1, 1:-1]
 
 
-def _two_columns(estimator: FittedClassifier, columns: Sequence[str] | None) -> tuple[list[Curve], list[int]]:
+def _two_columns(estimator: GenerativeClassifier, columns: Sequence[str] | None) -> tuple[list[Curve], list[int]]:
     """Return the curves of the two columns to draw over, and the places of these columns."""
     estimator.model_  # noqa: B018  # raises if it was not fitted
     every = column_names(estimator)
@@ -300,7 +294,7 @@ def _reach(column: Curve, values: Array | None) -> tuple[float, float]:
 
 
 def _grid_rows(
-    estimator: FittedClassifier, columns: Sequence[Curve], places: list[int], along: list[Array]
+    estimator: GenerativeClassifier, columns: Sequence[Curve], places: list[int], along: list[Array]
 ) -> Array | dict[str, Array]:
     """Return the points of the grid as rows of the estimator, with all other columns missing."""
     points = [each.ravel() for each in np.meshgrid(*along)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import update_wrapper
 from inspect import cleandoc, signature
@@ -20,13 +21,47 @@ D = TypeVar("D", bound="Display")
 T = TypeVar("T")
 
 
+ENTRY = re.compile(r"^([*\w, ]+) : .*(?:\n(?:    .*)?)*", re.MULTILINE)
+
+
+def _parameters(docstring: str | None) -> dict[str, str]:
+    """Return the descriptions of parameters in a docstring, by name."""
+    section = cleandoc(docstring or "").partition("Parameters\n----------\n")[2]
+    return {name: found[0].rstrip() for found in ENTRY.finditer(section) for name in re.findall(r"\w+", found[1])}
+
+
 class Display:
     """A picture. Constructors that begin with `from_` draw it, and `plot` draws it again; all return the display.
 
-    `ax_` are the axes it was drawn on.
+    `ax_` are the axes it was drawn on. What several constructors of several displays take:
+
+    Parameters
+    ----------
+    estimator : fitted estimator of suffice
+        The classifier.
+    y : array-like, or str
+        Labels of the rows, or the name of the column that holds them.
+    ax : Axes, default=None
+        Where to draw; a new figure by default.
+    **options : dict
+        Options of `plot`.
     """
 
     ax_: Axes
+
+    def __init_subclass__(cls) -> None:
+        """Complete docstrings: what a method does not describe is described by the class, a base or another method."""
+        methods = [
+            getattr(each, "__func__", each) for name, each in vars(cls).items() if name.startswith(("from_", "plot"))
+        ]
+        known: dict[str, str] = {}
+        for documented in (*reversed(cls.__mro__), *reversed(methods), cls):
+            known |= _parameters(documented.__doc__)
+        for method in methods:
+            described = known | _parameters(method.__doc__)
+            entries = dict.fromkeys(described[name] for name in signature(method).parameters if name in described)
+            summary = cleandoc(method.__doc__ or "").partition("\n\nParameters\n")[0]
+            method.__doc__ = "\n".join([summary, "", "Parameters", "----------", *entries])
 
     @property
     def figure_(self) -> Figure:
@@ -54,7 +89,13 @@ class Display:
 
 
 class PanelsDisplay(Display):
-    """A picture of several panels; `ax_` is the first of `axes_`."""
+    """A picture of several panels; `ax_` is the first of `axes_`.
+
+    Parameters
+    ----------
+    ax : Axes, or array of them, default=None
+        Where to draw: one for each panel. A new figure by default.
+    """
 
     axes_: NDArray[np.object_]
 

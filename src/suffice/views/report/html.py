@@ -25,7 +25,7 @@ def tag(name: str, /, *children: Child, **attributes: Attribute) -> Markup:
     """Return an element.
 
     Underscores in names of attributes become hyphens. The values `None` and `False` omit an attribute, and `True`
-    writes it without a value.
+    writes it without a value. Floats are coordinates, and have at most two decimals.
 
     >>> tag("p", "1 < 2", class_="note")
     '<p class="note">1 &lt; 2</p>'
@@ -54,7 +54,14 @@ def markup(*children: Child) -> Markup:
 def _attribute(name: str, value: Attribute) -> str:
     if value is None or value is False:
         return ""
+    if isinstance(value, float):
+        value = short(value)
     return f" {name}" if value is True else f' {name}="{escape(readable(str(value)))}"'
+
+
+def short(value: float) -> str:
+    """Return a coordinate with at most two decimals."""
+    return f"{value:.2f}".rstrip("0").rstrip(".")
 
 
 def readable(text: str) -> str:

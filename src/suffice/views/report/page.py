@@ -10,13 +10,12 @@ from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from string import Template
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from suffice import engines
-from suffice.core import frames
 from suffice.core.errors import InvalidDataError, InvalidOptionError, NoDistributionError
 from suffice.core.frames import as_frame
 from suffice.model.calibration import Calibration
@@ -24,10 +23,13 @@ from suffice.model.class_conditionals import Bars, Conditional, Curve, Ellipses,
 from suffice.model.evaluate import Evaluation
 from suffice.model.joint import Model
 from suffice.model.storage import replacing
-from suffice.views.fitted import FittedClassifier, column_names, form_of, spelled_as
+from suffice.views.fitted import column_names, form_of, spelled_as
 from suffice.views.report import svg_drawings as drawings
 from suffice.views.report.html import Child, Markup, embedded, markup, named, tag
 from suffice.views.report.panel import Input, Panel, is_calibrated, nameless
+
+if TYPE_CHECKING:
+    from suffice.estimators.generative_classifier import GenerativeClassifier
 
 MOST_PICTURES = 120  # columns that are drawn
 MOST_TABLES = 24  # classes whose top features are listed
@@ -43,7 +45,7 @@ class Section(NamedTuple):
 
 
 def write(
-    estimator: FittedClassifier,
+    estimator: GenerativeClassifier,
     path: str | os.PathLike[str],
     data: object = None,
     target: object = None,
@@ -83,7 +85,7 @@ def write(
 
 
 def render(
-    estimator: FittedClassifier,
+    estimator: GenerativeClassifier,
     data: object = None,
     target: object = None,
     weight: ArrayLike | None = None,
@@ -112,7 +114,7 @@ def render(
     return _page(title, estimator, [section for section in sections if section is not None], panel)
 
 
-def _evaluate(estimator: FittedClassifier, data: object, target: object, weight: ArrayLike | None) -> Evaluation:
+def _evaluate(estimator: GenerativeClassifier, data: object, target: object, weight: ArrayLike | None) -> Evaluation:
     """Compare the predictions for rows with their labels."""
     if target is None:
         raise InvalidOptionError("To evaluate predictions, pass the labels, or the name of their column, as target")
@@ -128,18 +130,13 @@ def _evaluate(estimator: FittedClassifier, data: object, target: object, weight:
             raise InvalidDataError("There are no rows to evaluate predictions on")
         return sum(parts[1:], start=parts[0])
     if isinstance(target, str) or isinstance(weight, str):
-        frame = as_frame(data)
-        others = [name for name in (target, weight) if isinstance(name, str)]
-        target = frames.labels(frame.column(target), target) if isinstance(target, str) else target
-        weight = frames.weights(frame.column(weight), weight) if isinstance(weight, str) else weight
-        known = getattr(estimator, "feature_names_in_", None)
-        chosen = [name for name in frame.names if name not in others]
-        form = form_of(estimator)
+        found = engines.Memory(as_frame(data)).labelled(target, weight)
+        frame, target, weight, form = found.rows, found.labels, found.weight, form_of(estimator)
         if form != "table":
-            if known is not None and set(map(str, known)) <= set(chosen):
-                chosen = [str(name) for name in known]
+            known = [str(name) for name in getattr(estimator, "feature_names_in_", frame.names)]
+            frame = frame.select(known) if set(known) <= set(frame.names) else frame
             estimator = nameless(estimator)
-        data = engines.in_form(frame.select(chosen), form)
+        data = engines.in_form(frame, form)
     labels = spelled_as(estimator.classes_, np.asarray(target))
     return Evaluation.of(labels, estimator.classes_, estimator.predict_proba(data), weight)
 
@@ -147,7 +144,7 @@ def _evaluate(estimator: FittedClassifier, data: object, target: object, weight:
 # ------------------------------------------------------------------------------------------------ the page
 
 
-def _page(title: str, estimator: FittedClassifier, sections: list[Section], panel: Panel) -> str:
+def _page(title: str, estimator: GenerativeClassifier, sections: list[Section], panel: Panel) -> str:
     style, script = Markup(_text_of("page.css")), Markup(_text_of("panel.js"))
     classes = len(estimator.classes_)
     rows = f"{_amount(estimator.class_count_.sum())} rows"
@@ -223,7 +220,7 @@ def _note(text: str) -> Markup:
 # ------------------------------------------------------------------------------------------------ summary
 
 
-def _summary(estimator: FittedClassifier, model: Model, evaluation: Evaluation | None) -> Section:
+def _summary(estimator: GenerativeClassifier, model: Model, evaluation: Evaluation | None) -> Section:
     count, prior = estimator.class_count_, np.exp(model.log_prior - np.logaddexp.reduce(model.log_prior))
     tiles = {"rows": _amount(count.sum()), "classes": str(len(count)), "columns": str(estimator.n_features_in_)}
     tiles["parameters"] = _amount(estimator.n_parameters_)
@@ -241,7 +238,7 @@ def _summary(estimator: FittedClassifier, model: Model, evaluation: Evaluation |
     return Section("summary", "Summary", markup(_tiles(tiles), priors, _calibration(estimator)))
 
 
-def _calibration(estimator: FittedClassifier) -> Markup | None:
+def _calibration(estimator: GenerativeClassifier) -> Markup | None:
     found: Calibration | None = getattr(estimator, "calibration_", None)
     if found is None:
         return None
@@ -294,7 +291,7 @@ def _field(i: int, of: Input) -> Markup:
 # ------------------------------------------------------------------------------------------------ columns
 
 
-def _columns(estimator: FittedClassifier, model: Model, names: list[str]) -> Section:
+def _columns(estimator: GenerativeClassifier, model: Model, names: list[str]) -> Section:
     parts: list[Markup] = []
     schema = getattr(estimator, "schema_", None)
     if schema is not None:
@@ -343,7 +340,7 @@ def _figure(shown: Conditional, classes: list[int]) -> Markup:
 # ------------------------------------------------------------------------------------------------ top features
 
 
-def _top_features(estimator: FittedClassifier) -> Section | None:
+def _top_features(estimator: GenerativeClassifier) -> Section | None:
     tables = []
     for label in estimator.classes_.tolist()[:MOST_TABLES]:
         try:

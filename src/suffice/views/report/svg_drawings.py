@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from suffice.core.arrays import Array
 from suffice.model.class_conditionals import Bars, Curve, Ellipses, Words
 from suffice.model.evaluate import Evaluation, Reliability
-from suffice.views.report.html import Attribute, Markup, named, tag
+from suffice.views.report.html import Attribute, Markup, named, short, tag
 from suffice.views.shapes import ellipse, outcome_names
 
 WIDTH, HEIGHT = 340, 170
@@ -22,15 +22,8 @@ WORDS_RANKED, MOST_WORDS = 60, 10  # of the words ranked for a class, the first 
 
 def picture(label: str, width: float, height: float, *children: Markup) -> Markup:
     """Return an SVG drawing with a label for screen readers."""
-    return tag(
-        "svg",
-        tag("title", label),
-        *children,
-        viewBox=f"0 0 {_short(width)} {_short(height)}",
-        role="img",
-        aria_label=label,
-        class_="picture",
-    )
+    box = f"0 0 {short(width)} {short(height)}"
+    return tag("svg", tag("title", label), *children, viewBox=box, role="img", aria_label=label, class_="picture")
 
 
 def swatch(place: int) -> Markup:
@@ -58,15 +51,9 @@ def ticks(low: float, high: float, about: int = 4) -> list[float]:
     return [float(k * step) for k in range(int(np.ceil(low / step - 1e-9)), int(np.floor(high / step + 1e-9)) + 1)]
 
 
-def _short(value: float) -> str:
-    """Return a coordinate with at most two decimals."""
-    return f"{value:.2f}".rstrip("0").rstrip(".")
-
-
 def _points(x: Array, y: Array) -> str:
     """Return a path through points, without points that make no visible difference."""
-    kept = _needed(np.stack([x, y], axis=1))
-    return "M" + "L".join(f"{_short(a)} {_short(b)}" for a, b in kept.tolist())
+    return "M" + "L".join(f"{short(a)} {short(b)}" for a, b in _needed(np.stack([x, y], axis=1)).tolist())
 
 
 def _needed(points: Array) -> Array:
@@ -99,27 +86,34 @@ class _Axis:
         """Return the coordinates of values."""
         return self.begin + (np.asarray(value) - self.low) / (self.high - self.low) * (self.end - self.begin)
 
+    def point(self, value: float) -> float:
+        """Return the coordinate of a value."""
+        return float(self.at(value))
+
     def below(self, height: float) -> list[Markup]:
         """Return the horizontal line, its ticks and their numbers."""
         out = [tag("line", x1=self.begin, x2=self.end, y1=height, y2=height, class_="axis")]
         for value in ticks(self.low, self.high):
             if self.integers and not value.is_integer():
                 continue
-            x = _short(float(self.at(value)))
+            x, number = self.point(value), _number(value)
             out.append(tag("line", x1=x, x2=x, y1=height, y2=height + 4, class_="axis"))
-            number = _number(value)
-            at = self._anchor(float(self.at(value)), len(number))
-            out.append(tag("text", number, y=height + 16, class_="tick", **at))
+            out.append(tag("text", number, y=height + 16, class_="tick", **self._anchor(x, len(number))))
         return out
+
+    def beside(self, x: float) -> list[Markup]:
+        """Return the numbers to the left of a vertical line."""
+        at = [(value, self.point(value) + 4) for value in ticks(self.low, self.high)]
+        return [tag("text", _number(value), x=x, y=y, text_anchor="end", class_="tick") for value, y in at]
 
     def _anchor(self, x: float, letters: int) -> dict[str, Attribute]:
         """Return the position of a number under a tick, inside the picture at both ends."""
         half = 3.2 * letters
         if x + half > self.end + 9:
-            return {"x": _short(self.end + 9), "text_anchor": "end"}
+            return {"x": self.end + 9, "text_anchor": "end"}
         if x - half < self.begin - 9:
-            return {"x": _short(self.begin - 9), "text_anchor": "start"}
-        return {"x": _short(x), "text_anchor": "middle"}
+            return {"x": self.begin - 9, "text_anchor": "start"}
+        return {"x": x, "text_anchor": "middle"}
 
 
 def _number(value: float) -> str:
@@ -147,25 +141,23 @@ def curve(shown: Curve, classes: Sequence[int]) -> Markup:
         if shown.kind == "steps":
             edges = np.repeat(x.at(shown.x), 2)[1:-1]
             outline = _points(edges, np.repeat(y, 2))
-            outline = f"M{_short(edges[0])} {floor}{outline.replace('M', 'L', 1)}L{_short(edges[-1])} {floor}"
+            outline = f"M{short(edges[0])} {floor}{outline.replace('M', 'L', 1)}L{short(edges[-1])} {floor}"
         else:
             outline = _points(x.at(shown.x), y)
         if shown.kind != "mass":
-            closed = f"{outline}L{_short(WIDTH - RIGHT)} {floor}L{LEFT} {floor}Z"
+            closed = f"{outline}L{WIDTH - RIGHT} {floor}L{LEFT} {floor}Z"
             drawn.append(tag("path", d=closed, class_=f"area {kind}"))
         drawn.append(tag("path", d=outline, class_=f"line {kind}"))
         if shown.kind == "mass" and len(row) <= 60:
             dots = zip(x.at(shown.x).tolist(), y.tolist(), strict=True)
-            drawn += [tag("circle", cx=_short(a), cy=_short(b), r=2.2, class_=f"dot {kind}") for a, b in dots]
+            drawn += [tag("circle", cx=a, cy=b, r=2.2, class_=f"dot {kind}") for a, b in dots]
     what = {"density": "Density", "steps": "Density by bins", "mass": "Probability"}[shown.kind]
     return picture(f"{what} of {shown.title} under each class", WIDTH, HEIGHT, *drawn, *x.below(floor))
 
 
 def bars(shown: Bars, classes: Sequence[int]) -> Markup:
     """Draw the probability of each outcome under each class."""
-    order = np.arange(len(shown.outcomes))
-    if len(order) > MOST_BARS:
-        order = np.sort(np.argsort(-shown.probability.max(axis=0), kind="stable")[:MOST_BARS])
+    order = np.sort(np.argsort(-shown.probability.max(axis=0), kind="stable")[:MOST_BARS])
     some = [0] if not shown.votes else list(classes)
     thick = 9 if len(some) <= 4 else 5
     pitch = thick * len(some) + 8
@@ -176,17 +168,15 @@ def bars(shown: Bars, classes: Sequence[int]) -> Markup:
     for i, k in enumerate(order.tolist()):
         y = 4 + i * pitch
         name = tag("title", shown.outcomes[k]), _cut(names[k], 17)
-        middle = _short(y + (pitch - 8) / 2 + 4)
-        drawn.append(tag("text", *name, x=left - 6, y=middle, text_anchor="end", class_="name"))
+        drawn.append(tag("text", *name, x=left - 6, y=y + (pitch - 8) / 2 + 4, text_anchor="end", class_="name"))
         for row, c in enumerate(some):
             p = float(shown.probability[c, k])
             length = p / top * (WIDTH - left - right)
             kind = "all" if not shown.votes else f"k{row % MOST_CLASSES}"
-            above, wide = y + row * thick, _short(max(length, 0.5))
-            drawn.append(tag("rect", x=left, y=_short(above), width=wide, height=thick - 1, class_=f"fill {kind}"))
+            above, wide = y + row * thick, max(length, 0.5)
+            drawn.append(tag("rect", x=left, y=above, width=wide, height=thick - 1, class_=f"fill {kind}"))
             if len(some) <= 4:
-                after, base = _short(left + length + 4), _short(above + thick - 1)
-                drawn.append(tag("text", f"{p:.3f}", x=after, y=base, class_="value"))
+                drawn.append(tag("text", f"{p:.3f}", x=left + length + 4, y=above + thick - 1, class_="value"))
     height = 4 + len(order) * pitch
     found = picture(f"Probability of each value of {shown.title} under each class", WIDTH, height, *drawn)
     rest = len(shown.outcomes) - len(order)
@@ -206,21 +196,17 @@ def ellipses(shown: Ellipses, classes: Sequence[int]) -> Markup:
     for place, c in enumerate(some):
         kind = f"k{place % MOST_CLASSES}"
         for deviations in (1.0, 2.0):
-            across, up = ellipse(mean[c], covariance[c], deviations)
-            outline = _points(x.at(across), y.at(up)) + "Z"
+            path = ellipse(mean[c], covariance[c], deviations)
+            outline = _points(x.at(path[0]), y.at(path[1])) + "Z"
             drawn.append(tag("path", d=outline, class_=f"area {kind}"))
             drawn.append(tag("path", d=outline, class_=f"line thin {kind}"))
-        cx, cy = _short(float(x.at(mean[c, 0]))), _short(float(y.at(mean[c, 1])))
-        drawn.append(tag("circle", r=3, cx=cx, cy=cy, class_=f"dot {kind}"))
-    drawn += x.below(height - 40)
-    for value in ticks(y.low, y.high):
-        at = _short(float(y.at(value)) + 4)
-        drawn.append(tag("text", _number(value), x=38, y=at, text_anchor="end", class_="tick"))
+        drawn.append(tag("circle", r=3, cx=x.point(mean[c, 0]), cy=y.point(mean[c, 1]), class_=f"dot {kind}"))
+    drawn += [*x.below(height - 40), *y.beside(38)]
     drawn.append(tag("line", x1=44, x2=44, y1=TOP, y2=height - 40, class_="axis"))
-    names = [_cut(name, 28) for name in shown.columns[:2]]
-    drawn.append(tag("text", names[0], x=WIDTH / 2 + 17, y=height - 6, text_anchor="middle", class_="name"))
-    turned = f"rotate(-90 10 {height / 2 - 15})"
-    drawn.append(tag("text", names[1], x=10, y=height / 2 - 15, transform=turned, text_anchor="middle", class_="name"))
+    across, up = (_cut(name, 28) for name in shown.columns[:2])
+    middle: dict[str, Attribute] = {"text_anchor": "middle", "class_": "name"}
+    drawn.append(tag("text", across, x=WIDTH / 2 + 17, y=height - 6, **middle))
+    drawn.append(tag("text", up, x=10, y=105, transform="rotate(-90 10 105)", **middle))
     both = f"{shown.columns[0]} across and {shown.columns[1]} up"
     label = f"One and two standard deviations around the mean of each class, {both}"
     return picture(label, WIDTH, height, *drawn)
@@ -237,7 +223,7 @@ def words(shown: Words, classes: Sequence[int]) -> Markup:
     for place, c in enumerate(classes):
         rows = []
         for word, odds in own[c][:MOST_WORDS]:
-            bar = tag("rect", width=_short(100 * min(abs(odds) / top, 1.0)), height=8, y=1, class_=f"fill k{place}")
+            bar = tag("rect", width=100 * min(abs(odds) / top, 1.0), height=8, y=1, class_=f"fill k{place}")
             cells = tag("td", strip(bar), class_="strip-cell"), tag("td", _signed(odds), class_="number")
             rows.append(tag("tr", tag("th", named(word), scope="row"), cells))
         head = tag("caption", swatch(place), named(shown.labels[c]))
@@ -263,27 +249,20 @@ def reliability(shown: Reliability) -> Markup:
     size, floor = 300, 262
     x, y = _Axis(0.0, 1.0, 42, size - 16), _Axis(0.0, 1.0, floor, 16)
     drawn = [tag("line", x1=42, y1=floor, x2=size - 16, y2=16, class_="diagonal")]
-    for value in (0.0, 0.25, 0.5, 0.75, 1.0):
-        at = _short(float(y.at(value)))
+    for at in y.at(ticks(0.0, 1.0)).tolist():
         drawn.append(tag("line", x1=42, x2=size - 16, y1=at, y2=at, class_="grid"))
-        drawn.append(
-            tag("text", f"{value:g}", x=36, y=_short(float(y.at(value)) + 4), text_anchor="end", class_="tick")
-        )
-    drawn += x.below(floor)
+    drawn += [*y.beside(36), *x.below(floor)]
     some = np.flatnonzero(shown.weight > 0)
     said, true, share = shown.said[some], shown.true[some], shown.share[some]
     if len(some):
         drawn.append(tag("path", d=_points(x.at(said), y.at(true)), class_="line thin faint k0"))
     for a, b, part in zip(said.tolist(), true.tolist(), share.tolist(), strict=True):
         title = tag("title", f"predicted {a:.3f}, right {b:.3f}, {part:.1%} of the rows")
-        radius = _short(3.0 + 9.0 * np.sqrt(part))
-        at = f"{_short(float(x.at(a)))} {_short(float(y.at(b)))}"
-        ring = tag("g", title, tag("circle", r=radius, class_="dot k0"), transform=f"translate({at})")
-        drawn.append(ring)
-    drawn.append(tag("text", "predicted probability", x=163, y=size - 4, text_anchor="middle", class_="name"))
-    drawn.append(
-        tag("text", "share right", x=11, y=139, text_anchor="middle", class_="name", transform="rotate(-90 11 139)")
-    )
+        dot = tag("circle", r=3.0 + 9.0 * part**0.5, class_="dot k0")
+        drawn.append(tag("g", title, dot, transform=f"translate({short(x.point(a))} {short(y.point(b))})"))
+    middle: dict[str, Attribute] = {"text_anchor": "middle", "class_": "name"}
+    drawn.append(tag("text", "predicted probability", x=163, y=size - 4, **middle))
+    drawn.append(tag("text", "share right", x=11, y=139, transform="rotate(-90 11 139)", **middle))
     return picture("Reliability: how often the predicted class was right, by its probability", size, size, *drawn)
 
 
@@ -296,15 +275,10 @@ def confusion(shown: Evaluation) -> Markup:
     body = []
     for i, name in enumerate(names):
         cells = [
-            tag("td", f"{count:,.6g}", class_=f"cell h{_shade(count, part)}" + (" right" if i == j else ""))
-            for j, (count, part) in enumerate(zip(shown.confusion[i].tolist(), share[i].tolist(), strict=True))
+            tag("td", f"{n:,.6g}", class_=f"cell h{round(10 * part) if n else 'none'}" + (" right" if i == j else ""))
+            for j, (n, part) in enumerate(zip(shown.confusion[i].tolist(), share[i].tolist(), strict=True))
         ]
         body.append(tag("tr", tag("th", named(name), scope="row"), cells))
     caption = tag("caption", "Rows of each class, by the class that was predicted")
     kind = "confusion many" if len(names) > MOST_CLASSES else "confusion"
     return tag("table", caption, tag("thead", head), tag("tbody", body), class_=kind)
-
-
-def _shade(count: float, share: float) -> str:
-    """Return how dark a cell is: "none", or 0 to 10."""
-    return str(round(10 * share)) if count else "none"

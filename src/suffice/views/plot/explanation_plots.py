@@ -1,4 +1,4 @@
-"""Waterfall of evidence: how the log-odds of a class add up, column by column."""
+"""Why classes are predicted: the waterfall of evidence of a row, and the most typical words of each class."""
 
 from __future__ import annotations
 
@@ -6,22 +6,32 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from suffice.core.arrays import Array
-from suffice.core.errors import InvalidDataError, InvalidOptionError
+from suffice.core.errors import InvalidDataError, InvalidOptionError, MismatchError
 from suffice.core.frames import as_frame
 from suffice.families import Table
-from suffice.views.fitted import FittedClassifier, form_of
+from suffice.views.fitted import form_of
 from suffice.views.plot import style
-from suffice.views.plot.display import Display, drawing
+from suffice.views.plot.display import Display, PanelsDisplay, drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from suffice.estimators.generative_classifier import GenerativeClassifier
 
 STEPS = 12  # columns or words that are drawn; the others are added up
 ROUNDING = 1e-9  # log-odds below this share of the largest step are rounding errors
 FOR, AGAINST, SUM = "#0072B2", "#D55E00", "#4D4D4D"
 PROBABILITIES = np.array([1e-6, 1e-4, 1e-3, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999, 0.9999, 1 - 1e-6])  # of the upper axis
+UNITS = {
+    "log_odds": "log-odds against the other classes",
+    "probability": "probability in the class",
+    "information": "information on the class, in bits",
+    "coefficient": "coefficient",
+}
+MOST_PANELS = 20  # classes in one picture
 
 
 class EvidenceDisplay(Display):
@@ -42,7 +52,7 @@ class EvidenceDisplay(Display):
     @classmethod
     def from_estimator(
         cls,
-        estimator: FittedClassifier,
+        estimator: GenerativeClassifier,
         X: object,
         *,
         row: int = 0,
@@ -55,8 +65,6 @@ class EvidenceDisplay(Display):
 
         Parameters
         ----------
-        estimator : fitted estimator of suffice
-            The classifier.
         X : table, array, text or list of texts
             Rows.
         row : int, default=0
@@ -65,8 +73,6 @@ class EvidenceDisplay(Display):
             The classes to compare, as in `evidence`.
         most : int, default=12
             How many columns or words to show; the others are added up.
-        ax : Axes, default=None
-            Where to draw; a new figure by default.
         """
         if most < 1:
             raise InvalidOptionError(f"most must be at least 1, found {most}")
@@ -192,3 +198,112 @@ def _titled(name: str, values: Mapping[str, object]) -> str:
 
 def _percent(p: float) -> str:
     return f"{100 * p:.2g} %".replace("e-0", "e−") if p < 0.5 else f"{100 * p:.9g} %"
+
+
+class TopWordsDisplay(PanelsDisplay):
+    """The most typical words of each class, one panel per class.
+
+    Parameters
+    ----------
+    tables : sequence of Table
+        The result of `top_features` for each class.
+    labels : sequence of labels
+        The classes.
+    by : {'log_odds', 'probability', 'information', 'coefficient'}
+        What words are ranked by.
+    """
+
+    def __init__(self, tables: Sequence[Table], labels: Sequence[object], by: str):
+        self.tables, self.labels, self.by = list(tables), list(labels), by
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: GenerativeClassifier,
+        n: int = 10,
+        *,
+        by: str = "log_odds",
+        labels: Sequence[object] | None = None,
+        ax: style.OneOrMoreAxes | None = None,
+    ) -> Self:
+        """Draw the words, or values of columns, that are most typical of each class.
+
+        Parameters
+        ----------
+        n : int, default=10
+            How many for each class.
+        by : {'log_odds', 'probability', 'information'}, default='log_odds'
+            What words are ranked by, as in `top_features`.
+        labels : sequence of labels, default=None
+            Which classes; by default all, or the twenty most frequent.
+        """
+        known = estimator.classes_
+        if labels is None:
+            frequent = np.argsort(-np.asarray(estimator.class_count_), kind="stable")[:MOST_PANELS]
+            labels = known[np.sort(frequent)].tolist()
+        return cls([estimator.top_features(label, n, by) for label in labels], labels, by).plot(ax)
+
+    @classmethod
+    def from_coefficients(
+        cls,
+        coef: ArrayLike,
+        words: Sequence[object],
+        labels: Sequence[object],
+        n: int = 10,
+        *,
+        ax: style.OneOrMoreAxes | None = None,
+    ) -> Self:
+        """Draw the words of a linear model, such as logistic regression, by their coefficients.
+
+        Parameters
+        ----------
+        coef : array-like of shape (n_classes, n_words)
+            Coefficients.
+        words : sequence of str
+            The words of the columns.
+        """
+        coef = np.asarray(coef, dtype=np.float64)
+        if coef.shape != (len(labels), len(words)):
+            raise MismatchError(
+                f"coef must have the shape {(len(labels), len(words))}, of {len(labels)} classes and {len(words)} "
+                f"words; found {coef.shape}"
+            )
+        tables = []
+        for label, own in zip(labels, coef, strict=True):
+            some = np.argsort(-own, kind="stable")[:n]
+            tables.append(Table(str(label), [str(words[i]) for i in some], ["coefficient"], own[some, None]))
+        return cls(tables, labels, "coefficient").plot(ax)
+
+    def plot(self, ax: style.OneOrMoreAxes | None = None) -> Self:
+        """Draw onto axes, or onto a new figure."""
+        rows = max((len(table.rows) for table in self.tables), default=1)
+        across = 2 if len(self.tables) <= 4 else 3 if len(self.tables) <= 9 else 4
+        axes = style.panel_axes(ax, len(self.tables), (3.2, 0.8 + 0.2 * max(rows, 3)), across=across)
+        for i, (panel, table, label) in enumerate(zip(axes, self.tables, self.labels, strict=True)):
+            self._panel(panel, i, table)
+            panel.set_title(style.shorten(label, 32), fontsize="medium")
+            if i + across >= len(axes):  # nothing is below it
+                panel.set_xlabel(UNITS[self.by], fontsize="small")
+        return self._drawn_on(axes)
+
+    def _panel(self, ax: Axes, i: int, table: Table) -> None:
+        style.light_grid(ax, "x")
+        size = np.asarray(table.values[:, list(table.columns).index(self.by)], dtype=np.float64)
+        finite = np.where(np.isfinite(size), size, np.nan)
+        top = np.nanmax(np.abs(finite), initial=0.0) or 1.0
+        drawn = np.where(np.isfinite(size), size, np.sign(size) * 1.1 * top)  # a word that only one class has
+        bars = ax.barh(np.arange(len(size)), drawn, height=0.78, linewidth=0, **style.bar(i))
+        ax.bar_label(bars, [_short(value) for value in size], padding=2, fontsize="x-small")
+        ax.set_yticks(np.arange(len(size)), [style.shorten(word, 20) for word in table.rows], fontsize="small")
+        ax.set_ylim(len(size) - 0.4, -0.6)
+        ax.margins(x=0.18)
+        ax.tick_params(axis="x", labelsize="x-small")
+
+
+top_words = drawing("top_words", TopWordsDisplay.from_estimator, lambda drawn: drawn.axes_)
+
+
+def _short(value: float) -> str:
+    if not np.isfinite(value):
+        return "∞" if value > 0 else "−∞"
+    return f"{value:.3g}".replace("-", "−")

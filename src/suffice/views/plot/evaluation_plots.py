@@ -1,23 +1,123 @@
-"""Reliability diagram: among rows that were given a probability of 70 %, does the event happen in 70 %?"""
+"""How well models predict: confusion matrix, reliability diagram, and learning curves."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from suffice.core.arrays import Array
+from suffice.core.arrays import Array, Values
 from suffice.core.errors import InvalidDataError, InvalidOptionError, MismatchError
 from suffice.model.evaluate import Reliability
-from suffice.views.fitted import ProbabilisticClassifier, labels_of
+from suffice.views.fitted import Classifier, ProbabilisticClassifier, labels_of
 from suffice.views.plot import style
 from suffice.views.plot.display import Display, drawing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from suffice.views.comparison import Comparison
+
+WITH_COUNTS = 24  # classes, up to which the counts fit into the cells
+WITH_NAMES = 40  # classes, up to which all names fit beside the picture
+WITH_SHARES = 6  # classes, up to which a cell has room for count and share
 DIAGONAL = "perfectly calibrated"
+METRICS = {"accuracy": "accuracy", "log_loss": "log-loss, in nats", "seconds": "training time, in seconds"}
+
+
+class ConfusionDisplay(Display):
+    """How often rows of each class were predicted as each class: counts, shaded by the share of the true class.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n_classes, n_classes)
+        Counts: true classes down, predicted classes across.
+    labels : ndarray of shape (n_classes,)
+        The classes.
+    """
+
+    def __init__(self, matrix: NDArray[Any], labels: Values):
+        self.matrix, self.labels = matrix, labels
+
+    @classmethod
+    def from_estimator(cls, estimator: Classifier, X: object, y: object, *, ax: Axes | None = None) -> Self:
+        """Draw the confusion matrix of a fitted classifier, over rows whose labels are known.
+
+        Parameters
+        ----------
+        estimator : fitted classifier
+            Any that has `predict`.
+        X : table, array or texts
+            Rows.
+        """
+        true = labels_of(X, y)
+        labels = np.unique(np.concatenate([np.asarray(estimator.classes_), true]))
+        return cls.from_predictions(true, estimator.predict(X), labels=labels, ax=ax)
+
+    @classmethod
+    def from_predictions(
+        cls, y_true: ArrayLike, y_pred: ArrayLike, *, labels: ArrayLike | None = None, ax: Axes | None = None
+    ) -> Self:
+        """Draw the confusion matrix of predictions.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,)
+            Labels.
+        y_pred : array-like of shape (n_samples,)
+            Predictions.
+        labels : sequence of labels, default=None
+            The classes, in the order they are drawn; by default all of both, sorted.
+        """
+        true, predicted = np.asarray(y_true), np.asarray(y_pred)
+        if len(true) != len(predicted) or not len(true):
+            raise InvalidDataError(f"There are {len(true)} labels and {len(predicted)} predictions")
+        known = np.unique(np.concatenate([true, predicted])) if labels is None else np.asarray(labels)
+        place = {label: i for i, label in enumerate(known.tolist())}
+        unknown = [each for each in {*true.tolist(), *predicted.tolist()} if each not in place]
+        if unknown:
+            raise MismatchError(f"{unknown[0]!r} is none of the labels to draw")
+        rows, columns = (np.array([place[each] for each in some.tolist()]) for some in (true, predicted))
+        n = len(known)
+        return cls(np.bincount(rows * n + columns, minlength=n * n).reshape(n, n), known).plot(ax)
+
+    @property
+    def share(self) -> Array:
+        """The matrix divided by the sums of its rows."""
+        rows = self.matrix.sum(axis=1, keepdims=True)
+        return np.asarray(self.matrix / np.maximum(rows, 1))
+
+    def _size(self) -> tuple[float, float]:
+        side = float(np.clip(2.2 + 0.42 * len(self.labels), 3.6, 10.0))
+        return side + 0.9, side
+
+    def _draw(self, ax: Axes) -> None:
+        n, share = len(self.labels), self.share
+        drawn = ax.imshow(share, cmap="Greys", vmin=0.0, vmax=1.0)
+        if n <= WITH_COUNTS:
+            size = "medium" if n <= WITH_SHARES else "small" if n <= 12 else "x-small"
+            for i, j in np.ndindex(n, n):
+                if self.matrix[i, j] or n <= WITH_SHARES:
+                    ink = "white" if share[i, j] > 0.55 else "black"
+                    text = f"{self.matrix[i, j]:,}" + (f"\n{100 * share[i, j]:.0f} %" if n <= WITH_SHARES else "")
+                    ax.text(j, i, text, ha="center", va="center", color=ink, fontsize=size)
+        small = "small" if n <= 12 else "x-small"
+        ticks = range(0, n, max(1, -(-n // WITH_NAMES)))
+        names = style.distinct_names([self.labels[i] for i in ticks])
+        tilted: style.Style = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"}
+        ax.set_xticks(ticks, names, fontsize=small, **(tilted if max(map(len, names)) > 6 or n > 12 else {}))
+        ax.set_yticks(ticks, names, fontsize=small)
+        ax.set_xlabel("predicted")
+        ax.set_ylabel("true")
+        right, total = np.trace(self.matrix), self.matrix.sum()
+        ax.set_title(f"{right:,} of {total:,} right ({right / total:.1%})", fontsize="medium")
+        bar = ax.figure.colorbar(drawn, ax=ax, fraction=0.046, pad=0.03)
+        bar.set_label("share of the true class")
+        bar.outline.set_linewidth(0)
+
+
+confusion = drawing("confusion", ConfusionDisplay.from_estimator, lambda drawn: drawn.ax_)
 
 
 class ReliabilityDisplay(Display):
@@ -65,8 +165,6 @@ class ReliabilityDisplay(Display):
             Any that has `predict_proba`.
         X : table, array or texts
             Rows that were not used for training.
-        y : array-like, or str
-            Their labels, or the name of the column that holds them.
         label : label, default=None
             The class whose probability is judged. By default the second of two classes; of more classes, for each row
             the predicted one.
@@ -74,10 +172,6 @@ class ReliabilityDisplay(Display):
             The number of bins, which have equal widths.
         name : str, default=None
             Who predicted; by default the estimator's class.
-        ax : Axes, default=None
-            Where to draw; a new figure by default.
-        **options : dict
-            Options of `plot`.
         """
         p = np.asarray(estimator.predict_proba(X), dtype=np.float64)
         options |= {"label": label, "bins": bins, "name": type(estimator).__name__ if name is None else name, "ax": ax}
@@ -106,16 +200,6 @@ class ReliabilityDisplay(Display):
             Probabilities: of the second of two classes, or of every class.
         classes : array-like of shape (n_classes,), default=None
             The classes, in the order of the columns; by default those of the labels, sorted.
-        label : label, default=None
-            The class whose probability is judged, as in `from_estimator`.
-        bins : int, default=10
-            The number of bins, which have equal widths.
-        name : str, default=None
-            Who predicted.
-        ax : Axes, default=None
-            Where to draw; a new figure by default.
-        **options : dict
-            Options of `plot`.
         """
         y, p = np.asarray(y_true), np.asarray(y_proba, dtype=np.float64)
         known = np.unique(y) if classes is None else np.asarray(classes)
@@ -203,3 +287,61 @@ def _wilson_interval(share: Array, n: Array) -> tuple[Array, Array]:
     middle = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
     return np.minimum(np.maximum(middle - half, 0.0), share), np.maximum(np.minimum(middle + half, 1.0), share)
+
+
+class LearningCurvesDisplay(Display):
+    """Accuracy, log-loss or training time over the number of training rows: median of all repeats, and a band.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        The result of `suffice.compare`.
+    metric : {'accuracy', 'log_loss', 'seconds'}, default='accuracy'
+        What to draw.
+    """
+
+    def __init__(self, comparison: Comparison, metric: str = "accuracy"):
+        if metric not in METRICS:
+            raise InvalidOptionError(f"metric must be one of {tuple(METRICS)}, found {metric!r}")
+        self.comparison, self.metric = comparison, metric
+
+    @classmethod
+    def from_comparison(cls, comparison: Comparison, *, metric: str = "accuracy", ax: Axes | None = None) -> Self:
+        """Draw learning curves."""
+        return cls(comparison, metric).plot(ax)
+
+    def _draw(self, ax: Axes) -> None:
+        style.light_grid(ax)
+        curves = self.comparison
+        for i, name in enumerate(curves.names):
+            low, middle, high = curves.band(self.metric, i)
+            ax.fill_between(curves.sizes, low, high, color=style.colour(i), alpha=0.16, linewidth=0)
+            look: style.Style = {"marker": style.marker(i), "markersize": 4.5} | style.line(i)
+            ax.plot(curves.sizes, middle, label=style.shorten(name, 34), **look)
+        ax.set_xscale("log")
+        self._ticks(ax)
+        if self.metric == "seconds":
+            ax.set_yscale("log")
+        crossing = curves.crossing(self.metric)
+        if crossing is not None and self.metric != "seconds":
+            ax.axvline(crossing, color="0.45", linewidth=1.0, linestyle=(0, (2, 2)))
+            ax.annotate(
+                f"they cross at {crossing:,.0f} rows", (crossing, 1), xycoords=("data", "axes fraction"),
+                xytext=(0, 3), textcoords="offset points", ha="center", va="bottom", fontsize="small",
+            )  # fmt: skip
+        ax.set_xlabel("training rows")
+        ax.set_ylabel(METRICS[self.metric])
+        ax.legend(fontsize="small", frameon=False, loc="best", title=curves.band_title, title_fontsize="x-small")
+
+    def _ticks(self, ax: Axes) -> None:
+        """Label the sizes themselves, except those whose labels would touch."""
+        sizes = self.comparison.sizes
+        kept = [sizes[0]]
+        for size in sizes[1:]:
+            if np.log(size / kept[-1]) >= 0.075 * np.log(max(sizes[-1] / sizes[0], 1.0001)):
+                kept.append(size)
+        ax.set_xticks(kept, [f"{size:,}" for size in kept], fontsize="small")
+        ax.minorticks_off()
+
+
+learning_curves = drawing("learning_curves", LearningCurvesDisplay.from_comparison, lambda drawn: drawn.ax_)
