@@ -40,10 +40,8 @@ from suffice.core.frozen_options import Options
 from suffice.core.priors import Learn
 from suffice.core.statistics import ByClass, Moments, Statistic, Totals
 from suffice.families import _derive as derive
+from suffice.families._contract import REAL, KeptRows, Outcomes, Summary, Support, Table
 from suffice.families._kernels import KERNELS
-from suffice.families._results import KeptRows, Outcomes, Table
-from suffice.families._summary import Summary
-from suffice.families._support import REAL, Support
 from suffice.families.logarithms import log_ratio
 from suffice.formulas import Above, Among, Column, Combinations, Formula, Lookup, Term, X, unless_missing
 
@@ -63,6 +61,11 @@ class Default:
 
 
 DEFAULT: Final = Default()
+
+
+def derived(compute: Callable[[Any], Any]) -> Any:
+    """Return a property that a base class describes, computed from the parameters."""
+    return property(compute)
 
 
 @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))

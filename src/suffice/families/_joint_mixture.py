@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from suffice.core.arrays import Array, Codes, Dense, Values
-from suffice.families._base import Distribution
+from suffice.families._base import Distribution, derived
+from suffice.families._contract import Table
 from suffice.families._expectation_maximization import Components, log_sum
-from suffice.families._results import Table
 from suffice.families.logarithms import log
 from suffice.formulas import Formula, LogSumExp, Term, by_observed
 
@@ -58,10 +58,7 @@ class JointMixtureDistribution(Distribution):
             terms.append(Components.of(share, mean, covariance).gaussians.formula_of(names, observed) + log(share))
         return LogSumExp(tuple(terms))
 
-    @property
-    def n_columns(self) -> int:
-        """How many columns the block has."""
-        return self.width
+    n_columns = derived(lambda self: self.width)
 
     @property
     def n_parameters(self) -> int:

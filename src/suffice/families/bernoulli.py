@@ -13,10 +13,8 @@ from suffice.core.errors import InvalidOptionError
 from suffice.core.priors import Beta
 from suffice.core.statistics import Totals
 from suffice.core.statistics.statistic import clear_residue
-from suffice.families._base import Distribution, Entrywise, Family, FillMethod
-from suffice.families._results import Outcomes
-from suffice.families._summary import Summary
-from suffice.families._support import BOOLEANS, COMPARED, SHARES, Support
+from suffice.families._base import Distribution, Entrywise, Family, FillMethod, derived
+from suffice.families._contract import BOOLEANS, COMPARED, SHARES, Outcomes, Summary, Support
 from suffice.families.logarithms import log
 from suffice.formulas import Above, Formula, TimesLog, X
 
@@ -40,15 +38,9 @@ class BernoulliDistribution(Entrywise):
         x = x if self.threshold is None else Above(x, float(self.threshold))
         return TimesLog(x, self.probability) + TimesLog(1.0 - x, self.complement)
 
-    @property
-    def shown(self) -> dict[str, Array]:
-        """θ."""
-        return {"p(x = 1 | y)": self.probability}
+    shown = derived(lambda self: {"p(x = 1 | y)": self.probability})
 
-    @property
-    def expected(self) -> Array:
-        """θ."""
-        return self.probability
+    expected = derived(lambda self: self.probability)
 
     def outcomes(self, names: Sequence[str]) -> Iterator[Outcomes]:
         """Yield the probability that each column is true."""

@@ -15,11 +15,9 @@ from suffice.core.errors import InvalidOptionError, MismatchError
 from suffice.core.priors import Dirichlet
 from suffice.core.statistics import Counts
 from suffice.core.statistics.statistic import clear_residue
-from suffice.families._base import Distribution, Family, FillMethod, Independent
+from suffice.families._base import Distribution, Family, FillMethod, Independent, derived
+from suffice.families._contract import CATEGORIES, Outcomes, Summary, Table
 from suffice.families._kernels import pack
-from suffice.families._results import Outcomes, Table
-from suffice.families._summary import Summary
-from suffice.families._support import CATEGORIES
 from suffice.families.logarithms import log, log_ratio
 from suffice.formulas import Column, Formula, Lookup
 
@@ -225,10 +223,7 @@ class CategoricalDistribution(Independent):
                 out[missing, j] = keys.astype(object)[(posterior[missing] @ probability).argmax(axis=1)]
         return out
 
-    @property
-    def n_columns(self) -> int:
-        """How many columns the block has."""
-        return len(self.counts.sizes)
+    n_columns = derived(lambda self: len(self.counts.sizes))
 
     @property
     def n_parameters(self) -> int:

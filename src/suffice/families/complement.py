@@ -11,8 +11,7 @@ from suffice.core.errors import InvalidOptionError
 from suffice.core.priors import Dirichlet
 from suffice.core.statistics import Totals
 from suffice.families._base import Distribution, Entrywise, Family
-from suffice.families._summary import Summary
-from suffice.families._support import WORDS
+from suffice.families._contract import WORDS, Summary
 from suffice.families.logarithms import log_sums
 from suffice.formulas import Formula
 

@@ -14,9 +14,9 @@ from suffice.core.errors import InvalidOptionError
 from suffice.core.priors import NormalInverseGamma
 from suffice.core.special import log_gamma
 from suffice.core.statistics import Moments
-from suffice.families._base import Distribution, Entrywise, Family, resolution
+from suffice.families._base import Distribution, Entrywise, Family, derived, resolution
+from suffice.families._contract import Summary
 from suffice.families._kernels import accelerates
-from suffice.families._summary import Summary
 from suffice.formulas import Formula, Log1p, Square
 
 
@@ -160,15 +160,9 @@ class GaussianDistribution(Entrywise):
         """Means and 1/σ, as the kernel reads them."""
         return np.ascontiguousarray(self.mean), np.ascontiguousarray(1.0 / np.sqrt(self.variance))
 
-    @property
-    def expected(self) -> Array:
-        """μ."""
-        return self.mean
+    expected = derived(lambda self: self.mean)
 
-    @property
-    def shown(self) -> dict[str, Array]:
-        """Mean and standard deviation."""
-        return {"mean": self.mean, "deviation": np.sqrt(self.variance)}
+    shown = derived(lambda self: {"mean": self.mean, "deviation": np.sqrt(self.variance)})
 
     @property
     def n_parameters(self) -> int:
@@ -206,15 +200,9 @@ class StudentDistribution(Entrywise):
         norm = log_gamma((nu + 1) / 2) - log_gamma(nu / 2) - 0.5 * np.log(np.pi * width)
         return norm - 0.5 * (nu + 1) * Log1p(Square((x - self.mean) / np.sqrt(width)))
 
-    @property
-    def expected(self) -> Array:
-        """The location."""
-        return self.mean
+    expected = derived(lambda self: self.mean)
 
-    @property
-    def shown(self) -> dict[str, Array]:
-        """Location, scale and degrees of freedom."""
-        return {"location": self.mean, "scale": np.sqrt(self.spread), "freedom": self.freedom}
+    shown = derived(lambda self: {"location": self.mean, "scale": np.sqrt(self.spread), "freedom": self.freedom})
 
     @property
     def n_parameters(self) -> int:

@@ -17,10 +17,8 @@ from suffice.core.priors import Dirichlet
 from suffice.core.statistics import Counts
 from suffice.core.statistics.counts import category_sizes
 from suffice.core.statistics.statistic import clear_residue
-from suffice.families._base import Distribution, Family, FillMethod
-from suffice.families._results import Table
-from suffice.families._summary import Summary
-from suffice.families._support import CATEGORIES
+from suffice.families._base import Distribution, Family, FillMethod, derived
+from suffice.families._contract import CATEGORIES, Summary, Table
 from suffice.families.logarithms import log
 from suffice.formulas import Among, Combinations, Constant, Formula, Term, Where, by_observed
 
@@ -358,10 +356,7 @@ class JointTable(Distribution):
             out = Where(Among(names[j], tuple(self.values[j])), out, with_new_value)
         return out
 
-    @property
-    def n_columns(self) -> int:
-        """How many columns the block has."""
-        return len(self.values)
+    n_columns = derived(lambda self: len(self.values))
 
     @property
     def n_parameters(self) -> int:

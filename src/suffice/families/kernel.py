@@ -24,9 +24,8 @@ from suffice.core.arrays import (
 from suffice.core.errors import InvalidOptionError, NoFormulaError, NotPartError
 from suffice.core.statistics import Points, Sample
 from suffice.families import _bandwidth as rules
-from suffice.families._base import Distribution, Family, Independent
-from suffice.families._results import Table
-from suffice.families._summary import Summary
+from suffice.families._base import Distribution, Family, Independent, derived
+from suffice.families._contract import Summary, Table
 from suffice.formulas import Bumps, Column, Formula
 
 KernelName: TypeAlias = Literal["gaussian", "epanechnikov", "triangular", "uniform", "biweight", "cosine"]
@@ -380,10 +379,7 @@ class KernelDistribution(Independent):
             height[c, :size] = np.log(weight / weight.sum()) - np.log(np.sqrt(2 * np.pi) * width[c, 0])
         return Bumps(x, centre, width, height)
 
-    @property
-    def n_columns(self) -> int:
-        """How many columns the block has."""
-        return len(self.parts)
+    n_columns = derived(lambda self: len(self.parts))
 
     @property
     def n_parameters(self) -> int:

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from suffice.core.arrays import Array, Codes, Dense
 from suffice.core.priors import NormalInverseGamma
 from suffice.core.statistics import Moments
-from suffice.families._base import Entrywise, Family
+from suffice.families._base import Entrywise, Family, derived
+from suffice.families._contract import POSITIVE, Summary
 from suffice.families._kernels import accelerates
-from suffice.families._summary import Summary
-from suffice.families._support import POSITIVE
 from suffice.families.gaussian import Gaussian, GaussianDistribution, StudentDistribution
 from suffice.formulas import Formula, Log, X
 
@@ -38,10 +37,7 @@ class LogNormalDistribution(Entrywise):
         """The parameters of log x."""
         return self.logarithm.n_parameters
 
-    @property
-    def shown(self) -> dict[str, Array]:
-        """The parameters of log x."""
-        return {f"{name} of log x": values for name, values in self.logarithm.shown.items()}
+    shown = derived(lambda self: {f"{name} of log x": values for name, values in self.logarithm.shown.items()})
 
     @property
     def expected(self) -> Array:

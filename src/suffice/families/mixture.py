@@ -16,11 +16,10 @@ from suffice import _core
 from suffice.core.arrays import Array, Codes, Dense, Mask, Values, refuse_at
 from suffice.core.errors import InvalidDataError, InvalidOptionError, NotConvergedWarning
 from suffice.core.statistics import ByClass, Moments, Points, Sample
-from suffice.families._base import Distribution, Family, Independent, resolution
+from suffice.families._base import Distribution, Family, Independent, derived, resolution
+from suffice.families._contract import Summary, Table
 from suffice.families._expectation_maximization import Components, Run, best_run
 from suffice.families._joint_mixture import JointMixtureDistribution
-from suffice.families._results import Table
-from suffice.families._summary import Summary
 from suffice.families.logarithms import log
 from suffice.formulas import Bumps, Column, Formula
 
@@ -260,15 +259,9 @@ class MixtureDistribution(Independent):
         height = log(np.where(used, self.share[:, column], 0.0)) - 0.5 * np.log(2 * np.pi * variance)
         return Bumps(x, mean, np.sqrt(variance), height)
 
-    @property
-    def n_columns(self) -> int:
-        """How many columns the block has."""
-        return self.used.shape[1]
+    n_columns = derived(lambda self: self.used.shape[1])
 
-    @property
-    def expected(self) -> Array:
-        """Σ_k π_k μ_k; NaN in a column that had no values."""
-        return np.where(self.used > 0, (self.share * self.mean).sum(axis=2), np.nan)
+    expected = derived(lambda self: np.where(self.used > 0, (self.share * self.mean).sum(axis=2), np.nan))
 
     @property
     def n_parameters(self) -> int:

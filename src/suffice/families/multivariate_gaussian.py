@@ -15,11 +15,10 @@ from suffice.core.arrays import Array, Codes, Dense, Positions, Values, refuse_a
 from suffice.core.errors import InvalidOptionError, NoFormulaError, NoLinearFormError
 from suffice.core.priors import NormalInverseWishart
 from suffice.core.statistics import Sample, Scatter
-from suffice.families._base import DEFAULT, Distribution, Family, resolution
+from suffice.families._base import DEFAULT, Distribution, Family, derived, resolution
+from suffice.families._contract import Summary, Table
 from suffice.families._incomplete_rows import MissingValuesEM, fill, observed_log_density
 from suffice.families._kernels import pack
-from suffice.families._results import Table
-from suffice.families._summary import Summary
 from suffice.families.covariance import (
     LOG_2PI,
     Shrinkage,
@@ -394,10 +393,7 @@ class MultivariateGaussianDistribution(Distribution):
         moved = self.expect(x)[rows, codes] - self.expect(np.where(missing, np.nan, free))[rows, codes]
         return np.where(missing, free + moved, x)
 
-    @property
-    def n_columns(self) -> int:
-        """How many columns the block has."""
-        return self.mean.shape[1]
+    n_columns = derived(lambda self: self.mean.shape[1])
 
     @property
     def n_parameters(self) -> int:

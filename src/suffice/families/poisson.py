@@ -12,10 +12,9 @@ from suffice.core.errors import InvalidOptionError
 from suffice.core.priors import Gamma
 from suffice.core.statistics import Totals
 from suffice.core.statistics.statistic import clear_residue
-from suffice.families._base import Distribution, Entrywise, Family
+from suffice.families._base import Distribution, Entrywise, Family, derived
+from suffice.families._contract import COUNTS, Summary
 from suffice.families._derive import pieces, sum_observed
-from suffice.families._summary import Summary
-from suffice.families._support import COUNTS
 from suffice.families.logarithms import log, log_sums, peak_losses
 from suffice.formulas import Formula, LogGamma, TimesLog, X
 
@@ -32,10 +31,7 @@ class PoissonRates(Entrywise):
         """Return x log λ − λ − log x!."""
         return TimesLog(x, self.rate) - self.rate - LogGamma(x + 1.0)
 
-    @property
-    def expected(self) -> Array:
-        """λ."""
-        return self.rate
+    expected = derived(lambda self: self.rate)
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> Array:
         """Draw rows of counts."""
@@ -61,15 +57,9 @@ class NegativeBinomialCounts(Entrywise):
         density = density + _log_no_event(self.shape, self.rate)
         return density if (self.shape > 0).all() else density + TimesLog(x, (self.shape > 0).astype(np.float64))
 
-    @property
-    def expected(self) -> Array:
-        """The mean r/b."""
-        return self.shape / self.rate
+    expected = derived(lambda self: self.shape / self.rate)
 
-    @property
-    def shown(self) -> dict[str, Array]:
-        """The expected count."""
-        return {"expected": self.expected}
+    shown = derived(lambda self: {"expected": self.expected})
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> Array:
         """Draw a rate for each entry, then the count."""

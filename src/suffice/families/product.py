@@ -15,8 +15,7 @@ from suffice.core.frames import Frame
 from suffice.core.frozen_options import Options
 from suffice.core.statistics import Batch, Blocks, RowSample
 from suffice.families._base import Distribution, Family
-from suffice.families._results import KeptRows, Outcomes, Table
-from suffice.families._summary import Summary
+from suffice.families._contract import KeptRows, Outcomes, Summary, Table
 from suffice.families.logarithms import log_ratio
 from suffice.formulas import Constant, Missing, Term, Where
 

@@ -17,11 +17,9 @@ from suffice.core.frames.input import is_arrow, is_pandas, is_polars
 from suffice.core.priors import Dirichlet
 from suffice.core.statistics import WordCounts
 from suffice.core.words import Lexicon, Texts, Tokenization, Vocabulary, Weighting
-from suffice.families._base import DEFAULT, Distribution, Family
+from suffice.families._base import DEFAULT, Distribution, Family, derived
+from suffice.families._contract import WORDS, KeptRows, Outcomes, Summary, Table
 from suffice.families._event_tuning import tuned
-from suffice.families._results import KeptRows, Outcomes, Table
-from suffice.families._summary import Summary
-from suffice.families._support import WORDS
 from suffice.families.documents import Bags, in_parts
 from suffice.families.event_models import (
     BernoulliModel,
@@ -273,10 +271,7 @@ class TextDistribution(Distribution):
         """The share of the class prior that was fitted together with the weights of a sum of models."""
         return self.event.mixed if isinstance(self.event, MixedModel) else None
 
-    @property
-    def n_columns(self) -> int:
-        """One column of texts."""
-        return 1
+    n_columns = derived(lambda _: 1)
 
     @property
     def n_parameters(self) -> int:
