@@ -441,7 +441,7 @@ class Family(DataclassOptions, ABC, Generic[S]):
             together = self._together(statistic, x, codes, weight)
             if together is not None:
                 return together
-        return self._one_by_one(statistic, x, codes, weight, lambda rest, row: self.estimate(rest).log_density(row))
+        return self._one_by_one(statistic, x, codes, weight)
 
     def _together(self, statistic: Moments | Totals, x: Matrix, codes: Codes, weight: Array | None) -> Array | None:
         """Leave out many rows at a time; None if `estimate` cannot take many statistics, which the first row shows."""
@@ -456,26 +456,18 @@ class Family(DataclassOptions, ABC, Generic[S]):
                 out[part] = derive.sum_observed(rest.density(X), piece[:, None, :])
             except (ValueError, IndexError):
                 return None
-        first = self._one_by_one(
-            statistic,  # type: ignore[arg-type]
-            x[:1],
-            codes[:1],
-            None if weight is None else weight[:1],
-            lambda rest, row: self.estimate(rest).log_density(row),
-        )
+        first = self._one_by_one(statistic, x[:1], codes[:1], None if weight is None else weight[:1])  # type: ignore[arg-type]
         return out if np.allclose(first, out[:1], rtol=1e-9, atol=1e-9) else None
 
-    def _one_by_one(
-        self, statistic: S, x: Rows, codes: Codes, weight: Array | None, score: Callable[[S, Rows], Array]
-    ) -> Array:
-        """Return `score` of the statistic without each row and of that row, (rows, classes)."""
+    def _one_by_one(self, statistic: S, x: Rows, codes: Codes, weight: Array | None, relative: bool = False) -> Array:
+        """Estimate without each row, and score that row; `relative` is up to a term that all classes share."""
         out = np.empty((x.shape[0], statistic.n_classes))
         for i in range(x.shape[0]):
             row = x[i : i + 1]
             w = None if weight is None else weight[i : i + 1]
             removed = self.summary.take(row, np.zeros(1, np.int32), 1, w)
-            rest = statistic - removed.spread(codes[i : i + 1], len(out[0]))
-            out[i] = score(rest, row)[0]
+            fitted = self.estimate(statistic - removed.spread(codes[i : i + 1], len(out[0])))
+            out[i] = (fitted.relative_log_density(row) if relative else fitted.log_density(row))[0]
         return out
 
     def _with_own_class(self, statistic: S, fitted: Distribution, x: Rows, codes: Codes, weight: Array | None) -> Array:

@@ -88,10 +88,7 @@ COUNTS: Support = Support("integer", 0.0, expected=COUNTS_ARE_NOT_NEGATIVE)
 BOOLEANS: Support = Support("boolean", values=(False, True))
 COMPARED: Support = Support("boolean")  # numbers that are compared with a threshold
 SHARES: Support = Support(
-    "boolean",
-    most=1.0,
-    expected="Expected booleans between 0 and 1.",
-    advice=" Give a threshold to compare with.",
+    "boolean", most=1.0, expected="Expected booleans between 0 and 1.", advice=" Give a threshold to compare with."
 )
 CATEGORIES: Support = Support("categories")
 WORDS: Support = Support("words")

@@ -236,11 +236,8 @@ class BinnedDistribution(Independent):
         return Steps(x, self.edges[column], log(self.table.counts.columns(self.probability)[column]))
 
     n_columns = derived(lambda self: self.table.n_columns)
-
-    @property
-    def n_parameters(self) -> int:
-        """One less than its bins for each class and column; edges are not counted."""
-        return self.table.n_parameters
+    # One less than its bins for each class and column; edges are not counted.
+    n_parameters = derived(lambda self: self.table.n_parameters)
 
     def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:
         """Return a table for each column: a row for each bin, a column for each class."""

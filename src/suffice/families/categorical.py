@@ -224,11 +224,8 @@ class CategoricalDistribution(Independent):
         return out
 
     n_columns = derived(lambda self: len(self.counts.sizes))
-
-    @property
-    def n_parameters(self) -> int:
-        """The number of categories less one, for each class and column."""
-        return int(len(self.probability) * np.maximum(self.counts.sizes - 1, 0).sum())
+    # The number of categories less one, for each class and column.
+    n_parameters = derived(lambda self: int(len(self.probability) * np.maximum(self.counts.sizes - 1, 0).sum()))
 
     def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:
         """Return a conditional probability table for each column: a row for each category, a column for each class."""

@@ -21,7 +21,7 @@ from suffice.core.errors import InvalidOptionError, MismatchError
 from suffice.core.priors import Beta, ClassPrior, Dirichlet
 from suffice.core.statistics import Counts, Moments, Sample, Totals
 from suffice.families._base import Distribution, Family, FillMethod, derived
-from suffice.families._contract import Outcomes, Summary, Support, Table
+from suffice.families._contract import Outcomes, Summary, Table
 from suffice.families.bernoulli import Bernoulli, BernoulliDistribution
 from suffice.families.binned import Binned
 from suffice.families.categorical import Categorical
@@ -170,10 +170,8 @@ class Automatic(Chosen):
 
     limit: int | None = None
 
-    @property
-    def summary(self) -> Summary[Sample]:  # type: ignore[override]  # it depends on the limit
-        """The values, at most `limit` of each class."""
-        return Summary(Sample, options={"limit": self.limit})
+    # The values, at most `limit` of each class.
+    summary = derived(lambda self: Summary(Sample, options={"limit": self.limit}))
 
     def rows(self, sample: Sample) -> tuple[Array, Codes, Array]:
         """Return the distinct values of each class, or evenly spaced ones of them if there are many."""
@@ -227,10 +225,7 @@ class AutomaticBernoulli(Chosen):
     summary: ClassVar[Summary[Totals]] = Bernoulli().summary
     gives: ClassVar[type[Distribution]] = BernoulliDistribution
 
-    @property
-    def support(self) -> Support:
-        """The support of `Bernoulli`."""
-        return Bernoulli().support
+    support = derived(lambda _: Bernoulli().support)
 
     def candidates(self, totals: Totals) -> Iterator[Choice]:
         """Yield a family for each amount of smoothing."""

@@ -47,11 +47,8 @@ class LomaxTimes(Entrywise):
         """Return log a − log b − (a + 1) log(1 + x/b)."""
         return np.log(self.shape / self.rate) - (self.shape + 1.0) * Log1p(x / self.rate)
 
-    @property
-    def expected(self) -> Array:
-        """The mean b / (a − 1). If a ≤ 1 it is infinite, and the mean at the expected rate, b / a, is used."""
-        return self.rate / np.where(self.shape > 1.0, self.shape - 1.0, self.shape)
-
+    # The mean b / (a − 1). If a ≤ 1 it is infinite, and the mean at the expected rate, b / a, is used.
+    expected = derived(lambda self: self.rate / np.where(self.shape > 1.0, self.shape - 1.0, self.shape))
     shown = derived(lambda self: {"expected": self.expected})
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> Array:

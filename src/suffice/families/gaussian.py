@@ -161,13 +161,9 @@ class GaussianDistribution(Entrywise):
         return np.ascontiguousarray(self.mean), np.ascontiguousarray(1.0 / np.sqrt(self.variance))
 
     expected = derived(lambda self: self.mean)
-
     shown = derived(lambda self: {"mean": self.mean, "deviation": np.sqrt(self.variance)})
-
-    @property
-    def n_parameters(self) -> int:
-        """The means and the variances that were learned."""
-        return self.mean.size + self.free_variances
+    # The means and the variances that were learned.
+    n_parameters = derived(lambda self: self.mean.size + self.free_variances)
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> Array:
         """Draw rows of real numbers."""
@@ -201,13 +197,9 @@ class StudentDistribution(Entrywise):
         return norm - 0.5 * (nu + 1) * Log1p(Square((x - self.mean) / np.sqrt(width)))
 
     expected = derived(lambda self: self.mean)
-
     shown = derived(lambda self: {"location": self.mean, "scale": np.sqrt(self.spread), "freedom": self.freedom})
-
-    @property
-    def n_parameters(self) -> int:
-        """The means and the variances integrated out."""
-        return self.mean.size + (self.mean.shape[1] if self.shared else self.mean.size)
+    # The means and the variances integrated out.
+    n_parameters = derived(lambda self: self.mean.size + (self.mean.shape[1] if self.shared else self.mean.size))
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> Array:
         """Draw rows of real numbers."""

@@ -29,7 +29,6 @@ class GeometricProbabilities(Entrywise):
         return np.log(self.probability) + TimesLog(x, self.complement)
 
     expected = derived(lambda self: self.complement / self.probability)
-
     shown = derived(lambda self: {"p(success | y)": self.probability})
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> Array:
@@ -59,11 +58,8 @@ class BetaGeometricCounts(Entrywise):
         certain = np.where(self.b > 0, 0.0, -(norm + gammaln(some) - gammaln(self.a + 1.0 + some)))
         return density + certain + TimesLog(x, (self.b > 0).astype(np.float64))
 
-    @property
-    def expected(self) -> Array:
-        """The mean b / (a − 1). If a ≤ 1 it is infinite, and the mean at the expected θ, b / a, is used."""
-        return self.b / np.where(self.a > 1.0, self.a - 1.0, self.a)
-
+    # The mean b / (a − 1). If a ≤ 1 it is infinite, and the mean at the expected θ, b / a, is used.
+    expected = derived(lambda self: self.b / np.where(self.a > 1.0, self.a - 1.0, self.a))
     shown = derived(lambda self: {"expected": self.expected})
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> Array:

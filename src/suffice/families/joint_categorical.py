@@ -357,11 +357,8 @@ class JointTable(Distribution):
         return out
 
     n_columns = derived(lambda self: len(self.values))
-
-    @property
-    def n_parameters(self) -> int:
-        """The number of possible combinations less one, for each class."""
-        return len(self.mass) * (prod(self.sizes) - 1)
+    # The number of possible combinations less one, for each class.
+    n_parameters = derived(lambda self: len(self.mass) * (prod(self.sizes) - 1))
 
     def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:
         """Return one table with a row for each combination that occurs, and one row for any other combination."""

@@ -112,10 +112,8 @@ class Kernel(Family[Sample]):
         if self.limit is not None and not (isinstance(self.limit, (int, np.integer)) and self.limit >= 1):
             raise InvalidOptionError(f"limit must be an integer ≥ 1, found {self.limit!r}")
 
-    @property
-    def summary(self) -> Summary[Sample]:  # type: ignore[override]  # it depends on the limit
-        """The values, at most about `limit` of each class."""
-        return Summary(Sample, options={"limit": self.limit})
+    # The values, at most about `limit` of each class.
+    summary = derived(lambda self: Summary(Sample, options={"limit": self.limit}))
 
     @property
     def _rule(self) -> rules.Rule | None:
@@ -349,10 +347,7 @@ class KernelDistribution(Independent):
                 out[c, j] = values[0, 0] + weight @ (values[:, 0] - values[0, 0]) / total[c]
         return out
 
-    @property
-    def expected(self) -> Array:
-        """The mean of the points of each class and column: kernels are symmetric."""
-        return self.mean
+    expected = derived(lambda self: self.mean)  # the mean of the points of each class and column: kernels are symmetric
 
     def column_density(self, x: Column, column: int) -> Formula | None:
         """Return a sum with a term for each point of a class."""
@@ -380,11 +375,8 @@ class KernelDistribution(Independent):
         return Bumps(x, centre, width, height)
 
     n_columns = derived(lambda self: len(self.parts))
-
-    @property
-    def n_parameters(self) -> int:
-        """One bandwidth for each class and column where they were learned; the points are data."""
-        return self.bandwidth.size if self.learned else 0
+    # One bandwidth for each class and column where they were learned; the points are data.
+    n_parameters = derived(lambda self: self.bandwidth.size if self.learned else 0)
 
     def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:
         """Return a table for each column: the number of points, the bandwidth and the mean of each class."""

@@ -57,9 +57,7 @@ class LinearDiscriminant(MultivariateGaussian):
         assert isinstance(fitted, LinearDiscriminantDistribution)
         if fitted.rank[0] == fitted.n_columns:
             return super().leave_one_out(statistic, fitted, x, codes, weight)
-        return self._one_by_one(
-            statistic, x, codes, weight, lambda rest, row: self.estimate(rest).relative_log_density(row)
-        )
+        return self._one_by_one(statistic, x, codes, weight, relative=True)
 
 
 @dataclass(frozen=True)

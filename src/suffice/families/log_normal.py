@@ -32,11 +32,7 @@ class LogNormalDistribution(Entrywise):
         """Return log p(log x | y) − log x."""
         return self.logarithm.density(Log(x)) - Log(x)
 
-    @property
-    def n_parameters(self) -> int:
-        """The parameters of log x."""
-        return self.logarithm.n_parameters
-
+    n_parameters = derived(lambda self: self.logarithm.n_parameters)  # the parameters of log x
     shown = derived(lambda self: {f"{name} of log x": values for name, values in self.logarithm.shown.items()})
 
     @property

@@ -87,11 +87,8 @@ class DirichletMultinomial(Distribution):
         return [Term(", ".join(names), tuple(names), gammaln(size) - LogGamma(total(length) + size) + total(gains))]
 
     n_columns = derived(lambda self: self.alpha.shape[1])
-
-    @property
-    def n_parameters(self) -> int:
-        """The number of columns less one for each class."""
-        return len(self.alpha) * (self.alpha.shape[1] - 1)
+    # The number of columns less one for each class.
+    n_parameters = derived(lambda self: len(self.alpha) * (self.alpha.shape[1] - 1))
 
     @property
     def probability(self) -> Array:
