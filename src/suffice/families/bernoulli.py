@@ -113,7 +113,7 @@ class Bernoulli(Family[Totals]):
                 rows = np.flatnonzero(codes == c)
                 out[rows, c] = self._own_of_one_class(totals.take(np.array([c])), x[rows], c)
             return out
-        return self._with_own_class(totals, fitted, x, codes, weight)
+        return super().leave_one_out(totals, fitted, x, codes, weight)
 
     def _own_of_one_class(self, totals: Totals, x: Sparse, c: int) -> Array:
         """Score rows of weight 1 of class c: estimate without a true and without a false entry, and choose by entry."""

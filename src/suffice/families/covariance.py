@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,17 +67,14 @@ def shrunk(covariance: Array, scatter: Scatter, shrinkage: Shrinkage, toward: To
         unit = np.where(variance > 0, np.sqrt(np.maximum(variance, 0.0)), 1.0)
     units = unit[:, :, None] * unit[:, None, :]
     scaled = covariance / units
-    amount = _amount(scaled, scatter, unit, shrinkage)[:, None, None]
+    if shrinkage == "oas":
+        amount = oas(scaled, scatter.weight)[:, None, None]
+    elif shrinkage == "ledoit-wolf":
+        amount = ledoit_wolf(scaled, scatter, unit)[:, None, None]
+    else:
+        amount = np.full((1, 1, 1), shrinkage)
     level = 1.0 if toward == "identity" else diagonals(scaled).mean(axis=1)[:, None, None]
     return units * ((1.0 - amount) * scaled + amount * level * np.eye(covariance.shape[-1]))
-
-
-def _amount(covariance: Array, scatter: Scatter, unit: Array, shrinkage: Shrinkage) -> Array:
-    if shrinkage == "oas":
-        return oas(covariance, scatter.weight)
-    if shrinkage == "ledoit-wolf":
-        return ledoit_wolf(covariance, scatter, unit)
-    return np.full(len(covariance), shrinkage, dtype=np.float64)
 
 
 def oas(covariance: Array, weight: Array) -> Array:
@@ -108,12 +105,6 @@ def ledoit_wolf(covariance: Array, scatter: Scatter, unit: Array) -> Array:
 # ------------------------------------------------------------------------------- estimators of other libraries
 
 
-class CovarianceEstimator(Protocol):
-    """An estimator like those of scikit-learn: after `fit` it has a `covariance_`."""
-
-    def fit(self, X: Array) -> object: ...  # noqa: D102
-
-
 def as_scatter(statistic: Scatter | Sample) -> Scatter:
     """Return the scatter of a sample of rows, without the rows that have missing values."""
     if isinstance(statistic, Scatter):
@@ -122,7 +113,7 @@ def as_scatter(statistic: Scatter | Sample) -> Scatter:
     return Scatter.of(points.values, points.codes, statistic.n_classes, points.weight, complete=True)
 
 
-def fitted_covariances(sample: Sample, estimator: CovarianceEstimator) -> Array:
+def fitted_covariances(sample: Sample, estimator: Any) -> Array:
     """Fit an estimator like scikit-learn's to the complete rows of each class, and return its `covariance_`."""
     out = np.zeros((sample.n_classes, sample.n_columns, sample.n_columns))
     for c in range(sample.n_classes):

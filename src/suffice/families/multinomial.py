@@ -138,12 +138,6 @@ class Multinomial(Family[Totals]):
         theta = prior.mode(totals.total) if self.learn == "map" else prior.mean(totals.total)
         return MultinomialDistribution(theta, length)
 
-    def leave_one_out(
-        self, totals: Totals, fitted: Distribution, x: Matrix, codes: Codes, weight: Array | None
-    ) -> Array:
-        """Leave rows out; only the words of the row in its own class change."""
-        return self._with_own_class(totals, fitted, x, codes, weight)
-
     def own_log_density(self, totals: Totals, x: Matrix, codes: Codes, weight: Array) -> Array:
         """Compute Σ_j x_j log θ_j with θ_j = (n_j − w x_j + α_j) / Σ(n − w x + α), or another estimate from n − w x."""
         table = totals.total + (0.0 if self.prior is None else self.prior.alpha)

@@ -51,9 +51,8 @@ from suffice.formulas.conditions import (
     total,
     unless_missing,
 )
-from suffice.formulas.environments import NamedColumns
 from suffice.formulas.lookups import Above, Combinations, Lookup, Steps, TimesLog
-from suffice.formulas.node import Array, Node, Packing, Reads, in_base64, to_json
+from suffice.formulas.node import Array, Reads, in_base64, to_json
 from suffice.formulas.scoring import Scoring, Term
 
 __all__ = [
@@ -82,9 +81,6 @@ __all__ = [
     "Lookup",
     "Missing",
     "Multiply",
-    "NamedColumns",
-    "Node",
-    "Packing",
     "Reads",
     "Scoring",
     "Sqrt",
