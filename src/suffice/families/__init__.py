@@ -13,9 +13,7 @@ from suffice.core import registry
 from suffice.core.errors import InvalidOptionError
 from suffice.core.suggestions import did_you_mean
 from suffice.families._base import Distribution, Entrywise, Family, FillMethod, Independent
-from suffice.families._results import LinearForm, Table
-from suffice.families._summary import Summary
-from suffice.families._support import Support
+from suffice.families._contract import LinearForm, Summary, Support, Table
 
 __all__ = [
     "Distribution",

@@ -7,10 +7,10 @@ from suffice.families._base import Entrywise as Entrywise
 from suffice.families._base import Family as Family
 from suffice.families._base import FillMethod as FillMethod
 from suffice.families._base import Independent as Independent
-from suffice.families._results import LinearForm as LinearForm
-from suffice.families._results import Table as Table
-from suffice.families._summary import Summary as Summary
-from suffice.families._support import Support as Support
+from suffice.families._contract import LinearForm as LinearForm
+from suffice.families._contract import Summary as Summary
+from suffice.families._contract import Support as Support
+from suffice.families._contract import Table as Table
 from suffice.families.bernoulli import Bernoulli as Bernoulli
 from suffice.families.binned import Binned as Binned
 from suffice.families.categorical import Categorical as Categorical

@@ -39,10 +39,8 @@ from suffice.core.frozen_options import Options
 from suffice.core.priors import Learn
 from suffice.core.statistics import ByClass, Moments, Statistic, Totals
 from suffice.families import _derive as derive
+from suffice.families._contract import REAL, KeptRows, Outcomes, Summary, Support, Table
 from suffice.families._kernels import KERNELS
-from suffice.families._results import KeptRows, Outcomes, Table
-from suffice.families._summary import Summary
-from suffice.families._support import REAL, Support
 from suffice.families.logarithms import log_ratio
 from suffice.formulas import Above, Among, Column, Combinations, Formula, Lookup, Term, X, unless_missing
 
@@ -62,6 +60,11 @@ class Default:
 
 
 DEFAULT: Final = Default()
+
+
+def derived(compute: Callable[[Any], Any]) -> Any:
+    """Return a property that a base class describes, computed from the parameters."""
+    return property(compute)
 
 
 @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
@@ -170,13 +173,16 @@ class Distribution(ABC):
         `first` and `second` hold a class for each row. Columns are taken to be independent: the contribution of a
         column is that of a row whose other entries are all missing.
         """
-        x = as_float64(x)
         rows, out = np.arange(x.shape[0]), np.empty(x.shape)
         for j in range(x.shape[1]):
-            one_column = np.full(x.shape, np.nan)
-            one_column[:, j] = x[:, j]
-            density = self.log_density(one_column)
+            density = self.log_density(self.only_column(x, j))
             out[:, j] = log_ratio(density[rows, first], density[rows, second])
+        return out
+
+    def only_column(self, x: Rows, column: int) -> Rows:
+        """Return rows whose entries in all other columns are missing."""
+        out = np.full(x.shape, np.nan)
+        out[:, column] = as_float64(x[:, [column]])[:, 0]
         return out
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> Any:  # noqa: ARG002  # the contract
@@ -310,15 +316,8 @@ class Entrywise(Independent):
         """Return coef and intercept, if the log-density is linear in x up to a term that all classes share."""
         return super().linear() if self._affine is None else self._affine.linear()
 
-    @property
-    def n_columns(self) -> int:
-        """How many columns the block has."""
-        return self.dimensions[1]
-
-    @property
-    def n_parameters(self) -> int:
-        """`parameters_each` for each class and column."""
-        return self.parameters_each * self.dimensions[0] * self.dimensions[1]
+    n_columns = derived(lambda self: self.dimensions[1])
+    n_parameters = derived(lambda self: self.parameters_each * self.dimensions[0] * self.dimensions[1])
 
     def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:
         """Return one table with a row for each column if there is one parameter, else one table for each column."""
@@ -429,13 +428,20 @@ class Family(DataclassOptions, ABC, Generic[S]):
         """Compute log p(x_i | y) of each row under the statistic without that row, (rows, classes).
 
         This is exact for every family: the row is subtracted, and the rest is estimated. `fitted` is the estimate from
-        the whole statistic.
+        the whole statistic. If a family has `own_log_density`, only the row's own class changes.
         """
+        if type(self).own_log_density is not Family.own_log_density:
+            out, start = fitted.log_density(x), 0
+            for piece, c, w in chunks(x, codes, weight, cells=1 << 22):
+                rows = np.arange(start, start + len(c))
+                out[rows, c] = self.own_log_density(statistic, piece, c, np.ones(len(c)) if w is None else w)
+                start += len(c)
+            return out
         if isinstance(fitted, Entrywise) and isinstance(statistic, (Moments, Totals)) and x.shape[0]:
             together = self._together(statistic, x, codes, weight)
             if together is not None:
                 return together
-        return self._one_by_one(statistic, x, codes, weight, lambda rest, row: self.estimate(rest).log_density(row))
+        return self._one_by_one(statistic, x, codes, weight)
 
     def _together(self, statistic: Moments | Totals, x: Matrix, codes: Codes, weight: Array | None) -> Array | None:
         """Leave out many rows at a time; None if `estimate` cannot take many statistics, which the first row shows."""
@@ -450,36 +456,18 @@ class Family(DataclassOptions, ABC, Generic[S]):
                 out[part] = derive.sum_observed(rest.density(X), piece[:, None, :])
             except (ValueError, IndexError):
                 return None
-        first = self._one_by_one(
-            statistic,  # type: ignore[arg-type]
-            x[:1],
-            codes[:1],
-            None if weight is None else weight[:1],
-            lambda rest, row: self.estimate(rest).log_density(row),
-        )
+        first = self._one_by_one(statistic, x[:1], codes[:1], None if weight is None else weight[:1])  # type: ignore[arg-type]
         return out if np.allclose(first, out[:1], rtol=1e-9, atol=1e-9) else None
 
-    def _one_by_one(
-        self, statistic: S, x: Rows, codes: Codes, weight: Array | None, score: Callable[[S, Rows], Array]
-    ) -> Array:
-        """Return `score` of the statistic without each row and of that row, (rows, classes)."""
+    def _one_by_one(self, statistic: S, x: Rows, codes: Codes, weight: Array | None, relative: bool = False) -> Array:
+        """Estimate without each row, and score that row; `relative` is up to a term that all classes share."""
         out = np.empty((x.shape[0], statistic.n_classes))
         for i in range(x.shape[0]):
             row = x[i : i + 1]
             w = None if weight is None else weight[i : i + 1]
             removed = self.summary.take(row, np.zeros(1, np.int32), 1, w)
-            rest = statistic - removed.spread(codes[i : i + 1], len(out[0]))
-            out[i] = score(rest, row)[0]
-        return out
-
-    def _with_own_class(self, statistic: S, fitted: Distribution, x: Rows, codes: Codes, weight: Array | None) -> Array:
-        """Leave out rows if only the row's own class changes; `own_log_density` computes the changed values."""
-        out = fitted.log_density(x)
-        start = 0
-        for piece, c, w in chunks(x, codes, weight, cells=1 << 22):
-            rows = np.arange(start, start + len(c))
-            out[rows, c] = self.own_log_density(statistic, piece, c, np.ones(len(c)) if w is None else w)
-            start += len(c)
+            fitted = self.estimate(statistic - removed.spread(codes[i : i + 1], len(out[0])))
+            out[i] = (fitted.relative_log_density(row) if relative else fitted.log_density(row))[0]
         return out
 
     def own_log_density(self, statistic: S, x: Rows, codes: Codes, weight: Array) -> Array:

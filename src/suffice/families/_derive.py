@@ -251,5 +251,5 @@ def _with_entry(formula: Any, x: Formula) -> Any:
         return Entry()
     if not isinstance(formula, Formula):
         return formula
-    changed = {f.name: _with_entry(getattr(formula, f.name), x) for f in fields(formula)}  # type: ignore[arg-type]
-    return replace(formula, **changed)  # type: ignore[type-var]  # every formula is a dataclass
+    changed = {f.name: _with_entry(getattr(formula, f.name), x) for f in fields(formula)}
+    return replace(formula, **changed)

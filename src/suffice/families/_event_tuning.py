@@ -58,9 +58,9 @@ def tuned(
         found = search.best()
         parts = [
             Part(b, float(np.exp(u)), search.model(b, name, found.smoothing[name]))
-            for (b, name), u in zip(search.parts, found.weights, strict=True)
+            for (b, name), u in zip(search.parts, found.phi[:-2], strict=True)
         ]
-        return MixedModel(counts, block, parts, found.exponent, search.length, found.mixed)
+        return MixedModel(counts, block, parts, float(found.phi[-2]), search.length, found.mixed)
     search = _Search(counts, [counts], (event,), weighting, tokenization, alpha, lengths=False)
     return search.model(0, event, search.best().smoothing[event])
 
@@ -72,14 +72,6 @@ class _Found:
     smoothing: dict[str, float]
     phi: Array
     cost: float
-
-    @property
-    def weights(self) -> Array:
-        return self.phi[:-2]
-
-    @property
-    def exponent(self) -> float:
-        return float(self.phi[-2])
 
     @property
     def mixed(self) -> float:

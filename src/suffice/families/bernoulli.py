@@ -12,10 +12,8 @@ from suffice.core.errors import InvalidOptionError
 from suffice.core.priors import Beta
 from suffice.core.statistics import Totals
 from suffice.core.statistics.statistic import clear_residue
-from suffice.families._base import Distribution, Entrywise, Family, FillMethod
-from suffice.families._results import Outcomes
-from suffice.families._summary import Summary
-from suffice.families._support import BOOLEANS, COMPARED, SHARES, Support
+from suffice.families._base import Distribution, Entrywise, Family, FillMethod, derived
+from suffice.families._contract import BOOLEANS, COMPARED, SHARES, Outcomes, Summary
 from suffice.families.logarithms import log
 from suffice.formulas import Above, Formula, TimesLog, X
 
@@ -29,25 +27,16 @@ class BernoulliDistribution(Entrywise):
 
     sparse: ClassVar = True
 
-    @property
-    def support(self) -> Support:  # type: ignore[override]  # it depends on the threshold
-        """Booleans if the threshold lies between 0 and 1, else numbers that are compared with it."""
-        return BOOLEANS if self.threshold is not None and 0 <= self.threshold < 1 else COMPARED
+    # Booleans if the threshold lies between 0 and 1, else numbers that are compared with it.
+    support = derived(lambda self: BOOLEANS if self.threshold is not None and 0 <= self.threshold < 1 else COMPARED)
 
     def density(self, x: Formula) -> Formula:
         """Return x log θ + (1 − x) log(1 − θ), where x stands for x > threshold."""
         x = x if self.threshold is None else Above(x, float(self.threshold))
         return TimesLog(x, self.probability) + TimesLog(1.0 - x, self.complement)
 
-    @property
-    def shown(self) -> dict[str, Array]:
-        """θ."""
-        return {"p(x = 1 | y)": self.probability}
-
-    @property
-    def expected(self) -> Array:
-        """θ."""
-        return self.probability
+    shown = derived(lambda self: {"p(x = 1 | y)": self.probability})
+    expected = derived(lambda self: self.probability)
 
     def outcomes(self, names: Sequence[str]) -> Iterator[Outcomes]:
         """Yield the probability that each column is true."""
@@ -89,15 +78,10 @@ class Bernoulli(Family[Totals]):
         if self.threshold is not None and not np.isfinite(self.threshold):
             raise InvalidOptionError(f"Bernoulli: the threshold must be a finite number, found {self.threshold}")
 
-    @property
-    def summary(self) -> Summary[Totals]:  # type: ignore[override]  # it depends on the threshold
-        """Totals of booleans: of entries above the threshold, or of entries as they are."""
-        return Summary(Totals, X if self.threshold is None else Above(X, float(self.threshold)))
-
-    @property
-    def support(self) -> Support:
-        """Any number that can be compared with the threshold; without one, numbers from 0 to 1."""
-        return SHARES if self.threshold is None else COMPARED
+    # Totals of booleans: of entries above the threshold, or of entries as they are.
+    summary = derived(lambda self: Summary(Totals, X if self.threshold is None else Above(X, float(self.threshold))))
+    # Any number that can be compared with the threshold; without one, numbers from 0 to 1.
+    support = derived(lambda self: SHARES if self.threshold is None else COMPARED)
 
     def read(self, x: Any) -> Matrix:
         """Convert columns to a matrix; a sparse one needs a threshold of at least 0."""
@@ -126,7 +110,7 @@ class Bernoulli(Family[Totals]):
                 rows = np.flatnonzero(codes == c)
                 out[rows, c] = self._own_of_one_class(totals.take(np.array([c])), x[rows], c)
             return out
-        return self._with_own_class(totals, fitted, x, codes, weight)
+        return super().leave_one_out(totals, fitted, x, codes, weight)
 
     def _own_of_one_class(self, totals: Totals, x: Sparse, c: int) -> Array:
         """Score rows of weight 1 of class c: estimate without a true and without a false entry, and choose by entry."""

@@ -14,10 +14,8 @@ from suffice.core.errors import InvalidOptionError, MismatchError
 from suffice.core.priors import Dirichlet
 from suffice.core.statistics import Counts, Sample
 from suffice.families import bin_edges as cutting
-from suffice.families._base import Distribution, Family, Independent
-from suffice.families._results import Table
-from suffice.families._summary import Summary
-from suffice.families._support import Support
+from suffice.families._base import Distribution, Family, Independent, derived
+from suffice.families._contract import Summary, Support, Table
 from suffice.families.categorical import Categorical, CategoricalDistribution
 from suffice.families.logarithms import log
 from suffice.formulas import Column, Formula, Steps, X
@@ -237,15 +235,9 @@ class BinnedDistribution(Independent):
         """Return the log of the probability of the bin."""
         return Steps(x, self.edges[column], log(self.table.counts.columns(self.probability)[column]))
 
-    @property
-    def n_columns(self) -> int:
-        """How many columns the block has."""
-        return self.table.n_columns
-
-    @property
-    def n_parameters(self) -> int:
-        """One less than its bins for each class and column; edges are not counted."""
-        return self.table.n_parameters
+    n_columns = derived(lambda self: self.table.n_columns)
+    # One less than its bins for each class and column; edges are not counted.
+    n_parameters = derived(lambda self: self.table.n_parameters)
 
     def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:
         """Return a table for each column: a row for each bin, a column for each class."""

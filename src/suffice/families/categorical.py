@@ -10,17 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice import _core
-from suffice.core.arrays import Array, Categories, Codes, Positions, Values, as_categories, refuse_at, refuse_infinite
+from suffice.core.arrays import Array, Categories, Codes, Values, as_categories, refuse_at, refuse_infinite
 from suffice.core.errors import InvalidOptionError, MismatchError
 from suffice.core.priors import Dirichlet
 from suffice.core.statistics import Counts
 from suffice.core.statistics.statistic import clear_residue
-from suffice.families._base import Distribution, Family, FillMethod, Independent
+from suffice.families._base import Distribution, Family, FillMethod, Independent, derived
+from suffice.families._contract import CATEGORIES, Outcomes, Summary, Table
 from suffice.families._kernels import pack
-from suffice.families._results import Outcomes, Table
-from suffice.families._summary import Summary
-from suffice.families._support import CATEGORIES
-from suffice.families.logarithms import log, log_ratio
+from suffice.families.logarithms import log
 from suffice.formulas import Column, Formula, Lookup
 
 
@@ -117,6 +115,30 @@ def _sum_columns(counts: Counts, table: Array) -> Array:
     return out
 
 
+def as_given(x: Categories) -> NDArray[Any]:
+    """Return the entries as they were passed in, None where one is missing."""
+    out = np.full(x.shape, None, dtype=object)
+    for j in range(x.shape[1]):
+        present = x.codes[:, j] >= 0
+        column = x.codes[present, j].astype(np.int64)
+        out[present, j] = column if x.keys is None else x.keys[j].astype(object)[column]
+    return out
+
+
+def recoded(x: Categories, known: Sequence[Values]) -> NDArray[np.int32]:
+    """Return codes by position among the known categories: −1 if missing, after the last if unknown."""
+    assert x.keys is not None, "the categories have names"
+    out = np.full(x.shape, -1, dtype=np.int32)
+    for j, (mine, theirs) in enumerate(zip(known, x.keys, strict=True)):
+        if len(mine) and len(theirs) and isinstance(mine[0], str) != isinstance(theirs[0], str):
+            before, now = ("strings", "numbers") if isinstance(mine[0], str) else ("numbers", "strings")
+            raise MismatchError(f"Column {j} held {before} in training and holds {now} here")
+        number = {key: i for i, key in enumerate(mine.tolist())}
+        translate = np.array([number.get(key, len(mine)) for key in theirs.tolist()] + [-1], dtype=np.int32)
+        out[:, j] = translate[x.codes[:, j]]
+    return out
+
+
 class CategoricalDistribution(Independent):
     """Probabilities (classes, Σ sizes) in the layout of `counts`, and that of an unseen category (classes, columns)."""
 
@@ -175,27 +197,15 @@ class CategoricalDistribution(Independent):
         if known is None or x.keys is None:
             before, now = ("numbers", "strings") if known is None else ("strings", "numbers")
             raise MismatchError(f"The categories were {before} in training and are {now} here")
-        out = np.full(x.codes.shape, -1, dtype=np.int32)
-        for j, (mine, theirs) in enumerate(zip(known, x.keys, strict=True)):
-            if len(mine) and len(theirs) and isinstance(mine[0], str) != isinstance(theirs[0], str):
-                before, now = ("strings", "numbers") if isinstance(mine[0], str) else ("numbers", "strings")
-                raise MismatchError(f"The categories of column {j} were {before} in training and are {now} here")
-            number = {key: i for i, key in enumerate(mine.tolist())}
-            translate = np.array([number.get(key, len(mine)) for key in theirs.tolist()] + [-1], dtype=np.int32)
-            out[:, j] = translate[x.codes[:, j]]
-        return out
+        return recoded(x, known)
 
-    def contrast(self, x: Categories, first: Positions, second: Positions) -> Array:
-        """Compute what each column adds to log p(x | first) − log p(x | second), (rows, columns)."""
+    def only_column(self, x: Categories, column: int) -> Categories:
+        """Return rows whose entries in all other columns are missing."""
         x = as_categories(x)
-        rows, out = np.arange(x.shape[0]), np.empty(x.shape)
-        for j in range(x.shape[1]):
-            # Codes without names are numbers, of which −1 is refused: there NaN is missing.
-            one_column = np.full(x.shape, np.nan) if x.keys is None else np.full(x.shape, -1, dtype=x.codes.dtype)
-            one_column[:, j] = x.codes[:, j]
-            density = self.log_density(Categories(one_column, x.keys))
-            out[:, j] = log_ratio(density[rows, first], density[rows, second])
-        return out
+        # Codes without names are numbers, of which −1 is refused: there NaN is missing.
+        out = np.full(x.shape, np.nan) if x.keys is None else np.full(x.shape, -1, dtype=x.codes.dtype)
+        out[:, column] = x.codes[:, column]
+        return Categories(out, x.keys)
 
     def outcomes(self, names: Sequence[str]) -> Iterator[Outcomes]:
         """Yield each category of each column."""
@@ -211,13 +221,10 @@ class CategoricalDistribution(Independent):
         self, x: Categories, posterior: Array, codes: Codes, method: FillMethod, rng: np.random.Generator
     ) -> Values:
         """Fill missing entries by the most probable category over the classes, or by a draw."""
-        out = np.full((len(codes), self.n_columns), None, dtype=object)
+        out = as_given(x)
         drawn = np.asarray(self.sample(codes, rng), dtype=object) if method == "sample" else None
         for j, (keys, probability) in enumerate(zip(self.keys, self.counts.columns(self.probability), strict=True)):
-            column = x.codes[:, j]
-            missing = ~(column >= 0)
-            known = x.keys[j].astype(object) if x.keys is not None else np.arange(int(np.max(column, initial=-1)) + 1)
-            out[~missing, j] = known[column[~missing].astype(np.int64)]
+            missing = ~(x.codes[:, j] >= 0)
             if drawn is not None:
                 out[missing, j] = drawn[missing, j]
             elif len(keys):
@@ -225,15 +232,9 @@ class CategoricalDistribution(Independent):
                 out[missing, j] = keys.astype(object)[(posterior[missing] @ probability).argmax(axis=1)]
         return out
 
-    @property
-    def n_columns(self) -> int:
-        """How many columns the block has."""
-        return len(self.counts.sizes)
-
-    @property
-    def n_parameters(self) -> int:
-        """The number of categories less one, for each class and column."""
-        return int(len(self.probability) * np.maximum(self.counts.sizes - 1, 0).sum())
+    n_columns = derived(lambda self: len(self.counts.sizes))
+    # The number of categories less one, for each class and column.
+    n_parameters = derived(lambda self: int(len(self.probability) * np.maximum(self.counts.sizes - 1, 0).sum()))
 
     def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:
         """Return a conditional probability table for each column: a row for each category, a column for each class."""

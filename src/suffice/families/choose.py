@@ -19,10 +19,8 @@ from suffice.core.arrays import Array, Categories, Codes, Matrix, Rows, Values
 from suffice.core.errors import InvalidOptionError, MismatchError
 from suffice.core.priors import Beta, ClassPrior, Dirichlet
 from suffice.core.statistics import Counts, Moments, Sample, Totals
-from suffice.families._base import Distribution, Family, FillMethod
-from suffice.families._results import Outcomes, Table
-from suffice.families._summary import Summary
-from suffice.families._support import Support
+from suffice.families._base import Distribution, Family, FillMethod, derived
+from suffice.families._contract import Outcomes, Summary, Table
 from suffice.families.bernoulli import Bernoulli, BernoulliDistribution
 from suffice.families.binned import Binned
 from suffice.families.categorical import Categorical
@@ -171,10 +169,8 @@ class Automatic(Chosen):
 
     limit: int | None = None
 
-    @property
-    def summary(self) -> Summary[Sample]:  # type: ignore[override]  # it depends on the limit
-        """The values, at most `limit` of each class."""
-        return Summary(Sample, options={"limit": self.limit})
+    # The values, at most `limit` of each class.
+    summary = derived(lambda self: Summary(Sample, options={"limit": self.limit}))
 
     def rows(self, sample: Sample) -> tuple[Array, Codes, Array]:
         """Return the distinct values of each class, or evenly spaced ones of them if there are many."""
@@ -228,10 +224,7 @@ class AutomaticBernoulli(Chosen):
     summary: ClassVar[Summary[Totals]] = Bernoulli().summary
     gives: ClassVar[type[Distribution]] = BernoulliDistribution
 
-    @property
-    def support(self) -> Support:
-        """The support of `Bernoulli`."""
-        return Bernoulli().support
+    support = derived(lambda _: Bernoulli().support)
 
     def candidates(self, totals: Totals) -> Iterator[Choice]:
         """Yield a family for each amount of smoothing."""
@@ -289,15 +282,16 @@ class ChosenDistribution(Distribution):
         """Compute the same up to a term that all classes share."""
         return self.fitted.relative_log_density(self.fitted.read(self.choice.read(x)))
 
-    @property
-    def n_columns(self) -> int:
-        """One."""
-        return 1
-
-    @property
-    def n_parameters(self) -> int:
-        """The parameters of the chosen family."""
-        return self.fitted.n_parameters
+    n_columns = derived(lambda _: 1)
+    # The rest is that of the chosen family.
+    n_parameters = derived(lambda self: self.fitted.n_parameters)
+    column_support = derived(lambda self: self.fitted.column_support)
+    known_values = derived(lambda self: self.fitted.known_values)
+    outcomes = derived(lambda self: self.fitted.outcomes)
+    tables = derived(lambda self: self.fitted.tables)
+    formula = derived(lambda self: self.fitted.formula)
+    linear = derived(lambda self: self.fitted.linear)
+    sample = derived(lambda self: self.fitted.sample)
 
     @property
     def expected(self) -> Array:
@@ -306,14 +300,6 @@ class ChosenDistribution(Distribution):
             return self.fitted.expected
         return self.fitted.probability @ self.choice.statistic.keys[0][:, None]  # type: ignore[attr-defined]
 
-    def column_support(self, column: int) -> Support:
-        """Return the support of the chosen family."""
-        return self.fitted.column_support(column)
-
-    def known_values(self, names: Sequence[str]) -> dict[str, tuple[Any, ...]]:
-        """Return the categories of the chosen family."""
-        return self.fitted.known_values(names)
-
     def fill(self, x: Rows, posterior: Array, codes: Codes, method: FillMethod, rng: np.random.Generator) -> Values:
         """Fill missing entries as the chosen family does. Numbers that were read as categories also have a mean."""
         if self.choice.name != "values":
@@ -321,26 +307,6 @@ class ChosenDistribution(Distribution):
         if method != "mode":
             return super().fill(x, posterior, codes, method, rng)
         return np.asarray(self.fitted.fill(self.choice.read(x), posterior, codes, method, rng), dtype=np.float64)
-
-    def outcomes(self, names: Sequence[str]) -> Iterator[Outcomes]:
-        """Yield the outcomes of the chosen family."""
-        return self.fitted.outcomes(names)
-
-    def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:
-        """Return the tables of the chosen family."""
-        return self.fitted.tables(labels, names)
-
-    def formula(self, names: Sequence[str]) -> list[Term]:
-        """Return the formula of the chosen family."""
-        return self.fitted.formula(names)
-
-    def linear(self) -> tuple[Array, Array]:
-        """Return the linear form of the chosen family, if it has one."""
-        return self.fitted.linear()
-
-    def sample(self, codes: Codes, rng: np.random.Generator) -> Any:
-        """Draw from the chosen family."""
-        return self.fitted.sample(codes, rng)
 
 
 class SilentDistribution(ChosenDistribution):
@@ -364,10 +330,7 @@ class SilentDistribution(ChosenDistribution):
             return super().fill(x, posterior, codes, method, rng)
         return self.fitted.fill(x, np.ones((len(codes), 1)), np.zeros_like(codes), method, rng)
 
-    @property
-    def expected(self) -> Array:
-        """The mean, the same for every class, (classes, 1)."""
-        return np.repeat(super().expected, self.classes, axis=0)
+    expected = derived(lambda self: np.repeat(super().expected, self.classes, axis=0))
 
     def outcomes(self, names: Sequence[str]) -> Iterator[Outcomes]:
         """Yield the outcomes of all classes together, the same for each class."""

@@ -11,10 +11,12 @@ from suffice.core.errors import InvalidOptionError
 from suffice.core.priors import Dirichlet
 from suffice.core.statistics import Totals
 from suffice.families._base import Distribution, Entrywise, Family
-from suffice.families._summary import Summary
-from suffice.families._support import WORDS
-from suffice.families.logarithms import log_sums
+from suffice.families._contract import WORDS, Summary
+from suffice.families.logarithms import log, log_sums
 from suffice.formulas import Formula
+
+# The log-share of a word that no other class has, without smoothing. It outweighs any other word.
+LOG_OF_ZERO = -1e6
 
 
 class ComplementScores(Entrywise):
@@ -53,7 +55,8 @@ class Complement(Family[Totals]):
         alpha = 0.0 if self.prior is None else self.prior.alpha
         everything = totals.total.sum(axis=0)
         rest = np.maximum(everything + alpha - totals.total, 0.0)
-        logged = _log_share(rest, rest.sum(axis=1, keepdims=True))
+        whole = rest.sum(axis=1, keepdims=True)
+        logged = log(np.divide(rest, whole, out=np.zeros_like(rest), where=whole > 0), of_zero=LOG_OF_ZERO)
         if self.norm:
             total = logged.sum(axis=1, keepdims=True)
             weights = np.divide(logged, total, out=np.zeros_like(logged), where=total != 0)
@@ -77,12 +80,3 @@ class Complement(Family[Totals]):
             logs, length = log_sums(rest, x, np.full(n, c, dtype=np.int32), removed)
             out[:, c] = length * np.log(norm - removed * length) - logs
         return out
-
-
-# The log-share of a word that no other class has, without smoothing. It outweighs any other word.
-LOG_OF_ZERO = -1e6
-
-
-def _log_share(count: Array, total: Array) -> Array:
-    share = np.divide(count, total, out=np.zeros_like(count), where=total > 0)
-    return np.log(share, out=np.full_like(share, LOG_OF_ZERO), where=share > 0)

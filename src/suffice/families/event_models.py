@@ -36,11 +36,10 @@ from suffice.formulas import in_base64, to_json
 class EventModel(ABC):
     """Scores of documents under every class."""
 
-    added: float  # what smoothing adds to every total
     sums_to_one: ClassVar[bool] = True  # whether the probabilities of a class's words do
 
-    def __init__(self, counts: WordCounts):
-        self.counts = counts
+    def __init__(self, counts: WordCounts, added: float):
+        self.counts, self.added = counts, added  # smoothing adds `added` to every total
         self.classes, self.size = counts.n_classes, len(counts.vocabulary)
 
     @abstractmethod
@@ -163,8 +162,7 @@ class MultinomialModel(LinearEventModel):
     """Every word drawn from the class's bag:  θ_yj = (n_yj + a) / N_y,  N_y = Σ_j n_yj + a V."""
 
     def __init__(self, counts: WordCounts, added: float):
-        super().__init__(counts)
-        self.added = added
+        super().__init__(counts, added)
         self.total = counts.by_class(counts.total) + added * self.size
         if added > 0:
             self.coef = np.log1p(counts.total / added)
@@ -212,8 +210,7 @@ class ComplementModel(LinearEventModel):
     sums_to_one = False
 
     def __init__(self, counts: WordCounts, added: float):
-        super().__init__(counts)
-        self.added = added
+        super().__init__(counts, added)
         self.all = counts.by_word(counts.total)
         whole = self.all[counts.owner]
         others = clear_residue(whole - counts.total, whole)
@@ -260,8 +257,7 @@ class BernoulliModel(LinearEventModel):
         return super().to_page(blocks)
 
     def __init__(self, counts: WordCounts, added: float):
-        super().__init__(counts)
-        self.added = added
+        super().__init__(counts, added)
         n, size = counts.total, counts.documents
         without = clear_residue(size[counts.codes] - n, n)
         self.without = without + added
@@ -333,10 +329,10 @@ class UrnModel(EventModel):
     """
 
     def __init__(self, counts: WordCounts, added: float):
-        super().__init__(counts)
+        super().__init__(counts, added)
         self.multinomial = MultinomialModel(counts, added)
         total = self.multinomial.total
-        self.added, self.total = added, np.where(total > 0, total, 1.0)  # without a vocabulary the size does not matter
+        self.total = np.where(total > 0, total, 1.0)  # without a vocabulary the size does not matter
 
     def scores(self, bags: Bags) -> Array:
         """Sum over the features that each document has."""
@@ -409,9 +405,8 @@ class MixedModel(LinearEventModel):
         length: Array,
         mixed: float,
     ):
-        super().__init__(counts)
+        super().__init__(counts, parts[0].model.added)
         self.block, self.parts, self.exponent, self.length, self.mixed = block, tuple(parts), exponent, length, mixed
-        self.added = parts[0].model.added
         self.coef, self.base = np.zeros(len(counts.total)), np.zeros((len(length), self.classes))
         entry_block = np.repeat(block, np.diff(counts.start))
         for part in parts:

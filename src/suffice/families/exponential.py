@@ -9,9 +9,8 @@ import numpy as np
 from suffice.core.arrays import Array, Codes
 from suffice.core.priors import Gamma
 from suffice.core.statistics import Totals
-from suffice.families._base import Entrywise, Family
-from suffice.families._summary import Summary
-from suffice.families._support import NON_NEGATIVE
+from suffice.families._base import Entrywise, Family, derived
+from suffice.families._contract import NON_NEGATIVE, Summary
 from suffice.formulas import Formula, Log1p
 
 
@@ -27,10 +26,7 @@ class ExponentialRates(Entrywise):
         """Return log λ − λ x."""
         return np.log(self.rate) - self.rate * x
 
-    @property
-    def expected(self) -> Array:
-        """1 / λ."""
-        return 1.0 / self.rate
+    expected = derived(lambda self: 1.0 / self.rate)
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> Array:
         """Draw rows of times."""
@@ -51,15 +47,9 @@ class LomaxTimes(Entrywise):
         """Return log a − log b − (a + 1) log(1 + x/b)."""
         return np.log(self.shape / self.rate) - (self.shape + 1.0) * Log1p(x / self.rate)
 
-    @property
-    def expected(self) -> Array:
-        """The mean b / (a − 1). If a ≤ 1 it is infinite, and the mean at the expected rate, b / a, is used."""
-        return self.rate / np.where(self.shape > 1.0, self.shape - 1.0, self.shape)
-
-    @property
-    def shown(self) -> dict[str, Array]:
-        """The expected time."""
-        return {"expected": self.expected}
+    # The mean b / (a − 1). If a ≤ 1 it is infinite, and the mean at the expected rate, b / a, is used.
+    expected = derived(lambda self: self.rate / np.where(self.shape > 1.0, self.shape - 1.0, self.shape))
+    shown = derived(lambda self: {"expected": self.expected})
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> Array:
         """Draw rows of times."""

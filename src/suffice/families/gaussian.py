@@ -13,9 +13,9 @@ from suffice.core.errors import InvalidOptionError
 from suffice.core.priors import NormalInverseGamma
 from suffice.core.special import log_gamma
 from suffice.core.statistics import Moments
-from suffice.families._base import Distribution, Entrywise, Family, resolution
+from suffice.families._base import Distribution, Entrywise, Family, derived, resolution
+from suffice.families._contract import Summary
 from suffice.families._kernels import accelerates
-from suffice.families._summary import Summary
 from suffice.formulas import Formula, Log1p, Square
 
 
@@ -159,20 +159,10 @@ class GaussianDistribution(Entrywise):
         """Means and 1/σ, as the kernel reads them."""
         return np.ascontiguousarray(self.mean), np.ascontiguousarray(1.0 / np.sqrt(self.variance))
 
-    @property
-    def expected(self) -> Array:
-        """μ."""
-        return self.mean
-
-    @property
-    def shown(self) -> dict[str, Array]:
-        """Mean and standard deviation."""
-        return {"mean": self.mean, "deviation": np.sqrt(self.variance)}
-
-    @property
-    def n_parameters(self) -> int:
-        """The means and the variances that were learned."""
-        return self.mean.size + self.free_variances
+    expected = derived(lambda self: self.mean)
+    shown = derived(lambda self: {"mean": self.mean, "deviation": np.sqrt(self.variance)})
+    # The means and the variances that were learned.
+    n_parameters = derived(lambda self: self.mean.size + self.free_variances)
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> Array:
         """Draw rows of real numbers."""
@@ -205,20 +195,10 @@ class StudentDistribution(Entrywise):
         norm = log_gamma((nu + 1) / 2) - log_gamma(nu / 2) - 0.5 * np.log(np.pi * width)
         return norm - 0.5 * (nu + 1) * Log1p(Square((x - self.mean) / np.sqrt(width)))
 
-    @property
-    def expected(self) -> Array:
-        """The location."""
-        return self.mean
-
-    @property
-    def shown(self) -> dict[str, Array]:
-        """Location, scale and degrees of freedom."""
-        return {"location": self.mean, "scale": np.sqrt(self.spread), "freedom": self.freedom}
-
-    @property
-    def n_parameters(self) -> int:
-        """The means and the variances integrated out."""
-        return self.mean.size + (self.mean.shape[1] if self.shared else self.mean.size)
+    expected = derived(lambda self: self.mean)
+    shown = derived(lambda self: {"location": self.mean, "scale": np.sqrt(self.spread), "freedom": self.freedom})
+    # The means and the variances integrated out.
+    n_parameters = derived(lambda self: self.mean.size + (self.mean.shape[1] if self.shared else self.mean.size))
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> Array:
         """Draw rows of real numbers."""

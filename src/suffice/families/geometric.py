@@ -9,9 +9,8 @@ import numpy as np
 from suffice.core.arrays import Array, Codes
 from suffice.core.priors import Beta
 from suffice.core.statistics import Totals
-from suffice.families._base import Entrywise, Family
-from suffice.families._summary import Summary
-from suffice.families._support import INTEGERS
+from suffice.families._base import Entrywise, Family, derived
+from suffice.families._contract import INTEGERS, Summary
 from suffice.families.exponential import or_pooled, pooled
 from suffice.formulas import Formula, LogGamma, TimesLog
 
@@ -29,15 +28,8 @@ class GeometricProbabilities(Entrywise):
         """Return log θ + x log(1 − θ)."""
         return np.log(self.probability) + TimesLog(x, self.complement)
 
-    @property
-    def expected(self) -> Array:
-        """(1 − θ) / θ."""
-        return self.complement / self.probability
-
-    @property
-    def shown(self) -> dict[str, Array]:
-        """θ."""
-        return {"p(success | y)": self.probability}
+    expected = derived(lambda self: self.complement / self.probability)
+    shown = derived(lambda self: {"p(success | y)": self.probability})
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> Array:
         """Draw rows of counts."""
@@ -66,15 +58,9 @@ class BetaGeometricCounts(Entrywise):
         certain = np.where(self.b > 0, 0.0, -(norm + gammaln(some) - gammaln(self.a + 1.0 + some)))
         return density + certain + TimesLog(x, (self.b > 0).astype(np.float64))
 
-    @property
-    def expected(self) -> Array:
-        """The mean b / (a − 1). If a ≤ 1 it is infinite, and the mean at the expected θ, b / a, is used."""
-        return self.b / np.where(self.a > 1.0, self.a - 1.0, self.a)
-
-    @property
-    def shown(self) -> dict[str, Array]:
-        """The expected number of failures."""
-        return {"expected": self.expected}
+    # The mean b / (a − 1). If a ≤ 1 it is infinite, and the mean at the expected θ, b / a, is used.
+    expected = derived(lambda self: self.b / np.where(self.a > 1.0, self.a - 1.0, self.a))
+    shown = derived(lambda self: {"expected": self.expected})
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> Array:
         """Draw a probability for each entry, then the count."""

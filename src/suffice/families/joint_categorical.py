@@ -17,10 +17,9 @@ from suffice.core.priors import Dirichlet
 from suffice.core.statistics import Counts
 from suffice.core.statistics.counts import category_sizes
 from suffice.core.statistics.statistic import clear_residue
-from suffice.families._base import Distribution, Family, FillMethod
-from suffice.families._results import Table
-from suffice.families._summary import Summary
-from suffice.families._support import CATEGORIES
+from suffice.families._base import Distribution, Family, FillMethod, derived
+from suffice.families._contract import CATEGORIES, Summary, Table
+from suffice.families.categorical import as_given, recoded
 from suffice.families.logarithms import log
 from suffice.formulas import Among, Combinations, Constant, Formula, Term, Where, by_observed
 
@@ -280,15 +279,7 @@ class JointTable(Distribution):
         x = as_categories(x)
         if x.keys is None:
             return self._positions(as_integers(x)[0])
-        out = np.full(x.shape, -1, dtype=np.int64)
-        for j, (mine, theirs) in enumerate(zip(self.values, x.keys, strict=True)):
-            if len(theirs) and isinstance(theirs[0], str) != (mine.dtype.kind == "U"):
-                before, now = ("strings", "numbers") if mine.dtype.kind == "U" else ("numbers", "strings")
-                raise MismatchError(f"Column {j} held {before} in training and holds {now} here")
-            number = {key: i for i, key in enumerate(mine.tolist())}
-            translate = np.array([number.get(key, len(mine)) for key in theirs.tolist()] + [-1], dtype=np.int64)
-            out[:, j] = translate[x.codes[:, j]]
-        return out
+        return recoded(x, self.values).astype(np.int64)
 
     def _positions(self, numbers: Numbers) -> Numbers:
         for j, mine in enumerate(self.values):
@@ -310,7 +301,7 @@ class JointTable(Distribution):
         It is the most probable one under the posterior over classes, or one drawn for the class of each row.
         """
         numbered = self._numbered(x)
-        out = self._named(x, numbered)
+        out = as_given(as_categories(x))
         for i in np.flatnonzero((numbered < 0).any(axis=1)):
             known = numbered[i] >= 0
             agree = np.flatnonzero((self.combinations[:, known] == numbered[i, known]).all(axis=1))
@@ -323,16 +314,6 @@ class JointTable(Distribution):
                 best = rng.choice(agree, p=share)
             for j in np.flatnonzero(~known):
                 out[i, j] = self.values[j][self.combinations[best, j]]
-        return out
-
-    def _named(self, x: Categories, codes: Numbers) -> Values:
-        """Return the entries as they were passed in, None where one is missing."""
-        x = as_categories(x)
-        out = np.full(codes.shape, None, dtype=object)
-        for j in range(codes.shape[1]):
-            present = codes[:, j] >= 0
-            column = x.codes[present, j].astype(np.int64)
-            out[present, j] = column if x.keys is None else x.keys[j].astype(object)[column]
         return out
 
     def formula(self, names: Sequence[str]) -> list[Term]:
@@ -358,15 +339,9 @@ class JointTable(Distribution):
             out = Where(Among(names[j], tuple(self.values[j])), out, with_new_value)
         return out
 
-    @property
-    def n_columns(self) -> int:
-        """How many columns the block has."""
-        return len(self.values)
-
-    @property
-    def n_parameters(self) -> int:
-        """The number of possible combinations less one, for each class."""
-        return len(self.mass) * (prod(self.sizes) - 1)
+    n_columns = derived(lambda self: len(self.values))
+    # The number of possible combinations less one, for each class.
+    n_parameters = derived(lambda self: len(self.mass) * (prod(self.sizes) - 1))
 
     def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:
         """Return one table with a row for each combination that occurs, and one row for any other combination."""

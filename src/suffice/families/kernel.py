@@ -24,9 +24,8 @@ from suffice.core.arrays import (
 from suffice.core.errors import InvalidOptionError, NoFormulaError, NotPartError
 from suffice.core.statistics import Points, Sample
 from suffice.families import _bandwidth as rules
-from suffice.families._base import Distribution, Family, Independent
-from suffice.families._results import Table
-from suffice.families._summary import Summary
+from suffice.families._base import Distribution, Family, Independent, derived
+from suffice.families._contract import Summary, Table
 from suffice.formulas import Bumps, Column, Formula
 
 KernelName: TypeAlias = Literal["gaussian", "epanechnikov", "triangular", "uniform", "biweight", "cosine"]
@@ -113,10 +112,8 @@ class Kernel(Family[Sample]):
         if self.limit is not None and not (isinstance(self.limit, (int, np.integer)) and self.limit >= 1):
             raise InvalidOptionError(f"limit must be an integer ≥ 1, found {self.limit!r}")
 
-    @property
-    def summary(self) -> Summary[Sample]:  # type: ignore[override]  # it depends on the limit
-        """The values, at most about `limit` of each class."""
-        return Summary(Sample, options={"limit": self.limit})
+    # The values, at most about `limit` of each class.
+    summary = derived(lambda self: Summary(Sample, options={"limit": self.limit}))
 
     @property
     def _rule(self) -> rules.Rule | None:
@@ -350,10 +347,7 @@ class KernelDistribution(Independent):
                 out[c, j] = values[0, 0] + weight @ (values[:, 0] - values[0, 0]) / total[c]
         return out
 
-    @property
-    def expected(self) -> Array:
-        """The mean of the points of each class and column: kernels are symmetric."""
-        return self.mean
+    expected = derived(lambda self: self.mean)  # the mean of the points of each class and column: kernels are symmetric
 
     def column_density(self, x: Column, column: int) -> Formula | None:
         """Return a sum with a term for each point of a class."""
@@ -380,15 +374,9 @@ class KernelDistribution(Independent):
             height[c, :size] = np.log(weight / weight.sum()) - np.log(np.sqrt(2 * np.pi) * width[c, 0])
         return Bumps(x, centre, width, height)
 
-    @property
-    def n_columns(self) -> int:
-        """How many columns the block has."""
-        return len(self.parts)
-
-    @property
-    def n_parameters(self) -> int:
-        """One bandwidth for each class and column where they were learned; the points are data."""
-        return self.bandwidth.size if self.learned else 0
+    n_columns = derived(lambda self: len(self.parts))
+    # One bandwidth for each class and column where they were learned; the points are data.
+    n_parameters = derived(lambda self: self.bandwidth.size if self.learned else 0)
 
     def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:
         """Return a table for each column: the number of points, the bandwidth and the mean of each class."""

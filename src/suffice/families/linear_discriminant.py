@@ -46,7 +46,9 @@ class LinearDiscriminant(MultivariateGaussian):
             total = self.covariances(statistic.pooled())[0]
             directions = _by_eigenvalues(mean, covariance[0], total)
         else:
-            directions = _by_least_squares(mean, covariance[0])
+            from scipy.linalg import lstsq
+
+            directions = Directions.solved(lambda means: lstsq(covariance[0], means.T)[0].T, mean)
         return LinearDiscriminantDistribution(mean, *positive, self.free(*mean.shape), directions)
 
     def leave_one_out(
@@ -56,9 +58,7 @@ class LinearDiscriminant(MultivariateGaussian):
         assert isinstance(fitted, LinearDiscriminantDistribution)
         if fitted.rank[0] == fitted.n_columns:
             return super().leave_one_out(statistic, fitted, x, codes, weight)
-        return self._one_by_one(
-            statistic, x, codes, weight, lambda rest, row: self.estimate(rest).relative_log_density(row)
-        )
+        return self._one_by_one(statistic, x, codes, weight, relative=True)
 
 
 @dataclass(frozen=True)
@@ -105,12 +105,6 @@ def _by_singular_values(scatter: Scatter, mean: Array, priors: Array, tol: float
     projected = (mean - centre) @ scalings
     coef, level = projected @ scalings.T, -0.5 * (projected**2).sum(axis=1)
     return Directions(coef, level - coef @ centre, (centre, coef, level), scalings, _shares(between**2), centre)
-
-
-def _by_least_squares(mean: Array, covariance: Array) -> Directions:
-    from scipy.linalg import lstsq
-
-    return Directions.solved(lambda means: lstsq(covariance, means.T)[0].T, mean)
 
 
 def _by_eigenvalues(mean: Array, covariance: Array, total: Array) -> Directions:

@@ -10,10 +10,9 @@ import numpy as np
 from suffice.core.arrays import Array, Codes, Dense, Values
 from suffice.core.priors import NormalInverseGamma
 from suffice.core.statistics import Moments
-from suffice.families._base import Entrywise, Family
+from suffice.families._base import Entrywise, Family, derived
+from suffice.families._contract import POSITIVE, Summary
 from suffice.families._kernels import accelerates
-from suffice.families._summary import Summary
-from suffice.families._support import POSITIVE
 from suffice.families.gaussian import Gaussian, GaussianDistribution, StudentDistribution
 from suffice.formulas import Formula, Log, X
 
@@ -32,15 +31,8 @@ class LogNormalDistribution(Entrywise):
         """Return log p(log x | y) − log x."""
         return self.logarithm.density(Log(x)) - Log(x)
 
-    @property
-    def n_parameters(self) -> int:
-        """The parameters of log x."""
-        return self.logarithm.n_parameters
-
-    @property
-    def shown(self) -> dict[str, Array]:
-        """The parameters of log x."""
-        return {f"{name} of log x": values for name, values in self.logarithm.shown.items()}
+    n_parameters = derived(lambda self: self.logarithm.n_parameters)  # the parameters of log x
+    shown = derived(lambda self: {f"{name} of log x": values for name, values in self.logarithm.shown.items()})
 
     @property
     def expected(self) -> Array:

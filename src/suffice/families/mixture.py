@@ -16,11 +16,9 @@ from suffice import _core
 from suffice.core.arrays import Array, Codes, Dense, Mask, Values, refuse_at
 from suffice.core.errors import InvalidDataError, InvalidOptionError, NotConvergedWarning
 from suffice.core.statistics import ByClass, Moments, Points, Sample
-from suffice.families._base import Distribution, Family, Independent, resolution
-from suffice.families._expectation_maximization import Components, Run, best_run
-from suffice.families._joint_mixture import JointMixtureDistribution
-from suffice.families._results import Table
-from suffice.families._summary import Summary
+from suffice.families._base import Distribution, Family, Independent, derived, resolution
+from suffice.families._contract import Summary, Table
+from suffice.families._joint_mixture import Components, JointMixtureDistribution, Run, best_run
 from suffice.families.logarithms import log
 from suffice.formulas import Bumps, Column, Formula
 
@@ -82,10 +80,8 @@ class Mixture(Family[Sample]):
         if self.limit is not None and self.limit < 1:
             raise InvalidOptionError(f"Mixture: limit must be ≥ 1 or None, found {self.limit}")
 
-    @property
-    def summary(self) -> Summary[Sample]:  # type: ignore[override]  # it depends on the options
-        """The values, or whole rows if they are joint, at most about `limit` of each class."""
-        return Summary(Sample, options={"joint": self.joint, "limit": self.limit})
+    # The values, or whole rows if they are joint, at most about `limit` of each class.
+    summary = derived(lambda self: Summary(Sample, options={"joint": self.joint, "limit": self.limit}))
 
     def summarize(self, x: Any, y: Any, weight: Any = None, onto: ByClass[Sample] | None = None) -> ByClass[Sample]:
         """Keep the values of rows by their labels."""
@@ -260,20 +256,10 @@ class MixtureDistribution(Independent):
         height = log(np.where(used, self.share[:, column], 0.0)) - 0.5 * np.log(2 * np.pi * variance)
         return Bumps(x, mean, np.sqrt(variance), height)
 
-    @property
-    def n_columns(self) -> int:
-        """How many columns the block has."""
-        return self.used.shape[1]
-
-    @property
-    def expected(self) -> Array:
-        """Σ_k π_k μ_k; NaN in a column that had no values."""
-        return np.where(self.used > 0, (self.share * self.mean).sum(axis=2), np.nan)
-
-    @property
-    def n_parameters(self) -> int:
-        """Means, variances and all shares but one, for each class and column."""
-        return int(np.maximum(3 * self.used - 1, 0).sum())
+    n_columns = derived(lambda self: self.used.shape[1])
+    expected = derived(lambda self: np.where(self.used > 0, (self.share * self.mean).sum(axis=2), np.nan))
+    # Means, variances and all shares but one, for each class and column.
+    n_parameters = derived(lambda self: int(np.maximum(3 * self.used - 1, 0).sum()))
 
     def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:
         """Return a table for each column: share, mean and deviation of every component in each class."""

@@ -11,10 +11,8 @@ from suffice.core.arrays import Array, Codes, Matrix, Positions, Values, count_e
 from suffice.core.priors import Dirichlet, Number
 from suffice.core.statistics import Totals
 from suffice.core.statistics.statistic import clear_residue
-from suffice.families._base import Distribution, Entrywise, Family
-from suffice.families._results import Outcomes, Table
-from suffice.families._summary import Summary
-from suffice.families._support import WORDS
+from suffice.families._base import Distribution, Entrywise, Family, derived
+from suffice.families._contract import WORDS, Outcomes, Summary, Table
 from suffice.families.logarithms import log_sums, peak_losses
 from suffice.formulas import Column, Formula, LogGamma, Term, TimesLog, total, unless_missing
 
@@ -32,10 +30,7 @@ class MultinomialDistribution(Entrywise):
         """Return x log θ."""
         return TimesLog(x, self.probability)
 
-    @property
-    def shown(self) -> dict[str, Array]:
-        """θ."""
-        return {"p(x | y)": self.probability}
+    shown = derived(lambda self: {"p(x | y)": self.probability})
 
     def outcomes(self, names: Sequence[str]) -> Iterator[Outcomes]:
         """Yield the probability that each column is drawn."""
@@ -91,15 +86,9 @@ class DirichletMultinomial(Distribution):
             gains.append(unless_missing(name, gain))
         return [Term(", ".join(names), tuple(names), gammaln(size) - LogGamma(total(length) + size) + total(gains))]
 
-    @property
-    def n_columns(self) -> int:
-        """How many columns the block has."""
-        return self.alpha.shape[1]
-
-    @property
-    def n_parameters(self) -> int:
-        """The number of columns less one for each class."""
-        return len(self.alpha) * (self.alpha.shape[1] - 1)
+    n_columns = derived(lambda self: self.alpha.shape[1])
+    # The number of columns less one for each class.
+    n_parameters = derived(lambda self: len(self.alpha) * (self.alpha.shape[1] - 1))
 
     @property
     def probability(self) -> Array:
@@ -148,12 +137,6 @@ class Multinomial(Family[Totals]):
             return DirichletMultinomial(totals.total + prior.alpha, length)
         theta = prior.mode(totals.total) if self.learn == "map" else prior.mean(totals.total)
         return MultinomialDistribution(theta, length)
-
-    def leave_one_out(
-        self, totals: Totals, fitted: Distribution, x: Matrix, codes: Codes, weight: Array | None
-    ) -> Array:
-        """Leave rows out; only the words of the row in its own class change."""
-        return self._with_own_class(totals, fitted, x, codes, weight)
 
     def own_log_density(self, totals: Totals, x: Matrix, codes: Codes, weight: Array) -> Array:
         """Compute Σ_j x_j log θ_j with θ_j = (n_j − w x_j + α_j) / Σ(n − w x + α), or another estimate from n − w x."""

@@ -15,18 +15,19 @@ from suffice.core.arrays import Array, Codes, Dense, Positions, Values, refuse_a
 from suffice.core.errors import InvalidOptionError, NoFormulaError, NoLinearFormError
 from suffice.core.priors import NormalInverseWishart
 from suffice.core.statistics import Sample, Scatter
-from suffice.families._base import DEFAULT, Distribution, Family, resolution
-from suffice.families._incomplete_rows import MissingValuesEM, fill, observed_log_density
+from suffice.families._base import DEFAULT, Distribution, Family, derived, resolution
+from suffice.families._contract import Summary, Table
 from suffice.families._kernels import pack
-from suffice.families._results import Table
-from suffice.families._summary import Summary
 from suffice.families.covariance import (
     LOG_2PI,
+    MissingValuesEM,
     Shrinkage,
     Toward,
     as_scatter,
     diagonals,
+    fill,
     fitted_covariances,
+    observed_log_density,
     one_blas_thread,
     per_weight,
     raised,
@@ -252,10 +253,8 @@ class MultivariateGaussianDistribution(Distribution):
     rank: NDArray[np.int64]
     free: int
 
-    @property
-    def gaussian(self) -> tuple[Array, Array] | None:
-        """The means, and the covariance of every class (for Student's t: the scale matrix)."""
-        return self.mean, self._every_covariance
+    # The means, and the covariance of every class (for Student's t: the scale matrix).
+    gaussian = derived(lambda self: (self.mean, self._every_covariance))
 
     @property
     def tied(self) -> bool:
@@ -394,15 +393,9 @@ class MultivariateGaussianDistribution(Distribution):
         moved = self.expect(x)[rows, codes] - self.expect(np.where(missing, np.nan, free))[rows, codes]
         return np.where(missing, free + moved, x)
 
-    @property
-    def n_columns(self) -> int:
-        """How many columns the block has."""
-        return self.mean.shape[1]
-
-    @property
-    def n_parameters(self) -> int:
-        """The means, and the variances and covariances that were learned."""
-        return self.mean.size + self.free
+    n_columns = derived(lambda self: self.mean.shape[1])
+    # The means, and the variances and covariances that were learned.
+    n_parameters = derived(lambda self: self.mean.size + self.free)
 
     def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:
         """Return the means, then the deviations and correlations of each class, or of all classes."""

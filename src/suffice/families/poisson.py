@@ -12,10 +12,9 @@ from suffice.core.errors import InvalidOptionError
 from suffice.core.priors import Gamma
 from suffice.core.statistics import Totals
 from suffice.core.statistics.statistic import clear_residue
-from suffice.families._base import Distribution, Entrywise, Family
+from suffice.families._base import Entrywise, Family, derived
+from suffice.families._contract import COUNTS, Summary
 from suffice.families._derive import pieces, sum_observed
-from suffice.families._summary import Summary
-from suffice.families._support import COUNTS
 from suffice.families.logarithms import log, log_sums, peak_losses
 from suffice.formulas import Formula, LogGamma, TimesLog, X
 
@@ -32,10 +31,7 @@ class PoissonRates(Entrywise):
         """Return x log λ − λ − log x!."""
         return TimesLog(x, self.rate) - self.rate - LogGamma(x + 1.0)
 
-    @property
-    def expected(self) -> Array:
-        """λ."""
-        return self.rate
+    expected = derived(lambda self: self.rate)
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> Array:
         """Draw rows of counts."""
@@ -61,15 +57,9 @@ class NegativeBinomialCounts(Entrywise):
         density = density + _log_no_event(self.shape, self.rate)
         return density if (self.shape > 0).all() else density + TimesLog(x, (self.shape > 0).astype(np.float64))
 
-    @property
-    def expected(self) -> Array:
-        """The mean r/b."""
-        return self.shape / self.rate
+    expected = derived(lambda self: self.shape / self.rate)
 
-    @property
-    def shown(self) -> dict[str, Array]:
-        """The expected count."""
-        return {"expected": self.expected}
+    shown = derived(lambda self: {"expected": self.expected})
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> Array:
         """Draw a rate for each entry, then the count."""
@@ -109,12 +99,6 @@ class Poisson(Family[Totals]):
             return NegativeBinomialCounts(np.asarray(posterior.shape), rate)
         return PoissonRates(posterior.mode() if self.learn == "map" else posterior.mean())
 
-    def leave_one_out(
-        self, totals: Totals, fitted: Distribution, x: Matrix, codes: Codes, weight: Array | None
-    ) -> Array:
-        """Leave rows out; only the row's own class changes."""
-        return self._with_own_class(totals, fitted, x, codes, weight)
-
     def own_log_density(self, totals: Totals, x: Matrix, codes: Codes, weight: Array) -> Array:
         """Compute Σ_j x_j log λ_j − λ_j − log x_j!, where λ_j is estimated without the row.
 
@@ -136,6 +120,8 @@ class Poisson(Family[Totals]):
 
     def _own_rates(self, shape: Array, exposure: Array, x: Sparse, codes: Codes, weight: Array) -> Array:
         """Compute the same for sparse rows from their stored entries: only those change Σ_j λ_j."""
+        from scipy.special import gammaln
+
         table = shape - 1.0 if self.learn == "map" else shape
         logs, length = log_sums(table, x, codes, weight)
         lost = peak_losses(table, x, codes, weight) if self.learn == "map" else weight * length
@@ -144,7 +130,8 @@ class Poisson(Family[Totals]):
         score -= (np.maximum(table, 0.0).sum(axis=1)[codes] - lost) / some
         score[(exposure == 0) & (length > 0)] = -np.inf
         score[(exposure == 0) & (length == 0)] = 0.0
-        return np.asarray(score + _minus_log_factorials(x))
+        rows, _, values = count_entries(x)
+        return np.asarray(score - np.bincount(rows, weights=gammaln(values + 1.0), minlength=len(codes)))
 
     def _own_predicted(self, shape: Array, exposure: Array, x: Sparse, codes: Codes, weight: Array) -> Array:
         """Compute the negative binomial of sparse rows from their stored entries."""
@@ -160,11 +147,3 @@ class Poisson(Family[Totals]):
         gain = gammaln(r + values) - gammaln(r) - gammaln(values + 1.0) - values * np.log1p(exposure[rows])
         gains = np.bincount(rows, weights=np.where(left > 0, gain, -np.inf), minlength=len(codes))
         return np.asarray(_log_no_event(rest, exposure) + gains)
-
-
-def _minus_log_factorials(x: Sparse) -> Array:
-    """Compute −Σ_j log x_j! of each row of counts, (rows,)."""
-    from scipy.special import gammaln
-
-    rows, _, values = count_entries(x)
-    return -np.asarray(np.bincount(rows, weights=gammaln(values + 1.0), minlength=x.shape[0]), dtype=np.float64)

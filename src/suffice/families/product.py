@@ -14,9 +14,8 @@ from suffice.core.errors import InvalidDataError, MismatchError, NoFormulaError,
 from suffice.core.frames import Frame
 from suffice.core.frozen_options import Options
 from suffice.core.statistics import Batch, Blocks, RowSample
-from suffice.families._base import Distribution, Family
-from suffice.families._results import KeptRows, Outcomes, Table
-from suffice.families._summary import Summary
+from suffice.families._base import Distribution, Family, derived
+from suffice.families._contract import KeptRows, Outcomes, Summary, Table
 from suffice.families.logarithms import log_ratio
 from suffice.formulas import Constant, Missing, Term, Where
 
@@ -107,10 +106,8 @@ class Product(Family[Blocks]):
         """The columns that are read, in the order of the blocks."""
         return list(dict.fromkeys(name for block in self.blocks for name in block.names))
 
-    @property
-    def summary(self) -> Summary[Blocks]:  # type: ignore[override]  # it depends on the blocks
-        """The statistics of all blocks, and a sample of rows."""
-        return ProductSummary(Blocks, blocks=self.blocks, keep=self.keep)
+    # The statistics of all blocks, and a sample of rows.
+    summary = derived(lambda self: ProductSummary(Blocks, blocks=self.blocks, keep=self.keep))
 
     def check_same(self, other: Product) -> None:
         """Refuse a product that reads a column in another way; the error names the first such column."""
@@ -202,15 +199,9 @@ class ProductDistribution(Distribution):
             out += part
         return out
 
-    @property
-    def n_columns(self) -> int:
-        """How many parts a row is read into: one for each block, and the row itself."""
-        return len(self.parts) + 1
-
-    @property
-    def n_parameters(self) -> int:
-        """The sum over the blocks."""
-        return sum(part.n_parameters for part in self.parts)
+    # How many parts a row is read into: one for each block, and the row itself.
+    n_columns = derived(lambda self: len(self.parts) + 1)
+    n_parameters = derived(lambda self: sum(part.n_parameters for part in self.parts))  # the sum over the blocks
 
     def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:  # noqa: ARG002  # blocks know their names
         """Return the tables of all blocks."""

@@ -16,11 +16,9 @@ from suffice.core.frames.input import is_arrow, is_pandas, is_polars
 from suffice.core.priors import Dirichlet
 from suffice.core.statistics import WordCounts
 from suffice.core.words import Lexicon, Texts, Tokenization, Vocabulary, Weighting
-from suffice.families._base import DEFAULT, Distribution, Family
+from suffice.families._base import DEFAULT, Distribution, Family, derived
+from suffice.families._contract import WORDS, KeptRows, Outcomes, Summary, Table
 from suffice.families._event_tuning import tuned
-from suffice.families._results import KeptRows, Outcomes, Table
-from suffice.families._summary import Summary
-from suffice.families._support import WORDS
 from suffice.families.documents import Bags, in_parts
 from suffice.families.event_models import (
     BernoulliModel,
@@ -262,25 +260,13 @@ class TextDistribution(Distribution):
         """Refuse: there is no mean of texts."""
         raise NoDistributionError("A missing text cannot be filled in; sample() draws a text of a class")
 
-    @property
-    def as_density(self) -> TextDistribution:
-        """The same with an event model that is a distribution of words; complement scores are not."""
-        return replace(self, event=self.event.density)
-
-    @property
-    def mixed(self) -> float | None:
-        """The share of the class prior that was fitted together with the weights of a sum of models."""
-        return self.event.mixed if isinstance(self.event, MixedModel) else None
-
-    @property
-    def n_columns(self) -> int:
-        """One column of texts."""
-        return 1
-
-    @property
-    def n_parameters(self) -> int:
-        """One for each class and word; less one for each class if the probabilities of words sum to one."""
-        return self.event.classes * max(self.event.size - self.event.sums_to_one, 0)
+    # The same with an event model that is a distribution of words; complement scores are not.
+    as_density = derived(lambda self: replace(self, event=self.event.density))
+    # The share of the class prior that was fitted together with the weights of a sum of models.
+    mixed = derived(lambda self: self.event.mixed if isinstance(self.event, MixedModel) else None)
+    n_columns = derived(lambda _: 1)
+    # One for each class and word; less one for each class if the probabilities of words sum to one.
+    n_parameters = derived(lambda self: self.event.classes * max(self.event.size - self.event.sums_to_one, 0))
 
     def to_page(self, column: str) -> dict[str, Any]:
         """Return the vocabulary, the scores of words and the tokenization as JSON, for the script of the report.

@@ -19,15 +19,18 @@ from suffice.formulas.arithmetic import (
     Abs,
     Add,
     Binary,
+    Bumps,
     Column,
     Constant,
     Divide,
     Entry,
     Exp,
     Formula,
+    Linear,
     Log,
     Log1p,
     LogGamma,
+    LogSumExp,
     Multiply,
     Sqrt,
     Square,
@@ -37,13 +40,20 @@ from suffice.formulas.arithmetic import (
     X,
     as_formula,
 )
-from suffice.formulas.building import by_observed, total, unless_missing
-from suffice.formulas.conditions import Among, Below, Condition, Fraction, Missing, Where
-from suffice.formulas.environments import NamedColumns
+from suffice.formulas.conditions import (
+    Among,
+    Below,
+    Condition,
+    Fraction,
+    Missing,
+    Where,
+    by_observed,
+    total,
+    unless_missing,
+)
 from suffice.formulas.lookups import Above, Combinations, Lookup, Steps, TimesLog
-from suffice.formulas.node import Array, Node, Packing, Reads, in_base64, to_json
+from suffice.formulas.node import Array, Reads, in_base64, to_json
 from suffice.formulas.scoring import Scoring, Term
-from suffice.formulas.sums import Bumps, Linear, LogSumExp
 
 __all__ = [
     "Above",
@@ -71,9 +81,6 @@ __all__ = [
     "Lookup",
     "Missing",
     "Multiply",
-    "NamedColumns",
-    "Node",
-    "Packing",
     "Reads",
     "Scoring",
     "Sqrt",

@@ -1,10 +1,9 @@
-"""Formulas, and the arithmetic that combines them."""
+"""Formulas, the arithmetic that combines them, and sums over columns or terms."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 import numpy as np
@@ -14,6 +13,16 @@ from suffice.formulas.environments import ColumnValues, EntryMatrix, Environment
 from suffice.formulas.node import Array, Node, Reads
 
 Function: TypeAlias = Callable[..., Array]  # of one or two arrays, entry by entry
+
+
+def by_class(values: ArrayLike) -> Array:
+    """Return numbers as (classes,); numbers that all classes share get an axis of one class."""
+    return np.array(values, dtype=np.float64, ndmin=1)
+
+
+def by_class_and_term(values: ArrayLike) -> Array:
+    """Return numbers as (classes, …); numbers that all classes share get an axis of one class."""
+    return np.array(values, dtype=np.float64, ndmin=2)
 
 
 class Formula(Node):
@@ -75,7 +84,6 @@ class Formula(Node):
         return Multiply(Constant(np.array(-1.0)), self)
 
 
-@dataclass(frozen=True, eq=False)
 class Entry(Formula):
     """The entry of any column: the variable of the formulas that families state."""
 
@@ -87,7 +95,6 @@ class Entry(Formula):
 X = Entry()
 
 
-@dataclass(frozen=True, eq=False)
 class Column(Formula):
     """The number in a named column; a boolean counts as 0 or 1."""
 
@@ -101,21 +108,18 @@ class Column(Formula):
         return {self.column: "number"}
 
 
-@dataclass(frozen=True, eq=False)
 class Constant(Formula):
     """A number for each class, (classes,), or for all of them, (1,); over `X` any array that broadcasts."""
 
     values: Array
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "values", classwise(self.values, 1))
+    converts: ClassVar = {"values": by_class}
 
     def on(self, rows: Environment) -> Array:  # noqa: ARG002  # the contract
         """Return the same for every row."""
         return self.values
 
 
-@dataclass(frozen=True, eq=False)
 class Unknown(Formula):
     """No value, for rows that a formula cannot score, such as those with missing values in a large block."""
 
@@ -124,7 +128,6 @@ class Unknown(Formula):
         return np.full((rows.n, 1), np.nan)
 
 
-@dataclass(frozen=True, eq=False)
 class Binary(Formula):
     """An operation on two formulas."""
 
@@ -162,7 +165,6 @@ class Divide(Binary):
     function = np.divide
 
 
-@dataclass(frozen=True, eq=False)
 class Unary(Formula):
     """A function of one formula."""
 
@@ -235,9 +237,65 @@ def as_column(value: Formula | str) -> Formula:
     return Column(value) if isinstance(value, str) else value
 
 
-def classwise(values: ArrayLike, dimensions: int) -> Array:
-    """Return numbers as (classes,) or (classes, …); numbers that all classes share get an axis of one class."""
-    out = np.array(values, dtype=np.float64)
-    while out.ndim < dimensions:
-        out = out[None]
-    return out
+MOST_WIDTHS = 1e150  # the largest distance of a value from the centre of a curve
+
+
+class LogSumExp(Formula):
+    """Log Σ_k exp(term_k), without overflow."""
+
+    terms: tuple[Formula, ...]
+
+    def on(self, rows: Environment) -> Array:
+        """Subtract the largest term before the exponentials."""
+        return _log_sum(np.stack(np.broadcast_arrays(*(term.on(rows) for term in self.terms)), axis=-1))
+
+
+class Linear(Formula):
+    """Σ_j coef_j (x_j − origin_j) over columns j; `origin` and `coef` are (classes or 1, columns)."""
+
+    columns: tuple[str, ...]
+    origin: Array
+    coef: Array
+
+    converts: ClassVar = {"origin": by_class_and_term, "coef": by_class_and_term}
+
+    def on(self, rows: Environment) -> Array:
+        """Sum column by column."""
+        x = np.concatenate([rows.numbers(name) for name in self.columns], axis=1)
+        return np.asarray(((x[:, None] - self.origin) * self.coef).sum(axis=2))
+
+    def _columns_read(self) -> dict[str, Reads]:
+        return dict.fromkeys(self.columns, "number")
+
+
+class Bumps(Formula):
+    """Log Σ_k exp(height_k − ½ ((x − centre_k) / width_k)²) of one column: mixtures of Gaussians, and kernels.
+
+    A distance of more than 1e150 widths counts as 1e150, so that squares stay finite and classes can be compared.
+    `centre`, `width` and `height` are (classes, terms). A class with fewer terms is padded with terms of height −inf.
+    """
+
+    of: Formula
+    centre: Array
+    width: Array
+    height: Array
+
+    converts: ClassVar = {"of": as_column} | dict.fromkeys(("centre", "width", "height"), by_class_and_term)
+
+    def on(self, rows: Environment) -> Array:
+        """Sum over all terms."""
+        z = (self.of.on(rows)[:, :, None] - self.centre) / self.width
+        z = np.clip(z, -MOST_WIDTHS, MOST_WIDTHS)
+        return _log_sum(self.height - 0.5 * z * z)
+
+    def spelled_out(self) -> LogSumExp:
+        """Return the same in simpler nodes."""
+        each = zip(self.centre.T, self.width.T, self.height.T, strict=True)
+        return LogSumExp(tuple(height - 0.5 * Square((self.of - centre) / width) for centre, width, height in each))
+
+
+def _log_sum(terms: Array) -> Array:
+    """Compute log Σ exp over the last axis; −inf if all terms are."""
+    top = terms.max(axis=-1)
+    safe = np.where(np.isinf(top), 0.0, top)
+    return np.asarray(safe + np.log(np.exp(terms - safe[..., None]).sum(axis=-1)))

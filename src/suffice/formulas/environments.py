@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -12,24 +12,6 @@ from suffice.core.errors import InvalidDataError
 from suffice.formulas.node import Array
 
 ColumnValues: TypeAlias = Sequence[object] | Values
-
-
-class Environment(Protocol):
-    """The values of a formula's variables."""
-
-    @property
-    def n(self) -> int:
-        """How many rows there are."""
-
-    @property
-    def entries(self) -> Array:
-        """The value of `X`."""
-
-    def numbers(self, name: str) -> Array:
-        """Return a named column as numbers, (rows, 1)."""
-
-    def values(self, name: str) -> Values:
-        """Return a named column as it is, (rows,)."""
 
 
 class NamedColumns:
@@ -77,6 +59,9 @@ class EntryMatrix:
         raise InvalidDataError(f"There is no column {name!r}: these entries have no names")
 
     numbers = values
+
+
+Environment: TypeAlias = NamedColumns | EntryMatrix  # the values of a formula's variables
 
 
 def _as_objects(values: ColumnValues) -> Values:

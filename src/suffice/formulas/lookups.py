@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
 from suffice.core.arrays import Mask
-from suffice.formulas.arithmetic import Formula, as_column, classwise
+from suffice.formulas.arithmetic import Formula, as_column, by_class, by_class_and_term
 from suffice.formulas.environments import Environment
 from suffice.formulas.node import Array, Json, Packing, Reads
 
@@ -18,7 +17,11 @@ NEAR_ZERO = 1e-12  # smaller numbers count as 0, as sums of shares are rounded
 Key: TypeAlias = str | bool | int | float  # a category
 
 
-@dataclass(frozen=True, eq=False)
+def plain_keys(keys: Iterable[Key | np.generic]) -> tuple[Key, ...]:
+    """Return categories as strings, numbers and booleans of Python."""
+    return tuple(key.item() if isinstance(key, np.generic) else key for key in keys)
+
+
 class Lookup(Formula):
     """The number of a column's category: `numbers` (classes, keys), or `otherwise` (classes,) if it is unknown."""
 
@@ -27,10 +30,7 @@ class Lookup(Formula):
     numbers: Array
     otherwise: Array
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "keys", plain_keys(self.keys))
-        object.__setattr__(self, "numbers", classwise(self.numbers, 2))
-        object.__setattr__(self, "otherwise", classwise(self.otherwise, 1))
+    converts: ClassVar = {"keys": plain_keys, "numbers": by_class_and_term, "otherwise": by_class}
 
     def on(self, rows: Environment) -> Array:
         """Find the categories by equality with the keys."""
@@ -40,7 +40,6 @@ class Lookup(Formula):
         return {self.column: "category"}
 
 
-@dataclass(frozen=True, eq=False)
 class Combinations(Formula):
     """The number of a combination of categories of several columns; `keys` holds a tuple for each combination."""
 
@@ -49,10 +48,7 @@ class Combinations(Formula):
     numbers: Array
     otherwise: Array
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "keys", tuple(plain_keys(key) for key in self.keys))
-        object.__setattr__(self, "numbers", classwise(self.numbers, 2))
-        object.__setattr__(self, "otherwise", classwise(self.otherwise, 1))
+    converts: ClassVar = Lookup.converts | {"keys": lambda keys: tuple(map(plain_keys, keys))}
 
     def on(self, rows: Environment) -> Array:
         """Find the combinations by equality with the keys."""
@@ -68,7 +64,6 @@ def _looked_up(entries: Sequence[object], keys: Sequence[object], table: Lookup 
     return np.asarray(numbers[[position.get(entry, len(keys)) for entry in entries]])
 
 
-@dataclass(frozen=True, eq=False)
 class Steps(Formula):
     """The number of the bin that a value falls into. Bins are closed on the right.
 
@@ -80,10 +75,7 @@ class Steps(Formula):
     edges: Array
     numbers: Array
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "of", as_column(self.of))
-        object.__setattr__(self, "edges", np.asarray(self.edges, dtype=np.float64))
-        object.__setattr__(self, "numbers", classwise(self.numbers, 2))
+    converts: ClassVar = {"of": as_column, "edges": by_class, "numbers": by_class_and_term}
 
     def on(self, rows: Environment) -> Array:
         """Count the edges below the value."""
@@ -97,7 +89,6 @@ class Steps(Formula):
         return np.where(np.isnan(x), np.nan, out)
 
 
-@dataclass(frozen=True, eq=False)
 class Above(Formula):
     """1 where a value is above a limit, else 0; a missing value stays missing."""
 
@@ -110,7 +101,6 @@ class Above(Formula):
         return np.where(np.isnan(x), np.nan, x > self.limit)
 
 
-@dataclass(frozen=True, eq=False)
 class TimesLog(Formula):
     """x · log p for probabilities p of each class, where 0 · log 0 is 0.
 
@@ -120,8 +110,7 @@ class TimesLog(Formula):
     of: Formula
     p: Array
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "p", classwise(self.p, 1))
+    converts: ClassVar = {"p": by_class}
 
     @property
     def impossible(self) -> Mask:
@@ -150,8 +139,3 @@ class TimesLog(Formula):
     def to_json(self, packed: Packing | None = None) -> dict[str, Json]:
         """Return the simpler nodes as JSON."""
         return self.spelled_out().to_json(packed)
-
-
-def plain_keys(keys: Iterable[Key | np.generic]) -> tuple[Key, ...]:
-    """Return categories as strings, numbers and booleans of Python."""
-    return tuple(key.item() if isinstance(key, np.generic) else key for key in keys)

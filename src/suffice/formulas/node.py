@@ -5,8 +5,8 @@ from __future__ import annotations
 from abc import ABC
 from base64 import b64encode
 from collections.abc import Callable, Iterator
-from dataclasses import fields
-from typing import Any, ClassVar, Literal, TypeAlias
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Literal, TypeAlias, dataclass_transform
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,14 +17,24 @@ Json: TypeAlias = Any  # dicts, lists, strings, numbers, booleans and None
 Packing: TypeAlias = Callable[[Array], "dict[str, Json] | None"]  # a shorter form of some arrays, None for others
 
 
+@dataclass_transform(frozen_default=True, eq_default=False)
 class Node(ABC):
-    """Part of a formula: frozen, compared by identity, and written as JSON field by field."""
+    """Part of a formula: a frozen dataclass, compared by identity, and written as JSON field by field.
+
+    `converts` says how fields are converted, by name.
+    """
 
     op: ClassVar[str]  # its name in JSON
+    converts: ClassVar[dict[str, Callable[[Any], Any]]] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls.op = "".join(f"_{c.lower()}" if c.isupper() else c for c in cls.__name__).lstrip("_")
+        dataclass(frozen=True, eq=False)(cls)
+
+    def __post_init__(self) -> None:
+        for name, convert in self.converts.items():
+            object.__setattr__(self, name, convert(getattr(self, name)))
 
     def to_json(self, packed: Packing | None = None) -> dict[str, Json]:
         """Return the node as JSON. Infinite numbers are strings, such as "-Infinity".
