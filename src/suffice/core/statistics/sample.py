@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Self
 
@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from suffice import _core
 from suffice.core.arrays import Array, Codes, Dense, Mask, Matrix, Positions, is_sparse, positions_in, refuse_at, starts
 from suffice.core.errors import InvalidOptionError, MismatchError, NotPartError
-from suffice.core.registry import Registered
+from suffice.core.frozen_options import Record
 from suffice.core.statistics.statistic import Statistic, check_array, check_starts, subtract_weights
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Points(Registered):
+class Points(Record):
     """Distinct points (points, width) and their weights, class by class.
 
     The points of class c are at `start[c] : start[c + 1]`, sorted by the first coordinate, then by the next.
@@ -50,6 +50,14 @@ class Points(Registered):
         """The weight of the points of each class."""
         return np.array([self.weight[a:b].sum() for a, b in pairwise(self.start)])
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Points):
+            return NotImplemented
+        same = np.array_equal(self.weight, other.weight) and np.array_equal(self.start, other.start)
+        return same and np.array_equal(self.values, other.values, equal_nan=True)
+
+    __hash__ = None
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sample(Statistic):
@@ -69,8 +77,8 @@ class Sample(Statistic):
 
     parts: tuple[Points, ...]
     width: int
-    joint: bool = False
-    limit: int | None = None
+    joint: bool = field(default=False, compare=False)
+    limit: int | None = field(default=None, compare=False)
 
     @classmethod
     def empty(cls, classes: int, columns: int, joint: bool = False) -> Self:
@@ -185,18 +193,6 @@ class Sample(Statistic):
     def n_columns(self) -> int:
         """The number of columns."""
         return self.width
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Sample):
-            return NotImplemented
-        if len(self.parts) != len(other.parts) or self.width != other.width:
-            return False
-        return all(
-            np.array_equal(p.values, q.values, equal_nan=True)
-            and np.array_equal(p.weight, q.weight)
-            and np.array_equal(p.start, q.start)
-            for p, q in zip(self.parts, other.parts, strict=True)
-        )
 
     def __repr__(self) -> str:
         points = max((len(p.weight) for p in self.parts), default=0)
