@@ -6,7 +6,7 @@ Missing entries become NaN in matrices and −1 in codes.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -288,9 +288,16 @@ def _column_to_array(values: Any) -> Values:
     array = np.asarray(values)
     mixed = array.dtype.kind == "U" and isinstance(values, (list, tuple))
     if mixed and not all(isinstance(value, str) for value in values):
-        array = np.empty(len(values), dtype=object)
-        array[:] = values
+        return as_objects(values)
     return array
+
+
+def as_objects(values: Sequence[Any]) -> Values:
+    """Return a NumPy array of objects, also of objects that are sequences."""
+    out = np.empty(len(values), dtype=object)
+    for i, value in enumerate(values):
+        out[i] = value
+    return out
 
 
 def encode(values: Values) -> tuple[Codes, Values]:
@@ -466,7 +473,9 @@ def as_categories(x: Any) -> Categories:
         columns = [x[name] for name in x.columns]
         kinds = [str(getattr(column, "dtype", "")) for column in columns]
         if any(not _is_numeric(kind) for kind in kinds):
-            return _encode_columns(map(_category_column, columns))
+            return _encode_columns(
+                as_objects(column.to_list() if hasattr(column, "to_list") else column) for column in columns
+            )
         x = _table_to_array(x)
     array = x if isinstance(x, np.ndarray) else _column_to_array_2d(x)
     if array.ndim != 2:
@@ -486,15 +495,6 @@ def _encode_columns(columns: Iterable[Values]) -> Categories:
 
 def _is_numeric(kind: str) -> bool:
     return kind.lower().startswith(("int", "uint", "float", "bool", "double"))
-
-
-def _category_column(column: Any) -> Values:
-    """Read one column of a data frame as an array of objects; nulls become None."""
-    if hasattr(column, "to_list"):  # pandas and Polars alike
-        column = column.to_list()
-    out = np.empty(len(column), dtype=object)
-    out[:] = column
-    return out
 
 
 def _column_to_array_2d(x: Any) -> NDArray[Any]:

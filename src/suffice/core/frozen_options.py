@@ -47,12 +47,13 @@ class Options(Record):
             object.__setattr__(made, field.name, value)
         return made
 
-    def _require_non_negative(self, *names: str) -> None:
+    def _require_finite(self, *names: str, least: float = -np.inf) -> None:
         for name in names:
             value = getattr(self, name)
             number = np.asarray(np.nan if value is None else value, dtype=np.float64)
-            if value is not None and not np.all((number >= 0) & np.isfinite(number)):
-                raise InvalidOptionError(f"{type(self).__name__} needs a finite {name} ≥ 0, found {value}")
+            if value is not None and not np.all((number >= least) & np.isfinite(number)):
+                bound = "" if least == -np.inf else f" ≥ {least:g}"
+                raise InvalidOptionError(f"{type(self).__name__} needs a finite {name}{bound}, found {value}")
 
     def of_rows(self, codes: Codes) -> Self:
         """Return the options of the class of each row: arrays (classes, columns) become (rows, columns)."""

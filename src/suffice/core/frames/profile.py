@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from functools import cached_property
 
 import numpy as np
@@ -12,35 +11,15 @@ from suffice.core.frames.frame import ArrowType, Column, ColumnKind, Frame, colu
 ENOUGH = 50  # with fewer rows it cannot be judged what values have in common
 
 
-class ColumnProfile(ABC):
+class ColumnProfile:
     """Facts about a column, from its values or from the database that has them."""
 
     type: ArrowType
-
-    @property
-    @abstractmethod
-    def kind(self) -> ColumnKind:
-        """The kind of its values."""
-
-    @property
-    @abstractmethod
-    def n_present(self) -> int:
-        """The number of values that are not missing."""
-
-    @property
-    @abstractmethod
-    def n_distinct(self) -> int:
-        """The number of distinct values."""
-
-    @property
-    @abstractmethod
-    def mean_length(self) -> float:
-        """The mean length of texts, in characters."""
-
-    @property
-    @abstractmethod
-    def is_row_number(self) -> bool:
-        """Whether it only numbers the rows."""
+    kind: ColumnKind
+    n_present: int  # values that are not missing
+    n_distinct: int
+    mean_length: float  # of texts, in characters
+    is_row_number: bool  # whether it only numbers the rows
 
     @property
     def keeps_values(self) -> bool:
@@ -66,26 +45,26 @@ class ArrowColumnProfile(ColumnProfile):
         """The kind of its values."""
         return column_kind(self.column)
 
-    @property
+    @cached_property
     def n_present(self) -> int:
         """The number of values that are not missing."""
         return len(self.column) - self.column.null_count
 
-    @property
+    @cached_property
     def n_distinct(self) -> int:
         """The number of distinct values."""
         import pyarrow.compute as pc
 
         return int(pc.count_distinct(self.column).as_py())
 
-    @property
+    @cached_property
     def mean_length(self) -> float:
         """The mean length of texts, in characters."""
         import pyarrow.compute as pc
 
         return float(pc.mean(pc.utf8_length(self.column)).as_py() or 0.0)
 
-    @property
+    @cached_property
     def is_row_number(self) -> bool:
         """Whether it holds integers that increase by 1 from row to row."""
         if not self.is_integer or len(self.column) < ENOUGH or self.column.null_count:

@@ -302,8 +302,11 @@ def _compress(points: Points, limit: int) -> Points:
 
 
 def _by_rank(values: Array, weight: Array, limit: int) -> tuple[Array, Array]:
-    """Return the mean and weight of each cell of sorted points, in their order."""
-    cells = _cells_by_rank(weight, limit)
+    """Return the mean and weight of each cell of sorted points; cells in rank q shrink like √(q(1−q)) to both ends."""
+    # The arcsine scale of Dunning's t-digest: small cells in the tails, where densities differ most.
+    middle = (np.cumsum(weight) - 0.5 * weight) / weight.sum()
+    scale = np.arcsin(np.clip(2.0 * middle - 1.0, -1.0, 1.0)) / np.pi + 0.5
+    cells = np.minimum((scale * limit).astype(np.int64), limit - 1)
     first = np.flatnonzero(np.diff(cells, prepend=-1))
     total = np.add.reduceat(weight, first)
     means = np.add.reduceat(weight * values[:, 0], first) / total
@@ -318,14 +321,6 @@ def _by_halving(values: Array, weight: Array, limit: int) -> tuple[Array, Array]
     total = np.bincount(number, weights=weight).astype(np.float64, copy=False)
     means = [np.bincount(number, weights=weight * column) / total for column in values.T]
     return np.stack(means, axis=1), total
-
-
-def _cells_by_rank(weight: Array, limit: int) -> NDArray[np.int64]:
-    """Number the cells of sorted points; their width in rank q shrinks like √(q(1−q)) towards both ends."""
-    # The arcsine scale of Dunning's t-digest: small cells in the tails, where densities differ most.
-    middle = (np.cumsum(weight) - 0.5 * weight) / weight.sum()
-    scale = np.arcsin(np.clip(2.0 * middle - 1.0, -1.0, 1.0)) / np.pi + 0.5
-    return np.minimum((scale * limit).astype(np.int64), limit - 1)
 
 
 def _cells_by_halving(values: Array, weight: Array, limit: int) -> NDArray[np.int64]:
