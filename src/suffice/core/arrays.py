@@ -333,11 +333,7 @@ def _encode_small_integers(values: Values, low: int, high: int) -> tuple[Codes, 
     _core.number_integers(np.ascontiguousarray(values, dtype=np.int64), low, codes, seen)
     present = np.flatnonzero(seen)
     found = (present + low).astype(values.dtype)
-    if len(present) == len(seen):
-        return codes, found
-    number = np.zeros(len(seen), dtype=np.int32)
-    number[present] = np.arange(len(present), dtype=np.int32)
-    return number[codes], found
+    return codes if len(present) == len(seen) else positions_in(present, len(seen))[codes], found
 
 
 def distinct_pairs(a: Values, b: Values) -> tuple[Values, Values, NDArray[np.intp]]:
@@ -375,9 +371,7 @@ def _encode_by_hashing(values: Values) -> tuple[Codes, Values]:
         return inverse.astype(np.int32), found
     found = np.asarray(encoded.dictionary).astype(values.dtype)
     order = np.argsort(found)
-    rank = np.empty(len(order), dtype=np.int32)
-    rank[order] = np.arange(len(order), dtype=np.int32)
-    return rank[np.asarray(encoded.indices)], found[order]
+    return positions_in(order, len(order))[np.asarray(encoded.indices)], found[order]
 
 
 def _is_missing(value: object) -> bool:
@@ -391,8 +385,8 @@ def _encode_objects(values: Values) -> tuple[Codes, Values]:
     strings = all(issubclass(t, str) for t in types)
     if strings:
         present = present.astype(str) if len(present) else np.empty(0, dtype="<U1")
-    elif any(issubclass(t, str) for t in types):
-        names = ", ".join(sorted(t.__name__ for t in types))
+    names = ", ".join(sorted(t.__name__ for t in types))
+    if not strings and any(issubclass(t, str) for t in types):
         raise InvalidDataError(
             f"Cannot order a mix of {names}: labels and categories must all be strings or all be numbers"
         )
@@ -403,7 +397,6 @@ def _encode_objects(values: Values) -> tuple[Codes, Values]:
             found, inverse = np.unique(present, return_inverse=True)
             codes = inverse.astype(np.int32)
     except TypeError:
-        names = ", ".join(sorted(t.__name__ for t in types))
         raise InvalidDataError(f"Cannot order values of type {names}: pass strings or numbers") from None
     spread = np.full(len(values), -1, dtype=np.int32)
     spread[~missing] = codes

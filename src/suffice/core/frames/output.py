@@ -145,14 +145,11 @@ def _as_pandas(columns: dict[str, Column], n: int, source: Table) -> Table:
     import pandas as pd
 
     index = source.index if len(source) == n else pd.RangeIndex(n)
-    names = {str(name): name for name in source.columns}
-    places = {str(name): j for j, name in enumerate(source.columns)}
-    data = []
-    for name, column in columns.items():
-        own = source.iloc[:0, places[name]] if name in places else None
-        data.append(_series(column, own, index))
+    known = {str(name): (name, source.iloc[:0, j]) for j, name in enumerate(source.columns)}
+    names, own = zip(*(known.get(name, (name, None)) for name in columns), strict=True) if columns else ((), ())
+    data = [_series(column, like, index) for column, like in zip(columns.values(), own, strict=True)]
     frame = pd.concat(data, axis=1) if data else pd.DataFrame(index=index)
-    frame.columns = pd.Index([names.get(name, name) for name in columns], dtype=None if data else object)
+    frame.columns = pd.Index(list(names), dtype=None if data else object)
     return frame
 
 

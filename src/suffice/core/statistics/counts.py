@@ -133,7 +133,8 @@ class Counts(Statistic):
     def _over(self, keys: tuple[Values, ...], own: tuple[Values, ...]) -> Self:
         sizes = np.array([len(k) for k in keys], dtype=np.int64)
         out = type(self)(sizes, keys, np.zeros((len(self.weight), int(sizes.sum()))))
-        places = [start + _places(k, o) for start, k, o in zip(out.offsets, keys, own, strict=False)]
+        found = (np.arange(len(k)) if k is o else np.searchsorted(k, o) for k, o in zip(keys, own, strict=True))
+        places = [start + positions for start, positions in zip(out.offsets, found, strict=False)]
         out.weight[:, np.concatenate(places).astype(np.int64)] = self.weight
         return out
 
@@ -195,11 +196,6 @@ def _refuse_too_many(sizes: NDArray[np.int64], classes: int) -> None:
             f"Column {column} holds the category number {sizes[column] - 1}, which would need a table of "
             f"{sizes[column]} categories: number them 0, 1, 2, … (OrdinalEncoder does) or pass strings"
         )
-
-
-def _places(keys: Values, own: Values) -> NDArray[np.int64]:
-    """Return the position of each of some sorted values among all."""
-    return np.arange(len(own)) if keys is own else np.searchsorted(keys, own)
 
 
 def _union(column: int, a: Values, b: Values) -> Values:

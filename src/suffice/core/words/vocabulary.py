@@ -51,10 +51,8 @@ class Vocabulary(Record):
         import pyarrow as pa
 
         text, start = np.ascontiguousarray(self.text), np.ascontiguousarray(self.start)
-        if strings:
-            return pa.LargeStringArray.from_buffers(len(self), pa.py_buffer(start), pa.py_buffer(text))
-        buffers = [None, pa.py_buffer(start), pa.py_buffer(text)]
-        return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(self), buffers)
+        held = pa.large_string() if strings else pa.large_binary()
+        return pa.Array.from_buffers(held, len(self), [None, pa.py_buffer(start), pa.py_buffer(text)])
 
     def __len__(self) -> int:
         return len(self.start) - 1
