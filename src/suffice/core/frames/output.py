@@ -33,7 +33,10 @@ def table_like(columns: Frame | Mapping[str, Any], source: Table) -> Table:
     if is_a(source, "pandas.DataFrame"):
         return _as_pandas(fitted, values.n, source)
     if is_a(source, "polars.DataFrame", "polars.LazyFrame"):
-        return _as_polars(fitted, source)
+        import polars as pl
+
+        schema = source.collect_schema()
+        return pl.DataFrame([_polars_series(name, column, schema.get(name)) for name, column in fitted.items()])
     if isinstance(source, Mapping):
         own = {str(name): column for name, column in source.items()}
         names = {str(name): name for name in source}
@@ -187,13 +190,6 @@ def _categorical(column: Column, dtype: Any, index: Any) -> Any:
     return pd.Series(pd.Categorical.from_codes(codes, dtype=dtype), index=index)
 
 
-def _as_polars(columns: dict[str, Column], source: Table) -> Table:
-    import polars as pl
-
-    schema = source.collect_schema()
-    return pl.DataFrame([_polars_series(name, column, schema.get(name)) for name, column in columns.items()])
-
-
 def _polars_series(name: str, column: Column, dtype: Any) -> Any:
     import polars as pl
 
@@ -220,7 +216,9 @@ def _column_like(column: Column, own: Any) -> Any:
     if is_a(own, "pyarrow.Array"):
         return column.combine_chunks()
     array = _as_vector(column, own.dtype if isinstance(own, np.ndarray) else None)
-    return _masked(array, column) if isinstance(own, np.ma.MaskedArray) else array
+    if isinstance(own, np.ma.MaskedArray):
+        return np.ma.MaskedArray(array, mask=np.asarray(column.is_null(nan_is_null=True)))
+    return array
 
 
 def _as_vector(column: Column, dtype: Any = None) -> NDArray[Any]:
@@ -239,10 +237,6 @@ def _as_vector(column: Column, dtype: Any = None) -> NDArray[Any]:
     if dtype is not None and array.dtype != dtype and dtype.kind == array.dtype.kind and dtype.kind in "iufbmM":
         array = array.astype(dtype)
     return array
-
-
-def _masked(array: NDArray[Any], column: Column) -> NDArray[Any]:
-    return np.ma.MaskedArray(array, mask=np.asarray(column.is_null(nan_is_null=True)))
 
 
 def _as_rows(columns: dict[str, Column], n: int, source: Sequence[Any]) -> list[Any]:
@@ -271,7 +265,5 @@ def _as_array(columns: dict[str, Column], n: int, source: NDArray[Any]) -> NDArr
         matrix = np.stack(parts if len(kinds) == 1 else [part.astype(object) for part in parts], axis=1)
     if not isinstance(source, np.ma.MaskedArray):
         return matrix
-    out = np.ma.MaskedArray(matrix, mask=False)
-    for j, column in enumerate(columns.values()):
-        out[:, j] = _masked(matrix[:, j], column)
-    return out
+    missing = np.array([np.asarray(column.is_null(nan_is_null=True)) for column in columns.values()], dtype=bool)
+    return np.ma.MaskedArray(matrix, mask=missing.reshape(len(columns), n).T)

@@ -12,14 +12,43 @@ ENOUGH = 50  # with fewer rows it cannot be judged what values have in common
 
 
 class ColumnProfile:
-    """Facts about a column, from its values or from the database that has them."""
+    """Facts about an Arrow column. A subclass may have them from elsewhere, such as from a database."""
 
     type: ArrowType
-    kind: ColumnKind
-    n_present: int  # values that are not missing
-    n_distinct: int
-    mean_length: float  # of texts, in characters
-    is_row_number: bool  # whether it only numbers the rows
+
+    def __init__(self, column: Column):
+        self.column, self.type = column, column.type
+
+    @cached_property
+    def kind(self) -> ColumnKind:
+        """The kind of its values."""
+        return column_kind(self.column)
+
+    @property
+    def n_present(self) -> int:
+        """The number of values that are not missing."""
+        return len(self.column) - self.column.null_count
+
+    @property
+    def n_distinct(self) -> int:
+        """The number of distinct values."""
+        import pyarrow.compute as pc
+
+        return int(pc.count_distinct(self.column).as_py())
+
+    @property
+    def mean_length(self) -> float:
+        """The mean length of texts, in characters."""
+        import pyarrow.compute as pc
+
+        return float(pc.mean(pc.utf8_length(self.column)).as_py() or 0.0)
+
+    @property
+    def is_row_number(self) -> bool:
+        """Whether it only numbers the rows: it holds integers that increase by 1 from row to row."""
+        if not self.is_integer or len(self.column) < ENOUGH or self.column.null_count:
+            return False
+        return bool((np.diff(self.column.to_numpy()) == 1).all())
 
     @property
     def keeps_values(self) -> bool:
@@ -34,44 +63,6 @@ class ColumnProfile:
         return bool(pa.types.is_integer(self.type))
 
 
-class ArrowColumnProfile(ColumnProfile):
-    """Facts about an Arrow column."""
-
-    def __init__(self, column: Column):
-        self.column, self.type = column, column.type
-
-    @cached_property
-    def kind(self) -> ColumnKind:
-        """The kind of its values."""
-        return column_kind(self.column)
-
-    @cached_property
-    def n_present(self) -> int:
-        """The number of values that are not missing."""
-        return len(self.column) - self.column.null_count
-
-    @cached_property
-    def n_distinct(self) -> int:
-        """The number of distinct values."""
-        import pyarrow.compute as pc
-
-        return int(pc.count_distinct(self.column).as_py())
-
-    @cached_property
-    def mean_length(self) -> float:
-        """The mean length of texts, in characters."""
-        import pyarrow.compute as pc
-
-        return float(pc.mean(pc.utf8_length(self.column)).as_py() or 0.0)
-
-    @cached_property
-    def is_row_number(self) -> bool:
-        """Whether it holds integers that increase by 1 from row to row."""
-        if not self.is_integer or len(self.column) < ENOUGH or self.column.null_count:
-            return False
-        return bool((np.diff(self.column.to_numpy()) == 1).all())
-
-
 def profiles(frame: Frame) -> dict[str, ColumnProfile]:
     """Profile every column of a table."""
-    return {name: ArrowColumnProfile(column) for name, column in frame.columns.items()}
+    return {name: ColumnProfile(column) for name, column in frame.columns.items()}

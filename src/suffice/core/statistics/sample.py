@@ -316,15 +316,7 @@ def _by_rank(values: Array, weight: Array, limit: int) -> tuple[Array, Array]:
 
 
 def _by_halving(values: Array, weight: Array, limit: int) -> tuple[Array, Array]:
-    """Return the mean and weight of each cell of rows."""
-    number = np.unique(_cells_by_halving(values, weight, limit), return_inverse=True)[1]
-    total = np.bincount(number, weights=weight).astype(np.float64, copy=False)
-    means = [np.bincount(number, weights=weight * column) / total for column in values.T]
-    return np.stack(means, axis=1), total
-
-
-def _cells_by_halving(values: Array, weight: Array, limit: int) -> NDArray[np.int64]:
-    """Number cells made by halving, at the median of its widest column, the cell with the most points."""
+    """Return the mean and weight of cells of rows: the largest cell is halved at the median of its widest column."""
     filled = np.where(np.isnan(values), 0.0, values)
     # Only rows that miss the same entries share a cell.
     pattern = np.unique(np.isnan(values), axis=0, return_inverse=True)[1].ravel()
@@ -344,7 +336,9 @@ def _cells_by_halving(values: Array, weight: Array, limit: int) -> NDArray[np.in
         total = np.cumsum(weight[order])
         half = int(np.clip(np.searchsorted(total, 0.5 * total[-1]), 1, len(order) - 1))
         cells += [order[:half], order[half:]]
-    out = np.empty(len(weight), dtype=np.int64)
-    for number, cell in enumerate(cells):
-        out[cell] = number
-    return out
+    number = np.empty(len(weight), dtype=np.int64)
+    for i, cell in enumerate(cells):
+        number[cell] = i
+    total = np.bincount(number, weights=weight).astype(np.float64, copy=False)
+    means = [np.bincount(number, weights=weight * column) / total for column in values.T]
+    return np.stack(means, axis=1), total

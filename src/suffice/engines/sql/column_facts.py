@@ -53,29 +53,29 @@ class TableColumnProfile(ColumnProfile):
     def __init__(self, name: str, type: pa.DataType, facts: ColumnFacts):  # noqa: A002  # Arrow's name
         self.name, self.type, self.facts = name, type, facts
 
-    @cached_property
+    @property
     def kind(self) -> ColumnKind:
         """The kind of its values."""
         if self.facts.counts[""] and not self.n_present:
             return "empty"
         return column_kind(pa.chunked_array([], self.type))
 
-    @cached_property
+    @property
     def n_present(self) -> int:
         """How many entries are not missing."""
         return self.facts.counts[self.name]
 
-    @cached_property
+    @property
     def n_distinct(self) -> int:
         """About how many values are distinct."""
         return int(self._fact("distinct"))
 
-    @cached_property
+    @property
     def mean_length(self) -> float:
         """The mean length of texts."""
         return float(self._fact("letters"))
 
-    @cached_property
+    @property
     def is_row_number(self) -> bool:
         """Whether the values are consecutive integers, about as many as there are rows."""
         n = self.facts.counts[""]
