@@ -6,7 +6,7 @@ Missing entries become NaN in matrices and −1 in codes.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -288,9 +288,16 @@ def _column_to_array(values: Any) -> Values:
     array = np.asarray(values)
     mixed = array.dtype.kind == "U" and isinstance(values, (list, tuple))
     if mixed and not all(isinstance(value, str) for value in values):
-        array = np.empty(len(values), dtype=object)
-        array[:] = values
+        return as_objects(values)
     return array
+
+
+def as_objects(values: Sequence[Any]) -> Values:
+    """Return a NumPy array of objects, also of objects that are sequences."""
+    out = np.empty(len(values), dtype=object)
+    for i, value in enumerate(values):
+        out[i] = value
+    return out
 
 
 def encode(values: Values) -> tuple[Codes, Values]:
@@ -326,11 +333,7 @@ def _encode_small_integers(values: Values, low: int, high: int) -> tuple[Codes, 
     _core.number_integers(np.ascontiguousarray(values, dtype=np.int64), low, codes, seen)
     present = np.flatnonzero(seen)
     found = (present + low).astype(values.dtype)
-    if len(present) == len(seen):
-        return codes, found
-    number = np.zeros(len(seen), dtype=np.int32)
-    number[present] = np.arange(len(present), dtype=np.int32)
-    return number[codes], found
+    return codes if len(present) == len(seen) else positions_in(present, len(seen))[codes], found
 
 
 def distinct_pairs(a: Values, b: Values) -> tuple[Values, Values, NDArray[np.intp]]:
@@ -368,9 +371,7 @@ def _encode_by_hashing(values: Values) -> tuple[Codes, Values]:
         return inverse.astype(np.int32), found
     found = np.asarray(encoded.dictionary).astype(values.dtype)
     order = np.argsort(found)
-    rank = np.empty(len(order), dtype=np.int32)
-    rank[order] = np.arange(len(order), dtype=np.int32)
-    return rank[np.asarray(encoded.indices)], found[order]
+    return positions_in(order, len(order))[np.asarray(encoded.indices)], found[order]
 
 
 def _is_missing(value: object) -> bool:
@@ -384,8 +385,8 @@ def _encode_objects(values: Values) -> tuple[Codes, Values]:
     strings = all(issubclass(t, str) for t in types)
     if strings:
         present = present.astype(str) if len(present) else np.empty(0, dtype="<U1")
-    elif any(issubclass(t, str) for t in types):
-        names = ", ".join(sorted(t.__name__ for t in types))
+    names = ", ".join(sorted(t.__name__ for t in types))
+    if not strings and any(issubclass(t, str) for t in types):
         raise InvalidDataError(
             f"Cannot order a mix of {names}: labels and categories must all be strings or all be numbers"
         )
@@ -396,7 +397,6 @@ def _encode_objects(values: Values) -> tuple[Codes, Values]:
             found, inverse = np.unique(present, return_inverse=True)
             codes = inverse.astype(np.int32)
     except TypeError:
-        names = ", ".join(sorted(t.__name__ for t in types))
         raise InvalidDataError(f"Cannot order values of type {names}: pass strings or numbers") from None
     spread = np.full(len(values), -1, dtype=np.int32)
     spread[~missing] = codes
@@ -466,7 +466,9 @@ def as_categories(x: Any) -> Categories:
         columns = [x[name] for name in x.columns]
         kinds = [str(getattr(column, "dtype", "")) for column in columns]
         if any(not _is_numeric(kind) for kind in kinds):
-            return _encode_columns(map(_category_column, columns))
+            return _encode_columns(
+                as_objects(column.to_list() if hasattr(column, "to_list") else column) for column in columns
+            )
         x = _table_to_array(x)
     array = x if isinstance(x, np.ndarray) else _column_to_array_2d(x)
     if array.ndim != 2:
@@ -486,15 +488,6 @@ def _encode_columns(columns: Iterable[Values]) -> Categories:
 
 def _is_numeric(kind: str) -> bool:
     return kind.lower().startswith(("int", "uint", "float", "bool", "double"))
-
-
-def _category_column(column: Any) -> Values:
-    """Read one column of a data frame as an array of objects; nulls become None."""
-    if hasattr(column, "to_list"):  # pandas and Polars alike
-        column = column.to_list()
-    out = np.empty(len(column), dtype=object)
-    out[:] = column
-    return out
 
 
 def _column_to_array_2d(x: Any) -> NDArray[Any]:

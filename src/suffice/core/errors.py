@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Self
+from typing import Any, Self
 
 from numpy.linalg import LinAlgError
 
@@ -17,38 +17,43 @@ class InvalidDataError(SufficeError, ValueError):
     """Rows, labels or weights that cannot be learned from."""
 
 
-class MissingLabelError(InvalidDataError):
+class _RowError(InvalidDataError):
+    """An error of one row. Its attributes are the arguments that it was made with."""
+
+    row: int
+
+    def _arguments(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "__notes__"}
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), tuple(self._arguments().values())
+
+    def _with(self, **changes: object) -> Self:
+        return type(self)(**self._arguments() | changes)
+
+    def shifted(self, rows: int) -> Self:
+        """Return the same error for a larger table, in which this one starts at row `rows`."""
+        return self._with(row=self.row + rows)
+
+
+class MissingLabelError(_RowError):
     """A row without a label."""
 
     def __init__(self, row: int):
         super().__init__(f"Input y contains NaN or null: the label of row {row} is missing")
         self.row = row
 
-    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        return type(self), (self.row,)
 
-    def shifted(self, rows: int) -> Self:
-        """Return the same error for a larger table, in which this one starts at row `rows`."""
-        return type(self)(self.row + rows)
-
-
-class RefusedValueError(InvalidDataError):
+class RefusedValueError(_RowError):
     """A value that cannot be learned from, with its row and column."""
 
     def __init__(self, what: str, value: object, row: int, column: int | str, advice: str = ""):
         super().__init__(f"{what} Found {value} in row {row}, column {column!r}.{advice}")
         self.what, self.value, self.row, self.column, self.advice = what, value, row, column, advice
 
-    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        return type(self), (self.what, self.value, self.row, self.column, self.advice)
-
-    def shifted(self, rows: int) -> Self:
-        """Return the same error for a larger table, in which this one starts at row `rows`."""
-        return type(self)(self.what, self.value, self.row + rows, self.column, self.advice)
-
     def in_column(self, name: str) -> Self:
         """Return the same error with the name of the column."""
-        return type(self)(self.what, self.value, self.row, name, self.advice)
+        return self._with(column=name)
 
     def passed_to(self, estimator: str) -> Self:  # noqa: ARG002  # only some errors name it
         """Return the same error with the name of the estimator that the data were passed to."""
@@ -64,8 +69,7 @@ class NegativeValueError(RefusedValueError):
 
     def passed_to(self, estimator: str) -> Self:
         """Return the same error with the name of the estimator that the data were passed to."""
-        what = f"Negative values in data passed to {estimator} (input X)."
-        return type(self)(what, self.value, self.row, self.column, self.advice)
+        return self._with(what=f"Negative values in data passed to {estimator} (input X).")
 
 
 class InvalidTextError(InvalidDataError):

@@ -1,4 +1,4 @@
-"""Frozen options of priors and families."""
+"""Dataclasses that may hold arrays: records, and the frozen options of priors and families."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from suffice.core.registry import Registered
 
 
 def same_options(a: Any, b: Any) -> bool:
-    """Return whether two options are equal; they may be arrays, tuples, other options or estimators."""
-    if isinstance(a, Options) or isinstance(b, Options):
+    """Return whether two options are equal; they may be arrays, tuples, records or estimators."""
+    if isinstance(a, Record) or isinstance(b, Record):
         return bool(a == b)
     if hasattr(a, "get_params") and type(a) is type(b):  # a scikit-learn estimator as an option
         mine, theirs = a.get_params(), b.get_params()
@@ -24,16 +24,20 @@ def same_options(a: Any, b: Any) -> bool:
     return a is b or np.array_equal(np.asarray(a), np.asarray(b))
 
 
-class Options(Registered):
-    """Frozen options, equal if all their fields are equal; fields may be arrays."""
+class Record(Registered):
+    """A frozen dataclass, equal to another if all the fields that are compared are equal; fields may be arrays."""
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        names = [f.name for f in fields(self)]  # type: ignore[arg-type]  # every subclass is a dataclass
-        return all(same_options(getattr(self, name), getattr(other, name)) for name in names)
+        compared = [f.name for f in fields(self) if f.compare]  # type: ignore[arg-type]  # every subclass is a dataclass
+        return all(same_options(getattr(self, name), getattr(other, name)) for name in compared)
 
     __hash__ = None  # type: ignore[assignment]  # equality compares arrays
+
+
+class Options(Record):
+    """Frozen options of a prior or family."""
 
     @classmethod
     def _made(cls, *values: Any) -> Self:
@@ -43,12 +47,13 @@ class Options(Registered):
             object.__setattr__(made, field.name, value)
         return made
 
-    def _require_non_negative(self, *names: str) -> None:
+    def _require_finite(self, *names: str, least: float = -np.inf) -> None:
         for name in names:
             value = getattr(self, name)
             number = np.asarray(np.nan if value is None else value, dtype=np.float64)
-            if value is not None and not np.all((number >= 0) & np.isfinite(number)):
-                raise InvalidOptionError(f"{type(self).__name__} needs a finite {name} ≥ 0, found {value}")
+            if value is not None and not np.all((number >= least) & np.isfinite(number)):
+                bound = "" if least == -np.inf else f" ≥ {least:g}"
+                raise InvalidOptionError(f"{type(self).__name__} needs a finite {name}{bound}, found {value}")
 
     def of_rows(self, codes: Codes) -> Self:
         """Return the options of the class of each row: arrays (classes, columns) become (rows, columns)."""

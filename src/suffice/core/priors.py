@@ -35,7 +35,7 @@ class Beta(Options):
     b: Number = 1.0
 
     def __post_init__(self) -> None:
-        self._require_non_negative("a", "b")
+        self._require_finite("a", "b", least=0)
 
     def update(self, totals: Totals) -> Beta:
         """Add successes Σ x to a and failures Σ (1 − x) to b."""
@@ -78,7 +78,7 @@ class Dirichlet(Options):
     alpha: Number = 1.0
 
     def __post_init__(self) -> None:
-        self._require_non_negative("alpha")
+        self._require_finite("alpha", least=0)
 
     def mean(self, counts: Array, total: Callable[[Array], Array] = sum_outcomes) -> Array:
         """(n_j + α_j) / Σ (n + α), where `total` sums over outcomes that exclude each other."""
@@ -106,7 +106,7 @@ class Gamma(Options):
     rate: Number | None = 1.0
 
     def __post_init__(self) -> None:
-        self._require_non_negative("shape", "rate")
+        self._require_finite("shape", "rate", least=0)
 
     def update(self, totals: Totals) -> Gamma:
         """Add the events Σ x to the shape and the weight of the rows to the rate."""
@@ -136,9 +136,8 @@ class NormalInverseGamma(Options):
     scale: Number | None = None
 
     def __post_init__(self) -> None:
-        self._require_non_negative("strength", "shape", "scale")
-        if self.mean is not None and not np.all(np.isfinite(np.asarray(self.mean, dtype=np.float64))):
-            raise InvalidOptionError(f"NormalInverseGamma needs a finite mean, found {self.mean}")
+        self._require_finite("strength", "shape", "scale", least=0)
+        self._require_finite("mean")
 
     def centred(self, moments: Moments) -> NormalInverseGamma:
         """Fill in parameters that were left out, from all classes together."""
@@ -202,11 +201,8 @@ class NormalInverseWishart(Options):
     scale: Number | None = None
 
     def __post_init__(self) -> None:
-        self._require_non_negative("strength", "freedom")
-        for name in ("mean", "scale"):
-            value = getattr(self, name)
-            if value is not None and not np.all(np.isfinite(np.asarray(value, dtype=np.float64))):
-                raise InvalidOptionError(f"NormalInverseWishart needs a finite {name}, found {value}")
+        self._require_finite("strength", "freedom", least=0)
+        self._require_finite("mean", "scale")
         if self.scale is not None:
             scale = np.asarray(self.scale, dtype=np.float64)
             square = scale.ndim == 2 and scale.shape[0] == scale.shape[1]

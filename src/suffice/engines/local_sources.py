@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from suffice.core.frames.input import is_arrow, is_in_memory
+from suffice.core.frames.input import is_a, is_in_memory
 from suffice.engines.files import Files, is_path
 from suffice.engines.source import Source
 from suffice.engines.streams import Handed, Stream, gives_tables
@@ -27,7 +27,7 @@ def find(x: Any, learning: bool = False) -> Source | None:
     dataset = sys.modules.get("pyarrow.dataset")
     if dataset is not None and isinstance(x, dataset.Dataset):
         return Files(x)
-    if is_arrow(x, "RecordBatchReader"):
+    if is_a(x, "pyarrow.RecordBatchReader"):
         return Stream(x)
     if learning and hasattr(x, "__arrow_c_stream__") and not is_in_memory(x):
         return Stream(Handed(x))

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 from suffice.core.errors import InvalidDataError, InvalidOptionError, MismatchError, SufficeError
 from suffice.core.frames import Frame, as_frame
-from suffice.core.frames.input import is_arrow, mark_read, was_read
+from suffice.core.frames.input import is_a, mark_read, was_read
 from suffice.core.statistics import ByClass
 from suffice.engines.appending import answered
 from suffice.engines.source import HEAD, Answer, Source
@@ -103,7 +103,7 @@ class Stream(Source):
     @property
     def names(self) -> list[str]:
         """The names of the columns."""
-        if is_arrow(self.stream, "RecordBatchReader"):
+        if is_a(self.stream, "pyarrow.RecordBatchReader"):
             return list(self.stream.schema.names)
         return list(self._first().schema.names)
 

@@ -12,7 +12,7 @@ import numpy as np
 from suffice.core.arrays import Array, Codes, Positions, Values
 from suffice.core.errors import InvalidOptionError, InvalidTextError, NoDistributionError, NoFormulaError
 from suffice.core.frames import as_frame
-from suffice.core.frames.input import is_arrow, is_pandas, is_polars
+from suffice.core.frames.input import is_in_memory
 from suffice.core.priors import Dirichlet
 from suffice.core.statistics import WordCounts
 from suffice.core.words import Lexicon, Texts, Tokenization, Vocabulary, Weighting
@@ -207,7 +207,7 @@ def read_texts(x: Any) -> Texts | Bags:
         return x
     if isinstance(x, (list, tuple)) and len(x) and all(map(_is_row, x)):
         return Texts.of([row[0] for row in x])
-    if is_pandas(x) or is_polars(x) or is_arrow(x, "Table") or is_arrow(x, "RecordBatch"):
+    if is_in_memory(x):
         columns = as_frame(x).columns
         if len(columns) != 1:
             raise InvalidTextError(

@@ -31,20 +31,7 @@ def numbers(column: Column, name: str | None = None) -> Array:
         codes, found = dictionary_codes(column)
         values = np.append(numbers(found, name), np.nan)
         return values[codes]
-    if not plain:
-        column = column.cast(pa.float64())
-    if column.num_chunks == 1:
-        return _floats(column.chunk(0))
-    out, lo = np.empty(len(column)), 0
-    for chunk in column.chunks:
-        out[lo : lo + len(chunk)] = _floats(chunk)
-        lo += len(chunk)
-    return out
-
-
-def _floats(chunk: Column) -> Array:
-    """Convert a chunk to float64; Arrow turns nulls among integers into NaN."""
-    return as_numpy(chunk).astype(np.float64, copy=False)
+    return as_numpy(column if plain else column.cast(pa.float64())).astype(np.float64, copy=False)
 
 
 def categories(*columns: Column, names: Sequence[str] | None = None) -> Categories:

@@ -165,11 +165,7 @@ def value_type(arrow_type: ArrowType) -> ArrowType:
 
 def is_text(arrow_type: ArrowType) -> bool:
     """Return whether an Arrow type is a type of strings."""
-    import pyarrow as pa
-
-    return bool(
-        pa.types.is_string(arrow_type) or pa.types.is_large_string(arrow_type) or pa.types.is_string_view(arrow_type)
-    )
+    return str(arrow_type) in {"string", "large_string", "string_view"}
 
 
 def _kind_of_type(arrow_type: ArrowType) -> ColumnKind:

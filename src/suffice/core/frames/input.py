@@ -11,7 +11,7 @@ from weakref import WeakSet
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.core.arrays import Values, is_sparse
+from suffice.core.arrays import Values, as_objects, is_sparse
 from suffice.core.errors import InvalidDataError, SufficeError
 from suffice.core.frames.frame import Column, Frame, value_type
 
@@ -44,45 +44,29 @@ def as_frame(x: Any, names: Iterable[str] | None = None) -> Frame:
     return _frame(names, list(frame.columns.values()), frame.n)
 
 
-def is_pandas(x: object, what: str = "DataFrame") -> bool:
-    """Return whether `x` is an instance of a class of pandas, without importing pandas."""
-    return _is_a(x, "pandas", what)
-
-
-def is_polars(x: object, what: str = "DataFrame") -> bool:
-    """Return whether `x` is an instance of a class of Polars, without importing Polars."""
-    return _is_a(x, "polars", what)
-
-
-def is_arrow(x: object, what: str) -> bool:
-    """Return whether `x` is an instance of a class of pyarrow, without importing pyarrow."""
-    return _is_a(x, "pyarrow", what)
-
-
-def is_duckdb(x: object) -> bool:
-    """Return whether `x` is a DuckDB relation, without importing DuckDB."""
-    return _is_a(x, "duckdb", "DuckDBPyRelation")
+def is_a(x: object, *classes: str) -> bool:
+    """Return whether `x` is an instance of one of the classes, such as "pandas.DataFrame", without importing them."""
+    for module, _, name in (path.rpartition(".") for path in classes):
+        cls = getattr(sys.modules.get(module), name, None)
+        if cls is not None and isinstance(x, cls):
+            return True
+    return False
 
 
 def is_in_memory(x: object) -> bool:
     """Return whether `x` is a data frame or an Arrow table, with all rows in memory."""
-    return is_pandas(x) or is_polars(x) or is_arrow(x, "Table") or is_arrow(x, "RecordBatch")
+    return is_a(x, "pandas.DataFrame", "polars.DataFrame", "pyarrow.Table", "pyarrow.RecordBatch")
 
 
 def was_read(x: object) -> bool:
     """Return whether `x` is an Arrow stream that was read before."""
-    return is_arrow(x, "RecordBatchReader") and x in _READ
+    return is_a(x, "pyarrow.RecordBatchReader") and x in _READ
 
 
 def mark_read(x: object) -> None:
     """Mark an Arrow stream as read, so that reading it again is an error."""
-    if is_arrow(x, "RecordBatchReader"):
+    if is_a(x, "pyarrow.RecordBatchReader"):
         _READ.add(x)
-
-
-def _is_a(x: object, module: str, name: str) -> bool:
-    cls = getattr(sys.modules.get(module), name, None)
-    return cls is not None and isinstance(x, cls)
 
 
 def _read(x: Any) -> Frame:
@@ -91,15 +75,15 @@ def _read(x: Any) -> Frame:
             "A sparse matrix has no columns of their own types: pass it to an estimator of suffice.naive_bayes, "
             "or as x.toarray() if it is small"
         )
-    if is_pandas(x):
+    if is_a(x, "pandas.DataFrame"):
         return _frame(x.columns, [as_column(x.iloc[:, j], x.columns[j]) for j in range(x.shape[1])], len(x))
-    if is_polars(x, "LazyFrame"):
+    if is_a(x, "polars.LazyFrame"):
         x = x.collect()
-    if is_polars(x):  # to_arrow gives types that every version of Arrow knows
+    if is_a(x, "polars.DataFrame"):  # to_arrow gives types that every version of Arrow knows
         return _frame_of_arrow(x.to_arrow())
-    if is_arrow(x, "Table") or is_arrow(x, "RecordBatch"):
+    if is_a(x, "pyarrow.Table", "pyarrow.RecordBatch"):
         return _frame_of_arrow(x)
-    if hasattr(x, "__arrow_c_stream__") or hasattr(x, "__arrow_c_array__") or is_duckdb(x):
+    if hasattr(x, "__arrow_c_stream__") or hasattr(x, "__arrow_c_array__") or is_a(x, "duckdb.DuckDBPyRelation"):
         return _frame_of_arrow(_read_arrow(x))
     if isinstance(x, Mapping):
         return _frame(x, [as_column(values, name) for name, values in x.items()])
@@ -142,7 +126,7 @@ def _read_arrow(x: Any) -> ArrowTable:
     """Read all of an Arrow stream as a table."""
     import pyarrow as pa
 
-    reader = is_arrow(x, "RecordBatchReader")
+    reader = is_a(x, "pyarrow.RecordBatchReader")
     if was_read(x):
         raise InvalidDataError("This stream has been read before, and can be read only once: read it into a table")
     try:
@@ -174,8 +158,13 @@ def _read_rows(rows: Sequence[Any]) -> Frame:
         if len(row) != len(rows[0]):
             raise InvalidDataError(f"Row 0 has {len(rows[0])} entries, row {i} has {len(row)}: they must be equal")
     width = len(rows[0]) if rows else 0
-    names = [f"x{j}" for j in range(width)]
-    return _frame(names, [as_column([row[j] for row in rows], names[j]) for j in range(width)], len(rows))
+    return _unnamed([[row[j] for row in rows] for j in range(width)], len(rows))
+
+
+def _unnamed(columns: Sequence[Any], n: int) -> Frame:
+    """Make a frame of columns without names: x0, x1, …."""
+    names = [f"x{j}" for j in range(len(columns))]
+    return _frame(names, list(map(as_column, columns, names)), n)
 
 
 def _read_array(x: NDArray[Any]) -> Frame:
@@ -184,8 +173,7 @@ def _read_array(x: NDArray[Any]) -> Frame:
     if x.ndim != 2:
         raise InvalidDataError(f"Expected a table of rows and columns, found an array of shape {x.shape}")
     x = x if isinstance(x, np.ma.MaskedArray) else np.asarray(x)
-    names = [f"x{j}" for j in range(x.shape[1])]
-    return _frame(names, [as_column(x[:, j], names[j]) for j in range(x.shape[1])], len(x))
+    return _unnamed([x[:, j] for j in range(x.shape[1])], len(x))
 
 
 # -------------------------------------------------------------------------------------------- columns
@@ -196,18 +184,18 @@ def as_column(values: Any, name: object) -> Column:
     import pyarrow as pa
 
     try:
-        if is_pandas(values, "Index") or _is_a(values, "pandas.api.extensions", "ExtensionArray"):
+        if is_a(values, "pandas.Index", "pandas.api.extensions.ExtensionArray"):
             values = sys.modules["pandas"].Series(values)
-        if is_pandas(values, "Series"):
+        if is_a(values, "pandas.Series"):
             return _tidy(_read_series(values, name))
-        if is_polars(values, "Series"):
+        if is_a(values, "polars.Series"):
             return _tidy(values.to_arrow())
         if hasattr(values, "__arrow_c_stream__"):
-            return _tidy(values if is_arrow(values, "ChunkedArray") else pa.chunked_array(values))
+            return _tidy(values if is_a(values, "pyarrow.ChunkedArray") else pa.chunked_array(values))
         if hasattr(values, "__arrow_c_array__"):
             return _tidy(pa.array(values))
         if isinstance(values, (list, tuple, range)):
-            return _tidy(_read_objects(_as_objects(values), name))
+            return _tidy(_read_objects(as_objects(values), name))
         if hasattr(values, "__array__") and np.ndim(values) > 0:
             return _tidy(_read_vector(values if isinstance(values, np.ndarray) else np.asarray(values), name))
     except SufficeError:
@@ -216,13 +204,6 @@ def as_column(values: Any, name: object) -> Column:
         found = getattr(values, "dtype", _described(values))
         raise InvalidDataError(f"Column {str(name)!r} ({found}) cannot be read as an Arrow column: {error}") from error
     raise InvalidDataError(f"Column {str(name)!r} must be a list or an array, found {_described(values)}")
-
-
-def _as_objects(values: Sequence[Any]) -> Values:
-    out = np.empty(len(values), dtype=object)
-    for i, value in enumerate(values):
-        out[i] = value
-    return out
 
 
 def _read_series(series: PandasSeries, name: object) -> Column:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from suffice.core.frames.frame import Column, Frame, is_text, value_type
-from suffice.core.frames.input import as_frame, is_arrow, is_duckdb, is_in_memory, is_pandas, is_polars
+from suffice.core.frames.input import as_frame, is_a, is_in_memory
 
 Table: TypeAlias = Any  # a table of any type that `as_frame` reads
 
@@ -30,10 +30,13 @@ def table_like(columns: Frame | Mapping[str, Any], source: Table) -> Table:
     fitted = {name: _fit(column, types.get(name)) for name, column in values.columns.items()}
     if isinstance(source, Frame):
         return Frame(fitted, values.n)
-    if is_pandas(source):
+    if is_a(source, "pandas.DataFrame"):
         return _as_pandas(fitted, values.n, source)
-    if is_polars(source) or is_polars(source, "LazyFrame"):
-        return _as_polars(fitted, source)
+    if is_a(source, "polars.DataFrame", "polars.LazyFrame"):
+        import polars as pl
+
+        schema = source.collect_schema()
+        return pl.DataFrame([_polars_series(name, column, schema.get(name)) for name, column in fitted.items()])
     if isinstance(source, Mapping):
         own = {str(name): column for name, column in source.items()}
         names = {str(name): name for name in source}
@@ -44,7 +47,7 @@ def table_like(columns: Frame | Mapping[str, Any], source: Table) -> Table:
         return _as_array(fitted, values.n, source)
     import pyarrow as pa
 
-    if is_arrow(source, "RecordBatch"):
+    if is_a(source, "pyarrow.RecordBatch"):
         return pa.record_batch({name: column.combine_chunks() for name, column in fitted.items()})
     return pa.table(fitted)
 
@@ -53,40 +56,31 @@ def prototype(source: Table) -> Table:
     """Return a table of the type of `source` with at most one row: all that `table_like` needs, without its memory."""
     import pyarrow as pa
 
-    if is_pandas(source):
-        return source.iloc[:1].copy()
-    if is_polars(source) or is_polars(source, "LazyFrame"):
-        return source.clear()
-    if is_arrow(source, "Table") or is_arrow(source, "RecordBatch"):
-        return source.take([0][: source.num_rows])
     if isinstance(source, Mapping):
-        return {name: _first_of(column) for name, column in source.items()}
-    if isinstance(source, (list, tuple)):
-        return source[:1]
-    if isinstance(source, np.ndarray):
-        return source[:1].copy()
-    return pa.table(_types(source))
+        return {name: _first_row(column, lambda other: np.array(other[:1])) for name, column in source.items()}
+    return _first_row(source, lambda _: pa.table(_types(source)))
 
 
-def _first_of(column: Any) -> Any:
-    if isinstance(column, (list, tuple)):
-        return column[:1]
-    if is_pandas(column, "Series"):
-        return column.iloc[:1].copy()
-    if is_polars(column, "Series"):
-        return column.clear()
-    if is_arrow(column, "ChunkedArray") or is_arrow(column, "Array"):
-        return column.take([0][: len(column)])
-    return column[:1].copy() if isinstance(column, np.ndarray) else np.array(column[:1])
+def _first_row(x: Any, otherwise: Callable[[Any], Any]) -> Any:
+    """Return at most one row of a table or entry of a column; `otherwise` makes it for any other type."""
+    if isinstance(x, (list, tuple)):
+        return x[:1]
+    if is_a(x, "pandas.DataFrame", "pandas.Series"):
+        return x.iloc[:1].copy()
+    if is_a(x, "polars.DataFrame", "polars.LazyFrame", "polars.Series"):
+        return x.clear()
+    if is_a(x, "pyarrow.Table", "pyarrow.RecordBatch", "pyarrow.ChunkedArray", "pyarrow.Array"):
+        return x.take([0][: len(x)])
+    return x[:1].copy() if isinstance(x, np.ndarray) else otherwise(x)
 
 
 def _types(source: Table) -> dict[str, Column]:
     """Return the columns of `source` for their types and categories; of a stream, which can be read once, no rows."""
     import pyarrow as pa
 
-    if is_polars(source, "LazyFrame") or is_duckdb(source):
+    if is_a(source, "polars.LazyFrame") or is_a(source, "duckdb.DuckDBPyRelation"):
         source = source.limit(0)
-    elif is_arrow(source, "RecordBatchReader"):
+    elif is_a(source, "pyarrow.RecordBatchReader"):
         source = pa.table({f.name: pa.chunked_array([], type=f.type) for f in source.schema})
     elif hasattr(source, "__arrow_c_stream__") and not is_in_memory(source):
         return {}
@@ -154,14 +148,11 @@ def _as_pandas(columns: dict[str, Column], n: int, source: Table) -> Table:
     import pandas as pd
 
     index = source.index if len(source) == n else pd.RangeIndex(n)
-    names = {str(name): name for name in source.columns}
-    places = {str(name): j for j, name in enumerate(source.columns)}
-    data = []
-    for name, column in columns.items():
-        own = source.iloc[:0, places[name]] if name in places else None
-        data.append(_series(column, own, index))
+    known = {str(name): (name, source.iloc[:0, j]) for j, name in enumerate(source.columns)}
+    names, own = zip(*(known.get(name, (name, None)) for name in columns), strict=True) if columns else ((), ())
+    data = [_series(column, like, index) for column, like in zip(columns.values(), own, strict=True)]
     frame = pd.concat(data, axis=1) if data else pd.DataFrame(index=index)
-    frame.columns = pd.Index([names.get(name, name) for name in columns], dtype=None if data else object)
+    frame.columns = pd.Index(list(names), dtype=None if data else object)
     return frame
 
 
@@ -199,13 +190,6 @@ def _categorical(column: Column, dtype: Any, index: Any) -> Any:
     return pd.Series(pd.Categorical.from_codes(codes, dtype=dtype), index=index)
 
 
-def _as_polars(columns: dict[str, Column], source: Table) -> Table:
-    import polars as pl
-
-    schema = source.collect_schema()
-    return pl.DataFrame([_polars_series(name, column, schema.get(name)) for name, column in columns.items()])
-
-
 def _polars_series(name: str, column: Column, dtype: Any) -> Any:
     import polars as pl
 
@@ -220,19 +204,21 @@ def _column_like(column: Column, own: Any) -> Any:
     """Convert one column of a mapping to the type of the column `own` that it had."""
     if isinstance(own, (list, tuple)):
         return column.to_pylist()
-    if is_pandas(own, "Series"):
+    if is_a(own, "pandas.Series"):
         import pandas as pd
 
         same = len(own) == len(column)
         return _series(column, own.iloc[:0], own.index if same else pd.RangeIndex(len(column))).rename(own.name)
-    if is_polars(own, "Series"):
+    if is_a(own, "polars.Series"):
         return _polars_series(own.name, column, own.dtype)
-    if is_arrow(own, "ChunkedArray"):
+    if is_a(own, "pyarrow.ChunkedArray"):
         return column
-    if is_arrow(own, "Array"):
+    if is_a(own, "pyarrow.Array"):
         return column.combine_chunks()
     array = _as_vector(column, own.dtype if isinstance(own, np.ndarray) else None)
-    return _masked(array, column) if isinstance(own, np.ma.MaskedArray) else array
+    if isinstance(own, np.ma.MaskedArray):
+        return np.ma.MaskedArray(array, mask=np.asarray(column.is_null(nan_is_null=True)))
+    return array
 
 
 def _as_vector(column: Column, dtype: Any = None) -> NDArray[Any]:
@@ -251,10 +237,6 @@ def _as_vector(column: Column, dtype: Any = None) -> NDArray[Any]:
     if dtype is not None and array.dtype != dtype and dtype.kind == array.dtype.kind and dtype.kind in "iufbmM":
         array = array.astype(dtype)
     return array
-
-
-def _masked(array: NDArray[Any], column: Column) -> NDArray[Any]:
-    return np.ma.MaskedArray(array, mask=np.asarray(column.is_null(nan_is_null=True)))
 
 
 def _as_rows(columns: dict[str, Column], n: int, source: Sequence[Any]) -> list[Any]:
@@ -278,16 +260,10 @@ def _as_array(columns: dict[str, Column], n: int, source: NDArray[Any]) -> NDArr
     matrix = np.empty((n, len(columns)), dtype=source.dtype)
     parts = [_as_vector(column, source.dtype) for column in columns.values()]
     if parts:
-        matrix = np.stack(parts, axis=1) if _alike(parts) else np.stack([p.astype(object) for p in parts], axis=1)
+        kinds = {"number" if part.dtype.kind in "iuf" else part.dtype.kind for part in parts}
+        # One NumPy type holds columns of one kind without changing values.
+        matrix = np.stack(parts if len(kinds) == 1 else [part.astype(object) for part in parts], axis=1)
     if not isinstance(source, np.ma.MaskedArray):
         return matrix
-    out = np.ma.MaskedArray(matrix, mask=False)
-    for j, column in enumerate(columns.values()):
-        out[:, j] = _masked(matrix[:, j], column)
-    return out
-
-
-def _alike(parts: list[NDArray[Any]]) -> bool:
-    """Return whether one NumPy type can hold all columns without changing values."""
-    kinds = {"number" if part.dtype.kind in "iuf" else part.dtype.kind for part in parts}
-    return len(kinds) == 1
+    missing = np.array([np.asarray(column.is_null(nan_is_null=True)) for column in columns.values()], dtype=bool)
+    return np.ma.MaskedArray(matrix, mask=missing.reshape(len(columns), n).T)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from functools import cached_property
 
 import numpy as np
@@ -12,51 +11,10 @@ from suffice.core.frames.frame import ArrowType, Column, ColumnKind, Frame, colu
 ENOUGH = 50  # with fewer rows it cannot be judged what values have in common
 
 
-class ColumnProfile(ABC):
-    """Facts about a column, from its values or from the database that has them."""
+class ColumnProfile:
+    """Facts about an Arrow column. A subclass may have them from elsewhere, such as from a database."""
 
     type: ArrowType
-
-    @property
-    @abstractmethod
-    def kind(self) -> ColumnKind:
-        """The kind of its values."""
-
-    @property
-    @abstractmethod
-    def n_present(self) -> int:
-        """The number of values that are not missing."""
-
-    @property
-    @abstractmethod
-    def n_distinct(self) -> int:
-        """The number of distinct values."""
-
-    @property
-    @abstractmethod
-    def mean_length(self) -> float:
-        """The mean length of texts, in characters."""
-
-    @property
-    @abstractmethod
-    def is_row_number(self) -> bool:
-        """Whether it only numbers the rows."""
-
-    @property
-    def keeps_values(self) -> bool:
-        """Whether its distinct values are available, which some families need."""
-        return True
-
-    @property
-    def is_integer(self) -> bool:
-        """Whether its type is one of integers."""
-        import pyarrow as pa
-
-        return bool(pa.types.is_integer(self.type))
-
-
-class ArrowColumnProfile(ColumnProfile):
-    """Facts about an Arrow column."""
 
     def __init__(self, column: Column):
         self.column, self.type = column, column.type
@@ -87,12 +45,24 @@ class ArrowColumnProfile(ColumnProfile):
 
     @property
     def is_row_number(self) -> bool:
-        """Whether it holds integers that increase by 1 from row to row."""
+        """Whether it only numbers the rows: it holds integers that increase by 1 from row to row."""
         if not self.is_integer or len(self.column) < ENOUGH or self.column.null_count:
             return False
         return bool((np.diff(self.column.to_numpy()) == 1).all())
 
+    @property
+    def keeps_values(self) -> bool:
+        """Whether its distinct values are available, which some families need."""
+        return True
+
+    @property
+    def is_integer(self) -> bool:
+        """Whether its type is one of integers."""
+        import pyarrow as pa
+
+        return bool(pa.types.is_integer(self.type))
+
 
 def profiles(frame: Frame) -> dict[str, ColumnProfile]:
     """Profile every column of a table."""
-    return {name: ArrowColumnProfile(column) for name, column in frame.columns.items()}
+    return {name: ColumnProfile(column) for name, column in frame.columns.items()}

@@ -3,9 +3,8 @@
 from suffice.core.statistics.blocks import Batch, Blocks
 from suffice.core.statistics.by_class import ByClass
 from suffice.core.statistics.counts import Counts
-from suffice.core.statistics.document_sample import DocumentSample
+from suffice.core.statistics.hash_samples import DocumentSample, RowSample
 from suffice.core.statistics.moments import Moments
-from suffice.core.statistics.row_sample import RowSample
 from suffice.core.statistics.sample import Points, Sample
 from suffice.core.statistics.scatter import Fourth, Scatter
 from suffice.core.statistics.statistic import Statistic

@@ -164,16 +164,12 @@ def union_labels(a: Values, b: Values) -> Values:
         return b
     if len(a) == len(b) and np.array_equal(a, b):
         return a
-    if (a.dtype.kind in "US") != (b.dtype.kind in "US") and "O" not in (a.dtype.kind, b.dtype.kind):
-        raise _other_labels(a, b)
     try:
+        if (a.dtype.kind in "US") != (b.dtype.kind in "US") and "O" not in (a.dtype.kind, b.dtype.kind):
+            raise TypeError("NumPy would turn the numbers into strings")
         return np.union1d(a, b)
     except TypeError:
-        raise _other_labels(a, b) from None
-
-
-def _other_labels(a: Values, b: Values) -> MismatchError:
-    return MismatchError(
-        f"The labels so far are like {a.tolist()[0]!r}, the new ones like {b.tolist()[0]!r}: "
-        "they cannot be classes of one model, whose labels are all strings or all numbers"
-    )
+        raise MismatchError(
+            f"The labels so far are like {a.tolist()[0]!r}, the new ones like {b.tolist()[0]!r}: "
+            "they cannot be classes of one model, whose labels are all strings or all numbers"
+        ) from None

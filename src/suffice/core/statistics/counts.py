@@ -15,7 +15,6 @@ from suffice.core.arrays import (
     Categories,
     Codes,
     Mask,
-    Positions,
     Rows,
     Values,
     as_categories,
@@ -23,7 +22,7 @@ from suffice.core.arrays import (
     starts,
 )
 from suffice.core.errors import InvalidDataError, MismatchError, NotPartError
-from suffice.core.statistics.statistic import Statistic, check_array, spread_rows, subtract_weights
+from suffice.core.statistics.statistic import Statistic, check_array, subtract_weights
 
 MOST_CELLS = 1 << 28  # 2 GiB of counts; more is a mistake in the numbering of categories
 T = TypeVar("T", bound=np.generic)
@@ -45,6 +44,7 @@ class Counts(Statistic):
     sizes: NDArray[np.int64]
     keys: tuple[Values, ...] | None
     weight: Array
+    class_fields = ("weight",)
 
     @classmethod
     def empty(cls, classes: int, columns: int) -> Self:
@@ -104,18 +104,6 @@ class Counts(Statistic):
             raise NotPartError("Cannot take away categories that were never added")
         return type(self)(a.sizes, a.keys, subtract_weights(a.weight, b.weight)).trimmed()
 
-    def scale(self, factor: float) -> Self:
-        """Multiply the weight of every row by `factor`."""
-        return type(self)(self.sizes, self.keys, self.weight * factor)
-
-    def take(self, classes: Positions) -> Self:
-        """Keep the given classes, in that order."""
-        return type(self)(self.sizes, self.keys, self.weight[classes])
-
-    def spread(self, positions: Positions, classes: int) -> Self:
-        """Move class i to `positions[i]` of `classes`; the others are empty."""
-        return type(self)(self.sizes, self.keys, spread_rows(self.weight, positions, classes))
-
     def resized(self, sizes: NDArray[np.int64]) -> Self:
         """Make room for at least this many numbered categories in each column."""
         sizes = np.maximum(self.sizes, sizes)
@@ -145,7 +133,8 @@ class Counts(Statistic):
     def _over(self, keys: tuple[Values, ...], own: tuple[Values, ...]) -> Self:
         sizes = np.array([len(k) for k in keys], dtype=np.int64)
         out = type(self)(sizes, keys, np.zeros((len(self.weight), int(sizes.sum()))))
-        places = [start + _places(k, o) for start, k, o in zip(out.offsets, keys, own, strict=False)]
+        found = (np.arange(len(k)) if k is o else np.searchsorted(k, o) for k, o in zip(keys, own, strict=True))
+        places = [start + positions for start, positions in zip(out.offsets, found, strict=False)]
         out.weight[:, np.concatenate(places).astype(np.int64)] = self.weight
         return out
 
@@ -167,11 +156,6 @@ class Counts(Statistic):
     def pooled(self) -> Self:
         """Summarize all classes as one."""
         return type(self)(self.sizes, self.keys, self.weight.sum(axis=0, keepdims=True))
-
-    @property
-    def n_classes(self) -> int:
-        """The number of classes."""
-        return len(self.weight)
 
     @property
     def n_columns(self) -> int:
@@ -212,11 +196,6 @@ def _refuse_too_many(sizes: NDArray[np.int64], classes: int) -> None:
             f"Column {column} holds the category number {sizes[column] - 1}, which would need a table of "
             f"{sizes[column]} categories: number them 0, 1, 2, … (OrdinalEncoder does) or pass strings"
         )
-
-
-def _places(keys: Values, own: Values) -> NDArray[np.int64]:
-    """Return the position of each of some sorted values among all."""
-    return np.arange(len(own)) if keys is own else np.searchsorted(keys, own)
 
 
 def _union(column: int, a: Values, b: Values) -> Values:

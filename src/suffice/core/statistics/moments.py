@@ -27,6 +27,7 @@ class Moments(ArrayStatistic):
     weight: Array
     mean: Array
     squares: Array
+    class_fields = ("weight", "mean", "squares")
 
     @classmethod
     def empty(cls, classes: int, columns: int) -> Self:
@@ -42,7 +43,7 @@ class Moments(ArrayStatistic):
     @classmethod
     def of(cls, x: Dense, codes: Codes, classes: int, weight: Array | None = None, onto: Self | None = None) -> Self:
         """Summarize rows of real numbers in one pass; NaN is missing."""
-        out = cls.empty(classes, x.shape[1]) if onto is None else onto._map(np.ndarray.copy)
+        out = cls.empty(classes, x.shape[1]) if onto is None else cls(*map(np.ndarray.copy, onto._arrays()))
         infinite = _core.moments(x, codes, classes, weight, out.weight, out.mean, out.squares)
         refuse_at(infinite, x)
         if not np.isfinite(out.squares).all():

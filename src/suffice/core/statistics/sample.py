@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Self
 
@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from suffice import _core
 from suffice.core.arrays import Array, Codes, Dense, Mask, Matrix, Positions, is_sparse, positions_in, refuse_at, starts
 from suffice.core.errors import InvalidOptionError, MismatchError, NotPartError
-from suffice.core.registry import Registered
+from suffice.core.frozen_options import Record
 from suffice.core.statistics.statistic import Statistic, check_array, check_starts, subtract_weights
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Points(Registered):
+class Points(Record):
     """Distinct points (points, width) and their weights, class by class.
 
     The points of class c are at `start[c] : start[c + 1]`, sorted by the first coordinate, then by the next.
@@ -50,6 +50,14 @@ class Points(Registered):
         """The weight of the points of each class."""
         return np.array([self.weight[a:b].sum() for a, b in pairwise(self.start)])
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Points):
+            return NotImplemented
+        same = np.array_equal(self.weight, other.weight) and np.array_equal(self.start, other.start)
+        return same and np.array_equal(self.values, other.values, equal_nan=True)
+
+    __hash__ = None
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sample(Statistic):
@@ -69,8 +77,8 @@ class Sample(Statistic):
 
     parts: tuple[Points, ...]
     width: int
-    joint: bool = False
-    limit: int | None = None
+    joint: bool = field(default=False, compare=False)
+    limit: int | None = field(default=None, compare=False)
 
     @classmethod
     def empty(cls, classes: int, columns: int, joint: bool = False) -> Self:
@@ -186,18 +194,6 @@ class Sample(Statistic):
         """The number of columns."""
         return self.width
 
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Sample):
-            return NotImplemented
-        if len(self.parts) != len(other.parts) or self.width != other.width:
-            return False
-        return all(
-            np.array_equal(p.values, q.values, equal_nan=True)
-            and np.array_equal(p.weight, q.weight)
-            and np.array_equal(p.start, q.start)
-            for p, q in zip(self.parts, other.parts, strict=True)
-        )
-
     def __repr__(self) -> str:
         points = max((len(p.weight) for p in self.parts), default=0)
         what = "rows" if self.joint else "values of a column"
@@ -306,8 +302,11 @@ def _compress(points: Points, limit: int) -> Points:
 
 
 def _by_rank(values: Array, weight: Array, limit: int) -> tuple[Array, Array]:
-    """Return the mean and weight of each cell of sorted points, in their order."""
-    cells = _cells_by_rank(weight, limit)
+    """Return the mean and weight of each cell of sorted points; cells in rank q shrink like √(q(1−q)) to both ends."""
+    # The arcsine scale of Dunning's t-digest: small cells in the tails, where densities differ most.
+    middle = (np.cumsum(weight) - 0.5 * weight) / weight.sum()
+    scale = np.arcsin(np.clip(2.0 * middle - 1.0, -1.0, 1.0)) / np.pi + 0.5
+    cells = np.minimum((scale * limit).astype(np.int64), limit - 1)
     first = np.flatnonzero(np.diff(cells, prepend=-1))
     total = np.add.reduceat(weight, first)
     means = np.add.reduceat(weight * values[:, 0], first) / total
@@ -317,23 +316,7 @@ def _by_rank(values: Array, weight: Array, limit: int) -> tuple[Array, Array]:
 
 
 def _by_halving(values: Array, weight: Array, limit: int) -> tuple[Array, Array]:
-    """Return the mean and weight of each cell of rows."""
-    number = np.unique(_cells_by_halving(values, weight, limit), return_inverse=True)[1]
-    total = np.bincount(number, weights=weight).astype(np.float64, copy=False)
-    means = [np.bincount(number, weights=weight * column) / total for column in values.T]
-    return np.stack(means, axis=1), total
-
-
-def _cells_by_rank(weight: Array, limit: int) -> NDArray[np.int64]:
-    """Number the cells of sorted points; their width in rank q shrinks like √(q(1−q)) towards both ends."""
-    # The arcsine scale of Dunning's t-digest: small cells in the tails, where densities differ most.
-    middle = (np.cumsum(weight) - 0.5 * weight) / weight.sum()
-    scale = np.arcsin(np.clip(2.0 * middle - 1.0, -1.0, 1.0)) / np.pi + 0.5
-    return np.minimum((scale * limit).astype(np.int64), limit - 1)
-
-
-def _cells_by_halving(values: Array, weight: Array, limit: int) -> NDArray[np.int64]:
-    """Number cells made by halving, at the median of its widest column, the cell with the most points."""
+    """Return the mean and weight of cells of rows: the largest cell is halved at the median of its widest column."""
     filled = np.where(np.isnan(values), 0.0, values)
     # Only rows that miss the same entries share a cell.
     pattern = np.unique(np.isnan(values), axis=0, return_inverse=True)[1].ravel()
@@ -353,7 +336,9 @@ def _cells_by_halving(values: Array, weight: Array, limit: int) -> NDArray[np.in
         total = np.cumsum(weight[order])
         half = int(np.clip(np.searchsorted(total, 0.5 * total[-1]), 1, len(order) - 1))
         cells += [order[:half], order[half:]]
-    out = np.empty(len(weight), dtype=np.int64)
-    for number, cell in enumerate(cells):
-        out[cell] = number
-    return out
+    number = np.empty(len(weight), dtype=np.int64)
+    for i, cell in enumerate(cells):
+        number[cell] = i
+    total = np.bincount(number, weights=weight).astype(np.float64, copy=False)
+    means = [np.bincount(number, weights=weight * column) / total for column in values.T]
+    return np.stack(means, axis=1), total

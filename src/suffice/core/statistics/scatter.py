@@ -9,15 +9,14 @@ from typing import Self
 import numpy as np
 
 from suffice import _core
-from suffice.core.arrays import Array, Codes, Dense, Positions, chunks, refuse_at
+from suffice.core.arrays import Array, Codes, Dense, chunks, refuse_at
 from suffice.core.errors import InvalidDataError, MismatchError
-from suffice.core.registry import Registered
 from suffice.core.statistics.sample import Sample
-from suffice.core.statistics.statistic import Statistic, check_array, not_varying, spread_rows, subtract_weights
+from suffice.core.statistics.statistic import ClassArrays, Statistic, check_array, not_varying, subtract_weights
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Fourth(Registered):
+class Fourth(ClassArrays):
     """Centred products of squares, third_jk = Σ w z_j² z_k and fourth_jk = Σ w z_j² z_k², (classes, columns, columns).
 
     The sampling variance of the cross-products follows from them.
@@ -25,6 +24,7 @@ class Fourth(Registered):
 
     third: Array
     fourth: Array
+    class_fields = ("third", "fourth")
 
     def map(self, change: Callable[[Array], Array]) -> Fourth:
         """Apply a function to both arrays."""
@@ -64,6 +64,7 @@ class Scatter(Statistic):
     cross: Array
     gaps: Sample
     higher: Fourth | None = None
+    class_fields = ("weight", "mean", "cross", "gaps", "higher")
 
     @classmethod
     def empty(cls, classes: int, columns: int) -> Self:
@@ -191,21 +192,7 @@ class Scatter(Statistic):
 
     def scale(self, factor: float) -> Self:
         """Multiply the weight of every row by `factor`."""
-        mean = self.mean if factor else np.zeros_like(self.mean)
-        scaled = self._each(lambda array: array * factor, self.gaps.scale(factor))
-        return replace(scaled, mean=mean)
-
-    def take(self, classes: Positions) -> Self:
-        """Keep the given classes, in that order."""
-        return self._each(lambda array: array[classes], self.gaps.take(classes))
-
-    def spread(self, positions: Positions, classes: int) -> Self:
-        """Move class i to `positions[i]` of `classes`; the others are empty."""
-        return self._each(lambda array: spread_rows(array, positions, classes), self.gaps.spread(positions, classes))
-
-    def _each(self, change: Callable[[Array], Array], gaps: Sample) -> Self:
-        higher = None if self.higher is None else self.higher.map(change)
-        return type(self)(change(self.weight), change(self.mean), change(self.cross), gaps, higher)
+        return replace(super().scale(factor), mean=self.mean if factor else np.zeros_like(self.mean))
 
     def pooled(self) -> Self:
         """Summarize all classes as one."""
@@ -241,11 +228,6 @@ class Scatter(Statistic):
         raise MismatchError("Only one of the two summaries has products of squares: they cannot be merged")
 
     @property
-    def n_classes(self) -> int:
-        """The number of classes."""
-        return len(self.weight)
-
-    @property
     def n_columns(self) -> int:
         """The number of columns."""
         return self.mean.shape[1]
@@ -254,19 +236,6 @@ class Scatter(Statistic):
     def total(self) -> Array:
         """The weight of the rows of each class, incomplete ones included."""
         return self.weight + self.gaps.parts[0].class_weight
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Scatter):
-            return NotImplemented
-        arrays = ("weight", "mean", "cross")
-        if not all(np.array_equal(getattr(self, name), getattr(other, name)) for name in arrays):
-            return False
-        if self.gaps != other.gaps or (self.higher is None) != (other.higher is None):
-            return False
-        if self.higher is None or other.higher is None:
-            return True
-        pairs = ((self.higher.third, other.higher.third), (self.higher.fourth, other.higher.fourth))
-        return all(np.array_equal(a, b) for a, b in pairs)
 
     def __repr__(self) -> str:
         classes, columns = self.mean.shape

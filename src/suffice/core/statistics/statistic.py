@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
-from typing import Self
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -12,10 +13,39 @@ from numpy.typing import DTypeLike, NDArray
 from suffice import _core
 from suffice.core.arrays import Array, Codes, Positions, Rows
 from suffice.core.errors import MismatchError, NotPartError
-from suffice.core.registry import Registered
+from suffice.core.frozen_options import Record
 
 
-class Statistic(Registered, ABC):
+class ClassArrays(Record):
+    """A record with the classes along the first axis of the fields `class_fields`: arrays, or records like this."""
+
+    class_fields: ClassVar[tuple[str, ...]]
+
+    def _map(self, change: Callable[[Array], Array], nested: Callable[[Any], Any]) -> Self:
+        """Apply `change` to arrays and `nested` to other fields by class."""
+        held = {name: getattr(self, name) for name in self.class_fields}
+        changed = {n: change(v) if isinstance(v, np.ndarray) else nested(v) for n, v in held.items() if v is not None}
+        return replace(self, **changed)  # type: ignore[type-var]  # every subclass is a dataclass
+
+    def scale(self, factor: float) -> Self:
+        """Multiply the weight of every row by `factor`."""
+        return self._map(lambda array: array * factor, lambda part: part.scale(factor))
+
+    def take(self, classes: Positions) -> Self:
+        """Keep the given classes, in that order."""
+        return self._map(lambda array: array[classes], lambda part: part.take(classes))
+
+    def spread(self, positions: Positions, classes: int) -> Self:
+        """Move class i to `positions[i]` of `classes`; the others are empty."""
+        return self._map(lambda a: spread_rows(a, positions, classes), lambda part: part.spread(positions, classes))
+
+    @property
+    def n_classes(self) -> int:
+        """The number of classes."""
+        return len(getattr(self, self.class_fields[0]))
+
+
+class Statistic(ClassArrays, ABC):
     """A frozen summary of weighted rows, one for each of several classes along the first axis.
 
     The laws: `+` is associative and commutative with `empty` as identity; the summary of two sets of rows together is
@@ -39,23 +69,10 @@ class Statistic(Registered, ABC):
     @abstractmethod
     def __sub__(self, other: Self) -> Self: ...
 
-    @abstractmethod
-    def scale(self, factor: float) -> Self:
-        """Multiply the weight of every row by `factor`."""
-
-    @abstractmethod
-    def take(self, classes: Positions) -> Self:
-        """Keep the given classes, in that order."""
-
     @property
     @abstractmethod
     def n_columns(self) -> int:
         """The number of columns."""
-
-    @property
-    @abstractmethod
-    def n_classes(self) -> int:
-        """The number of classes."""
 
     def check_fits(self, other: object) -> None:
         """Raise an error if `other` is another type of statistic, or of other columns."""
@@ -72,37 +89,12 @@ class Statistic(Registered, ABC):
         """Drop what no row with weight has shown."""
         return self
 
-    @abstractmethod
-    def spread(self, positions: Positions, classes: int) -> Self:
-        """Move class i to `positions[i]` of `classes`; the others are empty."""
-
-    @abstractmethod
-    def __eq__(self, other: object) -> bool: ...
-
-    __hash__ = None  # type: ignore[assignment]  # equality compares arrays
-
 
 class ArrayStatistic(Statistic):
-    """A statistic all of whose fields are arrays with the classes along the first axis."""
-
-    def _map(self, change: Callable[[Array], Array]) -> Self:
-        return type(self)(*map(change, self._arrays()))
+    """A statistic all of whose fields are arrays (classes, columns)."""
 
     def _arrays(self) -> list[Array]:
-        names: Iterable[str] = self.__dataclass_fields__  # type: ignore[attr-defined]  # `fields` takes ten times as long
-        return [getattr(self, name) for name in names]
-
-    def scale(self, factor: float) -> Self:
-        """Multiply the weight of every row by `factor`."""
-        return self._map(lambda array: array * factor)
-
-    def take(self, classes: Positions) -> Self:
-        """Keep the given classes, in that order."""
-        return self._map(lambda array: array[classes])
-
-    def spread(self, positions: Positions, classes: int) -> Self:
-        """Move class i to `positions[i]` of `classes`; the others are empty."""
-        return self._map(lambda array: spread_rows(array, positions, classes))
+        return [getattr(self, name) for name in self.class_fields]
 
     @abstractmethod
     def own_without(self, x: Array, codes: Codes, weight: Array) -> Self:
@@ -119,21 +111,9 @@ class ArrayStatistic(Statistic):
         return type(self)(*out)
 
     @property
-    def n_classes(self) -> int:
-        """The number of classes."""
-        return len(self._arrays()[0])
-
-    @property
     def n_columns(self) -> int:
         """The number of columns."""
         return self._arrays()[-1].shape[1]
-
-    def __eq__(self, other: object) -> bool:
-        if type(other) is not type(self):
-            return NotImplemented
-        return all(map(np.array_equal, self._arrays(), other._arrays()))
-
-    __hash__ = None
 
 
 def check_array(name: str, array: object, shape: tuple[int, ...], dtype: DTypeLike = np.float64) -> None:

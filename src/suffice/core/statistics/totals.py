@@ -26,6 +26,7 @@ class Totals(ArrayStatistic):
 
     weight: Array
     total: Array
+    class_fields = ("weight", "total")
 
     @classmethod
     def empty(cls, classes: int, columns: int) -> Self:

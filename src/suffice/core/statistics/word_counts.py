@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from suffice.core.arrays import Array, Codes, Mask, Positions, positions_in, starts
 from suffice.core.errors import MismatchError, NotPartError
-from suffice.core.statistics.document_sample import DocumentSample
+from suffice.core.statistics.hash_samples import DocumentSample
 from suffice.core.statistics.statistic import (
     Statistic,
     check_array,
@@ -73,8 +73,8 @@ class WordCounts(Statistic):
     ) -> Self:
         """Sum the weighted words of texts, and keep up to `keep` of the texts."""
         found = word_totals(x, codes, classes, weight, tokenization, weighting)
-        kept = DocumentSample.of(x, codes, weight, keep, found.vocabulary, tokenization)
-        out = cls(found.vocabulary, found.start, found.codes, found.total, found.documents, found.words, kept)
+        kept = DocumentSample.of(x, codes, weight, keep, found[0], tokenization)
+        out = cls(*found, kept)
         return out if onto is None else onto + out
 
     # ---- access
@@ -241,13 +241,6 @@ class WordCounts(Statistic):
             raise MismatchError(f"kept should be a DocumentSample, found {type(self.kept).__name__}")
         check_codes("features of the documents kept", self.kept.feature, len(self.vocabulary))
         check_codes("classes of the documents kept", self.kept.codes, self.n_classes)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, WordCounts):
-            return NotImplemented
-        arrays = ("start", "codes", "total", "documents", "words")
-        same = all(np.array_equal(getattr(self, name), getattr(other, name)) for name in arrays)
-        return same and self.vocabulary == other.vocabulary and self.kept == other.kept
 
     def __repr__(self) -> str:
         return f"WordCounts({self.n_classes} classes, {len(self.vocabulary)} words)"

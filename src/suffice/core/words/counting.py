@@ -132,27 +132,19 @@ def hashed_matrix(texts: Texts, tokenization: Tokenization, stem: Stem | None = 
     return indptr, column.astype(np.int32)[indices], data
 
 
-@dataclass(frozen=True)
-class WordTotals:
-    """Totals by class, those of feature i at `start[i] : start[i + 1]`; and the weight of documents and of words."""
-
-    vocabulary: Vocabulary
-    start: Positions
-    codes: Codes
-    total: Array
-    documents: Array
-    words: Array
-
-
 def word_totals(
     texts: Texts, codes: Codes, classes: int, weight: Array | None, tokenization: Tokenization, weighting: Weighting
-) -> WordTotals:
-    """Sum the features of documents by class."""
+) -> tuple[Vocabulary, Positions, Codes, Array, Array, Array]:
+    """Sum the features of documents by class.
+
+    Return the vocabulary; start, classes and totals, those of feature i being at `start[i] : start[i + 1]`; and the
+    weight of the documents and of the words of each class.
+    """
     with _named_errors():
-        names, *totals = _core.word_totals(
+        names, start, of_class, total, documents, words = _core.word_totals(
             texts.native, codes, classes, weight, native_for(tokenization, texts), *weighting.numbers
         )
-    return WordTotals(Vocabulary(*names), *totals)  # type: ignore[arg-type]  # mypy gives all of them one type
+    return Vocabulary(*names), start, of_class, total, documents, words
 
 
 def native(tokenization: Tokenization, replaced: dict[str, str | None] | None = None) -> _core.Tokenization:

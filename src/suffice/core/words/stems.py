@@ -9,6 +9,7 @@ from typing import Any
 from suffice.core.errors import InvalidOptionError, MissingPackageError
 
 CACHE = 1 << 16  # stems that a stemmer keeps: the same words come again and again
+_STEMMERS = threading.local()  # by language: a stemmer is not thread-safe
 
 
 def check(language: str) -> None:
@@ -30,19 +31,10 @@ def stem_words(language: str, words: Iterable[str]) -> list[str]:
     >>> stem_words("english", ["slow", "slowness", "slowed", "slowly"])
     ['slow', 'slow', 'slow', 'slowli']
     """
-    if language not in _OWN.stemmers:
+    own: dict[str, Any] = _STEMMERS.__dict__
+    if language not in own:
         check(language)
         from Stemmer import Stemmer
 
-        _OWN.stemmers[language] = Stemmer(language, CACHE)
-    return _OWN.stemmers[language].stemWords(list(words))
-
-
-class _Own(threading.local):
-    """The stemmers of one thread: they are not thread-safe."""
-
-    def __init__(self) -> None:
-        self.stemmers: dict[str, Any] = {}
-
-
-_OWN = _Own()
+        own[language] = Stemmer(language, CACHE)
+    return own[language].stemWords(list(words))

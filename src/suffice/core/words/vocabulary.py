@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from suffice import _core
 from suffice.core.arrays import Mask
 from suffice.core.errors import InvalidTextError, MismatchError
-from suffice.core.registry import Registered
+from suffice.core.frozen_options import Record
 
 Positions = NDArray[np.int64]
 ArrowStrings: TypeAlias = Any  # an array of pyarrow, which has no type hints
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Vocabulary(Registered):
+class Vocabulary(Record):
     """Distinct words sorted by code points: word i is `text[start[i] : start[i + 1]]` in UTF-8.
 
     There is no Python object for each word; `names` makes them on request.
@@ -51,10 +51,8 @@ class Vocabulary(Registered):
         import pyarrow as pa
 
         text, start = np.ascontiguousarray(self.text), np.ascontiguousarray(self.start)
-        if strings:
-            return pa.LargeStringArray.from_buffers(len(self), pa.py_buffer(start), pa.py_buffer(text))
-        buffers = [None, pa.py_buffer(start), pa.py_buffer(text)]
-        return pa.LargeBinaryArray.from_buffers(pa.large_binary(), len(self), buffers)
+        held = pa.large_string() if strings else pa.large_binary()
+        return pa.Array.from_buffers(held, len(self), [None, pa.py_buffer(start), pa.py_buffer(text)])
 
     def __len__(self) -> int:
         return len(self.start) - 1
@@ -64,13 +62,6 @@ class Vocabulary(Registered):
             raise IndexError(f"There is no word {place}: the vocabulary has {len(self)}")
         place = place % len(self)
         return self.text[self.start[place] : self.start[place + 1]].tobytes().decode()
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Vocabulary):
-            return NotImplemented
-        return np.array_equal(self.start, other.start) and np.array_equal(self.text, other.text)
-
-    __hash__ = None  # type: ignore[assignment]  # equality compares arrays
 
     def __repr__(self) -> str:
         shown = ", ".join(repr(self[i]) for i in range(min(len(self), 4)))

@@ -1,0 +1,259 @@
+"""Random samples of rows and of documents that can be merged: those with the smallest hashes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.core.arrays import Array, Codes, Positions, positions_in, starts
+from suffice.core.errors import MismatchError
+from suffice.core.frames import Frame, row_hashes
+from suffice.core.frozen_options import Record
+from suffice.core.statistics.statistic import Statistic, check_array, check_codes, check_starts
+from suffice.core.words import Lexicon, Texts, Tokenization, Vocabulary
+from suffice.core.words.texts import ranges
+
+
+class HashSample:
+    """At most `size` distinct rows or documents, those with the smallest hashes, each with its class and weight.
+
+    The sample depends on the content of the rows alone, not on their order: the sample of two sets of rows together
+    follows from the samples of both (bottom-k sampling; Cohen and Kaplan, 2007). A row that is taken away is not
+    replaced.
+    """
+
+    hashes: NDArray[np.uint64]
+    codes: Codes
+    weight: Array
+    size: int
+
+    def _content(self, rows: Positions | slice) -> dict[str, Any]:
+        """Return the fields that hold the content of the rows at the given positions."""
+        raise NotImplementedError
+
+    def _joined_content(self, other: Self) -> dict[str, Any]:
+        """Return the fields that hold the content of the rows of both."""
+        raise NotImplementedError
+
+    def __len__(self) -> int:
+        return len(self.hashes)
+
+    def _keep(self, rows: Positions | slice, weight: Array) -> Self:
+        """Keep the rows at the given positions, with other weights."""
+        content = self._content(rows)
+        return replace(self, hashes=self.hashes[rows], codes=self.codes[rows], weight=weight, **content)  # type: ignore[type-var]
+
+    def _tidy(self) -> Self:
+        """Sort by hash and class, merge equal rows of a class, and keep the rows of the `size` smallest hashes."""
+        return self._keep(*smallest(self.hashes, self.codes, self.weight, self.size))
+
+    def __add__(self, other: Self) -> Self:
+        if not len(self) or not len(other):
+            return other if len(other) else self if self.size else other
+        names = ("hashes", "codes", "weight")
+        arrays = {name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in names}
+        both = self._joined_content(other) | arrays
+        return replace(self, size=min(self.size, other.size), **both)._tidy()  # type: ignore[type-var]
+
+    def __sub__(self, other: Self) -> Self:
+        if not len(self) or not len(other):
+            return self
+        keys = zip(other.hashes.tolist(), other.codes.tolist(), strict=True)
+        removed = dict(zip(keys, other.weight.tolist(), strict=True))
+        taken = [removed.get(key, 0.0) for key in zip(self.hashes.tolist(), self.codes.tolist(), strict=True)]
+        left = self.weight - np.array(taken)
+        kept = np.flatnonzero(left > 1e-9 * self.weight)
+        return self._keep(kept, left[kept])
+
+    def scale(self, factor: float) -> Self:
+        """Multiply the weight of every row by `factor`."""
+        kept = slice(None) if factor else slice(0, 0)
+        return self._keep(kept, self.weight[kept] * factor)
+
+    def over(self, positions: Codes) -> Self:
+        """Move class c to `positions[c]`, or leave its rows out where that is negative."""
+        codes = positions[self.codes] if len(self) else self.codes
+        kept = np.flatnonzero(codes >= 0)
+        return replace(self, codes=codes)._keep(kept, self.weight[kept])._tidy()  # type: ignore[type-var]
+
+    def check_arrays(self) -> None:
+        """Raise an error if the arrays do not fit each other."""
+        check_array("hashes", self.hashes, (-1,), np.uint64)
+        check_array("codes", self.codes, self.hashes.shape, np.int32)
+        check_array("weight", self.weight, self.hashes.shape)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RowSample(HashSample, Statistic):
+    """At most `size` distinct rows of all classes together: for what needs rows, not only statistics."""
+
+    rows: Frame = field(compare=False)
+    hashes: NDArray[np.uint64]
+    codes: Codes
+    weight: Array
+    classes: int = field(compare=False)
+    size: int = field(compare=False)
+
+    @classmethod
+    def empty(cls, classes: int, columns: int) -> Self:  # noqa: ARG003  # the first rows show which columns there are
+        """Summarize no rows."""
+        nothing = np.zeros(0)
+        return cls(Frame({}, 0), nothing.astype(np.uint64), nothing.astype(np.int32), nothing, classes, 0)
+
+    @classmethod
+    def of(
+        cls,
+        x: Frame,
+        codes: Codes,
+        classes: int,
+        weight: Array | None = None,
+        onto: Self | None = None,
+        size: int = 0,
+    ) -> Self:
+        """Keep the rows of a table with the smallest hashes."""
+        hashes = row_hashes(x)
+        weight = np.ones(len(x)) if weight is None else weight
+        some = candidates(hashes, weight, size)
+        found = cls(x[some], hashes[some], codes[some], weight[some], classes, size)._tidy()
+        return found if onto is None else onto + found
+
+    def _content(self, rows: Positions | slice) -> dict[str, Any]:
+        return {"rows": self.rows[rows] if len(self.rows) else self.rows}
+
+    def _joined_content(self, other: Self) -> dict[str, Any]:
+        return {"rows": Frame.concat([self.rows, other.rows])}
+
+    def take(self, classes: Positions) -> Self:
+        """Keep the given classes, in that order."""
+        return replace(self.over(positions_in(classes, self.classes)), classes=len(classes))
+
+    def spread(self, positions: Positions, classes: int) -> Self:
+        """Move class i to `positions[i]` of `classes`; the others are empty."""
+        return replace(self.over(np.asarray(positions, dtype=np.int32)), classes=classes)
+
+    def check_arrays(self) -> None:
+        """Raise an error if the arrays do not fit each other."""
+        super().check_arrays()
+        check_codes("codes", self.codes, self.classes)
+        if self.rows.n != len(self.hashes):
+            raise MismatchError(f"rows should be {len(self.hashes)}, found {self.rows.n}")
+
+    def check_fits(self, other: object) -> None:
+        """Accept any other sample: its columns are those of the blocks beside it."""
+        if not isinstance(other, RowSample):
+            super().check_fits(other)
+
+    @property
+    def n_classes(self) -> int:
+        """The number of classes."""
+        return self.classes
+
+    @property
+    def n_columns(self) -> int:
+        """The number of columns of the rows."""
+        return len(self.rows.columns)
+
+    def __repr__(self) -> str:
+        return f"RowSample({len(self.hashes)} rows of at most {self.size})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DocumentSample(HashSample, Record, stored_as="BagSample"):
+    """At most `size` distinct documents, each as the counts of its features.
+
+    Document i has the features `feature[start[i] : start[i + 1]]`, as often as `count` says. Features are positions in
+    a vocabulary that is kept elsewhere.
+    """
+
+    hashes: NDArray[np.uint64]
+    codes: Codes
+    weight: Array
+    start: NDArray[np.int64]
+    feature: NDArray[np.int32]
+    count: NDArray[np.int64]
+    size: int = field(compare=False)
+
+    @classmethod
+    def empty(cls, size: int = 0) -> DocumentSample:
+        """Keep no documents."""
+        none = np.zeros(0, np.int32)
+        hashes, counts = none.astype(np.uint64), none.astype(np.int64)
+        return cls(hashes, none, np.zeros(0), np.zeros(1, np.int64), none, counts, size)
+
+    @classmethod
+    def of(
+        cls,
+        texts: Texts,
+        codes: Codes,
+        weight: Array | None,
+        size: int,
+        vocabulary: Vocabulary,
+        tokenization: Tokenization,
+    ) -> DocumentSample:
+        """Keep the documents with the smallest hashes, missing ones left out."""
+        if not size:
+            return cls.empty()
+        hashes = texts.hashes
+        heavy = np.where(texts.present, 1.0 if weight is None else weight, 0.0)
+        some = candidates(hashes, heavy, size)
+        first, kept = smallest(hashes[some], codes[some], heavy[some], size)
+        rows = some[first]
+        start, feature, count = Lexicon(vocabulary, tokenization).count(texts[rows])
+        return cls(hashes[rows], codes[rows], kept, start, feature, count, size)
+
+    def _content(self, rows: Positions | slice) -> dict[str, Any]:
+        length = np.diff(self.start)[rows]
+        at = ranges(self.start[:-1][rows], length)
+        return {"start": starts(length), "feature": self.feature[at], "count": self.count[at]}
+
+    def _joined_content(self, other: Self) -> dict[str, Any]:
+        return {
+            "start": np.concatenate([self.start, self.start[-1] + other.start[1:]]),
+            "feature": np.concatenate([self.feature, other.feature]),
+            "count": np.concatenate([self.count, other.count]),
+        }
+
+    def moved(self, positions: Positions) -> DocumentSample:
+        """Move feature j to `positions[j]`, which ascend."""
+        return replace(self, feature=positions[self.feature].astype(np.int32))
+
+    def check_arrays(self) -> None:
+        """Raise an error if the arrays do not fit each other."""
+        super().check_arrays()
+        check_array("start", self.start, (len(self) + 1,), np.int64)
+        check_array("feature", self.feature, (-1,), np.int32)
+        check_array("count", self.count, self.feature.shape, np.int64)
+        check_starts("start of the documents", self.start, len(self.feature))
+
+    def __repr__(self) -> str:
+        return f"DocumentSample({len(self)} documents of at most {self.size})"
+
+
+def candidates(hashes: NDArray[np.uint64], weight: Array, size: int) -> NDArray[np.int64]:
+    """Find rows with weight that include all with the `size` smallest distinct hashes, and not many more."""
+    some, most = np.flatnonzero(weight > 0), size
+    while len(some) > most:  # a row that occurs several times has as many places among the smallest
+        cut = np.partition(hashes[some], most)[most]
+        first = some[hashes[some] <= cut]
+        if len(np.unique(hashes[first])) > size:
+            return first
+        most = max(2 * most, 1)
+    return some
+
+
+def smallest(hashes: NDArray[np.uint64], codes: Codes, weight: Array, size: int) -> tuple[NDArray[np.int64], Array]:
+    """Find the rows to keep, one for each distinct hash and class, sorted by both; return them and their weights."""
+    order = np.lexsort((codes, hashes))
+    hashes, codes, weight = hashes[order], codes[order], weight[order]
+    is_first = np.ones(len(hashes), dtype=bool)
+    is_first[1:] = (hashes[1:] != hashes[:-1]) | (codes[1:] != codes[:-1])
+    first = np.flatnonzero(is_first)
+    total = np.add.reduceat(weight, first) if len(first) else weight
+    distinct = np.unique(hashes[first])
+    if len(distinct) > size:
+        kept = hashes[first] < distinct[size]
+        first, total = first[kept], total[kept]
+    return order[first], total
