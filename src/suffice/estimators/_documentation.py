@@ -1,9 +1,14 @@
-"""Docstrings of estimators: every parameter and attribute is described once, where it is defined."""
+"""Declaration and docstrings of estimators: every parameter and attribute is stated once, where it is defined."""
 
 from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TypeVar, dataclass_transform
+
+T = TypeVar("T", bound=type)
 
 ENTRY = re.compile(r"^(\w+) : .*(?:\n(?:    .*)?)*", re.MULTILINE)
 SECTION = re.compile(r"^(\w+)\n-+\n", re.MULTILINE)
@@ -12,6 +17,19 @@ SET_BY_FITTING = {
     "n_features_in_": "n_features_in_ : int\n    Number of columns.",
     "feature_names_in_": "feature_names_in_ : ndarray\n    Names of the columns, if any, (n_features_in_,).",
 }
+
+
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
+def estimator(*, kw_only: bool = True) -> Callable[[T], T]:
+    """Make the fields of a class the parameters of its constructor, and complete its docstring."""
+
+    def declare(cls: T) -> T:
+        dataclass(eq=False, repr=False, match_args=False, kw_only=kw_only)(cls)
+        if not cls.__name__.startswith("_"):
+            complete(cls)
+        return cls
+
+    return declare
 
 
 def complete(cls: type) -> None:

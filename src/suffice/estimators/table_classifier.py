@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -17,6 +17,7 @@ from suffice.core.arrays import Values, is_sparse
 from suffice.core.errors import InvalidDataError, MismatchError, UncalibratedWarning
 from suffice.core.frames import ColumnProfile, Frame, as_frame
 from suffice.core.priors import ClassPrior, Dirichlet
+from suffice.estimators._documentation import estimator
 from suffice.estimators._sklearn import validate_data
 from suffice.estimators.generative_classifier import CalibratedClassifier
 from suffice.estimators.parameter_checks import ARRAY_LIKE, BOOLEAN, Allowed, choice, interval
@@ -32,6 +33,7 @@ __all__ = ["BayesClassifier"]
 DENSE_CELLS = 1 << 26  # a sparse matrix may become a table of half a gigabyte
 
 
+@estimator()
 class BayesClassifier(CalibratedClassifier):
     """Naive Bayes for tables with columns of any kind:  p(x, y) = p(y) Π_block p(x_block | y).
 
@@ -81,24 +83,13 @@ class BayesClassifier(CalibratedClassifier):
         "limit": (interval(Integral, 1), choice("auto"), None),
     }
 
-    def __init__(
-        self,
-        families: Any = "auto",
-        *,
-        prior: Any = None,
-        smoothing: float | Literal["auto"] = 1.0,
-        missing: Literal["ignore", "informative"] = "ignore",
-        calibrate: bool | Literal["classes"] = True,
-        keep: int = 5000,
-        limit: int | Literal["auto"] | None = "auto",
-    ):
-        self.families = families
-        self.prior = prior
-        self.smoothing = smoothing
-        self.missing = missing
-        self.calibrate = calibrate
-        self.keep = keep
-        self.limit = limit
+    families: Any = field(default="auto", kw_only=False)
+    prior: Any = None
+    smoothing: float | Literal["auto"] = 1.0
+    missing: Literal["ignore", "informative"] = "ignore"
+    calibrate: bool | Literal["classes"] = True
+    keep: int = 5000
+    limit: int | Literal["auto"] | None = "auto"
 
     def _family(self) -> Product:
         return Product(blocks=self._schema.blocks, keep=self.keep)

@@ -16,6 +16,7 @@ from suffice.core.errors import InvalidDataError, InvalidTextError
 from suffice.core.frames import Frame
 from suffice.core.priors import ClassPrior, Dirichlet
 from suffice.core.statistics import WordCounts
+from suffice.estimators._documentation import estimator
 from suffice.estimators._fitted import PathLike
 from suffice.estimators.generative_classifier import CalibratedClassifier
 from suffice.estimators.parameter_checks import ARRAY_LIKE, BOOLEAN, Allowed, choice, interval
@@ -28,6 +29,7 @@ from suffice.model.word_evidence import word_evidence
 PENDING = 1 << 20  # bytes of text that may wait to be counted, at least
 
 
+@estimator()
 class TextClassifier(CalibratedClassifier):
     """Naive Bayes for texts: reads raw documents, counts while it reads, and knows how sure it may be.
 
@@ -104,40 +106,21 @@ class TextClassifier(CalibratedClassifier):
         "keep": (interval(Integral, 0),),
     }
 
-    def __init__(
-        self,
-        *,
-        event: Literal["auto", "multinomial", "complement", "bernoulli"] = "auto",
-        ngrams: tuple[int, int] = (1, 2),
-        smoothing: float | Literal["auto"] = "auto",
-        calibrate: bool | Literal["classes"] = True,
-        term_weight: Literal["count", "binary", "sqrt", "log"] | None = None,
-        length_norm: Literal["l1", "l2", "auto"] | None = "auto",
-        learn: Literal["mean", "map", "predictive"] = "mean",
-        analyzer: Literal["word", "char", "char_wb"] = "word",
-        lowercase: bool = True,
-        strip_accents: Literal["ascii", "unicode"] | None = None,
-        stop_words: str | Iterable[str] | None = None,
-        stem: str | None = None,
-        n_features: int | None = None,
-        prior: Any = None,
-        keep: int = 5000,
-    ):
-        self.event = event
-        self.ngrams = ngrams
-        self.smoothing = smoothing
-        self.calibrate = calibrate
-        self.term_weight = term_weight
-        self.length_norm = length_norm
-        self.learn = learn
-        self.analyzer = analyzer
-        self.lowercase = lowercase
-        self.strip_accents = strip_accents
-        self.stop_words = stop_words
-        self.stem = stem
-        self.n_features = n_features
-        self.prior = prior
-        self.keep = keep
+    event: Literal["auto", "multinomial", "complement", "bernoulli"] = "auto"
+    ngrams: tuple[int, int] = (1, 2)
+    smoothing: float | Literal["auto"] = "auto"
+    calibrate: bool | Literal["classes"] = True
+    term_weight: Literal["count", "binary", "sqrt", "log"] | None = None
+    length_norm: Literal["l1", "l2", "auto"] | None = "auto"
+    learn: Literal["mean", "map", "predictive"] = "mean"
+    analyzer: Literal["word", "char", "char_wb"] = "word"
+    lowercase: bool = True
+    strip_accents: Literal["ascii", "unicode"] | None = None
+    stop_words: str | Iterable[str] | None = None
+    stem: str | None = None
+    n_features: int | None = None
+    prior: Any = None
+    keep: int = 5000
 
     def _family(self) -> Text:
         prior: Any
