@@ -13,7 +13,7 @@ from suffice.core.arrays import Array, Values, as_matrix
 from suffice.core.errors import RefusedValueError
 from suffice.core.priors import ClassPrior
 from suffice.core.statistics import ByClass
-from suffice.estimators import parameter_checks
+from suffice.estimators import _documentation, parameter_checks
 from suffice.estimators._sklearn import (
     BaseEstimator,
     ClassifierMixin,
@@ -42,6 +42,11 @@ class Fitted(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # scik
     _form: ClassVar[Form] = "numbers"  # how the family reads the columns of a table
     _accept_sparse: ClassVar[str | bool] = "csr"
     _keeps_single: ClassVar[bool] = False  # whether answers are float32 where all rows are
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if cls.__module__.startswith("suffice."):
+            _documentation.complete_methods(cls)
 
     @abstractmethod
     def _family(self) -> Family[Any]:

@@ -110,12 +110,7 @@ class _DiscriminantAnalysis(GenerativeClassifier):
         return self._as_learned(np.exp(self._settled().model.log_prior))
 
     def decision_function(self, X: Any) -> Array:
-        """Return scores whose differences between classes are log-odds.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows; missing entries are integrated out.
+        """Return scores whose differences between classes are log-odds; missing entries are integrated out.
 
         Returns
         -------

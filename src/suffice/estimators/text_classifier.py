@@ -159,15 +159,6 @@ class TextClassifier(CalibratedClassifier):
             Documents; None or NaN is a missing one, which says nothing.
         y : array-like of shape (n_samples,), or str
             Labels: numbers or strings; or, where X is a table of texts and labels, the name of their column.
-        sample_weight : array-like of shape (n_samples,) or str, default=None
-            Weights of the documents, 1 each by default.
-        checkpoint : str or path, default=None
-            Of files: where to keep what was learned so far, so that an interrupted fit resumes there.
-
-        Returns
-        -------
-        self : object
-            The fitted classifier.
         """
         super().fit(X, y, sample_weight, checkpoint=checkpoint)
         self._pending = _Pending(self._learned)
@@ -184,15 +175,6 @@ class TextClassifier(CalibratedClassifier):
             More documents.
         y : array-like of shape (n_samples,)
             Labels; new classes may appear at any time.
-        classes : array-like of shape (n_classes,), default=None
-            Classes to have in the model even before a document of theirs has come. Not needed.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the documents, 1 each by default.
-
-        Returns
-        -------
-        self : object
-            The fitted classifier.
         """
         pending: _Pending | None = self.__dict__.get("_pending")
         plain = classes is None and sample_weight is None
@@ -212,11 +194,6 @@ class TextClassifier(CalibratedClassifier):
         ----------
         **params : dict
             Parameters by their names.
-
-        Returns
-        -------
-        self : object
-            The classifier.
         """
         self._settle()
         self.__dict__.pop("_pending", None)  # the next documents meet the new parameters at once
@@ -276,10 +253,6 @@ class TextClassifier(CalibratedClassifier):
         ----------
         X : str, or list or array of str
             A document, or several.
-        label : label, default=None
-            The class to speak for: by default the second of two, else the most probable of each document.
-        against : label, default=None
-            The class to speak against: by default the first of two, else the next most probable.
 
         Returns
         -------
@@ -295,15 +268,6 @@ class TextClassifier(CalibratedClassifier):
 
     def sample(self, n: int = 1, label: Any = None, random_state: Any = None) -> tuple[NDArray[Any], Values]:
         """Write documents: as many words as those of the class have, each drawn by its probability there.
-
-        Parameters
-        ----------
-        n : int, default=1
-            How many.
-        label : label, default=None
-            Draw from p(x | label); by default the labels are drawn as well.
-        random_state : int or numpy.random.Generator, default=None
-            Makes the draws repeatable.
 
         Returns
         -------
