@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -114,33 +113,20 @@ class ParquetRows:
         with self._open() as file:
             self.physical_schema, self.count = file.schema_arrow, file.metadata.num_rows
 
-    def scanner(self, columns: list[str], schema: Any, batch_size: int, **_: Any) -> ParquetRows.Scanner:
-        """Read some columns, as the types of a schema."""
-        return self.Scanner(self, columns, schema, batch_size)
-
     def _open(self) -> Any:
         import pyarrow.parquet as pq
 
         return pq.ParquetFile(self.path, buffer_size=BUFFER, pre_buffer=False)
 
-    @dataclass(frozen=True)
-    class Scanner:
-        """The rows of a file as a scanner of Arrow gives them."""
+    def batches(self, columns: list[str], schema: Any, size: int) -> Iterator[Any]:
+        """Yield some columns in batches, as the types of a schema."""
+        import pyarrow as pa
 
-        file: ParquetRows
-        columns: list[str]
-        schema: Any
-        batch_size: int
-
-        def to_batches(self) -> Iterator[Any]:
-            """The rows in batches."""
-            import pyarrow as pa
-
-            wanted = pa.schema([self.schema.field(name) for name in self.columns])
-            with self.file._open() as file:
-                for batch in file.iter_batches(self.batch_size, columns=self.columns):
-                    held = [_cast(batch[field.name], field) for field in wanted]
-                    yield pa.RecordBatch.from_arrays(held, schema=wanted)
+        wanted = pa.schema([schema.field(name) for name in columns])
+        with self._open() as file:
+            for batch in file.iter_batches(size, columns=columns):
+                held = [_cast(batch[field.name], field) for field in wanted]
+                yield pa.RecordBatch.from_arrays(held, schema=wanted)
 
 
 def _cast(column: Any, field: Any) -> Any:
@@ -166,10 +152,6 @@ class TextRows:
         with self._open() as reader:
             self.physical_schema = reader.schema
             self.kept = reader.read_all() if keep else None
-
-    def scanner(self, columns: list[str], schema: Any, batch_size: int, **_: Any) -> TextRows.Scanner:
-        """Read some columns, as the types of a schema."""
-        return self.Scanner(self, columns, schema, batch_size)
 
     def _open(self, columns: list[str] | None = None, schema: Any = None) -> Any:
         import pyarrow as pa
@@ -203,22 +185,13 @@ class TextRows:
         except pa.ArrowInvalid:  # integers that a float cannot hold
             return None
 
-    @dataclass(frozen=True)
-    class Scanner:
-        """What a fragment's scanner is asked for."""
-
-        file: TextRows
-        columns: list[str]
-        schema: Any
-        batch_size: int
-
-        def to_batches(self) -> Iterator[Any]:
-            """The rows in batches."""
-            kept = self.file._kept_as(self.columns, self.schema)
-            if kept is not None:
-                yield from kept.to_batches(self.batch_size)
-                return
-            with self.file._open(self.columns, self.schema) as reader:
-                for batch in reader:
-                    for at in range(0, batch.num_rows, self.batch_size):
-                        yield batch.select(self.columns).slice(at, self.batch_size)
+    def batches(self, columns: list[str], schema: Any, size: int) -> Iterator[Any]:
+        """Yield some columns in batches, as the types of a schema."""
+        kept = self._kept_as(columns, schema)
+        if kept is not None:
+            yield from kept.to_batches(size)
+            return
+        with self._open(columns, schema) as reader:
+            for batch in reader:
+                for at in range(0, batch.num_rows, size):
+                    yield batch.select(columns).slice(at, size)

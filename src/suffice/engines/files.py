@@ -160,12 +160,14 @@ class Files(Source):
         self, part: Part, columns: list[str], schema: Any, skip: int = 0, size: int | None = None, ahead: int = AHEAD
     ) -> Iterator[tuple[int, Any]]:
         """The rows of a part after the first `skip`, in batches, each with the number of rows before it."""
-        options = {"columns": columns, "batch_size": size or BATCH, "batch_readahead": ahead, "fragment_readahead": 1}
-        if part.fragment is not self.asked:
-            options["schema"] = schema
-        before = 0
+        before, size = 0, size or BATCH
         with _located(part.title):
-            batches = part.fragment.scanner(**options).to_batches()
+            if isinstance(part.fragment, (ParquetRows, TextRows)):
+                batches = part.fragment.batches(columns, schema, size)
+            else:
+                typed = {} if part.fragment is self.asked else {"schema": schema}
+                options = {"batch_size": size, "batch_readahead": ahead, "fragment_readahead": 1, **typed}
+                batches = part.fragment.scanner(columns=columns, **options).to_batches()
         coming = read_ahead(batches)
         while True:
             with _located(part.title, before):

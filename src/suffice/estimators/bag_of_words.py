@@ -22,13 +22,7 @@ from suffice.core.frames import as_frame
 from suffice.core.words import Lexicon, Stem, Texts, Tokenization, Vocabulary, stems
 from suffice.core.words.tokenizing import MOST_COLUMNS
 from suffice.estimators import parameter_checks
-from suffice.estimators._sklearn import (
-    CountVectorizer,
-    NotFittedError,
-    as_sparse_interface,
-    check_array,
-    normalize,
-)
+from suffice.estimators._sklearn import CountVectorizer, NotFittedError, as_sparse_interface, check_array, normalize
 from suffice.estimators.parameter_checks import BOOLEAN, CALLABLE, Allowed, choice, interval
 
 TOKEN_PATTERN = r"(?u)\b\w\w+\b"

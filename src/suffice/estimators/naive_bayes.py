@@ -24,17 +24,7 @@ from suffice.estimators._fitted import read_only
 from suffice.estimators._sklearn import check_columns, check_random_state, validate_data
 from suffice.estimators.generative_classifier import GenerativeClassifier
 from suffice.estimators.parameter_checks import ARRAY_LIKE, BOOLEAN, RANDOM_STATE, Allowed, choice, interval
-from suffice.families import (
-    Bernoulli,
-    Categorical,
-    Complement,
-    Family,
-    Gaussian,
-    Kernel,
-    Mixture,
-    Multinomial,
-    Poisson,
-)
+from suffice.families import Bernoulli, Categorical, Complement, Family, Gaussian, Kernel, Mixture, Multinomial, Poisson
 from suffice.families.kernel import RULES, SHAPES, KernelName, RuleName
 from suffice.families.logarithms import log
 from suffice.model.forms import Form
@@ -94,10 +84,7 @@ class GaussianNB(_RealNB):
     array(['low', 'high'], dtype='<U4')
     """
 
-    _parameters: ClassVar[Mapping[str, Allowed]] = {
-        "priors": (ARRAY_LIKE, None),
-        "var_smoothing": (interval(Real, 0),),
-    }
+    _parameters: ClassVar[Mapping[str, Allowed]] = {"priors": (ARRAY_LIKE, None), "var_smoothing": (interval(Real, 0),)}
     _keeps_single: ClassVar[bool] = True
 
     var_smoothing: float = 1e-9
