@@ -22,9 +22,9 @@ from suffice.estimators.generative_classifier import CalibratedClassifier
 from suffice.estimators.parameter_checks import ARRAY_LIKE, BOOLEAN, Allowed, choice, interval
 from suffice.families import Table, Text
 from suffice.families.text import TextDistribution, read_texts
+from suffice.model.explain import word_evidence
 from suffice.model.forms import Form
 from suffice.model.learned import Learned
-from suffice.model.word_evidence import word_evidence
 
 PENDING = 1 << 20  # bytes of text that may wait to be counted, at least
 
