@@ -5,18 +5,21 @@ The type of what the user passes decides which engine it is. No package of an en
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from glob import glob
 from typing import Any
 
 import numpy as np
 
 from suffice.core.errors import MissingPackageError
 from suffice.core.frames import as_frame
-from suffice.engines.local_sources import find as _local
+from suffice.core.frames.input import is_a, is_in_memory
+from suffice.engines.files import Files, is_path
 from suffice.engines.memory import Memory
 from suffice.engines.source import FEW, HEAD, Answer, Source
-from suffice.engines.streams import unread
+from suffice.engines.streams import Handed, Stream, gives_tables, unread
 from suffice.engines.summarizing import Task, summarize_part
 from suffice.formulas import Scoring
 from suffice.model.forms import Form, in_form
@@ -67,10 +70,35 @@ def _of_package(package: str, x: Any) -> Source | None:
     return find(x)
 
 
+def _local(x: Any, learning: bool = False) -> Source | None:
+    """Return the source that paths, datasets, readers, or iterators are; the first item of an iterator is peeked at."""
+    if isinstance(x, (str, os.PathLike)):
+        return Files([x]) if is_path(x) else None
+    if isinstance(x, (list, tuple)):
+        return Files(x) if _are_paths(x) else None
+    dataset = sys.modules.get("pyarrow.dataset")
+    if dataset is not None and isinstance(x, dataset.Dataset):
+        return Files(x)
+    if is_a(x, "pyarrow.RecordBatchReader"):
+        return Stream(x)
+    if learning and hasattr(x, "__arrow_c_stream__") and not is_in_memory(x):
+        return Stream(Handed(x))
+    return Stream(x) if isinstance(x, Iterator) and gives_tables(x) else None
+
+
+def _are_paths(x: list[Any] | tuple[Any, ...]) -> bool:
+    """Whether a list of strings names files: all end as files do, and at least one exists. Otherwise they are texts."""
+    if not x or not isinstance(x[0], (str, os.PathLike)) or not is_path(x[0], strictly=True):
+        return False
+    if not all(isinstance(path, (str, os.PathLike)) and is_path(path, strictly=True) for path in x):
+        return False
+    return any(not isinstance(path, str) or os.path.exists(path) or glob(path, recursive=True) for path in x)
+
+
 def to_sql(scoring: Scoring, dialect: str, table: str, types: Mapping[str, str]) -> str:
     """Write a model as a query in some dialect of SQL."""
     try:
-        from suffice.engines.sql import query_text
+        from suffice.engines.sql import formula_compiler
     except ImportError as error:
         raise MissingPackageError("SQL is written by Ibis: pip install 'suffice[ibis]'") from error
-    return query_text.to_sql(scoring, dialect, table, types)
+    return formula_compiler.to_sql(scoring, dialect, table, types)

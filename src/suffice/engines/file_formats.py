@@ -1,13 +1,15 @@
-"""The formats that files of rows have, by their endings, and how Arrow is to read them."""
+"""Which files a name means, their formats by their endings, and how Arrow is to read them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import os
+from collections.abc import Iterator, Sequence
+from glob import glob, has_magic
 from pathlib import Path
 from typing import Any
 
 from suffice.core.errors import InvalidDataError, MismatchError
+from suffice.core.suggestions import did_you_mean
 
 ENDINGS = {
     ".parquet": "parquet",
@@ -114,33 +116,20 @@ class ParquetRows:
         with self._open() as file:
             self.physical_schema, self.count = file.schema_arrow, file.metadata.num_rows
 
-    def scanner(self, columns: list[str], schema: Any, batch_size: int, **_: Any) -> ParquetRows.Scanner:
-        """Read some columns, as the types of a schema."""
-        return self.Scanner(self, columns, schema, batch_size)
-
     def _open(self) -> Any:
         import pyarrow.parquet as pq
 
         return pq.ParquetFile(self.path, buffer_size=BUFFER, pre_buffer=False)
 
-    @dataclass(frozen=True)
-    class Scanner:
-        """The rows of a file as a scanner of Arrow gives them."""
+    def batches(self, columns: list[str], schema: Any, size: int) -> Iterator[Any]:
+        """Yield some columns in batches, as the types of a schema."""
+        import pyarrow as pa
 
-        file: ParquetRows
-        columns: list[str]
-        schema: Any
-        batch_size: int
-
-        def to_batches(self) -> Iterator[Any]:
-            """The rows in batches."""
-            import pyarrow as pa
-
-            wanted = pa.schema([self.schema.field(name) for name in self.columns])
-            with self.file._open() as file:
-                for batch in file.iter_batches(self.batch_size, columns=self.columns):
-                    held = [_cast(batch[field.name], field) for field in wanted]
-                    yield pa.RecordBatch.from_arrays(held, schema=wanted)
+        wanted = pa.schema([schema.field(name) for name in columns])
+        with self._open() as file:
+            for batch in file.iter_batches(size, columns=columns):
+                held = [_cast(batch[field.name], field) for field in wanted]
+                yield pa.RecordBatch.from_arrays(held, schema=wanted)
 
 
 def _cast(column: Any, field: Any) -> Any:
@@ -166,10 +155,6 @@ class TextRows:
         with self._open() as reader:
             self.physical_schema = reader.schema
             self.kept = reader.read_all() if keep else None
-
-    def scanner(self, columns: list[str], schema: Any, batch_size: int, **_: Any) -> TextRows.Scanner:
-        """Read some columns, as the types of a schema."""
-        return self.Scanner(self, columns, schema, batch_size)
 
     def _open(self, columns: list[str] | None = None, schema: Any = None) -> Any:
         import pyarrow as pa
@@ -203,22 +188,87 @@ class TextRows:
         except pa.ArrowInvalid:  # integers that a float cannot hold
             return None
 
-    @dataclass(frozen=True)
-    class Scanner:
-        """What a fragment's scanner is asked for."""
+    def batches(self, columns: list[str], schema: Any, size: int) -> Iterator[Any]:
+        """Yield some columns in batches, as the types of a schema."""
+        kept = self._kept_as(columns, schema)
+        if kept is not None:
+            yield from kept.to_batches(size)
+            return
+        with self._open(columns, schema) as reader:
+            for batch in reader:
+                for at in range(0, batch.num_rows, size):
+                    yield batch.select(columns).slice(at, size)
 
-        file: TextRows
-        columns: list[str]
-        schema: Any
-        batch_size: int
 
-        def to_batches(self) -> Iterator[Any]:
-            """The rows in batches."""
-            kept = self.file._kept_as(self.columns, self.schema)
-            if kept is not None:
-                yield from kept.to_batches(self.batch_size)
-                return
-            with self.file._open(self.columns, self.schema) as reader:
-                for batch in reader:
-                    for at in range(0, batch.num_rows, self.batch_size):
-                        yield batch.select(self.columns).slice(at, self.batch_size)
+# ---- names, patterns and folders
+
+
+def is_path(x: Any, strictly: bool = False) -> bool:
+    """Tell whether `x` names files: strings do that end as files do, that exist, or that are patterns of one word.
+
+    `strictly`, a string has to end as a file does.
+    """
+    if not isinstance(x, str):
+        return isinstance(x, os.PathLike)
+    if not x or len(x) > 4096 or "\n" in x or "\0" in x:
+        return False
+    if format_of(x) is not None:
+        return True
+    return not strictly and (os.path.exists(x) or (has_magic(x) and not any(map(str.isspace, x))))
+
+
+def matching(asked: Sequence[str | os.PathLike[str]]) -> list[Path]:
+    """All files that are meant, each once, those of a folder or a pattern in the order of their names."""
+    found = [path for each in asked for path in _files(os.fspath(each))]
+    return list(dict.fromkeys(found))
+
+
+def _files(name: str) -> list[Path]:
+    path = Path(name)
+    if path.is_dir():
+        return _in_folder(path)
+    if path.exists():
+        _check_ending(path)
+        return [path]
+    if not has_magic(name):
+        raise _nothing(name)
+    found = [Path(match) for match in sorted(glob(name, recursive=True))]
+    files = [file for match in found for file in (_in_folder(match) if match.is_dir() else [match])]
+    if not files:
+        raise _nothing(name)
+    for file in files:
+        _check_ending(file)
+    return files
+
+
+def _in_folder(folder: Path) -> list[Path]:
+    """The files in a folder and those below it; what begins with a point or an underscore is not data."""
+    all_files = sorted(path for path in folder.rglob("*") if path.is_file())
+    seen = [path for path in all_files if not any(part[0] in "._" for part in path.relative_to(folder).parts)]
+    files = [path for path in seen if format_of(path.name) is not None]
+    if not files:
+        held = ", ".join(str(path.relative_to(folder)) for path in all_files[:10]) or "nothing"
+        raise InvalidDataError(f"The folder {folder} holds no file to learn from: it holds {held}. {_known()}")
+    return files
+
+
+def _check_ending(path: Path) -> None:
+    if format_of(path.name) is None:
+        raise InvalidDataError(f"{path} has an ending that is not known. {_known()}")
+
+
+def _known() -> str:
+    return f"Known are {', '.join(ENDINGS)}; .csv, .tsv and JSON lines also with .gz, .bz2 or .zst after it."
+
+
+def _nothing(name: str) -> InvalidDataError:
+    """The error of a name that means no file: what is near it."""
+    if "://" in name:
+        return InvalidDataError(f"{name} is not on this machine: pass a pyarrow.dataset.Dataset of it")
+    folder = Path(name).parent
+    while not folder.is_dir():
+        folder = folder.parent
+    held = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
+    hint = did_you_mean(Path(name).name, held)
+    listed = ", ".join(held[:10]) + (", …" if len(held) > 10 else "") or "nothing"
+    return InvalidDataError(f"No file matches {name!r}. {hint}The folder {str(folder)!r} holds {listed}")

@@ -13,8 +13,7 @@ import pyarrow as pa
 from suffice.core.errors import EngineError, InvalidDataError
 from suffice.core.frames import ColumnProfile, Frame
 from suffice.core.statistics import ByClass
-from suffice.engines.appending import new_columns
-from suffice.engines.source import HEAD, Answer, Source
+from suffice.engines.source import HEAD, Answer, Source, new_columns
 from suffice.engines.sql.checks import check_weights, middles, refuse_values
 from suffice.engines.sql.column_facts import ColumnFacts, TableColumnProfile
 from suffice.engines.sql.count_queries import count_statistics

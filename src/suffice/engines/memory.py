@@ -13,7 +13,7 @@ from suffice.core.arrays import Values
 from suffice.core.errors import InvalidDataError, InvalidOptionError
 from suffice.core.frames import Frame
 from suffice.core.statistics import ByClass
-from suffice.engines.source import HEAD, Answer, Source
+from suffice.engines.source import HEAD, Answer, Source, append
 from suffice.engines.summarizing import Task
 
 
@@ -84,6 +84,4 @@ class Memory(Source):
 
     def answer(self, answer: Answer) -> Any:
         """Return the table with the answers in columns of their own."""
-        from suffice.engines.appending import append
-
         return append(answer, self._frame.table())

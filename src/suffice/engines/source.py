@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import reprlib
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -11,15 +12,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from suffice.core.errors import InvalidDataError
+from suffice.core.errors import InvalidDataError, RefusedValueError
 from suffice.core.frames import ColumnProfile, Frame, profiles
 from suffice.core.statistics import ByClass
 from suffice.core.suggestions import did_you_mean
 from suffice.engines.summarizing import Task, own_families
 from suffice.families import Family
 from suffice.model import storage
-from suffice.model.predictor import Predictor
-from suffice.model.predictor import Question as Question
+from suffice.model.predictor import TITLES, Predictor, Question
 
 HEAD = 10_000  # rows from which the kinds of columns are inferred
 FEW = 100  # rows where the types of columns are enough
@@ -116,3 +116,51 @@ class Answer:
 def _received(data: bytes) -> Answer:
     found: Answer = storage.from_bytes(data)
     return found
+
+
+# ---- rows with answers appended, in Arrow
+
+
+def new_columns(answer: Answer, names: Sequence[str] = ()) -> dict[str, Any]:
+    """The Arrow types of the columns that are appended to a table of columns `names`."""
+    import pyarrow as pa
+
+    labels = answer.predictor.labels.tolist()
+    columns = {"prediction": pa.array(labels).type}
+    if answer.question != "predict":
+        columns |= {f"{TITLES[answer.question]} {label}": pa.float64() for label in labels}
+    for name in columns:
+        if name in names:
+            raise InvalidDataError(f"There is a column {name!r} already, where the answers should go: rename it")
+    return columns
+
+
+def append(answer: bytes | Answer, table: Any) -> Any:
+    """Arrow rows with the answers in columns of their own."""
+    import pyarrow as pa
+
+    asked = Answer.from_bytes(answer) if isinstance(answer, bytes) else answer
+    answers = asked.predictor.answer(asked.question, table) if table.num_rows else {}
+    for name, kind in new_columns(asked).items():
+        table = table.append_column(pa.field(name, kind), pa.array(answers.get(name, []), kind))
+    return table
+
+
+def answered(answer: Answer, schema: Any, batches: Iterable[Any]) -> Any:
+    """A `pyarrow.RecordBatchReader` of the rows and their answers; a batch is read when it is asked for."""
+    import pyarrow as pa
+
+    whole = pa.schema([*schema, *(pa.field(*column) for column in new_columns(answer, schema.names).items())])
+
+    def rows() -> Iterator[Any]:
+        before = 0
+        for batch in batches:
+            if batch.num_rows:
+                try:
+                    table = append(answer, batch)
+                except RefusedValueError as error:
+                    raise error.shifted(before) from None
+                yield pa.RecordBatch.from_arrays(table.columns, schema=whole)
+            before += batch.num_rows
+
+    return pa.RecordBatchReader.from_batches(whole, rows())

@@ -15,8 +15,7 @@ from suffice.core.errors import InvalidDataError, InvalidOptionError, MismatchEr
 from suffice.core.frames import Frame, as_frame
 from suffice.core.frames.input import is_a, mark_read, was_read
 from suffice.core.statistics import ByClass
-from suffice.engines.appending import answered
-from suffice.engines.source import HEAD, Answer, Source
+from suffice.engines.source import HEAD, Answer, Source, answered
 from suffice.engines.summarizing import Task
 
 _END = object()

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from suffice.core import errors, registry
 from suffice.core.errors import InvalidDataError, InvalidOptionError, MissingPackageError, SufficeError
 from suffice.core.statistics import ByClass
-from suffice.engines.appending import append, new_columns
+from suffice.engines.source import append, new_columns
 from suffice.engines.summarizing import summarize_part
 from suffice.families import Family
 from suffice.model import storage

@@ -22,12 +22,7 @@ class Answering(Learning):
     calibrate: Calibrate = False
 
     def predict(self, X: Any) -> Any:
-        """Return the most probable class of each row.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), table, or rows that are not in memory
-            Rows; missing entries are left out of account.
+        """Return the most probable class of each row, in memory or not; missing entries are left out of account.
 
         Returns
         -------
@@ -37,12 +32,7 @@ class Answering(Learning):
         return self._answer(X, "predict", Learned.predict)
 
     def predict_log_proba(self, X: Any) -> Any:
-        """Return log p(y | x) for each row and class.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), table, or rows that are not in memory
-            Rows; missing entries are left out of account.
+        """Return log p(y | x) for each row, in memory or not, and each class; missing entries are left out of account.
 
         Returns
         -------
@@ -53,12 +43,7 @@ class Answering(Learning):
         return self._answer(X, "predict_log_proba", Learned.log_posterior)
 
     def predict_proba(self, X: Any) -> Any:
-        """Return p(y | x) for each row and class.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), table, or rows that are not in memory
-            Rows; missing entries are left out of account.
+        """Return p(y | x) for each row, in memory or not, and each class; missing entries are left out of account.
 
         Returns
         -------
@@ -85,12 +70,7 @@ class Answering(Learning):
         return Predictor(type(self).__name__, learned, calibration, self.n_features_in_, names, schema)
 
     def predict_joint_log_proba(self, X: Any) -> Array:
-        """Return log p(x, y) for each row and class.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows; missing entries are left out of account.
+        """Return log p(x, y) for each row and class; missing entries are left out of account.
 
         Returns
         -------
@@ -101,12 +81,7 @@ class Answering(Learning):
         return self._run(learned.model.log_joint, rows, learned.dtype_for(rows))
 
     def score_samples(self, X: Any) -> Array:
-        """Return log p(x) = log Σ_y p(x, y) of each row: how usual it is.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows; missing entries are left out of account.
+        """Return log p(x) = log Σ_y p(x, y) of each row: how usual it is; missing entries are left out of account.
 
         Returns
         -------
@@ -117,15 +92,6 @@ class Answering(Learning):
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the share of rows whose label is predicted.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or table
-            Rows.
-        y : array-like of shape (n_samples,), or str
-            Their labels, or the name of the column that holds them.
-        sample_weight : array-like of shape (n_samples,) or str, default=None
-            Weights of the rows, or the name of the column that holds them.
 
         Returns
         -------
@@ -142,16 +108,8 @@ class Answering(Learning):
         """Return log p(y | x_i) of each training row under the model of all other rows, exactly.
 
         No model is refitted: each row is subtracted from the statistics. Which classes, categories and families there
-        are, and the calibration, stay as the whole data have them.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or table
-            Rows that were learned.
-        y : array-like of shape (n_samples,), or str
-            Their labels, or the name of the column that holds them.
-        sample_weight : array-like of shape (n_samples,) or str, default=None
-            The weights they were learned with.
+        are, and the calibration, stay as the whole data have them. The rows must have the weights they were learned
+        with.
 
         Returns
         -------
@@ -166,16 +124,12 @@ class Answering(Learning):
     ) -> Array:
         """Return log p(y | x_i) of each training row under the model without its fold, by subtraction.
 
+        The rows must have the weights they were learned with.
+
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features), or table
-            Rows that were learned.
-        y : array-like of shape (n_samples,), or str
-            Their labels, or the name of the column that holds them.
         folds : int, default=10
             How many parts the rows are cut into, at random.
-        sample_weight : array-like of shape (n_samples,) or str, default=None
-            The weights they were learned with.
         random_state : int, default=0
             Decides which rows go together.
 

@@ -19,11 +19,6 @@ class Explaining(Answering):
     def impute(self, X: Any) -> Array:
         """Fill missing entries by their expectation given what was observed.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows, NaN where an entry is missing.
-
         Returns
         -------
         X_filled : ndarray of shape (n_samples, n_features)
@@ -37,8 +32,6 @@ class Explaining(Answering):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows.
         label : label, default=None
             The class to speak for: by default the second of two, else the most probable of each row.
         against : label, default=None
@@ -131,8 +124,6 @@ class Explaining(Answering):
             How many.
         label : label, default=None
             Draw from p(x | label); by default the labels are drawn as well.
-        random_state : int or numpy.random.Generator, default=None
-            Makes the draws repeatable.
 
         Returns
         -------

@@ -45,8 +45,8 @@ class Fitted(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # scik
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if hasattr(cls, "_parameters") and not cls.__name__.startswith("_") and cls.__doc__:
-            _documentation.complete(cls)
+        if cls.__module__.startswith("suffice."):
+            _documentation.complete_methods(cls)
 
     @abstractmethod
     def _family(self) -> Family[Any]:

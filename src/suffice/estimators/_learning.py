@@ -38,11 +38,6 @@ class Learning(Fitted):
             counts as absent.
         checkpoint : str or path, default=None
             Of files: where to keep what was learned so far, so that an interrupted fit resumes there.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
         """
         self._learn_rows(X, y, sample_weight, checkpoint=checkpoint)
         return self
@@ -58,13 +53,6 @@ class Learning(Fitted):
             Labels, or the name of the column of X that holds them; new classes may appear at any time.
         classes : array-like of shape (n_classes,), default=None
             Classes to have in the model even before a row of theirs has come. Not needed.
-        sample_weight : array-like of shape (n_samples,) or str, default=None
-            Weights of the rows, 1 each by default, or the name of the column of X that holds them.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
         """
         self._learn_rows(X, y, sample_weight, self.__dict__.get("_learned"), classes, partial=True)
         return self
@@ -144,16 +132,7 @@ class Learning(Fitted):
     # ---- adding and subtracting
 
     def forget(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Undo the learning of rows, by subtraction.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or table
-            Rows that were learned.
-        y : array-like of shape (n_samples,), or str
-            Their labels, or the name of the column that holds them.
-        sample_weight : array-like of shape (n_samples,) or str, default=None
-            The weights they were learned with.
+        """Undo the learning of rows, by subtraction. They must have the weights they were learned with.
 
         Returns
         -------

@@ -22,13 +22,7 @@ from suffice.core.frames import as_frame
 from suffice.core.words import Lexicon, Stem, Texts, Tokenization, Vocabulary, stems
 from suffice.core.words.tokenizing import MOST_COLUMNS
 from suffice.estimators import parameter_checks
-from suffice.estimators._sklearn import (
-    CountVectorizer,
-    NotFittedError,
-    as_sparse_interface,
-    check_array,
-    normalize,
-)
+from suffice.estimators._sklearn import CountVectorizer, NotFittedError, as_sparse_interface, check_array, normalize
 from suffice.estimators.parameter_checks import BOOLEAN, CALLABLE, Allowed, choice, interval
 
 TOKEN_PATTERN = r"(?u)\b\w\w+\b"
@@ -38,6 +32,7 @@ Matrix: TypeAlias = Any  # a sparse matrix in rows; SciPy has several classes
 Documents: TypeAlias = Any  # a list or iterator of texts, bytes, files or their names, or a column of texts
 
 
+@dataclass(kw_only=True, eq=False, repr=False, match_args=False)
 class BagOfWords(CountVectorizer):  # type: ignore[misc]  # scikit-learn has no hints
     r"""Texts as counts of their words: scikit-learn's `CountVectorizer`, with the words counted in native code.
 
@@ -102,58 +97,29 @@ class BagOfWords(CountVectorizer):  # type: ignore[misc]  # scikit-learn has no 
         "norm": (choice("l1", "l2"), None),
     }
 
-    def __init__(
-        self,
-        *,
-        input: Literal["content", "file", "filename"] = "content",  # noqa: A002  # scikit-learn's name
-        encoding: str = "utf-8",
-        decode_error: Literal["strict", "ignore", "replace"] = "strict",
-        strip_accents: Literal["ascii", "unicode"] | Callable[[str], str] | None = None,
-        lowercase: bool = True,
-        preprocessor: Callable[[Any], Any] | None = None,
-        tokenizer: Callable[[Any], Iterable[str]] | None = None,
-        stop_words: str | Iterable[str] | None = None,
-        token_pattern: str | None = TOKEN_PATTERN,
-        ngram_range: tuple[int, int] = (1, 1),
-        analyzer: Literal["word", "char", "char_wb"] | Callable[[Any], Iterable[str]] = "word",
-        max_df: float | int = 1.0,
-        min_df: float | int = 1,
-        max_features: int | None = None,
-        vocabulary: Mapping[str, int] | Iterable[str] | None = None,
-        binary: bool = False,
-        dtype: DTypeLike = np.int64,
-        stem: str | Callable[[str], str] | None = None,
-        n_features: int | None = None,
-        weight: Literal["count", "binary", "sqrt", "log"] = "count",
-        use_idf: bool = False,
-        smooth_idf: bool = True,
-        norm: Literal["l1", "l2"] | None = None,
-    ):
-        super().__init__(
-            input=input,
-            encoding=encoding,
-            decode_error=decode_error,
-            strip_accents=strip_accents,
-            lowercase=lowercase,
-            preprocessor=preprocessor,
-            tokenizer=tokenizer,
-            stop_words=stop_words,
-            token_pattern=token_pattern,
-            ngram_range=ngram_range,
-            analyzer=analyzer,
-            max_df=max_df,
-            min_df=min_df,
-            max_features=max_features,
-            vocabulary=vocabulary,
-            binary=binary,
-            dtype=dtype,
-        )
-        self.stem = stem
-        self.n_features = n_features
-        self.weight = weight
-        self.use_idf = use_idf
-        self.smooth_idf = smooth_idf
-        self.norm = norm
+    input: Literal["content", "file", "filename"] = "content"  # scikit-learn's name
+    encoding: str = "utf-8"
+    decode_error: Literal["strict", "ignore", "replace"] = "strict"
+    strip_accents: Literal["ascii", "unicode"] | Callable[[str], str] | None = None
+    lowercase: bool = True
+    preprocessor: Callable[[Any], Any] | None = None
+    tokenizer: Callable[[Any], Iterable[str]] | None = None
+    stop_words: str | Iterable[str] | None = None
+    token_pattern: str | None = TOKEN_PATTERN
+    ngram_range: tuple[int, int] = (1, 1)
+    analyzer: Literal["word", "char", "char_wb"] | Callable[[Any], Iterable[str]] = "word"
+    max_df: float | int = 1.0
+    min_df: float | int = 1
+    max_features: int | None = None
+    vocabulary: Mapping[str, int] | Iterable[str] | None = None
+    binary: bool = False
+    dtype: DTypeLike = np.int64
+    stem: str | Callable[[str], str] | None = None
+    n_features: int | None = None
+    weight: Literal["count", "binary", "sqrt", "log"] = "count"
+    use_idf: bool = False
+    smooth_idf: bool = True
+    norm: Literal["l1", "l2"] | None = None
 
     def fit_transform(self, raw_documents: Documents, y: object = None) -> Matrix:  # noqa: ARG002  # scikit-learn passes y
         """Learn the vocabulary of documents and return the sparse matrix of their counts, or weights."""
@@ -228,7 +194,7 @@ class BagOfWords(CountVectorizer):  # type: ignore[misc]  # scikit-learn has no 
             strip_accents=None if callable(self.strip_accents) else self.strip_accents,
             analyzer="word" if callable(self.analyzer) else self.analyzer,
             ngram_range=self.ngram_range,
-            stop_words=self.stop_words if self.analyzer == "word" else None,
+            stop_words=self.stop_words if self.analyzer == "word" else None,  # type: ignore[arg-type]  # made a tuple
             stem=None if callable(self.stem) else self.stem,
             n_features=self.n_features,
         )

@@ -20,6 +20,7 @@ from suffice.core.arrays import Array, refuse_infinite
 from suffice.core.errors import InvalidDataError, InvalidOptionError, SingularCovarianceError
 from suffice.core.priors import ClassPrior
 from suffice.core.statistics import Scatter
+from suffice.estimators._documentation import estimator
 from suffice.estimators._fitted import read_only
 from suffice.estimators._sklearn import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from suffice.estimators.generative_classifier import GenerativeClassifier
@@ -109,12 +110,7 @@ class _DiscriminantAnalysis(GenerativeClassifier):
         return self._as_learned(np.exp(self._settled().model.log_prior))
 
     def decision_function(self, X: Any) -> Array:
-        """Return scores whose differences between classes are log-odds.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows; missing entries are integrated out.
+        """Return scores whose differences between classes are log-odds; missing entries are integrated out.
 
         Returns
         -------
@@ -130,6 +126,7 @@ class _DiscriminantAnalysis(GenerativeClassifier):
         """Log p(x, y) up to the term that scikit-learn leaves out."""
 
 
+@estimator(kw_only=False)
 class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _DiscriminantAnalysis):  # type: ignore[misc]  # scikit-learn has no type hints
     """Linear discriminant analysis:  p(x | y) = N(x; μ_y, Σ), one covariance for all classes.
 
@@ -170,23 +167,13 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
     }
     _no_estimator: ClassVar[str] = "covariance estimator is not supported with svd solver. Try another solver"
 
-    def __init__(
-        self,
-        solver: str = "svd",
-        shrinkage: str | float | None = None,
-        priors: ArrayLike | None = None,
-        n_components: int | None = None,
-        store_covariance: bool = False,
-        tol: float = 1e-4,
-        covariance_estimator: Any = None,
-    ):
-        self.solver = solver
-        self.shrinkage = shrinkage
-        self.priors = priors
-        self.n_components = n_components
-        self.store_covariance = store_covariance
-        self.tol = tol
-        self.covariance_estimator = covariance_estimator
+    solver: str = "svd"
+    shrinkage: str | float | None = None
+    priors: ArrayLike | None = None
+    n_components: int | None = None
+    store_covariance: bool = False
+    tol: float = 1e-4
+    covariance_estimator: Any = None
 
     def _family(self) -> LinearDiscriminant:
         self._check_priors()
@@ -301,6 +288,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         return np.asarray((rows if centre is None else rows - centre) @ kept, dtype)
 
 
+@estimator()
 class QuadraticDiscriminantAnalysis(_DiscriminantAnalysis):
     """Quadratic discriminant analysis:  p(x | y) = N(x; μ_y, Σ_y), a covariance for each class.
 
@@ -341,24 +329,13 @@ class QuadraticDiscriminantAnalysis(_DiscriminantAnalysis):
         "covariance_estimator is not supported with solver='svd'. Try solver='eigen' instead."
     )
 
-    def __init__(
-        self,
-        *,
-        solver: str = "svd",
-        shrinkage: str | float | None = None,
-        priors: ArrayLike | None = None,
-        reg_param: float = 0.0,
-        store_covariance: bool = False,
-        tol: float = 1e-4,
-        covariance_estimator: Any = None,
-    ):
-        self.solver = solver
-        self.shrinkage = shrinkage
-        self.priors = priors
-        self.reg_param = reg_param
-        self.store_covariance = store_covariance
-        self.tol = tol
-        self.covariance_estimator = covariance_estimator
+    solver: str = "svd"
+    shrinkage: str | float | None = None
+    priors: ArrayLike | None = None
+    reg_param: float = 0.0
+    store_covariance: bool = False
+    tol: float = 1e-4
+    covariance_estimator: Any = None
 
     def _family(self) -> MultivariateGaussian:
         self._check_priors()

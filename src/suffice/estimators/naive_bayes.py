@@ -19,21 +19,12 @@ from numpy.typing import ArrayLike, NDArray
 from suffice.core.arrays import Array, Categories, Values, as_categories, is_table
 from suffice.core.errors import InvalidOptionError
 from suffice.core.priors import Beta, ClassPrior, Dirichlet, Gamma
+from suffice.estimators._documentation import estimator
 from suffice.estimators._fitted import read_only
 from suffice.estimators._sklearn import check_columns, check_random_state, validate_data
 from suffice.estimators.generative_classifier import GenerativeClassifier
 from suffice.estimators.parameter_checks import ARRAY_LIKE, BOOLEAN, RANDOM_STATE, Allowed, choice, interval
-from suffice.families import (
-    Bernoulli,
-    Categorical,
-    Complement,
-    Family,
-    Gaussian,
-    Kernel,
-    Mixture,
-    Multinomial,
-    Poisson,
-)
+from suffice.families import Bernoulli, Categorical, Complement, Family, Gaussian, Kernel, Mixture, Multinomial, Poisson
 from suffice.families.kernel import RULES, SHAPES, KernelName, RuleName
 from suffice.families.logarithms import log
 from suffice.model.forms import Form
@@ -50,6 +41,7 @@ __all__ = [
 ]
 
 
+@estimator()
 class _RealNB(GenerativeClassifier):
     """What the estimators of real numbers share: dense rows, and a class prior that may be given as `priors`.
 
@@ -59,7 +51,7 @@ class _RealNB(GenerativeClassifier):
         Prior probabilities of the classes, instead of those of the data.
     """
 
-    priors: ArrayLike | None
+    priors: ArrayLike | None = None
 
     _accept_sparse: ClassVar[str | bool] = False
 
@@ -72,6 +64,7 @@ class _RealNB(GenerativeClassifier):
         return self._as_learned(np.exp(self._settled().model.log_prior))
 
 
+@estimator()
 class GaussianNB(_RealNB):
     """Gaussian naive Bayes:  p(x | y) = Π_j N(x_j; μ_yj, σ²_yj).
 
@@ -91,15 +84,10 @@ class GaussianNB(_RealNB):
     array(['low', 'high'], dtype='<U4')
     """
 
-    _parameters: ClassVar[Mapping[str, Allowed]] = {
-        "priors": (ARRAY_LIKE, None),
-        "var_smoothing": (interval(Real, 0),),
-    }
+    _parameters: ClassVar[Mapping[str, Allowed]] = {"priors": (ARRAY_LIKE, None), "var_smoothing": (interval(Real, 0),)}
     _keeps_single: ClassVar[bool] = True
 
-    def __init__(self, *, priors: ArrayLike | None = None, var_smoothing: float = 1e-9):
-        self.priors = priors
-        self.var_smoothing = var_smoothing
+    var_smoothing: float = 1e-9
 
     def _family(self) -> Gaussian:
         return Gaussian(prior=None, var_smoothing=self.var_smoothing)
@@ -126,6 +114,7 @@ class GaussianNB(_RealNB):
         return self._as_learned(self._settled().model.distribution.variance)  # type: ignore[attr-defined]
 
 
+@estimator()
 class _DiscreteNB(GenerativeClassifier):
     """What the estimators of counts and categories share: `alpha`, and the options of the class prior.
 
@@ -143,10 +132,10 @@ class _DiscreteNB(GenerativeClassifier):
     """
 
     _positive_only: ClassVar[bool] = True
-    alpha: float | ArrayLike
-    force_alpha: bool
-    fit_prior: bool
-    class_prior: ArrayLike | None
+    alpha: float | ArrayLike = 1.0
+    force_alpha: bool = True
+    fit_prior: bool = True
+    class_prior: ArrayLike | None = None
 
     _parameters: ClassVar[Mapping[str, Allowed]] = {
         "alpha": (interval(Real, 0), ARRAY_LIKE),
@@ -206,6 +195,7 @@ class _TotalsNB(_DiscreteNB):
         return log(distribution.probability)  # type: ignore[attr-defined]
 
 
+@estimator()
 class MultinomialNB(_TotalsNB):
     """Multinomial naive Bayes, for counts:  p(x | y) ∝ Π_j θ_yj^(x_j),  θ_yj = (n_yj + α) / Σ_j (n_yj + α).
 
@@ -217,23 +207,11 @@ class MultinomialNB(_TotalsNB):
     array(['spam'], dtype='<U4')
     """
 
-    def __init__(
-        self,
-        *,
-        alpha: float | ArrayLike = 1.0,
-        force_alpha: bool = True,
-        fit_prior: bool = True,
-        class_prior: ArrayLike | None = None,
-    ):
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-
     def _family(self) -> Family[Any]:
         return Multinomial(prior=Dirichlet(self._check_alpha()))
 
 
+@estimator()
 class ComplementNB(_TotalsNB):
     """Complement naive Bayes (Rennie et al., 2003): a class is scored by the words of all the others.
 
@@ -254,25 +232,9 @@ class ComplementNB(_TotalsNB):
     array(['spam'], dtype='<U4')
     """
 
-    _parameters: ClassVar[Mapping[str, Allowed]] = {
-        **_DiscreteNB._parameters,
-        "norm": (BOOLEAN,),
-    }
+    _parameters: ClassVar[Mapping[str, Allowed]] = {**_DiscreteNB._parameters, "norm": (BOOLEAN,)}
 
-    def __init__(
-        self,
-        *,
-        alpha: float | ArrayLike = 1.0,
-        force_alpha: bool = True,
-        fit_prior: bool = True,
-        class_prior: ArrayLike | None = None,
-        norm: bool = False,
-    ):
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.norm = norm
+    norm: bool = False
 
     def _family(self) -> Family[Any]:
         return Complement(prior=Dirichlet(self._check_alpha()), norm=self.norm)
@@ -297,6 +259,7 @@ class ComplementNB(_TotalsNB):
         return self.feature_count_.sum(axis=0)
 
 
+@estimator()
 class BernoulliNB(_TotalsNB):
     """Bernoulli naive Bayes, for booleans:  p(x | y) = Π_j θ_yj^(x_j) (1 − θ_yj)^(1 − x_j).
 
@@ -315,33 +278,18 @@ class BernoulliNB(_TotalsNB):
     array([False])
     """
 
-    _parameters: ClassVar[Mapping[str, Allowed]] = {
-        **_DiscreteNB._parameters,
-        "binarize": (None, interval(Real, 0)),
-    }
+    _parameters: ClassVar[Mapping[str, Allowed]] = {**_DiscreteNB._parameters, "binarize": (None, interval(Real, 0))}
 
     _positive_only: ClassVar[bool] = False
 
-    def __init__(
-        self,
-        *,
-        alpha: float | ArrayLike = 1.0,
-        force_alpha: bool = True,
-        binarize: float | None = 0.0,
-        fit_prior: bool = True,
-        class_prior: ArrayLike | None = None,
-    ):
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        self.binarize = binarize
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
+    binarize: float | None = 0.0
 
     def _family(self) -> Family[Any]:
         alpha = self._check_alpha()
         return Bernoulli(prior=Beta(alpha, alpha), threshold=self.binarize)
 
 
+@estimator()
 class PoissonNB(_TotalsNB):
     """Poisson naive Bayes, for counts without an upper bound:  p(x | y) = Π_j λ_yj^(x_j) e^(−λ_yj) / x_j!
 
@@ -360,25 +308,9 @@ class PoissonNB(_TotalsNB):
     array(['calm', 'busy'], dtype='<U4')
     """
 
-    _parameters: ClassVar[Mapping[str, Allowed]] = {
-        **_DiscreteNB._parameters,
-        "beta": (interval(Real, 0),),
-    }
+    _parameters: ClassVar[Mapping[str, Allowed]] = {**_DiscreteNB._parameters, "beta": (interval(Real, 0),)}
 
-    def __init__(
-        self,
-        *,
-        alpha: float | ArrayLike = 1.0,
-        beta: float = 1.0,
-        force_alpha: bool = True,
-        fit_prior: bool = True,
-        class_prior: ArrayLike | None = None,
-    ):
-        self.alpha = alpha
-        self.beta = beta
-        self.force_alpha = force_alpha
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
+    beta: float = 1.0
 
     def _family(self) -> Family[Any]:
         return Poisson(prior=Gamma(self._check_alpha(), self.beta))
@@ -395,6 +327,7 @@ class PoissonNB(_TotalsNB):
             return np.log(self.rate_)
 
 
+@estimator()
 class CategoricalNB(_DiscreteNB):
     """Categorical naive Bayes:  p(x_j = k | y) = (n_yjk + α) / (n_yj + α m_j).
 
@@ -425,20 +358,8 @@ class CategoricalNB(_DiscreteNB):
     _accept_sparse: ClassVar[str | bool] = False
     _form: ClassVar[Form] = "categories"
 
-    def __init__(
-        self,
-        *,
-        alpha: float = 1.0,
-        force_alpha: bool = True,
-        fit_prior: bool = True,
-        class_prior: ArrayLike | None = None,
-        min_categories: int | ArrayLike | None = None,
-    ):
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.min_categories = min_categories
+    alpha: float = 1.0
+    min_categories: int | ArrayLike | None = None
 
     def _family(self) -> Family[Any]:
         least = self.min_categories
@@ -503,6 +424,7 @@ class CategoricalNB(_DiscreteNB):
         return tags
 
 
+@estimator()
 class KernelNB(_RealNB):
     """Naive Bayes with kernel densities:  p(x | y) = Π_j Σ_i K((x_j − x_ij) / h_yj) / (n_y h_yj) over the rows i of y.
 
@@ -533,18 +455,9 @@ class KernelNB(_RealNB):
         "priors": (ARRAY_LIKE, None),
     }
 
-    def __init__(
-        self,
-        *,
-        kernel: KernelName = "gaussian",
-        bandwidth: RuleName | float | ArrayLike = "silverman",
-        limit: int | None = None,
-        priors: ArrayLike | None = None,
-    ):
-        self.kernel = kernel
-        self.bandwidth = bandwidth
-        self.limit = limit
-        self.priors = priors
+    kernel: KernelName = "gaussian"
+    bandwidth: RuleName | float | ArrayLike = "silverman"
+    limit: int | None = None
 
     def _family(self) -> Kernel:
         width: Any = self.bandwidth if isinstance(self.bandwidth, (str, Real)) else np.asarray(self.bandwidth)
@@ -562,6 +475,7 @@ def _object_rows(X: Any) -> Any:
     return np.asarray(X, dtype=object) if array.dtype.kind in "UO" else array
 
 
+@estimator()
 class MixtureNB(_RealNB):
     """Naive Bayes with a mixture of Gaussians for each column:  p(x | y) = Π_j Σ_k π_yjk N(x_j; μ_yjk, σ²_yjk).
 
@@ -609,28 +523,14 @@ class MixtureNB(_RealNB):
         "priors": (ARRAY_LIKE, None),
     }
 
-    def __init__(
-        self,
-        *,
-        components: int = 2,
-        select: str | None = None,
-        tol: float = 1e-3,
-        max_iter: int = 100,
-        n_init: int = 1,
-        floor: float = 1e-6,
-        random_state: Any = 0,
-        limit: int | None = None,
-        priors: ArrayLike | None = None,
-    ):
-        self.components = components
-        self.select = select
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_init = n_init
-        self.floor = floor
-        self.random_state = random_state
-        self.limit = limit
-        self.priors = priors
+    components: int = 2
+    select: str | None = None
+    tol: float = 1e-3
+    max_iter: int = 100
+    n_init: int = 1
+    floor: float = 1e-6
+    random_state: Any = 0
+    limit: int | None = None
 
     def _family(self) -> Mixture:
         seed = self.random_state

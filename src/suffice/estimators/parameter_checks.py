@@ -32,10 +32,7 @@ Allowed: TypeAlias = tuple[type | Constraint | None, ...]
 
 
 def interval(
-    kind: type,
-    low: float | None = None,
-    high: float | None = None,
-    closed: Literal["left", "both", "neither"] = "left",
+    kind: type, low: float | None = None, high: float | None = None, closed: Literal["left", "both", "neither"] = "left"
 ) -> Constraint:
     """Allow numbers from `low` to `high`; a bound that is None is infinite. `closed` bounds are allowed themselves."""
     left: Any = -np.inf if low is None else low
@@ -74,11 +71,7 @@ BOOLEAN = Constraint(
     lambda value: isinstance(value, (bool, np.bool_)), "an instance of 'bool' or an instance of 'numpy.bool'"
 )
 CALLABLE = Constraint(callable, "a callable")
-RANDOM_STATE: Allowed = (
-    interval(Integral, 0, 2**32 - 1, "both"),
-    np.random.RandomState,
-    None,
-)
+RANDOM_STATE: Allowed = (interval(Integral, 0, 2**32 - 1, "both"), np.random.RandomState, None)
 
 
 def check(owner: str, allowed: Mapping[str, Allowed], values: Mapping[str, Any]) -> None:

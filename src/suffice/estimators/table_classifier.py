@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -17,6 +17,7 @@ from suffice.core.arrays import Values, is_sparse
 from suffice.core.errors import InvalidDataError, MismatchError, UncalibratedWarning
 from suffice.core.frames import ColumnProfile, Frame, as_frame
 from suffice.core.priors import ClassPrior, Dirichlet
+from suffice.estimators._documentation import estimator
 from suffice.estimators._sklearn import validate_data
 from suffice.estimators.generative_classifier import CalibratedClassifier
 from suffice.estimators.parameter_checks import ARRAY_LIKE, BOOLEAN, Allowed, choice, interval
@@ -32,6 +33,7 @@ __all__ = ["BayesClassifier"]
 DENSE_CELLS = 1 << 26  # a sparse matrix may become a table of half a gigabyte
 
 
+@estimator()
 class BayesClassifier(CalibratedClassifier):
     """Naive Bayes for tables with columns of any kind:  p(x, y) = p(y) Π_block p(x_block | y).
 
@@ -81,24 +83,13 @@ class BayesClassifier(CalibratedClassifier):
         "limit": (interval(Integral, 1), choice("auto"), None),
     }
 
-    def __init__(
-        self,
-        families: Any = "auto",
-        *,
-        prior: Any = None,
-        smoothing: float | Literal["auto"] = 1.0,
-        missing: Literal["ignore", "informative"] = "ignore",
-        calibrate: bool | Literal["classes"] = True,
-        keep: int = 5000,
-        limit: int | Literal["auto"] | None = "auto",
-    ):
-        self.families = families
-        self.prior = prior
-        self.smoothing = smoothing
-        self.missing = missing
-        self.calibrate = calibrate
-        self.keep = keep
-        self.limit = limit
+    families: Any = field(default="auto", kw_only=False)
+    prior: Any = None
+    smoothing: float | Literal["auto"] = 1.0
+    missing: Literal["ignore", "informative"] = "ignore"
+    calibrate: bool | Literal["classes"] = True
+    keep: int = 5000
+    limit: int | Literal["auto"] | None = "auto"
 
     def _family(self) -> Product:
         return Product(blocks=self._schema.blocks, keep=self.keep)
@@ -133,21 +124,12 @@ class BayesClassifier(CalibratedClassifier):
             )
 
     def forget(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Undo the learning of rows, by subtraction.
+        """Undo the learning of rows, by subtraction. They must have the weights they were learned with.
 
         Parameters
         ----------
         X : table
             Rows that were learned, with all columns of the model: the others would keep what these lose.
-        y : str or array-like of shape (n_samples,)
-            The name of the column that holds their labels, or the labels.
-        sample_weight : str or array-like of shape (n_samples,), default=None
-            The weights they were learned with.
-
-        Returns
-        -------
-        self : object
-            The classifier as if it had never seen the rows.
         """
         names = self._product().names
         frame = self._as_frame(_dense(X))
@@ -208,8 +190,6 @@ class BayesClassifier(CalibratedClassifier):
 
         Parameters
         ----------
-        X : table
-            Rows.
         rate : float, default=0.01
             The share of training rows that would be called outliers, by those that were kept.
 
@@ -223,15 +203,6 @@ class BayesClassifier(CalibratedClassifier):
 
     def evidence(self, X: Any, label: Any = None, against: Any = None) -> Any:
         """Return what each column says for one class against another, in log-odds that add up.
-
-        Parameters
-        ----------
-        X : table
-            Rows.
-        label : label, default=None
-            The class to speak for: by default the second of two, else the most probable of each row.
-        against : label, default=None
-            The class to speak against: by default the first of two, else the next most probable.
 
         Returns
         -------
@@ -251,15 +222,6 @@ class BayesClassifier(CalibratedClassifier):
     def sample(self, n: int = 1, label: Any = None, random_state: Any = None) -> tuple[Any, Values]:
         """Draw rows from the model.
 
-        Parameters
-        ----------
-        n : int, default=1
-            How many.
-        label : label, default=None
-            Draw from p(x | label); by default the labels are drawn as well.
-        random_state : int or numpy.random.Generator, default=None
-            Makes the draws repeatable.
-
         Returns
         -------
         X : table
@@ -275,13 +237,9 @@ class BayesClassifier(CalibratedClassifier):
 
         Parameters
         ----------
-        X : table
-            Rows with missing entries.
         how : {'mean', 'mode', 'sample'}, default='mean'
             Numbers by their conditional mean, categories and booleans by the most probable one; with 'mode' numbers by
             what is usual in the most probable class; or all by a random draw.
-        random_state : int or numpy.random.Generator, default=None
-            Makes the draws repeatable.
 
         Returns
         -------

@@ -16,18 +16,20 @@ from suffice.core.errors import InvalidDataError, InvalidTextError
 from suffice.core.frames import Frame
 from suffice.core.priors import ClassPrior, Dirichlet
 from suffice.core.statistics import WordCounts
+from suffice.estimators._documentation import estimator
 from suffice.estimators._fitted import PathLike
 from suffice.estimators.generative_classifier import CalibratedClassifier
 from suffice.estimators.parameter_checks import ARRAY_LIKE, BOOLEAN, Allowed, choice, interval
 from suffice.families import Table, Text
 from suffice.families.text import TextDistribution, read_texts
+from suffice.model.explain import word_evidence
 from suffice.model.forms import Form
 from suffice.model.learned import Learned
-from suffice.model.word_evidence import word_evidence
 
 PENDING = 1 << 20  # bytes of text that may wait to be counted, at least
 
 
+@estimator()
 class TextClassifier(CalibratedClassifier):
     """Naive Bayes for texts: reads raw documents, counts while it reads, and knows how sure it may be.
 
@@ -104,40 +106,21 @@ class TextClassifier(CalibratedClassifier):
         "keep": (interval(Integral, 0),),
     }
 
-    def __init__(
-        self,
-        *,
-        event: Literal["auto", "multinomial", "complement", "bernoulli"] = "auto",
-        ngrams: tuple[int, int] = (1, 2),
-        smoothing: float | Literal["auto"] = "auto",
-        calibrate: bool | Literal["classes"] = True,
-        term_weight: Literal["count", "binary", "sqrt", "log"] | None = None,
-        length_norm: Literal["l1", "l2", "auto"] | None = "auto",
-        learn: Literal["mean", "map", "predictive"] = "mean",
-        analyzer: Literal["word", "char", "char_wb"] = "word",
-        lowercase: bool = True,
-        strip_accents: Literal["ascii", "unicode"] | None = None,
-        stop_words: str | Iterable[str] | None = None,
-        stem: str | None = None,
-        n_features: int | None = None,
-        prior: Any = None,
-        keep: int = 5000,
-    ):
-        self.event = event
-        self.ngrams = ngrams
-        self.smoothing = smoothing
-        self.calibrate = calibrate
-        self.term_weight = term_weight
-        self.length_norm = length_norm
-        self.learn = learn
-        self.analyzer = analyzer
-        self.lowercase = lowercase
-        self.strip_accents = strip_accents
-        self.stop_words = stop_words
-        self.stem = stem
-        self.n_features = n_features
-        self.prior = prior
-        self.keep = keep
+    event: Literal["auto", "multinomial", "complement", "bernoulli"] = "auto"
+    ngrams: tuple[int, int] = (1, 2)
+    smoothing: float | Literal["auto"] = "auto"
+    calibrate: bool | Literal["classes"] = True
+    term_weight: Literal["count", "binary", "sqrt", "log"] | None = None
+    length_norm: Literal["l1", "l2", "auto"] | None = "auto"
+    learn: Literal["mean", "map", "predictive"] = "mean"
+    analyzer: Literal["word", "char", "char_wb"] = "word"
+    lowercase: bool = True
+    strip_accents: Literal["ascii", "unicode"] | None = None
+    stop_words: str | Iterable[str] | None = None
+    stem: str | None = None
+    n_features: int | None = None
+    prior: Any = None
+    keep: int = 5000
 
     def _family(self) -> Text:
         prior: Any
@@ -176,15 +159,6 @@ class TextClassifier(CalibratedClassifier):
             Documents; None or NaN is a missing one, which says nothing.
         y : array-like of shape (n_samples,), or str
             Labels: numbers or strings; or, where X is a table of texts and labels, the name of their column.
-        sample_weight : array-like of shape (n_samples,) or str, default=None
-            Weights of the documents, 1 each by default.
-        checkpoint : str or path, default=None
-            Of files: where to keep what was learned so far, so that an interrupted fit resumes there.
-
-        Returns
-        -------
-        self : object
-            The fitted classifier.
         """
         super().fit(X, y, sample_weight, checkpoint=checkpoint)
         self._pending = _Pending(self._learned)
@@ -201,15 +175,6 @@ class TextClassifier(CalibratedClassifier):
             More documents.
         y : array-like of shape (n_samples,)
             Labels; new classes may appear at any time.
-        classes : array-like of shape (n_classes,), default=None
-            Classes to have in the model even before a document of theirs has come. Not needed.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the documents, 1 each by default.
-
-        Returns
-        -------
-        self : object
-            The fitted classifier.
         """
         pending: _Pending | None = self.__dict__.get("_pending")
         plain = classes is None and sample_weight is None
@@ -229,11 +194,6 @@ class TextClassifier(CalibratedClassifier):
         ----------
         **params : dict
             Parameters by their names.
-
-        Returns
-        -------
-        self : object
-            The classifier.
         """
         self._settle()
         self.__dict__.pop("_pending", None)  # the next documents meet the new parameters at once
@@ -293,10 +253,6 @@ class TextClassifier(CalibratedClassifier):
         ----------
         X : str, or list or array of str
             A document, or several.
-        label : label, default=None
-            The class to speak for: by default the second of two, else the most probable of each document.
-        against : label, default=None
-            The class to speak against: by default the first of two, else the next most probable.
 
         Returns
         -------
@@ -312,15 +268,6 @@ class TextClassifier(CalibratedClassifier):
 
     def sample(self, n: int = 1, label: Any = None, random_state: Any = None) -> tuple[NDArray[Any], Values]:
         """Write documents: as many words as those of the class have, each drawn by its probability there.
-
-        Parameters
-        ----------
-        n : int, default=1
-            How many.
-        label : label, default=None
-            Draw from p(x | label); by default the labels are drawn as well.
-        random_state : int or numpy.random.Generator, default=None
-            Makes the draws repeatable.
 
         Returns
         -------

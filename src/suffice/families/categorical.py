@@ -115,7 +115,7 @@ def _sum_columns(counts: Counts, table: Array) -> Array:
     return out
 
 
-def as_given(x: Categories) -> NDArray[Any]:
+def as_given(x: Categories) -> Values:
     """Return the entries as they were passed in, None where one is missing."""
     out = np.full(x.shape, None, dtype=object)
     for j in range(x.shape[1]):

@@ -12,10 +12,13 @@ from numpy.typing import NDArray
 from suffice.core.arrays import Array, Rows, Values
 from suffice.core.errors import InvalidOptionError, NoDistributionError
 from suffice.core.statistics import Batch
+from suffice.core.words import Texts
 from suffice.families import FillMethod, Table
 from suffice.families.choose import ChosenDistribution
+from suffice.families.documents import Bags
 from suffice.families.logarithms import log_ratio
 from suffice.families.product import ProductDistribution
+from suffice.families.text import TextDistribution
 from suffice.model.joint import Model
 
 
@@ -83,6 +86,47 @@ class Evidence:
         rest = ({"calibration": self.calibration} if calibrated else {}) | {"log_odds": self.log_odds}
         titles = [f"{title} (column)" if title in out or title in rest else title for title in self.titles]
         return out | dict(zip(titles, self.blocks.T, strict=True)) | rest
+
+
+def word_evidence(
+    model: Model, texts: Texts | Bags, log_posterior: Array, label: Any = None, against: Any = None
+) -> list[Table]:
+    """Return a table for each text: the prior log-odds, the log-odds that each known feature adds, and the sum."""
+    found = model.distribution
+    assert isinstance(found, TextDistribution), "a model of texts"
+    first, second = contrasted(model, log_posterior, label, against)
+    out: list[Table] = []
+    for bags in found.bags(texts):
+        at = np.arange(len(out), len(out) + len(bags))
+        features = found.event.contrast(bags, first[at], second[at])
+        besides = found.event.contrast_besides(bags, first[at], second[at])
+        for i, row in enumerate(at):
+            part = slice(bags.start[i], bags.start[i + 1])
+            odds = log_posterior[row, first[row]] - log_posterior[row, second[row]]
+            prior = model.log_prior[first[row]] - model.log_prior[second[row]]
+            names = [found.vocabulary[int(j)] for j in bags.feature[part]]
+            title = f"{model.labels[first[row]]} against {model.labels[second[row]]}"
+            others = {name: float(each[i]) for name, each in besides.items()}
+            out.append(_as_table(title, prior, names, features[part], others, odds))
+    return out
+
+
+def _as_table(
+    title: str, prior: float, names: list[str], features: Array, besides: dict[str, float], odds: float
+) -> Table:
+    """List the prior, the features by decreasing evidence, and the sum."""
+    order = np.argsort(-np.abs(features), kind="stable")
+    rows = ["(prior)", *(names[i] for i in order)]
+    values = [prior, *features[order]]
+    for name, value in besides.items():
+        if value:
+            rows.append(f"({name})")
+            values.append(value)
+    with np.errstate(invalid="ignore"):
+        rest = odds - sum(values)
+    rows += ["(calibration)", "(sum)"]
+    values += [0.0 if np.isnan(rest) else rest, odds]
+    return Table(title, rows, ["log_odds"], np.array(values)[:, None])
 
 
 # ------------------------------------------------------------------------------------------------ imputation

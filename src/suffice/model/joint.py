@@ -11,17 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from suffice import _core
-from suffice.core.arrays import (
-    Array,
-    Codes,
-    Labels,
-    Rows,
-    Values,
-    as_dense,
-    as_weight,
-    distinct_pairs,
-    encode_labels,
-)
+from suffice.core.arrays import Array, Codes, Labels, Rows, Values, as_dense, as_weight, distinct_pairs, encode_labels
 from suffice.core.errors import ImpossibleRowWarning, InvalidDataError, MismatchError
 from suffice.core.priors import ClassPrior
 from suffice.core.statistics import ByClass

@@ -16,12 +16,11 @@ from suffice.families import FillMethod, Table
 from suffice.families.product import Product, ProductDistribution
 from suffice.formulas import Scoring
 from suffice.model.calibration import Calibration
-from suffice.model.explain import Evidence, impute
+from suffice.model.explain import Evidence, impute, word_evidence
 from suffice.model.forms import Columns, Form, aligned, in_form
 from suffice.model.learned import Learned
 from suffice.model.schema import Schema, describe
 from suffice.model.storage import storable
-from suffice.model.word_evidence import word_evidence
 
 Question: TypeAlias = Literal["predict", "predict_proba", "predict_log_proba"]
 

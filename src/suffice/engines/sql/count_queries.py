@@ -19,14 +19,7 @@ from suffice.core.arrays import Array, Categories, Codes
 from suffice.core.frames import as_frame
 from suffice.core.statistics import Counts, Sample, Statistic
 from suffice.engines.sql.sum_queries import BlockStatistics
-from suffice.engines.sql.table_columns import (
-    SqlRows,
-    SummedBlock,
-    class_labels,
-    database_error,
-    execute,
-    naming_column,
-)
+from suffice.engines.sql.table_columns import SqlRows, SummedBlock, class_labels, database_error, execute, naming_column
 from suffice.formulas import X
 
 GROUPING_SETS = (
