@@ -34,7 +34,7 @@ R = TypeVar("R")
 PathLike = str | os.PathLike[str]
 
 
-class Fitted(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]  # scikit-learn has no type hints
+class Fitted(ClassifierMixin, BaseEstimator, ABC):
     """An estimator that keeps what it has learned in `_learned`."""
 
     _parameters: ClassVar[Mapping[str, Allowed]]  # what the parameters may be

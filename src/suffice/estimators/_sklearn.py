@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from sklearn import get_config
-from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import assert_all_finite, check_array, check_random_state
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
@@ -17,7 +17,26 @@ from suffice.core.errors import InvalidDataError
 if TYPE_CHECKING:
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.preprocessing import normalize
+
+    class BaseEstimator:
+        """The base class, with members of any type: under a base of unknown type, constructors accept any parameter."""
+
+        def __getattr__(self, name: str) -> Any: ...
+        def __getstate__(self) -> dict[str, Any]: ...
+        def __repr__(self, N_CHAR_MAX: int = 700) -> str: ...
+        def __sklearn_tags__(self) -> Any: ...
+        def set_params(self, **params: Any) -> Self: ...
+
+    class ClassifierMixin(BaseEstimator):
+        """As the base class."""
+
+    class TransformerMixin(BaseEstimator):
+        """As the base class."""
+
+    class ClassNamePrefixFeaturesOutMixin(BaseEstimator):
+        """As the base class."""
 else:
+    from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     def __getattr__(name: str) -> object:
         """Import what only `BagOfWords` needs when it is asked for: it takes long."""

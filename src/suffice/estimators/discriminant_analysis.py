@@ -127,7 +127,7 @@ class _DiscriminantAnalysis(GenerativeClassifier):
 
 
 @estimator(kw_only=False)
-class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _DiscriminantAnalysis):  # type: ignore[misc]  # scikit-learn has no type hints
+class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, _DiscriminantAnalysis):
     """Linear discriminant analysis:  p(x | y) = N(x; μ_y, Σ), one covariance for all classes.
 
     Parameters
