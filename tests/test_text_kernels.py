@@ -144,10 +144,10 @@ def test_the_number_of_threads_changes_no_bit(monkeypatch, tokenization):
     for threads in ("1", "2", "8"):
         monkeypatch.setenv("SUFFICE_NUM_THREADS", threads)
         names, *rows = count_matrix(texts, tokenization)
-        totals = word_totals(texts, codes, 3, weight, tokenization, Weighting("log", "l2"))
-        weighed = Lexicon(totals.vocabulary, tokenization).weigh(texts, Weighting("sqrt", "l1"))
-        parts = [names.text, names.start, *rows, totals.vocabulary.text, totals.start, totals.codes, totals.total]
-        found.append(b"".join(part.tobytes() for part in [*parts, totals.documents, totals.words, *weighed]))
+        vocabulary, *totals = word_totals(texts, codes, 3, weight, tokenization, Weighting("log", "l2"))
+        weighed = Lexicon(vocabulary, tokenization).weigh(texts, Weighting("sqrt", "l1"))
+        parts = [names.text, names.start, *rows, vocabulary.text, *totals, *weighed]
+        found.append(b"".join(part.tobytes() for part in parts))
     assert found[0] == found[1] == found[2]
 
 
@@ -156,7 +156,9 @@ def test_the_number_of_threads_changes_no_bit(monkeypatch, tokenization):
 def test_totals_are_sums_of_weighted_documents(term, norm):
     documents, weight = ["aa bb aa", None, "bb cc", "zz zz", ""], np.array([0.5, 1.0, 2.0, 0.0, 3.0])
     codes, tokenization = np.array([0, 0, 1, 1, 1], np.int32), Tokenization(ngram_range=(1, 2))
-    totals = word_totals(Texts.of(documents), codes, 2, weight, tokenization, Weighting(term, norm))
+    vocabulary, start, of_class, total, n_documents, n_words = word_totals(
+        Texts.of(documents), codes, 2, weight, tokenization, Weighting(term, norm)
+    )
     value = {"count": lambda c: c, "binary": lambda _: 1.0, "sqrt": np.sqrt, "log": lambda c: 1.0 + np.log(c)}[term]
     expected = Counter()
     for i in (0, 2):
@@ -165,12 +167,12 @@ def test_totals_are_sums_of_weighted_documents(term, norm):
             length = {None: 1.0, "l1": sum(row.values()), "l2": np.sqrt(sum(v * v for v in row.values()))}[norm]
             for feature, v in row.items():
                 expected[feature, int(codes[i])] += weight[i] * v / length
-    owner = np.repeat(totals.vocabulary.names, np.diff(totals.start))
-    found = {(name, int(code)): total for name, code, total in zip(owner, totals.codes, totals.total, strict=True)}
+    owner = np.repeat(vocabulary.names, np.diff(start))
+    found = {(name, int(code)): each for name, code, each in zip(owner, of_class, total, strict=True)}
     assert found.keys() == expected.keys()  # a document without weight has brought no word
     assert_allclose([found[key] for key in expected], list(expected.values()))
-    assert_array_equal(totals.documents, [0.5, 5.0])
-    assert_array_equal(totals.words, [1.5, 4.0])
+    assert_array_equal(n_documents, [0.5, 5.0])
+    assert_array_equal(n_words, [1.5, 4.0])
 
 
 def test_a_hash_is_the_same_however_a_text_is_held():
