@@ -23,8 +23,8 @@ import sklearn.base
 
 import suffice as sf
 from suffice import naive_bayes
-from suffice.cli import answer_commands as ask
 from suffice.cli import demo_data as examples
+from suffice.cli.model_files import Loaded
 from suffice.cli.program import app, run
 from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from suffice.families import family_names, named
@@ -773,7 +773,7 @@ def test_a_full_disk_behind_standard_output_is_an_error(iris):
 
 
 def test_ctrl_c_leaves_no_half_written_file(suffice, iris, monkeypatch):
-    answers, calls = ask._answers, []
+    answers, calls = Loaded.answers, []
 
     def stopped(*arguments):
         calls.append(arguments)
@@ -781,7 +781,7 @@ def test_ctrl_c_leaves_no_half_written_file(suffice, iris, monkeypatch):
             raise KeyboardInterrupt
         return answers(*arguments)
 
-    monkeypatch.setattr(ask, "_answers", stopped)
+    monkeypatch.setattr(Loaded, "answers", stopped)
     before = sorted(os.listdir())
     os.mkdir("parts")
     for name in "ab":

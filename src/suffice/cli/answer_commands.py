@@ -8,16 +8,16 @@ from typer import Option
 
 from suffice.cli import options
 from suffice.cli.data_files import check_table_output, opened, table_writer
-from suffice.cli.evidence_bars import evidence_of, show_evidence, show_text
-from suffice.cli.terminal import entry, say, show_columns, show_json
+from suffice.cli.terminal import cut, entry, flow, prose, say, show_bars, show_columns, show_json
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from suffice.cli.model_files import Loaded
     from suffice.engines.files import Files
-    from suffice.families import FillMethod
+    from suffice.families import FillMethod, Table
 
+LONGEST = 400  # characters of a text that are shown
+MOST_BARS = 20  # columns or words that get a bar of their own
+ROUNDING = 1e-9  # smaller log-odds are rounding errors
 MOST_OUTLIERS = 20  # that are printed
 
 
@@ -48,39 +48,12 @@ def predict(
         kept = source.names if keep == ["all"] else options.listed(keep, source.names)
         for name in kept:
             source.check_column(name, "to keep")
-        besides, answers = found.besides(source), _answers_schema(found, source.schema, kept)
+        besides, answers = found.besides(source), found.answers_schema(source.schema, kept)
         with table_writer(output, form) as writer:
             for batch in source.batches(shown=output is not None):
                 if batch.num_rows:
-                    writer.write(_answers(found, batch, kept, besides).cast(answers))
+                    writer.write(found.answers(batch, kept, besides).cast(answers))
             writer.begin(answers)  # if there were no rows
-
-
-def _answers_schema(found: Loaded, schema: Any, kept: list[str]) -> Any:
-    """Return the Arrow schema of the predictions."""
-    import pyarrow as pa
-
-    from suffice.core.errors import InvalidDataError
-    from suffice.core.frames import as_arrow
-
-    answers = {"prediction": as_arrow(found.learned.labels).type}
-    answers |= {f"probability {label}": pa.float64() for label in found.classes} | {"log_density": pa.float64()}
-    for name in kept:
-        if name in answers:
-            raise InvalidDataError(f"There is a column {name!r} already, where the predictions should go: rename it")
-    return pa.schema([*(schema.field(name) for name in kept), *answers.items()])
-
-
-def _answers(found: Loaded, batch: Any, kept: list[str], besides: tuple[str, ...]) -> Any:
-    """Return the predictions for an Arrow batch."""
-    import pyarrow as pa
-
-    from suffice.core.frames import as_arrow
-
-    rows = found.rows(batch, besides)
-    answers = found.predictor.answer("predict_proba", rows) | {"log_density": found.predictor.log_density(rows)}
-    columns = {name: batch.column(name) for name in kept}
-    return pa.table(columns | {name: as_arrow(values) for name, values in answers.items()})
 
 
 def explain(
@@ -107,13 +80,15 @@ def explain(
     with opened(data, input_format) as source:
         one = _row(source, row)
         besides = found.besides(source)
-    evidence = evidence_of(found, one, besides, found.label(label), found.label(against, "--against"))
+    evidence = _evidence_of(found, one, besides, found.label(label), found.label(against, "--against"))
     if json:
         show_json({"row": row} | evidence)
         return
     if found.form == "texts":
-        show_text(one.column(found.columns(source.names, besides)[0])[0].as_py())
-    show_evidence(evidence, f"row {row}")
+        text = one.column(found.columns(source.names, besides)[0])[0].as_py()
+        prose("(no text)" if text is None else f"“{cut(str(text), LONGEST)}”")
+        say()
+    _show_evidence(evidence, f"row {row}")
 
 
 def _row(source: Files, number: int) -> Any:
@@ -125,6 +100,81 @@ def _row(source: Files, number: int) -> Any:
         before += batch.num_rows
     there_are = f"rows are numbered from 0 to {before - 1}" if before else "the data have no rows"
     raise options.invalid(f"--row: there is no row {number}; {there_are}")
+
+
+def _evidence_of(
+    found: Loaded, one: Any, besides: tuple[str, ...] = (), label: object = None, against: object = None
+) -> dict[str, Any]:
+    """Return the prediction for one row (an Arrow batch), and the parts that add up to its log-odds."""
+    rows = found.rows(one, besides)
+    p = found.predict_proba(rows)[0]
+    out: dict[str, Any] = {
+        "prediction": found.classes[int(p.argmax())],
+        "probabilities": dict(zip(map(str, found.classes), p.tolist(), strict=True)),
+    }
+    evidence = found.predictor.evidence(rows, label, against)
+    if isinstance(evidence, list):  # a table for each text
+        return out | _of_words(evidence[0], found.classes)
+    parts = {name: column.tolist()[0] for name, column in evidence.items()}
+    values = one.to_pydict()
+    names = {} if found.is_table else {f"x{j}": c for j, c in enumerate(found.columns(list(values), besides))}
+    return out | _of_columns({names.get(title, title): value for title, value in parts.items()}, values)
+
+
+def _of_words(table: Table, classes: list[object]) -> dict[str, Any]:
+    """Return the evidence of a text. The first row of the table is the prior, the last are calibration and sum."""
+    log_odds = table.values[:, 0].tolist()
+    kinds = ["prior", *["word"] * (len(log_odds) - 3), "calibration"]
+    words = ["prior", *table.rows[1:-2], "calibration"]
+    parts = [{"part": k, "what": w, "log_odds": v} for k, w, v in zip(kinds, words, log_odds[:-1], strict=True)]
+    pairs = {f"{a} against {b}": (a, b) for a in classes for b in classes}
+    label, against = pairs[table.title]
+    return {"label": label, "against": against, "evidence": parts, "log_odds": log_odds[-1]}
+
+
+def _of_columns(found: dict[str, Any], values: dict[str, list[Any]]) -> dict[str, Any]:
+    """Return the evidence of a row of a table; the value of columns that are modelled jointly is a list."""
+    parts = []
+    for title, log_odds in found.items():
+        if title in ("label", "against", "log_odds"):
+            continue
+        if title in ("prior", "calibration"):
+            parts.append({"part": title, "what": title, "log_odds": log_odds})
+            continue
+        column = title.removesuffix(" (column)")  # which a column called "prior" has
+        part = {"part": "column", "what": column, "log_odds": log_odds}
+        together = [values[name][0] for name in column.split(", ") if name in values]
+        if column in values:
+            part["value"] = values[column][0]
+        elif together:
+            part["value"] = together
+        parts.append(part)
+    return {key: found[key] for key in ("label", "against", "log_odds")} | {"evidence": parts}
+
+
+def _show_evidence(evidence: dict[str, Any], title: str) -> None:
+    """Print evidence as bars: the prior, the columns or words with the strongest first, calibration, and the sum."""
+    most_probable = sorted(evidence["probabilities"].items(), key=lambda pair: -pair[1])[:5]
+    say(f"{title}: {evidence['prediction']}", "bold")
+    flow([f"p({label}) = {p:.4f}" for label, p in most_probable])
+    say()
+    prose(f"For {evidence['label']} (right) against {evidence['against']} (left), in log-odds:")
+    parts = [part for part in evidence["evidence"] if part["part"] == "column" or abs(part["log_odds"]) > ROUNDING]
+    inner = [part for part in parts if part["part"] in ("column", "word")]
+    inner.sort(key=lambda part: -abs(part["log_odds"]))
+    bars = [("(prior)", part["log_odds"]) for part in parts if part["part"] == "prior"]
+    bars += [(_titled(part), part["log_odds"]) for part in inner[:MOST_BARS]]
+    if len(inner) > MOST_BARS:
+        bars.append((f"({len(inner) - MOST_BARS} others)", sum(part["log_odds"] for part in inner[MOST_BARS:])))
+    bars += [("(calibration)", part["log_odds"]) for part in parts if part["part"] == "calibration"]
+    show_bars([*bars, ("= log-odds", evidence["log_odds"])])
+
+
+def _titled(part: dict[str, Any]) -> str:
+    if "value" not in part:
+        return str(part["what"])
+    value = part["value"]
+    return f"{part['what']} = {', '.join(map(entry, value)) if isinstance(value, list) else entry(value)}"
 
 
 def outliers(
@@ -148,33 +198,28 @@ def outliers(
     found = Loaded.load(model)
     if not found.is_table:
         raise options.invalid(f"A {found.kind} keeps no rows to compare with: only models of tables find outliers")
-    seen: list[tuple[int, float, list[object]]] = []
+    seen: list[dict[str, Any]] = []
     with opened(data, input_format) as source:
         before, names = 0, source.names
         for batch in source.batches():
             if batch.num_rows:
-                rows = found.rows(batch)
-                density = found.predictor.log_density(rows)
-                for i in np.flatnonzero(density < found.learned.outlier_threshold(rate)):
-                    one = batch.slice(int(i), 1).to_pydict()
-                    seen.append((before + int(i), float(density[i]), [values[0] for values in one.values()]))
+                density = found.predictor.log_density(found.rows(batch))
+                for i in np.flatnonzero(density < found.learned.outlier_threshold(rate)).tolist():
+                    values = batch.slice(i, 1).to_pylist()[0]
+                    seen.append({"row": before + i, "log_density": float(density[i]), "values": values})
             before += batch.num_rows
-    seen.sort(key=lambda each: each[1])
+    seen.sort(key=lambda each: each["log_density"])
     if json:
-        found_rows = [
-            {"row": row, "log_density": density, "values": dict(zip(names, values, strict=True))}
-            for row, density, values in seen
-        ]
-        show_json({"rows": before, "rate": rate, "outliers": found_rows})
+        show_json({"rows": before, "rate": rate, "outliers": seen})
         return
     say(f"{len(seen)} of {before} rows are more unusual than all but {100 * rate:g} % of the training rows", "bold")
     if not seen:
         return
     say()
     shown = seen[:MOST_OUTLIERS]
-    cells = [[f"{density:.2f}", *map(entry, values)] for _, density, values in shown]
-    words = [False, *(any(isinstance(values[j], str) for _, _, values in seen) for j in range(len(names)))]
-    show_columns("row", [str(row) for row, _, _ in shown], ["log p(x)", *names], cells, words)
+    cells = [[f"{each['log_density']:.2f}", *map(entry, each["values"].values())] for each in shown]
+    words = [False, *(any(isinstance(each["values"][name], str) for each in seen) for name in names)]
+    show_columns("row", [str(each["row"]) for each in shown], ["log p(x)", *names], cells, words)
     if len(seen) > len(shown):
         say(f"… and {len(seen) - len(shown)} more; --json lists them all", "dim")
 
@@ -213,24 +258,8 @@ def impute(
         besides = found.besides(source)
         for batch in source.batches(shown=output is not None):
             if batch.num_rows:
-                writer.write(_filled(found, batch, besides, how, rng))
+                writer.write(found.filled(batch, besides, cast("FillMethod", how), rng))
         writer.begin(source.schema)  # if there were no rows
-
-
-def _filled(found: Loaded, batch: Any, besides: tuple[str, ...], how: str, rng: np.random.Generator) -> Any:
-    """Return an Arrow batch with its missing values filled in."""
-    import pyarrow as pa
-
-    from suffice.core import frames
-    from suffice.core.frames import as_arrow
-
-    table = pa.Table.from_batches([batch])
-    filled = found.predictor.impute(found.rows(batch, besides), cast("FillMethod", how), rng)
-    if found.is_table:
-        return frames.table_like(filled, table)
-    for name, values in zip(found.columns(table.column_names, besides), filled.values(), strict=True):
-        table = table.set_column(table.column_names.index(name), name, as_arrow(values))
-    return table
 
 
 def sample(

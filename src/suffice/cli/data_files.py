@@ -78,7 +78,13 @@ def _spool(folder: Path, form: str | None) -> Path:
     if not start:
         raise invalid("Standard input is empty")
     if start[:4] == b"\xff\xff\xff\xff" and form in (None, "arrow"):  # an Arrow stream, which differs from a file
-        return _spool_stream(folder / "stdin.arrow", source)
+        import pyarrow as pa
+
+        path = folder / "stdin.arrow"
+        with pa.ipc.open_stream(source) as reader, pa.ipc.new_file(str(path), reader.schema) as writer:
+            for batch in reader:
+                writer.write_batch(batch)
+        return path
     path = folder / f"stdin{_ending(start, form)}"
     with path.open("wb") as file:
         shutil.copyfileobj(source, file)
@@ -97,15 +103,6 @@ def _ending(start: bytes, form: str | None) -> str:
     if packed:
         return f".csv{packed}"
     return ".jsonl" if start.lstrip()[:1] == b"{" else ".csv"
-
-
-def _spool_stream(path: Path, source: IO[bytes]) -> Path:
-    import pyarrow as pa
-
-    with pa.ipc.open_stream(source) as reader, pa.ipc.new_file(str(path), reader.schema) as writer:
-        for batch in reader:
-            writer.write_batch(batch)
-    return path
 
 
 # ------------------------------------------------------------------------------------------------ output

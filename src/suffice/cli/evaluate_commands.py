@@ -12,9 +12,6 @@ from suffice.cli.data_files import check_output, opened, written
 from suffice.cli.terminal import counted, heading, number, progress, say, show_columns, show_json, show_table
 
 if TYPE_CHECKING:
-    from suffice.cli.model_files import Loaded
-    from suffice.engines.files import Files
-    from suffice.families import Table
     from suffice.model.evaluate import Evaluation
     from suffice.views.comparison import Comparison
 
@@ -43,23 +40,8 @@ def evaluate(
     found = Loaded.load(model)
     with opened(data, input_format) as source:
         labels_in = found.target(source, target)
-        evaluation = evaluate_rows(found, source, labels_in, weight)
+        evaluation = found.evaluate(source, labels_in, weight)
     _show(evaluation, json, f"{labels_in} of {{rows}}")
-
-
-def evaluate_rows(found: Loaded, source: Files, target: str, weight: str | None) -> Evaluation:
-    """Compare the predictions of a model with the labels of rows, batch by batch."""
-    from suffice.core.errors import InvalidDataError
-    from suffice.model.evaluate import Evaluation
-
-    parts = (
-        Evaluation.of(y, found.learned.labels, found.predict_proba(x), w)
-        for x, y, w in found.batches(source, target, weight)
-    )
-    total: Evaluation | int = sum(parts)
-    if isinstance(total, int):
-        raise InvalidDataError("There are no rows to evaluate on")
-    return total
 
 
 def cv(
@@ -122,15 +104,13 @@ def _show(found: Evaluation, json: bool, title: str) -> None:
     heading("By class")
     show_table(by_class, 50)
     heading("Confusion: true classes (down) by predicted classes (across)")
-    show_table(confusion if len(confusion.rows) <= WITH_NAMES else _numbered(confusion), 50)
+    if len(confusion.rows) > WITH_NAMES:  # numbers over the columns are shorter than names
+        numbers = [str(i + 1) for i in range(len(confusion.rows))]
+        names = [f"{i} {name}" for i, name in zip(numbers, confusion.rows, strict=True)]
+        confusion = replace(confusion, rows=names, columns=numbers)
+    show_table(confusion, 50)
     heading("Calibration: how often the predicted class is right, by its probability")
     show_table(reliability)
-
-
-def _numbered(confusion: Table) -> Table:
-    """Replace the names of the columns of a confusion matrix by numbers, which are shorter."""
-    names = [f"{i} {name}" for i, name in enumerate(confusion.rows, start=1)]
-    return replace(confusion, rows=names, columns=[str(i) for i in range(1, len(names) + 1)])
 
 
 def compare(

@@ -91,10 +91,8 @@ def _parse_limit(limit: str | None, source: Files) -> int | Literal["auto"] | No
     """Return how many values of a column are kept; by default all, except for files larger than memory may be."""
     if limit is None:
         return None if sum(part.size or 0 for part in source.parts) <= EXACT else "auto"
-    if limit == "auto":
-        return "auto"
-    if limit == "none":
-        return None
+    if limit in ("auto", "none"):
+        return "auto" if limit == "auto" else None
     if not limit.isdecimal() or int(limit) < 1:
         raise InvalidOptionError(f"--limit: expected a number above 0, auto or none; found {limit!r}")
     return int(limit)

@@ -8,14 +8,17 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+import pyarrow as pa
 
 from suffice.cli.data_files import nearest, written
 from suffice.core import frames
 from suffice.core.arrays import Array, Values
 from suffice.core.errors import DamagedFileError, InvalidDataError, InvalidOptionError, StorageError
-from suffice.core.frames import Frame, as_frame
+from suffice.core.frames import Frame, as_arrow, as_frame
 from suffice.engines.files import Files
+from suffice.families import FillMethod
 from suffice.model import storage
+from suffice.model.evaluate import Evaluation
 from suffice.model.forms import Form, in_form
 from suffice.model.learned import Learned
 from suffice.model.predictor import Predictor, Saved
@@ -157,6 +160,42 @@ class Loaded:
     def predict_proba(self, rows: Any) -> Array:
         """Return p(y | x), (rows, classes)."""
         return self.predictor.predict_proba(rows)
+
+    # ---- answers
+
+    def answers_schema(self, schema: Any, kept: list[str]) -> Any:
+        """Return the Arrow schema of predictions, after the columns that are kept."""
+        answers = {"prediction": as_arrow(self.learned.labels).type}
+        answers |= {f"probability {label}": pa.float64() for label in self.classes} | {"log_density": pa.float64()}
+        for name in kept:
+            if name in answers:
+                raise InvalidDataError(f"There is a column {name!r} already, where predictions should go: rename it")
+        return pa.schema([*(schema.field(name) for name in kept), *answers.items()])
+
+    def answers(self, batch: Any, kept: list[str], besides: tuple[str, ...]) -> Any:
+        """Return the predictions for an Arrow batch, after the columns that are kept."""
+        rows = self.rows(batch, besides)
+        answers = self.predictor.answer("predict_proba", rows) | {"log_density": self.predictor.log_density(rows)}
+        columns = {name: batch.column(name) for name in kept}
+        return pa.table(columns | {name: as_arrow(values) for name, values in answers.items()})
+
+    def filled(self, batch: Any, besides: tuple[str, ...], how: FillMethod, rng: np.random.Generator) -> Any:
+        """Return an Arrow batch with its missing values filled in."""
+        table = pa.Table.from_batches([batch])
+        filled = self.predictor.impute(self.rows(batch, besides), how, rng)
+        if self.is_table:
+            return frames.table_like(filled, table)
+        for name, values in zip(self.columns(table.column_names, besides), filled.values(), strict=True):
+            table = table.set_column(table.column_names.index(name), name, as_arrow(values))
+        return table
+
+    def evaluate(self, source: Files, target: str, weight: str | None) -> Evaluation:
+        """Compare the predictions with the labels of rows, batch by batch."""
+        batches = self.batches(source, target, weight)
+        total = sum(Evaluation.of(y, self.learned.labels, self.predict_proba(x), w) for x, y, w in batches)
+        if isinstance(total, int):
+            raise InvalidDataError("There are no rows to evaluate on")
+        return total
 
 
 class Fitted(Loaded):

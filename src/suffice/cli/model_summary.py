@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from suffice.engines.files import Files
 
 MOST_CLASSES = 20  # that are listed
-COLUMNS_TITLE = "Columns (bits: the information that a column alone gives on the class)"
 
 
 class Check(NamedTuple):
@@ -88,9 +87,7 @@ def show_summary(model: Fitted, path: str, found: Check | None) -> None:
     if model.form == "texts":
         heading("Words")
         say(f"{len(model.estimator.vocabulary_)} words and groups of words")
-    if model.is_table:
-        heading(COLUMNS_TITLE)
-        show_schema(columns_of(model))
+    show_schema(model)
     if found is not None:
         if found.left_out:
             exact = ", exact" if getattr(model.estimator, "limit", None) is None else ""
@@ -102,9 +99,12 @@ def show_summary(model: Fitted, path: str, found: Check | None) -> None:
         say(f"log-loss  {scores.log_loss:.4f}  (class shares alone: {abs(np.sum(share * np.log(share))):.4f})")
 
 
-def show_schema(columns: list[dict[str, Any]]) -> None:
-    """Print each column with its family, its information on the class, and a note."""
-    cells = []
+def show_schema(model: Loaded) -> None:
+    """Print each column of a table with its family, its information on the class, and a note."""
+    if not model.is_table:
+        return
+    heading("Columns (bits: the information that a column alone gives on the class)")
+    columns, cells = columns_of(model), []
     for each in columns:
         votes = each["votes"] == "yes"
         bits = "" if each["bits"] is None else f"{each['bits']:.4f}"

@@ -31,7 +31,7 @@ def inspect(
       suffice inspect adult.suffice --top 20
     """
     from suffice.cli.model_files import Loaded
-    from suffice.cli.model_summary import COLUMNS_TITLE, columns_of, show_schema, size_of
+    from suffice.cli.model_summary import columns_of, show_schema, size_of
 
     found = Loaded.load(model)
     names = {"texts": ["words"], "table": None}.get(found.form, found.names)  # blocks of a table know their names
@@ -59,9 +59,7 @@ def inspect(
     say(counted(found.learned.model.n_parameters, "free parameter", "free parameters"))
     heading("Class prior")
     show_table(replace(prior, title="class", rows=prior.columns, columns=prior.rows, values=prior.values.T), rows=50)
-    if found.is_table:
-        heading(COLUMNS_TITLE)
-        show_schema(columns_of(found))
+    show_schema(found)
     for table in tables:
         say()
         show_table(table, rows)
@@ -120,7 +118,6 @@ def report(
     Example:
       suffice report adult.suffice adult-test.parquet -o report.html
     """
-    from suffice.cli.evaluate_commands import evaluate_rows
     from suffice.cli.model_files import Fitted
     from suffice.views.report import render
 
@@ -128,7 +125,7 @@ def report(
     found, evaluation = Fitted.load(model), None
     if data:
         with opened(data, input_format) as source:
-            evaluation = evaluate_rows(found, source, found.target(source, target), weight)
+            evaluation = found.evaluate(source, found.target(source, target), weight)
     page = render(found.named, title=Path(model).stem, names=found.names, evaluation=evaluation)
     with written(output) as file:
         file.write(page.encode())

@@ -37,8 +37,6 @@ DEFAULT_SIZES = 8  # how many sizes, if none are given
 MOST_ROWS = 50_000  # training rows, if no sizes are given
 BAND = 0.8  # the share of the repeats inside the band
 
-Progress = Callable[[int, int], None]
-
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
@@ -155,7 +153,7 @@ def compare(
     held_out: float = 0.3,
     folds: int = 3,
     random_state: int = 0,
-    progress: Progress | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Comparison:
     """Compare a generative classifier with regularised logistic regression, over growing numbers of training rows.
 

@@ -80,7 +80,12 @@ class ConditionalsDisplay(PanelsDisplay):
 
     def plot(self, ax: style.OneOrMoreAxes | None = None, *, labels: Sequence[object] | None = None) -> Self:
         """Draw onto axes, or onto a new figure."""
-        panels = [panel for each in self.conditionals for panel in _panels(each)]
+        panels: list[Conditional] = []
+        for each in self.conditionals:  # two Gaussian columns have one panel together, all others one each
+            if isinstance(each, Ellipses) and not len(each.columns) == len(each.margins) == 2:
+                panels += each.margins
+            else:
+                panels.append(each)
         axes = style.panel_axes(ax, len(panels), (4.0, 3.0))
         for where, panel in zip(axes, panels, strict=True):
             _draw(where, panel, style.chosen_classes(panel.labels, labels, self.weight))
@@ -90,13 +95,6 @@ class ConditionalsDisplay(PanelsDisplay):
 
 
 conditionals = drawing("conditionals", ConditionalsDisplay.from_estimator, lambda drawn: drawn.axes_)
-
-
-def _panels(found: Conditional) -> list[Conditional]:
-    """Return the panels of a block: one for two Gaussian columns together, otherwise one per column."""
-    if isinstance(found, Ellipses) and (len(found.columns) != 2 or len(found.margins) != 2):
-        return list(found.margins)
-    return [found]
 
 
 def _draw(ax: Axes, found: Conditional, places: list[int]) -> None:
@@ -206,15 +204,11 @@ def _table(ax: Axes, p: Array, names: list[str], titles: list[str], note: str) -
     """Draw a table of classes by outcomes: probabilities in percent, on grey that darkens with them."""
     ax.imshow(p, cmap="Greys", vmin=0, vmax=1, aspect="auto")
     for i, k in np.ndindex(p.shape):
-        ink = "white" if p[i, k] > 0.55 else "black"
-        ax.text(k, i, _percent(float(p[i, k])), ha="center", va="center", fontsize="x-small", color=ink)
+        ink, digits = "white" if p[i, k] > 0.55 else "black", 0 if p[i, k] >= 0.095 or p[i, k] == 0 else 1
+        ax.text(k, i, f"{100 * p[i, k]:.{digits}f}", ha="center", va="center", fontsize="x-small", color=ink)
     ax.set_xticks(range(len(titles)), titles, rotation=45, ha="right", fontsize="small")
     ax.set_yticks(range(len(names)), names, fontsize="small")
     ax.set_xlabel(f"probability in %{note}", fontsize="small")
-
-
-def _percent(p: float) -> str:
-    return f"{100 * p:.0f}" if p >= 0.095 or p == 0 else f"{100 * p:.1f}"
 
 
 def _words(ax: Axes, words: Words, places: list[int], names: list[str]) -> None:

@@ -193,11 +193,14 @@ class DecisionRegionsDisplay(Display):
 
     def _write_names(self, ax: Axes, predicted: NDArray[np.intp]) -> None:
         """Write the name of each class into its region, as far from the edges as possible."""
+        from scipy.ndimage import distance_transform_edt
+
         for i, name in enumerate(style.distinct_names(self.labels, 14)):
             region = predicted == i
             if region.mean() < 0.01:
                 continue
-            at = np.unravel_index(np.argmax(_depth(region)), region.shape)
+            depth = distance_transform_edt(np.pad(region, 1))[1:-1, 1:-1]  # the edge of the picture counts too
+            at = np.unravel_index(np.argmax(depth), region.shape)
             ax.annotate(
                 name, (self.x[at[1]], self.y[at[0]]), ha="center", va="center", fontsize="small",
                 fontweight="bold", zorder=5,
@@ -241,13 +244,6 @@ def decision_regions(
         if i and ax is None:
             where.set_ylabel("")
     return axes
-
-
-def _depth(region: NDArray[np.bool_]) -> Array:
-    """Return the distance of each point of a region from its edge and from the edge of the picture."""
-    from scipy.ndimage import distance_transform_edt
-
-    return np.asarray(distance_transform_edt(np.pad(region, 1)))[1:-1, 1:-1]
 
 
 def _two_columns(estimator: GenerativeClassifier, columns: Sequence[str] | None) -> tuple[list[Curve], list[int]]:

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 D = TypeVar("D", bound="Display")
 T = TypeVar("T")
-
-
 ENTRY = re.compile(r"^([*\w, ]+) : .*(?:\n(?:    .*)?)*", re.MULTILINE)
 
 

@@ -293,7 +293,8 @@ class TopWordsDisplay(PanelsDisplay):
         top = np.nanmax(np.abs(finite), initial=0.0) or 1.0
         drawn = np.where(np.isfinite(size), size, np.sign(size) * 1.1 * top)  # a word that only one class has
         bars = ax.barh(np.arange(len(size)), drawn, height=0.78, linewidth=0, **style.bar(i))
-        ax.bar_label(bars, [_short(value) for value in size], padding=2, fontsize="x-small")
+        numbers = [f"{value:.3g}".replace("-", "−").replace("inf", "∞") for value in size]
+        ax.bar_label(bars, numbers, padding=2, fontsize="x-small")
         ax.set_yticks(np.arange(len(size)), [style.shorten(word, 20) for word in table.rows], fontsize="small")
         ax.set_ylim(len(size) - 0.4, -0.6)
         ax.margins(x=0.18)
@@ -301,9 +302,3 @@ class TopWordsDisplay(PanelsDisplay):
 
 
 top_words = drawing("top_words", TopWordsDisplay.from_estimator, lambda drawn: drawn.axes_)
-
-
-def _short(value: float) -> str:
-    if not np.isfinite(value):
-        return "∞" if value > 0 else "−∞"
-    return f"{value:.3g}".replace("-", "−")

@@ -93,11 +93,9 @@ def signed(value: float) -> str:
     >>> signed(-1.234), signed(0.0021), signed(0.0)
     ('−1.23', '+0.002', '0.00')
     """
-    if np.isinf(value):
-        return "+∞" if value > 0 else "−∞"
     if abs(value) < 1e-9:
         return "0.00"
-    return (f"{value:+.1g}" if abs(value) < 0.005 else f"{value:+.2f}").replace("-", "−")
+    return (f"{value:+.1g}" if abs(value) < 0.005 else f"{value:+.2f}").replace("-", "−").replace("inf", "∞")
 
 
 def legend(ax: Axes, n: int, **options: Any) -> None:

@@ -224,7 +224,8 @@ def words(shown: Words, classes: Sequence[int]) -> Markup:
         rows = []
         for word, odds in own[c][:MOST_WORDS]:
             bar = tag("rect", width=100 * min(abs(odds) / top, 1.0), height=8, y=1, class_=f"fill k{place}")
-            cells = tag("td", strip(bar), class_="strip-cell"), tag("td", _signed(odds), class_="number")
+            signed = f"{odds:+.2f}".replace("-", "−").replace("inf", "∞")
+            cells = tag("td", strip(bar), class_="strip-cell"), tag("td", signed, class_="number")
             rows.append(tag("tr", tag("th", named(word), scope="row"), cells))
         head = tag("caption", swatch(place), named(shown.labels[c]))
         out.append(tag("table", head, tag("tbody", rows), class_="bars"))
@@ -233,12 +234,6 @@ def words(shown: Words, classes: Sequence[int]) -> Markup:
 
 def _cut(text: str, length: int) -> str:
     return text if len(text) <= length else text[: length - 1] + "…"
-
-
-def _signed(value: float) -> str:
-    if not np.isfinite(value):
-        return "+∞" if value > 0 else "−∞"
-    return f"{value:+.2f}".replace("-", "−")
 
 
 # ------------------------------------------------------------------------------------------------ evaluation
