@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from suffice.cli.options import invalid, listed
 from suffice.cli.terminal import as_json
-from suffice.core.suggestions import did_you_mean
+from suffice.core.errors import did_you_mean
 
 if TYPE_CHECKING:
     from suffice.engines.files import Files

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from difflib import get_close_matches
 from typing import Any, Self
 
 from numpy.linalg import LinAlgError
@@ -158,3 +159,15 @@ def naming_columns(names: Sequence[str]) -> Iterator[None]:
         raise (error.in_column(names[error.column]) if known else error) from None  # type: ignore[index]  # known
     except MismatchError as error:
         raise MismatchError(f"Column {', '.join(map(repr, names))}: {error}") from None
+
+
+def did_you_mean(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """Return the question for the known name that is closest, or nothing.
+
+    >>> did_you_mean("incme", ["age", "income"])
+    "Did you mean 'income'? "
+    >>> did_you_mean("x", ["age", "income"])
+    ''
+    """
+    near = get_close_matches(name, list(known), n=1, cutoff=cutoff)
+    return f"Did you mean {near[0]!r}? " if near else ""

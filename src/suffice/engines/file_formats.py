@@ -8,8 +8,7 @@ from glob import glob, has_magic
 from pathlib import Path
 from typing import Any
 
-from suffice.core.errors import InvalidDataError, MismatchError
-from suffice.core.suggestions import did_you_mean
+from suffice.core.errors import InvalidDataError, MismatchError, did_you_mean
 
 ENDINGS = {
     ".parquet": "parquet",

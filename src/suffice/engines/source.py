@@ -12,10 +12,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from suffice.core.errors import InvalidDataError, RefusedValueError
+from suffice.core.errors import InvalidDataError, RefusedValueError, did_you_mean
 from suffice.core.frames import ColumnProfile, Frame, profiles
 from suffice.core.statistics import ByClass
-from suffice.core.suggestions import did_you_mean
 from suffice.engines.summarizing import Task, own_families
 from suffice.families import Family
 from suffice.model import storage

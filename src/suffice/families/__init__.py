@@ -10,8 +10,7 @@ from pkgutil import iter_modules
 from typing import Any
 
 from suffice.core import registry
-from suffice.core.errors import InvalidOptionError
-from suffice.core.suggestions import did_you_mean
+from suffice.core.errors import InvalidOptionError, did_you_mean
 from suffice.families._base import Distribution, Entrywise, Family, FillMethod, Independent
 from suffice.families._contract import LinearForm, Summary, Support, Table
 

@@ -21,9 +21,8 @@ def log_sums(table: Array, x: Matrix, codes: Codes, removed: Array) -> tuple[Arr
 
     Missing entries are left out. The first sum is −inf where nothing is left of a count.
     """
-    x = without_duplicates(as_csr(x))
+    x, table = without_duplicates(as_csr(x)), np.ascontiguousarray(table)
     sums, lengths = np.empty((2, x.shape[0]))
-    table = np.ascontiguousarray(table)
     refuse_at(_core.sparse_log_sums(x.data, x.indices, x.indptr, codes, removed, table, sums, lengths), x)
     return sums, lengths
 
@@ -34,8 +33,7 @@ def peak_losses(table: Array, x: Matrix, codes: Codes, removed: Array) -> Array:
     before = table[codes[rows], columns]
     after = clear_residue(before - removed[rows] * values, before)
     lost = np.maximum(before, 0.0) - np.maximum(after, 0.0)
-    sums: Array = np.bincount(rows, weights=lost, minlength=x.shape[0])  # type: ignore[assignment]  # weighted
-    return sums
+    return np.asarray(np.bincount(rows, weights=lost, minlength=x.shape[0]), dtype=np.float64)
 
 
 def log_ratio(a: Array, b: Array) -> Array:

@@ -13,8 +13,6 @@ tree serves all classes, and its value is (rows, classes). The nodes are
 Numbers may be infinite: a constant of −inf excludes a class. `to_json` writes the fields of every node.
 """
 
-from __future__ import annotations
-
 from suffice.formulas.arithmetic import (
     Abs,
     Add,

@@ -10,9 +10,8 @@ from typing import Any, Literal
 import numpy as np
 
 from suffice.core.arrays import Array, Values
-from suffice.core.errors import InvalidOptionError, MismatchError
+from suffice.core.errors import InvalidOptionError, MismatchError, did_you_mean
 from suffice.core.frames.frame import listed
-from suffice.core.suggestions import did_you_mean
 from suffice.families import Distribution, Support, Table
 from suffice.families.product import ProductDistribution
 from suffice.model.explain import MEASURES, rank_features

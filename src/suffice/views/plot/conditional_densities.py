@@ -15,7 +15,7 @@ from suffice.model.class_conditionals import conditionals as shapes_of
 from suffice.model.joint import Model
 from suffice.views.plot import style
 from suffice.views.plot.display import PanelsDisplay, drawing
-from suffice.views.shapes import ellipse, outcome_names
+from suffice.views.plot.style import ellipse, outcome_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

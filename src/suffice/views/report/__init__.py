@@ -4,8 +4,6 @@ It shows the classes, the family of each column, p(x | y) of every column, the m
 quality of the predictions if rows are given, and a panel that computes probabilities of values as they are typed.
 """
 
-from __future__ import annotations
-
 from suffice.views.report.page import render, write
 
 __all__ = ["render", "write"]

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 from suffice.core.arrays import Array
 from suffice.model.class_conditionals import Bars, Curve, Ellipses, Words
 from suffice.model.evaluate import Evaluation, Reliability
+from suffice.views.plot.style import ellipse, outcome_names
 from suffice.views.report.html import Attribute, Markup, named, short, tag
-from suffice.views.shapes import ellipse, outcome_names
 
 WIDTH, HEIGHT = 340, 170
 LEFT, RIGHT, TOP, BOTTOM = 10, 10, 10, 26
