@@ -15,7 +15,6 @@ from typing import IO, TYPE_CHECKING, Any
 
 from suffice.cli.options import invalid, listed
 from suffice.cli.terminal import as_json
-from suffice.core.errors import did_you_mean
 
 if TYPE_CHECKING:
     from suffice.engines.files import Files
@@ -26,6 +25,8 @@ STDIN = "-"
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return the hint at a known name, more generously than for columns: names of options and files are short."""
+    from suffice.core.errors import did_you_mean  # which imports NumPy
+
     return did_you_mean(name, known, cutoff=0.5)
 
 
