@@ -152,18 +152,13 @@ def _curve(ax: Axes, curve: Curve, places: list[int], names: list[str]) -> None:
         else:
             ax.plot(curve.x, curve.density[i], label=name, **own)
             ax.fill_between(curve.x, curve.density[i], alpha=0.10, color=own["color"], linewidth=0)
-    ax.set_ylim(0, _highest(curve.density[places]) * 1.08)
+    # The spike of a class that hardly varies must not flatten the others.
+    peaks = curve.density[places].max(axis=1)
+    usual, top = float(np.median(peaks)), float(peaks.max())
+    ax.set_ylim(0, 1.08 * (min(top, 20 * usual) if usual > 0 else max(top, 1e-12)))
     ax.margins(x=0.02 if curve.kind == "mass" else 0)
     ax.locator_params(axis="x", nbins=6, integer=curve.kind == "mass")
     _legend(ax, names, curve.labels)
-
-
-def _highest(density: Array) -> float:
-    """Return the upper end of the density axis: the spike of a class that hardly varies must not flatten the others."""
-    peaks = density.max(axis=1)
-    usual = float(np.median(peaks))
-    top = float(peaks.max())
-    return min(top, 20 * usual) if usual > 0 else max(top, 1e-12)
 
 
 def _most_different(p: Array, n: int) -> NDArray[np.intp]:
