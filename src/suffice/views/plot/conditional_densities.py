@@ -15,7 +15,6 @@ from suffice.model.class_conditionals import conditionals as shapes_of
 from suffice.model.joint import Model
 from suffice.views.plot import style
 from suffice.views.plot.display import PanelsDisplay, drawing
-from suffice.views.shapes import ellipse, outcome_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -173,8 +172,7 @@ def _most_different(p: Array, n: int) -> NDArray[np.intp]:
 def _bars(ax: Axes, bars: Bars, places: list[int], names: list[str]) -> None:
     p = bars.probability[places]
     some = _most_different(p, MOST_OUTCOMES)
-    outcomes = outcome_names(bars.outcomes)
-    titles = style.distinct_names([outcomes[j] for j in some])
+    titles = style.distinct_names([bars.names[j] for j in some])
     note = f", {len(some)} of {len(bars.outcomes)} shown" if len(some) < len(bars.outcomes) else ""
     if len(places) > SIDE_BY_SIDE:
         _table(ax, p[:, some], names, titles, note)
@@ -231,7 +229,7 @@ def _ellipses(ax: Axes, block: Ellipses, places: list[int], names: list[str]) ->
     style.light_grid(ax)
     for i, name in zip(places, names, strict=True):
         for share in (0.5, 0.9):
-            path = ellipse(block.mean[i], block.covariance[i], float(np.sqrt(-2.0 * np.log1p(-share))))
+            path = block.outline(i, float(np.sqrt(-2.0 * np.log1p(-share))))
             ax.plot(*path, label=name if share == 0.5 else None, **style.line(i))
         ax.plot(*block.mean[i], linestyle="", markersize=6, color=style.colour(i), marker=style.marker(i))
     ax.set_xlabel(style.shorten(block.columns[0], 40))
