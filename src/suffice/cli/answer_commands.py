@@ -102,9 +102,7 @@ def _row(source: Files, number: int) -> Any:
     raise options.invalid(f"--row: there is no row {number}; {there_are}")
 
 
-def _evidence_of(
-    found: Loaded, one: Any, besides: tuple[str, ...] = (), label: object = None, against: object = None
-) -> dict[str, Any]:
+def _evidence_of(found: Loaded, one: Any, besides: tuple[str, ...], label: object, against: object) -> dict[str, Any]:
     """Return the prediction for one row (an Arrow batch), and the parts that add up to its log-odds."""
     rows = found.rows(one, besides)
     p = found.predict_proba(rows)[0]

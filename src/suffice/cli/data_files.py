@@ -43,28 +43,27 @@ def check_format(form: str, option: str) -> str:
 @contextmanager
 def opened(data: Sequence[str], form: str | None = None, drop: Sequence[str] | None = None) -> Iterator[Files]:
     """Open files, or standard input, which is copied to a temporary file."""
-    from suffice.engines.files import Files
-
     if STDIN not in data:
         if form is not None:
             raise invalid("--input-format is for standard input: files have their endings")
-        yield _without(Files(list(data)), drop)
+        yield _files(list(data), drop)
         return
     if len(data) > 1:
         raise invalid("Standard input (-) cannot be read together with files")
     with tempfile.TemporaryDirectory(prefix="suffice-") as folder:
         path = _spool(Path(folder), form)
         try:
-            yield _without(Files([path]), drop)
+            yield _files([path], drop)
         except Exception as error:
             if path.name in str(error) and len(error.args) == 1:
                 error.args = (str(error).replace(str(path), "standard input"),)
             raise
 
 
-def _without(files: Files, dropped: Sequence[str] | None) -> Files:
+def _files(paths: Sequence[str | Path], dropped: Sequence[str] | None) -> Files:
     from suffice.engines.files import Files
 
+    files = Files(paths)
     drop = listed(dropped, files.names)
     for name in drop:
         files.check_column(name, "to drop")

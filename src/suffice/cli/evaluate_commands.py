@@ -177,23 +177,17 @@ def _sizes(given: str | None) -> list[int] | None:
 
 def _check_plot(path: str) -> None:
     """Refuse a picture that cannot be drawn, before any model is trained."""
-    from importlib.util import find_spec
-
-    from suffice.core.errors import MissingPackageError
+    from suffice.views.plot.style import pyplot
 
     check_output(path)
     if not path.endswith(PICTURES):
         raise options.invalid(f"--plot: the ending of {path} is not known for a picture: use {', '.join(PICTURES)}")
-    if find_spec("matplotlib") is None:
-        raise MissingPackageError("--plot: pictures need matplotlib: pip install 'suffice[plot]'")
+    pyplot().switch_backend("agg")  # draws without a window; the error says how to install matplotlib
 
 
 def _draw(found: Comparison, metric: str, path: str) -> None:
     from io import BytesIO
 
-    import matplotlib as mpl
-
-    mpl.use("agg")  # draws without a window
     out = BytesIO()
     found.plot(metric=metric).figure.canvas.print_figure(out, format=path.rpartition(".")[2])
     with written(path) as file:

@@ -178,9 +178,9 @@ def merge(
     check_model_output(output)
     found = [Fitted.load(path) for path in models]
     for path, each in zip(models, found, strict=True):
-        if type(each.estimator) is not type(found[0].estimator):
-            first, other = type(found[0].estimator).__name__, type(each.estimator).__name__
-            raise MismatchError(f"{models[0]} is a {first} and {path} a {other}: only models of one kind can be added")
+        if each.kind != found[0].kind:
+            kinds = f"{models[0]} is a {found[0].kind} and {path} a {each.kind}"
+            raise MismatchError(f"{kinds}: only models of one kind can be added")
         if each.names != found[0].names:
             raise MismatchError(f"{path} was trained on other columns than {models[0]}: such models cannot be added")
     merged = Fitted(sum(each.estimator for each in found))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -28,16 +27,14 @@ class Check(NamedTuple):
 
 def checked(model: Fitted, source: Files, target: str, weight: str | None) -> Check:
     """Predict each row by the model of all others, in a second pass; by the whole model if no row can be left out."""
-    estimator, classes = model.estimator, model.estimator.classes_
-
-    def evaluated(predict: Callable[..., Any]) -> Evaluation:
-        parts = (Evaluation.of(y, classes, predict(x, y, w), w) for x, y, w in model.batches(source, target, weight))
-        return sum(parts, start=Evaluation.of([], classes, np.empty((0, len(classes)))))
-
+    classes = model.estimator.classes_
+    evaluation = Evaluation.of([], classes, np.empty((0, len(classes))))
     try:
-        return Check(evaluated(lambda x, y, w: np.exp(estimator.leave_one_out(x, y, w))), left_out=True)
+        for x, y, w in model.batches(source, target, weight):
+            evaluation += Evaluation.of(y, classes, np.exp(model.estimator.leave_one_out(x, y, w)), w)
+        return Check(evaluation, left_out=True)
     except NotPartError:  # values were compressed to a limit
-        return Check(evaluated(lambda x, *_: estimator.predict_proba(x)), left_out=False)
+        return Check(model.evaluate(source, target, weight), left_out=False)
 
 
 def size_of(model: Loaded, between: str = "and") -> str:

@@ -33,9 +33,8 @@ def say(text: str = "", style: str | None = None) -> None:
     text = visible(text)
     if style is not None and is_terminal():
         from rich.console import Console
-        from rich.text import Text
 
-        Console(highlight=False, soft_wrap=True).print(Text(text, style=style))
+        Console(highlight=False, markup=False, emoji=False, soft_wrap=True).print(text, style=style)
     else:
         print(text)
 

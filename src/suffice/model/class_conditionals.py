@@ -61,6 +61,12 @@ class Bars(Conditional):
     outcomes: tuple[str, ...]
     probability: Array  # (classes, outcomes)
 
+    @property
+    def names(self) -> list[str]:
+        """The outcomes as they are shown: if all are integers, without `.0`."""
+        integers = all(name.endswith(".0") for name in self.outcomes)
+        return [name.removesuffix(".0") if integers else name for name in self.outcomes]
+
 
 @dataclass(frozen=True)
 class Words(Conditional):
@@ -82,6 +88,13 @@ class Ellipses(Conditional):
     mean: Array  # (classes, columns)
     covariance: Array  # (classes, columns, columns)
     margins: tuple[Curve, ...]
+
+    def outline(self, c: int, radius: float) -> Array:
+        """Return points of (x − μ)ᵀ Σ⁻¹ (x − μ) = radius² of class c, in the first two columns, (2, points)."""
+        angle = np.linspace(0.0, 2.0 * np.pi, 181)
+        values, vectors = np.linalg.eigh(self.covariance[c, :2, :2])
+        scale = radius * np.sqrt(np.maximum(values, 0.0))
+        return np.asarray(self.mean[c, :2, None] + vectors * scale @ np.stack([np.cos(angle), np.sin(angle)]))
 
 
 def conditionals(

@@ -15,7 +15,6 @@ from suffice.model.class_conditionals import conditionals as shapes_of
 from suffice.model.joint import Model
 from suffice.views.plot import style
 from suffice.views.plot.display import PanelsDisplay, drawing
-from suffice.views.plot.style import ellipse, outcome_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -152,18 +151,13 @@ def _curve(ax: Axes, curve: Curve, places: list[int], names: list[str]) -> None:
         else:
             ax.plot(curve.x, curve.density[i], label=name, **own)
             ax.fill_between(curve.x, curve.density[i], alpha=0.10, color=own["color"], linewidth=0)
-    ax.set_ylim(0, _highest(curve.density[places]) * 1.08)
+    # The spike of a class that hardly varies must not flatten the others.
+    peaks = curve.density[places].max(axis=1)
+    usual, top = float(np.median(peaks)), float(peaks.max())
+    ax.set_ylim(0, 1.08 * (min(top, 20 * usual) if usual > 0 else max(top, 1e-12)))
     ax.margins(x=0.02 if curve.kind == "mass" else 0)
     ax.locator_params(axis="x", nbins=6, integer=curve.kind == "mass")
     _legend(ax, names, curve.labels)
-
-
-def _highest(density: Array) -> float:
-    """Return the upper end of the density axis: the spike of a class that hardly varies must not flatten the others."""
-    peaks = density.max(axis=1)
-    usual = float(np.median(peaks))
-    top = float(peaks.max())
-    return min(top, 20 * usual) if usual > 0 else max(top, 1e-12)
 
 
 def _most_different(p: Array, n: int) -> NDArray[np.intp]:
@@ -178,8 +172,7 @@ def _most_different(p: Array, n: int) -> NDArray[np.intp]:
 def _bars(ax: Axes, bars: Bars, places: list[int], names: list[str]) -> None:
     p = bars.probability[places]
     some = _most_different(p, MOST_OUTCOMES)
-    outcomes = outcome_names(bars.outcomes)
-    titles = style.distinct_names([outcomes[j] for j in some])
+    titles = style.distinct_names([bars.names[j] for j in some])
     note = f", {len(some)} of {len(bars.outcomes)} shown" if len(some) < len(bars.outcomes) else ""
     if len(places) > SIDE_BY_SIDE:
         _table(ax, p[:, some], names, titles, note)
@@ -236,7 +229,7 @@ def _ellipses(ax: Axes, block: Ellipses, places: list[int], names: list[str]) ->
     style.light_grid(ax)
     for i, name in zip(places, names, strict=True):
         for share in (0.5, 0.9):
-            path = ellipse(block.mean[i], block.covariance[i], float(np.sqrt(-2.0 * np.log1p(-share))))
+            path = block.outline(i, float(np.sqrt(-2.0 * np.log1p(-share))))
             ax.plot(*path, label=name if share == 0.5 else None, **style.line(i))
         ax.plot(*block.mean[i], linestyle="", markersize=6, color=style.colour(i), marker=style.marker(i))
     ax.set_xlabel(style.shorten(block.columns[0], 40))

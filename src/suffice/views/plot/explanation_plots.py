@@ -159,7 +159,7 @@ def _probability_axis(ax: Axes, title: str) -> None:
         if low <= at[i] <= high and all(abs(at[i] - at[j]) >= 0.13 * (high - low) for j in kept):
             kept.append(i)
     above = ax.secondary_xaxis("top")
-    above.set_xticks([at[i] for i in kept], [_percent(PROBABILITIES[i]) for i in kept], fontsize="x-small")
+    above.set_xticks([at[i] for i in kept], [f"{100 * PROBABILITIES[i]:.6g} %" for i in kept], fontsize="x-small")
     above.set_xlabel(title, fontsize="small")
 
 
@@ -194,10 +194,6 @@ def _titled(name: str, values: Mapping[str, object]) -> str:
     value = values[name]
     shown = f"{value:.4g}" if isinstance(value, float) else str(value)
     return f"{name if len(name) <= 20 else name[:19] + '…'} = {shown if len(shown) <= 20 else shown[:19] + '…'}"
-
-
-def _percent(p: float) -> str:
-    return f"{100 * p:.2g} %".replace("e-0", "e−") if p < 0.5 else f"{100 * p:.9g} %"
 
 
 class TopWordsDisplay(PanelsDisplay):

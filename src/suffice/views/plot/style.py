@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from suffice.core.arrays import Array, Values
+from suffice.core.arrays import Values
 from suffice.core.errors import InvalidOptionError, MismatchError, MissingPackageError
 
 if TYPE_CHECKING:
@@ -150,21 +150,3 @@ def chosen_classes(known: Values, labels: Sequence[object] | None, weight: Array
         if label not in listed:
             raise MismatchError(f"No class {label!r}: the classes are {', '.join(map(repr, listed))}")
     return [listed.index(label) for label in labels]
-
-
-def ellipse(mean: Array, covariance: Array, radius: float) -> Array:
-    """Return points of the ellipse (x − μ)ᵀ Σ⁻¹ (x − μ) = radius², (2, points), for two columns."""
-    angle = np.linspace(0.0, 2.0 * np.pi, 181)
-    values, vectors = np.linalg.eigh(covariance)
-    scale = radius * np.sqrt(np.maximum(values, 0.0))
-    return np.asarray(mean[:, None] + vectors * scale @ np.stack([np.cos(angle), np.sin(angle)]))
-
-
-def outcome_names(outcomes: Iterable[str]) -> list[str]:
-    """Return the names of outcomes; integers without `.0`.
-
-    >>> outcome_names(["1.0", "2.0"]), outcome_names(["1.0", "2.5"])
-    (['1', '2'], ['1.0', '2.5'])
-    """
-    names = list(outcomes)
-    return [name.removesuffix(".0") for name in names] if all(name.endswith(".0") for name in names) else names

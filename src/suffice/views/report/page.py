@@ -158,9 +158,7 @@ def _page(title: str, estimator: GenerativeClassifier, sections: list[Section], 
         links=[tag("li", tag("a", section.title, href=f"#{section.key}")) for section in sections],
         sections=[_section(section) for section in sections],
         version=version("suffice"),
-        script=None
-        if panel.obstacle
-        else [embedded(panel.to_json(), id="model"), Markup(f"<script>{script}</script>")],
+        script=[] if panel.obstacle else [embedded(panel.to_json(), id="model"), tag("script", script)],
     )
 
 
@@ -178,10 +176,8 @@ def _hash(text: str) -> Markup:
 
 
 def _section(section: Section) -> Markup:
-    heading = f"{section.key}-title"
-    return tag(
-        "section", tag("h2", section.title, id=heading), section.content, id=section.key, aria_labelledby=heading
-    )
+    key, title, content = section
+    return tag("section", tag("h2", title, id=f"{key}-title"), content, id=key, aria_labelledby=f"{key}-title")
 
 
 def _amount(value: float) -> str:

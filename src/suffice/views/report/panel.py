@@ -77,11 +77,8 @@ class Panel:
     @property
     def obstacle(self) -> str | None:
         """Why there is nothing to fill in, in a sentence; None where there is."""
-        if not self.inputs and self.refused:
-            return f"There is no panel: {'; '.join(why for _, why in self.refused)}."
-        if not self.inputs:
-            return "There is no panel: no column tells anything of the class."
-        return None
+        why = "; ".join(why for _, why in self.refused) or "no column tells anything of the class"
+        return None if self.inputs else f"There is no panel: {why}."
 
     def to_json(self) -> dict[str, Any]:
         """All of it, as the script reads it."""

@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 from suffice.core.arrays import Array
 from suffice.model.class_conditionals import Bars, Curve, Ellipses, Words
 from suffice.model.evaluate import Evaluation, Reliability
-from suffice.views.plot.style import ellipse, outcome_names
 from suffice.views.report.html import Attribute, Markup, named, short, tag
 
 WIDTH, HEIGHT = 340, 170
@@ -163,11 +162,10 @@ def bars(shown: Bars, classes: Sequence[int]) -> Markup:
     pitch = thick * len(some) + 8
     top = float(shown.probability[some].max(initial=0.0)) or 1.0
     left, right = 112, 46
-    names = outcome_names(shown.outcomes)
     drawn = []
     for i, k in enumerate(order.tolist()):
         y = 4 + i * pitch
-        name = tag("title", shown.outcomes[k]), _cut(names[k], 17)
+        name = tag("title", shown.outcomes[k]), _cut(shown.names[k], 17)
         drawn.append(tag("text", *name, x=left - 6, y=y + (pitch - 8) / 2 + 4, text_anchor="end", class_="name"))
         for row, c in enumerate(some):
             p = float(shown.probability[c, k])
@@ -185,9 +183,8 @@ def bars(shown: Bars, classes: Sequence[int]) -> Markup:
 
 def ellipses(shown: Ellipses, classes: Sequence[int]) -> Markup:
     """Draw one and two standard deviations around the mean of each class, in the first two columns."""
-    mean, covariance = shown.mean[:, :2], shown.covariance[:, :2, :2]
-    reach = 2.3 * np.sqrt(np.stack([covariance[:, 0, 0], covariance[:, 1, 1]], axis=1))
     some = list(classes)
+    mean, reach = shown.mean[:, :2], 2.3 * np.sqrt(shown.covariance[:, [0, 1], [0, 1]])
     low, high = (mean - reach)[some].min(axis=0), (mean + reach)[some].max(axis=0)
     height = 240
     x = _Axis(float(low[0]), float(high[0]), 44, WIDTH - RIGHT)
@@ -196,7 +193,7 @@ def ellipses(shown: Ellipses, classes: Sequence[int]) -> Markup:
     for place, c in enumerate(some):
         kind = f"k{place % MOST_CLASSES}"
         for deviations in (1.0, 2.0):
-            path = ellipse(mean[c], covariance[c], deviations)
+            path = shown.outline(c, deviations)
             outline = _points(x.at(path[0]), y.at(path[1])) + "Z"
             drawn.append(tag("path", d=outline, class_=f"area {kind}"))
             drawn.append(tag("path", d=outline, class_=f"line thin {kind}"))
