@@ -132,7 +132,7 @@ def recoded(x: Categories, known: Sequence[Values]) -> NDArray[np.int32]:
     for j, (mine, theirs) in enumerate(zip(known, x.keys, strict=True)):
         if len(mine) and len(theirs) and isinstance(mine[0], str) != isinstance(theirs[0], str):
             before, now = ("strings", "numbers") if isinstance(mine[0], str) else ("numbers", "strings")
-            raise MismatchError(f"Column {j} held {before} in training and holds {now} here")
+            raise MismatchError(f"The categories of column {j} were {before} in training and are {now} here")
         number = {key: i for i, key in enumerate(mine.tolist())}
         translate = np.array([number.get(key, len(mine)) for key in theirs.tolist()] + [-1], dtype=np.int32)
         out[:, j] = translate[x.codes[:, j]]

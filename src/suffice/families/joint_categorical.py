@@ -286,7 +286,7 @@ class JointTable(Distribution):
             present = numbers[:, j] >= 0
             if mine.dtype.kind not in "iufb":
                 if present.any():
-                    raise MismatchError(f"Column {j} held strings in training and holds numbers here")
+                    raise MismatchError(f"The categories of column {j} were strings in training and are numbers here")
                 continue
             at = np.searchsorted(mine, numbers[:, j])
             new = mine[np.minimum(at, len(mine) - 1)] != numbers[:, j]
