@@ -6,6 +6,7 @@ import scipy.sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+import suffice as sf
 import suffice.discriminant_analysis as discriminants
 import suffice.naive_bayes as ours
 from suffice import InvalidDataError, NegativeValueError, SufficeError
@@ -346,3 +347,12 @@ def test_a_singular_covariance_is_an_error_where_scikit_learn_has_one_and_says_w
         discriminants.QuadraticDiscriminantAnalysis().fit(BLOCK[:7], TWO[:7])
     with pytest.raises(InvalidDataError, match="number of classes has to be greater than one"):
         discriminants.QuadraticDiscriminantAnalysis().fit(BLOCK[:6], TWO[:6])
+
+
+def test_options_for_other_columns_are_refused_with_later_rows_too():
+    X, y = np.arange(12.0).reshape(4, 3), [0, 1, 0, 1]
+    model = sf.naive_bayes.KernelNB(bandwidth=0.5).fit(X, y).set_params(bandwidth=[1.0, 2.0])
+    before = model.class_count_.tolist()
+    with pytest.raises(sf.MismatchError, match="options for 2 columns, data of 3"):
+        model.partial_fit(X, y)
+    assert model.class_count_.tolist() == before

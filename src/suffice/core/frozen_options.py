@@ -62,6 +62,6 @@ class Options(Record):
 
     def width(self) -> int | None:
         """Return the number of columns that the options are for; None if they are for any."""
-        values = (v for v in vars(self).values() if isinstance(v, (np.ndarray, list, tuple)))
-        sizes = {np.shape(v)[-1] for v in values if np.ndim(v)} - {1}
+        values = [v for v in vars(self).values() if isinstance(v, (np.ndarray, list, tuple))]
+        sizes = {np.shape(v)[-1] for v in values if np.ndim(v)} - {1} if values else None
         return max(sizes) if sizes else None

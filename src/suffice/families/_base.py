@@ -280,6 +280,12 @@ class Entrywise(Independent):
     def _affine(self) -> derive.Affine | None:
         return derive.affine(self._density, self.dimensions)
 
+    @cached_property
+    def _linear_kernel(self) -> derive.Affine | None:
+        """What evaluates a linear log-density; None if it has a kernel of its own, or loses digits when expanded."""
+        own = type(self) in KERNELS or self._affine is None or self._affine.expanded
+        return None if own else self._affine
+
     def column_density(self, x: Column, column: int) -> Formula:
         """Return the log-density with the parameters of one column."""
         return derive.tabulated(self.with_parameters(lambda values: values[..., column]).density(x), x)
@@ -289,8 +295,8 @@ class Entrywise(Independent):
         kernel = KERNELS.get(type(self))
         if kernel is not None:
             return kernel(self, x)
-        if self._affine is not None and not self._affine.expanded:
-            return self._affine.log_density(x)
+        if self._linear_kernel is not None:
+            return self._linear_kernel.log_density(x)
         if is_sparse(x):
             of_columns = lambda columns: self.with_parameters(lambda v: v[..., columns]).density(X)  # noqa: E731
             return derive.sparse_log_density(of_columns, x, self.dimensions)
@@ -298,9 +304,7 @@ class Entrywise(Independent):
 
     def relative_log_density(self, x: Matrix) -> Array:
         """Compute the same without the term that all classes share, if the rest is linear in x."""
-        if type(self) in KERNELS or self._affine is None or self._affine.expanded:
-            return self.log_density(x)
-        return self._affine.relative_log_density(x)
+        return self.log_density(x) if self._linear_kernel is None else self._linear_kernel.relative_log_density(x)
 
     def contrast(self, x: Matrix, first: Positions, second: Positions) -> Array:
         """Compute what each column adds to log p(x | first) − log p(x | second), (rows, columns)."""
@@ -401,8 +405,7 @@ class Family(DataclassOptions, ABC, Generic[S]):
     def summarize(self, x: Any, y: Any, weight: Any = None, onto: ByClass[S] | None = None) -> ByClass[S]:
         """Summarize rows by their labels in one pass, and add the result to `onto`, a summary of other rows."""
         x = self.read(x)
-        if onto is None:  # later rows must have as many columns as these
-            self.check_width(x.shape[1])
+        self.check_width(x.shape[1])
         return self.summary.by_class(x, y, weight, onto)
 
     def check_width(self, columns: int) -> None:
