@@ -168,3 +168,19 @@ def test_a_family_of_ones_own_takes_under_thirty_lines():
     (first, *_) = figures.BLOCK.findall((DOCS / "adding_a_family.md").read_text(encoding="utf-8"))
     code = first[1].split("import suffice as sf", 1)[1]
     assert len([line for line in code.splitlines() if line.strip()]) < 30
+
+
+@pytest.mark.parametrize("page", sorted(DOCS.glob("reference/*.md")), ids=lambda page: page.stem)
+def test_what_the_reference_documents_exists(page):
+    module = "suffice"
+    for kind, name in re.findall(
+        r"^\.\. (currentmodule|auto\w+):: (\S+)", page.read_text(encoding="utf-8"), re.MULTILINE
+    ):
+        if kind == "currentmodule":
+            module = name
+            continue
+        home, _, attribute = (name if name.startswith("suffice") else f"{module}.{name}").rpartition(".")
+        found = (
+            importlib.import_module(name) if kind == "automodule" else getattr(importlib.import_module(home), attribute)
+        )
+        assert found is not None
