@@ -80,6 +80,7 @@ $(VENV)/built: $(SOURCES)
 	$(PIP) install --upgrade "pip>=25.1"
 	$(PIP) install "scikit-build-core>=0.11" "nanobind>=2.9" "cmake>=3.18" ninja
 	$(PIP) install --no-build-isolation --editable .
+	$(BIN)/python -m compileall -q src  # the first command need not, and cannot where writing bytecode is turned off
 	touch $@
 
 $(VENV)/test $(VENV)/test-engines $(VENV)/test-browser $(VENV)/lint $(VENV)/bench $(VENV)/bench-text $(VENV)/bench-engines $(VENV)/docs: $(VENV)/%: $(VENV)/built
