@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
 
-.PHONY: demo tour test test-sklearn-lowest test-engines test-browser bench bench-text bench-engines text-data lint docs clean
+.PHONY: demo tour test test-sklearn-lowest test-engines test-browser bench bench-text bench-engines text-data mutants lint docs clean
 .DEFAULT_GOAL := demo
 
 # The main job, on data that come along; ends by saying where the report is.
@@ -40,6 +40,10 @@ test-engines: $(VENV)/test-engines
 # The report in a real Chromium, which must be installed; without one they skip.
 test-browser: $(VENV)/test-browser
 	$(BIN)/python -m pytest tests/browser
+
+# Mutation testing on the fast tests, as much as fits into the time; prints what no test noticed.
+mutants: $(VENV)/mutants
+	$(BIN)/python tools/mutants.py --seconds $(or $(SECONDS),600) $(ARGS)
 
 bench: $(VENV)/bench
 	$(BIN)/python -m benchmarks
@@ -83,6 +87,6 @@ $(VENV)/built: $(SOURCES)
 	$(BIN)/python -m compileall -q src  # the first command need not, and cannot where writing bytecode is turned off
 	touch $@
 
-$(VENV)/test $(VENV)/test-engines $(VENV)/test-browser $(VENV)/lint $(VENV)/bench $(VENV)/bench-text $(VENV)/bench-engines $(VENV)/docs: $(VENV)/%: $(VENV)/built
+$(VENV)/test $(VENV)/test-engines $(VENV)/test-browser $(VENV)/mutants $(VENV)/lint $(VENV)/bench $(VENV)/bench-text $(VENV)/bench-engines $(VENV)/docs: $(VENV)/%: $(VENV)/built
 	$(PIP) install --group $*
 	touch $@
