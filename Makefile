@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
 
-.PHONY: demo tour test test-sklearn-lowest test-engines test-browser bench bench-text bench-engines text-data mutants lint docs clean
+.PHONY: demo tour test attack test-sklearn-lowest test-engines test-browser bench bench-text bench-engines text-data mutants lint docs clean
 .DEFAULT_GOAL := demo
 
 # The main job, on data that come along; ends by saying where the report is.
@@ -24,6 +24,12 @@ tour: $(VENV)/built
 # Every core takes tests; `make test ARGS="-m 'not slow'"` leaves the longest out, and ARGS=tests/test_frames.py runs one file.
 test: $(VENV)/test
 	$(BIN)/python -m pytest -n auto --cov --cov-report=term $(ARGS)
+
+# Hostile input of every kind, searched for SECONDS; prints what was tried, refused and answered, and fails if anything failed.
+# `make attack SECONDS=60 ARGS=sequences` runs one of them, ARGS="--seed 7" repeats a run.
+attack: SECONDS ?= 600
+attack: $(VENV)/test
+	PYTHONPATH=tests $(BIN)/python -m attacks --seconds $(SECONDS) $(ARGS)
 
 # What scikit-learn has a say in, with the oldest version that is supported, in an environment of its own.
 test-sklearn-lowest:
