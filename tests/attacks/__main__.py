@@ -1,6 +1,7 @@
 """Run attacks: `python -m attacks --seconds 600 --seed 0 [name …]` with the folder `tests` on the path.
 
-The seconds are shared equally; what one attack leaves over goes to the later ones. The exit status is 1 if a case failed.
+The seconds are shared equally; what one attack leaves over goes to the later ones. The exit status is 1 if a case
+failed.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ def main() -> int:
     for line in table:
         print("  ".join(f"{cell:{'<' if j == 0 else '>'}{widths[j]}}" for j, cell in enumerate(line)))
     if failed:
-        print(f"{failed} cases failed. To see them again: python -m attacks --seconds {options.seconds:g} --seed {seed}")
+        print(
+            f"{failed} cases failed. To see them again: python -m attacks --seconds {options.seconds:g} --seed {seed}"
+        )
     return 1 if failed else 0
 
 

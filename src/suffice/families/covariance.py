@@ -91,8 +91,8 @@ def ledoit_wolf(covariance: Array, scatter: Scatter, unit: Array) -> Array:
     """Compute β/δ of Ledoit and Wolf (2004), (classes,): the sampling variance of Σ over its distance from a sphere."""
     assert scatter.higher is not None, "the family asked for the products of squares"
     d, n = covariance.shape[-1], np.maximum(scatter.weight, 1e-300)
-    squares = unit[:, :, None] ** 2 * unit[:, None, :] ** 2
-    average = (scatter.higher.fourth / squares).sum(axis=(1, 2)) / n
+    # One column after the other: the product of two tiny variances would be 0.
+    average = (scatter.higher.fourth / unit[:, :, None] ** 2 / unit[:, None, :] ** 2).sum(axis=(1, 2)) / n
     observed = per_weight(scatter.cross, scatter.weight) / (unit[:, :, None] * unit[:, None, :])
     size = (observed**2).sum(axis=(1, 2))
     variance = diagonals(observed)

@@ -1,0 +1,449 @@
+"""Random sequences of learning, forgetting, merging and storing, against fitting once on the rows that are held.
+
+Every estimator of the package and every family in a `BayesClassifier` is attacked with each kind of rows that it
+accepts. After each step the estimator must have the classes and class weights of the rows held, and give the
+probabilities of one that was fitted to those rows at once, within `BOUND`. A step that is refused must raise a named
+error and leave the estimator as it was, to the byte.
+"""
+
+from __future__ import annotations
+
+import copy
+import io
+import math
+import pickle
+import time
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any
+
+import numpy as np
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import seed as seeded
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
+
+import suffice as sf
+from attacks.tally import Tally
+from suffice import estimators, families
+from suffice.errors import SufficeError
+from suffice.estimators.generative_classifier import GenerativeClassifier
+
+STEPS = 30  # of a sequence
+SEQUENCES = 4  # of a case, one after the other
+BOUND = 1e-6  # by which probabilities may differ
+MAGNIFIED = 1e-13  # of it for each unit of the ratio of the weight that a class has held to what it holds
+LABELS = ["a", "b", "c"]
+BASE = "z"  # the label of rows that are never forgotten
+
+Row = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Held:
+    """A row with its label and weight."""
+
+    row: Row
+    label: str
+    weight: float
+
+
+# ------------------------------------------------------------------------------------------------ kinds of rows
+
+WORDS = ["red", "green", "blue", None]
+TEXTS = ["buy now", "now or never", "lunch at noon", "noon", "buy buy buy", ""]
+
+
+def _numbers(*extra: float) -> st.SearchStrategy[Any]:
+    """Numbers of one column: rounded ones, any, far from 0, outliers, missing."""
+    rounded = st.integers(-3, 3).map(float)
+    return st.one_of(rounded, rounded.map(lambda v: v / 8), st.floats(-100, 100, width=32), st.sampled_from(extra))
+
+
+REAL = _numbers(math.nan, 1e6, -1e5)
+FAR = st.one_of(st.integers(-3, 3).map(lambda v: 1e9 + v), st.integers(-8, 8).map(lambda v: 1e9 + v / 8))
+NEAR = st.integers(-2, 2).map(lambda v: 1e6 + v)
+POSITIVE = st.one_of(st.integers(1, 9).map(float), st.floats(1e-3, 1e3), st.sampled_from([math.nan, 1e-6, 1e5]))
+COUNTS = st.one_of(st.integers(0, 3).map(float), st.integers(0, 50).map(float), st.just(math.nan))
+
+COLUMNS: dict[str, tuple[st.SearchStrategy[Any], ...]] = {
+    "real": (REAL, REAL),
+    "offset": (FAR, NEAR),
+    "positive": (POSITIVE, POSITIVE),
+    "counts": (COUNTS, COUNTS),
+    "categories": (st.sampled_from(WORDS), st.sampled_from(WORDS[1:])),
+    "texts": (st.sampled_from(TEXTS),),
+    "mixed": (REAL, st.sampled_from(WORDS), st.sampled_from([True, False, None])),
+}
+WEIGHTS = st.one_of(
+    st.just(1.0), st.just(1.0), st.sampled_from([2.0, 3.0, 0.5, 0.1, 1 / 3]), st.sampled_from([1e-9, 1e-3, 1e3, 1e9])
+)
+NAMES = ("u", "v", "w")
+
+
+def as_input(rows: list[Row], kind: str, table: bool) -> Any:
+    """Return rows as a user would hand them in."""
+    if table or kind == "mixed":
+        columns = {name: [row[j] for row in rows] for j, name in enumerate(NAMES[: len(COLUMNS[kind])])}
+        return {name: [None if v != v else v for v in values] for name, values in columns.items()}  # NaN is null
+    if kind == "texts":
+        return [row[0] for row in rows]
+    return np.array(rows, dtype=object if kind == "categories" else np.float64).reshape(len(rows), len(COLUMNS[kind]))
+
+
+EXAMPLES: dict[str, list[Row]] = {
+    "real": [(1.0, -2.0), (0.5, 1.0), (-3.0, 0.25), (2.0, -1.0), (1.5, 2.5)],
+    "offset": [(1e9, 1e6 + 1), (1e9 + 0.125, 1e6), (1e9 + 3, 1e6), (1e9 - 1, 1e6 - 2), (1e9 + 2, 1e6 + 2)],
+    "positive": [(1.0, 2.0), (0.5, 1.5), (3.0, 0.25), (2.0, 7.0), (1.5, 2.5)],
+    "counts": [(1.0, 0.0), (0.0, 2.0), (3.0, 1.0), (2.0, 1.0), (1.0, 4.0)],
+    "categories": [("red", "green"), ("green", "blue"), ("red", "blue"), ("blue", "green"), ("red", "blue")],
+    "texts": [("buy now",), ("lunch at noon",), ("now",), ("noon",), ("buy",)],
+    "mixed": [(1.0, "red", True), (2.0, "blue", False), (0.5, "red", False), (3.0, "green", True), (2.5, "red", True)],
+}
+
+
+# ------------------------------------------------------------------------------------------------------- cases
+
+
+@dataclass(frozen=True)
+class Case:
+    """An estimator with its options, and a kind of rows that it accepts."""
+
+    name: str
+    make: Callable[[], Any]
+    kind: str
+    table: bool = False
+    infinite: bool = False  # whether an infinite number is a value like others
+    base: tuple[Held, ...] = ()  # the first rows that are learned, always, and never forgotten
+
+    def learn(self, onto: Any, held: list[Held]) -> Any:
+        """Learn rows in one call."""
+        return onto.partial_fit(*self.arguments(held))
+
+    def arguments(self, held: list[Held]) -> tuple[Any, Any, Any, Any]:
+        """Return X, y, classes and sample_weight for `partial_fit`."""
+        weights = [each.weight for each in held]
+        plain = all(weight == 1.0 for weight in weights)
+        x = as_input([each.row for each in held], self.kind, self.table)
+        return x, np.array([each.label for each in held]), None, None if plain else np.array(weights)
+
+
+def exported() -> list[type[GenerativeClassifier]]:
+    """List every estimator of the package, wherever it is defined."""
+    for module in iter_modules(estimators.__path__):
+        import_module(f"suffice.estimators.{module.name}")
+    found, todo = [], [GenerativeClassifier]
+    while todo:
+        for cls in todo.pop().__subclasses__():
+            todo.append(cls)
+            if cls.__module__.startswith("suffice.") and not getattr(cls, "__abstractmethods__", None):
+                found.append(cls)
+    return sorted((cls for cls in set(found) if not cls.__name__.startswith("_")), key=lambda cls: cls.__name__)
+
+
+# Options that learn or answer in another way than the default ones.
+VARIANTS: dict[str, list[dict[str, Any]]] = {
+    "BayesClassifier": [{"calibrate": False, "missing": "informative"}],
+    "GaussianNB": [{"var_smoothing": 0.0}],
+    "KernelNB": [{"kernel": "epanechnikov", "bandwidth": 0.5}],
+    "LinearDiscriminantAnalysis": [{"solver": "lsqr", "shrinkage": "auto"}],
+    "QuadraticDiscriminantAnalysis": [{"reg_param": 0.1}],
+    "TextClassifier": [{"event": "multinomial"}, {"event": "bernoulli"}],
+}
+
+
+def cases() -> Iterator[Case]:
+    """Yield every estimator and every family with every kind of rows that it accepts."""
+    for cls in exported():
+        for options in [{}, *VARIANTS.get(cls.__name__, [])]:
+            shown = ", ".join(f"{name}={value!r}" for name, value in options.items())
+            make = partial(cls, **options)
+            for kind, rows in EXAMPLES.items():
+                # The first rows show what the columns of a table are: these are always the same.
+                base = tuple(Held(row, BASE, 1.0) for row in rows) if cls is sf.BayesClassifier else ()
+                yield Case(f"{cls.__name__}({shown}) of {kind}", make, kind, base=base)
+    for name in families.family_names():
+        family = families.named(name)
+        for kind, columns in COLUMNS.items():
+            if kind != "mixed":
+                block: Any = NAMES[: len(columns)] if len(columns) > 1 else NAMES[0]
+                make = partial(sf.BayesClassifier, {block: family()}, calibrate=False)
+                infinite = family.reads == "categories"
+                yield Case(f"family {name} of {kind}", make, kind, table=True, infinite=infinite)
+
+
+def accepted() -> Iterator[Case]:
+    """Yield the cases whose estimator learns from rows of the kind and answers."""
+    for case in cases():
+        held = [Held(row, label, 1.0) for row, label in zip(EXAMPLES[case.kind], "aabba", strict=True)]
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                case.learn(case.make(), held).predict_proba(case.arguments(held)[0])
+        except (SufficeError, ValueError, TypeError):
+            continue
+        yield case
+
+
+# ----------------------------------------------------------------------------------------------------- machine
+
+REFUSALS = (SufficeError, ValueError)  # scikit-learn's own checks, and NotFittedError, are a ValueError
+
+
+def saved(estimator: Any) -> bytes | None:
+    """Return the bytes of the file; None if the estimator is not fitted."""
+    if not estimator.__sklearn_is_fitted__():
+        return None
+    file = io.BytesIO()
+    estimator.save(file)
+    return file.getvalue()
+
+
+def machine(case: Case, tally: Counter[str]) -> type[RuleBasedStateMachine]:
+    """Make the state machine of a case. Its steps are counted in `tally`."""
+    held_rows = st.builds(Held, st.tuples(*COLUMNS[case.kind]), st.sampled_from(LABELS), WEIGHTS)
+    batches = st.one_of(st.lists(held_rows, min_size=1, max_size=1), st.lists(held_rows, min_size=1, max_size=8))
+    plain = batches.map(lambda batch: [replace(each, weight=1.0) for each in batch])
+    some_rows = st.one_of(plain, batches)
+
+    class Sequence(RuleBasedStateMachine):
+        def __init__(self) -> None:
+            super().__init__()
+            self.estimator = case.make()
+            self.held: list[Held] = []
+            if case.base:
+                self.held = list(case.base)
+                case.learn(self.estimator, self.held)
+            self.most: Counter[str] = Counter()  # the weight that each class has held at most
+            self.whole = True  # whether all weights ever held are integers, whose sums are exact
+
+        # ---- steps
+
+        def become(self, estimator: Any, held: list[Held]) -> None:
+            """Hold other rows, and compare with fitting them at once."""
+            tally["tried"] += 1
+            self.estimator, self.held = estimator, held
+            self.whole &= all(each.weight.is_integer() for each in held)
+            weight: Counter[str] = Counter()
+            for each in held:
+                weight[each.label] += each.weight
+            for label, total in weight.items():
+                self.most[label] = max(self.most[label], total)
+            self.most = Counter({label: self.most[label] for label in weight})
+            self.compare(weight)
+
+        def refused(self, step: Callable[[], Any]) -> None:
+            """Require that a step is refused by a named error and changes nothing."""
+            tally["tried"] += 1
+            before = saved(self.estimator)
+            try:
+                step()
+            except REFUSALS:
+                tally["refused"] += 1
+            else:
+                raise AssertionError("this should have been refused")
+            assert saved(self.estimator) == before, "what was refused has changed the estimator"
+
+        def compare(self, weight: Counter[str]) -> None:
+            """Compare with an estimator that was fitted to the rows held at once."""
+            if not self.held:
+                assert not self.estimator.__sklearn_is_fitted__(), "nothing is held, but it is fitted"
+                tally["answered"] += 1
+                return
+            fresh = case.learn(case.make(), self.held)
+            assert self.estimator.classes_.tolist() == sorted(weight)
+            lost = max(self.most[label] / weight[label] for label in weight)
+            counted = [weight[label] for label in sorted(weight)]
+            if self.whole:
+                assert self.estimator.class_count_.tolist() == counted
+            np.testing.assert_allclose(self.estimator.class_count_, counted, rtol=1e-12 + 1e-14 * lost)
+            x = as_input([*(each.row for each in self.held), *EXAMPLES[case.kind]], case.kind, case.table)
+            try:
+                expected = fresh.predict_proba(x)
+            except SufficeError as error:
+                tally["refused"] += 1
+                try:
+                    self.estimator.predict_proba(x)
+                except type(error):
+                    return
+                raise AssertionError(f"it answers where fitting at once is refused: {error}") from error
+            found = self.estimator.predict_proba(x)
+            np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-9)
+            np.testing.assert_allclose(found, expected, rtol=0, atol=BOUND + MAGNIFIED * lost)
+            tally["answered"] += 1
+
+        @property
+        def free(self) -> list[int]:
+            """The positions of the rows that may be forgotten."""
+            return [i for i, each in enumerate(self.held) if each.label != BASE]
+
+        @property
+        def labels(self) -> list[str]:
+            """The classes that may be dropped and renamed."""
+            return sorted({self.held[i].label for i in self.free})
+
+        @rule(batch=some_rows)
+        def fit(self, batch: list[Held]) -> None:
+            batch = [*case.base, *batch]
+            x, y, _, weight = case.arguments(batch)
+            before = saved(self.estimator)
+            try:
+                found = self.estimator.fit(x, y, weight)
+            except REFUSALS:  # discriminant analysis refuses a single row of a class
+                tally.update(tried=1, refused=1)
+                assert saved(self.estimator) == before, "what was refused has changed the estimator"
+                return
+            self.most.clear()
+            self.whole = True
+            self.become(found, batch)
+
+        @rule(batch=some_rows)
+        def partial_fit(self, batch: list[Held]) -> None:
+            self.become(case.learn(self.estimator, batch), self.held + batch)
+
+        @precondition(lambda self: self.free)
+        @rule(data=st.data())
+        def forget(self, data: Any) -> None:
+            chosen = data.draw(st.sets(st.sampled_from(self.free), min_size=1), "rows to forget")
+            gone = [self.held[i] for i in sorted(chosen)]
+            x, y, _, weight = case.arguments(gone)
+            self.become(
+                self.estimator.forget(x, y, weight), [each for i, each in enumerate(self.held) if i not in chosen]
+            )
+
+        @precondition(lambda self: self.free)
+        @rule(data=st.data())
+        def forget_one_by_one(self, data: Any) -> None:
+            order = data.draw(st.permutations(self.free), "order")[1:]
+            for i in order:
+                x, y, _, weight = case.arguments([self.held[i]])
+                self.estimator.forget(x, y, weight)
+            self.become(self.estimator, [each for i, each in enumerate(self.held) if i not in order])
+
+        @precondition(lambda self: self.held)
+        @rule(batch=some_rows, left=st.booleans())
+        def merge(self, batch: list[Held], left: bool) -> None:
+            batch = [*case.base, *batch]
+            other = case.learn(case.make(), batch)
+            self.become(self.estimator + other if left else other + self.estimator, self.held + batch)
+
+        @precondition(lambda self: self.labels and len({each.label for each in self.held}) > 1)
+        @rule(data=st.data())
+        def drop_class(self, data: Any) -> None:
+            label = data.draw(st.sampled_from(self.labels))
+            self.become(self.estimator.drop_class(label), [each for each in self.held if each.label != label])
+
+        @precondition(lambda self: self.labels)
+        @rule(data=st.data(), new=st.sampled_from([*LABELS, "d"]))
+        def rename_class(self, data: Any, new: str) -> None:
+            old = data.draw(st.sampled_from(self.labels))
+            self.most[new] += self.most[old]
+            renamed = [replace(each, label=new) if each.label == old else each for each in self.held]
+            self.become(self.estimator.rename_class(old, new), renamed)
+
+        @precondition(lambda self: self.held)
+        @rule(how=st.sampled_from(["save", "pickle", "deepcopy"]))
+        def store(self, how: str) -> None:
+            before = saved(self.estimator)
+            assert before is not None
+            if how == "save":
+                again = sf.load(io.BytesIO(before))
+            else:
+                again = pickle.loads(pickle.dumps(self.estimator)) if how == "pickle" else copy.deepcopy(self.estimator)
+            assert saved(again) == before
+            self.become(again, self.held)
+
+        @precondition(lambda self: self.held)
+        @rule(factor=st.sampled_from([0.5, 2.0, 8.0]))
+        def scale(self, factor: float) -> None:
+            learned = self.estimator._settled()
+            self.estimator._become(replace(learned, seen=learned.seen.scale(factor)))
+            self.most = Counter({label: factor * total for label, total in self.most.items()})
+            self.become(self.estimator, [replace(each, weight=factor * each.weight) for each in self.held])
+
+        # ---- what must be refused
+
+        @rule(row=held_rows, wrong=st.sampled_from(["weight", "length", "label", "value", "class", "row", "heavy"]))
+        def do_what_must_be_refused(self, row: Held, wrong: str) -> None:
+            x, y, _, _ = case.arguments([row])
+            learn, known = self.estimator.partial_fit, [each.label for each in self.held]
+            if wrong == "weight":
+                for weight in (-1.0, math.nan, math.inf):
+                    self.refused(partial(learn, x, y, None, np.array([weight])))
+            elif wrong == "length":
+                self.refused(partial(learn, x, np.concatenate([y, y])))
+            elif wrong == "label":
+                self.refused(partial(learn, x, np.array([None], dtype=object)))
+            elif wrong == "value" and case.kind in ("real", "offset", "positive", "counts") and not case.infinite:
+                infinite = as_input([(math.inf, *row.row[1:])], case.kind, case.table)
+                self.refused(partial(learn, infinite, y))
+            elif wrong == "class":
+                self.refused(partial(self.estimator.drop_class, "never"))
+                self.refused(partial(self.estimator.rename_class, "never", "d"))
+                if len(set(known)) == 1:
+                    self.refused(partial(self.estimator.drop_class, known[0]))
+            elif wrong == "row":
+                self.refused(partial(self.estimator.forget, x, np.array(["never"])))
+            elif known:
+                heavy = 4.0 * sum(each.weight for each in self.held) + 1.0
+                self.refused(partial(self.estimator.forget, x, np.array(known[:1]), np.array([heavy])))
+
+    Sequence.__name__ = Sequence.__qualname__ = f"Sequence[{case.name}]"
+    return Sequence
+
+
+def run(
+    case: Case,
+    tally: Counter[str],
+    sequences: int = SEQUENCES,
+    steps: int = STEPS,
+    seed: int | None = None,
+    shrink: bool = False,
+) -> None:
+    """Run sequences of a case, without a seed always the same ones; `shrink` looks for a shorter one that fails too."""
+    made = machine(case, tally)
+    options = settings(
+        max_examples=sequences,
+        stateful_step_count=steps,
+        deadline=None,
+        database=None,
+        derandomize=seed is None,
+        phases=[Phase.generate, *([Phase.shrink] if shrink else [])],
+        report_multiple_bugs=False,
+        suppress_health_check=list(HealthCheck),
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        run_state_machine_as_test(made if seed is None else seeded(seed)(made), settings=options)
+
+
+def attack(seconds: float, seed: int) -> Counter[str]:
+    """Run sequences of one case after the other, in an order that depends on the seed."""
+    tally, end = Tally(), time.monotonic() + seconds
+    known = list(accepted())
+    rng = np.random.default_rng(seed)
+    broken: set[str] = set()
+    while time.monotonic() < end or not tally["tried"]:
+        for i in rng.permutation(len(known)):
+            case = known[i]
+            number = int(rng.integers(2**32))
+            if case.name in broken or (time.monotonic() > end and tally["tried"]):
+                continue
+            counted: Counter[str] = Counter()
+            try:
+                run(case, counted, seed=number)
+            except Exception:
+                broken.add(case.name)
+                tally["tried"] += 1
+                tally.fail(f"sequences.run(case {case.name!r}, seed={number})", traceback.format_exc(chain=False))
+            else:
+                tally.update(counted)
+        if len(broken) == len(known):
+            break
+    return tally
