@@ -87,7 +87,7 @@ class Dirichlet(Options):
 
     def mode(self, counts: Array, total: Callable[[Array], Array] = sum_outcomes) -> Array:
         """(n_j + α_j − 1) / Σ (n + α − 1); 0 where n_j + α_j < 1; the mean if that holds for all outcomes."""
-        peak = np.maximum(counts + self.alpha - 1.0, 0.0)
+        peak = np.maximum(counts + (np.asarray(self.alpha) - 1.0), 0.0)
         norm = np.broadcast_to(total(peak), peak.shape)
         return np.where(norm > 0, _ratio(peak, norm, 0.0), self.mean(counts, total))
 
@@ -166,7 +166,8 @@ class NormalInverseGamma(Options):
         if shared:
             grown = grown.sum(axis=-2, keepdims=True)
             weight = weight.sum(axis=-2, keepdims=True)
-        return self._made(mean + pull * off, strength, prior.shape + 0.5 * weight, scale + grown)
+        centre = _pulled(moments.mean, mean, pull, _ratio(prior.strength, strength, 1.0))
+        return self._made(centre, strength, prior.shape + 0.5 * weight, scale + grown)
 
     def variance_mean(self) -> Array:
         """E σ² = scale / (shape − 1)."""
@@ -240,7 +241,8 @@ class NormalInverseWishart(Options):
         grown, weight = scatter.cross + between, scatter.weight
         if tied:
             grown, weight = grown.sum(axis=0, keepdims=True), weight.sum(keepdims=True)
-        return self._made(mean + pull[:, None] * off, strength, _known(prior.freedom) + weight, scale + grown)
+        centre = _pulled(scatter.mean, mean, pull[:, None], _ratio(prior.strength, strength, 1.0)[:, None])
+        return self._made(centre, strength, _known(prior.freedom) + weight, scale + grown)
 
     def covariance_mean(self) -> Array:
         """E Σ = scale / (freedom − columns − 1)."""
@@ -263,6 +265,12 @@ class NormalInverseWishart(Options):
 def _known(value: Number | None) -> Array:
     assert value is not None, "centred() fills it in"
     return np.asarray(value)
+
+
+def _pulled(found: Array, before: Array, pull: Array, rest: Array) -> Array:
+    """Return pull · found + rest · before with pull + rest = 1: a step from the nearer of both keeps its digits."""
+    off = found - before
+    return np.asarray(np.where(pull > rest, found - rest * off, before + pull * off))
 
 
 def _ratio(numerator: Number, denominator: Number, otherwise: Number) -> Array:

@@ -19,6 +19,7 @@ from suffice.formulas import (
     Divide,
     Entry,
     Formula,
+    LogGammaRatio,
     Multiply,
     Square,
     Steps,
@@ -94,7 +95,7 @@ def additive_terms(formula: Formula, sign: float = 1.0) -> Iterator[tuple[float,
 def is_shared(formula: Formula) -> bool:
     """Return whether all classes have the same value: no constant has an axis of classes."""
     constants = [node.values for node in formula.walk() if isinstance(node, Constant)]
-    others = any(isinstance(node, (TimesLog, Steps)) for node in formula.walk())
+    others = any(isinstance(node, (TimesLog, LogGammaRatio, Steps)) for node in formula.walk())
     return not others and all(np.ndim(c) < 2 or c.shape[-2] == 1 for c in constants)
 
 

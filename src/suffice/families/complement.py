@@ -53,8 +53,7 @@ class Complement(Family[Totals]):
     def estimate(self, totals: Totals) -> Distribution:
         """Estimate −log of the complement's smoothed share of each word, (classes, columns)."""
         alpha = 0.0 if self.prior is None else self.prior.alpha
-        everything = totals.total.sum(axis=0)
-        rest = np.maximum(everything + alpha - totals.total, 0.0)
+        rest = sum_others(totals.total) + alpha
         whole = rest.sum(axis=1, keepdims=True)
         logged = log(np.divide(rest, whole, out=np.zeros_like(rest), where=whole > 0), of_zero=LOG_OF_ZERO)
         if self.norm:
@@ -72,7 +71,7 @@ class Complement(Family[Totals]):
         if self.norm or not np.all(alpha):
             return super().leave_one_out(totals, fitted, x, codes, weight)
         n = x.shape[0]
-        rest = totals.total.sum(axis=0) + alpha - totals.total
+        rest = sum_others(totals.total) + alpha
         weight = np.ones(n) if weight is None else weight
         out = np.empty((n, len(rest)))
         for c, norm in enumerate(rest.sum(axis=1)):
@@ -80,3 +79,11 @@ class Complement(Family[Totals]):
             logs, length = log_sums(rest, x, np.full(n, c, dtype=np.int32), removed)
             out[:, c] = length * np.log(norm - removed * length) - logs
         return out
+
+
+def sum_others(table: Array) -> Array:
+    """Sum the rows of all other classes, (classes, columns), by sums from both ends: a difference would lose digits."""
+    out = np.zeros_like(table)
+    np.cumsum(table[:-1], axis=0, out=out[1:])
+    out[:-1] += np.cumsum(table[:0:-1], axis=0)[::-1]
+    return out

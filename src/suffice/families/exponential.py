@@ -90,7 +90,8 @@ class Exponential(Family[Totals]):
         mean = np.divide(pooled_total, pooled_n, out=np.ones_like(pooled_total), where=pooled_n > 0)
         rate = prior.shape * mean if prior.rate is None else prior.rate
         shape, rate = or_pooled(n + prior.shape, totals.total + rate, pooled_n, pooled_total)
-        return shape, np.maximum(rate, shape * np.maximum(mean * np.finfo(np.float64).eps, 1e-100))
+        least = np.where(mean > 0, mean * np.finfo(np.float64).eps, 1e-100)  # times of 0 alone have no unit
+        return shape, np.maximum(rate, shape * least)
 
 
 def pooled(totals: Totals) -> tuple[Array, Array, Array]:

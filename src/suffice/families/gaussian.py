@@ -11,7 +11,7 @@ from suffice import _core
 from suffice.core.arrays import Array, Codes, Dense, Values, refuse_at
 from suffice.core.errors import InvalidOptionError
 from suffice.core.priors import NormalInverseGamma
-from suffice.core.special import log_gamma
+from suffice.core.special import log_rising
 from suffice.core.statistics import Moments
 from suffice.families._base import Distribution, Entrywise, Family, derived, resolution
 from suffice.families._contract import Summary
@@ -192,7 +192,7 @@ class StudentDistribution(Entrywise):
     def density(self, x: Formula) -> Formula:
         """Return log Γ((ν+1)/2) − log Γ(ν/2) − ½ log πνs² − ½ (ν+1) log(1 + (x − m)²/νs²)."""
         nu, width = self.freedom, self.freedom * self.spread
-        norm = log_gamma((nu + 1) / 2) - log_gamma(nu / 2) - 0.5 * np.log(np.pi * width)
+        norm = log_rising(nu / 2, 0.5) - 0.5 * np.log(np.pi * width)
         return norm - 0.5 * (nu + 1) * Log1p(Square((x - self.mean) / np.sqrt(width)))
 
     expected = derived(lambda self: self.mean)

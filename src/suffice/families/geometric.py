@@ -12,7 +12,7 @@ from suffice.core.statistics import Totals
 from suffice.families._base import Entrywise, Family, derived
 from suffice.families._contract import INTEGERS, Summary
 from suffice.families.exponential import or_pooled, pooled
-from suffice.formulas import Formula, LogGamma, TimesLog
+from suffice.formulas import Formula, LogGammaRatio, TimesLog
 
 
 class GeometricProbabilities(Entrywise):
@@ -26,7 +26,7 @@ class GeometricProbabilities(Entrywise):
 
     def density(self, x: Formula) -> Formula:
         """Return log θ + x log(1 − θ)."""
-        return np.log(self.probability) + TimesLog(x, self.complement)
+        return np.log(self.probability) + TimesLog(x, self.complement, rest=self.probability)
 
     expected = derived(lambda self: self.complement / self.probability)
     shown = derived(lambda self: {"p(success | y)": self.probability})
@@ -48,14 +48,12 @@ class BetaGeometricCounts(Entrywise):
 
     def density(self, x: Formula) -> Formula:
         """Return log B(a + 1, b + x) − log B(a, b); with b = 0 there is no failure."""
-        from scipy.special import betaln, gammaln
-
         some = np.where(self.b > 0, self.b, 1.0)
-        norm = gammaln(self.a + 1.0) - betaln(self.a, some)
-        density = norm + LogGamma(x + some) - LogGamma(x + (self.a + 1.0 + some))
+        no_failure = np.log(self.a / (self.a + some))
+        density = no_failure - LogGammaRatio(x, some, self.a + 1.0)
         if (self.b > 0).all():
             return density
-        certain = np.where(self.b > 0, 0.0, -(norm + gammaln(some) - gammaln(self.a + 1.0 + some)))
+        certain = np.where(self.b > 0, 0.0, -no_failure)
         return density + certain + TimesLog(x, (self.b > 0).astype(np.float64))
 
     # The mean b / (a − 1). If a ≤ 1 it is infinite, and the mean at the expected θ, b / a, is used.

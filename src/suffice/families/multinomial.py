@@ -9,6 +9,7 @@ import numpy as np
 
 from suffice.core.arrays import Array, Codes, Matrix, Positions, Values, count_entries
 from suffice.core.priors import Dirichlet, Number
+from suffice.core.special import log_rising
 from suffice.core.statistics import Totals
 from suffice.core.statistics.statistic import clear_residue
 from suffice.families._base import Distribution, Entrywise, Family, derived
@@ -174,9 +175,7 @@ def _log_share(logs: Array, length: Array, total: Array, removed: Array) -> Arra
 
 def log_urn(alpha: Number, x: Values) -> Array:
     """Compute log Γ(α + x) − log Γ(α): x draws from an urn of α that gains one with every draw."""
-    from scipy.special import gammaln
-
-    return np.asarray(gammaln(alpha + x) - gammaln(alpha))
+    return log_rising(alpha, x)
 
 
 def _urn_log_density(alpha: Array, bag: Array, rows: Positions, values: Array) -> Array:

@@ -14,6 +14,7 @@ from suffice import _core
 from suffice.core.arrays import Array, Codes, Dense, Positions, Values, refuse_at, refuse_infinite
 from suffice.core.errors import InvalidOptionError, NoFormulaError, NoLinearFormError
 from suffice.core.priors import NormalInverseWishart
+from suffice.core.special import log_rising
 from suffice.core.statistics import Sample, Scatter
 from suffice.families._base import DEFAULT, Distribution, Family, derived, resolution
 from suffice.families._contract import Summary, Table
@@ -428,8 +429,6 @@ class MultivariateStudentDistribution(MultivariateGaussianDistribution):
 
     def log_density(self, x: Dense) -> Array:
         """Compute log p(x | y) of every row under every class, (rows, classes); missing entries are integrated out."""
-        from scipy.special import gammaln
-
         normal = super().log_density(x)
         observed = (~np.isnan(x)).sum(axis=1)[:, None]
         # The maximum of the normal density, less the normal density, is half the squared distance.
@@ -440,7 +439,7 @@ class MultivariateStudentDistribution(MultivariateGaussianDistribution):
             peak = peak.copy()
             peak[incomplete] = observed_log_density(x[incomplete], self.mean, self._every_covariance)[1]
         nu, distance = self.freedom, np.maximum(2.0 * (peak - normal), 0.0)
-        norm = gammaln((nu + observed) / 2) - gammaln(nu / 2) + 0.5 * observed * (LOG_2PI - np.log(np.pi * nu))
+        norm = log_rising(nu / 2, observed / 2) + 0.5 * observed * (LOG_2PI - np.log(np.pi * nu))
         return np.asarray(norm + peak - 0.5 * (nu + observed) * np.log1p(distance / nu))
 
     def relative_log_density(self, x: Dense) -> Array:
@@ -452,11 +451,9 @@ class MultivariateStudentDistribution(MultivariateGaussianDistribution):
 
     def formula_of(self, names: Sequence[str], observed: tuple[int, ...]) -> Formula:
         """Return log p of the observed columns; the degrees of freedom are those of all columns."""
-        from scipy.special import gammaln
-
         squares, log_volume = self._distance(names, observed)
         nu, d = self.freedom, len(observed)
-        norm = gammaln((nu + d) / 2) - gammaln(nu / 2) - 0.5 * d * np.log(np.pi * nu) - log_volume
+        norm = log_rising(nu / 2, d / 2) - 0.5 * d * np.log(np.pi * nu) - log_volume
         return norm - 0.5 * (nu + d) * Log1p(squares / nu)
 
     def sample(self, codes: Codes, rng: np.random.Generator) -> Array:

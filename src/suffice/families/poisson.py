@@ -10,13 +10,14 @@ import numpy as np
 from suffice.core.arrays import Array, Codes, Matrix, Sparse, count_entries, is_sparse
 from suffice.core.errors import InvalidOptionError
 from suffice.core.priors import Gamma
+from suffice.core.special import log_gamma_ratio
 from suffice.core.statistics import Totals
 from suffice.core.statistics.statistic import clear_residue
 from suffice.families._base import Entrywise, Family, derived
 from suffice.families._contract import COUNTS, Summary
 from suffice.families._derive import pieces, sum_observed
-from suffice.families.logarithms import log, log_sums, peak_losses
-from suffice.formulas import Formula, LogGamma, TimesLog, X
+from suffice.families.logarithms import log_sums, peak_losses
+from suffice.formulas import Formula, LogGamma, LogGammaRatio, TimesLog, X
 
 
 class PoissonRates(Entrywise):
@@ -50,10 +51,10 @@ class NegativeBinomialCounts(Entrywise):
 
     def density(self, x: Formula) -> Formula:
         """Return log Γ(r + x)/(Γ(r) x!) + r log(b/(b+1)) − x log(b+1); with r = 0 there is no event."""
-        from scipy.special import gammaln
-
         r = np.where(self.shape > 0, self.shape, 1.0)
-        density = LogGamma(x + r) - gammaln(r) - LogGamma(x + 1.0) - np.log1p(self.rate) * x
+        # Γ(r + x) / (Γ(r) Γ(x + 1)), from the smaller of r and 1
+        density = np.where(r < 1, -1.0, 1.0) * LogGammaRatio(x, np.minimum(r, 1.0), np.abs(r - 1.0))
+        density = density - np.log1p(self.rate) * x
         density = density + _log_no_event(self.shape, self.rate)
         return density if (self.shape > 0).all() else density + TimesLog(x, (self.shape > 0).astype(np.float64))
 
@@ -67,8 +68,9 @@ class NegativeBinomialCounts(Entrywise):
 
 
 def _log_no_event(shape: Array, rate: Array) -> Array:
-    """Compute the log of the negative binomial's probability of no event, r log(b / (b + 1))."""
-    return np.where(shape > 0, np.where(shape > 0, shape, 1.0) * (log(rate) - np.log1p(rate)), 0.0)
+    """Compute the log of the negative binomial's probability of no event, r log(b / (b + 1)) = −r log(1 + 1/b)."""
+    with np.errstate(divide="ignore"):
+        return np.where(shape > 0, -np.where(shape > 0, shape, 1.0) * np.log1p(1.0 / rate), 0.0)
 
 
 class Poisson(Family[Totals]):
@@ -135,8 +137,6 @@ class Poisson(Family[Totals]):
 
     def _own_predicted(self, shape: Array, exposure: Array, x: Sparse, codes: Codes, weight: Array) -> Array:
         """Compute the negative binomial of sparse rows from their stored entries."""
-        from scipy.special import gammaln
-
         rows, columns, values = count_entries(x)
         removed, before = weight[rows] * values, shape[codes[rows], columns]
         left = clear_residue(before - removed, before)
@@ -144,6 +144,7 @@ class Poisson(Family[Totals]):
         rest = clear_residue(total - np.bincount(rows, weights=removed, minlength=len(codes)), total)
         # log Γ(r + x)/(Γ(r) x!) − x log(b + 1) of the stored entries is added to the value of a row of zeros.
         r = np.where(left > 0, left, 1.0)
-        gain = gammaln(r + values) - gammaln(r) - gammaln(values + 1.0) - values * np.log1p(exposure[rows])
+        gain = np.where(r < 1, -1.0, 1.0) * log_gamma_ratio(np.minimum(r, 1.0), np.abs(r - 1.0), values)
+        gain -= values * np.log1p(exposure[rows])
         gains = np.bincount(rows, weights=np.where(left > 0, gain, -np.inf), minlength=len(codes))
         return np.asarray(_log_no_event(rest, exposure) + gains)

@@ -5,7 +5,8 @@ Parameters are arrays that broadcast: (classes, columns) over `X`, and (classes,
 tree serves all classes, and its value is (rows, classes). The nodes are
 
 - `X`, `Column` (a number by its name), `Constant`, the arithmetic `Add`, `Subtract`, `Multiply`, `Divide` (or + − × ÷),
-- `Square`, `Sqrt`, `Abs`, `Log`, `Log1p`, `Exp`, `LogGamma`, `LogSumExp`, and `TimesLog`: x · log p with 0 · log 0 = 0,
+- `Square`, `Sqrt`, `Abs`, `Log`, `Log1p`, `Exp`, `LogGamma`, `LogGammaRatio`, `LogSumExp`, and `TimesLog`: x · log p
+  with 0 · log 0 = 0,
 - `Linear`: Σ_j coef_j (x_j − origin_j) of several columns, `Bumps`: the log of a sum of Gaussian curves over a column,
 - `Lookup` (categories), `Combinations` (categories of several columns), `Steps` (bins), `Above` (a threshold),
 - `Where`, which chooses by a condition: `Missing`, `Below`, `Fraction` or `Among`; and `Unknown`, which has no value.
@@ -49,7 +50,7 @@ from suffice.formulas.conditions import (
     total,
     unless_missing,
 )
-from suffice.formulas.lookups import Above, Combinations, Lookup, Steps, TimesLog
+from suffice.formulas.lookups import Above, Combinations, LogGammaRatio, Lookup, Steps, TimesLog
 from suffice.formulas.node import Array, Reads, in_base64, to_json
 from suffice.formulas.scoring import Scoring, Term
 
@@ -75,6 +76,7 @@ __all__ = [
     "Log",
     "Log1p",
     "LogGamma",
+    "LogGammaRatio",
     "LogSumExp",
     "Lookup",
     "Missing",

@@ -8,7 +8,8 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 
 from suffice.core.arrays import Mask
-from suffice.formulas.arithmetic import Formula, as_column, by_class, by_class_and_term
+from suffice.core.special import log_gamma_ratio, log_rising
+from suffice.formulas.arithmetic import Formula, LogGamma, as_column, by_class, by_class_and_term
 from suffice.formulas.environments import Environment
 from suffice.formulas.node import Array, Json, Packing, Reads
 
@@ -104,13 +105,15 @@ class Above(Formula):
 class TimesLog(Formula):
     """x · log p for probabilities p of each class, where 0 · log 0 is 0.
 
-    `p` is (classes,), or over `X` any array that broadcasts.
+    `p` is (classes,), or over `X` any array that broadcasts. `rest`, if it is given, is 1 − p: where p is near 1 it has
+    the digits that p has lost.
     """
 
     of: Formula
     p: Array
+    rest: Array | None = None
 
-    converts: ClassVar = {"p": by_class}
+    converts: ClassVar = {"p": by_class, "rest": lambda rest: None if rest is None else by_class(rest)}
 
     @property
     def impossible(self) -> Mask:
@@ -120,7 +123,8 @@ class TimesLog(Formula):
     @property
     def log(self) -> Array:
         """Log p, and 0 where p is 0."""
-        return np.log(self.p, out=np.zeros_like(self.p), where=self.p > 0)
+        out = np.log(self.p, out=np.zeros_like(self.p), where=self.p > 0)
+        return out if self.rest is None else np.log1p(-self.rest, out=out, where=self.rest < 0.5)
 
     def on(self, rows: Environment) -> Array:
         """Multiply; the result is −inf where p is 0 and x is not."""
@@ -135,6 +139,32 @@ class TimesLog(Formula):
         excluded = np.where(self.impossible, -np.inf, 0.0)
         numbers = np.stack([np.zeros_like(excluded), excluded], axis=-1)
         return self.log * self.of + Steps(self.of, np.array([NEAR_ZERO]), numbers)
+
+    def to_json(self, packed: Packing | None = None) -> dict[str, Json]:
+        """Return the simpler nodes as JSON."""
+        return self.spelled_out().to_json(packed)
+
+
+class LogGammaRatio(Formula):
+    """Log Γ(shape + apart + x) Γ(shape) / (Γ(shape + apart) Γ(shape + x)), of x ≥ 0, to all digits if they are large.
+
+    `shape` and `apart` are (classes,), or over `X` arrays that broadcast.
+    """
+
+    of: Formula
+    shape: Array
+    apart: Array
+
+    converts: ClassVar = {"shape": by_class, "apart": by_class}
+
+    def on(self, rows: Environment) -> Array:
+        """Compute it from differences that do not cancel."""
+        return log_gamma_ratio(self.shape, self.apart, self.of.on(rows))
+
+    def spelled_out(self) -> Formula:
+        """Return the same in simpler nodes."""
+        whole = self.shape + self.apart
+        return LogGamma(self.of + whole) - LogGamma(self.of + self.shape) - log_rising(self.shape, self.apart)
 
     def to_json(self, packed: Packing | None = None) -> dict[str, Json]:
         """Return the simpler nodes as JSON."""
