@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.optimize import minimize_scalar
+from scipy.optimize import minimize, minimize_scalar
 from scipy.special import log_softmax
 from sklearn.metrics import log_loss
 
@@ -39,6 +39,45 @@ def test_the_exponent_is_the_minimum_of_the_log_loss():
 
     best = minimize_scalar(loss, bounds=(0.01, 2.0), method="bounded", options={"xatol": 1e-9}).x
     assert_allclose(Calibration.fit(3 * evidence, log_prior, y, weight).slope, best, rtol=1e-4)
+
+
+def right_by_chance(n):
+    """Evidence of 2 for the class of each of a few rows: any exponent would be believed, the larger the better."""
+    y = (np.arange(n) % 2).astype(np.int32)
+    evidence = np.where(np.arange(2) == y[:, None], 0.0, -2.0)
+    return evidence, np.log(np.full((n, 2), 0.5)), y, np.ones(n)
+
+
+@pytest.mark.parametrize("n", [4, 40])
+def test_an_exponent_above_one_is_doubted_as_by_twenty_rows(n):
+    found = Calibration.fit(*right_by_chance(n))
+
+    def penalised(exponent):
+        return n * np.log1p(np.exp(-2 * np.exp(exponent))) + 0.5 * 20 * max(exponent, 0.0) ** 2
+
+    best = minimize_scalar(penalised, bounds=(-3, 2), method="bounded", options={"xatol": 1e-10}).x
+    assert_allclose(found.slope, np.exp(best), rtol=1e-5)
+
+
+def test_slopes_and_biases_of_classes_are_drawn_to_the_common_ones_as_by_one_row():
+    evidence, log_prior, y, weight = right_by_chance(12)
+    y[:3] = 0  # two rows of evidence for class 1 are of class 0
+    common = Calibration.fit(evidence, log_prior, y, weight).slope[0]
+    found = Calibration.fit(evidence, log_prior, y, weight, "classes")
+
+    def penalised(theta):
+        scores = log_softmax(log_prior + theta[:2] * evidence + theta[2:], axis=1)
+        return -scores[np.arange(12), y].sum() + 0.5 * ((theta[:2] - common) ** 2).sum() + 0.5 * (theta[2:] ** 2).sum()
+
+    best = minimize(penalised, [common, common, 0.0, 0.0], options={"gtol": 1e-9}).x
+    assert_allclose([*found.slope, *found.bias], best, atol=2e-3)
+    assert abs(found.slope[0] - found.slope[1]) > 0.05
+
+
+@pytest.mark.parametrize("n", [4, 40, 1000])
+def test_what_held_n_times_may_fail_once_in_n_plus_two(n):
+    evidence, log_prior, y, weight = right_by_chance(n)
+    assert_allclose(Calibration.fit(1e9 * evidence, log_prior, y, weight).mixed, 1 / (n + 2), rtol=1e-9)
 
 
 def test_the_formula_of_the_calibrated_posterior():

@@ -775,3 +775,9 @@ def test_the_answers_far_from_zero_are_those_near_it():
 def test_an_option_that_needs_estimating_again_is_refused_by_its_name():
     with pytest.raises(InvalidOptionError, match="n_components cannot be larger"):
         ours.LinearDiscriminantAnalysis(n_components=2).fit(X[:8], Y[:8])
+
+
+def test_shrinkage_is_estimated_where_a_column_does_not_vary_and_has_missing_values():
+    rows = np.array([[0.0, 0.0], [0.0, 0.0], [np.nan, 0.0], [1.0, 2.0]])
+    clf = ours.LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto").partial_fit(rows, list("aaab"))
+    assert_allclose(clf.predict_proba(rows).sum(axis=1), 1.0)

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import suffice as sf
-from suffice import ByClass, Sample
+from suffice import ByClass, Sample, storage
 
 
 def codes(n, classes=1, seed=0):
@@ -20,6 +20,17 @@ def test_each_distinct_value_is_kept_once_with_its_weight():
     assert_array_equal(first.of_class(0)[1], [0.5, 4.0])
     assert_array_equal(second.values, [[0.0]])
     assert_array_equal(second.class_weight, [1.5])
+
+
+@pytest.mark.parametrize("joint", [False, True])
+@pytest.mark.parametrize("weight", [None, np.array([1.0, 2.0])])
+def test_minus_zero_is_kept_as_zero_and_the_rows_are_left_as_they_were(joint, weight):
+    x = np.array([[2.0, -0.0], [-0.0, 1.0]])
+    sample = Sample.of(x, np.zeros(2, np.int32), 1, weight, joint=joint)
+    assert not any(np.signbit(part.values).any() for part in sample.parts)
+    plain = Sample.of(np.abs(x), np.zeros(2, np.int32), 1, weight, joint=joint)
+    assert storage.to_bytes(sample) == storage.to_bytes(plain)
+    assert_array_equal(np.signbit(x), [[False, True], [True, False]])
 
 
 def test_joint_rows_keep_their_gaps_and_rows_of_gaps_are_left_out():
