@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from engines.cases import CASES
 
 pytest.importorskip("pyspark", reason="Spark is not installed: pip install 'suffice[spark]'")
