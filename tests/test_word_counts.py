@@ -15,6 +15,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from suffice.core.errors import InvalidTextError, MismatchError, NotPartError
 from suffice.core.statistics import ByClass, DocumentSample, WordCounts
+from suffice.core.validation import check_value
 from suffice.core.words import Texts, Tokenization, Vocabulary, Weighting
 from text_oracle import Corpus, words_of
 
@@ -89,7 +90,7 @@ def test_totals_are_those_of_words_counted_one_by_one(rows):
             expected[word, c] += Fraction(w)
             written[c] += w
     found = summary(rows)
-    found.check_arrays()
+    check_value(found)
     assert named(found) == {key: float(total) for key, total in expected.items() if total}
     assert list(found.vocabulary.names) == sorted({word for (word, _), total in expected.items() if total})
     assert_array_equal(found.documents, size)
@@ -188,7 +189,7 @@ def test_addition_is_associative_and_commutative_and_nothing_is_its_identity(x, 
     assert a - nothing == a
     assert a - a == nothing
     assert nothing + nothing == nothing
-    (a + b).check_arrays()
+    check_value(a + b)
 
 
 @few
@@ -236,9 +237,9 @@ def test_classes_can_be_taken_in_any_order_and_spread(rows, order):
     assert taken == summary((rows[0], moved, rows[2]))
     spread = taken.spread(np.array(order), CLASSES)
     assert spread == whole
-    taken.check_arrays()
+    check_value(taken)
     wide = whole.spread(np.array([4, 0, 2]), 5)
-    wide.check_arrays()
+    check_value(wide)
     assert wide.take(np.array([4, 0, 2])) == whole
 
 
@@ -251,7 +252,7 @@ def test_a_class_that_is_dropped_takes_its_words_along(rows, gone):
     texts, codes, weight = part(rows, stay)
     expected = WordCounts.of(Texts.of(texts), np.searchsorted(others, codes).astype(np.int32), 2, weight, keep=100)
     assert found == expected
-    found.check_arrays()
+    check_value(found)
 
 
 @few
@@ -306,7 +307,7 @@ def test_arrays_that_do_not_belong_together_are_refused():
     from dataclasses import replace
 
     good = summary(SOME)
-    good.check_arrays()
+    check_value(good)
     for damage in (
         {"start": good.start[:-1]},
         {"start": good.start[::-1].copy()},
@@ -323,10 +324,10 @@ def test_arrays_that_do_not_belong_together_are_refused():
         {"kept": replace(good.kept, codes=good.kept.codes - 1)},
     ):
         with pytest.raises(MismatchError):
-            replace(good, **damage).check_arrays()
+            check_value(replace(good, **damage))
     for damage in ({"start": good.kept.start[1:]}, {"weight": good.kept.weight[1:]}, {"count": good.kept.count[1:]}):
         with pytest.raises(MismatchError):
-            replace(good.kept, **damage).check_arrays()
+            check_value(replace(good.kept, **damage))
 
 
 def test_reading_them():

@@ -27,6 +27,7 @@ from suffice.core.errors import (
     MismatchError,
     MissingPackageError,
 )
+from suffice.core.validation import check_value
 from suffice.core.words import (
     Lexicon,
     Texts,
@@ -60,7 +61,7 @@ def test_a_vocabulary_holds_each_word_once_in_the_order_of_code_points(names):
     assert len(vocabulary) == len(expected)
     assert [vocabulary[i] for i in range(len(vocabulary))] == expected
     assert b"".join(word.encode() for word in expected) == vocabulary.text.tobytes()
-    vocabulary.check_arrays()
+    check_value(vocabulary)
 
 
 @given(st.lists(WORDS), st.lists(WORDS))
@@ -126,10 +127,10 @@ def test_a_vocabulary_survives_a_file_and_pickling(names):
     [
         (b"ba", [0, 1, 2], "sorted"),
         (b"aa", [0, 1, 2], "distinct"),
-        (b"ab", [0, 1], "fill"),
-        (b"ab", [1, 2], "fill"),
-        (b"ab", [0, 2, 1, 2], "fill"),
-        (b"ab", [], "fill"),
+        (b"ab", [0, 1], "start must be"),
+        (b"ab", [1, 2], "start must be"),
+        (b"ab", [0, 2, 1, 2], "start must be"),
+        (b"ab", [], "start must be"),
         (b"\xff", [0, 1], "UTF-8"),
         ("é".encode(), [0, 1, 2], "UTF-8"),
     ],
@@ -137,14 +138,14 @@ def test_a_vocabulary_survives_a_file_and_pickling(names):
 def test_arrays_that_are_no_vocabulary_are_refused(text, start, match):
     made = Vocabulary(np.frombuffer(text, dtype=np.uint8), np.array(start, dtype=np.int64))
     with pytest.raises(MismatchError, match=match):
-        made.check_arrays()
+        check_value(made)
     with pytest.raises(DamagedFileError, match=match):
         storage.from_bytes(storage.to_bytes(made))
 
 
 def test_arrays_of_other_types_are_refused():
-    with pytest.raises(MismatchError, match="start of a vocabulary should be int64"):
-        Vocabulary(np.empty(0, np.uint8), np.zeros(1, np.int32)).check_arrays()
+    with pytest.raises(MismatchError, match="start must be int64"):
+        check_value(Vocabulary(np.empty(0, np.uint8), np.zeros(1, np.int32)))
 
 
 # ---------------------------------------------------------------------------------------------------- reading

@@ -42,7 +42,6 @@ class Loaded:
             saved = storage.load(path)
             if not isinstance(saved, Saved):
                 raise DamagedFileError(f"The file holds a {type(saved).__name__}, not a model")
-            saved.check()
             return cls._of(saved)
         except StorageError as error:
             raise type(error)(f"{path} is not a readable model: {error}") from error

@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 
 from suffice.core.arrays import Codes
-from suffice.core.errors import InvalidOptionError
 from suffice.core.registry import Registered
+from suffice.core.validation import check_options
 
 
 def same_options(a: Any, b: Any) -> bool:
@@ -47,13 +47,8 @@ class Options(Record):
             object.__setattr__(made, field.name, value)
         return made
 
-    def _require_finite(self, *names: str, least: float = -np.inf) -> None:
-        for name in names:
-            value = getattr(self, name)
-            number = np.asarray(np.nan if value is None else value, dtype=np.float64)
-            if value is not None and not np.all((number >= least) & np.isfinite(number)):
-                bound = "" if least == -np.inf else f" ≥ {least:g}"
-                raise InvalidOptionError(f"{type(self).__name__} needs a finite {name}{bound}, found {value}")
+    def __post_init__(self) -> None:
+        check_options(self)
 
     def of_rows(self, codes: Codes) -> Self:
         """Return the options of the class of each row: arrays (classes, columns) become (rows, columns)."""
@@ -64,4 +59,9 @@ class Options(Record):
         """Return the number of columns that the options are for; None if they are for any."""
         values = [v for v in vars(self).values() if isinstance(v, (np.ndarray, list, tuple))]
         sizes = {np.shape(v)[-1] for v in values if np.ndim(v)} - {1} if values else None
+        return max(sizes) if sizes else None
+
+    def height(self) -> int | None:
+        """Return the number of classes that the options are for; None if they are for any."""
+        sizes = {np.shape(v)[0] for v in vars(self).values() if isinstance(v, np.ndarray) and v.ndim > 1} - {1}
         return max(sizes) if sizes else None

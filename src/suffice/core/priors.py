@@ -8,19 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from suffice.core.arrays import Array
 from suffice.core.errors import InvalidOptionError
 from suffice.core.frozen_options import Options
 from suffice.core.statistics import Moments, Scatter, Totals
 from suffice.core.statistics.statistic import clear_residue
+from suffice.core.validation import Held
 
 Learn: TypeAlias = Literal["mle", "map", "mean", "predictive"]
 Number: TypeAlias = float | Array
+Finite: TypeAlias = Annotated[Number, Held(given=True)]  # a number, or several as an array or list
+NotNegative: TypeAlias = Annotated[Number, Held(given=True, least=0)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,11 +33,8 @@ class Beta(Options):
     array([[0.6]])
     """
 
-    a: Number = 1.0
-    b: Number = 1.0
-
-    def __post_init__(self) -> None:
-        self._require_finite("a", "b", least=0)
+    a: NotNegative = 1.0
+    b: NotNegative = 1.0
 
     def update(self, totals: Totals) -> Beta:
         """Add successes Σ x to a and failures Σ (1 − x) to b."""
@@ -75,10 +74,7 @@ class Dirichlet(Options):
     array([0.75, 0.25])
     """
 
-    alpha: Number = 1.0
-
-    def __post_init__(self) -> None:
-        self._require_finite("alpha", least=0)
+    alpha: NotNegative = 1.0
 
     def mean(self, counts: Array, total: Callable[[Array], Array] = sum_outcomes) -> Array:
         """(n_j + α_j) / Σ (n + α), where `total` sums over outcomes that exclude each other."""
@@ -102,11 +98,8 @@ class Gamma(Options):
     array([[2.]])
     """
 
-    shape: Number = 1.0
-    rate: Number | None = 1.0
-
-    def __post_init__(self) -> None:
-        self._require_finite("shape", "rate", least=0)
+    shape: NotNegative = 1.0
+    rate: NotNegative | None = 1.0
 
     def update(self, totals: Totals) -> Gamma:
         """Add the events Σ x to the shape and the weight of the rows to the rate."""
@@ -130,14 +123,10 @@ class NormalInverseGamma(Options):
     weight: its mean counts as a hundredth of a row, its variance as one row.
     """
 
-    mean: Number | None = None
-    strength: Number = 0.01
-    shape: Number = 1.5
-    scale: Number | None = None
-
-    def __post_init__(self) -> None:
-        self._require_finite("strength", "shape", "scale", least=0)
-        self._require_finite("mean")
+    mean: Finite | None = None
+    strength: NotNegative = 0.01
+    shape: NotNegative = 1.5
+    scale: NotNegative | None = None
 
     def centred(self, moments: Moments) -> NormalInverseGamma:
         """Fill in parameters that were left out, from all classes together."""
@@ -196,14 +185,13 @@ class NormalInverseWishart(Options):
            [0., 1.]])
     """
 
-    mean: Number | None = None
-    strength: Number = 0.01
-    freedom: Number | None = None
-    scale: Number | None = None
+    mean: Finite | None = None
+    strength: NotNegative = 0.01
+    freedom: NotNegative | None = None
+    scale: Finite | None = None
 
     def __post_init__(self) -> None:
-        self._require_finite("strength", "freedom", least=0)
-        self._require_finite("mean", "scale")
+        super().__post_init__()
         if self.scale is not None:
             scale = np.asarray(self.scale, dtype=np.float64)
             square = scale.ndim == 2 and scale.shape[0] == scale.shape[1]
@@ -211,6 +199,10 @@ class NormalInverseWishart(Options):
                 raise InvalidOptionError(
                     "NormalInverseWishart needs a symmetric scale matrix with no eigenvalue below 0"
                 )
+
+    def height(self) -> int | None:
+        """Return None, for any number of classes: `scale` is (columns, columns)."""
+        return None
 
     def centred(self, scatter: Scatter) -> NormalInverseWishart:
         """Fill in parameters that were left out, from all classes together."""
@@ -294,7 +286,7 @@ class ClassPrior(Options):
     prior is left out, for scores that are not probabilities.
     """
 
-    rule: Literal["mle", "uniform"] | Dirichlet | NDArray[Any] = "mle"
+    rule: Literal["mle", "uniform"] | Dirichlet | Annotated[Array, Held("classes", least=0)] = "mle"
     ignored: bool = False
 
     def __post_init__(self) -> None:
@@ -312,6 +304,7 @@ class ClassPrior(Options):
             if (given < 0).any():
                 raise InvalidOptionError("Priors must be non-negative.")
             object.__setattr__(self, "rule", given)
+        super().__post_init__()
 
     def check(self, classes: int) -> None:
         """Raise an error if probabilities are given for another number of classes."""

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Annotated, Any
 
 from suffice.core.errors import InvalidOptionError, MismatchError, StorageError
 from suffice.core.statistics import ByClass
+from suffice.core.validation import Held
 from suffice.engines.summarizing import Task
 from suffice.model import storage
 
@@ -25,8 +26,8 @@ class Progressed:
 
     task: str  # its SHA-256
     files: tuple[tuple[str, int, int], ...]  # names, bytes, and when they were changed
-    part: int  # the file that is read
-    row: int  # how many of its rows are in the statistics
+    part: Annotated[int, Held(least=0)]  # the file that is read
+    row: Annotated[int, Held(least=0)]  # how many of its rows are in the statistics
     found: ByClass[Any] | None
 
 

@@ -57,8 +57,9 @@ class Refusal:
 
     def again(self) -> SufficeError:
         """Return the error for the driver to raise."""
-        error: SufficeError = getattr(errors, self.kind, InvalidDataError)(self.message)
-        return error
+        kind = getattr(errors, self.kind, None)
+        named = isinstance(kind, type) and issubclass(kind, SufficeError) and kind.__init__ is Exception.__init__
+        return kind(self.message) if named else InvalidDataError(self.message)
 
 
 # ---- on the workers

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, ParamSpec, TypeVar
 import numpy as np
 
 from suffice.core.arrays import Array, Values, as_matrix
-from suffice.core.errors import RefusedValueError
+from suffice.core.errors import MismatchError, RefusedValueError
 from suffice.core.priors import ClassPrior
 from suffice.core.statistics import ByClass
 from suffice.estimators import _documentation, parameter_checks
@@ -37,6 +37,7 @@ PathLike = str | os.PathLike[str]
 class Fitted(ClassifierMixin, BaseEstimator, ABC):
     """An estimator that keeps what it has learned in `_learned`."""
 
+    _learned: Learned
     _parameters: ClassVar[Mapping[str, Allowed]]  # what the parameters may be
     _fitted: ClassVar[tuple[str, ...]] = ("_learned", "n_features_in_", "feature_names_in_")  # what fitting sets
     _form: ClassVar[Form] = "numbers"  # how the family reads the columns of a table
@@ -58,6 +59,15 @@ class Fitted(ClassifierMixin, BaseEstimator, ABC):
 
     def _check_parameters(self) -> None:
         parameter_checks.check(type(self).__name__, self._parameters, self.__dict__)
+
+    def _check_loaded(self) -> None:
+        """Refuse parameters, which may come from a file, that do not fit each other or what was learned."""
+        self._check_parameters()
+        learned, family = self._learned, self._family()
+        if type(learned.family) is not type(family):
+            raise MismatchError(f"The family must be {type(family).__name__}, found {type(learned.family).__name__}")
+        family.check_statistic(learned.statistics.statistic)
+        self._class_prior().check(len(learned.labels))
 
     # ---- what was learned
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, BinaryIO
 
-from suffice.core.errors import DamagedFileError, UnstorableError
+from suffice.core.errors import DamagedFileError, MismatchError, UnstorableError
 from suffice.estimators._fitted import Fitted, PathLike
 from suffice.model import storage
 from suffice.model.predictor import Saved
@@ -45,17 +46,18 @@ def load(path: PathLike | BinaryIO) -> Any:
 def restored(saved: Saved) -> Any:
     """Make the estimator that was saved."""
     known = _known()
-    if not isinstance(saved.estimator, str) or saved.estimator not in known:
+    if saved.estimator not in known:
         raise DamagedFileError(f"The file holds a {saved.estimator!r}, which is none of the estimators known here")
-    saved.check()
     try:
         estimator = known[saved.estimator](**saved.parameters)
-        estimator._check_parameters()
-    except (TypeError, ValueError, LookupError, AttributeError) as error:
+        if not set(saved.attributes) <= set(estimator._fitted):
+            raise MismatchError("attributes must be those of the estimator")
+        estimator.__dict__.update(saved.attributes)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # they were given when the estimator was fitted
+            estimator._check_loaded()
+    except Exception as error:  # any error means that the file is damaged
         raise DamagedFileError(f"The file holds no {saved.estimator} of this version: {error}") from error
-    if not set(saved.attributes) <= set(estimator._fitted):
-        raise DamagedFileError(f"The file does not hold what a fitted {saved.estimator} knows")
-    estimator.__dict__.update(saved.attributes)
     return estimator
 
 

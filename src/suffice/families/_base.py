@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, ClassVar, Final, Generic, Literal, TypeVar, dataclass_transform, get_args
+from typing import Annotated, Any, ClassVar, Final, Generic, Literal, TypeVar, dataclass_transform
 
 import numpy as np
 
@@ -38,6 +38,7 @@ from suffice.core.errors import (
 from suffice.core.frozen_options import Options
 from suffice.core.priors import Learn
 from suffice.core.statistics import ByClass, Moments, Statistic, Totals
+from suffice.core.validation import CheckedIn
 from suffice.families import _derive as derive
 from suffice.families._contract import REAL, KeptRows, Outcomes, Summary, Support, Table
 from suffice.families._kernels import KERNELS
@@ -355,7 +356,7 @@ class Family(DataclassOptions, ABC, Generic[S]):
     can then use it.
     """
 
-    prior: Any = DEFAULT
+    prior: Annotated[Any, CheckedIn("__post_init__")] = DEFAULT
     learn: Learn | None = None
 
     summary: ClassVar[Summary[Any]]  # what is summed
@@ -371,10 +372,8 @@ class Family(DataclassOptions, ABC, Generic[S]):
         return not getattr(cls.estimate, "__isabstractmethod__", False)
 
     def __post_init__(self) -> None:
-        name = type(self).__name__
-        if self.learn is not None and self.learn not in get_args(Learn):
-            raise InvalidOptionError(f"{name}: learn must be one of {get_args(Learn)}, found {self.learn!r}")
-        prior = self.prior
+        super().__post_init__()
+        name, prior = type(self).__name__, self.prior
         if prior is DEFAULT:
             prior = None if self.learn == "mle" else self.weak_prior
         elif prior is not None and self.learn == "mle":
@@ -414,6 +413,26 @@ class Family(DataclassOptions, ABC, Generic[S]):
             width = options.width() if isinstance(options, Options) else None
             if width not in (None, columns):
                 raise MismatchError(f"{type(self).__name__}: options for {width} columns, data of {columns}")
+
+    def check_statistic(self, statistic: S) -> None:
+        """Refuse a statistic that the family does not sum, or of other classes or columns than its options are for."""
+        wanted = self.summary.statistic
+        if type(statistic) is not wanted:
+            raise MismatchError(f"{type(self).__name__} sums {wanted.__name__}, found {type(statistic).__name__}")
+        statistic.check_made_with(**self.summary.statistic_options)
+        columns = self.columns_of(statistic)
+        if columns is not None:
+            self.check_width(columns)
+        for options in (self, self.prior) if self.by_column else ():
+            height = options.height() if isinstance(options, Options) else None
+            if height not in (None, statistic.n_classes):
+                raise MismatchError(
+                    f"{type(self).__name__}: options for {height} classes, data of {statistic.n_classes}"
+                )
+
+    def columns_of(self, statistic: S) -> int | None:
+        """Return how many columns of rows a statistic summarizes; None if it does not show that."""
+        return statistic.n_columns
 
     @abstractmethod
     def estimate(self, statistic: S) -> Distribution:

@@ -73,11 +73,6 @@ class Bernoulli(Family[Totals]):
     gives: ClassVar = BernoulliDistribution
     weak_prior: ClassVar = Beta(1.0, 1.0)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.threshold is not None and not np.isfinite(self.threshold):
-            raise InvalidOptionError(f"Bernoulli: the threshold must be a finite number, found {self.threshold}")
-
     # Totals of booleans: of entries above the threshold, or of entries as they are.
     summary = derived(lambda self: Summary(Totals, X if self.threshold is None else Above(X, float(self.threshold))))
     # Any number that can be compared with the threshold; without one, numbers from 0 to 1.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from suffice.core.arrays import Array, Categories, Codes, Dense, Values, refuse_
 from suffice.core.errors import InvalidOptionError, MismatchError
 from suffice.core.priors import Dirichlet
 from suffice.core.statistics import Counts, Sample
+from suffice.core.validation import CheckedIn, Held
 from suffice.families import bin_edges as cutting
 from suffice.families._base import Distribution, Family, Independent, derived
 from suffice.families._contract import Summary, Support, Table
@@ -21,6 +22,7 @@ from suffice.families.logarithms import log
 from suffice.formulas import Column, Formula, Steps, X
 
 BINS = 10  # the default number of bins of equal width or weight
+MOST_BINS = 100_000  # the edges of more would need more memory than the values
 
 
 def bin_number(edges: Array) -> Formula:
@@ -60,21 +62,15 @@ class Binned(Family[Any]):
     array([[0.5 , 0.25, 0.25]])
     """
 
-    edges: Any = None
-    bins: int | None = None
+    edges: Annotated[Any, CheckedIn("__post_init__")] = None
+    bins: Annotated[int | None, Held(least=2, most=MOST_BINS)] = None
     how: Literal["quantile", "width", "mdl"] | None = None
-    limit: int | None = None
+    limit: Annotated[int | None, Held(least=1)] = None
 
     weak_prior: ClassVar = Dirichlet(1.0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.how not in (None, "quantile", "width", "mdl"):
-            raise InvalidOptionError(f"Binned: how must be 'quantile', 'width' or 'mdl', found {self.how!r}")
-        if self.bins is not None and not (isinstance(self.bins, (int, np.integer)) and self.bins >= 2):
-            raise InvalidOptionError(f"Binned: bins must be an integer of at least 2, found {self.bins!r}")
-        if self.limit is not None and not self.limit >= 1:
-            raise InvalidOptionError(f"Binned: limit must be at least 1, found {self.limit!r}")
         if self.edges is None:
             object.__setattr__(self, "how", self.how or "quantile")
             if self.how != "mdl" and self.bins is None:

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from suffice import _core
-from suffice.core.arrays import Array, Categories, Codes, Values, as_categories, refuse_at, refuse_infinite
+from suffice.core.arrays import Array, Categories, Codes, Positions, Values, as_categories, refuse_at, refuse_infinite
 from suffice.core.errors import InvalidOptionError, MismatchError
 from suffice.core.priors import Dirichlet
 from suffice.core.statistics import Counts
 from suffice.core.statistics.statistic import clear_residue
+from suffice.core.validation import Held
 from suffice.families._base import Distribution, Family, FillMethod, Independent, derived
 from suffice.families._contract import CATEGORIES, Outcomes, Summary, Table
 from suffice.families._kernels import pack
 from suffice.families.logarithms import log
 from suffice.formulas import Column, Formula, Lookup
+
+MOST_CATEGORIES = 1 << 20  # that a column may be said to have without showing them
 
 
 class Categorical(Family[Counts]):
@@ -35,17 +38,12 @@ class Categorical(Family[Counts]):
     array([[0.6, 0.4]])
     """
 
-    min_categories: int | Values | None = None
+    min_categories: Annotated[int | Positions | None, Held(given=True, least=1, most=MOST_CATEGORIES)] = None
 
     summary: ClassVar = Summary(Counts)
     reads: ClassVar = "categories"
     by_column: ClassVar = False  # the prior is over categories
     weak_prior: ClassVar = Dirichlet(1.0)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.min_categories is not None and np.any(np.asarray(self.min_categories) < 1):
-            raise InvalidOptionError(f"min_categories must be at least 1, found {self.min_categories}")
 
     def domain(self, counts: Counts) -> Counts:
         """Return the counts of all categories, including those that `min_categories` adds."""

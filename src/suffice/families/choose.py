@@ -11,14 +11,15 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
 from suffice.core.arrays import Array, Categories, Codes, Matrix, Rows, Values
-from suffice.core.errors import InvalidOptionError, MismatchError
+from suffice.core.errors import MismatchError
 from suffice.core.priors import Beta, ClassPrior, Dirichlet
 from suffice.core.statistics import Counts, Moments, Sample, Totals
+from suffice.core.validation import Held
 from suffice.families._base import Distribution, Family, FillMethod, derived
 from suffice.families._contract import Outcomes, Summary, Table
 from suffice.families.bernoulli import Bernoulli, BernoulliDistribution
@@ -90,16 +91,11 @@ class Chosen(Family[Any]):
 
     prior: None = field(default=None, init=False)  # the candidates have theirs
     learn: Literal["mle"] = field(default="mle", init=False)
-    smoothing: Smoothing = 1.0
+    smoothing: Annotated[Smoothing, Held(least=0)] = 1.0
     gate: bool = True
 
     by_column: ClassVar = False
     public: ClassVar = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.smoothing != "auto" and not (isinstance(self.smoothing, (int, float)) and self.smoothing >= 0):
-            raise InvalidOptionError(f"smoothing must be a number ≥ 0 or 'auto', found {self.smoothing!r}")
 
     @property
     def amounts(self) -> Sequence[float]:
@@ -167,7 +163,7 @@ class Automatic(Chosen):
     'student'
     """
 
-    limit: int | None = None
+    limit: Annotated[int | None, Held(least=1)] = None
 
     # The values, at most `limit` of each class.
     summary = derived(lambda self: Summary(Sample, options={"limit": self.limit}))

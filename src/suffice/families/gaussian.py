@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from suffice.core.errors import InvalidOptionError
 from suffice.core.priors import NormalInverseGamma
 from suffice.core.special import log_rising
 from suffice.core.statistics import Moments
+from suffice.core.validation import Held
 from suffice.families._base import Distribution, Entrywise, Family, derived, resolution
 from suffice.families._contract import Summary
 from suffice.families._kernels import accelerates
@@ -34,21 +35,11 @@ class Gaussian(Family[Moments]):
     array([[1.]])
     """
 
-    variance: Literal["class", "shared"] | float | Values = "class"
-    var_smoothing: float = 0.0
+    variance: Literal["class", "shared"] | Annotated[float | Values, Held(given=True, above=0)] = "class"
+    var_smoothing: Annotated[float, Held(least=0)] = 0.0
 
     summary: ClassVar = Summary(Moments)
     weak_prior: ClassVar = NormalInverseGamma()
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if isinstance(self.variance, str):
-            if self.variance not in ("class", "shared"):
-                raise InvalidOptionError(f"variance must be 'class', 'shared' or given, found {self.variance!r}")
-        elif not np.all((np.asarray(self.variance) > 0) & np.isfinite(self.variance)):
-            raise InvalidOptionError(f"A given variance must be finite and above 0, found {self.variance}")
-        if not self.var_smoothing >= 0:
-            raise InvalidOptionError(f"var_smoothing must be ≥ 0, found {self.var_smoothing}")
 
     @property
     def _variance_option(self) -> str:

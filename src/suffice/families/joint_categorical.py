@@ -72,6 +72,17 @@ class JointCategorical(Family[Counts]):
         if not columns:
             raise InvalidDataError("JointCategorical: there are no columns to combine")
 
+    def columns_of(self, counts: Counts) -> int | None:
+        """Return how many columns are combined; None if no combination was counted."""
+        return len(counts.keys[0][0]) if counts.keys is not None and counts.weight.size else None
+
+    def check_statistic(self, counts: Counts) -> None:
+        """Refuse counts of anything but combinations."""
+        keys = [] if counts.keys is None else [key for known in counts.keys for key in known.tolist()]
+        if counts.n_columns != 1 or len(set(map(np.shape, keys))) > 1 or not all(isinstance(k, tuple) for k in keys):
+            raise MismatchError("JointCategorical sums combinations of values, found other counts")
+        super().check_statistic(counts)
+
     @property
     def alpha(self) -> float:
         """The pseudo-count of every combination."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import field
 from functools import cached_property
-from typing import ClassVar, Literal, NamedTuple, TypeAlias
+from typing import Annotated, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,9 @@ from suffice.core.arrays import (
     is_sparse,
     refuse_infinite,
 )
-from suffice.core.errors import InvalidOptionError, NoFormulaError, NotPartError
+from suffice.core.errors import NoFormulaError, NotPartError
 from suffice.core.statistics import Points, Sample
+from suffice.core.validation import Held
 from suffice.families import _bandwidth as rules
 from suffice.families._base import Distribution, Family, Independent, derived
 from suffice.families._contract import Summary, Table
@@ -91,26 +92,8 @@ class Kernel(Family[Sample]):
     prior: None = field(default=None, init=False)  # nothing is conjugate to a density of any shape
     learn: Literal["mle"] = field(default="mle", init=False)
     kernel: KernelName = "gaussian"
-    bandwidth: RuleName | float | Values = "silverman"
-    limit: int | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.kernel not in SHAPES:
-            raise InvalidOptionError(f"kernel must be one of {', '.join(map(repr, SHAPES))}, found {self.kernel!r}")
-        if isinstance(self.bandwidth, str):
-            if self.bandwidth not in RULES:
-                known = ", ".join(map(repr, RULES))
-                raise InvalidOptionError(f"bandwidth must be a number or one of {known}, found {self.bandwidth!r}")
-        else:
-            given = np.asarray(self.bandwidth)
-            if given.dtype.kind not in "iuf" or given.ndim > 1 or not np.all((given > 0) & np.isfinite(given)):
-                raise InvalidOptionError(
-                    "A given bandwidth must be a finite number above 0, or one for each column; "
-                    f"found {self.bandwidth!r}"
-                )
-        if self.limit is not None and not (isinstance(self.limit, (int, np.integer)) and self.limit >= 1):
-            raise InvalidOptionError(f"limit must be an integer ≥ 1, found {self.limit!r}")
+    bandwidth: RuleName | Annotated[float | Values, Held("columns", given=True, above=0)] = "silverman"
+    limit: Annotated[int | None, Held(least=1)] = None
 
     # The values, at most about `limit` of each class.
     summary = derived(lambda self: Summary(Sample, options={"limit": self.limit}))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
 from suffice.core.arrays import Array, Codes, Dense, Values
 from suffice.core.errors import SingularCovarianceError
 from suffice.core.statistics import Sample, Scatter
+from suffice.core.validation import Held
 from suffice.families._base import Distribution, resolution
 from suffice.families.covariance import as_scatter, diagonals, raised
 from suffice.families.multivariate_gaussian import MultivariateGaussian, MultivariateGaussianDistribution
@@ -28,10 +29,14 @@ class LinearDiscriminant(MultivariateGaussian):
     """
 
     solver: Solver = "svd"
-    tol: float = 1e-4
-    priors: Values | None = None
+    tol: Annotated[float, Held(least=0)] = 1e-4
+    priors: Annotated[Values | None, Held("classes", given=True, least=0)] = None
 
     public: ClassVar = False
+
+    def height(self) -> int | None:
+        """Return the number of classes of `share` or `priors`; None if there are none."""
+        return super().height() if self.priors is None else len(self.priors)
 
     def _estimate(self, statistic: Scatter | Sample) -> Distribution:
         """Estimate means and covariance, and solve for the directions."""

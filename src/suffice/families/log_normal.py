@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 
 from suffice.core.arrays import Array, Codes, Dense, Values
 from suffice.core.priors import NormalInverseGamma
 from suffice.core.statistics import Moments
+from suffice.core.validation import Held
 from suffice.families._base import Entrywise, Family, derived
 from suffice.families._contract import POSITIVE, Summary
 from suffice.families._kernels import accelerates
@@ -64,16 +65,12 @@ class LogNormal(Family[Moments]):
     array([[1.]])
     """
 
-    variance: Literal["class", "shared"] | float | Values = "class"
-    var_smoothing: float = 0.0
+    variance: Literal["class", "shared"] | Annotated[float | Values, Held(given=True, above=0)] = "class"
+    var_smoothing: Annotated[float, Held(least=0)] = 0.0
 
     summary: ClassVar = Summary(Moments, of=Log(X))
     gives: ClassVar = LogNormalDistribution
     weak_prior: ClassVar = NormalInverseGamma()
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _ = self.gaussian  # checks the options
 
     @cached_property
     def gaussian(self) -> Gaussian:

@@ -6,8 +6,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import field
 from functools import cached_property
-from numbers import Integral
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +15,7 @@ from suffice import _core
 from suffice.core.arrays import Array, Codes, Dense, Mask, Values, refuse_at
 from suffice.core.errors import InvalidDataError, InvalidOptionError, NotConvergedWarning
 from suffice.core.statistics import ByClass, Moments, Points, Sample
+from suffice.core.validation import Held
 from suffice.families._base import Distribution, Family, Independent, derived, resolution
 from suffice.families._contract import Summary, Table
 from suffice.families._joint_mixture import Components, JointMixtureDistribution, Run, best_run
@@ -23,6 +23,8 @@ from suffice.families.logarithms import log
 from suffice.formulas import Bumps, Column, Formula
 
 LARGEST = 1e150  # the largest value whose square does not overflow
+MOST_COMPONENTS = 1000  # tables have a place for each, in every class and column
+MOST_STEPS = 1_000_000  # of EM, over all starts: a mixture that needs more does not converge
 
 
 class Mixture(Family[Sample]):
@@ -55,30 +57,23 @@ class Mixture(Family[Sample]):
 
     prior: None = field(default=None, init=False)  # nothing is conjugate to a mixture
     learn: Literal["mle"] = field(default="mle", init=False)
-    components: int = 2
+    components: Annotated[int, Held(least=1, most=MOST_COMPONENTS)] = 2
     select: Literal["bic"] | None = None
     joint: bool = False
-    tol: float = 1e-3
-    max_iter: int = 100
-    n_init: int = 1
-    floor: float = 1e-6
-    random_state: int = 0
-    limit: int | None = None
+    tol: Annotated[float, Held(least=0)] = 1e-3
+    max_iter: Annotated[int, Held(least=1, most=MOST_STEPS)] = 100
+    n_init: Annotated[int, Held(least=1, most=MOST_STEPS)] = 1
+    floor: Annotated[float, Held(least=1e-10, most=1)] = 1e-6
+    random_state: Annotated[int, Held(least=0)] = 0
+    limit: Annotated[int | None, Held(least=1)] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, least in (("components", 1), ("max_iter", 1), ("n_init", 1), ("random_state", 0)):
-            value = getattr(self, name)
-            if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-                raise InvalidOptionError(f"Mixture: {name} must be an integer ≥ {least}, found {value!r}")
-        if self.select not in (None, "bic"):
-            raise InvalidOptionError(f"Mixture: select must be None or 'bic', found {self.select!r}")
-        if not 0 <= self.tol < np.inf:
-            raise InvalidOptionError(f"Mixture: tol must be finite and ≥ 0, found {self.tol}")
-        if not 1e-10 <= self.floor <= 1:
-            raise InvalidOptionError(f"Mixture: floor must lie between 1e-10 and 1, found {self.floor}")
-        if self.limit is not None and self.limit < 1:
-            raise InvalidOptionError(f"Mixture: limit must be ≥ 1 or None, found {self.limit}")
+        if self.max_iter * self.n_init > MOST_STEPS:
+            raise InvalidOptionError(
+                f"Mixture: max_iter · n_init must be at most {MOST_STEPS}, the steps of EM for one mixture; found "
+                f"{self.max_iter} · {self.n_init}"
+            )
 
     # The values, or whole rows if they are joint, at most about `limit` of each class.
     summary = derived(lambda self: Summary(Sample, options={"joint": self.joint, "limit": self.limit}))

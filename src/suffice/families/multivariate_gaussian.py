@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from suffice.core.errors import InvalidOptionError, NoFormulaError, NoLinearForm
 from suffice.core.priors import NormalInverseWishart
 from suffice.core.special import log_rising
 from suffice.core.statistics import Sample, Scatter
+from suffice.core.validation import CheckedIn, Held
 from suffice.families._base import DEFAULT, Distribution, Family, derived, resolution
 from suffice.families._contract import Summary, Table
 from suffice.families._kernels import pack
@@ -72,12 +73,12 @@ class MultivariateGaussian(Family[Any]):
     covariance: Literal["full", "diagonal", "spherical"] = "full"
     tied: bool = False
     unbiased: bool = False
-    shrinkage: Shrinkage = None
+    shrinkage: Annotated[Shrinkage, Held(least=0, most=1)] = None
     toward: Toward = "sphere"
     missing: Literal["em", "complete"] = "em"
-    floor: float = 1e-9
-    share: Values | None = None
-    estimator: Any = None
+    floor: Annotated[float, Held(above=0, most=1)] = 1e-9
+    share: Annotated[Values | None, Held("classes", given=True, least=0)] = None
+    estimator: Annotated[Any, CheckedIn("__post_init__")] = None
 
     weak_prior: ClassVar = NormalInverseWishart()
 
@@ -87,9 +88,6 @@ class MultivariateGaussian(Family[Any]):
         if self.prior is DEFAULT and self.learn is None and not plain:
             object.__setattr__(self, "prior", None)
         super().__post_init__()
-        _one_of("covariance", self.covariance, ("full", "diagonal", "spherical"))
-        _one_of("toward", self.toward, ("sphere", "diagonal", "identity"))
-        _one_of("missing", self.missing, ("em", "complete"))
         if self.prior is not None and not plain:
             raise InvalidOptionError(
                 "MultivariateGaussian: a prior needs a full covariance, and excludes shrinkage, unbiased, share and "
@@ -97,14 +95,8 @@ class MultivariateGaussian(Family[Any]):
             )
         if self.estimator is not None and (self.shrinkage is not None or self.unbiased):
             raise InvalidOptionError("MultivariateGaussian: with an estimator, leave out shrinkage and unbiased")
-        if isinstance(self.shrinkage, str):
-            _one_of("shrinkage", self.shrinkage, ("ledoit-wolf", "oas"))
-        elif self.shrinkage is not None and not 0 <= self.shrinkage <= 1:
-            raise InvalidOptionError(f"MultivariateGaussian: shrinkage must be from 0 to 1, found {self.shrinkage}")
         if self.shrinkage is None and self.toward != "sphere":
             raise InvalidOptionError("MultivariateGaussian: toward is the target of shrinkage; give shrinkage too")
-        if not 0 < self.floor < 1:
-            raise InvalidOptionError(f"MultivariateGaussian: floor must be between 0 and 1, found {self.floor}")
         if self.share is not None:
             share = np.asarray(self.share, dtype=np.float64)
             if not self.tied or share.ndim != 1 or not (share >= 0).all() or not share.sum() > 0:
@@ -116,6 +108,10 @@ class MultivariateGaussian(Family[Any]):
     def width(self) -> int | None:
         """Return None, for any number of columns: `share` has a number for each class."""
         return None
+
+    def height(self) -> int | None:
+        """Return the number of classes of `share`; None if there is none."""
+        return None if self.share is None else len(self.share)
 
     @property
     def summary(self) -> Summary[Any]:  # type: ignore[override]  # it depends on the options
@@ -234,11 +230,6 @@ class MultivariateGaussian(Family[Any]):
             w = None if weight is None else weight[left]
             out[left] = super().leave_one_out(scatter, fitted, x[left], codes[left], w)
         return out
-
-
-def _one_of(name: str, value: object, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        raise InvalidOptionError(f"MultivariateGaussian: {name} must be one of {allowed}, found {value!r}")
 
 
 class MultivariateGaussianDistribution(Distribution):

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
 from suffice.core import frames
 from suffice.core.arrays import Array, Codes, Positions, Rows, Values
-from suffice.core.errors import InvalidDataError, MismatchError, NoFormulaError, RefusedValueError, naming_columns
+from suffice.core.errors import (
+    InvalidDataError,
+    InvalidOptionError,
+    MismatchError,
+    NoFormulaError,
+    RefusedValueError,
+    naming_columns,
+)
 from suffice.core.frames import Frame
 from suffice.core.frozen_options import Options
 from suffice.core.statistics import Batch, Blocks, RowSample
+from suffice.core.validation import Held
 from suffice.families._base import Distribution, Family, derived
 from suffice.families._contract import KeptRows, Outcomes, Summary, Table
 from suffice.families.logarithms import log_ratio
@@ -26,9 +34,16 @@ AT_ONCE = 1 << 19  # rows that are scored at a time, so that the arrays of the b
 class Block(Options):
     """Some columns of a table and their family. With `missing` the value is whether the column's entry is missing."""
 
-    names: tuple[str, ...]
+    names: Annotated[tuple[str, ...], Held(least=1)]
     family: Family[Any]
     missing: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.missing and (len(self.names) > 1 or self.family.reads != "numbers"):
+            raise InvalidOptionError("Block: whether an entry is missing is a number of one column")
+        if self.family.reads == "text" and len(self.names) > 1:
+            raise InvalidOptionError(f"Block: {type(self.family).__name__} reads one column, found {self.names}")
 
     def __repr__(self) -> str:
         return f"Block({self.title}: {self.family!r})"
@@ -89,7 +104,7 @@ class Product(Family[Blocks]):
     prior: None = field(default=None, init=False)  # the blocks have theirs
     learn: Literal["mle"] = field(default="mle", init=False)
     blocks: tuple[Block, ...] = ()
-    keep: int = 0
+    keep: Annotated[int, Held(least=0)] = 0
 
     by_column: ClassVar = False
     public: ClassVar = False
@@ -130,6 +145,24 @@ class Product(Family[Blocks]):
             return x
         parts = [block.read(x) for block in self.blocks]
         return Batch((*parts, x.select(self.names)), len(x))
+
+    def check_statistic(self, statistic: Blocks) -> None:
+        """Refuse statistics of other blocks, and kept rows of other columns."""
+        super().check_statistic(statistic)
+        *parts, kept = statistic.parts or (None,)
+        if len(parts) != len(self.blocks) or not isinstance(kept, RowSample):
+            raise MismatchError(f"Statistics of {len(self.blocks)} blocks and of rows were expected, found {statistic}")
+        for block, part in zip(self.blocks, parts, strict=True):
+            with naming_columns(block.names):
+                block.family.check_statistic(part)
+                if block.family.columns_of(part) not in (None, len(block.names)):
+                    raise MismatchError(f"the block has {len(block.names)} columns, its statistic another number")
+        if (kept.rows.n or kept.rows.names) and kept.rows.names != self.names:
+            raise MismatchError(f"Kept rows must have the columns {self.names}, found {kept.rows.names}")
+
+    def columns_of(self, statistic: Blocks) -> int | None:  # noqa: ARG002  # blocks have theirs
+        """Return None: blocks have columns of their own."""
+        return None
 
     def estimate(self, statistic: Blocks) -> ProductDistribution:
         """Estimate every block."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import Any, ClassVar, Literal, TypeAlias, get_args
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
@@ -15,7 +15,10 @@ from suffice.core.frames import as_frame
 from suffice.core.frames.input import is_in_memory
 from suffice.core.priors import Dirichlet
 from suffice.core.statistics import WordCounts
+from suffice.core.validation import CheckedIn, Held, check_options
 from suffice.core.words import Lexicon, Texts, Tokenization, Vocabulary, Weighting
+from suffice.core.words.counting import LengthNorm, TermWeight
+from suffice.core.words.tokenizing import MOST_COLUMNS, Accents, Analyzer
 from suffice.families._base import DEFAULT, Distribution, Family, derived
 from suffice.families._contract import WORDS, KeptRows, Outcomes, Summary, Table
 from suffice.families._event_tuning import tuned
@@ -61,23 +64,22 @@ class Text(Family[WordCounts]):
 
     event: Event = "multinomial"
     ngrams: tuple[int, int] = (1, 1)
-    term_weight: str | None = None
-    length_norm: str | None = "auto"
-    analyzer: str = "word"
+    term_weight: TermWeight | None = None
+    length_norm: LengthNorm | Literal["auto"] | None = "auto"
+    analyzer: Analyzer = "word"
     lowercase: bool = True
-    strip_accents: str | None = None
-    stop_words: Any = None
+    strip_accents: Accents | None = None
+    stop_words: Annotated[Any, CheckedIn("tokenization")] = None
     stem: str | None = None
-    n_features: int | None = None
-    keep: int | None = None
+    n_features: Annotated[int | None, Held(least=1, most=MOST_COLUMNS)] = None
+    keep: Annotated[int | None, Held(least=0)] = None
 
     reads: ClassVar = "text"
     by_column: ClassVar = False
     weak_prior: ClassVar = Dirichlet(1.0)
 
     def __post_init__(self) -> None:
-        if self.event not in get_args(Event):
-            raise InvalidOptionError(f"Text: event must be one of {get_args(Event)}, found {self.event!r}")
+        check_options(self)
         automatic = isinstance(self.prior, str) and self.prior == "auto"
         if automatic or (self.event == "auto" and self.prior is DEFAULT):
             if self.learn not in (None, "mean"):
@@ -91,10 +93,6 @@ class Text(Family[WordCounts]):
         object.__setattr__(self, "stop_words", self.tokenization.stop_words)
         object.__setattr__(self, "term_weight", self.weighting.term)
         object.__setattr__(self, "length_norm", self.weighting.norm)
-        if self.keep is not None and not (isinstance(self.keep, int) and self.keep >= 0):
-            raise InvalidOptionError(
-                f"Text: keep must be an integer ≥ 0, the number of documents to keep; found {self.keep!r}"
-            )
         if self.keep is None:
             object.__setattr__(self, "keep", 5000 if self.automatic else 0)
 

@@ -14,12 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from suffice import _core
 from suffice.core.arrays import Array, Codes
+from suffice.core.validation import Held
 from suffice.formulas.scoring import BEYOND
 from suffice.model.storage import storable
 
@@ -35,9 +36,9 @@ STRENGTH = 1.0  # of the penalty that keeps slopes and biases of classes near th
 class Calibration:
     """Slopes a and biases b, (classes,), and the part ε of the prior."""
 
-    slope: Array
-    bias: Array
-    mixed: float
+    slope: Annotated[Array, Held("classes")]
+    bias: Annotated[Array, Held("classes")]
+    mixed: Annotated[float, Held(least=0, most=1)]
 
     @classmethod
     def none(cls, classes: int) -> Calibration:

@@ -49,6 +49,7 @@ class Model:
         if not len(statistics.labels):
             raise InvalidDataError("There is nothing to learn from: the total weight of all rows is zero")
         prior = prior or ClassPrior()
+        family.check_statistic(statistics.statistic)
         return cls(
             statistics.labels,
             prior.log(statistics.weight),

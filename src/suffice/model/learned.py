@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from suffice.core.errors import InvalidDataError, InvalidOptionError, MismatchEr
 from suffice.core.priors import ClassPrior
 from suffice.core.statistics import ByClass
 from suffice.core.statistics.by_class import union_labels
+from suffice.core.validation import Labels
 from suffice.families import Family
 from suffice.model.calibration import Calibration
 from suffice.model.forms import Form, form_of
@@ -33,20 +34,21 @@ class Learned:
     seen: ByClass[Any]
     family: Family[Any]
     prior: ClassPrior
-    declared: Values | None  # classes named in advance; rows of them need not have been seen
+    declared: Annotated[Values | None, Labels()]  # classes named in advance; rows of them need not have been seen
     dtype: np.dtype[Any]  # of the training rows, where answers have the same
 
     def __getstate__(self) -> dict[str, Any]:
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
-    def check_arrays(self) -> None:
-        """Refuse fields of other types than an estimator gives. Called for what comes from a file."""
-        expected = {"seen": ByClass, "family": Family, "prior": ClassPrior, "dtype": np.dtype}
-        for name, kind in expected.items():
-            if not isinstance(getattr(self, name), kind):
-                raise MismatchError(f"{name} should be a {kind.__name__}, found {getattr(self, name)!r}")
-        if self.declared is not None and (not isinstance(self.declared, np.ndarray) or self.declared.ndim != 1):
-            raise MismatchError(f"declared should be an array of classes, found {self.declared!r}")
+    def check_agreement(self) -> None:
+        """Raise an error if statistics, family and prior are not of the same classes and columns."""
+        if self.dtype not in (np.float32, np.float64):
+            raise MismatchError(f"dtype must be float32 or float64, found {self.dtype}")
+        statistic = self.checked().statistics.statistic
+        self.family.check_statistic(statistic)
+        kept = self.family.kept_rows(statistic)
+        if kept is not None and len(kept.codes):
+            self.family.read(kept.rows)
 
     def checked(self) -> Learned:
         """Return the same, after refusing what makes no model: no class, or a prior of other classes."""

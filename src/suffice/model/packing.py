@@ -6,7 +6,7 @@ Only dataclasses of `core.registry` are ever made, by setting their fields. No c
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from importlib.metadata import version
 from math import isfinite, prod
@@ -16,8 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.core import registry
-from suffice.core.errors import DamagedFileError, UnstorableError
+from suffice.core.errors import DamagedFileError, InvalidDataError, MismatchError, UnstorableError
 from suffice.core.frames import Frame
+from suffice.core.frames.arrow_streams import read_stream
+from suffice.core.frozen_options import same_options
+from suffice.core.validation import Sizes, StoredFieldError, check_stored
 
 Tensors: TypeAlias = dict[str, NDArray[Any]]
 Tree: TypeAlias = Any  # a value of JSON
@@ -50,7 +53,7 @@ def pack(value: Any) -> tuple[Tree, Tensors]:
 
 def unpack(tree: Tree, tensors: Tensors, writer: str | None = None) -> Any:
     """Make the value that `pack` was given; errors name `writer`, the version of suffice that wrote it."""
-    return _Unpacker(tensors, writer or installed_version()).value(tree, "")
+    return _Unpacker(tensors, writer or installed_version()).whole(tree)
 
 
 def _arrow_bytes(frame: Frame) -> bytes:
@@ -65,13 +68,12 @@ def _arrow_bytes(frame: Frame) -> bytes:
 
 
 def _frame(data: NDArray[Any], rows: int, path: str) -> Frame:
-    """Return the table that `_arrow_bytes` wrote; Arrow checks every value."""
-    import pyarrow as pa
-
+    """Return the table that `_arrow_bytes` wrote."""
+    if data.dtype != np.uint8 or data.ndim != 1:
+        raise DamagedFileError(f"{_at(path)}the file's rows must be bytes, found {data.dtype} of shape {data.shape}")
     try:
-        table = pa.ipc.open_stream(pa.py_buffer(data.tobytes())).read_all()
-        table.validate(full=True)
-    except (pa.ArrowException, OSError, ValueError, TypeError) as error:
+        table = read_stream(data.tobytes())
+    except InvalidDataError as error:
         raise DamagedFileError(f"{_at(path)}the file's rows cannot be read: {error}") from None
     if table.num_columns and table.num_rows != rows:
         raise DamagedFileError(f"{_at(path)}the file should hold {rows} rows and holds {table.num_rows}")
@@ -163,7 +165,21 @@ class _Unpacker:
     """Makes the value that a tree describes; refuses what `_Packer` does not write."""
 
     def __init__(self, tensors: Tensors, writer: str):
-        self.tensors, self.writer = tensors, writer
+        self.tensors, self.writer = dict(tensors), writer
+        self.sizes: dict[int, Sizes] = {}  # of each object that was made, by its id
+
+    def whole(self, tree: Tree) -> Any:
+        """Make the value; every tensor must be part of it."""
+        value = self.value(tree, "")
+        if self.tensors:
+            raise DamagedFileError(f"{min(self.tensors)}: the file's description does not use this tensor")
+        return value
+
+    def tensor(self, name: str, path: str) -> NDArray[Any]:
+        """Take a tensor. Each is used once: otherwise a small file could describe a large value."""
+        if name not in self.tensors:
+            raise DamagedFileError(f"{_at(path)}the file holds no tensor {_short(name)}, or describes it twice")
+        return self.tensors.pop(name)
 
     def value(self, tree: Tree, path: str) -> Any:
         if isinstance(tree, list):
@@ -183,10 +199,10 @@ class _Unpacker:
                 return np.dtype(name)
             case {"objects": node, "shape": list(shape), **rest} if not rest:
                 return self.objects(self.column(node, path), shape, path)
-            case {"array": str(name), **layout} if name in self.tensors:
-                return _read_only(self.array(self.tensors[name], layout, path))
-            case {"arrow": str(name), "rows": int(rows), **rest} if not rest and name in self.tensors:
-                return _frame(self.tensors[name], rows, path)
+            case {"array": str(name), **layout}:
+                return _read_only(self.array(self.tensor(name, path), layout, path))
+            case {"arrow": str(name), "rows": int(rows), **rest} if not rest and type(rows) is int and rows >= 0:
+                return _frame(self.tensor(name, path), rows, path)
             case {"class": str(name), "fields": dict(values), **rest} if not rest:
                 return self.instance(name, values, path)
         raise DamagedFileError(f"{_at(path)}the file's description cannot be read: {_short(tree)}")
@@ -257,22 +273,42 @@ class _Unpacker:
                 "file: upgrade if that is newer; if the file holds an estimator, read it by suffice.load"
             )
         known = fields(cls)
-        if {f.name for f in known} != set(values):
-            odd = sorted({f.name for f in known} ^ set(values))
+        needed = {f.name for f in known if f.default is MISSING and f.default_factory is MISSING}
+        odd = (needed - set(values)) | (set(values) - {f.name for f in known})
+        if odd:
             raise DamagedFileError(
                 f"{_at(path)}{name} has other fields in suffice {self.writer}, which wrote the file, than in "
-                f"{installed_version()}: {', '.join(odd)}"
+                f"{installed_version()}: {', '.join(sorted(odd))}"
             )
-        held = {f.name: self.value(values[f.name], _join(path, f.name)) for f in known}
+        # An older version may not have had a field that has a default.
+        held = {f.name: self.value(values[f.name], _join(path, f.name)) for f in known if f.name in values}
         try:
-            made = cls(**{f.name: held[f.name] for f in known if f.init})  # checks its options
+            sizes = check_stored(cls, held, lambda part: self.sizes.get(id(part)))
+            made = cls(**{f.name: held[f.name] for f in known if f.init and f.name in held})  # checks its options
             for field, value in held.items():
-                object.__setattr__(made, field, value)  # the stored values, as the constructor may round
-            if hasattr(made, "check_arrays"):
-                made.check_arrays()
+                _set_as_stored(made, field, value)
+            if hasattr(made, "check_agreement"):
+                made.check_agreement()
+        except StoredFieldError as error:
+            raise DamagedFileError(f"{_join(path, error.field)}: the file holds no {name}: {error}") from error
         except Exception as error:  # any error means that the file is damaged
             raise DamagedFileError(f"{_at(path)}the file holds no {name}: {error}") from error
+        self.sizes[id(made)] = sizes
         return made
+
+
+def _set_as_stored(made: Any, field: str, stored: Any) -> None:
+    """Set a field to the stored value, as the constructor may round; refuse one that the constructor replaces."""
+    own = getattr(made, field)
+    if own is stored:
+        return
+    if isinstance(stored, np.ndarray) and isinstance(own, np.ndarray) and own.shape == stored.shape:
+        same = np.allclose(own, stored, rtol=1e-9, atol=0.0)
+    else:
+        same = type(own) is type(stored) and same_options(own, stored)
+    if not same:
+        raise MismatchError(f"{field} must be {_short(own)}, found {_short(stored)}")
+    object.__setattr__(made, field, stored)
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:

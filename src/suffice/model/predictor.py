@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from suffice.core.arrays import Array, Values
-from suffice.core.errors import DamagedFileError, InvalidOptionError, RefusedValueError, naming_columns
+from suffice.core.errors import InvalidOptionError, MismatchError, RefusedValueError, naming_columns
 from suffice.core.frames import Frame, as_frame
+from suffice.core.validation import CheckedIn, Held, check_stored, shown
 from suffice.families import FillMethod, Table
 from suffice.families.product import Product, ProductDistribution
 from suffice.formulas import Scoring
@@ -36,9 +37,26 @@ class Predictor:
     estimator: str  # the name of the estimator that learned, for errors
     learned: Learned
     calibration: Calibration | None
-    n_columns: int  # of the training rows
+    n_columns: Annotated[int, Held(least=1)]  # of the training rows
     names: tuple[str, ...] | None  # of the columns of the training rows, where they had names
     schema: Schema | None = None  # of a table
+
+    def check_agreement(self) -> None:
+        """Raise an error if the columns are not those that the family reads, or the calibration is of other classes."""
+        family, names = self.learned.family, self.names
+        if names is not None and (len(names) != self.n_columns or len(set(names)) < len(names)):
+            raise MismatchError(f"names must be {self.n_columns} distinct columns, found {shown(names)}")
+        if isinstance(family, Product):
+            known = self.names or tuple(f"x{j}" for j in range(self.n_columns))
+            unknown = [name for name in family.names if name not in set(known)]
+            if unknown or self.schema is None or self.schema.blocks != family.blocks:
+                raise MismatchError("names and schema must be those of the blocks of columns")
+        elif self.schema is not None:
+            raise MismatchError("schema must be None: the columns have one family")
+        elif family.columns_of(self.learned.statistics.statistic) not in (None, self.n_columns):
+            raise MismatchError(f"n_columns must be that of the statistics, found {self.n_columns}")
+        if self.calibration is not None and len(self.calibration.slope) != len(self.labels):
+            raise MismatchError(f"calibration must be of {len(self.labels)} classes")
 
     @property
     def labels(self) -> Values:
@@ -169,33 +187,47 @@ class Saved:
     """A fitted estimator as files hold it: its class by name, its parameters, and what fitting set."""
 
     estimator: str
-    parameters: dict[str, Any]
-    attributes: dict[str, Any]
+    parameters: dict[str, Annotated[Any, CheckedIn("check_agreement")]]
+    attributes: dict[str, Annotated[Any, CheckedIn("check_agreement")]]
 
-    def check(self) -> None:
-        """Refuse a file that does not hold what a fitted estimator has."""
-        known: Any = self.attributes
-        whole = (
-            isinstance(self.estimator, str)
-            and isinstance(self.parameters, dict)
-            and isinstance(known, dict)
-            and isinstance(known.get("_learned"), Learned)
-            and type(known.get("n_features_in_")) is int
-            and isinstance(known.get("feature_names_in_", np.empty(0)), np.ndarray)
-        )
-        if not whole:
-            raise DamagedFileError(f"The file does not hold what a fitted {self.estimator} knows")
+    def check_agreement(self) -> None:
+        """Raise an error if the attributes are not those of a fitted estimator, or do not fit each other.
 
-    @cached_property
-    def predictor(self) -> Predictor:
-        """The predictor that the estimator would make."""
-        self.check()
-        names, learned = self.attributes.get("feature_names_in_"), self.attributes["_learned"]
+        The estimator checks its parameters itself, when it is made.
+        """
+        try:
+            check_stored(_Attributes, self.attributes, lambda _: None)
+        except MismatchError as error:
+            raise MismatchError(f"attributes.{error}") from None
+        if not {"_learned", "n_features_in_"} <= set(self.attributes):
+            raise MismatchError("attributes must be those of a fitted estimator")
+        calibrate = self.parameters.get("calibrate", False)
+        if not (isinstance(calibrate, (bool, np.bool_)) or (isinstance(calibrate, str) and calibrate == "classes")):
+            raise MismatchError(f"parameters.calibrate must be True, False or 'classes', found {shown(calibrate)}")
+        self._predictor(None).check_agreement()
+
+    def _predictor(self, calibration: Calibration | None) -> Predictor:
+        names = self.attributes.get("feature_names_in_")
         return Predictor(
             self.estimator,
-            learned,
-            learned.calibration(self.parameters.get("calibrate", False)),
+            self.attributes["_learned"],
+            calibration,
             self.attributes["n_features_in_"],
             None if names is None else tuple(map(str, names)),
             self.attributes.get("_schema"),
         )
+
+    @cached_property
+    def predictor(self) -> Predictor:
+        """The predictor that the estimator would make."""
+        return self._predictor(self.attributes["_learned"].calibration(self.parameters.get("calibrate", False)))
+
+
+@dataclass(frozen=True)
+class _Attributes:
+    """What the attributes of a fitted estimator may be."""
+
+    _learned: Learned
+    n_features_in_: Annotated[int, Held(least=1)]
+    feature_names_in_: Annotated[Values, Held("columns")]
+    _schema: Schema

@@ -32,6 +32,7 @@ from suffice.model.schema import Schema
 
 FORMAT = 1  # raised when older versions cannot read new files
 MOST_HEADER = 100_000_000  # bytes; the limit of the safetensors library too
+AT_ONCE = 1 << 24  # bytes that are read at a time from a stream, whose size is not known
 SMALL = 1 << 16  # bytes; smaller arrays are copied, so that they do not keep a whole file in memory
 
 C = TypeVar("C", bound=type)
@@ -66,10 +67,16 @@ def save(value: Any, to: str | os.PathLike[str] | BinaryIO) -> None:
 
 
 def load(source: str | os.PathLike[str] | BinaryIO) -> Any:
-    """Read a file of `save`; refuse damaged, newer and foreign files. The arrays of the value are read-only."""
-    if isinstance(source, (str, os.PathLike)):
-        return from_bytes(Path(source).read_bytes())
-    return from_bytes(source.read())
+    """Read a file of `save`; refuse damaged, newer and foreign files. The arrays of the value are read-only.
+
+    The first bytes and the size are looked at before the rest is read.
+    """
+    if not isinstance(source, (str, os.PathLike)):
+        return _read(source)
+    path = Path(source)
+    refuse_special(path)
+    with path.open("rb") as file:
+        return _read(file)
 
 
 def to_bytes(value: Any) -> bytes:
@@ -82,7 +89,23 @@ def from_bytes(data: bytes | bytearray | memoryview) -> Any:
     view = memoryview(data).cast("B")
     if not view.readonly:  # arrays of the value must not change with the buffer
         view = memoryview(bytes(view))
-    header, body = _split(view)
+    size = _header_size(view[:9])
+    if len(view) < 8 + size:
+        raise _truncated(size, len(view) - 8)
+    return _made(_header(view[8 : 8 + size]), view[8 + size :])
+
+
+def refuse_special(path: Path) -> None:
+    """Raise an error if a path is a folder, a pipe or a device: no file is there to be read."""
+    mode = path.stat().st_mode
+    kinds = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
+    if not stat.S_ISREG(mode):
+        what = kinds.get(stat.S_IFMT(mode), "a device")
+        raise ForeignFileError(f"{path} is {what}, and not a file of suffice: name the file that save wrote")
+
+
+def _made(header: dict[str, Tree], body: memoryview) -> Any:
+    """Make the value that a header and the bytes of the tensors describe."""
     text = _check(header, body)
     try:
         description = json.loads(text)
@@ -169,26 +192,71 @@ def _json(tree: Tree) -> str:
 # ------------------------------------------------------------------------------------------- reading a file
 
 
-def _split(data: memoryview) -> tuple[dict[str, Tree], memoryview]:
-    """Return the header of a safetensors file and the bytes of its tensors."""
-    size = int.from_bytes(data[:8], "little")
-    if len(data) < 8 or not 2 <= size <= MOST_HEADER or bytes(data[8:9]) not in (b"", b"{"):
-        raise ForeignFileError(f"This is not a suffice file ({_first_bytes(data)}): suffice.load reads what save wrote")
-    if len(data) < 8 + size:
-        raise DamagedFileError(
-            f"The file is truncated: its header has {size} bytes, and {len(data) - 8} are present. Take another copy."
-        )
+def _read(file: BinaryIO) -> Any:
+    """Read an open file: its first bytes, then the header, then as many bytes as the header says and one more."""
+    first = _take(file, 9)
+    size = _header_size(memoryview(first))
+    text = first[8:] + _take(file, size - 1)
+    if len(text) < size:
+        raise _truncated(size, len(text))
+    header = _header(memoryview(text))
+    body = memoryview(_take(file, _body_size(header)))
+    if file.read(1):
+        raise DamagedFileError(f"The file should hold {len(body)} bytes of arrays and holds more: take another copy")
+    return _made(header, body)
+
+
+def _take(file: BinaryIO, size: int) -> bytes:
+    """Read so many bytes, or fewer where the file ends; no memory is asked for that the file does not fill."""
+    parts: list[bytes] = []
+    while size > 0:
+        part = file.read(min(size, _left(file)))
+        if not part:
+            break
+        parts.append(part)
+        size -= len(part)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _left(file: BinaryIO) -> int:
+    """Return how many bytes a file has left, or how many to ask for at a time where it does not say."""
     try:
-        header = json.loads(bytes(data[8 : 8 + size]))
+        at = file.tell()
+        end = file.seek(0, os.SEEK_END)
+        file.seek(at)
+    except (OSError, ValueError, AttributeError):
+        return AT_ONCE
+    return max(end - at, 1)
+
+
+def _header_size(first: memoryview) -> int:
+    """Return the size of the header, from the first bytes; refuse those of another file."""
+    size = int.from_bytes(first[:8], "little")
+    if len(first) < 8 or not 2 <= size <= MOST_HEADER or bytes(first[8:9]) not in (b"", b"{"):
+        found = f"it begins with {bytes(first)!r}" if len(first) else "it is empty"
+        raise ForeignFileError(f"This is not a suffice file ({found}): suffice.load reads what save wrote")
+    return size
+
+
+def _truncated(size: int, present: int) -> DamagedFileError:
+    return DamagedFileError(
+        f"The file is truncated: its header has {size} bytes, and {present} are present. Take another copy."
+    )
+
+
+def _header(text: memoryview) -> dict[str, Tree]:
+    try:
+        header = json.loads(bytes(text))
     except (ValueError, RecursionError):
         raise DamagedFileError("The header of the file cannot be read. Take another copy.") from None
     if not isinstance(header, dict):
         raise DamagedFileError("The header of the file is not a description of tensors")
-    return header, data[8 + size :]
+    return header
 
 
-def _first_bytes(data: memoryview) -> str:
-    return f"it begins with {bytes(data[:12])!r}" if len(data) else "it is empty"
+def _body_size(header: dict[str, Tree]) -> int:
+    """Return how many bytes the tensors have by the header."""
+    return max([0, *(_offsets(entry)[1] for name, entry in header.items() if name != "__metadata__")])
 
 
 def _check(header: dict[str, Tree], body: memoryview) -> str:
@@ -203,7 +271,7 @@ def _check(header: dict[str, Tree], body: memoryview) -> str:
         )
     if set(metadata) != {"checksum", "format", "suffice"} or found != known:
         raise DamagedFileError(f"The file's metadata are not those of format {known}. Take another copy.")
-    expected = max([0, *(_offsets(entry)[1] for name, entry in header.items() if name != "__metadata__")])
+    expected = _body_size(header)
     if expected != len(body):
         raise DamagedFileError(
             f"The file should hold {expected} bytes of arrays and holds {len(body)}: take another copy"

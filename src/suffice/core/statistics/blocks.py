@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 
 from suffice.core.arrays import Array, Codes, Mask, Positions, Rows
 from suffice.core.errors import MismatchError, naming_columns
+from suffice.core.statistics.hash_samples import MOST_CLASSES
 from suffice.core.statistics.statistic import Statistic
+from suffice.core.validation import Agrees, Held
 
 
 @dataclass(frozen=True)
@@ -49,8 +51,8 @@ class Blocks(Statistic):
     (Moments(1 classes × 1 columns, weight 2 at most), Totals(1 classes × 1 columns, total 2))
     """
 
-    parts: tuple[Statistic, ...]
-    classes: int = field(compare=False)
+    parts: Annotated[tuple[Statistic, ...], Agrees("classes")]
+    classes: Annotated[int, Held(least=0, most=MOST_CLASSES, size="classes")] = field(compare=False)
 
     @classmethod
     def empty(cls, classes: int, columns: int) -> Self:  # noqa: ARG003  # the first rows show which blocks there are
@@ -108,11 +110,6 @@ class Blocks(Statistic):
 
     def _each(self, change: Callable[[Statistic], Statistic], classes: int) -> Self:
         return type(self)(tuple(change(part) for part in self.parts), classes)
-
-    def check_arrays(self) -> None:
-        """Raise an error if the parts are not of the same classes."""
-        if any(part.n_classes != self.classes for part in self.parts):
-            raise MismatchError(f"parts should all be of {self.classes} classes")
 
     def check_fits(self, other: object) -> None:
         """Raise an error if `other` is not of the same blocks."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from suffice.core.arrays import Array, Positions, Rows, Values, as_weight, encode_labels, is_sparse
 from suffice.core.errors import InvalidDataError, MismatchError, MissingLabelError, NotPartError, RefusedValueError
 from suffice.core.registry import Registered
-from suffice.core.statistics.statistic import Statistic, check_array, class_weight, spread_rows, subtract_weights
+from suffice.core.statistics.statistic import Statistic, class_weight, spread_rows, subtract_weights
+from suffice.core.validation import Agrees, Held, Labels
 
 S = TypeVar("S", bound=Statistic)
 
@@ -32,9 +33,9 @@ class ByClass(Registered, Generic[S]):
     array(['x', 'y', 'z'], dtype='<U1')
     """
 
-    labels: Values
-    weight: Array
-    statistic: S
+    labels: Annotated[Values, Labels("classes")]
+    weight: Annotated[Array, Held("classes", least=0)]
+    statistic: Annotated[S, Agrees("classes")]
 
     @classmethod
     def empty(cls, statistic: type[S], columns: int) -> ByClass[S]:
@@ -75,13 +76,6 @@ class ByClass(Registered, Generic[S]):
         codes = labels.codes if len(places) == classes else places[labels.codes]
         rows = onto.weight + class_weight(codes, classes, weight)
         return ByClass(onto.labels, rows, statistic.of(x, codes, classes, weight, onto.statistic, **options))
-
-    def check_arrays(self) -> None:
-        """Raise an error if labels, weights and statistic are not of the same number of classes."""
-        check_array("labels", self.labels, (-1,), self.labels.dtype)
-        check_array("weight", self.weight, self.labels.shape)
-        if not isinstance(self.statistic, Statistic) or self.statistic.n_classes != len(self.labels):
-            raise MismatchError(f"statistic should be one of {len(self.labels)} classes, found {self.statistic!r}")
 
     def __add__(self, other: ByClass[S]) -> ByClass[S]:
         if isinstance(other, int) and other == 0:  # sum() starts from 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self, TypeVar
+from typing import Annotated, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,8 @@ from suffice.core.arrays import (
     starts,
 )
 from suffice.core.errors import InvalidDataError, MismatchError, NotPartError
-from suffice.core.statistics.statistic import Statistic, check_array, subtract_weights
+from suffice.core.statistics.statistic import Statistic, subtract_weights
+from suffice.core.validation import Held, Labels
 
 MOST_CELLS = 1 << 28  # 2 GiB of counts; more is a mistake in the numbering of categories
 T = TypeVar("T", bound=np.generic)
@@ -41,9 +42,9 @@ class Counts(Statistic):
     ((array(['a', 'b'], dtype='<U1'),), array([[2., 1.]]))
     """
 
-    sizes: NDArray[np.int64]
-    keys: tuple[Values, ...] | None
-    weight: Array
+    sizes: Annotated[NDArray[np.int64], Held("columns", least=0)]
+    keys: tuple[Annotated[Values, Labels()], ...] | None
+    weight: Annotated[Array, Held("classes", "categories", least=0)]
     class_fields = ("weight",)
 
     @classmethod
@@ -51,14 +52,13 @@ class Counts(Statistic):
         """Summarize no rows."""
         return cls(np.zeros(columns, dtype=np.int64), None, np.zeros((classes, 0)))
 
-    def check_arrays(self) -> None:
-        """Raise an error if the arrays do not fit each other."""
-        check_array("sizes", self.sizes, (-1,), np.int64)
-        if (self.sizes < 0).any():
-            raise MismatchError("sizes should not be negative")
-        check_array("weight", self.weight, (-1, sum(self.sizes.tolist())))
-        if self.keys is not None and [k.shape for k in self.keys] != [(size,) for size in self.sizes.tolist()]:
-            raise MismatchError("keys should be as many as sizes")
+    def check_agreement(self) -> None:
+        """Raise an error if there are not as many weights, and as many values, as categories."""
+        sizes = self.sizes.tolist()
+        if self.weight.shape[1] != sum(sizes):
+            raise MismatchError(f"weight must be of {sum(sizes)} categories, found {self.weight.shape[1]}")
+        if self.keys is not None and [len(known) for known in self.keys] != sizes:
+            raise MismatchError("keys must be as many as sizes")
 
     @classmethod
     def of(cls, x: Rows, codes: Codes, classes: int, weight: Array | None = None, onto: Self | None = None) -> Self:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Annotated, Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,16 @@ from suffice.core.arrays import Array, Codes, Positions, positions_in, starts
 from suffice.core.errors import MismatchError
 from suffice.core.frames import Frame, row_hashes
 from suffice.core.frozen_options import Record
-from suffice.core.statistics.statistic import Statistic, check_array, check_codes, check_starts
+from suffice.core.statistics.statistic import Statistic
+from suffice.core.validation import Held
 from suffice.core.words import Lexicon, Texts, Tokenization, Vocabulary
 from suffice.core.words.texts import ranges
+
+MOST_CLASSES = 1 << 24  # of a sample of rows, which has no array of that length
+
+Hashes: TypeAlias = Annotated[NDArray[np.uint64], Held("rows")]
+RowCodes: TypeAlias = Annotated[Codes, Held("rows", below="classes")]
+RowWeights: TypeAlias = Annotated[Array, Held("rows", least=0)]
 
 
 class HashSample:
@@ -79,23 +86,17 @@ class HashSample:
         kept = np.flatnonzero(codes >= 0)
         return replace(self, codes=codes)._keep(kept, self.weight[kept])._tidy()  # type: ignore[type-var]
 
-    def check_arrays(self) -> None:
-        """Raise an error if the arrays do not fit each other."""
-        check_array("hashes", self.hashes, (-1,), np.uint64)
-        check_array("codes", self.codes, self.hashes.shape, np.int32)
-        check_array("weight", self.weight, self.hashes.shape)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RowSample(HashSample, Statistic):
     """At most `size` distinct rows of all classes together: for what needs rows, not only statistics."""
 
     rows: Frame = field(compare=False)
-    hashes: NDArray[np.uint64]
-    codes: Codes
-    weight: Array
-    classes: int = field(compare=False)
-    size: int = field(compare=False)
+    hashes: Hashes
+    codes: RowCodes
+    weight: RowWeights
+    classes: Annotated[int, Held(least=0, most=MOST_CLASSES, size="classes")] = field(compare=False)
+    size: Annotated[int, Held(least=0)] = field(compare=False)
 
     @classmethod
     def empty(cls, classes: int, columns: int) -> Self:  # noqa: ARG003  # the first rows show which columns there are
@@ -134,12 +135,10 @@ class RowSample(HashSample, Statistic):
         """Move class i to `positions[i]` of `classes`; the others are empty."""
         return replace(self.over(np.asarray(positions, dtype=np.int32)), classes=classes)
 
-    def check_arrays(self) -> None:
-        """Raise an error if the arrays do not fit each other."""
-        super().check_arrays()
-        check_codes("codes", self.codes, self.classes)
+    def check_agreement(self) -> None:
+        """Raise an error if there is not a hash for each row."""
         if self.rows.n != len(self.hashes):
-            raise MismatchError(f"rows should be {len(self.hashes)}, found {self.rows.n}")
+            raise MismatchError(f"rows must be {len(self.hashes)}, found {self.rows.n}")
 
     def check_fits(self, other: object) -> None:
         """Accept any other sample: its columns are those of the blocks beside it."""
@@ -168,13 +167,13 @@ class DocumentSample(HashSample, Record, stored_as="BagSample"):
     a vocabulary that is kept elsewhere.
     """
 
-    hashes: NDArray[np.uint64]
-    codes: Codes
-    weight: Array
-    start: NDArray[np.int64]
-    feature: NDArray[np.int32]
-    count: NDArray[np.int64]
-    size: int = field(compare=False)
+    hashes: Hashes
+    codes: RowCodes
+    weight: RowWeights
+    start: Annotated[NDArray[np.int64], Held("rows+1", fills="entries")]
+    feature: Annotated[NDArray[np.int32], Held("entries", below="words")]
+    count: Annotated[NDArray[np.int64], Held("entries", least=1)]
+    size: Annotated[int, Held(least=0)] = field(compare=False)
 
     @classmethod
     def empty(cls, size: int = 0) -> DocumentSample:
@@ -219,14 +218,6 @@ class DocumentSample(HashSample, Record, stored_as="BagSample"):
     def moved(self, positions: Positions) -> DocumentSample:
         """Move feature j to `positions[j]`, which ascend."""
         return replace(self, feature=positions[self.feature].astype(np.int32))
-
-    def check_arrays(self) -> None:
-        """Raise an error if the arrays do not fit each other."""
-        super().check_arrays()
-        check_array("start", self.start, (len(self) + 1,), np.int64)
-        check_array("feature", self.feature, (-1,), np.int32)
-        check_array("count", self.count, self.feature.shape, np.int64)
-        check_starts("start of the documents", self.start, len(self.feature))
 
     def __repr__(self) -> str:
         return f"DocumentSample({len(self)} documents of at most {self.size})"

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Annotated, Self
 
 import numpy as np
 
 from suffice import _core
 from suffice.core.arrays import Array, Codes, Dense, refuse_at
 from suffice.core.errors import InvalidDataError
-from suffice.core.statistics.statistic import ArrayStatistic, check_array, clear_residue, not_varying, subtract_weights
+from suffice.core.statistics.statistic import ArrayStatistic, clear_residue, not_varying, subtract_weights
+from suffice.core.validation import Held
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -24,21 +25,15 @@ class Moments(ArrayStatistic):
     array([[2.]])
     """
 
-    weight: Array
-    mean: Array
-    squares: Array
+    weight: Annotated[Array, Held("classes", "columns", least=0)]
+    mean: Annotated[Array, Held("classes", "columns")]
+    squares: Annotated[Array, Held("classes", "columns", least=0)]
     class_fields = ("weight", "mean", "squares")
 
     @classmethod
     def empty(cls, classes: int, columns: int) -> Self:
         """Summarize no rows."""
         return cls(*np.zeros((3, classes, columns)))
-
-    def check_arrays(self) -> None:
-        """Raise an error if the arrays do not fit each other."""
-        check_array("mean", self.mean, (-1, -1))
-        check_array("weight", self.weight, self.mean.shape)
-        check_array("squares", self.squares, self.mean.shape)
 
     @classmethod
     def of(cls, x: Dense, codes: Codes, classes: int, weight: Array | None = None, onto: Self | None = None) -> Self:

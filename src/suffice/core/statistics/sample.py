@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,8 @@ from suffice import _core
 from suffice.core.arrays import Array, Codes, Dense, Mask, Matrix, Positions, is_sparse, positions_in, refuse_at, starts
 from suffice.core.errors import InvalidOptionError, MismatchError, NotPartError
 from suffice.core.frozen_options import Record
-from suffice.core.statistics.statistic import Statistic, check_array, check_starts, subtract_weights
+from suffice.core.statistics.statistic import Statistic, subtract_weights
+from suffice.core.validation import Agrees, Held
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -24,16 +25,19 @@ class Points(Record):
     The points of class c are at `start[c] : start[c + 1]`, sorted by the first coordinate, then by the next.
     """
 
-    values: Array
-    weight: Array
-    start: NDArray[np.int64]
+    values: Annotated[Array, Held("points", "width", missing=True)]
+    weight: Annotated[Array, Held("points", above=0)]
+    start: Annotated[NDArray[np.int64], Held("classes+1", fills="points")]
 
-    def check_arrays(self) -> None:
-        """Raise an error if the arrays do not fit each other."""
-        check_array("values", self.values, (-1, -1))
-        check_array("weight", self.weight, self.values.shape[:1])
-        check_array("start", self.start, (-1,), np.int64)
-        check_starts("start", self.start, len(self.values))
+    def check_agreement(self) -> None:
+        """Raise an error if values of one column are missing, or do not ascend within a class."""
+        if self.values.shape[1] != 1:
+            return
+        ascending = np.diff(self.values[:, 0]) > 0
+        inner = self.start[1:-1]
+        ascending[inner[(inner > 0) & (inner < len(self.values))] - 1] = True
+        if not ascending.all() or np.isnan(self.values).any():
+            raise MismatchError("values must ascend within each class")
 
     def of_class(self, c: int) -> tuple[Array, Array]:
         """Return the points of one class, (points, width), and their weights."""
@@ -75,23 +79,25 @@ class Sample(Statistic):
     (array([1., 2.]), array([1., 2.]))
     """
 
-    parts: tuple[Points, ...]
-    width: int
+    parts: Annotated[tuple[Points, ...], Agrees("classes")]
+    width: Annotated[int, Held(least=0, size="columns")]
     joint: bool = field(default=False, compare=False)
-    limit: int | None = field(default=None, compare=False)
+    limit: Annotated[int | None, Held(least=1)] = field(default=None, compare=False)
 
     @classmethod
     def empty(cls, classes: int, columns: int, joint: bool = False) -> Self:
         """Summarize no rows."""
         return cls(_no_points(classes, columns, joint), columns, joint)
 
-    def check_arrays(self) -> None:
-        """Raise an error if the parts do not fit each other."""
-        widths = [self.width] if self.joint else [1] * self.width
-        if [p.values.shape[1] for p in self.parts] != widths or len({len(p.start) for p in self.parts}) > 1:
-            raise MismatchError(f"parts should be of {self.width} columns and of the same classes")
-        if not isinstance(self.joint, bool) or (self.limit is not None and not self.limit >= 1):
-            raise MismatchError(f"joint={self.joint!r} and limit={self.limit!r} are not options of a sample")
+    def check_agreement(self) -> None:
+        """Raise an error if the parts are not those of the columns."""
+        if [part.values.shape[1] for part in self.parts] != ([self.width] if self.joint else [1] * self.width):
+            raise MismatchError(f"parts must be of {self.width} columns")
+
+    def check_made_with(self, joint: bool = False, **_: Any) -> None:
+        """Raise an error if whole rows are needed and the values of each column were kept, or the other way round."""
+        if joint != self.joint:
+            raise MismatchError(f"Expected a sample with joint={joint}, found one with joint={self.joint}")
 
     @classmethod
     def of(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 
@@ -12,7 +12,8 @@ from suffice import _core
 from suffice.core.arrays import Array, Codes, Dense, chunks, refuse_at
 from suffice.core.errors import InvalidDataError, MismatchError
 from suffice.core.statistics.sample import Sample
-from suffice.core.statistics.statistic import ClassArrays, Statistic, check_array, not_varying, subtract_weights
+from suffice.core.statistics.statistic import ClassArrays, Statistic, not_varying, subtract_weights
+from suffice.core.validation import Agrees, Held
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -22,8 +23,8 @@ class Fourth(ClassArrays):
     The sampling variance of the cross-products follows from them.
     """
 
-    third: Array
-    fourth: Array
+    third: Annotated[Array, Held("classes", "columns", "columns")]
+    fourth: Annotated[Array, Held("classes", "columns", "columns")]
     class_fields = ("third", "fourth")
 
     def map(self, change: Callable[[Array], Array]) -> Fourth:
@@ -59,11 +60,11 @@ class Scatter(Statistic):
             [2., 2.]]])
     """
 
-    weight: Array
-    mean: Array
-    cross: Array
-    gaps: Sample
-    higher: Fourth | None = None
+    weight: Annotated[Array, Held("classes", least=0)]
+    mean: Annotated[Array, Held("classes", "columns")]
+    cross: Annotated[Array, Held("classes", "columns", "columns")]
+    gaps: Annotated[Sample, Agrees("classes", "columns")]
+    higher: Annotated[Fourth | None, Agrees("classes", "columns")] = None
     class_fields = ("weight", "mean", "cross", "gaps", "higher")
 
     @classmethod
@@ -72,17 +73,17 @@ class Scatter(Statistic):
         gaps = Sample.empty(classes, columns, joint=True)
         return cls(np.zeros(classes), np.zeros((classes, columns)), np.zeros((classes, columns, columns)), gaps)
 
-    def check_arrays(self) -> None:
-        """Raise an error if the arrays do not fit each other."""
-        check_array("mean", self.mean, (-1, -1))
-        classes, columns = self.mean.shape
-        check_array("weight", self.weight, (classes,))
-        check_array("cross", self.cross, (classes, columns, columns))
-        if (self.gaps.n_classes, self.gaps.width, self.gaps.joint) != (classes, columns, True):
-            raise MismatchError(f"gaps should be rows of {classes} classes and {columns} columns")
-        if self.higher is not None:
-            check_array("third", self.higher.third, self.cross.shape)
-            check_array("fourth", self.higher.fourth, self.cross.shape)
+    def check_agreement(self) -> None:
+        """Raise an error if rows with gaps are not whole rows, or if a variance is negative."""
+        if not self.gaps.joint:
+            raise MismatchError("gaps must be whole rows, found values of each column")
+        if (np.diagonal(self.cross, axis1=1, axis2=2) < 0).any():
+            raise MismatchError("cross must have no negative squares")
+
+    def check_made_with(self, fourth: bool = False, **_: Any) -> None:
+        """Raise an error if products of squares are needed and there are none."""
+        if fourth and self.higher is None and self.weight.any():
+            raise MismatchError("Expected a scatter with products of squares, found one without")
 
     @classmethod
     def of(

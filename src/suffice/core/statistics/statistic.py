@@ -8,8 +8,6 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
-
 from suffice import _core
 from suffice.core.arrays import Array, Codes, Positions, Rows
 from suffice.core.errors import MismatchError, NotPartError
@@ -81,9 +79,8 @@ class Statistic(ClassArrays, ABC):
         if other.n_columns != self.n_columns:
             raise MismatchError(f"Statistics of {self.n_columns} and of {other.n_columns} columns cannot be merged")
 
-    def check_arrays(self) -> None:
-        """Raise an error if the arrays do not fit each other, as they may if they come from a file."""
-        raise NotImplementedError
+    def check_made_with(self, **options: Any) -> None:
+        """Raise an error if the rows were summarized with other options of `of`, so that something is not there."""
 
     def trimmed(self) -> Self:
         """Drop what no row with weight has shown."""
@@ -114,26 +111,6 @@ class ArrayStatistic(Statistic):
     def n_columns(self) -> int:
         """The number of columns."""
         return self._arrays()[-1].shape[1]
-
-
-def check_array(name: str, array: object, shape: tuple[int, ...], dtype: DTypeLike = np.float64) -> None:
-    """Raise an error if an array is of another type or shape; −1 stands for any length."""
-    found = array.shape if isinstance(array, np.ndarray) and array.dtype == dtype else None
-    if found is None or len(found) != len(shape) or any(m not in (-1, n) for n, m in zip(found, shape, strict=True)):
-        what = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else type(array).__name__
-        raise MismatchError(f"{name} should be {np.dtype(dtype)} of shape {shape}, found {what}")
-
-
-def check_codes(name: str, codes: Codes, size: int) -> None:
-    """Raise an error unless all codes are between 0 and `size` − 1."""
-    if len(codes) and not 0 <= codes.min() <= codes.max() < size:
-        raise MismatchError(f"{name} should be between 0 and {size - 1}, found {codes.min()} to {codes.max()}")
-
-
-def check_starts(name: str, start: NDArray[np.int64], n: int) -> None:
-    """Raise an error unless segments that begin at `start` fill `n` places in order."""
-    if not len(start) or start[0] or start[-1] != n or (np.diff(start) < 0).any():
-        raise MismatchError(f"{name} should ascend from 0 to {n}")
 
 
 def class_weight(codes: Codes, classes: int, weight: Array | None) -> Array:

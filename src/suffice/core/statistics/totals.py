@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Annotated, Self
 
 import numpy as np
 
 from suffice import _core
 from suffice.core.arrays import Array, Codes, Matrix, Sparse, is_sparse, refuse_at, without_duplicates
 from suffice.core.errors import InvalidDataError
-from suffice.core.statistics.statistic import ArrayStatistic, check_array, class_weight, subtract_weights
+from suffice.core.statistics.statistic import ArrayStatistic, class_weight, subtract_weights
+from suffice.core.validation import Held
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -24,20 +25,14 @@ class Totals(ArrayStatistic):
     array([[3., 0.]])
     """
 
-    weight: Array
-    total: Array
+    weight: Annotated[Array, Held("classes", ("columns", 1), least=0)]
+    total: Annotated[Array, Held("classes", "columns", least=0)]
     class_fields = ("weight", "total")
 
     @classmethod
     def empty(cls, classes: int, columns: int) -> Self:
         """Summarize no rows."""
         return cls(np.zeros((classes, 1)), np.zeros((classes, columns)))
-
-    def check_arrays(self) -> None:
-        """Raise an error if the arrays do not fit each other."""
-        check_array("total", self.total, (-1, -1))
-        classes, columns = self.total.shape
-        check_array("weight", self.weight, (classes, 1 if np.shape(self.weight)[1:] == (1,) else columns))
 
     def trimmed(self) -> Self:
         """Keep one weight for all columns where it is the same in all: equal totals then have equal arrays."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Annotated, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,13 +13,11 @@ from suffice.core.errors import MismatchError, NotPartError
 from suffice.core.statistics.hash_samples import DocumentSample
 from suffice.core.statistics.statistic import (
     Statistic,
-    check_array,
-    check_codes,
-    check_starts,
     clear_residue,
     spread_rows,
     subtract_weights,
 )
+from suffice.core.validation import Agrees, Held
 from suffice.core.words import Texts, Tokenization, Vocabulary, Weighting, word_totals
 
 if TYPE_CHECKING:
@@ -42,13 +40,13 @@ class WordCounts(Statistic):
     (Vocabulary(1 words: 'dog'), array([3.]), array([2.]))
     """
 
-    vocabulary: Vocabulary
-    start: NDArray[np.int64]
-    codes: Codes
-    total: Array
-    documents: Array
-    words: Array
-    kept: DocumentSample
+    vocabulary: Annotated[Vocabulary, Agrees("words")]
+    start: Annotated[NDArray[np.int64], Held("words+1", fills="entries")]
+    codes: Annotated[Codes, Held("entries", below="classes")]
+    total: Annotated[Array, Held("entries", least=0)]
+    documents: Annotated[Array, Held("classes", least=0)]
+    words: Annotated[Array, Held("classes", least=0)]
+    kept: Annotated[DocumentSample, Agrees("classes", "words")]
 
     @classmethod
     def empty(cls, classes: int, columns: int) -> Self:  # noqa: ARG003  # one column of texts
@@ -226,21 +224,10 @@ class WordCounts(Statistic):
 
     # ---- checks
 
-    def check_arrays(self) -> None:
-        """Raise an error if the arrays do not fit each other."""
-        check_array("documents", self.documents, (-1,))
-        check_array("words", self.words, self.documents.shape)
-        check_array("start", self.start, (len(self.vocabulary) + 1,), np.int64)
-        check_array("codes", self.codes, (-1,), np.int32)
-        check_array("total", self.total, self.codes.shape)
-        check_starts("start of the words", self.start, len(self.codes))
-        check_codes("codes", self.codes, self.n_classes)
+    def check_agreement(self) -> None:
+        """Raise an error if the classes of a word do not ascend."""
         if (np.diff(self._keys(np.arange(len(self.vocabulary)))) <= 0).any():
-            raise MismatchError("codes of each word should ascend")
-        if not isinstance(self.kept, DocumentSample):
-            raise MismatchError(f"kept should be a DocumentSample, found {type(self.kept).__name__}")
-        check_codes("features of the documents kept", self.kept.feature, len(self.vocabulary))
-        check_codes("classes of the documents kept", self.kept.codes, self.n_classes)
+            raise MismatchError("codes of each word must ascend")
 
     def __repr__(self) -> str:
         return f"WordCounts({self.n_classes} classes, {len(self.vocabulary)} words)"

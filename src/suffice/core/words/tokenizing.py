@@ -7,14 +7,14 @@ import unicodedata
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
-from types import NoneType
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from suffice.core.errors import InvalidOptionError
 from suffice.core.registry import Registered
+from suffice.core.validation import Held, check_options
 from suffice.core.words import stems, stop_words
 from suffice.core.words.vocabulary import Vocabulary
 
@@ -48,21 +48,14 @@ class Tokenization(Registered, stored_as="Reading"):
     ngram_range: tuple[int, int] = (1, 1)
     stop_words: str | tuple[str, ...] | None = None
     stem: str | None = None
-    n_features: int | None = None
+    n_features: Annotated[int | None, Held(least=1, most=MOST_COLUMNS)] = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.lowercase, bool):
-            raise InvalidOptionError(f"lowercase is True or False, found {self.lowercase!r}")
-        for name, known in (("strip_accents", (None, *ACCENTS)), ("analyzer", ANALYZERS)):
-            value = getattr(self, name)
-            if not isinstance(value, (str, NoneType)) or value not in known:
-                raise InvalidOptionError(f"{name} is one of {', '.join(map(repr, known))}; found {value!r}")
+        check_options(self, "lowercase", "strip_accents", "analyzer", "stem", "n_features")
         self._set("ngram_range", _sizes(self.ngram_range, MOST_WORDS if self.analyzer == "word" else MOST_CHARACTERS))
         if self.stop_words is not None and not isinstance(self.stop_words, str):
             self._set("stop_words", _stop_tuple(self.stop_words))
         if self.n_features is not None:
-            if not _is_integer(self.n_features) or not 1 <= self.n_features <= MOST_COLUMNS:
-                raise InvalidOptionError(f"n_features is a number from 1 to 2²⁸, found {self.n_features!r}")
             self._set("n_features", int(self.n_features))
         if self.analyzer != "word":
             for name in ("stop_words", "stem"):

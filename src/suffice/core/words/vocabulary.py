@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from suffice import _core
 from suffice.core.arrays import Mask
 from suffice.core.errors import InvalidTextError, MismatchError
 from suffice.core.frozen_options import Record
+from suffice.core.validation import Held
 
 Positions = NDArray[np.int64]
 ArrowStrings: TypeAlias = Any  # an array of pyarrow, which has no type hints
@@ -29,8 +30,8 @@ class Vocabulary(Record):
     (Vocabulary(2 words: 'cat', 'dog'), 'dog', array([ 1, -1]))
     """
 
-    text: NDArray[np.uint8]
-    start: Positions
+    text: Annotated[NDArray[np.uint8], Held("bytes")]
+    start: Annotated[Positions, Held("words+1", fills="bytes")]
 
     @classmethod
     def of(cls, names: Iterable[str] | ArrowStrings) -> Vocabulary:
@@ -96,18 +97,11 @@ class Vocabulary(Record):
         names, mine, theirs = _core.merge_names(self.text, self.start, other.text, other.start)
         return Vocabulary(*names), mine, theirs
 
-    def check_arrays(self) -> None:
-        """Raise an error if the arrays, which may come from a file, are not a vocabulary."""
+    def check_agreement(self) -> None:
+        """Raise an error if the words are not UTF-8, distinct and sorted."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        for name, dtype in (("text", np.uint8), ("start", np.int64)):
-            array = getattr(self, name)
-            if not isinstance(array, np.ndarray) or array.dtype != dtype or array.ndim != 1:
-                raise MismatchError(f"{name} of a vocabulary should be {np.dtype(dtype)} of one dimension")
-        start = self.start
-        if not len(start) or start[0] or start[-1] != len(self.text) or (np.diff(start) < 0).any():
-            raise MismatchError("The words of a vocabulary do not fill its text")
         try:
             self._as_arrow(strings=True).validate(full=True)
         except pa.ArrowInvalid:

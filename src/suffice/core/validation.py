@@ -1,0 +1,661 @@
+"""What the fields of a stored class may hold, declared beside their types and checked in one place.
+
+A field states its type, and with `Held` what the type does not say: the shape of an array, the range of its numbers.
+Sizes have names, such as "classes" and "columns". Within one object a name stands for one number, and `Agrees` says
+which of the sizes of a part are those of its owner.
+
+    class Moments(Record):
+        weight: Annotated[Array, Held("classes", "columns", least=0)]
+        mean: Annotated[Array, Held("classes", "columns")]
+
+What comes from a file is checked by `check_stored`, and options that a user gives by `check_options`: both read the
+same declarations. What only several fields together show is checked by the method `check_agreement` of the class.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cache
+from itertools import pairwise
+from numbers import Integral, Real
+from types import NoneType, UnionType
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.core.errors import InvalidOptionError, MismatchError
+
+Size: TypeAlias = str | int | None | tuple[str | int, ...]  # a name, "name+1", a number, any, or one of several
+SHORT = 80  # characters of a value in an error
+
+
+@dataclass(frozen=True, init=False)
+class Held:
+    """What a number or the numbers of an array may be. Numbers are finite, unless they may be `missing`.
+
+    Parameters
+    ----------
+    shape : str, int, None or tuple of these
+        The lengths of an array along its axes: the name of a size, "name+1", a number, None for any length, or several
+        of which it is one. Without a shape an array may have any.
+    least, most, above
+        Numbers lie between `least` and `most`, and are larger than `above`.
+    missing
+        NaN is allowed: it stands for a missing value.
+    below
+        Integers lie between 0 and the size of that name − 1.
+    fills
+        An array of starts: it ascends from 0 to the size of that name.
+    size
+        The integer is the size of that name.
+    given
+        Options as users give them: numbers of any type, and lists and tuples instead of arrays.
+    """
+
+    shape: tuple[Size, ...] | None
+    least: float = -np.inf
+    most: float = np.inf
+    above: float | None = None
+    missing: bool = False
+    below: str | None = None
+    fills: str | None = None
+    size: str | None = None
+    given: bool = False
+
+    def __init__(self, *shape: Size, **options: Any):
+        object.__setattr__(self, "shape", shape or None)
+        for name, value in options.items():
+            object.__setattr__(self, name, value)
+
+    @property
+    def range(self) -> str:
+        """The range in words."""
+        if self.above is not None:
+            upper = f" and at most {self.most:g}" if self.most < np.inf else ""
+            return f" above {self.above:g}{upper}"
+        if self.most < np.inf:
+            return f" from {self.least:g} to {self.most:g}"
+        return f" ≥ {self.least:g}" if self.least > -np.inf else ""
+
+    def holds(self, low: Any, high: Any) -> bool:
+        """Return whether numbers between `low` and `high` are allowed; NaN is not."""
+        if not (self.least <= low and high <= self.most and -np.inf < low and high < np.inf):
+            return False
+        return self.above is None or bool(low > self.above)
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Labels or categories: an array of one axis, strictly ascending, all strings or all numbers."""
+
+    size: str | None = None
+
+
+@dataclass(frozen=True, init=False)
+class Agrees:
+    """Sizes of a part, or of each of several parts, that are those of its owner."""
+
+    names: tuple[str, ...]
+
+    def __init__(self, *names: str):
+        object.__setattr__(self, "names", names)
+
+
+@dataclass(frozen=True)
+class CheckedIn:
+    """A field that no type describes: the method of that name checks it."""
+
+    method: str
+
+
+@dataclass
+class Sizes:
+    """The sizes of an object by name: those that are known, and the least that the others must be."""
+
+    known: dict[str, int] = field(default_factory=dict)
+    least: dict[str, int] = field(default_factory=dict)
+
+    def set(self, name: str, size: int) -> None:
+        """Note a size; refuse another one than is known."""
+        if self.known.setdefault(name, size) != size:
+            raise Misfit(f"of {self.known[name]} {name}", f"{size} {name}")
+
+    def require(self, name: str, size: int) -> None:
+        """Note that a size must be at least so large."""
+        self.least[name] = max(size, self.least.get(name, 0))
+
+    def check_least(self) -> None:
+        """Refuse codes that are not below the size that they are codes of."""
+        for name, least in self.least.items():
+            if name in self.known and least > self.known[name]:
+                raise Misfit(f"of codes below the number of {name}, {self.known[name]}", f"code {least - 1}")
+
+
+class Misfit(Exception):
+    """A value that is not what was declared: where in the field it is, what was expected, what was found."""
+
+    def __init__(self, expected: str, found: str):
+        super().__init__(expected, found)
+        self.expected, self.found, self.inside = expected, found, ""
+
+    def within(self, key: object) -> Misfit:
+        """Return the same for the value that has this one at `key`."""
+        self.inside = f".{key}{self.inside}"
+        return self
+
+
+SizesOf: TypeAlias = Callable[[object], Sizes | None]
+
+
+# ------------------------------------------------------------------------------------------------- rules
+
+
+class Rule:
+    """What a value may be."""
+
+    complete: ClassVar[bool] = True  # whether it says all about the value
+    late: bool = False  # whether the sizes must be known first
+
+    def check(self, value: Any, sizes: Sizes, sizes_of: SizesOf) -> None:
+        """Raise `Misfit` if the value is not what was declared."""
+        raise NotImplementedError
+
+    def refuse(self, value: object) -> Misfit:
+        """Return the error of a value."""
+        return Misfit(self.describe(), shown(value))
+
+    def describe(self) -> str:
+        """What is expected, in words."""
+        raise NotImplementedError
+
+
+class Anything(Rule):
+    """Any value: a type that says nothing."""
+
+    complete = False
+
+    def describe(self) -> str:
+        """Say so."""
+        return "any value"
+
+    def check(self, value: Any, sizes: Sizes, sizes_of: SizesOf) -> None:
+        """Accept the value."""
+
+
+class Elsewhere(Anything):
+    """Any value, which a method of the class checks."""
+
+    complete = True
+
+
+@dataclass
+class Plain(Rule):
+    """A value of a plain type."""
+
+    kinds: tuple[type, ...]
+    what: str
+
+    def describe(self) -> str:
+        """Name the type."""
+        return self.what
+
+    def check(self, value: Any, sizes: Sizes, sizes_of: SizesOf) -> None:
+        """Accept instances of the types."""
+        if not isinstance(value, self.kinds):
+            raise self.refuse(value)
+
+
+@dataclass
+class Choice(Rule):
+    """One of several values."""
+
+    options: tuple[Any, ...]
+
+    def check(self, value: Any, sizes: Sizes, sizes_of: SizesOf) -> None:
+        """Accept the options, of their own types."""
+        if not any(type(value) is type(option) and value == option for option in self.options):
+            raise self.refuse(value)
+
+    def describe(self) -> str:
+        """List the options."""
+        listed = ", ".join(map(repr, self.options))
+        return listed if len(self.options) == 1 else f"one of {listed}"
+
+
+@dataclass
+class Number(Rule):
+    """An integer or a real number in a range."""
+
+    whole: bool
+    held: Held
+
+    def check(self, value: Any, sizes: Sizes, sizes_of: SizesOf) -> None:
+        """Accept numbers of Python and NumPy in the range."""
+        if not isinstance(value, Integral if self.whole else Real) or isinstance(value, (bool, np.bool_)):
+            raise self.refuse(value)
+        if not (self.held.holds(value, value) or (self.held.missing and value != value)):
+            raise self.refuse(value)
+        if self.held.size is not None:
+            sizes.set(self.held.size, int(value))
+
+    def describe(self) -> str:
+        """Describe the range."""
+        return f"{'an integer' if self.whole else 'a finite number'}{self.held.range}"
+
+
+@dataclass
+class ArrayRule(Rule):
+    """An array of one type, with a shape and a range."""
+
+    dtype: Any  # a type of NumPy, np.integer for any integers, None for any type
+    held: Held
+    declared: bool
+
+    def __post_init__(self) -> None:
+        self.late = any(isinstance(size, tuple) for size in self.held.shape or ())
+
+    @property
+    def complete(self) -> bool:  # type: ignore[override]
+        """Whether more than the type was declared."""
+        return self.declared
+
+    def check(self, value: Any, sizes: Sizes, sizes_of: SizesOf) -> None:
+        """Accept arrays of the type, the shape and the range."""
+        array = self._as_array(value)
+        if self.held.shape is not None:
+            if array.ndim != len(self.held.shape):
+                raise self.refuse(value)
+            for size, length in zip(self.held.shape, array.shape, strict=True):
+                if not fits(size, length, sizes):
+                    raise Misfit(self._describe(sizes), shown(value))
+        self.check_range(array, sizes)
+
+    def check_range(self, array: NDArray[Any], sizes: Sizes) -> None:
+        """Refuse numbers outside the range. The array is read at most twice, and never copied."""
+        held = self.held
+        if array.size and array.dtype.kind in "fiu":
+            low, high = (array.min(), array.max()) if not held.missing else (_least(array), _most(array))
+            if not (held.holds(low, high) or (held.missing and low != low)):
+                raise Misfit(f"of numbers{held.range or ' that are finite'}", f"{low:g} to {high:g}")
+            if held.below is not None:
+                if low < 0:
+                    raise Misfit(f"of codes below the number of {held.below}", f"code {low}")
+                sizes.require(held.below, int(high) + 1)
+        if held.fills is not None:
+            if not len(array) or array[0] or (array[1:] < array[:-1]).any():
+                raise Misfit("ascending from 0", shown(array))
+            sizes.set(held.fills, int(array[-1]))
+
+    def _as_array(self, value: Any) -> NDArray[Any]:
+        if self.held.given and isinstance(value, (list, tuple, np.ndarray)):
+            return _as_numbers(value, self)
+        if type(value) is not np.ndarray or not self._is_type(value.dtype):
+            raise self.refuse(value)
+        return value
+
+    def _is_type(self, dtype: np.dtype[Any]) -> bool:
+        if self.dtype is None:
+            return True
+        return np.issubdtype(dtype, self.dtype) if self.dtype is np.integer else dtype == self.dtype
+
+    def describe(self) -> str:
+        """Describe type, shape and range."""
+        return self._describe(Sizes())
+
+    def _describe(self, sizes: Sizes) -> str:
+        kind = "numbers" if self.held.given or self.dtype is None else np.dtype(self.dtype or float).name
+        kind = "integers" if self.dtype is np.integer else kind
+        if self.held.shape is None:
+            return f"an array of {kind}{self.held.range}"
+        lengths = [str(sizes.known.get(size, size) if isinstance(size, str) else size) for size in self.held.shape]
+        return f"{kind}{self.held.range} of shape ({', '.join(lengths)})"
+
+
+@dataclass
+class LabelsRule(Rule):
+    """Labels or categories."""
+
+    size: str | None
+
+    def describe(self) -> str:
+        """Say what labels are."""
+        return "an array of distinct labels in ascending order, all strings or all numbers"
+
+    def check(self, value: Any, sizes: Sizes, sizes_of: SizesOf) -> None:
+        """Accept sorted, distinct labels of one kind."""
+        if type(value) is not np.ndarray or value.ndim != 1 or not ascends(value):
+            raise self.refuse(value)
+        if self.size is not None:
+            sizes.set(self.size, len(value))
+
+
+@dataclass
+class Either(Rule):
+    """One of several types."""
+
+    rules: tuple[Rule, ...]
+
+    def __post_init__(self) -> None:
+        self.late = any(rule.late for rule in self.rules)
+
+    @property
+    def complete(self) -> bool:  # type: ignore[override]
+        """Whether each says all about the value."""
+        return all(rule.complete for rule in self.rules)
+
+    def check(self, value: Any, sizes: Sizes, sizes_of: SizesOf) -> None:
+        """Accept what one of the rules accepts."""
+        closest: Misfit | None = None
+        for rule in self.rules:
+            try:
+                rule.check(value, sizes, sizes_of)
+            except Misfit as error:
+                # The rule of the value's own type knows best what is wrong with it.
+                closest = error if isinstance(rule, ArrayRule) and isinstance(value, np.ndarray) else closest
+            else:
+                return
+        raise closest or self.refuse(value)
+
+    def describe(self) -> str:
+        """List what is accepted."""
+        return " or ".join(rule.describe() for rule in self.rules)
+
+
+@dataclass
+class Items(Rule):
+    """A tuple or list of values of one type, or a tuple of values of given types."""
+
+    kind: type
+    rules: tuple[Rule, ...]
+    repeated: bool
+    least: int
+
+    @property
+    def complete(self) -> bool:  # type: ignore[override]
+        """Whether each says all about its value."""
+        return all(rule.complete for rule in self.rules)
+
+    def check(self, value: Any, sizes: Sizes, sizes_of: SizesOf) -> None:
+        """Accept values that the rules accept, one by one."""
+        if type(value) is not self.kind or (not self.repeated and len(value) != len(self.rules)):
+            raise self.refuse(value)
+        if len(value) < self.least:
+            raise self.refuse(value)
+        for i, each in enumerate(value):
+            try:
+                self.rules[0 if self.repeated else i].check(each, sizes, sizes_of)
+            except Misfit as error:
+                raise error.within(i) from None
+
+    def describe(self) -> str:
+        """Describe the items."""
+        if self.repeated:
+            least = f" with at least {self.least} item" if self.least else ""
+            return f"a {self.kind.__name__} of {self.rules[0].describe()}{least}"
+        return f"({', '.join(rule.describe() for rule in self.rules)})"
+
+
+@dataclass
+class Mappings(Rule):
+    """A dictionary."""
+
+    key: Rule
+    value: Rule
+
+    @property
+    def complete(self) -> bool:  # type: ignore[override]
+        """Whether keys and values are described."""
+        return self.key.complete and self.value.complete
+
+    def check(self, value: Any, sizes: Sizes, sizes_of: SizesOf) -> None:
+        """Accept keys and values, one by one."""
+        if type(value) is not dict:
+            raise self.refuse(value)
+        for key, each in value.items():
+            self.key.check(key, sizes, sizes_of)
+            try:
+                self.value.check(each, sizes, sizes_of)
+            except Misfit as error:
+                raise error.within(key) from None
+
+    def describe(self) -> str:
+        """Describe keys and values."""
+        return f"a dictionary of {self.value.describe()}"
+
+
+@dataclass
+class Part(Rule):
+    """An instance of a class, some of whose sizes are those of its owner."""
+
+    kind: type
+    names: tuple[str, ...]
+
+    def check(self, value: Any, sizes: Sizes, sizes_of: SizesOf) -> None:
+        """Accept instances, and take over their sizes."""
+        if not isinstance(value, self.kind):
+            raise self.refuse(value)
+        own = sizes_of(value) if self.names else None
+        for name in self.names if own is not None else ():
+            if name in own.known:
+                sizes.set(name, own.known[name])
+            if name in own.least:
+                sizes.require(name, own.least[name])
+
+    def describe(self) -> str:
+        """Name the class."""
+        return f"a {self.kind.__name__}"
+
+
+# ------------------------------------------------------------------------------------- rules from types
+
+
+@cache
+def rules_of(cls: type) -> dict[str, Rule]:
+    """Return the rule of each field of a dataclass, those first that need no sizes of others."""
+    hints = _hints(cls)
+    found = {each.name: _rule(hints.get(each.name, Any), ()) for each in fields(cls)}
+    return dict(sorted(found.items(), key=lambda item: item[1].late))
+
+
+def undeclared(cls: type) -> list[str]:
+    """List the fields of which the class does not say what they may hold."""
+    return [name for name, rule in rules_of(cls).items() if not rule.complete]
+
+
+def _hints(cls: type) -> dict[str, Any]:
+    try:
+        return get_type_hints(cls, include_extras=True)
+    except Exception:  # a class of a user whose annotations name what is not there at run time
+        return {name: hint for base in reversed(cls.__mro__) for name, hint in _own_hints(base).items()}
+
+
+def _own_hints(cls: type) -> dict[str, Any]:
+    known, out = vars(sys.modules.get(cls.__module__, object)), {}
+    for name, hint in cls.__dict__.get("__annotations__", {}).items():
+        try:
+            out[name] = eval(hint, dict(known)) if isinstance(hint, str) else hint
+        except Exception:
+            out[name] = Any
+    return out
+
+
+def _rule(hint: Any, about: tuple[Any, ...]) -> Rule:
+    """Return the rule that a type and what is declared `about` it make."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return _rule(inner[0], (*hint.__metadata__, *about))
+    for each in about:
+        if isinstance(each, CheckedIn):
+            return Elsewhere()
+        if isinstance(each, Labels) and origin is np.ndarray:
+            return LabelsRule(each.size)
+    held = next((each for each in about if isinstance(each, Held)), None)
+    if origin in (Union, UnionType):
+        rules = tuple(_rule(each, about) for each in inner)
+        return Either(tuple(sorted(rules, key=lambda rule: not isinstance(rule, (Choice, Plain)))))
+    if origin is Literal:
+        return Choice(inner)
+    if origin is np.ndarray:
+        return ArrayRule(_element(inner), held or Held(), declared=held is not None)
+    if origin is tuple and inner:
+        repeated = len(inner) == 2 and inner[1] is ...
+        rules = tuple(_rule(each, about) for each in (inner[:1] if repeated else inner))
+        least = int(held.least) if held is not None and held.shape is None and repeated and held.least > 0 else 0
+        return Items(tuple, rules, repeated, least)
+    if origin is list and inner:
+        return Items(list, (_rule(inner[0], about),), True, 0)
+    if origin is dict and inner:
+        return Mappings(_rule(inner[0], ()), _rule(inner[1], ()))
+    if isinstance(hint, TypeVar):
+        return _rule(hint.__bound__ or Any, about)
+    return _rule_of_class(origin or hint, held or Held(), about)
+
+
+def _rule_of_class(cls: Any, held: Held, about: tuple[Any, ...]) -> Rule:
+    if cls in (None, NoneType):
+        return Plain((NoneType,), "None")
+    if cls is bool:
+        return Plain((bool, np.bool_), "True or False")
+    if cls in (int, float):
+        return Number(cls is int, held)
+    if cls is str:
+        return Plain((str,), "a string")
+    if cls is Any or cls is object or not isinstance(cls, type):
+        return Anything()
+    names = next((each.names for each in about if isinstance(each, Agrees)), ())
+    return Part(cls, names)
+
+
+def _element(inner: tuple[Any, ...]) -> Any:
+    """Return the type of the elements of `NDArray[…]`; None for any."""
+    (element,) = get_args(inner[1]) or (Any,)
+    element = get_origin(element) or element
+    return element if isinstance(element, type) and element is not np.generic else None
+
+
+# ------------------------------------------------------------------------------------------------- checks
+
+
+def check_stored(cls: type, values: Mapping[str, Any], sizes_of: SizesOf) -> Sizes:
+    """Check the fields of an object that comes from a file, and return its sizes.
+
+    `sizes_of` returns those of its parts. The error names the field.
+    """
+    sizes = Sizes()
+    name = ""
+    try:
+        for name, rule in rules_of(cls).items():
+            if name in values:
+                rule.check(values[name], sizes, sizes_of)
+        sizes.check_least()
+    except Misfit as error:
+        raise StoredFieldError(f"{name}{error.inside}", error) from None
+    return sizes
+
+
+def check_value(value: Any) -> None:
+    """Check a value with all its parts, as if it came from a file."""
+    sizes: dict[int, Sizes] = {}
+
+    def visit(part: Any) -> None:
+        if isinstance(part, (tuple, list)):
+            for each in part:
+                visit(each)
+        elif isinstance(part, dict):
+            visit(list(part.values()))
+        elif is_dataclass(part) and not isinstance(part, type):
+            held = {each.name: getattr(part, each.name) for each in fields(part)}
+            visit(list(held.values()))
+            sizes[id(part)] = check_stored(type(part), held, lambda each: sizes.get(id(each)))
+            if hasattr(part, "check_agreement"):
+                part.check_agreement()
+
+    visit(value)
+
+
+class StoredFieldError(MismatchError):
+    """A field that does not hold what it must."""
+
+    def __init__(self, name: str, error: Misfit):
+        super().__init__(f"{name} must be {error.expected}, found {error.found}")
+        self.field = name
+
+
+def check_options(options: Any, *names: str) -> None:
+    """Check the fields of options that a user has given: all of them, or those that are named."""
+    rules, sizes = rules_of(type(options)), Sizes()
+    for name in names or rules:
+        try:
+            rules[name].check(getattr(options, name), sizes, lambda _: None)
+        except Misfit as error:
+            owner = type(options).__name__
+            raise InvalidOptionError(
+                f"{owner}: {name} must be {error.expected}, found {shown(getattr(options, name))}"
+            ) from None
+
+
+def fits(size: Size, length: int, sizes: Sizes) -> bool:
+    """Return whether a length is that of a size; a name without a size gets it."""
+    if isinstance(size, tuple):
+        return any(length == (each if isinstance(each, int) else sizes.known.get(each)) for each in size)
+    if isinstance(size, str):
+        name, _, more = size.partition("+")
+        return sizes.known.setdefault(name, length - int(more or 0)) == length - int(more or 0) >= 0
+    return size is None or size == length
+
+
+def ascends(values: NDArray[Any]) -> bool:
+    """Return whether labels or categories are strictly ascending, all strings, all numbers, or all tuples of these."""
+    if values.dtype.kind == "O":
+        items = values.tolist()
+        kinds = {_kind(item) for item in items}
+        return len(kinds) <= 1 and None not in kinds and all(a < b for a, b in pairwise(items)) and not _odd(items)
+    if values.dtype.kind not in "biufUSmM":
+        return False
+    if len(values) == 1:
+        return bool((values == values).all() and (values.dtype.kind != "f" or np.isfinite(values).all()))
+    return bool((values[1:] > values[:-1]).all() and (values.dtype.kind != "f" or np.isfinite(values).all()))
+
+
+def _odd(items: list[Any]) -> bool:
+    """Return whether there are floats that are not finite."""
+    return any(isinstance(item, float) and not np.isfinite(item) for item in items)
+
+
+def _kind(item: object) -> object:
+    """Return what an item can be compared with: strings, bytes, numbers, or tuples of these; None for other items."""
+    if isinstance(item, tuple):
+        kinds = tuple(map(_kind, item))
+        return None if None in kinds or not kinds else kinds
+    if isinstance(item, (str, bytes)):
+        return str if isinstance(item, str) else bytes
+    return float if isinstance(item, (Real, np.bool_)) and item == item else None
+
+
+def shown(value: object) -> str:
+    """Return a value for an error, shortened; an array by its type and shape."""
+    if isinstance(value, np.ndarray) and (value.ndim != 1 or value.size > 8):
+        return f"{value.dtype} of shape {value.shape}"
+    text = " ".join(repr(value).split())
+    return text if len(text) <= SHORT else f"{text[: SHORT - 3]}..."
+
+
+def _least(array: NDArray[Any]) -> Any:
+    return np.fmin.reduce(array, axis=None)
+
+
+def _most(array: NDArray[Any]) -> Any:
+    return np.fmax.reduce(array, axis=None)
+
+
+def _as_numbers(value: Any, rule: Rule) -> NDArray[Any]:
+    try:
+        array = np.asarray(value)
+        if array.dtype.kind in "iuf":
+            return array
+    except ValueError:  # rows of several lengths
+        pass
+    raise rule.refuse(value)
