@@ -206,7 +206,7 @@ def test_columns_without_any_difference_have_a_distribution(x):
 
 @pytest.mark.parametrize("smoothing", [-1.0, "none", None])
 def test_smoothing_is_a_number_or_auto(smoothing):
-    with pytest.raises(sf.InvalidOptionError, match="smoothing must be a number"):
+    with pytest.raises(sf.InvalidOptionError, match="smoothing must be a finite number ≥ 0 or 'auto'"):
         Automatic(smoothing)
 
 

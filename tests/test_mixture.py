@@ -545,19 +545,22 @@ def test_stopping_early_warns_of_where():
 
 
 BAD = [
-    ({"components": 0}, "components must be an integer ≥ 1"),
+    ({"components": 0}, "components must be an integer from 1 to"),
+    ({"components": 10**9}, "components must be an integer from 1 to"),
+    ({"max_iter": 10**9}, "max_iter must be an integer from 1 to"),
+    ({"max_iter": 10**5, "n_init": 1000}, r"max_iter · n_init must be at most"),
     ({"components": 2.5}, "components must be an integer"),
     ({"components": True}, "components must be an integer"),
-    ({"select": "aic"}, "select must be None or 'bic'"),
-    ({"tol": -1.0}, "tol must be finite"),
-    ({"tol": np.nan}, "tol must be finite"),
-    ({"max_iter": 0}, "max_iter must be an integer ≥ 1"),
-    ({"n_init": 0}, "n_init must be an integer ≥ 1"),
-    ({"floor": 0.0}, "floor must lie between"),
-    ({"floor": np.nan}, "floor must lie between"),
+    ({"select": "aic"}, "select must be 'bic' or None"),
+    ({"tol": -1.0}, "tol must be a finite number ≥ 0"),
+    ({"tol": np.nan}, "tol must be a finite number ≥ 0"),
+    ({"max_iter": 0}, "max_iter must be an integer from 1 to"),
+    ({"n_init": 0}, "n_init must be an integer from 1 to"),
+    ({"floor": 0.0}, "floor must be a finite number from 1e-10 to 1"),
+    ({"floor": np.nan}, "floor must be a finite number from 1e-10 to 1"),
     ({"random_state": -1}, "random_state must be an integer ≥ 0"),
     ({"random_state": None}, "random_state must be an integer"),
-    ({"limit": 0}, "limit must be ≥ 1"),
+    ({"limit": 0}, "limit must be an integer ≥ 1 or None"),
 ]
 
 

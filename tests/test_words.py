@@ -155,8 +155,8 @@ def test_arrays_of_other_types_are_refused():
     ("options", "match"),
     [
         ({"lowercase": 1}, "True or False"),
-        ({"strip_accents": "latin"}, "None, 'ascii', 'unicode'; found 'latin'"),
-        ({"analyzer": "words"}, "'word', 'char', 'char_wb'; found 'words'"),
+        ({"strip_accents": "latin"}, "one of 'ascii', 'unicode' or None, found 'latin'"),
+        ({"analyzer": "words"}, "one of 'word', 'char', 'char_wb', found 'words'"),
         ({"ngram_range": (2, 1)}, "lower boundary larger"),
         ({"ngram_range": (0, 1)}, "less than 1"),
         ({"ngram_range": (1, 2, 3)}, "two integers"),

@@ -131,7 +131,7 @@ class Sizes:
         """Refuse codes that are not below the size that they are codes of."""
         for name, least in self.least.items():
             if name in self.known and least > self.known[name]:
-                raise Misfit(f"of codes below the number of {name}, {self.known[name]}", f"code {least - 1}")
+                raise Misfit(f"codes below the number of {name}, {self.known[name]}", f"code {least - 1}")
 
 
 class Misfit(Exception):
@@ -279,10 +279,10 @@ class ArrayRule(Rule):
         if array.size and array.dtype.kind in "fiu":
             low, high = (array.min(), array.max()) if not held.missing else (_least(array), _most(array))
             if not (held.holds(low, high) or (held.missing and low != low)):
-                raise Misfit(f"of numbers{held.range or ' that are finite'}", f"{low:g} to {high:g}")
+                raise Misfit(f"numbers{held.range or ' that are finite'}", f"{low:g} to {high:g}")
             if held.below is not None:
                 if low < 0:
-                    raise Misfit(f"of codes below the number of {held.below}", f"code {low}")
+                    raise Misfit(f"codes below the number of {held.below}", f"code {low}")
                 sizes.require(held.below, int(high) + 1)
         if held.fills is not None:
             if not len(array) or array[0] or (array[1:] < array[:-1]).any():
@@ -494,8 +494,7 @@ def _rule(hint: Any, about: tuple[Any, ...]) -> Rule:
             return LabelsRule(each.size)
     held = next((each for each in about if isinstance(each, Held)), None)
     if origin in (Union, UnionType):
-        rules = tuple(_rule(each, about) for each in inner)
-        return Either(tuple(sorted(rules, key=lambda rule: not isinstance(rule, (Choice, Plain)))))
+        return Either(tuple(_rule(each, about) for each in sorted(inner, key=lambda each: each is NoneType)))
     if origin is Literal:
         return Choice(inner)
     if origin is np.ndarray:
