@@ -35,6 +35,7 @@ from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
+from sklearn.exceptions import NotFittedError
 
 import suffice as sf
 from suffice.core import registry
@@ -57,7 +58,7 @@ from suffice.model.class_conditionals import conditionals
 from suffice.model.predictor import Saved
 from suffice.text import TextClassifier
 
-SECONDS = 10.0  # that a mutant may take for all questions together
+SECONDS = 20.0  # that loading, or one question, may take
 ROOM = 1 << 30  # bytes that it may ask for
 
 # ---------------------------------------------------------------------------------------------- specimens
@@ -373,10 +374,10 @@ class Wrong(Exception):
 def ask(value: Any, rows: Any) -> None:
     """Ask everything that can be asked. An error of suffice is an answer; any other error is not caught."""
     for question in questions(value, rows):
-        with quiet():
+        with quiet(), limited():
             try:
                 question()
-            except SufficeError:
+            except (SufficeError, NotFittedError):  # not fitted: all rows were forgotten
                 pass
 
 
@@ -485,15 +486,22 @@ class Outcome:
     what: str = ""
 
 
+def loaded(data: bytes) -> Any:
+    """What a file holds: an estimator is made again, as `load` does."""
+    value = storage.from_bytes(data)
+    if isinstance(value, Saved):
+        restored(value)
+    return value
+
+
 def attack(specimen: Specimen, number: int) -> Outcome:
     data, changes = mutant(specimen, number)
     stage = "load"
     try:
-        with quiet(), limited():
+        with quiet():
             try:
-                value = storage.from_bytes(data)
-                if isinstance(value, Saved):
-                    restored(value)
+                with limited():
+                    value = loaded(data)
             except SufficeError as error:
                 named = isinstance(error, sf.StorageError)
                 return Outcome(specimen.name, number, "refused" if named else "unnamed", f"{changes} {error!r}"[:400])
@@ -503,7 +511,8 @@ def attack(specimen: Specimen, number: int) -> Outcome:
         where = traceback.extract_tb(error.__traceback__)
         ours = [each for each in where if "/suffice/" in each.filename] or list(where)
         place = f"{ours[-1].filename.rpartition('/')[2]}:{ours[-1].lineno}"
-        kind = {MemoryError: "memory", Hang: "hang", Wrong: "wrong"}.get(type(error), "raw")
+        kinds = {MemoryError: "memory", Hang: "hang", Wrong: "wrong"}
+        kind = next((name for each, name in kinds.items() if isinstance(error, each)), "raw")
         return Outcome(specimen.name, number, kind, f"{stage} {place} {type(error).__name__}: {error} | {changes}"[:600])
     return Outcome(specimen.name, number, "answered")
 
@@ -563,7 +572,7 @@ def run(jobs: list[tuple[str, int]], seconds: float = np.inf) -> Iterator[Outcom
         try:
             for _ in jobs[at : at + 500]:
                 mine.recv()
-                if not mine.poll(3 * SECONDS):
+                if not mine.poll(30 * SECONDS):
                     yield Outcome(*jobs[at], "hang", "native code does not return")
                     at += 1
                     break

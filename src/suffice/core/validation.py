@@ -74,11 +74,11 @@ class Held:
     def range(self) -> str:
         """The range in words."""
         if self.above is not None:
-            upper = f" and at most {self.most:g}" if self.most < np.inf else ""
-            return f" above {self.above:g}{upper}"
+            upper = f" and at most {self.most}" if self.most < np.inf else ""
+            return f" above {self.above}{upper}"
         if self.most < np.inf:
-            return f" from {self.least:g} to {self.most:g}"
-        return f" ≥ {self.least:g}" if self.least > -np.inf else ""
+            return f" from {self.least} to {self.most}"
+        return f" ≥ {self.least}" if self.least > -np.inf else ""
 
     def holds(self, low: Any, high: Any) -> bool:
         """Return whether numbers between `low` and `high` are allowed; NaN is not."""

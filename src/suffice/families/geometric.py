@@ -87,7 +87,7 @@ class Geometric(Family[Totals]):
         """Estimate θ = n/(n + Σx), (n + a − 1)/(n + Σx + a + b − 2) or (n + a)/(n + Σx + a + b)."""
         prior = self.prior or Beta(0.0, 0.0)
         n, *of_all_classes = pooled(totals)
-        posterior = Beta(*or_pooled(n + prior.a, totals.total + prior.b, *of_all_classes))
+        posterior = Beta._made(*or_pooled(n + prior.a, totals.total + prior.b, *of_all_classes))
         if self.learn == "predictive":
             return BetaGeometricCounts(np.asarray(posterior.a), np.asarray(posterior.b))
         theta, rest = posterior.means()

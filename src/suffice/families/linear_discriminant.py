@@ -117,7 +117,7 @@ def _by_eigenvalues(mean: Array, covariance: Array, total: Array) -> Directions:
 
     try:
         values, vectors = eigh(total - covariance, covariance)
-    except np.linalg.LinAlgError:
+    except (np.linalg.LinAlgError, ValueError):  # the latter of numbers that overflowed
         raise SingularCovarianceError(
             "The covariance within classes has no inverse: some columns are linear combinations of others, or there "
             "are too few rows. Use solver='svd', which leaves such directions out, or shrinkage"

@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 import numpy as np
 
 from suffice.core.arrays import Array, Codes, Positions, Values
-from suffice.core.errors import InvalidOptionError, InvalidTextError, NoDistributionError, NoFormulaError
+from suffice.core.errors import InvalidDataError, InvalidOptionError, InvalidTextError, NoDistributionError, NoFormulaError
 from suffice.core.frames import as_frame
 from suffice.core.frames.input import is_in_memory
 from suffice.core.priors import Dirichlet
@@ -38,6 +38,7 @@ Event: TypeAlias = Literal["multinomial", "complement", "bernoulli", "auto"]
 DEFAULT_WEIGHTS: dict[str, tuple[str, str | None]] = {"bernoulli": ("binary", None), "auto": ("sqrt", "l2")}
 SHOWN = 20  # words in a table for people
 MOST_WORDS = 200_000  # features of a text that a page may hold
+MOST_DRAWN = 10_000_000  # words of a text
 AT_ONCE = 1 << 16  # words whose probabilities are computed at a time
 
 
@@ -318,6 +319,8 @@ class TextDistribution(Distribution):
             raise NoDistributionError("Texts can be drawn from words only, not from characters or hashed features")
         counts, event = self.event.counts, self.event.density
         lengths = np.divide(counts.words, counts.documents, out=np.zeros(event.classes), where=counts.documents > 0)
+        if not lengths.max(initial=0.0) < MOST_DRAWN:
+            raise InvalidDataError(f"Texts of {lengths.max():g} words are too long to be drawn")
         single = np.array([" " not in name for name in self.vocabulary.names], dtype=bool)
         words = np.flatnonzero(single)
         if event.size and not len(words):

@@ -20,6 +20,7 @@ import numpy as np
 
 from suffice import _core
 from suffice.core.arrays import Array, Codes
+from suffice.core.errors import InvalidDataError
 from suffice.core.validation import Held
 from suffice.formulas.scoring import BEYOND
 from suffice.model.storage import storable
@@ -86,7 +87,10 @@ class Calibration:
             if form == "classes":
                 slope, bias = _by_class(slope, scaled, unit, prior, own, w)
         tempered = np.exp(cls(slope, bias, 0.0).log_posterior(evidence, log_prior))
-        return cls(slope, bias, _mixture(tempered, np.exp(log_prior), codes, weight))
+        mixed = _mixture(tempered, np.exp(log_prior), codes, weight)
+        if not (np.isfinite(slope).all() and np.isfinite(bias).all() and 0.0 <= mixed <= 1.0):
+            raise InvalidDataError("The weights of the kept rows are too large for float64 to calibrate by: rescale them")
+        return cls(slope, bias, mixed)
 
     def posterior(self, evidence: Array, log_prior: Array) -> Array:
         """Return p(y | x) of rows whose evidence is (rows, classes) and is overwritten; `log_prior` is (classes,)."""

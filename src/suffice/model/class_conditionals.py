@@ -15,7 +15,7 @@ from suffice.core.frames.frame import listed
 from suffice.families import Distribution, Support, Table
 from suffice.families.product import ProductDistribution
 from suffice.model.explain import MEASURES, rank_features
-from suffice.model.joint import Model
+from suffice.model.joint import Model, drawing
 
 POINTS = 161  # evenly spaced points of a curve, besides quantiles of the classes
 BEYOND_ENDS = 0.01  # the share of a class that may lie beyond each end of a curve
@@ -273,7 +273,8 @@ class _Block:
         n = int(np.clip(CELLS // (classes * columns), 100, DRAWS))
         codes = np.repeat(np.arange(classes, dtype=np.int32), n)
         with np.errstate(over="ignore", invalid="ignore"):  # draws from a column without values are NaN
-            drawn = np.asarray(self.part.sample(codes, np.random.default_rng(0)), dtype=np.float64)
+            with drawing():
+                drawn = np.asarray(self.part.sample(codes, np.random.default_rng(0)), dtype=np.float64)
         return drawn.reshape(classes, n, columns)
 
     def _log_density(self, column: int, x: Array) -> Array:

@@ -19,7 +19,7 @@ from suffice.families.documents import Bags
 from suffice.families.logarithms import log_ratio
 from suffice.families.product import ProductDistribution
 from suffice.families.text import TextDistribution
-from suffice.model.joint import Model
+from suffice.model.joint import Model, drawing
 
 
 def product(model: Model) -> ProductDistribution:
@@ -145,7 +145,8 @@ def impute(
     for block, part, read in zip(found.family.blocks, found.parts, rows.parts, strict=False):
         if block.missing or block.family.reads == "text":  # a missing text cannot be filled in
             continue
-        filled = part.fill(read, posterior, drawn if method == "sample" else likeliest, method, rng)
+        with drawing():
+            filled = part.fill(read, posterior, drawn if method == "sample" else likeliest, method, rng)
         out.update((name, filled[:, j]) for j, name in enumerate(block.names))
     return out
 

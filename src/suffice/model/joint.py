@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from suffice import _core
 from suffice.core.arrays import Array, Codes, Labels, Rows, Values, as_dense, as_weight, distinct_pairs, encode_labels
-from suffice.core.errors import ImpossibleRowWarning, InvalidDataError, MismatchError
+from suffice.core.errors import ImpossibleRowWarning, InvalidDataError, InvalidOptionError, MismatchError, SufficeError
 from suffice.core.priors import ClassPrior
 from suffice.core.statistics import ByClass
 from suffice.core.statistics.by_class import label_positions
 from suffice.core.statistics.statistic import clear_residue
 from suffice.families import Distribution, Family, LinearForm, Table
 from suffice.formulas import Scoring
+
+OUT_OF_RANGE = "A number of the statistics is too large or too small for float64"
+MOST_DRAWN = 1 << 31  # entries that are drawn at once, 16 GiB
 
 Float: TypeAlias = type[np.float32] | type[np.float64] | np.dtype[Any]
 
@@ -50,12 +55,12 @@ class Model:
             raise InvalidDataError("There is nothing to learn from: the total weight of all rows is zero")
         prior = prior or ClassPrior()
         family.check_statistic(statistics.statistic)
-        return cls(
-            statistics.labels,
-            prior.log(statistics.weight),
-            family.estimate(statistics.statistic),
-            prior.n_parameters(len(statistics.labels)),
-        )
+        if not np.isfinite(statistics.weight.sum()):
+            raise InvalidDataError("The weights of the classes are so large that their sum overflows: rescale them")
+        with within_float64():
+            distribution = family.estimate(statistics.statistic)
+        log_prior = prior.log(statistics.weight)
+        return cls(statistics.labels, log_prior, distribution, prior.n_parameters(len(statistics.labels)))
 
     @property
     def distributions(self) -> tuple[Distribution, ...]:
@@ -68,11 +73,13 @@ class Model:
 
     def log_conditional(self, x: Any) -> Array:
         """Compute log p(x | y) of every row and class, (rows, classes)."""
-        return self.distribution.log_density(self._read(x))
+        with within_float64():
+            return numbers_only(self.distribution.log_density(self._read(x)))
 
     def relative_log_conditional(self, x: Any) -> Array:
         """Compute log p(x | y) up to a term for each row, which is enough to compare classes and may be less work."""
-        return self.distribution.relative_log_density(self._read(x))
+        with within_float64():
+            return numbers_only(self.distribution.relative_log_density(self._read(x)))
 
     def _read(self, x: Any) -> Rows:
         rows = self.distribution.read(x)
@@ -149,12 +156,19 @@ class Model:
     def sample(self, n: int, label: Any = None, random_state: Any = None) -> tuple[Any, Values]:
         """Draw n rows (x, y) ~ p(x, y), or x ~ p(x | y) if a label is given."""
         rng = np.random.default_rng(random_state)
+        if not isinstance(n, Integral) or n < 0:
+            raise InvalidOptionError(f"n is the number of rows to draw, an integer ≥ 0; found {n!r}")
+        if n * max(self.distribution.n_columns, 1) > MOST_DRAWN:
+            raise InvalidOptionError(
+                f"{n} rows of {self.distribution.n_columns} columns are too many to draw at once: draw them in parts"
+            )
         if label is None:
             p = np.exp(self._fallback - self._fallback.max())
             codes = rng.choice(len(self.labels), size=n, p=p / p.sum()).astype(np.int32)
         else:
             codes = np.full(n, self.position(label), dtype=np.int32)
-        return self.distribution.sample(codes, rng), self.labels[codes]
+        with drawing():
+            return self.distribution.sample(codes, rng), self.labels[codes]
 
     def position(self, label: Any) -> int:
         """Return the position of a class; refuse a label that the model does not have."""
@@ -172,6 +186,39 @@ class Model:
         heads = [str(label) for label in self.labels]
         prior = Table("prior", ["p(y)"], heads, np.exp(self.log_prior)[None])
         return [prior, *self.distribution.tables(self.labels, self.column_names(names))]
+
+
+@contextmanager
+def within_float64() -> Iterator[None]:
+    """Name the errors of arithmetic that statistics far outside the range of float64 cause."""
+    try:
+        yield
+    except SufficeError:
+        raise
+    except (np.linalg.LinAlgError, ArithmeticError) as error:
+        raise InvalidDataError(f"{OUT_OF_RANGE} ({error}): rescale the columns or the weights") from error
+
+
+@contextmanager
+def drawing() -> Iterator[None]:
+    """Name the error of a generator whose parameters are out of its range."""
+    try:
+        yield
+    except SufficeError:
+        raise
+    except (ValueError, ArithmeticError) as error:
+        raise InvalidDataError(f"No rows can be drawn. {OUT_OF_RANGE} ({error})") from error
+
+
+def numbers_only(scores: Array) -> Array:
+    """Return log-densities (rows, classes); raise an error if one is not a number, or infinitely large."""
+    if scores.size and not scores.max() < np.inf:  # NaN is the largest, too
+        row = int(np.argmax(~(scores < np.inf).all(axis=1)))
+        raise InvalidDataError(
+            f"log p(x | y) of row {row} is not a number. {OUT_OF_RANGE}, or a value of the row is: rescale the columns "
+            "or the weights"
+        )
+    return scores
 
 
 def leave_one_out(
@@ -211,7 +258,8 @@ def leave_one_out_parts(
     w = as_weight(weight, len(labels))
     codes = _positions_of(labels, w, statistics.labels)
     fitted = (model or Model.of(statistics, family, prior)).distribution
-    out = family.leave_one_out(statistics.statistic, fitted, x, codes, w)
+    with within_float64():
+        out = numbers_only(family.leave_one_out(statistics.statistic, fitted, x, codes, w))
     # The prior is the same without any row of one class and weight.
     classes, removed, which = np.arange(len(statistics.labels)), np.ones(len(statistics.labels)), codes.astype(np.int64)
     if w is not None:
