@@ -117,6 +117,8 @@ class Sizes:
 
     known: dict[str, int] = field(default_factory=dict)
     least: dict[str, int] = field(default_factory=dict)
+    codes: dict[str, str] = field(default_factory=dict)  # the field that asks for the least size
+    field: str = ""  # that is checked
 
     def set(self, name: str, size: int) -> None:
         """Note a size; refuse another one than is known."""
@@ -125,12 +127,14 @@ class Sizes:
 
     def require(self, name: str, size: int) -> None:
         """Note that a size must be at least so large."""
-        self.least[name] = max(size, self.least.get(name, 0))
+        if size > self.least.get(name, -1):
+            self.least[name], self.codes[name] = size, self.field
 
     def check_least(self) -> None:
         """Refuse codes that are not below the size that they are codes of."""
         for name, least in self.least.items():
             if name in self.known and least > self.known[name]:
+                self.field = self.codes[name]
                 raise Misfit(f"codes below the number of {name}, {self.known[name]}", f"code {least - 1}")
 
 
@@ -354,7 +358,8 @@ class Either(Rule):
                 rule.check(value, sizes, sizes_of)
             except Misfit as error:
                 # The rule of the value's own type knows best what is wrong with it.
-                closest = error if isinstance(rule, ArrayRule) and isinstance(value, np.ndarray) else closest
+                own = error.inside or (isinstance(rule, ArrayRule) and isinstance(value, np.ndarray))
+                closest = error if own else closest
             else:
                 return
         raise closest or self.refuse(value)
@@ -544,14 +549,13 @@ def check_stored(cls: type, values: Mapping[str, Any], sizes_of: SizesOf) -> Siz
     `sizes_of` returns those of its parts. The error names the field.
     """
     sizes = Sizes()
-    name = ""
     try:
-        for name, rule in rules_of(cls).items():
-            if name in values:
-                rule.check(values[name], sizes, sizes_of)
+        for sizes.field, rule in rules_of(cls).items():
+            if sizes.field in values:
+                rule.check(values[sizes.field], sizes, sizes_of)
         sizes.check_least()
     except Misfit as error:
-        raise StoredFieldError(f"{name}{error.inside}", error) from None
+        raise StoredFieldError(f"{sizes.field}{error.inside}", error) from None
     return sizes
 
 
