@@ -25,9 +25,9 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from copy import deepcopy
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from typing import Any
@@ -220,7 +220,9 @@ def taken_apart(data: bytes) -> tuple[Any, dict[str, np.ndarray]]:
     tensors = {}
     for name, entry in header.items():
         start, end = entry["data_offsets"]
-        dtype = np.dtype("?" if entry["dtype"] == "BOOL" else f"<{entry['dtype'][0].lower()}{int(entry['dtype'][1:]) // 8}")
+        dtype = np.dtype(
+            "?" if entry["dtype"] == "BOOL" else f"<{entry['dtype'][0].lower()}{int(entry['dtype'][1:]) // 8}"
+        )
         tensors[name] = np.frombuffer(body[start:end], dtype).reshape(entry["shape"]).copy()
     return tree, tensors
 
@@ -295,7 +297,9 @@ def _change_tree(tree: Any, tensors: dict[str, np.ndarray], rng: np.random.Gener
         del owner[key]
         return f"{path} left out"
     if kind == 1 and isinstance(old, dict):
-        old[_pick(["more", "class", "fields", "order", "weight", "_learned", "_schema"], rng)] = deepcopy(_pick(PLAIN, rng))
+        old[_pick(["more", "class", "fields", "order", "weight", "_learned", "_schema"], rng)] = deepcopy(
+            _pick(PLAIN, rng)
+        )
         return f"{path} with another entry"
     if kind == 2 and isinstance(old, list):
         change = int(rng.integers(0, 4))
@@ -317,7 +321,7 @@ def _change_tree(tree: Any, tensors: dict[str, np.ndarray], rng: np.random.Gener
     return f"{path} = {str(owner[key])[:60]}"
 
 
-def _change_tensor(tree: Any, tensors: dict[str, np.ndarray], rng: np.random.Generator) -> str:
+def _change_tensor(tree: Any, tensors: dict[str, np.ndarray], rng: np.random.Generator) -> str:  # noqa: ARG001
     name = _pick([*tensors], rng)
     array = tensors[name]
     kind = _pick(["entry", "entry", "entry", "all", "row", "dtype", "shape", "swap", "order", "size", "bytes"], rng)
@@ -325,7 +329,11 @@ def _change_tensor(tree: Any, tensors: dict[str, np.ndarray], rng: np.random.Gen
         if kind in ("entry", "all", "row") and array.size:
             entry = _pick(ENTRIES if array.dtype.kind == "f" else [-1, 0, 1, 2, 7, 1000, 2**31, 2**62, 255], rng)
             value = np.array(entry).astype(array.dtype)
-            where = {"entry": int(rng.integers(array.size)), "all": slice(None), "row": slice(0, array.shape[-1] if array.ndim else 1)}[kind]
+            where = {
+                "entry": int(rng.integers(array.size)),
+                "all": slice(None),
+                "row": slice(0, array.shape[-1] if array.ndim else 1),
+            }[kind]
             array.reshape(-1)[where] = value
             return f"{name} {kind} = {value}"
         if kind == "dtype":
@@ -333,13 +341,9 @@ def _change_tensor(tree: Any, tensors: dict[str, np.ndarray], rng: np.random.Gen
             tensors[name] = np.nan_to_num(array).astype(wanted) if wanted != "<f8" else array.astype(wanted)
             return f"{name} as {wanted}"
         if kind == "shape":
-            change = int(rng.integers(0, 7))
-            shapes: list[Callable[[], np.ndarray]] = [
-                array.ravel, lambda: array[None], lambda: array[..., None], lambda: array[:0] if array.ndim else array[None][:0],
-                lambda: array[:-1] if array.ndim else array, lambda: np.concatenate([array, array[-1:]]) if array.ndim else array,
-                lambda: array.T,
-            ]  # fmt: skip
-            tensors[name] = np.ascontiguousarray(shapes[change]())
+            a = np.atleast_1d(array)
+            shapes = [a.ravel(), a[None], a[..., None], a[:0], a[:-1], np.concatenate([a, a[-1:]]), a.T]
+            tensors[name] = np.ascontiguousarray(_pick(shapes, rng))
             return f"{name} of shape {tensors[name].shape}"
         if kind == "swap":
             other = _pick([*tensors], rng)
@@ -367,18 +371,15 @@ def _pick(options: list[Any], rng: np.random.Generator) -> Any:
 # ---------------------------------------------------------------------------------------------- questions
 
 
-class Wrong(Exception):
+class WrongError(Exception):
     """An answer that is none: probabilities that are no distribution."""
 
 
 def ask(value: Any, rows: Any) -> None:
     """Ask everything that can be asked. An error of suffice is an answer; any other error is not caught."""
     for question in questions(value, rows):
-        with quiet(), limited():
-            try:
-                question()
-            except (SufficeError, NotFittedError):  # not fitted: all rows were forgotten
-                pass
+        with quiet(), limited(), suppress(SufficeError, NotFittedError):  # not fitted: all rows were forgotten
+            question()
 
 
 def questions(value: Any, rows: Any) -> Iterator[Callable[[], Any]]:
@@ -429,7 +430,7 @@ def _of_estimator(model: Any, rows: Any) -> Iterator[Callable[[], Any]]:
 
 def _of_value(value: Any) -> Iterator[Callable[[], Any]]:
     yield lambda: repr(value)
-    yield lambda: value == value  # noqa: PLR0124
+    yield lambda: value == value
     if isinstance(value, Progressed):
         value = value.found
     if isinstance(value, Answer):
@@ -470,7 +471,7 @@ def distribution(probabilities: Any) -> None:
     """Raise an error unless the rows are probabilities that sum to 1."""
     p = np.asarray(probabilities, dtype=np.float64)
     if not (np.isfinite(p).all() and (p >= 0).all() and (abs(p.sum(axis=1) - 1) < 1e-5).all()):
-        raise Wrong(f"no distribution: {p[~(abs(p.sum(axis=1) - 1) < 1e-5)][:1].tolist()}")
+        raise WrongError(f"no distribution: {p[~(abs(p.sum(axis=1) - 1) < 1e-5)][:1].tolist()}")
 
 
 # ------------------------------------------------------------------------------------------- one attack
@@ -511,13 +512,15 @@ def attack(specimen: Specimen, number: int) -> Outcome:
         where = traceback.extract_tb(error.__traceback__)
         ours = [each for each in where if "/suffice/" in each.filename] or list(where)
         place = f"{ours[-1].filename.rpartition('/')[2]}:{ours[-1].lineno}"
-        kinds = {MemoryError: "memory", Hang: "hang", Wrong: "wrong"}
+        kinds = {MemoryError: "memory", HangError: "hang", WrongError: "wrong"}
         kind = next((name for each, name in kinds.items() if isinstance(error, each)), "raw")
-        return Outcome(specimen.name, number, kind, f"{stage} {place} {type(error).__name__}: {error} | {changes}"[:600])
+        return Outcome(
+            specimen.name, number, kind, f"{stage} {place} {type(error).__name__}: {error} | {changes}"[:600]
+        )
     return Outcome(specimen.name, number, "answered")
 
 
-class Hang(Exception):
+class HangError(Exception):
     """A mutant that takes longer than it may."""
 
 
@@ -533,7 +536,7 @@ def limited() -> Iterator[None]:
     """Limit time and memory, and put the limits back."""
 
     def stop(*_: Any) -> None:
-        raise Hang(f"more than {SECONDS:g} seconds")
+        raise HangError(f"more than {SECONDS:g} seconds")
 
     before = resource.getrlimit(resource.RLIMIT_AS)
     with open("/proc/self/statm") as file:

@@ -1,24 +1,26 @@
-"""A small, fixed choice of hostile files; `python -m tests.attacks.hostile_files` tries as many as there is time for."""
+"""A small, fixed choice of hostile files; `python -m tests.attacks.hostile_files` tries many more."""
 
 import os
 from dataclasses import is_dataclass
 from inspect import isabstract
 
 import pytest
+from tests.attacks import hostile_files
+from tests.attacks.hostile_files import Outcome, assembled, attack, held, loaded, specimens, taken_apart
 
 from suffice.core import registry
 from suffice.families import Family
 from suffice.model import packing, storage
 from suffice.model.learned import Learned
-from tests.attacks import hostile_files
-from tests.attacks.hostile_files import Outcome, assembled, attack, held, loaded, specimens, taken_apart
 
 EACH = 3  # mutants of every specimen
 
 
 def test_every_registered_class_is_attacked():
     attacked = {name for each in specimens().values() for name in held(taken_apart(each.data)[0])}
-    ours = {name: registry.find(name) for name in registry.names() if registry.find(name).__module__.startswith("suffice.")}
+    ours = {
+        name: registry.find(name) for name in registry.names() if registry.find(name).__module__.startswith("suffice.")
+    }
     whole = {name for name, cls in ours.items() if is_dataclass(cls) and not isabstract(cls) and cls is not Family}
     assert whole <= attacked
 

@@ -57,7 +57,7 @@ class Refusal:
 
     def again(self) -> SufficeError:
         """Return the error for the driver to raise."""
-        kind = getattr(errors, self.kind, None)
+        kind: Any = getattr(errors, self.kind, None)
         named = isinstance(kind, type) and issubclass(kind, SufficeError) and kind.__init__ is Exception.__init__
         return kind(self.message) if named else InvalidDataError(self.message)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from suffice import _core
 from suffice.core.arrays import Array, Categories, Codes, Positions, Values, as_categories, refuse_at, refuse_infinite
-from suffice.core.errors import InvalidOptionError, MismatchError
+from suffice.core.errors import MismatchError
 from suffice.core.priors import Dirichlet
 from suffice.core.statistics import Counts
 from suffice.core.statistics.statistic import clear_residue

@@ -10,7 +10,13 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 import numpy as np
 
 from suffice.core.arrays import Array, Codes, Positions, Values
-from suffice.core.errors import InvalidDataError, InvalidOptionError, InvalidTextError, NoDistributionError, NoFormulaError
+from suffice.core.errors import (
+    InvalidDataError,
+    InvalidOptionError,
+    InvalidTextError,
+    NoDistributionError,
+    NoFormulaError,
+)
 from suffice.core.frames import as_frame
 from suffice.core.frames.input import is_in_memory
 from suffice.core.priors import Dirichlet
@@ -131,8 +137,8 @@ class Text(Family[WordCounts]):
         """How texts are split into words."""
         return Tokenization(
             self.lowercase,
-            self.strip_accents,  # type: ignore[arg-type]  # checked there
-            self.analyzer,  # type: ignore[arg-type]
+            self.strip_accents,
+            self.analyzer,
             self.ngrams,
             self.stop_words,
             self.stem,

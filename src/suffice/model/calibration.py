@@ -89,7 +89,9 @@ class Calibration:
         tempered = np.exp(cls(slope, bias, 0.0).log_posterior(evidence, log_prior))
         mixed = _mixture(tempered, np.exp(log_prior), codes, weight)
         if not (np.isfinite(slope).all() and np.isfinite(bias).all() and 0.0 <= mixed <= 1.0):
-            raise InvalidDataError("The weights of the kept rows are too large for float64 to calibrate by: rescale them")
+            raise InvalidDataError(
+                "The weights of the kept rows are too large for float64 to calibrate by: rescale them"
+            )
         return cls(slope, bias, mixed)
 
     def posterior(self, evidence: Array, log_prior: Array) -> Array:

@@ -272,9 +272,8 @@ class _Block:
         classes, columns = len(self.model.labels), len(self.names)
         n = int(np.clip(CELLS // (classes * columns), 100, DRAWS))
         codes = np.repeat(np.arange(classes, dtype=np.int32), n)
-        with np.errstate(over="ignore", invalid="ignore"):  # draws from a column without values are NaN
-            with drawing():
-                drawn = np.asarray(self.part.sample(codes, np.random.default_rng(0)), dtype=np.float64)
+        with np.errstate(over="ignore", invalid="ignore"), drawing():  # draws from a column without values are NaN
+            drawn = np.asarray(self.part.sample(codes, np.random.default_rng(0)), dtype=np.float64)
         return drawn.reshape(classes, n, columns)
 
     def _log_density(self, column: int, x: Array) -> Array:

@@ -55,7 +55,9 @@ class Model:
             raise InvalidDataError("There is nothing to learn from: the total weight of all rows is zero")
         prior = prior or ClassPrior()
         family.check_statistic(statistics.statistic)
-        if not np.isfinite(statistics.weight.sum()):
+        with np.errstate(over="ignore"):
+            overflow = not np.isfinite(statistics.weight.sum())
+        if overflow:
             raise InvalidDataError("The weights of the classes are so large that their sum overflows: rescale them")
         with within_float64():
             distribution = family.estimate(statistics.statistic)

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+
 from suffice import _core
 from suffice.core.arrays import Array, Codes, Positions, Rows
 from suffice.core.errors import MismatchError, NotPartError
