@@ -315,7 +315,8 @@ void bind_posterior(nb::module_& m) {
             nb::gil_scoped_release release;
             return posterior(scores.data(), rows, classes, added.data(), fallback.data(), as_log, out.data());
         },
-        "Turn scores + added into p(y | x) or its logarithm; return how many rows got the fallback.",
+        "Turn scores + added into p(y | x) or its logarithm; return how many rows got the fallback, or -1 - i if row i "
+        "is the first that is not a number.",
         "scores"_a.noconvert(), "added"_a.noconvert(), "fallback"_a.noconvert(), "as_log"_a, "out"_a.noconvert());
 }
 
@@ -488,9 +489,11 @@ NB_MODULE(_core, m) {
             const Index rows = Index(scores.shape(0)), classes = Index(scores.shape(1));
             require(Index(out.size()) == rows && Index(added.size()) == classes, "output size");
             nb::gil_scoped_release release;
-            most_probable(scores.data(), rows, classes, added.data(), fallback, out.data());
+            return most_probable(scores.data(), rows, classes, added.data(), fallback, out.data());
         },
-        "Write the class of the largest scores + added of each row, or the fallback where all are -inf.",
+        "Write the class of the largest scores + added of each row, or the fallback where all are -inf; return the "
+        "first "
+        "row that is not a number, or -1.",
         "scores"_a.noconvert(), "added"_a.noconvert(), "fallback"_a, "out"_a.noconvert());
 }
 

@@ -6,12 +6,17 @@
 
 namespace suffice {
 
+// What a tile of rows showed: how many had no possible class, and the first that is not a number, or `rows`.
+struct Found {
+    Index lost, odd;
+};
+
 // Rows of one tile; `scratch` holds rows * classes values.
 template <class T>
-SUFFICE_INLINE Index any_tile(double* scores, Index rows, Index classes, const double* added, const double* fallback,
+SUFFICE_INLINE Found any_tile(double* scores, Index rows, Index classes, const double* added, const double* fallback,
                               bool as_log, double* __restrict scratch, T* out) {
     constexpr double impossible = -std::numeric_limits<double>::infinity();
-    Index lost = 0;
+    Index lost = 0, odd = rows;
     for (Index i = 0; i < rows; ++i) {
         double* row = scores + i * classes;
         double top = impossible;
@@ -35,6 +40,7 @@ SUFFICE_INLINE Index any_tile(double* scores, Index rows, Index classes, const d
         const double* power = scratch + i * classes;
         double sum = 0;
         for (Index c = 0; c < classes; ++c) sum += power[c];
+        if (!(sum > 0) && odd == rows) odd = i;
         if (as_log) {
             const double norm = std::log(sum);
             for (Index c = 0; c < classes; ++c) to[c] = T(row[c] - norm);
@@ -43,16 +49,23 @@ SUFFICE_INLINE Index any_tile(double* scores, Index rows, Index classes, const d
             for (Index c = 0; c < classes; ++c) to[c] = T(power[c] * share);
         }
     }
-    return lost;
+    return {lost, odd};
 }
 
-SUFFICE_CLONES Index posterior_tile(double* scores, Index rows, Index classes, const double* added,
+SUFFICE_CLONES Found posterior_tile(double* scores, Index rows, Index classes, const double* added,
                                     const double* fallback, bool as_log, double* scratch, double* out) {
     return any_tile(scores, rows, classes, added, fallback, as_log, scratch, out);
 }
-SUFFICE_CLONES Index posterior_tile(double* scores, Index rows, Index classes, const double* added,
+SUFFICE_CLONES Found posterior_tile(double* scores, Index rows, Index classes, const double* added,
                                     const double* fallback, bool as_log, double* scratch, float* out) {
     return any_tile(scores, rows, classes, added, fallback, as_log, scratch, out);
+}
+
+// Lower a number that several threads share to `value`, if it is larger.
+void lower(std::atomic<Index>& shared, Index value) {
+    Index now = shared;
+    while (value < now && !shared.compare_exchange_weak(now, value)) {
+    }
 }
 
 template <class T>
@@ -61,29 +74,40 @@ Index posterior(double* scores, Index rows, Index classes, const double* added, 
     const Index size = std::max<Index>(1, 2048 / std::max<Index>(1, classes)), tiles = (rows + size - 1) / size;
     const int threads = threads_for(rows * classes * 4, tiles);
     std::vector<std::vector<double>> scratch(threads, std::vector<double>(size * classes));
-    std::atomic<Index> lost{0};
+    std::atomic<Index> lost{0}, odd{rows};
     for_blocks(tiles, threads, [&](Index b, int slot) {
         const Index at = b * size * classes, n = std::min(rows, (b + 1) * size) - b * size;
-        lost += posterior_tile(scores + at, n, classes, added, fallback, as_log, scratch[slot].data(), out + at);
+        const Found found =
+            posterior_tile(scores + at, n, classes, added, fallback, as_log, scratch[slot].data(), out + at);
+        lost += found.lost;
+        if (found.odd < n) lower(odd, b * size + found.odd);
     });
-    return lost;
+    return odd < rows ? -1 - odd : lost.load();
 }
 
 template Index posterior(double*, Index, Index, const double*, const double*, bool, double*);
 template Index posterior(double*, Index, Index, const double*, const double*, bool, float*);
 
-void most_probable(const double* scores, Index rows, Index classes, const double* added, Index fallback, Index* out) {
+Index most_probable(const double* scores, Index rows, Index classes, const double* added, Index fallback, Index* out) {
+    constexpr double infinite = std::numeric_limits<double>::infinity();
     const Index size = 4096, tiles = (rows + size - 1) / size;
+    std::atomic<Index> odd{rows};
     for_blocks(tiles, threads_for(rows * classes, tiles), [&](Index b, int) {
         for (Index i = b * size; i < std::min(rows, (b + 1) * size); ++i) {
             const double* row = scores + i * classes;
-            double top = -std::numeric_limits<double>::infinity();
+            double top = -infinite;
             Index best = fallback;
-            for (Index c = 0; c < classes; ++c)
-                if (row[c] + added[c] > top) top = row[c] + added[c], best = c;
+            bool numbers = true;
+            for (Index c = 0; c < classes; ++c) {
+                const double score = row[c] + added[c];
+                numbers &= score < infinite;  // NaN is not
+                if (score > top) top = score, best = c;
+            }
+            if (!numbers) lower(odd, i);
             out[i] = best;
         }
     });
+    return odd < rows ? odd.load() : -1;
 }
 
 }  // namespace suffice

@@ -143,7 +143,9 @@ class ArrayRule(Rule):
         """Refuse numbers outside the range. The array is read at most twice, and never copied."""
         held = self.held
         if array.size and array.dtype.kind in "fiu":
-            low, high = (array.min(), array.max()) if not held.missing else (_least(array), _most(array))
+            low, high = array.min(), array.max()
+            if held.missing and low != low:
+                low, high = np.fmin.reduce(array, axis=None), np.fmax.reduce(array, axis=None)
             if not (held.holds(low, high) or (held.missing and low != low)):
                 raise MisfitError(f"numbers{held.range or ' that are finite'}", f"{low:g} to {high:g}")
             if held.below is not None:
@@ -449,14 +451,6 @@ def shown(value: object) -> str:
         return f"{value.dtype} of shape {value.shape}"
     text = " ".join(repr(value).split())
     return text if len(text) <= SHORT else f"{text[: SHORT - 3]}..."
-
-
-def _least(array: NDArray[Any]) -> Any:
-    return np.fmin.reduce(array, axis=None)
-
-
-def _most(array: NDArray[Any]) -> Any:
-    return np.fmax.reduce(array, axis=None)
 
 
 def _as_numbers(value: Any, rule: Rule) -> NDArray[Any]:

@@ -430,6 +430,10 @@ class Family(DataclassOptions, ABC, Generic[S]):
                     f"{type(self).__name__}: options for {height} classes, data of {statistic.n_classes}"
                 )
 
+    def check_loaded(self, statistic: S) -> None:
+        """Refuse a statistic, which comes from a file, that the family cannot be estimated from."""
+        self.check_statistic(statistic)
+
     def columns_of(self, statistic: S) -> int | None:
         """Return how many columns of rows a statistic summarizes; None if it does not show that."""
         return statistic.n_columns

@@ -227,7 +227,7 @@ class MissingValuesEM:
             expected = self._expected(rows, weight, codes, mean, covariance)
             before = mean, covariance
             mean, covariance = self.point(expected)
-            if _change(before, (mean, covariance)) < TOLERANCE:
+            if not _change(before, (mean, covariance)) >= TOLERANCE:  # NaN, of numbers that overflow, does not converge
                 break
         return expected
 

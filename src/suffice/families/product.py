@@ -160,6 +160,13 @@ class Product(Family[Blocks]):
         if (kept.rows.n or kept.rows.names) and kept.rows.names != self.names:
             raise MismatchError(f"Kept rows must have the columns {self.names}, found {kept.rows.names}")
 
+    def check_loaded(self, statistic: Blocks) -> None:
+        """Refuse kept rows that the blocks cannot read, too."""
+        super().check_loaded(statistic)
+        kept = self.kept_rows(statistic)
+        if len(kept.codes):
+            self.read(kept.rows)
+
     def columns_of(self, statistic: Blocks) -> int | None:  # noqa: ARG002  # blocks have theirs
         """Return None: blocks have columns of their own."""
         return None

@@ -23,6 +23,7 @@ from suffice.core.arrays import Array, Codes
 from suffice.core.errors import InvalidDataError
 from suffice.core.validation import Held
 from suffice.formulas.scoring import BEYOND
+from suffice.model.out_of_range import not_a_number, numbers_only
 from suffice.model.storage import storable
 
 LEAST = np.log(1e-12)  # lower bound of a log-prior, so that a class without rows has a gradient
@@ -99,9 +100,10 @@ class Calibration:
         if (self.slope != self.slope[0]).any():
             return np.exp(self.log_posterior(evidence, log_prior))
         evidence *= self.slope[0]
-        possible = np.isfinite(log_prior).any()
-        fallback = log_prior if possible else np.zeros_like(log_prior)
-        _core.posterior(evidence, log_prior + self.bias, fallback, False, evidence)
+        log_prior = _possible(log_prior)
+        odd = _core.posterior(evidence, log_prior + self.bias, log_prior, False, evidence)
+        if odd < 0:
+            raise not_a_number(-1 - odd)
         if self.mixed:
             evidence *= 1.0 - self.mixed
             evidence += self.mixed * np.exp(log_prior - np.logaddexp.reduce(log_prior))
@@ -112,7 +114,7 @@ class Calibration:
 
         `log_prior` is (classes,), or (rows, classes) if each row has its own.
         """
-        log_prior = np.broadcast_to(log_prior, evidence.shape)
+        log_prior = np.broadcast_to(_possible(log_prior), numbers_only(evidence).shape)
         impossible = np.isneginf(evidence)
         scores = log_prior + self.slope * _bounded(evidence) + self.bias
         scores[impossible] = -np.inf
@@ -125,6 +127,11 @@ class Calibration:
                 share = np.log(self.mixed) + log_prior - np.log(np.exp(log_prior).sum(axis=1, keepdims=True))
             out = np.logaddexp(np.log1p(-self.mixed) + out, share)
         return np.asarray(out)
+
+
+def _possible(log_prior: Array) -> Array:
+    """Return a log-prior, or a uniform one where no class has a positive prior, as where no row was seen."""
+    return np.where(np.isfinite(log_prior).any(axis=-1, keepdims=True), log_prior, 0.0)
 
 
 def _bounded(evidence: Array) -> Array:

@@ -15,7 +15,8 @@ from suffice.core.frames.frame import listed
 from suffice.families import Distribution, Support, Table
 from suffice.families.product import ProductDistribution
 from suffice.model.explain import MEASURES, rank_features
-from suffice.model.joint import Model, drawing
+from suffice.model.joint import Model
+from suffice.model.out_of_range import drawing
 
 POINTS = 161  # evenly spaced points of a curve, besides quantiles of the classes
 BEYOND_ENDS = 0.01  # the share of a class that may lie beyond each end of a curve

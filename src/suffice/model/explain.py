@@ -19,7 +19,8 @@ from suffice.families.documents import Bags
 from suffice.families.logarithms import log_ratio
 from suffice.families.product import ProductDistribution
 from suffice.families.text import TextDistribution
-from suffice.model.joint import Model, drawing
+from suffice.model.joint import Model
+from suffice.model.out_of_range import drawing
 
 
 def product(model: Model) -> ProductDistribution:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral
@@ -14,15 +13,15 @@ import numpy as np
 
 from suffice import _core
 from suffice.core.arrays import Array, Codes, Labels, Rows, Values, as_dense, as_weight, distinct_pairs, encode_labels
-from suffice.core.errors import ImpossibleRowWarning, InvalidDataError, InvalidOptionError, MismatchError, SufficeError
+from suffice.core.errors import ImpossibleRowWarning, InvalidDataError, InvalidOptionError, MismatchError
 from suffice.core.priors import ClassPrior
 from suffice.core.statistics import ByClass
 from suffice.core.statistics.by_class import label_positions
 from suffice.core.statistics.statistic import clear_residue
 from suffice.families import Distribution, Family, LinearForm, Table
 from suffice.formulas import Scoring
+from suffice.model.out_of_range import drawing, not_a_number, numbers_only, within_float64
 
-OUT_OF_RANGE = "A number of the statistics is too large or too small for float64"
 MOST_DRAWN = 1 << 31  # entries that are drawn at once, 16 GiB
 
 Float: TypeAlias = type[np.float32] | type[np.float64] | np.dtype[Any]
@@ -75,13 +74,11 @@ class Model:
 
     def log_conditional(self, x: Any) -> Array:
         """Compute log p(x | y) of every row and class, (rows, classes)."""
-        with within_float64():
-            return numbers_only(self.distribution.log_density(self._read(x)))
+        return numbers_only(self.distribution.log_density(self._read(x)))
 
     def relative_log_conditional(self, x: Any) -> Array:
         """Compute log p(x | y) up to a term for each row, which is enough to compare classes and may be less work."""
-        with within_float64():
-            return numbers_only(self.distribution.relative_log_density(self._read(x)))
+        return self.distribution.relative_log_density(self._read(x))
 
     def _read(self, x: Any) -> Rows:
         rows = self.distribution.read(x)
@@ -101,6 +98,8 @@ class Model:
         """Compute p(y | x) or its log from log p(x, y) = scores + added (classes,); `scores` are overwritten."""
         out = scores if dtype == np.float64 else np.empty(scores.shape, dtype)
         lost = _core.posterior(scores, added, self._fallback, as_log, out)
+        if lost < 0:
+            raise not_a_number(-1 - lost)
         if lost:
             warnings.warn(
                 f"{lost} of {len(scores)} rows have probability zero under every class; they get the class prior. "
@@ -120,7 +119,9 @@ class Model:
         """Return the most probable label of each row: the first of equal ones; of impossible rows that of the prior."""
         scores = self.relative_log_conditional(x)
         out = np.empty(len(scores), dtype=np.int64)
-        _core.most_probable(scores, self.log_prior, int(np.argmax(self._fallback)), out)
+        odd = _core.most_probable(scores, self.log_prior, int(np.argmax(self._fallback)), out)
+        if odd >= 0:
+            raise not_a_number(odd)
         return self.labels[out]
 
     def log_density(self, x: Any) -> Array:
@@ -188,39 +189,6 @@ class Model:
         heads = [str(label) for label in self.labels]
         prior = Table("prior", ["p(y)"], heads, np.exp(self.log_prior)[None])
         return [prior, *self.distribution.tables(self.labels, self.column_names(names))]
-
-
-@contextmanager
-def within_float64() -> Iterator[None]:
-    """Name the errors of arithmetic that statistics far outside the range of float64 cause."""
-    try:
-        yield
-    except SufficeError:
-        raise
-    except (np.linalg.LinAlgError, ArithmeticError) as error:
-        raise InvalidDataError(f"{OUT_OF_RANGE} ({error}): rescale the columns or the weights") from error
-
-
-@contextmanager
-def drawing() -> Iterator[None]:
-    """Name the error of a generator whose parameters are out of its range."""
-    try:
-        yield
-    except SufficeError:
-        raise
-    except (ValueError, ArithmeticError) as error:
-        raise InvalidDataError(f"No rows can be drawn. {OUT_OF_RANGE} ({error})") from error
-
-
-def numbers_only(scores: Array) -> Array:
-    """Return log-densities (rows, classes); raise an error if one is not a number, or infinitely large."""
-    if scores.size and not scores.max() < np.inf:  # NaN is the largest, too
-        row = int(np.argmax(~(scores < np.inf).all(axis=1)))
-        raise InvalidDataError(
-            f"log p(x | y) of row {row} is not a number. {OUT_OF_RANGE}, or a value of the row is: rescale the columns "
-            "or the weights"
-        )
-    return scores
 
 
 def leave_one_out(

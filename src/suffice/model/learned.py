@@ -45,10 +45,7 @@ class Learned:
         if self.dtype not in (np.float32, np.float64):
             raise MismatchError(f"dtype must be float32 or float64, found {self.dtype}")
         statistic = self.checked().statistics.statistic
-        self.family.check_statistic(statistic)
-        kept = self.family.kept_rows(statistic)
-        if kept is not None and len(kept.codes):
-            self.family.read(kept.rows)
+        self.family.check_loaded(statistic)
 
     def checked(self) -> Learned:
         """Return the same, after refusing what makes no model: no class, or a prior of other classes."""

@@ -33,10 +33,12 @@ class Points(Record):
         """Raise an error if values of one column are missing, or do not ascend within a class."""
         if self.values.shape[1] != 1:
             return
-        ascending = np.diff(self.values[:, 0]) > 0
-        inner = self.start[1:-1]
-        ascending[inner[(inner > 0) & (inner < len(self.values))] - 1] = True
-        if not ascending.all() or np.isnan(self.values).any():
+        values = self.values[:, 0]
+        ascending = values[1:] > values[:-1]
+        if not ascending.all():  # nor is NaN above anything
+            inner = self.start[1:-1]
+            ascending[inner[(inner > 0) & (inner < len(values))] - 1] = True
+        if not ascending.all() or (len(values) and values.max() != values.max()):
             raise MismatchError("values must ascend within each class")
 
     def of_class(self, c: int) -> tuple[Array, Array]:
