@@ -12,9 +12,9 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pytest
-from tests.attacks.hostile_files import assembled, taken_apart
 
 import suffice as sf
+from attacks.hostile_files import assembled, taken_apart
 from suffice.core.frames import as_frame
 from suffice.core.statistics import RowSample
 from suffice.model import storage

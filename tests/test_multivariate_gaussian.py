@@ -796,14 +796,14 @@ WRONG = [
     ({"covariance": "round"}, "covariance must be one of .* found 'round'"),
     ({"toward": "north", "shrinkage": 0.1}, "toward must be one of"),
     ({"missing": "drop"}, "missing must be one of"),
-    ({"shrinkage": "auto"}, "shrinkage must be one of"),
-    ({"shrinkage": -0.1}, "from 0 to 1, found -0.1"),
-    ({"shrinkage": 1.5}, "from 0 to 1, found 1.5"),
-    ({"shrinkage": np.nan}, "from 0 to 1, found nan"),
+    ({"shrinkage": "auto"}, "shrinkage must be a finite number from 0 to 1 or one of 'ledoit-wolf', 'oas' or None"),
+    ({"shrinkage": -0.1}, "from 0 to 1 .*, found -0.1"),
+    ({"shrinkage": 1.5}, "from 0 to 1 .*, found 1.5"),
+    ({"shrinkage": np.nan}, "from 0 to 1 .*, found nan"),
     ({"toward": "diagonal"}, "give shrinkage too"),
-    ({"floor": 0.0}, "floor must be between 0 and 1"),
-    ({"floor": 1.0}, "floor must be between 0 and 1"),
-    ({"floor": np.nan}, "floor must be between 0 and 1"),
+    ({"floor": 0.0}, "floor must be a finite number above 0 and below 1"),
+    ({"floor": 1.0}, "floor must be a finite number above 0 and below 1"),
+    ({"floor": np.nan}, "floor must be a finite number above 0 and below 1"),
     ({"learn": "guess"}, "learn must be one of"),
     ({"prior": sf.NormalInverseGamma()}, "must be a NormalInverseWishart"),
     ({"prior": None, "learn": "map"}, "needs a prior"),
@@ -822,10 +822,10 @@ WRONG = [
     ({"estimator": OAS(), "shrinkage": 0.5}, "with an estimator, leave out shrinkage"),
     ({"estimator": OAS(), "unbiased": True}, "with an estimator, leave out shrinkage"),
     ({"share": [0.5, 0.5]}, "for a tied covariance"),
-    ({"share": [0.5, -0.5], "tied": True}, "share is one number ≥ 0 for each class"),
-    ({"share": [[0.5, 0.5]], "tied": True}, "share is one number"),
+    ({"share": [0.5, -0.5], "tied": True}, "share must be numbers ≥ 0"),
+    ({"share": [[0.5, 0.5]], "tied": True}, "share must be"),
     ({"share": [0.0, 0.0], "tied": True}, "share is one number"),
-    ({"share": [np.nan, 0.5], "tied": True}, "share is one number"),
+    ({"share": [np.nan, 0.5], "tied": True}, "share must be"),
 ]
 
 
@@ -840,8 +840,8 @@ def test_options_that_make_no_sense_are_refused(options, message):
     [
         ({"strength": -1.0}, "strength"),
         ({"freedom": -1.0}, "freedom"),
-        ({"mean": [np.inf, 0.0]}, "finite mean"),
-        ({"scale": [[1.0, np.nan], [np.nan, 1.0]]}, "finite scale"),
+        ({"mean": [np.inf, 0.0]}, "mean must be"),
+        ({"scale": [[1.0, np.nan], [np.nan, 1.0]]}, "scale must be"),
         ({"scale": [1.0, 2.0]}, "symmetric scale matrix"),
         ({"scale": [[1.0, 2.0], [0.0, 1.0]]}, "symmetric scale matrix"),
         ({"scale": [[1.0, 2.0], [2.0, 1.0]]}, "no eigenvalue below 0"),
@@ -860,7 +860,7 @@ def test_options_for_other_data_are_refused():
         fit(x, y, prior=sf.NormalInverseWishart(scale=np.eye(3)))
     with pytest.raises(InvalidOptionError, match="needs a freedom above 3, found 2"):
         fit(x, y, prior=sf.NormalInverseWishart(freedom=2.0))
-    with pytest.raises(InvalidOptionError, match="`share` has 2 numbers, the data 3 classes"):
+    with pytest.raises(MismatchError, match="options for 2 classes, data of 3"):
         fit(x, y, tied=True, share=[0.5, 0.5])
     with pytest.raises(InvalidOptionError, match="does not exist"):
         fit(x[:1], y[:1], prior=sf.NormalInverseWishart(freedom=3.5))

@@ -96,7 +96,7 @@ def test_arrays_that_were_not_declared_are_refused(changes, said):
         ({"labels": np.array(["b", "a"])}, "labels must be an array of distinct labels in ascending order"),
         ({"labels": np.array(["a", "a"])}, "labels must be an array of distinct labels"),
         ({"labels": np.array([1.0, np.nan])}, "labels must be an array of distinct labels"),
-        ({"labels": np.array([1.0, np.inf])}, "labels must be an array of distinct labels"),
+        ({"labels": np.array([np.inf, 1.0])}, "labels must be an array of distinct labels"),
         ({"labels": np.array(["a", 1], dtype=object)}, "labels must be an array of distinct labels"),
         ({"labels": np.array([None, None])}, "labels must be an array of distinct labels"),
         ({"labels": ["a", "b"]}, "labels must be an array of distinct labels"),

@@ -3,27 +3,20 @@
 A specimen is a value that suffice saves: a fitted estimator of every kind, a `BayesClassifier` with every family, and
 every other value that is registered for storage. One to three fields of its tree or tensors are changed, the checksum
 is computed again, the file is loaded, and what was loaded is asked everything it can be asked. Every mutant is a
-function of the specimen's name and a number, so that a failure can be repeated:
-
-    python -m tests.attacks.hostile_files --only GaussianNB --from 17 --count 1
-
-Without `--only`, all specimens are attacked in turn, `--seconds` long or `--count` times, in a process of its own with
-a limit on memory and time.
+function of the specimen's name and a number: `outcome_of(specimens()[name], number)` repeats a failure.
+The long run is a process of its own with a limit on memory and time, so that it survives a crash.
 """
 
 from __future__ import annotations
 
-import argparse
 import io
 import json
 import multiprocessing
 import resource
 import signal
-import sys
 import time
 import traceback
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from copy import deepcopy
@@ -38,6 +31,7 @@ import pyarrow as pa
 from sklearn.exceptions import NotFittedError
 
 import suffice as sf
+from attacks.tally import Tally
 from suffice.core import registry
 from suffice.core.errors import SufficeError
 from suffice.core.frames import as_frame
@@ -60,6 +54,7 @@ from suffice.text import TextClassifier
 
 SECONDS = 20.0  # that loading, or one question, may take
 ROOM = 1 << 30  # bytes that it may ask for
+ROUNDS = 1000  # mutants of each specimen that a seed stands for
 
 # ---------------------------------------------------------------------------------------------- specimens
 
@@ -495,7 +490,8 @@ def loaded(data: bytes) -> Any:
     return value
 
 
-def attack(specimen: Specimen, number: int) -> Outcome:
+def outcome_of(specimen: Specimen, number: int) -> Outcome:
+    """Load a mutant, and ask it everything."""
     data, changes = mutant(specimen, number)
     stage = "load"
     try:
@@ -559,7 +555,7 @@ def _work(pipe: Any, jobs: list[tuple[str, int]]) -> None:
     known = specimens()
     for name, number in jobs:
         pipe.send(None)
-        pipe.send(attack(known[name], number))
+        pipe.send(outcome_of(known[name], number))
 
 
 def run(jobs: list[tuple[str, int]], seconds: float = np.inf) -> Iterator[Outcome]:
@@ -591,28 +587,14 @@ def run(jobs: list[tuple[str, int]], seconds: float = np.inf) -> Iterator[Outcom
             worker.join()
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--only", default="")
-    parser.add_argument("--from", dest="first", type=int, default=0)
-    parser.add_argument("--count", type=int, default=10**9)
-    parser.add_argument("--seconds", type=float, default=60.0)
-    parser.add_argument("--show", type=int, default=40)
-    given = parser.parse_args()
-    names = [name for name in specimens() if given.only in name]
-    rounds = -(-min(given.count, 10**6) // len(names))
-    jobs = [(name, given.first + i) for i in range(rounds) for name in names][: given.count]
-    counts: Counter[str] = Counter()
-    places: dict[str, list[Outcome]] = {}
-    for outcome in run(jobs, given.seconds):
-        counts[outcome.kind] += 1
-        if outcome.kind not in ("refused", "answered"):
-            places.setdefault(f"{outcome.kind} {' '.join(outcome.what.split()[:3])}", []).append(outcome)
-    print("tried", sum(counts.values()), dict(counts))
-    for place, found in sorted(places.items(), key=lambda item: -len(item[1]))[: given.show]:
-        print(f"{len(found):5}  {place}\n       e.g. {found[0].name} {found[0].number}: {found[0].what}")
-    return 0 if not places else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def attack(seconds: float, seed: int) -> Tally:
+    """Attack all specimens in turn until the seconds have passed."""
+    names = list(specimens())
+    first, tally = seed * ROUNDS, Tally()
+    for each in run([(name, first + i) for i in range(ROUNDS) for name in names], seconds):
+        tally["tried"] += 1
+        if each.kind in ("refused", "answered"):
+            tally[each.kind] += 1
+        else:
+            tally.fail(f"{each.name!r}, {each.number}", f"{each.kind}: {each.what}")
+    return tally

@@ -1,13 +1,13 @@
-"""A small, fixed choice of hostile files; `python -m tests.attacks.hostile_files` tries many more."""
+"""A small, fixed choice of hostile files; `make attack ARGS=hostile_files` tries many more."""
 
 import os
 from dataclasses import is_dataclass
 from inspect import isabstract
 
 import pytest
-from tests.attacks import hostile_files
-from tests.attacks.hostile_files import Outcome, assembled, attack, held, loaded, specimens, taken_apart
 
+from attacks import hostile_files
+from attacks.hostile_files import Outcome, assembled, held, loaded, outcome_of, specimens, taken_apart
 from suffice.core import registry
 from suffice.families import Family
 from suffice.model import packing, storage
@@ -33,7 +33,7 @@ def test_a_file_that_was_only_taken_apart_is_read_as_before():
 
 @pytest.mark.parametrize("name", specimens())
 def test_hostile_files_are_refused_by_name_or_answer(name):
-    outcomes = [attack(specimens()[name], number) for number in range(EACH)]
+    outcomes = [outcome_of(specimens()[name], number) for number in range(EACH)]
     assert [each for each in outcomes if each.kind not in ("refused", "answered")] == []
 
 
@@ -41,7 +41,7 @@ def test_the_attack_sees_what_goes_wrong(monkeypatch):
     """Without the checks of fields, the same files fail in other ways."""
     monkeypatch.setattr(packing, "check_stored", lambda *_: None)
     monkeypatch.setattr(Learned, "check_agreement", lambda _: None)
-    outcomes = [attack(specimens()["GaussianNB-0"], number) for number in range(40)]
+    outcomes = [outcome_of(specimens()["GaussianNB-0"], number) for number in range(40)]
     assert {each.kind for each in outcomes} - {"refused", "answered"}
 
 
@@ -51,6 +51,6 @@ def test_the_long_run_counts_and_survives_a_crash(monkeypatch):
             os._exit(3)
         return Outcome(specimen.name, number, "answered")
 
-    monkeypatch.setattr(hostile_files, "attack", crash)
+    monkeypatch.setattr(hostile_files, "outcome_of", crash)
     found = list(hostile_files.run([("Dirichlet 13", number) for number in range(3)]))
     assert [each.kind for each in found] == ["answered", "crash", "answered"]

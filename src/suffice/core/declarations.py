@@ -20,8 +20,8 @@ class Held:
     shape : str, int, None or tuple of these
         The lengths of an array along its axes: the name of a size, "name+1", a number, None for any length, or several
         of which it is one. Without a shape an array may have any.
-    least, most, above
-        Numbers lie between `least` and `most`, and are larger than `above`.
+    least, most, above, under
+        Numbers lie between `least` and `most`, are larger than `above` and smaller than `under`.
     missing
         NaN is allowed: it stands for a missing value.
     below
@@ -38,6 +38,7 @@ class Held:
     least: float = -np.inf
     most: float = np.inf
     above: float | None = None
+    under: float | None = None
     missing: bool = False
     below: str | None = None
     fills: str | None = None
@@ -54,7 +55,7 @@ class Held:
         """The range in words."""
         if self.above is not None:
             upper = f" and at most {self.most}" if self.most < np.inf else ""
-            return f" above {self.above}{upper}"
+            return f" above {self.above}{upper if self.under is None else f' and below {self.under}'}"
         if self.most < np.inf:
             return f" from {self.least} to {self.most}"
         return f" ≥ {self.least}" if self.least > -np.inf else ""
@@ -63,7 +64,7 @@ class Held:
         """Return whether numbers between `low` and `high` are allowed; NaN is not."""
         if not (self.least <= low and high <= self.most and -np.inf < low and high < np.inf):
             return False
-        return self.above is None or bool(low > self.above)
+        return (self.above is None or bool(low > self.above)) and (self.under is None or bool(high < self.under))
 
 
 @dataclass(frozen=True)

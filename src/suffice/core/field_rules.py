@@ -222,7 +222,7 @@ class Either(Rule):
                 rule.check(value, sizes)
             except MisfitError as error:
                 # The rule of the value's own type knows best what is wrong with it.
-                own = error.inside or (isinstance(rule, ArrayRule) and isinstance(value, np.ndarray))
+                own = error.inside or (isinstance(rule, ArrayRule) and isinstance(value, (np.ndarray, list, tuple)))
                 closest = error if own else closest
             else:
                 return
@@ -422,17 +422,10 @@ def ascends(values: NDArray[Any]) -> bool:
     if values.dtype.kind == "O":
         items = values.tolist()
         kinds = {_kind(item) for item in items}
-        return len(kinds) <= 1 and None not in kinds and all(a < b for a, b in pairwise(items)) and not _odd(items)
+        return len(kinds) <= 1 and None not in kinds and all(a < b for a, b in pairwise(items))
     if values.dtype.kind not in "biufUSmM":
         return False
-    if len(values) == 1:
-        return bool((values == values).all() and (values.dtype.kind != "f" or np.isfinite(values).all()))
-    return bool((values[1:] > values[:-1]).all() and (values.dtype.kind != "f" or np.isfinite(values).all()))
-
-
-def _odd(items: list[Any]) -> bool:
-    """Return whether there are floats that are not finite."""
-    return any(isinstance(item, float) and not np.isfinite(item) for item in items)
+    return bool((values[1:] > values[:-1]).all() and (values[:1] == values[:1]).all())  # NaN is neither
 
 
 def _kind(item: object) -> object:

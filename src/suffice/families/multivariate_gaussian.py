@@ -76,7 +76,7 @@ class MultivariateGaussian(Family[Any]):
     shrinkage: Annotated[Shrinkage, Held(least=0, most=1)] = None
     toward: Toward = "sphere"
     missing: Literal["em", "complete"] = "em"
-    floor: Annotated[float, Held(above=0, most=1)] = 1e-9
+    floor: Annotated[float, Held(above=0, under=1)] = 1e-9
     share: Annotated[Values | None, Held("classes", given=True, least=0)] = None
     estimator: Annotated[Any, CheckedIn("__post_init__")] = None
 
@@ -188,8 +188,6 @@ class MultivariateGaussian(Family[Any]):
 
     def _share(self, scatter: Scatter) -> Array:
         """Return the share of each class in the tied covariance; a class without rows has none."""
-        if self.share is not None and len(self.share) != scatter.n_classes:
-            raise InvalidOptionError(f"`share` has {len(self.share)} numbers, the data {scatter.n_classes} classes")
         share = scatter.weight if self.share is None else np.where(scatter.weight > 0, self.share, 0.0)
         return share / share.sum() if share.any() else np.full(len(share), 1.0 / len(share))
 
