@@ -51,6 +51,7 @@ from suffice.model.calibration import Calibration
 from suffice.model.class_conditionals import conditionals
 from suffice.model.predictor import Saved
 from suffice.text import TextClassifier
+from suffice.views.report.page import render
 
 SECONDS = 20.0  # that loading, or one question, may take
 ROOM = 1 << 30  # bytes that it may ask for
@@ -403,6 +404,7 @@ def _of_estimator(model: Any, rows: Any) -> Iterator[Callable[[], Any]]:
     yield lambda: model.sample(9, random_state=0)
     yield lambda: model.formula()
     yield lambda: list(conditionals(model))
+    yield lambda: render(model)
     yield lambda: model.linear_form()
     if not isinstance(model, TextClassifier):
         yield lambda: model.impute(rows)

@@ -13,7 +13,7 @@ from suffice.families import Family
 from suffice.model import packing, storage
 from suffice.model.learned import Learned
 
-EACH = 3  # mutants of every specimen
+EACH = 2  # mutants of every specimen
 
 
 def test_every_registered_class_is_attacked():

@@ -151,6 +151,8 @@ def raised(covariance: Array, least: Array, floor: float) -> Positive:
 
     A class that does not vary in a direction then has a very small variance in it.
     """
+    if not np.isfinite(covariance).all():
+        raise InvalidDataError("A covariance is too large for float64: rescale the columns or the weights")
     variance = diagonals(covariance)
     constant = variance <= least
     scale = np.sqrt(np.where(constant, least, variance))

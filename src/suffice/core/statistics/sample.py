@@ -35,10 +35,9 @@ class Points(Record):
             return
         values = self.values[:, 0]
         ascending = values[1:] > values[:-1]
-        if not ascending.all():  # nor is NaN above anything
-            inner = self.start[1:-1]
-            ascending[inner[(inner > 0) & (inner < len(values))] - 1] = True
-        if not ascending.all() or (len(values) and values.max() != values.max()):
+        first = self.start[:-1][self.start[:-1] < len(values)]  # NaN is above nothing, but the first may be NaN
+        ascending[first[first > 0] - 1] = True
+        if not ascending.all() or np.isnan(values[first]).any():
             raise MismatchError("values must ascend within each class")
 
     def of_class(self, c: int) -> tuple[Array, Array]:
