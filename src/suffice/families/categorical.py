@@ -45,6 +45,16 @@ class Categorical(Family[Counts]):
     by_column: ClassVar = False  # the prior is over categories
     weak_prior: ClassVar = Dirichlet(1.0)
 
+    def check_statistic(self, counts: Counts) -> None:
+        """Refuse `min_categories`, or a prior, of another number of columns or categories."""
+        super().check_statistic(counts)
+        least = np.asarray(0 if self.min_categories is None else self.min_categories)
+        if least.ndim > 1 or least.size not in (1, counts.n_columns):
+            raise MismatchError(f"Categorical: min_categories for {least.size} columns, data of {counts.n_columns}")
+        alpha = np.asarray(0.0 if self.prior is None else self.prior.alpha)
+        if alpha.ndim > 1 or (alpha.size > 1 and alpha.size != self.domain(counts).weight.shape[1]):
+            raise MismatchError(f"Categorical: a prior of {alpha.size} categories, data of {counts.weight.shape[1]}")
+
     def domain(self, counts: Counts) -> Counts:
         """Return the counts of all categories, including those that `min_categories` adds."""
         if self.min_categories is None or counts.keys is not None:

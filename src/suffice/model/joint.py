@@ -149,7 +149,8 @@ class Model:
 
     def formula(self, names: Sequence[str]) -> Scoring:
         """Return the posterior as formulas over columns of these names."""
-        return Scoring.plain(self.labels, self.log_prior, self.distribution.formula(names))
+        with within_float64():
+            return Scoring.plain(self.labels, self.log_prior, self.distribution.formula(names))
 
     @property
     def n_parameters(self) -> int:

@@ -42,8 +42,8 @@ class Learned:
 
     def check_agreement(self) -> None:
         """Raise an error if statistics, family and prior are not of the same classes and columns."""
-        if self.dtype not in (np.float32, np.float64):
-            raise MismatchError(f"dtype must be float32 or float64, found {self.dtype}")
+        if self.dtype not in ((np.float32, np.float64) if form_of(self.family) == "numbers" else (np.float64,)):
+            raise MismatchError(f"dtype must be float64, or float32 of rows of numbers, found {self.dtype}")
         statistic = self.checked().statistics.statistic
         self.family.check_loaded(statistic)
 
