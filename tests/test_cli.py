@@ -492,7 +492,7 @@ BAD = {
     "a column that is not there": (["fit", "iris.csv", "-t", "specis", "-o", "m"], "Did you mean 'species'?"),
     "an empty file": (["fit", "empty.csv", "-t", "y", "-o", "m"], "All files are empty: empty.csv"),
     "a broken row": (["fit", "broken.csv", "-t", "y", "-o", "m"], "Row #3, the header being row 1, has 2 columns"),
-    "a folder to write to": (["fit", "iris.csv", "-t", "species", "-o", "no/m"], "There is no folder 'no'"),
+    "a folder to write to": (["fit", "iris.csv", "-t", "species", "-o", "no/m"], "there is no folder 'no'"),
     "a folder as a file": (["fit", "iris.csv", "-t", "species", "-o", "."], "is a folder"),
     "a full disk": (["fit", "iris.csv", "-t", "species", "-o", "/dev/full"], "No space left on device while writing"),
     "a full disk for answers": (["predict", "iris.suffice", "iris.csv", "-o", "/dev/full"], "No space left on device"),
@@ -769,7 +769,10 @@ def test_a_full_disk_behind_standard_output_is_an_error(iris):
     command = f"{sys.executable} -m suffice predict {iris} iris.csv > /dev/full"
     said = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
     assert said.returncode == 2
-    assert said.stderr == "suffice: No space left on device while writing: standard output\n"
+    assert said.stderr == (
+        "suffice: standard output cannot be written: No space left on device while writing it. "
+        "Make room, or write to another place\n"
+    )
 
 
 def test_ctrl_c_leaves_no_half_written_file(suffice, iris, monkeypatch):

@@ -13,7 +13,7 @@ import pytest
 
 import suffice as sf
 from suffice import report
-from suffice.core.errors import InvalidDataError, InvalidOptionError
+from suffice.core.errors import InvalidDataError, InvalidOptionError, UnwritableFileError
 from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from suffice.model.evaluate import Evaluation
 from suffice.naive_bayes import (
@@ -243,7 +243,7 @@ def test_the_file_is_written_whole_or_not_at_all(tmp_path):
         report.write(clf, place, REALS, title="Third")
     assert "Second" in place.read_text(encoding="utf-8")
     assert [each.name for each in tmp_path.iterdir()] == ["report.html"]
-    with pytest.raises(InvalidDataError, match="no folder"):
+    with pytest.raises(UnwritableFileError, match="no folder"):
         report.write(clf, tmp_path / "nowhere" / "report.html")
 
 

@@ -20,6 +20,7 @@ from . import (
 from .core.errors import (
     DamagedFileError,
     EngineError,
+    FolderInPlaceError,
     ForeignFileError,
     ImpossibleRowWarning,
     InfiniteValueError,
@@ -28,6 +29,7 @@ from .core.errors import (
     InvalidTextError,
     MismatchError,
     MissingColumnWarning,
+    MissingFolderError,
     MissingLabelError,
     MissingPackageError,
     NegativeValueError,
@@ -43,6 +45,7 @@ from .core.errors import (
     SufficeError,
     UncalibratedWarning,
     UnstorableError,
+    UnwritableFileError,
 )
 from .core.priors import Beta, ClassPrior, Dirichlet, Gamma, NormalInverseGamma, NormalInverseWishart
 from .core.statistics import ByClass, Counts, Moments, Sample, Scatter, Statistic, Totals
@@ -114,6 +117,7 @@ __all__ = [
     "EvidenceDisplay",
     "Exponential",
     "Family",
+    "FolderInPlaceError",
     "ForeignFileError",
     "Formula",
     "Gamma",
@@ -131,6 +135,7 @@ __all__ = [
     "LogNormal",
     "MismatchError",
     "MissingColumnWarning",
+    "MissingFolderError",
     "MissingLabelError",
     "MissingPackageError",
     "Mixture",
@@ -166,6 +171,7 @@ __all__ = [
     "Totals",
     "UncalibratedWarning",
     "UnstorableError",
+    "UnwritableFileError",
     "compare",
     "comparison",
     "conditionals",

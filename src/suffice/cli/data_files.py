@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from io import BufferedReader, RawIOBase
+from io import BufferedReader
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from suffice.cli.options import invalid, listed
 from suffice.cli.terminal import as_json
 
 if TYPE_CHECKING:
+    from suffice.core.output_files import OutputFile
     from suffice.engines.files import Files
 
 FORMATS = {"csv": ".csv", "tsv": ".tsv", "json": ".jsonl", "parquet": ".parquet", "arrow": ".arrow"}
@@ -112,13 +112,10 @@ def check_output(path: str | None, data: Sequence[str] = (), model: str | None =
     """Refuse a path that cannot be written, or is that of the data or the model, before any work is done."""
     if path in (None, STDIN):
         return
+    from suffice.core.output_files import check_place
+
+    check_place(str(path))
     place = Path(str(path))
-    if place.is_dir():
-        raise invalid(f"{place} is a folder: name a file in it")
-    if not place.parent.is_dir():
-        raise invalid(f"There is no folder {str(place.parent)!r} to write {place.name} into: make it first")
-    if not os.access(place.parent, os.W_OK) and not place.exists():
-        raise invalid(f"Nothing can be written into the folder {str(place.parent)!r}")
     for other, what in [*((each, "the data") for each in data), (str(model), "the model")]:
         if place.is_file() and Path(other).exists() and place.samefile(other):
             raise invalid(f"{path} is {what}: write to another file")
@@ -132,64 +129,28 @@ def check_model_output(path: str | None, data: Sequence[str] = ()) -> None:
 
 
 @contextmanager
-def written(path: str | None) -> Iterator[_OutputFile]:
+def written(path: str | None) -> Iterator[OutputFile]:
     """Open a binary file that appears under its name when it is complete; or standard output."""
-    from suffice.model.storage import replacing
+    from suffice.core.output_files import OutputFile, replacing
 
     if path in (None, STDIN):
         sys.stdout.flush()
-        yield _OutputFile(sys.stdout.buffer, "standard output")
-        sys.stdout.buffer.flush()
-        return
-    with open(str(path), "wb", buffering=0) if _is_special(str(path)) else replacing(Path(str(path))) as file:
-        named = _OutputFile(file, str(path))
-        yield named
-        named.flush()
-
-
-def _is_special(path: str) -> bool:
-    """Return whether a path is a device or a pipe, which must not be replaced."""
-    return Path(path).exists() and not Path(path).is_file()
-
-
-class _OutputFile(RawIOBase):
-    """A binary file for pyarrow and `save`: `close` leaves the inner file open, and errors name it."""
-
-    def __init__(self, file: IO[bytes], name: str):
-        self.file, self.name = file, name
-        self.discards = False  # after an error nothing more is written
-
-    def write(self, data: Any) -> int:
-        if self.discards:
-            return len(data)
-        with self._named_errors():
-            return self.file.write(data)
-
-    def flush(self) -> None:
-        with self._named_errors():
-            self.file.flush()
-
-    @contextmanager
-    def _named_errors(self) -> Iterator[None]:
-        """Add the name of the file to errors such as that of a full disk."""
-        try:
-            yield
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            raise OSError(error.errno, f"{error.strerror} while writing", self.name) from error
-
-    def writable(self) -> bool:
-        return True
+        file = OutputFile(sys.stdout.buffer, "standard output")
+        yield file
+        file.flush()
+    else:
+        with replacing(str(path)) as file:
+            yield file
 
 
 def format_named(path: str | None, form: str | None) -> str:
     """Return the format to write: the given one, or that of the file's ending; CSV for standard output."""
+    from suffice.core.output_files import is_special
     from suffice.engines.file_formats import format_of
 
     if form is not None:
         return check_format(form, "--format")
-    if path in (None, STDIN) or _is_special(str(path)):
+    if path in (None, STDIN) or is_special(str(path)):
         return "csv"
     found = format_of(str(path))
     if found is None or str(path).endswith((".gz", ".bz2", ".zst")):
@@ -222,7 +183,7 @@ def table_writer(path: str | None, form: str | None) -> Iterator[_TableWriter]:
 class _TableWriter:
     """Writes CSV, JSON lines, Parquet or Arrow, a table at a time."""
 
-    def __init__(self, file: _OutputFile, kind: str):
+    def __init__(self, file: OutputFile, kind: str):
         self.file, self.kind = file, kind
         self.inner: Any = None
 

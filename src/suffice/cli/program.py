@@ -109,11 +109,11 @@ def _sentence(error: Exception) -> str:
 
     if hasattr(error, "format_message"):  # of typer, about arguments
         return _one_line(error.format_message() or "Name a command: `suffice --help` lists them.")
+    if isinstance(error, (SufficeError, ValueError)):
+        return _one_line(str(error))
     if isinstance(error, OSError):
         where = f": {error.filename}" if error.filename else ""
         return _one_line(f"{error.strerror or error}{where}")
-    if isinstance(error, (SufficeError, ValueError)):
-        return _one_line(str(error))
     return _one_line(f"unexpected error, --debug shows the traceback: {type(error).__name__}: {error}")
 
 

@@ -133,6 +133,24 @@ class NewerFileError(StorageError):
     """A file in a format that only later versions of suffice read."""
 
 
+class UnwritableFileError(SufficeError, OSError):
+    """A file that cannot be written: `errno`, `strerror` and `filename` are those of an `OSError`."""
+
+    def __init__(self, number: int, what: str, path: str):
+        super().__init__(number, what, path)
+
+    def __str__(self) -> str:
+        return f"{self.filename} cannot be written: {self.strerror}"
+
+
+class FolderInPlaceError(UnwritableFileError, IsADirectoryError):
+    """A folder where a file should be written."""
+
+
+class MissingFolderError(UnwritableFileError, FileNotFoundError):
+    """A file in a folder that does not exist."""
+
+
 class NotConvergedWarning(UserWarning):
     """An iteration ended before it converged: more steps would change the result."""
 

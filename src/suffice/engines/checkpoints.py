@@ -9,7 +9,8 @@ from pathlib import Path
 from time import monotonic
 from typing import Annotated, Any
 
-from suffice.core.errors import InvalidOptionError, MismatchError, StorageError
+from suffice.core.errors import InvalidOptionError, MismatchError, StorageError, UnwritableFileError
+from suffice.core.output_files import check_place, remove
 from suffice.core.statistics import ByClass
 from suffice.core.validation import Held
 from suffice.engines.summarizing import Task
@@ -35,9 +36,10 @@ class Checkpoint:
     """The checkpoint of one fit. It is replaced in one step, and deleted when the fit is complete."""
 
     def __init__(self, path: Path, task: Task, files: Sequence[tuple[str, int, int]]):
-        if path.is_dir() or not path.parent.is_dir():  # refused before hours of work, not after
-            what = "is a folder" if path.is_dir() else f"cannot be written: there is no folder {path.parent}"
-            raise InvalidOptionError(f"The checkpoint {path} {what}; name a file in a folder that is there")
+        try:
+            check_place(path)  # refused before hours of work, not after
+        except UnwritableFileError as error:
+            raise InvalidOptionError(f"The checkpoint {error}") from error
         self.path, self.files = path, tuple(files)
         self.task = sha256(task.to_bytes()).hexdigest()
         self.saved, self.took = monotonic(), 0.0
@@ -84,14 +86,13 @@ class Checkpoint:
         began = monotonic()
         try:
             storage.save(Progressed(self.task, self.files, part, row, found), self.path)
-        except OSError as error:
+        except UnwritableFileError as error:
             raise StorageError(
-                f"The checkpoint {self.path} could not be written ({error}). The one before it, if any, is still "
-                "there: make room and call fit again to go on from it"
+                f"The checkpoint {error}. The one before it, if any, is still there: call fit again to go on from it"
             ) from error
         self.saved = monotonic()
         self.took = self.saved - began
 
     def remove(self) -> None:
         """Delete the file: the fit is complete."""
-        self.path.unlink(missing_ok=True)
+        remove(self.path)

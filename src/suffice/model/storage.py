@@ -13,10 +13,8 @@ from __future__ import annotations
 
 import json
 import os
-import secrets
 import stat
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
 from hashlib import sha256
 from math import prod
 from pathlib import Path
@@ -27,6 +25,7 @@ import numpy as np
 from suffice import families  # noqa: F401  # registers the families
 from suffice.core import registry
 from suffice.core.errors import DamagedFileError, ForeignFileError, NewerFileError, UnstorableError
+from suffice.core.output_files import replacing
 from suffice.model.packing import DTYPE_NAMES, DTYPES, Tensors, Tree, installed_version, is_shape, pack, unpack
 from suffice.model.schema import Schema
 
@@ -60,7 +59,7 @@ def save(value: Any, to: str | os.PathLike[str] | BinaryIO) -> None:
     """
     parts = _parts(value)
     if isinstance(to, (str, os.PathLike)):
-        with replacing(Path(to)) as file:
+        with replacing(to) as file:
             file.writelines(parts)
     else:
         to.writelines(parts)
@@ -117,34 +116,6 @@ def _made(header: dict[str, Tree], body: memoryview) -> Any:
         return unpack(tree, tensors, str(writer))
     except RecursionError:
         raise DamagedFileError("The description in the file is nested too deeply") from None
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[BinaryIO]:
-    """Open a new file that replaces `path` when it is written, or is deleted after an error."""
-    path = Path(os.path.realpath(path))  # replace the target of a link, not the link
-    temporary = path.with_name(f".{secrets.token_hex(8)}.tmp")
-    # `os.open` gives the file the default permissions of this folder, which tempfile does not.
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        with suppress(FileNotFoundError):
-            temporary.chmod(stat.S_IMODE(path.stat().st_mode))
-        os.replace(temporary, path)
-    except BaseException:  # Ctrl-C too
-        with suppress(FileNotFoundError):
-            temporary.unlink()
-        raise
-    if hasattr(os, "O_DIRECTORY"):  # write the new name to the disk as well, if folders can be opened
-        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            with suppress(OSError):  # some file systems do not support this; the file itself is written
-                os.fsync(folder)
-        finally:
-            os.close(folder)
 
 
 def _parts(value: Any) -> list[bytes | memoryview]:

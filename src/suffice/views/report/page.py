@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from hashlib import sha256
 from importlib.metadata import version
 from importlib.resources import files
-from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,11 +17,11 @@ from numpy.typing import ArrayLike
 from suffice import engines
 from suffice.core.errors import InvalidDataError, InvalidOptionError, NoDistributionError
 from suffice.core.frames import as_frame
+from suffice.core.output_files import check_place, replacing
 from suffice.model.calibration import Calibration
 from suffice.model.class_conditionals import Bars, Conditional, Curve, Ellipses, Words, conditionals
 from suffice.model.evaluate import Evaluation
 from suffice.model.joint import Model
-from suffice.model.storage import replacing
 from suffice.views.fitted import column_names, form_of, spelled_as
 from suffice.views.report import svg_drawings as drawings
 from suffice.views.report.html import Child, Markup, embedded, markup, named, tag
@@ -76,11 +75,9 @@ def write(
     evaluation : Evaluation, default=None
         An evaluation that was computed before, instead of `data`.
     """
+    check_place(path)
     page = render(estimator, data, target, weight, title, names=names, evaluation=evaluation)
-    place = Path(path)
-    if not place.parent.is_dir():
-        raise InvalidDataError(f"There is no folder {str(place.parent)!r} to write the report to")
-    with replacing(place) as file:
+    with replacing(path) as file:
         file.write(page.encode())
 
 
