@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from suffice.core.arrays import Values, as_objects, is_sparse
 from suffice.core.errors import InvalidDataError, SufficeError
-from suffice.core.frames.frame import Column, Frame, value_type
+from suffice.core.frames.frame import ArrowType, Column, Frame
 
 ArrowTable: TypeAlias = Any  # a table or batch of pyarrow
 PandasSeries: TypeAlias = Any  # or an index
@@ -299,20 +299,49 @@ def _is_nan(value: object) -> bool:
 
 
 def _tidy(column: Column) -> Column:
-    """Return a chunked array; views, run lengths and extension types are converted to plain types."""
+    """Return a chunked array of a type for which Arrow has all functions that are used here.
+
+    Extension types become the type that they are stored as, run lengths are spelled out, and half floats, views and
+    dictionaries of such values become plain ones.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
     if not isinstance(column, pa.ChunkedArray):
         column = pa.chunked_array([column])
-    if isinstance(column.type, pa.BaseExtensionType):
-        storage = column.type.storage_type
-        return _tidy(pa.chunked_array([chunk.storage for chunk in column.chunks], type=storage))
-    if pa.types.is_run_end_encoded(column.type):
-        return _tidy(pa.chunked_array([pc.run_end_decode(c) for c in column.chunks], type=column.type.value_type))
-    if pa.types.is_string_view(value_type(column.type)):
-        plain = pa.large_string()
-        if pa.types.is_dictionary(column.type):
-            plain = pa.dictionary(column.type.index_type, plain, column.type.ordered)
-        return column.cast(plain)
-    return column
+    held = column.type
+    if isinstance(held, pa.BaseExtensionType):
+        return _tidy(pa.chunked_array([chunk.storage for chunk in column.chunks], type=held.storage_type))
+    if pa.types.is_run_end_encoded(held):
+        return _tidy(pa.chunked_array([pc.run_end_decode(c) for c in column.chunks], type=held.value_type))
+    if pa.types.is_dictionary(held):
+        return column if _plain_type(held.value_type) is None else _tidy_dictionary(column)
+    plain = _plain_type(held)
+    return column if plain is None else column.cast(plain)
+
+
+def _plain_type(held: ArrowType) -> ArrowType | None:
+    """Return the type to which a column is converted; None if it is as it should be."""
+    import pyarrow as pa
+
+    if isinstance(held, pa.BaseExtensionType):
+        return _plain_type(held.storage_type) or held.storage_type
+    if pa.types.is_run_end_encoded(held) or pa.types.is_dictionary(held):
+        return _plain_type(held.value_type) or held.value_type
+    others = {pa.float16(): pa.float32(), pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+    return others.get(held)
+
+
+def _tidy_dictionary(column: Column) -> Column:
+    """Return a column whose dictionary is of a plain type: of dictionaries of dictionaries, the inner one."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type.value_type):
+        inner = [chunk.dictionary.take(chunk.indices) for chunk in column.chunks]
+        return _tidy(pa.chunked_array(inner, type=column.type.value_type))
+    plain = pa.dictionary(column.type.index_type, _plain_type(column.type.value_type), column.type.ordered)
+    chunks = []
+    for chunk in column.chunks:
+        values = _tidy(chunk.dictionary).combine_chunks()
+        chunks.append(pa.DictionaryArray.from_arrays(chunk.indices, values, ordered=column.type.ordered))
+    return pa.chunked_array(chunks, type=plain)

@@ -63,6 +63,8 @@ def prototype(source: Table) -> Table:
 
 def _first_row(x: Any, otherwise: Callable[[Any], Any]) -> Any:
     """Return at most one row of a table or entry of a column; `otherwise` makes it for any other type."""
+    import pyarrow as pa
+
     if isinstance(x, (list, tuple)):
         return x[:1]
     if is_a(x, "pandas.DataFrame", "pandas.Series"):
@@ -70,7 +72,10 @@ def _first_row(x: Any, otherwise: Callable[[Any], Any]) -> Any:
     if is_a(x, "polars.DataFrame", "polars.LazyFrame", "polars.Series"):
         return x.clear()
     if is_a(x, "pyarrow.Table", "pyarrow.RecordBatch", "pyarrow.ChunkedArray", "pyarrow.Array"):
-        return x.take([0][: len(x)])
+        try:
+            return x.take([0][: len(x)])
+        except pa.ArrowNotImplementedError:  # of views and run lengths, which have no categories to keep
+            return x.slice(0, 0)
     return x[:1].copy() if isinstance(x, np.ndarray) else otherwise(x)
 
 
