@@ -456,6 +456,27 @@ NB_MODULE(_core, m) {
         "Write values - low as codes and mark those that occur; return whether all values lie in the range.",
         "values"_a.noconvert(), "low"_a, "codes"_a.noconvert(), "seen"_a.noconvert());
     m.def(
+        "misplaced_bracket",
+        [](Vector<std::uint8_t> text, std::int64_t deepest, Out<std::int64_t> state) {
+            require(state.size() == 4, "state of lines, depth, string and escape");
+            std::int64_t* s = state.data();
+            Nesting nesting{s[0], s[1], s[2], s[3]};
+            Index at;
+            {
+                nb::gil_scoped_release release;
+                at = misplaced_bracket(text.data(), Index(text.size()), deepest, nesting);
+            }
+            s[0] = nesting.lines;
+            s[1] = nesting.depth;
+            s[2] = nesting.in_string;
+            s[3] = nesting.escaped;
+            return at;
+        },
+        "Return where a block of JSON lines is nested deeper than deepest levels, or has something else than objects, "
+        "or "
+        "-1; state is of the text so far: lines, depth, whether in a string, whether after a backslash.",
+        "text"_a.noconvert(), "deepest"_a, "state"_a.noconvert());
+    m.def(
         "sort_segments",
         [](Out<double> values, Vector<Index> start, std::optional<Out<Index>> order) {
             const Index segments = Index(start.size()) - 1;

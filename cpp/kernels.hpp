@@ -53,6 +53,15 @@ int max_threads();
 bool number_integers(const std::int64_t* values, Index n, std::int64_t low, Index range, std::int32_t* codes,
                      bool* seen);
 
+// nesting.cpp: where a text of JSON lines stands between two of its blocks.
+struct Nesting {
+    std::int64_t lines, depth, in_string, escaped;
+};
+
+// nesting.cpp: the position in the next block of JSON lines at which something is nested deeper than `deepest` levels,
+// or is outside of all objects and begins none; or -1. Objects may span lines and blocks; strings end with their line.
+Index misplaced_bracket(const std::uint8_t* text, Index n, std::int64_t deepest, Nesting& state);
+
 // sort.cpp: sort values[start[c]..start[c + 1]) of every segment c, NaN last. Unless `order` is null, it gets
 // the position that each value had.
 void sort_segments(double* values, const Index* start, Index segments, Index* order);

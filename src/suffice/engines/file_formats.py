@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import codecs
 import os
+import re
+import stat
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from glob import glob, has_magic
 from pathlib import Path
 from typing import Any
 
-from suffice.core.errors import InvalidDataError, MismatchError, did_you_mean
+from suffice.core.errors import InvalidDataError, MismatchError, RefusedValueError, did_you_mean
+from suffice.core.frames.frame import is_text
+from suffice.engines.json_lines import StructureCheck
+from suffice.engines.reading_errors import COPY, UTF8
 
 ENDINGS = {
     ".parquet": "parquet",
@@ -50,9 +57,14 @@ def fragment_of(path: Path, keep: bool = False) -> Any:
     try:
         if kind == "parquet":
             return ParquetRows(path)
-        plain = kind in TEXT_FORMATS and not path.name.lower().endswith(PACKED)
-        if path.name.lower().endswith(".zst") or (plain and path.stat().st_size <= BLOCK):
-            found = TextRows(path, kind, keep and plain)
+        if kind == "ipc":
+            return ArrowRows(path)
+        packed = path.name.lower().endswith(PACKED)
+        if not packed:
+            _check_start(path)
+        small = kind in TEXT_FORMATS and not packed and path.stat().st_size <= BLOCK
+        if kind == "json" or path.name.lower().endswith(".zst") or small:
+            found = TextRows(path, kind, keep and small)
         else:
             import pyarrow.dataset as ds
 
@@ -60,38 +72,76 @@ def fragment_of(path: Path, keep: bool = False) -> Any:
     except pa.ArrowInvalid as error:
         if "Empty CSV" in str(error) or "Empty JSON" in str(error):
             return None
-        if "Column() changed from object to array" in str(error):
-            raise InvalidDataError("It holds an array of JSON: write one object to a line instead") from error
         raise
     if kind in TEXT_FORMATS:
         _check_text(found.physical_schema)
     return found
 
 
+def _check_start(path: Path) -> None:
+    """Refuse text in UTF-16 or UTF-32, whose first bytes say so."""
+    with path.open("rb") as file:
+        start = file.read(4)
+    if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) or start == codecs.BOM_UTF32_BE:
+        wide = start in (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
+        name = "utf-32" if wide else "utf-16"
+        raise InvalidDataError(
+            f"It is written in {name.upper()}: convert it to UTF-8, such as by iconv -f {name} -t utf-8"
+        )
+
+
 def _check_text(schema: Any) -> None:
     """Refuse text that is not UTF-8: Arrow reads it as binary, and such columns are left out."""
     import pyarrow as pa
 
+    try:
+        names = schema.names
+    except UnicodeDecodeError as error:
+        raise InvalidDataError(f"The header, {error.object!r}, is not written in UTF-8: {UTF8}") from error
+    for name in names:
+        if "\0" in name:
+            raise InvalidDataError(
+                f"The header has the column {name!r}, with a zero byte: is it UTF-16? Write it in UTF-8"
+            )
     for field in schema:
         if pa.types.is_binary(field.type):
-            raise InvalidDataError(
-                f"Column {field.name!r} is not written in UTF-8: convert the file, such as by iconv -f latin1 -t utf-8"
-            )
+            raise InvalidDataError(f"Column {field.name!r} is not written in UTF-8: {UTF8}")
+
+
+def sound(batch: Any) -> Any:
+    """Return a batch of rows from a file whose content Arrow does not check, once it is checked."""
+    import pyarrow as pa
+
+    try:
+        batch.validate(full=True)
+    except pa.ArrowInvalid:
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
+            _refuse_unsound(name, column)
+        raise
+    return batch
+
+
+def _refuse_unsound(name: str, column: Any) -> None:
+    """Raise an error that names the column, and the row if it is a text that is not UTF-8."""
+    import pyarrow as pa
+
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid as error:
+        found = re.search(r"Invalid UTF8 sequence at string index (\d+)", str(error))
+        if found is None or not is_text(column.type):
+            raise InvalidDataError(f"Column {name!r} is damaged ({error}): {COPY}") from error
+        row = int(found[1])
+        held = column.view(pa.large_binary() if column.type == pa.large_string() else pa.binary())[row].as_py()
+        what = "A text is not written in UTF-8."
+        raise RefusedValueError(what, repr(held[:40]), row, name, " Write the column in UTF-8.") from error
 
 
 def _format(kind: str) -> Any:
     """The format as Arrow describes it."""
     import pyarrow.dataset as ds
 
-    if kind == "json":
-        return ds.JsonFileFormat(**_json_options())
-    return ds.CsvFileFormat(**_csv_options(kind)) if kind in ("csv", "tsv") else kind
-
-
-def _json_options() -> dict[str, Any]:
-    import pyarrow.json as json
-
-    return {"read_options": json.ReadOptions(block_size=BLOCK)}
+    return ds.CsvFileFormat(**_csv_options(kind))
 
 
 def _csv_options(kind: str, types: Any = None, columns: Any = None) -> dict[str, Any]:
@@ -105,6 +155,34 @@ def _csv_options(kind: str, types: Any = None, columns: Any = None) -> dict[str,
         ),
         "read_options": csv.ReadOptions(block_size=BLOCK),
     }
+
+
+class ArrowRows:
+    """An Arrow file, read a batch at a time and checked before use: Arrow trusts the offsets and indices in it."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        with self._open() as reader:
+            self.physical_schema = reader.schema
+
+    @contextmanager
+    def _open(self, columns: Sequence[str] = ()) -> Iterator[Any]:
+        import pyarrow as pa
+
+        with pa.OSFile(str(self.path)) as file:  # not mapped into memory: a file that is cut off then would be a crash
+            reader = pa.ipc.open_file(file)
+            if columns:
+                some = [reader.schema.get_field_index(name) for name in columns]
+                reader = pa.ipc.open_file(file, options=pa.ipc.IpcReadOptions(included_fields=sorted(some)))
+            yield reader
+
+    def batches(self, columns: list[str], schema: Any, size: int) -> Iterator[Any]:
+        """Yield some columns in batches, as the types of a schema."""
+        with self._open(columns) as reader:
+            for i in range(reader.num_record_batches):
+                batch = _as_types(sound(reader.get_batch(i)), columns, schema)
+                for at in range(0, batch.num_rows, size):
+                    yield batch.slice(at, size)
 
 
 class ParquetRows:
@@ -122,13 +200,18 @@ class ParquetRows:
 
     def batches(self, columns: list[str], schema: Any, size: int) -> Iterator[Any]:
         """Yield some columns in batches, as the types of a schema."""
-        import pyarrow as pa
-
-        wanted = pa.schema([schema.field(name) for name in columns])
         with self._open() as file:
             for batch in file.iter_batches(size, columns=columns):
-                held = [_cast(batch[field.name], field) for field in wanted]
-                yield pa.RecordBatch.from_arrays(held, schema=wanted)
+                yield _as_types(sound(batch), columns, schema)
+
+
+def _as_types(batch: Any, columns: list[str], schema: Any) -> Any:
+    """Return some columns of a batch, as the types of a schema."""
+    import pyarrow as pa
+
+    wanted = pa.schema([schema.field(name) for name in columns])
+    held = [_cast(batch[field.name], field) for field in wanted]
+    return pa.RecordBatch.from_arrays(held, schema=wanted)
 
 
 def _cast(column: Any, field: Any) -> Any:
@@ -154,6 +237,9 @@ class TextRows:
         with self._open() as reader:
             self.physical_schema = reader.schema
             self.kept = reader.read_all() if keep else None
+        if self.kept is not None and kind == "json":
+            for batch in self.kept.to_batches():
+                sound(batch)
 
     def _open(self, columns: list[str] | None = None, schema: Any = None) -> Any:
         import pyarrow as pa
@@ -167,18 +253,20 @@ class TextRows:
         stream = pa.input_stream(str(self.path), compression="detect")
         if self.kind == "json":
             typed = None if schema is None else json.ParseOptions(explicit_schema=schema)
-            return json.open_json(stream, parse_options=typed, **_json_options())
+            checked = pa.TransformInputStream(stream, StructureCheck())
+            return json.open_json(checked, json.ReadOptions(block_size=BLOCK), typed)
         return csv.open_csv(stream, **_csv_options(self.kind, schema, columns))
 
     def _kept_as(self, columns: list[str], schema: Any) -> Any:
         """The rows that were kept, as the types of a schema; None where the text has to be read again for that."""
         import pyarrow as pa
 
-        wanted = pa.schema([schema.field(name) for name in columns])
-        if self.kept is None or any(name not in self.kept.column_names for name in columns):
+        types = {} if self.kept is None else {field.name: field.type for field in self.kept.schema}
+        if self.kept is None or any(name not in types for name in columns):
             return None
+        wanted = pa.schema([schema.field(name) for name in columns])
         for field in wanted:
-            held = self.kept.schema.field(field.name).type
+            held = types[field.name]
             measured = pa.types.is_integer(held) and field.type == pa.float64()
             if held != field.type and not measured and not pa.types.is_null(held):
                 return None
@@ -195,8 +283,10 @@ class TextRows:
             return
         with self._open(columns, schema) as reader:
             for batch in reader:
+                some = batch.select(columns)
+                some = sound(some) if self.kind == "json" else some
                 for at in range(0, batch.num_rows, size):
-                    yield batch.select(columns).slice(at, size)
+                    yield some.slice(at, size)
 
 
 # ---- names, patterns and folders
@@ -218,7 +308,12 @@ def is_path(x: Any, strictly: bool = False) -> bool:
 
 def matching(asked: Sequence[str | os.PathLike[str]]) -> list[Path]:
     """All files that are meant, each once, those of a folder or a pattern in the order of their names."""
-    found = [path for each in asked for path in _files(os.fspath(each))]
+    found = []
+    for each in asked:
+        try:
+            found += _files(os.fspath(each))
+        except OSError as error:  # a folder without permission, a name that is too long
+            raise InvalidDataError(f"{os.fspath(each)} cannot be read: {error.strerror}") from error
     return list(dict.fromkeys(found))
 
 
@@ -227,8 +322,10 @@ def _files(name: str) -> list[Path]:
     if path.is_dir():
         return _in_folder(path)
     if path.exists():
-        _check_ending(path)
+        _check_file(path)
         return [path]
+    if path.is_symlink():
+        raise InvalidDataError(f"{path} is a link to {os.readlink(path)!r}, which is not there")
     if not has_magic(name):
         raise _nothing(name)
     found = [Path(match) for match in sorted(glob(name, recursive=True))]
@@ -236,7 +333,7 @@ def _files(name: str) -> list[Path]:
     if not files:
         raise _nothing(name)
     for file in files:
-        _check_ending(file)
+        _check_file(file)
     return files
 
 
@@ -251,7 +348,15 @@ def _in_folder(folder: Path) -> list[Path]:
     return files
 
 
-def _check_ending(path: Path) -> None:
+def _check_file(path: Path) -> None:
+    """Refuse what is no file, such as a pipe, and files of unknown kinds."""
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode):
+        what = "a named pipe" if stat.S_ISFIFO(mode) else "a socket" if stat.S_ISSOCK(mode) else "a device"
+        raise InvalidDataError(
+            f"{path} is {what} and no file, so that its rows could not be read a second time: write them to a file "
+            "first, or pass them to the command line as standard input (-)"
+        )
     if format_of(path.name) is None:
         raise InvalidDataError(f"{path} has an ending that is not known. {_known()}")
 

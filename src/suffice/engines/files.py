@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from suffice.core.errors import (
-    InvalidDataError,
-    InvalidOptionError,
-    MismatchError,
-    MissingLabelError,
-    RefusedValueError,
-    SufficeError,
-)
+from suffice.core.errors import InvalidDataError, InvalidOptionError, MismatchError
 from suffice.core.frames.frame import is_text, value_type
 from suffice.core.statistics import ByClass
 from suffice.engines.checkpoints import Checkpoint
-from suffice.engines.file_formats import TEXT_FORMATS, ParquetRows, TextRows, format_of, fragment_of, is_path, matching
+from suffice.engines.file_formats import (
+    TEXT_FORMATS,
+    ArrowRows,
+    ParquetRows,
+    TextRows,
+    format_of,
+    fragment_of,
+    is_path,
+    matching,
+    sound,
+)
 from suffice.engines.progress import Progress
+from suffice.engines.reading_errors import located
 from suffice.engines.source import HEAD, Answer, Source, answered
 from suffice.engines.summarizing import BATCH, Task
 
@@ -80,11 +82,11 @@ class Files(Source):
         parts: list[Part] = []
         schemas = []
         for path in paths:
-            with _located(str(path)):
+            with located(str(path)):
                 found = fragment_of(path, keep=not parts)
+                about = path.stat()
             if found is None:  # a file of no bytes has no rows
                 continue
-            about = path.stat()
             parts.append(Part(str(path), found, about.st_size, about.st_mtime_ns))
             schemas.append(found.physical_schema)
         if not parts:
@@ -132,7 +134,7 @@ class Files(Source):
                 part = self.parts[number]
                 schema = floats(self.schema, task) if part.is_text else self.schema
                 for before, batch in self._read(part, task.columns, schema, skip):
-                    with _located(part.title, before):
+                    with located(part.title, before):
                         found = task.summarize(batch, found)
                     progress.rows(batch.num_rows)
                     if kept is not None:
@@ -166,16 +168,17 @@ class Files(Source):
     ) -> Iterator[tuple[int, Any]]:
         """The rows of a part after the first `skip`, in batches, each with the number of rows before it."""
         before, size = 0, size or BATCH
-        with _located(part.title):
-            if isinstance(part.fragment, (ParquetRows, TextRows)):
+        names = part.fragment.physical_schema.names if part.is_text else ()
+        with located(part.title, names=names):
+            if isinstance(part.fragment, (ArrowRows, ParquetRows, TextRows)):
                 batches = part.fragment.batches(columns, schema, size)
             else:
                 typed = {} if part.fragment is self.asked else {"schema": schema}
                 options = {"batch_size": size, "batch_readahead": ahead, "fragment_readahead": 1, **typed}
-                batches = part.fragment.scanner(columns=columns, **options).to_batches()
+                batches = map(sound, part.fragment.scanner(columns=columns, **options).to_batches())
         coming = read_ahead(batches)
         while True:
-            with _located(part.title, before):
+            with located(part.title, before, names):
                 batch = next(coming, None)
             if batch is None:
                 return
@@ -208,37 +211,6 @@ def _part_of(fragment: Any) -> Part:
     return Part(path, fragment, info.size, info.mtime_ns or 0)
 
 
-@contextmanager
-def _located(title: str, before: int = 0) -> Iterator[None]:
-    """Add the file and the row to errors."""
-    import pyarrow as pa
-
-    try:
-        yield
-    except RefusedValueError as error:
-        at = error.shifted(before)
-        raise type(error)(at.what, at.value, at.row, at.column, f"{at.advice} The file is {title}.") from None
-    except MissingLabelError as error:
-        raise InvalidDataError(f"{title}: {error.shifted(before)}") from None
-    except SufficeError as error:
-        raise type(error)(f"{title}: {error}") from error
-    except (pa.ArrowException, OSError, UnicodeError) as error:
-        if isinstance(error, (FileNotFoundError, PermissionError)):
-            raise
-        where = f" after row {before}" if before else ""
-        raise InvalidDataError(f"{title} cannot be read{where}: {_reason(error)}") from error
-
-
-def _reason(error: Exception) -> str:
-    """Return why Arrow cannot read a file: the part of its message that names the row, or what follows the path."""
-    broken = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+): (.*)", str(error), re.DOTALL)
-    if broken is None:
-        prefix = r"^.*Could not open \w+ input source '.*?': (Invalid: |IOError: )?"
-        return re.sub(prefix, "", str(error), flags=re.DOTALL)
-    row, expected, found, text = broken.groups()
-    return f"Row #{row}, the header being row 1, has {found} columns where {expected} are expected: {text}"
-
-
 # ---- one schema for the rows of several files
 
 
@@ -251,7 +223,7 @@ def common(schemas: Sequence[Any], titles: Sequence[str]) -> Any:
 
     types: dict[str, Any] = {}
     for schema, title in zip(schemas, titles, strict=True):
-        _check_names(schema.names, list(types), title, titles[0])
+        _check_names(schema.names, types, title, titles[0])
         for field in schema:
             before = types.get(field.name, field.type)
             both = _joined(before, field.type)
@@ -264,16 +236,18 @@ def common(schemas: Sequence[Any], titles: Sequence[str]) -> Any:
     return pa.schema(types.items())
 
 
-def _check_names(names: Sequence[str], known: Sequence[str], title: str, first: str) -> None:
-    twice = sorted({name for name in names if list(names).count(name) > 1}) if len(set(names)) < len(names) else []
-    if twice:
-        raise MismatchError(f"{title} has two columns named {twice[0]!r}: give each a name of its own")
+def _check_names(names: Sequence[str], known: Mapping[str, Any], title: str, first: str) -> None:
+    found: dict[str, None] = {}
+    for name in names:
+        if name in found:
+            raise MismatchError(f"{title} has two columns named {name!r}: give each a name of its own")
+        found[name] = None
     if not known or format_of(title) == "json":
         return
     for name in known:
-        if name not in names:
+        if name not in found:
             raise MismatchError(f"{title} has no column {name!r}, which {first} has: make the files alike")
-    for name in names:
+    for name in found:
         if name not in known:
             raise MismatchError(f"{title} has a column {name!r}, which {first} has not: make the files alike")
 
@@ -299,7 +273,8 @@ def floats(schema: Any, task: Task) -> Any:
     import pyarrow as pa
 
     measured = {task.weight, *(task.names if task.form == "numbers" else ())}
-    for at, field in enumerate(schema):
-        if field.name in measured and (pa.types.is_integer(field.type) or pa.types.is_null(field.type)):
-            schema = schema.set(at, pa.field(field.name, pa.float64()))
-    return schema
+    fields = []
+    for field in schema:
+        whole = pa.types.is_integer(field.type) or pa.types.is_null(field.type)
+        fields.append(pa.field(field.name, pa.float64()) if whole and field.name in measured else field)
+    return pa.schema(fields)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
@@ -112,7 +113,7 @@ class Product(Family[Blocks]):
     def __post_init__(self) -> None:
         super().__post_init__()
         named = [name for block in self.blocks if not block.missing for name in block.names]
-        twice = {name for name in named if named.count(name) > 1}
+        twice = {name for name, times in Counter(named).items() if times > 1}
         if twice:
             raise InvalidDataError(f"Column {min(twice)!r} is in two blocks: put it into one of them")
 
