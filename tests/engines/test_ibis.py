@@ -512,3 +512,49 @@ def test_the_guide_runs(capsys):
     shown = capsys.readouterr().out
     assert "'prediction', 'probability f', 'probability m'" in shown
     assert "DOUBLE PRECISION" in shown
+
+
+# ---- names and labels of any characters
+
+ODD = [
+    "a\nb", "a\n  b", "\n", "'\n'", '"\n"', "a\r\nb", "a\rb", "a\tb", " around ", 'q"q', "q'q", "''", "back\\slash", "back\\n",
+    "a;b", "--c", "/* c */", "a\u2028b", "a\x85b", "a\x0bb", "%s", "{x}", "$1", "?", ":x", "__SQLGLOT__LB__", "e\u0301", "\ufeff",
+    "`", "[x]", "NULL", "a.b", "\x1b[1m", "😀",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("pretty", [True, False], ids=["no line breaks", "all"])
+def test_a_query_returns_names_labels_and_categories_as_they_are(database, pretty):
+    odd = [each for each in ODD if "\n" not in each and "SQLGLOT" not in each] if pretty else ODD
+    rng = np.random.default_rng(8)
+    n, k = 6 * len(odd), np.arange(6 * len(odd)) % len(odd)
+    kept = np.where(rng.random(n) < 0.7, k, rng.integers(0, len(odd), n))
+    table = pd.DataFrame({f"c{each}": [odd[j] for j in np.roll(kept, i)] for i, each in enumerate(odd[:2])})
+    table = table.assign(**{f"n{odd[-1]}": k + rng.normal(size=n)}, y=[odd[j] for j in k])
+    model = sf.BayesClassifier(calibrate=False).fit(arrow(table), "y")
+    put(database, features(table), "t\n'odd\"" if not pretty else "t")
+    query = model.to_sql(database.name, "t\n'odd\"" if not pretty else "t")
+    assert query.startswith("SELECT\n") == pretty  # a line to a column, unless quotes hold line breaks
+    cursor = database.raw_sql(query)
+    names, rows = [each[0] for each in cursor.description], cursor.fetchall()
+    assert set(names) == {*features(table), "prediction", *(f"probability {each}" for each in odd)}
+    told = pd.DataFrame(rows, columns=names)
+    x = arrow(told[list(features(table))])
+    assert told["prediction"].tolist() == model.predict(x).tolist()
+    expected = model.predict_proba(x)
+    for i, label in enumerate(model.classes_):
+        np.testing.assert_allclose(told[f"probability {label}"], expected[:, i], rtol=1e-9, atol=1e-12)
+
+
+def test_names_that_a_query_cannot_hold_are_refused_by_name():
+    rows = {"x": ["a", "b"] * 10, "y": ["p", "q"] * 10}
+    for bad, said in (("a\0b", r"holds the character '\\x00', which no query can hold"),):
+        for table in (rows | {bad: rows["x"]}, rows | {"y": [bad, "q"] * 10}, rows | {"x": [bad, "b"] * 10}):
+            model = sf.BayesClassifier(calibrate=False).fit(table, "y")
+            for dialect in ("duckdb", "postgres", "sqlite", "bigquery"):
+                with pytest.raises(InvalidDataError, match=said):
+                    model.to_sql(dialect)
+    model = sf.BayesClassifier(calibrate=False).fit(rows | {"y": ["p" * 60, "q"] * 10}, "y")
+    assert "p" * 60 in model.to_sql("duckdb")
+    with pytest.raises(InvalidDataError, match="'probability p+' has more than the 63 bytes"):
+        model.to_sql("postgres")

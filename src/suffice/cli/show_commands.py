@@ -98,7 +98,9 @@ def sql(
     from suffice.cli.model_files import Fitted
 
     found = Fitted.load(model)
-    print(found.named.to_sql(dialect, table=table))
+    query = found.named.to_sql(dialect, table=table)
+    with written(None) as file:  # as bytes: a terminal that lacks a character would show another one
+        file.write(f"{query}\n".encode())
 
 
 def report(

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import singledispatchmethod
 from operator import add, and_, or_
@@ -14,6 +16,7 @@ import ibis
 import ibis.expr.types as ir
 import numpy as np
 from ibis.common.exceptions import OperationNotDefinedError
+from sqlglot.generator import Generator
 
 from suffice import formulas as f
 from suffice.core.arrays import Array
@@ -31,6 +34,9 @@ ALL = 2**63 - 1  # rows
 # Databases that copy the text of a subquery to every use of its columns and compute it each time, which multiplies
 # from step to step. They do not if the subquery has a limit.
 REPEATING = ("materialize", "mysql", "postgres", "risingwave", "singlestoredb", "sqlite")
+
+# Bytes of a name. Databases that refuse a longer name are not listed, only those that cut it off.
+LONGEST_NAMES = {"postgres": 63}
 
 Function: TypeAlias = Callable[[ir.Value], ir.Value]
 
@@ -313,7 +319,37 @@ def to_sql(scoring: f.Scoring, dialect: str, table: str, types: Mapping[str, str
         if f"probability {label}" in columns or "prediction" in columns:
             raise InvalidDataError("A column has the name of an answer, 'prediction' or 'probability …': rename it")
     asked = add_answers(ibis.table(columns, name=table), scoring, "predict_proba", dialect, nan)
-    return str(ibis.to_sql(asked, dialect=dialect))
+    _check_names([table, *asked.columns], dialect)
+    return _text_of(asked, dialect)
+
+
+def _text_of(asked: ir.Table, dialect: str) -> str:
+    """Return the text of a query, which returns every name and label as it is.
+
+    A query has a line to a column, unless a name or a label holds a line break, or the text that stands for one in
+    sqlglot: sqlglot indents every line, those within quotes too.
+    """
+    plain = str(ibis.to_sql(asked, dialect=dialect, pretty=False))
+    bad = re.search("[\0\ud800-\udfff]", plain)
+    if bad is not None:
+        around = plain[max(0, bad.start() - 20) : bad.end() + 20]
+        raise InvalidDataError(
+            f"A name, label or category holds the character {bad[0]!r}, which no query can hold: rename it. It is in "
+            f"{around!r}"
+        )
+    quoted_lines = any(each in plain for each in ("\n", Generator.SENTINEL_LINE_BREAK))
+    return plain if quoted_lines else str(ibis.to_sql(asked, dialect=dialect))
+
+
+def _check_names(names: Iterable[str], dialect: str) -> None:
+    """Refuse names that a database would cut off, so that the query had other columns than it says."""
+    most = LONGEST_NAMES.get(dialect, sys.maxsize)
+    for name in names:
+        if len(name.encode(errors="replace")) > most:
+            raise InvalidDataError(
+                f"{name!r} has more than the {most} bytes that a name may have in {dialect}, which would cut it off: "
+                "shorten the name of the column or the label"
+            )
 
 
 def _supports_nan(dialect: str) -> bool:
