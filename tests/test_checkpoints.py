@@ -12,8 +12,9 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from suffice import BayesClassifier, TextClassifier
+from suffice import BayesClassifier, Gaussian, TextClassifier
 from suffice.core.errors import ForeignFileError, InvalidOptionError, MismatchError, StorageError
+from suffice.engines import checkpoints
 from suffice.engines.summarizing import Task
 from suffice.model import storage
 from suffice.naive_bayes import CategoricalNB, GaussianNB
@@ -207,3 +208,37 @@ def test_rows_that_come_from_no_file_have_no_checkpoints(folder):
     for rows in (ds.dataset(table), table.to_reader(), iter([table])):
         with pytest.raises(InvalidOptionError, match="checkpoint is for rows that come from files"):
             GaussianNB().fit(rows, "y", checkpoint=folder / "run.suffice")
+
+
+class Clock:
+    """Time that passes only when it is told to."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+def test_checkpoints_take_a_small_share_of_the_time_and_none_follows_the_last_file(folder, monkeypatch):
+    clock, saved = Clock(), []
+
+    def save(value, _):
+        saved.append((clock.now, value.part, value.row))
+        clock.now += 2.0  # it takes two seconds
+
+    monkeypatch.setattr(checkpoints, "monotonic", clock)
+    monkeypatch.setattr(checkpoints.storage, "save", save)
+    task = Task(Gaussian(), ("a",), "y", None)
+    kept = checkpoints.Checkpoint(folder / "run.suffice", task, [(f"{i}.csv", 1, 1) for i in range(5)])
+    kept.after_part(None, 1)  # nothing is known of how long it takes: the first file is saved
+    assert saved == [(0.0, 1, 0)]
+    for seconds, part, expected in ((1.0, 2, 1), (38.9, 3, 1), (0.1, 3, 2), (500.0, 5, 2), (0.0, 4, 3)):
+        clock.now += seconds  # 20 times the two seconds must have passed, and a file must be left
+        kept.after_part(None, part)
+        assert len(saved) == expected, part
+    for seconds, expected in ((29.9, 3), (0.1, 4), (29.9, 4)):
+        clock.now += seconds
+        kept.now_and_then(None, 4, 7)
+        assert len(saved) == expected
+    assert saved[-1][1:] == (4, 7)

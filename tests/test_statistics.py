@@ -222,6 +222,21 @@ def test_long_tables_are_summarized_chunk_by_chunk_to_the_same_end(r):
     laws.assert_equal(chunked, r.summary(), r.size)
 
 
+def test_a_chunk_has_about_a_million_rows():
+    """Other sizes give the same statistics, by the test above; larger ones take more memory for the codes of labels."""
+    rows = []
+
+    class Recorded(Moments):
+        @classmethod
+        def of(cls, x, codes, *arguments, **options):
+            rows.append((len(x), len(codes)))
+            return super().of(x, codes, *arguments, **options)
+
+    n = (1 << 20) + 5
+    ByClass.of(Recorded, np.ones((n, 1)), np.zeros(n, np.int8))
+    assert rows == [(1 << 20, 1 << 20), (5, 5)]
+
+
 def test_a_missing_label_far_down_is_named_by_its_row():
     y = np.full(1_200_000, "a", dtype=object)
     y[1_199_999] = None
