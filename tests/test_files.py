@@ -16,7 +16,8 @@ import pyarrow.feather as feather
 import pyarrow.parquet as pq
 import pytest
 
-from suffice import BayesClassifier, TextClassifier
+from suffice import BayesClassifier, TextClassifier, load
+from suffice.cli.program import run
 from suffice.core.errors import InvalidDataError, InvalidOptionError, InvalidTextError, MismatchError, NotPartError
 from suffice.core.frames import profile
 from suffice.discriminant_analysis import QuadraticDiscriminantAnalysis
@@ -532,7 +533,9 @@ def test_text_in_another_encoding_is_refused_and_not_left_out(ending, tmp_path):
 
 def test_an_array_of_json_is_told_from_lines(tmp_path):
     (tmp_path / "all.json").write_text('[{"x": 1.5, "y": "a"},\n {"x": 2.5, "y": "b"}]')
-    with pytest.raises(InvalidDataError, match=r"all\.json: It holds an array of JSON in line 1: write one object to a line"):
+    with pytest.raises(
+        InvalidDataError, match=r"all\.json: It holds an array of JSON in line 1: write one object to a line"
+    ):
         BayesClassifier().fit(tmp_path / "all.json", "y")
 
 
@@ -729,3 +732,24 @@ def test_the_kind_of_a_column_is_asked_once_to_choose_its_family(monkeypatch):
     monkeypatch.setattr(profile, "column_kind", lambda column: asked.append(column) or kind(column))
     BayesClassifier().fit({"a": [1.0, 2.0, 3.0], "b": list("xyx"), "y": list("uvu")}, "y")
     assert len(asked) == 2
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+def test_labels_of_any_type_are_read_or_refused_by_name_at_the_command_line(ending, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    half = pa.array(np.arange(20) % 2, pa.float16())
+    days = pa.array(np.arange(20, dtype=np.int32) % 2, pa.date32())
+    for labels, said in (
+        (half, ""),
+        (days, "Column 'y' has the Arrow type date32[day], which cannot be read as labels"),
+    ):
+        table = pa.table({"a": np.arange(20.0), "h": half, "y": labels})
+        if ending == "parquet":
+            pq.write_table(table, "a.parquet")
+        else:
+            with pa.ipc.new_file("a.arrow", table.schema) as writer:
+                writer.write_table(table)
+        code = run(["fit", f"a.{ending}", "--target", "y", "-o", "m.suffice"])
+        err = capsys.readouterr().err
+        assert (code, said in err, "unexpected" in err) == (2 if said else 0, True, False)
+    assert load("m.suffice").classes_.tolist() == [0.0, 1.0]

@@ -25,6 +25,7 @@ from suffice.core.frames import (
     label_codes,
     labels,
     numbers,
+    prototype,
     row_hashes,
     table_like,
     weights,
@@ -795,3 +796,49 @@ def test_adult_is_read_as_it_is(data_dir):
         codes, keys = tables.encode(table[name].to_pandas().to_numpy(dtype=object))
         np.testing.assert_array_equal(found.codes[:, j], codes)
         np.testing.assert_array_equal(found.keys[j], keys)
+
+
+# ---- every type of Arrow
+
+HALF = np.array([0.5, 1.5, 0.5, 1.5], np.float16)
+WORDS = pa.array(["x", "y", "x", None])
+READ_AS = {
+    "half floats": (pa.array(HALF), "number", [0.5, 1.5, 0.5, 1.5]),
+    "a dictionary of half floats": (pa.DictionaryArray.from_arrays([0, 1, 0, 1], HALF[:2]), "category", [0.5, 1.5] * 2),
+    "run lengths of half floats": (pc.run_end_encode(pa.array(HALF)), "number", [0.5, 1.5, 0.5, 1.5]),
+    "views of strings": (WORDS.cast(pa.string_view()), "text", ["x", "y", "x", None]),
+    "a dictionary of views": (
+        pa.DictionaryArray.from_arrays([0, 1, 0, None], pa.array(["x", "y"], pa.string_view())),
+        "category",
+        ["x", "y", "x", None],
+    ),
+    "run lengths of strings": (pc.run_end_encode(WORDS), "text", ["x", "y", "x", None]),
+    "a dictionary of a dictionary": (
+        pa.DictionaryArray.from_arrays([0, 1, 0, None], pa.array(["x", "y"]).dictionary_encode()),
+        "category",
+        ["x", "y", "x", None],
+    ),
+    "an extension type": (pa.ExtensionArray.from_storage(pa.json_(), WORDS), "text", ["x", "y", "x", None]),
+    "a dictionary of an extension type": (
+        pa.DictionaryArray.from_arrays(
+            pa.array([0, 1, 0, 1]), pa.ExtensionArray.from_storage(pa.bool8(), pa.array([0, 1], pa.int8()))
+        ),
+        "category",
+        [0, 1, 0, 1],
+    ),
+    "views of bytes": (pa.array([b"x", None], pa.binary_view()), "other", [b"x", None]),
+}
+
+
+@pytest.mark.parametrize("what", READ_AS)
+def test_types_for_which_arrow_has_few_functions_become_plain_ones(what):
+    column, kind, values = READ_AS[what]
+    for chunks in ([column], [column.slice(0, 1), column.slice(1)], []):
+        frame = as_frame(pa.table({"a": pa.chunked_array(chunks, type=column.type)}))
+        assert frame.column("a").to_pylist() == (values if chunks else [])
+        assert not chunks or frame.kind_of("a") == kind
+        assert frame[::-1].column("a").to_pylist() == (values[::-1] if chunks else [])  # rows can be taken
+    table = pa.table({"a": column})
+    assert prototype(table).schema == table.schema
+    if kind != "other":
+        assert categories(as_frame(table).column("a")).keys[0].tolist() == sorted({v for v in values if v is not None})
