@@ -45,13 +45,13 @@ CSV = as_bytes(lambda out: pa.csv.write_csv(ROWS, out))
 PARQUET, ARROW = as_bytes(lambda out: pq.write_table(ROWS, out)), as_arrow(ROWS)
 
 BAD = {
-    "header.csv": ("aé,y\n1,p\n".encode("latin-1"), r"The header, b'a\\xe9', is not written in UTF-8: convert"),
+    "header.csv": ("aé,y\n1,p\n".encode("latin-1"), r"The name b'a\\xe9' of a column is not written in UTF-8: convert"),
     "value.csv": ("a,y\né,p\nx,q\n".encode("latin-1"), "Column 'a' is not written in UTF-8: convert"),
     "both.csv": ("a,y\né,p\n".encode() + "é,q\n".encode("latin-1"), "Column 'a' is not written in UTF-8: convert"),
     "wide.csv": ("a,y\n1,p\n2,q\n".encode("utf-16"), "It is written in UTF-16: convert it .* iconv -f utf-16"),
     "wider.csv": ("a,y\n1,p\n2,q\n".encode("utf-32"), "It is written in UTF-32: convert it"),
     "unmarked.csv": ("a,y\n1,p\n2,q\n".encode("utf-16-le"), "Row #4, .* Is it UTF-16"),
-    "names.csv": ("a\0,y\n1,p\n2,q\n", r"The header has the column 'a\\x00', with a zero byte"),
+    "names.csv": ("a\0,y\n1,p\n2,q\n", r"The column 'a\\x00' has a zero byte in its name"),
     "wide.jsonl": (GOOD.decode().encode("utf-16"), "It is written in UTF-16"),
     "value.jsonl": (GOOD + '{"a": "é", "y": "p"}\n'.encode("latin-1"), "Row 2 has the type string in column 'a'"),
     "text.jsonl": (
@@ -71,6 +71,10 @@ BAD = {
     "plain.csv.gz": (CSV, "incorrect header check. .*take another copy"),
     "cut.parquet": (PARQUET[:-10], "Parquet magic bytes not found in footer.* take another copy"),
     "cut.arrow": (ARROW[:-10], "Not an Arrow file.* take another copy"),
+    "name.arrow": (
+        as_arrow(ROWS.rename_columns(["####", "b", "y"])).replace(b"####", b"\xe9#\xe9#"),
+        "The name b'.*' of a",
+    ),
     "empty.parquet": (b"", "0 bytes"),
     "empty.arrow": (b"", "too small"),
     "empty.csv": (b"", "All files are empty: "),

@@ -55,27 +55,31 @@ def fragment_of(path: Path, keep: bool = False) -> Any:
 
     kind = str(format_of(path.name))
     try:
-        if kind == "parquet":
-            return ParquetRows(path)
-        if kind == "ipc":
-            return ArrowRows(path)
-        packed = path.name.lower().endswith(PACKED)
-        if not packed:
-            _check_start(path)
-        small = kind in TEXT_FORMATS and not packed and path.stat().st_size <= BLOCK
-        if kind == "json" or path.name.lower().endswith(".zst") or small:
-            found = TextRows(path, kind, keep and small)
-        else:
-            import pyarrow.dataset as ds
-
-            found = next(iter(ds.dataset(str(path), format=_format(kind)).get_fragments()))
+        found = _opened(path, kind, keep)
     except pa.ArrowInvalid as error:
         if "Empty CSV" in str(error) or "Empty JSON" in str(error):
             return None
         raise
+    _check_header(found.physical_schema)
     if kind in TEXT_FORMATS:
         _check_text(found.physical_schema)
     return found
+
+
+def _opened(path: Path, kind: str, keep: bool) -> Any:
+    if kind == "parquet":
+        return ParquetRows(path)
+    if kind == "ipc":
+        return ArrowRows(path)
+    packed = path.name.lower().endswith(PACKED)
+    if not packed:
+        _check_start(path)
+    small = not packed and path.stat().st_size <= BLOCK
+    if kind == "json" or path.name.lower().endswith(".zst") or small:
+        return TextRows(path, kind, keep and small)
+    import pyarrow.dataset as ds
+
+    return next(iter(ds.dataset(str(path), format=_format(kind)).get_fragments()))
 
 
 def _check_start(path: Path) -> None:
@@ -90,19 +94,23 @@ def _check_start(path: Path) -> None:
         )
 
 
+def _check_header(schema: Any) -> None:
+    """Refuse names of columns, and of what is nested in them, that are no text."""
+    try:
+        names = schema.names
+        for field in schema:
+            str(field.type)
+    except UnicodeDecodeError as error:
+        raise InvalidDataError(f"The name {error.object!r} of a column is not written in UTF-8: {UTF8}") from error
+    for name in names:
+        if "\0" in name:
+            raise InvalidDataError(f"The column {name!r} has a zero byte in its name: is it UTF-16? Write it in UTF-8")
+
+
 def _check_text(schema: Any) -> None:
     """Refuse text that is not UTF-8: Arrow reads it as binary, and such columns are left out."""
     import pyarrow as pa
 
-    try:
-        names = schema.names
-    except UnicodeDecodeError as error:
-        raise InvalidDataError(f"The header, {error.object!r}, is not written in UTF-8: {UTF8}") from error
-    for name in names:
-        if "\0" in name:
-            raise InvalidDataError(
-                f"The header has the column {name!r}, with a zero byte: is it UTF-16? Write it in UTF-8"
-            )
     for field in schema:
         if pa.types.is_binary(field.type):
             raise InvalidDataError(f"Column {field.name!r} is not written in UTF-8: {UTF8}")
