@@ -53,7 +53,7 @@ from suffice.model.predictor import Saved
 from suffice.text import TextClassifier
 from suffice.views.report.page import render
 
-SECONDS = 20.0  # that loading, or one question, may take
+SECONDS = 30.0  # of the processor that loading, or one question, may take
 ROOM = 1 << 30  # bytes that it may ask for
 ROUNDS = 1000  # mutants of each specimen that a seed stands for
 
@@ -539,14 +539,14 @@ def limited() -> Iterator[None]:
     before = resource.getrlimit(resource.RLIMIT_AS)
     with open("/proc/self/statm") as file:
         used = int(file.read().split()[0]) * resource.getpagesize()
-    handler = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    handler = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)
     resource.setrlimit(resource.RLIMIT_AS, (used + ROOM, before[1]))
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, handler)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, handler)
         resource.setrlimit(resource.RLIMIT_AS, before)
 
 
