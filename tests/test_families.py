@@ -1341,3 +1341,13 @@ def test_a_column_that_nobody_has_shown_says_nothing(family):
     model = sf.Model.fit(x, [0, 0, 1, 1], family)
     rows = np.array([[1.5, 3.0], [1.5, np.nan]])
     assert_allclose(*model.posterior(rows), rtol=1e-12)
+
+
+@pytest.mark.parametrize("residue", [1e-54, 1e-25])
+def test_a_variance_that_only_rounding_left_does_not_make_the_default_prior_narrow(residue):
+    weight, mean = np.array([[4.0], [1.0]]), np.full((2, 1), 1e6)
+    exact, rounded = (sf.Moments(weight, mean, np.array([[left], [0.0]])) for left in (0.0, residue))
+    for learn in ("mean", "map", "predictive"):
+        family = sf.Gaussian(learn=learn)
+        x = np.array([[1e6], [1e6 + 1.0]])
+        assert_allclose(family.estimate(rounded).log_density(x), family.estimate(exact).log_density(x), rtol=1e-12)

@@ -4,6 +4,8 @@ Every estimator of the package and every family in a `BayesClassifier` is attack
 accepts. After each step the estimator must have the classes and class weights of the rows held, and give the
 probabilities of one that was fitted to those rows at once, within `BOUND`. A step that is refused must raise a named
 error and leave the estimator as it was, to the byte.
+
+Values are rounded ones, any, far from 0, missing, and outliers; weights are 1, integers, fractions, tiny and huge ones.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ from suffice.estimators.generative_classifier import GenerativeClassifier
 STEPS = 30  # of a sequence
 SEQUENCES = 4  # of a case, one after the other
 BOUND = 1e-6  # by which probabilities may differ
-MAGNIFIED = 1e-13  # of it for each unit of the ratio of the weight that a class has held to what it holds
+FAR_BOUND = 1e-4  # the same of columns near 1e9, in which a difference of 1 has nine digits less
 LABELS = ["a", "b", "c"]
 BASE = "z"  # the label of rows that are never forgotten
 
@@ -220,7 +222,6 @@ def machine(case: Case, tally: Counter[str]) -> type[RuleBasedStateMachine]:
             if case.base:
                 self.held = list(case.base)
                 case.learn(self.estimator, self.held)
-            self.most: Counter[str] = Counter()  # the weight that each class has held at most
             self.whole = True  # whether all weights ever held are integers, whose sums are exact
 
         # ---- steps
@@ -233,9 +234,6 @@ def machine(case: Case, tally: Counter[str]) -> type[RuleBasedStateMachine]:
             weight: Counter[str] = Counter()
             for each in held:
                 weight[each.label] += each.weight
-            for label, total in weight.items():
-                self.most[label] = max(self.most[label], total)
-            self.most = Counter({label: self.most[label] for label in weight})
             self.compare(weight)
 
         def refused(self, step: Callable[[], Any]) -> None:
@@ -258,11 +256,10 @@ def machine(case: Case, tally: Counter[str]) -> type[RuleBasedStateMachine]:
                 return
             fresh = case.learn(case.make(), self.held)
             assert self.estimator.classes_.tolist() == sorted(weight)
-            lost = max(self.most[label] / weight[label] for label in weight)
             counted = [weight[label] for label in sorted(weight)]
             if self.whole:
                 assert self.estimator.class_count_.tolist() == counted
-            np.testing.assert_allclose(self.estimator.class_count_, counted, rtol=1e-12 + 1e-14 * lost)
+            np.testing.assert_allclose(self.estimator.class_count_, counted, rtol=1e-12)
             x = as_input([*(each.row for each in self.held), *EXAMPLES[case.kind]], case.kind, case.table)
             try:
                 expected = fresh.predict_proba(x)
@@ -275,7 +272,7 @@ def machine(case: Case, tally: Counter[str]) -> type[RuleBasedStateMachine]:
                 raise AssertionError(f"it answers where fitting at once is refused: {error}") from error
             found = self.estimator.predict_proba(x)
             np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-9)
-            np.testing.assert_allclose(found, expected, rtol=0, atol=BOUND + MAGNIFIED * lost)
+            np.testing.assert_allclose(found, expected, rtol=0, atol=FAR_BOUND if case.kind == "offset" else BOUND)
             tally["answered"] += 1
 
         @property
@@ -299,7 +296,6 @@ def machine(case: Case, tally: Counter[str]) -> type[RuleBasedStateMachine]:
                 tally.update(tried=1, refused=1)
                 assert saved(self.estimator) == before, "what was refused has changed the estimator"
                 return
-            self.most.clear()
             self.whole = True
             self.become(found, batch)
 
@@ -343,7 +339,6 @@ def machine(case: Case, tally: Counter[str]) -> type[RuleBasedStateMachine]:
         @rule(data=st.data(), new=st.sampled_from([*LABELS, "d"]))
         def rename_class(self, data: Any, new: str) -> None:
             old = data.draw(st.sampled_from(self.labels))
-            self.most[new] += self.most[old]
             renamed = [replace(each, label=new) if each.label == old else each for each in self.held]
             self.become(self.estimator.rename_class(old, new), renamed)
 
@@ -364,7 +359,6 @@ def machine(case: Case, tally: Counter[str]) -> type[RuleBasedStateMachine]:
         def scale(self, factor: float) -> None:
             learned = self.estimator._settled()
             self.estimator._become(replace(learned, seen=learned.seen.scale(factor)))
-            self.most = Counter({label: factor * total for label, total in self.most.items()})
             self.become(self.estimator, [replace(each, weight=factor * each.weight) for each in self.held])
 
         # ---- what must be refused

@@ -7,6 +7,12 @@ import pytest
 from attacks import sequences
 
 CASES = {case.name: case for case in sequences.accepted()}
+# What takes any number is attacked by two kinds of numbers here, and by all kinds in `make attack`.
+SOME = [
+    name
+    for name in CASES
+    if not name.endswith((" of positive", " of counts")) or f"{name.rpartition(' of ')[0]} of real" not in CASES
+]
 
 
 def test_every_estimator_and_family_is_attacked():
@@ -15,8 +21,8 @@ def test_every_estimator_and_family_is_attacked():
     assert {f"family {name}" for name in sequences.families.family_names()} <= attacked
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", SOME)
 def test_a_sequence_of_learning_and_forgetting_equals_one_fit(name):
     tally = Counter()
-    sequences.run(CASES[name], tally, sequences=3, steps=12, seed=None)
+    sequences.run(CASES[name], tally, sequences=2, steps=12, seed=None)
     assert tally["answered"]

@@ -134,13 +134,12 @@ class NormalInverseGamma(Options):
             return self
         pooled = moments.pooled()
         within = moments.squares.sum(axis=-2, keepdims=True)
-        spread = np.where(within > 0, within, pooled.squares)
-        scale = 0.5 * _ratio(spread, pooled.weight, 0.0)
+        variance = _typical_variance(within, pooled.squares, pooled.weight, pooled.mean)
         return self._made(
             pooled.mean if self.mean is None else self.mean,
             self.strength,
             self.shape,
-            np.where(scale > 0, scale, 0.5) if self.scale is None else self.scale,
+            0.5 * variance if self.scale is None else self.scale,
         )
 
     def update(self, moments: Moments, shared: bool = False) -> NormalInverseGamma:
@@ -208,8 +207,7 @@ class NormalInverseWishart(Options):
         """Fill in parameters that were left out, from all classes together."""
         pooled, d = scatter.pooled(), scatter.n_columns
         within = np.diagonal(scatter.cross.sum(axis=0))
-        spread = np.where(within > 0, within, np.diagonal(pooled.cross[0]))
-        variance = _ratio(spread, pooled.weight[0], 0.0)
+        variance = _typical_variance(within, np.diagonal(pooled.cross[0]), pooled.weight[0], pooled.mean[0])
         freedom = d + 2.0 if self.freedom is None else self.freedom
         if np.any(np.asarray(freedom) <= d - 1):
             raise InvalidOptionError(
@@ -219,7 +217,7 @@ class NormalInverseWishart(Options):
             pooled.mean[0] if self.mean is None else np.asarray(self.mean, dtype=np.float64),
             self.strength,
             freedom,
-            np.diag(np.where(variance > 0, variance, 1.0)) if self.scale is None else np.asarray(self.scale),
+            np.diag(variance) if self.scale is None else np.asarray(self.scale),
         )
 
     def update(self, scatter: Scatter, tied: bool = False) -> NormalInverseWishart:
@@ -257,6 +255,16 @@ class NormalInverseWishart(Options):
 def _known(value: Number | None) -> Array:
     assert value is not None, "centred() fills it in"
     return np.asarray(value)
+
+
+def _typical_variance(within: Array, whole: Array, weight: Number, mean: Array) -> Array:
+    """Return the variance within classes; of all rows if a column varies in no class, and 1 if it does not vary at all.
+
+    A variance below the resolution of floating point, (ε · mean)², is rounding and counts as 0.
+    """
+    least = (np.finfo(np.float64).eps * mean) ** 2
+    inside, overall = _ratio(within, weight, 0.0), _ratio(whole, weight, 0.0)
+    return np.where(inside > least, inside, np.where(overall > least, overall, 1.0))
 
 
 def _pulled(found: Array, before: Array, pull: Array, rest: Array) -> Array:
