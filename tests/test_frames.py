@@ -29,6 +29,7 @@ from suffice.core.frames import (
     table_like,
     weights,
 )
+from suffice.core.labels import encode_labels
 
 # ------------------------------------------------------------------------- one table, from every source
 
@@ -425,8 +426,8 @@ def test_chunks_with_other_dictionaries_are_numbered_alike():
 @pytest.mark.parametrize("values", [["b", "a", "b"], [3, 1, 3], [True, False, True], [0.5, 0.0, 0.5]])
 def test_labels_are_what_encode_labels_reads(values):
     for column in (pa.array(values), pa.array(values).dictionary_encode()):
-        expected = tables.encode_labels(values)
-        found = tables.encode_labels(labels(column))
+        expected = encode_labels(values)
+        found = encode_labels(labels(column))
         direct = label_codes(column)
         for answer in (found, direct):
             np.testing.assert_array_equal(answer.codes, expected.codes)

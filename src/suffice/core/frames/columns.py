@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from suffice.core.arrays import Array, Categories, Codes, Labels, Mask, Values, as_weight, encode
+from suffice.core.arrays import Array, Categories, Codes, Mask, Values, as_strings, as_weight, encode, repeated
 from suffice.core.errors import InvalidDataError, MissingLabelError
 from suffice.core.frames.arrow_arrays import as_numpy
 from suffice.core.frames.frame import Column, column_kind, is_text, unreadable, value_type
+from suffice.core.labels import Labels
 
 
 def numbers(column: Column, name: str | None = None) -> Array:
@@ -72,7 +73,7 @@ def texts(column: Column, name: str | None = None) -> list[str | None]:
 def labels(column: Column, name: str | None = None) -> Values:
     """Read the label of each row: strings, integers, floats or booleans."""
     found = label_codes(column, name)
-    return found.values[found.codes]
+    return repeated(found.values, found.codes)
 
 
 def label_codes(column: Column, name: str | None = None) -> Labels:
@@ -148,7 +149,7 @@ def _keys(found: Column) -> Values:
         return numbers(found)
     if pa.types.is_integer(found.type) or pa.types.is_floating(found.type) or pa.types.is_boolean(found.type):
         return found.fill_null(0).to_numpy(zero_copy_only=False) if found.null_count else as_numpy(found)
-    return np.array([text or "" for text in found.to_pylist()], dtype=str)
+    return as_strings([text or "" for text in found.to_pylist()])
 
 
 def _is_nan(values: Values) -> Mask:
