@@ -292,9 +292,15 @@ class BayesClassifier(CalibratedClassifier):
         return f"{shown}  # {listed}"
 
     def __getstate__(self) -> dict[str, Any]:
-        state = super().__getstate__()
+        state = dict(super().__getstate__())
         state.pop("_prototype", None)
+        if isinstance(self.families, dict):  # as pairs, because JSON, in which skops writes, has no tuples as keys
+            state["families"] = list(self.families.items())
         return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        families = state.get("families")
+        super().__setstate__(state | {"families": dict(families)} if isinstance(families, list) else state)
 
 
 def _dense(X: Any) -> Any:
