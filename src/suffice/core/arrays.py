@@ -352,7 +352,12 @@ def _encode_by_hashing(values: Values) -> tuple[Codes, Values]:
 
 
 def _is_missing(value: object) -> bool:
-    return value is None or type(value).__name__ in {"NAType", "NaTType"} or value != value
+    if value is None or type(value).__name__ in {"NAType", "NaTType"}:
+        return True
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError, ArithmeticError):  # an array, for example, is not one value
+        return False
 
 
 def _encode_objects(values: Values) -> tuple[Codes, Values]:

@@ -6,7 +6,7 @@ NumPy converts in silence: integers to floats, which are the same from 2⁵³ on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Number
 from typing import Any
@@ -51,15 +51,45 @@ def read_labels(y: Any) -> Values:
         raise MissingLabelError(int(np.argmax(np.ma.getmaskarray(y).ravel())))
     if isinstance(y, np.ndarray):
         array = np.ma.getdata(y)
+    elif isinstance(y, (list, tuple)):
+        array = _from_list(y)
     else:
-        array = _from_list(y) if isinstance(y, (list, tuple)) else np.asarray(y)
+        array = _from_column(y) if is_column(y) else np.asarray(y)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
         raise InvalidDataError(f"y should be a 1d array, got an array of shape {array.shape} instead.")
+    if array.dtype.kind == "T":  # NumPy's strings of any length, among which some may be missing
+        array = as_objects(array.tolist())
     if array.dtype.kind in "cV":
         raise InvalidDataError(f"Labels are strings, numbers, booleans or times, found {array.dtype}")
     return array
+
+
+_LISTS = ("to_pylist", "to_list")  # of Arrow; of pandas and Polars
+
+
+def is_column(y: Any) -> bool:
+    """Return whether labels come in a Series or array of pandas, Polars or Arrow, or in a list."""
+    if isinstance(y, (list, tuple)):
+        return True
+    if isinstance(y, np.ndarray) or getattr(y, "ndim", 1) != 1:
+        return False
+    return any(hasattr(y, name) for name in (*_LISTS, "isna"))  # the last is of pandas' arrays without an index
+
+
+def _from_column(column: Any) -> Values:
+    """Read a Series or an Arrow array: numbers and times as NumPy holds them, all else as a list of objects."""
+    try:
+        array = np.asarray(column)
+    except Exception:  # each library has errors of its own for types that NumPy lacks
+        array = np.empty(0, dtype=object)
+    dtype = getattr(column, "dtype", getattr(column, "type", None))
+    dtype = getattr(dtype, "value_type", getattr(getattr(dtype, "categories", None), "dtype", dtype))
+    zone = getattr(dtype, "tz", None) or getattr(dtype, "time_zone", None)
+    if array.dtype.kind in "biufmM" and zone is None:
+        return array
+    return _from_list(next(getattr(column, name)() for name in (*_LISTS, "tolist") if hasattr(column, name)))
 
 
 def _from_list(values: Sequence[Any]) -> Values:
@@ -75,11 +105,15 @@ def _from_list(values: Sequence[Any]) -> Values:
         raise InvalidDataError("y should be a 1d array, got lists of several lengths instead.") from None
     if array.ndim != 1:
         return array
-    if all(issubclass(t, (int, float, np.number)) for t in types):
-        same = array.dtype.kind != "O" and all(map(_same_number, array.tolist(), values))
-        if not same:
+    integers = {t for t in types if issubclass(t, (int, np.integer)) and not issubclass(t, np.timedelta64)}
+    floats = {t for t in types if issubclass(t, (float, np.floating))}
+    if types == integers | floats:
+        exact = array.dtype.kind == "f" if floats else array.dtype.kind in "biu"
+        if integers and floats:
+            exact = exact and all(map(_same_number, array.tolist(), values))
+        if types and not exact:
             raise InvalidDataError(
-                f"Labels are integers from {min(values)} to {max(values)}, which NumPy has no exact type for: "
+                f"Labels are numbers from {min(values)} to {max(values)}, which NumPy has no exact type for: "
                 "pass them as strings"
             )
         return array
@@ -88,12 +122,25 @@ def _from_list(values: Sequence[Any]) -> Values:
             each.astype(value.dtype) == value or value != value for each, value in zip(array, values, strict=True)
         )
         return array if same else as_objects(values)
-    return array if array.dtype.kind in "OS" and len(types) == 1 else as_objects(values)
+    exact = array.dtype.kind == "O" or (types == {bytes} and array.tolist() == list(values))  # NumPy drops NULs
+    return array if exact and len(types) == 1 else as_objects(values)
 
 
 def _same_number(read: Any, given: Any) -> bool:
     """Compare a number with what became of it; Python compares integers and floats exactly."""
     return read == (given.item() if isinstance(given, np.generic) else given) or given != given
+
+
+def refuse_changed(given: Iterable[Any], read: Values, name: str | None) -> None:
+    """Raise an error that names the first label of a column that became another value when it was read."""
+    for i, (label, found) in enumerate(zip(given, read.tolist(), strict=True)):
+        alike = isinstance(label, str) == isinstance(found, str)
+        alike &= isinstance(label, (bool, np.bool_)) == isinstance(found, bool)
+        if not (alike and label == found) and label is not None:
+            raise InvalidDataError(
+                f"The label {label!r} ({type(label).__name__}) of column {name!r}, entry {i}, would be read as "
+                f"{found!r}: make the labels strings, or numbers of 64 bits"
+            )
 
 
 def as_label(label: Any) -> Values:
@@ -182,6 +229,8 @@ def label_positions(some: Values, labels: Values) -> NDArray[np.int32] | None:
     """Find the positions of `some` labels among sorted `labels`; None if one is not there."""
     if not len(some) or not len(labels):
         return None
+    if _kind(some) == _kind(labels) == "numbers" and some.dtype.kind != labels.dtype.kind:
+        some, labels = some.astype(object), labels.astype(object)  # Python compares integers and floats exactly
     try:
         some, labels = as_one_type(some, labels)
         places = labels.searchsorted(some)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from suffice.core.arrays import Values
 from suffice.core.errors import InvalidDataError
-from suffice.core.labels import encode_labels, read_labels
+from suffice.core.labels import encode_labels, is_column, read_labels
 
 if TYPE_CHECKING:
     from sklearn.feature_extraction.text import CountVectorizer
@@ -75,13 +75,13 @@ def as_labels(y: Any, estimator: Any) -> Values:
     if y is None:
         name = type(estimator).__name__
         raise ValueError(f"This {name} estimator requires y to be passed, but the target y is None.")
-    labels = read_labels(column_or_1d(read_labels(y) if isinstance(y, (list, tuple)) else y, warn=True))
+    labels = read_labels(y if is_column(y) else column_or_1d(y, warn=True))
     if labels.dtype.kind == "c":
         raise InvalidDataError(f"Complex data not supported\n{labels}\n")
-    assert_all_finite(labels, input_name="y", estimator_name=type(estimator).__name__)
-    if labels.dtype.kind in "OmMT":  # these must sort before scikit-learn can judge them, and none may be missing
+    if labels.dtype.kind in "OmM":  # these must sort before scikit-learn can judge them, and none may be missing
         check_classification_targets(encode_labels(labels).values)
     elif labels.dtype.kind == "f":
+        assert_all_finite(labels, input_name="y", estimator_name=type(estimator).__name__)
         check_classification_targets(labels)
     return labels
 

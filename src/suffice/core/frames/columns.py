@@ -10,7 +10,7 @@ from suffice.core.arrays import Array, Categories, Codes, Mask, Values, as_strin
 from suffice.core.errors import InvalidDataError, MissingLabelError
 from suffice.core.frames.arrow_arrays import as_numpy
 from suffice.core.frames.frame import Column, column_kind, is_text, unreadable, value_type
-from suffice.core.labels import Labels
+from suffice.core.labels import Labels, refuse_changed
 
 
 def numbers(column: Column, name: str | None = None) -> Array:
@@ -106,13 +106,12 @@ def _encode(column: Column, name: str | None, what: str) -> tuple[Codes, Values]
         return np.full(len(column), -1, dtype=np.int32), np.empty(0, dtype=np.float64 if numeric else "<U1")
     if column_kind(column) in {"date", "other"}:
         raise unreadable(column, name, f"{what}: convert it to text or numbers first")
-    if not pa.types.is_dictionary(column.type):
-        if pa.types.is_decimal(held):
-            column = column.cast(pa.float64())
-        elif (pa.types.is_integer(held) or pa.types.is_boolean(held)) and not column.null_count:
-            return encode(as_numpy(column))
+    if (pa.types.is_integer(column.type) or pa.types.is_boolean(column.type)) and not column.null_count:
+        return encode(as_numpy(column))
     codes, found = dictionary_codes(column)
     values = _keys(found)
+    if what == "labels" and pa.types.is_decimal(found.type):
+        refuse_changed(found.to_pylist(), values, name)
     present = as_numpy(found.is_valid()) & ~_is_nan(values)
     if pa.types.is_dictionary(column.type):  # it may hold values that no row has
         seen = np.zeros(len(found) + 1, dtype=bool)
