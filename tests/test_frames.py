@@ -796,3 +796,39 @@ def test_adult_is_read_as_it_is(data_dir):
         codes, keys = tables.encode(table[name].to_pandas().to_numpy(dtype=object))
         np.testing.assert_array_equal(found.codes[:, j], codes)
         np.testing.assert_array_equal(found.keys[j], keys)
+
+
+def nested(depth, value=1):
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+def endless():
+    value = []
+    value.append(value)
+    return value
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        ([np.datetime64("2020-01-01"), np.int8(1)], "datetime64, int8, which cannot be one column"),
+        ([np.datetime64("2020-01-01"), np.float32(1), None], "datetime64, float32, which cannot be one column"),
+        ([np.datetime64("2020-01-01"), np.timedelta64(1, "D")], "datetime64, timedelta64, which"),
+        ([[np.datetime64("2020-01-01"), np.bool_(True)], [1]], "which cannot be one column"),
+        ([{"a": np.datetime64("2020-01-01")}, {"a": np.int8(1)}], "which cannot be one column"),
+        ([1, np.complex64(2j)], "complex64, int, which cannot be one column"),
+        ([nested(20_000), None], "lists within lists, deeper than 64"),
+        ([endless(), None], "lists within lists, deeper than 64"),
+    ],
+)
+def test_objects_on_which_arrow_would_end_the_process_are_refused(values, says):
+    with pytest.raises(InvalidDataError, match=says):
+        as_frame({"x": values})
+    with pytest.raises(InvalidDataError, match=says):
+        as_frame(pd.DataFrame({"x": pd.Series(values, dtype=object)}))
+
+
+def test_lists_that_are_not_deep_stay_columns():
+    assert as_frame({"x": [[1, 2], [3]], "y": [np.ones(2), np.zeros(2)], "z": [nested(60), None]}).n == 2

@@ -8,10 +8,6 @@ answer of the dense matrix. The cases run in a process of their own, so that a c
 from __future__ import annotations
 
 import copy
-import os
-import subprocess
-import sys
-import time
 import traceback
 import warnings
 from collections.abc import Callable
@@ -21,6 +17,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from attacks import children
 from attacks.tally import Tally, generator
 from attacks.targets import estimator_classes, make, methods_of_rows
 from suffice import BagOfWords
@@ -369,45 +366,23 @@ def case(rng: np.random.Generator, form: str, kind: str, changing: str) -> tuple
 # --------------------------------------------------------------------------------------------------- the attack
 
 
-def run(seed: int, first: int, seconds: float) -> None:
-    """Try random cases and print the name of each before it is tried, and what became of it. This is the child."""
-    every, end = targets(), time.monotonic() + seconds
-    names, number = list(every), first
-    print("ready", flush=True)
-    while time.monotonic() < end or number == first:
-        rng = generator(f"{seed}-{number}")
+def cases() -> children.Cases:
+    """Prepare what takes rows; a case changes one matrix in one way and hands it to one of them."""
+    every = targets()
+    names = list(every)
+
+    def draw(name: str) -> tuple[str | None, Callable[[], str]]:
+        rng = generator(name)
         form, kind, changing = rng.choice(FORMATS), rng.choice(["matrix", "array"]), rng.choice(list(CHANGES))
-        made = case(rng, form, kind, changing)
-        if made is not None:
-            target = names[rng.integers(len(names))]
-            print(f"{number} {target} of a {form}_{kind} with {changing}", flush=True)
-            print(repr(judge(every[target], made[0], matrix(form, kind), made[1])), flush=True)
-        number += 1
+        made, target = case(rng, form, kind, changing), names[rng.integers(len(names))]
+        if made is None:
+            return None, str
+        title = f"{target} of a {form}_{kind} with {changing}"
+        return title, lambda: judge(every[target], made[0], matrix(form, kind), made[1])
+
+    return draw
 
 
 def attack(seconds: float, seed: int) -> Tally:
-    """Run cases in a child, and start another one after the case that ended it."""
-    tally, first, end = Tally(), 0, time.monotonic() + seconds
-    while first == 0 or time.monotonic() < end:
-        left = max(end - time.monotonic(), 0.5)
-        command = f"from attacks.malformed_matrices import run; run({seed}, {first}, {left})"
-        child = subprocess.run(
-            [sys.executable, "-X", "faulthandler", "-c", command],
-            capture_output=True,
-            text=True,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
-        )
-        lines = child.stdout.splitlines()[1:]
-        for name, outcome in zip(lines[::2], lines[1::2], strict=False):
-            tally["tried"] += 1
-            if outcome.strip("'") in ("refused", "answered"):
-                tally[outcome.strip("'")] += 1
-            else:
-                tally.fail(f"seed {seed}, case {name}", outcome.encode().decode("unicode_escape"))
-        if child.returncode == 0:
-            break
-        lost = lines[-1] if len(lines) % 2 else f"{first} before the first case"
-        tally["tried"] += 1
-        tally.fail(f"seed {seed}, case {lost}", f"ended with {child.returncode}: {child.stderr[-2000:]}")
-        first = int(lost.split()[0]) + 1
-    return tally
+    """Hand malformed matrices to everything that takes rows."""
+    return children.attack(__name__, seconds, seed)

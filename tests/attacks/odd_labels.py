@@ -24,7 +24,8 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 
-from attacks.tally import Tally, until
+from attacks import children
+from attacks.tally import Tally, generator
 from attacks.targets import estimator_classes, make, rows_for
 from suffice.errors import SufficeError
 
@@ -101,8 +102,8 @@ CONTAINERS: dict[str, Callable[[list[Any]], Any]] = {
     "Categorical": pd.Categorical,
     "nullable": lambda values: pd.Series(values, dtype="Int64"),
     "polars": pl.Series,
-    "arrow": pa.array,
-    "dictionary": lambda values: pa.array(values).dictionary_encode(),
+    "arrow": lambda values: _arrow(values),
+    "dictionary": lambda values: _arrow(values).dictionary_encode(),
 }
 
 
@@ -110,6 +111,12 @@ def _objects(values: list[Any]) -> Any:
     out = np.empty(len(values), dtype=object)
     out[:] = values
     return out
+
+
+def _arrow(values: list[Any]) -> Any:
+    if len({type(value) for value in values if isinstance(value, np.generic)}) > 1:
+        raise TypeError("Arrow ends the process where times and other scalars of NumPy are mixed")
+    return pa.array(values)
 
 
 def held(container: Any) -> list[Any]:
@@ -135,6 +142,8 @@ def key(label: Any) -> Any:
         return key(label.to_datetime64() if isinstance(label, pd.Timestamp) else np.datetime64(label))
     if isinstance(label, np.generic):
         label = label.item()
+    if isinstance(label, list):
+        return "list", repr(label)
     if isinstance(label, str):
         return "str", str.__str__(label)
     if isinstance(label, bool):
@@ -290,14 +299,23 @@ def judge(cls: Any, rng: np.random.Generator) -> tuple[str, str]:
     return title, "answered"
 
 
+def cases() -> children.Cases:
+    """List the estimators; a case tries odd labels with one of them."""
+    classes = estimator_classes()
+
+    def draw(name: str) -> tuple[str | None, Callable[[], str]]:
+        rng = generator(name)
+        cls = classes[rng.integers(len(classes))]
+
+        def attempt() -> str:
+            title, outcome = judge(cls, rng)
+            return outcome if outcome in ("refused", "answered") else f"{title}\n{outcome}"
+
+        return cls.__name__, attempt
+
+    return draw
+
+
 def attack(seconds: float, seed: int) -> Tally:
     """Try odd labels with every estimator."""
-    tally, classes = Tally(), estimator_classes()
-    for name, rng in until(seconds, seed):
-        title, outcome = judge(classes[int(name.split("-")[1]) % len(classes)], rng)
-        tally["tried"] += 1
-        if outcome in ("refused", "answered"):
-            tally[outcome] += 1
-        else:
-            tally.fail(f"{name}: {title}", outcome)
-    return tally
+    return children.attack(__name__, seconds, seed)
