@@ -1,17 +1,17 @@
-"""What attacks are aimed at: every estimator of the package, with rows that it accepts, and every family."""
+"""What attacks are aimed at: every estimator of the package, with options and rows that suit it."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
-from importlib import import_module
-from pkgutil import iter_modules
 from typing import Any
 
 import numpy as np
 
-from suffice import estimators
+from attacks.sequences import exported as estimator_classes
 from suffice.estimators.generative_classifier import GenerativeClassifier
+
+__all__ = ["estimator_classes", "make", "methods_of_rows", "rows_for"]
 
 # Options without which an estimator refuses the few rows of an attack, or answers too slowly.
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -19,19 +19,6 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "TextClassifier": {"event": "multinomial", "smoothing": 1.0, "keep": 10},
 }
 TEXTS = ["buy now", "now or never", "lunch at noon", "noon", "buy buy buy", "see you there"]
-
-
-def estimator_classes() -> list[type[GenerativeClassifier]]:
-    """List every estimator that the package defines, by name."""
-    for module in iter_modules(estimators.__path__):
-        import_module(f"suffice.estimators.{module.name}")
-    found: set[type] = set()
-    todo: list[type] = [GenerativeClassifier]
-    while todo:
-        todo += (derived := todo.pop().__subclasses__())
-        found |= {cls for cls in derived if cls.__module__.startswith("suffice.")}
-    public = (cls for cls in found if not cls.__name__.startswith("_") and not inspect.isabstract(cls))
-    return sorted((cls for cls in public if cls.__name__ != "CalibratedClassifier"), key=lambda cls: cls.__name__)
 
 
 def make(cls: type[GenerativeClassifier]) -> Any:
