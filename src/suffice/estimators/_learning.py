@@ -36,8 +36,8 @@ class Learning(Fitted):
         y : array-like of shape (n_samples,), or str
             Labels: numbers or strings; or the name of the column of X that holds them.
         sample_weight : array-like of shape (n_samples,) or str, default=None
-            Weights of the rows, 1 each by default, or the name of the column of X that holds them. A row of weight 0
-            counts as absent.
+            Weights of the rows, 1 each by default, or the name of the column of X that holds them: 0, or from 1e-140 to
+            1e140. A row of weight 0 counts as absent.
         checkpoint : str or path, default=None
             Of files: where to keep what was learned so far, so that an interrupted fit resumes there.
         """
