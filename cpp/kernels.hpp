@@ -39,6 +39,8 @@ struct Rows {
 
 // The value that a kernel returns for a sparse matrix with a column index outside its shape.
 constexpr Index malformed = -2;
+// The value for a row whose indices do not increase, where an entry stored in parts would be misread.
+constexpr Index unordered = -3;
 
 // How an entry becomes a count: unchanged, or as the boolean x > threshold.
 struct CountRule {

@@ -21,6 +21,7 @@ SUFFICE_INLINE Index add_rows(const Sparse<T, I>& x, double threshold, const dou
     Index infinite = -1;
     for (Index i = lo; i < hi; ++i) {
         Lanes sum[vectors] = {};
+        [[maybe_unused]] Index before = -1;
         for (Index e = x.indptr[i]; e < x.indptr[i + 1]; ++e) {
             if (e + ahead < last) {
                 const double* next = coef + Index(x.indices[e + ahead]) * stride + c0;  // a hint: never read
@@ -31,6 +32,11 @@ SUFFICE_INLINE Index add_rows(const Sparse<T, I>& x, double threshold, const dou
             double value = x.data[e];
             if (std::uint64_t(j) >= std::uint64_t(x.cols)) [[unlikely]]
                 return malformed;
+            if constexpr (binarize) {  // only the sum of an entry stored in parts can be compared with the threshold
+                if (j <= before) [[unlikely]]
+                    return unordered;
+                before = j;
+            }
             if (value != value) [[unlikely]] {
                 if (absent)
 #pragma GCC unroll 4
@@ -67,7 +73,7 @@ SUFFICE_INLINE Index any_width(const Sparse<T, I>& x, double threshold, const do
             default: SUFFICE_WIDTH(4);
         }
 #undef SUFFICE_WIDTH
-        if (found == malformed) return malformed;
+        if (found < -1) return found;
         infinite = infinite < 0 ? found : infinite;
     }
     return infinite;
@@ -101,14 +107,14 @@ Index sparse_scores(Sparse<T, I> x, CountRule rule, const double* coef, const do
     const Index size = 256, blocks = (x.rows + size - 1) / size;
     const Index stored = x.rows ? Index(x.indptr[x.rows]) : 0;
     FirstPosition infinite;
-    std::atomic<bool> broken{false};
+    std::atomic<Index> broken{-1};
     for_blocks(blocks, threads_for(stored * (stride / 8), blocks), [&](Index b, int) {
         const Index lo = b * size, hi = std::min(x.rows, lo + size);
         const Index found = sparse_scores_block(x, rule, coef, absent, stride, intercept, classes, lo, hi, out);
-        if (found == malformed) broken = true;
+        if (found < -1) broken = found;
         infinite.report(found);
     });
-    return broken ? malformed : infinite.get();
+    return broken < -1 ? broken.load() : infinite.get();
 }
 
 #define SUFFICE_INSTANTIATE(T, I)                                                                                    \

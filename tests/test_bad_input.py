@@ -9,10 +9,11 @@ from sklearn.exceptions import NotFittedError
 import suffice as sf
 import suffice.discriminant_analysis as discriminants
 import suffice.naive_bayes as ours
+from attacks.targets import estimator_classes, make, rows_for
 from suffice import InvalidDataError, NegativeValueError, SufficeError
 from suffice.core.errors import SingularCovarianceError
 
-ALL = ["GaussianNB", "BernoulliNB", "MultinomialNB", "ComplementNB", "CategoricalNB", "PoissonNB", "MixtureNB"]
+ALL = ours.__all__
 COUNTS = ["MultinomialNB", "ComplementNB", "PoissonNB"]
 
 X = np.array([[0.0, 1.0], [1.0, 2.0], [2.0, 0.0], [1.0, 1.0]])
@@ -59,6 +60,17 @@ FIT = [
     ),
     ("NaN weight", X, Y, [1, np.nan, 1, 1], InvalidDataError, "row 1 has weight nan"),
     ("infinite weight", X, Y, [1, np.inf, 1, 1], InvalidDataError, "row 1 has weight inf"),
+    (
+        "huge weight",
+        X,
+        Y,
+        [1, 1e308, 1e308, 1],
+        InvalidDataError,
+        r"row 1 has weight 1e\+308. Weights are 0 or from 1e-140",
+    ),
+    ("tiny weight", X, Y, [1, 1, 5e-324, 1], InvalidDataError, "row 2 has weight 5e-324. Weights are 0 or from 1e-140"),
+    ("weights that are words", X, Y, list("abcd"), InvalidDataError, "Sample weights must be numbers"),
+    ("complex weights", X, Y, [1, 1j, 1, 1], InvalidDataError, "Sample weights must be numbers"),
     ("too few weights", X, Y, [1, 1, 1], InvalidDataError, r"sample_weight.shape == \(3,\), expected \(4,\)"),
     ("weights of two dimensions", X, Y, np.ones((4, 1)), InvalidDataError, "must be 1D"),
     ("complex", X.astype(complex), Y, None, ValueError, "Complex data not supported"),
@@ -356,3 +368,29 @@ def test_options_for_other_columns_are_refused_with_later_rows_too():
     with pytest.raises(sf.MismatchError, match="options for 2 columns, data of 3"):
         model.partial_fit(X, y)
     assert model.class_count_.tolist() == before
+
+
+@pytest.mark.parametrize("cls", estimator_classes(), ids=lambda cls: cls.__name__)
+@pytest.mark.parametrize("weight", [1e308, 1e141, 5e-324, 1e-141, -1.0, np.nan, np.inf])
+def test_every_estimator_refuses_weights_out_of_range_by_row(cls, weight):
+    rows, labels, weights = rows_for(cls), ["a", "b"] * 6, np.ones(12)
+    weights[7] = weight
+    model = make(cls)
+    for step in (model.fit, make(cls).fit(rows, labels).partial_fit):
+        with pytest.raises(InvalidDataError, match=r"`sample_weight`: row 7 has weight"):
+            step(rows, labels, sample_weight=weights)
+    table = {"text": rows} if cls._form == "texts" else {f"c{j}": rows[:, j] for j in range(3)}
+    with pytest.raises(InvalidDataError, match="row 7 has weight"):
+        model.fit(table | {"label": labels, "w": weights}, "label", "w")
+
+
+@pytest.mark.parametrize("cls", estimator_classes(), ids=lambda cls: cls.__name__)
+def test_every_estimator_learns_weights_at_both_ends_of_the_range(cls):
+    rows, labels = rows_for(cls), ["a", "b"] * 6
+    expected = make(cls).fit(rows, labels).predict(rows)
+    for size in (1e-140, 1e139):
+        model = make(cls).fit(rows, labels, sample_weight=np.full(12, size))
+        assert np.isfinite(model.predict_proba(rows)).all()
+        np.testing.assert_allclose(model.class_count_, 6 * size, rtol=1e-12)
+        if cls.__name__ in ("GaussianNB", "LinearDiscriminantAnalysis"):  # which have no prior to weigh rows against
+            np.testing.assert_array_equal(model.predict(rows), expected)

@@ -30,6 +30,7 @@ from suffice.core.frames import (
     table_like,
     weights,
 )
+from suffice.core.labels import encode_labels
 
 # ------------------------------------------------------------------------- one table, from every source
 
@@ -426,8 +427,8 @@ def test_chunks_with_other_dictionaries_are_numbered_alike():
 @pytest.mark.parametrize("values", [["b", "a", "b"], [3, 1, 3], [True, False, True], [0.5, 0.0, 0.5]])
 def test_labels_are_what_encode_labels_reads(values):
     for column in (pa.array(values), pa.array(values).dictionary_encode()):
-        expected = tables.encode_labels(values)
-        found = tables.encode_labels(labels(column))
+        expected = encode_labels(values)
+        found = encode_labels(labels(column))
         direct = label_codes(column)
         for answer in (found, direct):
             np.testing.assert_array_equal(answer.codes, expected.codes)
@@ -842,3 +843,42 @@ def test_types_for_which_arrow_has_few_functions_become_plain_ones(what):
     assert prototype(table).schema == table.schema
     if kind != "other":
         assert categories(as_frame(table).column("a")).keys[0].tolist() == sorted({v for v in values if v is not None})
+
+
+# ---- objects
+
+
+def nested(depth, value=1):
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+def endless():
+    value = []
+    value.append(value)
+    return value
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        ([np.datetime64("2020-01-01"), np.int8(1)], "datetime64, int8, which cannot be one column"),
+        ([np.datetime64("2020-01-01"), np.float32(1), None], "datetime64, float32, which cannot be one column"),
+        ([np.datetime64("2020-01-01"), np.timedelta64(1, "D")], "datetime64, timedelta64, which"),
+        ([[np.datetime64("2020-01-01"), np.bool_(True)], [1]], "which cannot be one column"),
+        ([{"a": np.datetime64("2020-01-01")}, {"a": np.int8(1)}], "which cannot be one column"),
+        ([1, np.complex64(2j)], "complex64, int, which cannot be one column"),
+        ([nested(20_000), None], "lists within lists, deeper than 64"),
+        ([endless(), None], "lists within lists, deeper than 64"),
+    ],
+)
+def test_objects_on_which_arrow_would_end_the_process_are_refused(values, says):
+    with pytest.raises(InvalidDataError, match=says):
+        as_frame({"x": values})
+    with pytest.raises(InvalidDataError, match=says):
+        as_frame(pd.DataFrame({"x": pd.Series(values, dtype=object)}))
+
+
+def test_lists_that_are_not_deep_stay_columns():
+    assert as_frame({"x": [[1, 2], [3]], "y": [np.ones(2), np.zeros(2)], "z": [nested(60), None]}).n == 2

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import laws
 from suffice import ByClass, Counts, InvalidDataError, MismatchError, Moments, NotPartError, Scatter, Totals
+from suffice.core.arrays import Categories
 
 same_kind = st.integers(0, 12)
 
@@ -305,3 +306,16 @@ def test_any_number_of_threads_gives_the_same_bits():
         ).stdout
 
     assert run(1) == run(2) == run(3)
+
+
+def test_categories_that_are_large_integers_stay_apart():
+    def counts(keys):
+        return Counts.of(Categories(np.array([[0], [1]], np.int32), (keys,)), np.zeros(2, np.int32), 1)
+
+    big = counts(np.array([2**53, 2**53 + 1]))
+    both = big + counts(np.array([2**53, 2**53 + 1], np.uint64))
+    assert both.keys[0].tolist() == [2**53, 2**53 + 1]
+    assert both.weight.tolist() == [[2, 2]]
+    assert (counts(np.array([1, 2])) + counts(np.array([2.0, 2.5]))).keys[0].tolist() == [1.0, 2.0, 2.5]
+    with pytest.raises(MismatchError, match="Column 0 held categories of int64 before and now holds float64"):
+        big + counts(np.array([1.0, 2.0]))

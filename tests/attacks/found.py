@@ -9,7 +9,7 @@ from pkgutil import iter_modules
 
 import attacks
 
-BESIDES = {"__main__", "found", "tally"}  # what attacks are run with
+BESIDES = {"__main__", "children", "found", "tally", "targets"}  # what attacks are run with
 
 
 def find() -> Iterator[tuple[str, Callable[[float, int], Counter[str]]]]:

@@ -1,4 +1,4 @@
-"""Convert what users pass in to what kernels read: matrices, category codes, labels and weights.
+"""Convert what users pass in to what kernels read: matrices, category codes and weights.
 
 Missing entries become NaN in matrices and −1 in codes.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -17,7 +18,6 @@ from suffice import _core
 from suffice.core.errors import (
     InfiniteValueError,
     InvalidDataError,
-    MissingLabelError,
     NegativeValueError,
     RefusedValueError,
 )
@@ -125,25 +125,20 @@ def _first_unreadable(x: NDArray[Any]) -> tuple[int, int, Any]:
 
 
 def as_csr(x: Any) -> Sparse:
-    """Return a sparse or dense matrix as a CSR matrix of float32 or float64."""
-    if not is_sparse(x):
-        import scipy.sparse
+    """Return a sparse or dense matrix as a CSR matrix of float32 or float64; refuse a malformed one."""
+    x = checked_sparse(x)
+    if x.dtype in _READY:
+        return x
+    return type(x)((x.data.astype(np.float64), x.indices, x.indptr), shape=x.shape)
 
-        return scipy.sparse.csr_matrix(x)
-    x = x.tocsr()
-    if x.dtype != np.float64 and x.dtype != np.float32:
-        if x.dtype.kind == "c":
-            raise InvalidDataError("Complex data not supported: the columns must be real numbers")
-        x = x.astype(np.float64)
-    parts = [x.data, x.indices, x.indptr]
-    if x.indptr.dtype != x.indices.dtype:
-        parts[1:] = [part.astype(np.int64) for part in parts[1:]]
-    ready = [np.ascontiguousarray(part) for part in parts]
-    if any(a is not b for a, b in zip(ready, (x.data, x.indices, x.indptr), strict=True)):
-        import scipy.sparse
 
-        x = scipy.sparse.csr_matrix(tuple(ready), shape=x.shape, copy=False)
-    return x
+def checked_sparse(x: Any) -> Sparse:
+    """Return a sparse matrix as a well-formed CSR matrix of numbers: see `sparse_matrices.checked`."""
+    import scipy.sparse
+
+    from suffice.core.sparse_matrices import checked  # it imports SciPy
+
+    return checked(x if is_sparse(x) else scipy.sparse.csr_matrix(x))
 
 
 def chunks(x: Any, codes: Codes, weight: Array | None, cells: int = 1 << 23) -> Iterator[tuple[Any, Codes, Any]]:
@@ -244,52 +239,7 @@ def positions_in(some: Positions, size: int) -> Codes:
     return out
 
 
-# ---------------------------------------------------------------------------------- labels and weights
-
-
-@dataclass(frozen=True)
-class Labels:
-    """The label of row i is `values[codes[i]]`. Values are sorted, and each occurs."""
-
-    codes: Codes
-    values: Values
-
-    def __len__(self) -> int:
-        return len(self.codes)
-
-
-def encode_labels(y: Any) -> Labels:
-    """Number the distinct labels of `y` in sorted order.
-
-    >>> encode_labels(["ham", "spam", "ham"])
-    Labels(codes=array([0, 1, 0], dtype=int32), values=array(['ham', 'spam'], dtype='<U4'))
-    """
-    y = _as_vector(y)
-    codes, values = encode(y)
-    if y.dtype.kind in "fO" and len(codes) and codes.min() < 0:  # other types have no missing values
-        row = int(np.argmin(codes))
-        raise MissingLabelError(row)
-    return Labels(codes, values)
-
-
-def _as_vector(y: Any) -> Values:
-    if isinstance(y, np.ma.MaskedArray) and np.ma.is_masked(y):
-        raise MissingLabelError(int(np.argmax(np.ma.getmaskarray(y).ravel())))
-    array = np.ma.getdata(y) if isinstance(y, np.ndarray) else _column_to_array(y)
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
-    if array.ndim != 1:
-        raise InvalidDataError(f"y should be a 1d array, got an array of shape {array.shape} instead.")
-    return array
-
-
-def _column_to_array(values: Any) -> Values:
-    """Read a sequence, Series or Arrow array; a list that mixes strings and numbers keeps both."""
-    array = np.asarray(values)
-    mixed = array.dtype.kind == "U" and isinstance(values, (list, tuple))
-    if mixed and not all(isinstance(value, str) for value in values):
-        return as_objects(values)
-    return array
+# ----------------------------------------------------------------------------------- values and weights
 
 
 def as_objects(values: Sequence[Any]) -> Values:
@@ -300,9 +250,36 @@ def as_objects(values: Sequence[Any]) -> Values:
     return out
 
 
+MOST_CHARACTERS = 1 << 26  # of an array of strings as NumPy holds them: a quarter of a gigabyte
+
+
+def as_strings(texts: Sequence[str]) -> Values:
+    r"""Return strings as a NumPy array of strings, or of objects where that would not hold them.
+
+    NumPy drops NULs at the end of a string, and gives each string the room of the longest.
+
+    >>> as_strings(["a", "bc"]), as_strings(["a", "a\0"])
+    (array(['a', 'bc'], dtype='<U2'), array(['a', 'a\x00'], dtype=object))
+    """
+    lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+    if lengths.max(initial=0) * len(texts) <= MOST_CHARACTERS:
+        array = np.array(texts, dtype=str)
+        if np.array_equal(np.strings.str_len(array), lengths):
+            return array
+    return as_objects(texts)
+
+
+def repeated(values: Values, codes: Codes) -> Values:
+    """Return `values[codes]`, long strings as objects: NumPy would give each row the room of the longest."""
+    wide = values.dtype.kind == "U" and values.dtype.itemsize // 4 * len(codes) > MOST_CHARACTERS
+    return (values.astype(object) if wide else values)[codes]
+
+
 def encode(values: Values) -> tuple[Codes, Values]:
     """Number the distinct values in sorted order; missing values get −1."""
     kind = values.dtype.kind
+    if kind == "T":  # NumPy's strings of any length, among which some may be missing
+        return _encode_objects(as_objects(values.tolist()))
     if len(values) == 1 and kind in "iubU":  # fast for models that learn one row at a time
         return np.zeros(1, dtype=np.int32), values.copy()
     if kind == "b":
@@ -314,7 +291,7 @@ def encode(values: Values) -> tuple[Codes, Values]:
             return _encode_small_integers(values, low, high)
     if kind == "O":
         return _encode_objects(values)
-    if kind == "f":
+    if kind in "fmM":
         missing = np.isnan(values)
         if missing.any():
             codes, found = encode(values[~missing])
@@ -324,7 +301,7 @@ def encode(values: Values) -> tuple[Codes, Values]:
     if kind == "U" and values.size > 10_000:
         return _encode_by_hashing(values)
     found, inverse = np.unique(values, return_inverse=True)
-    return inverse.astype(np.int32), found
+    return inverse.astype(np.int32), found + 0.0 if kind == "f" else found  # −0.0 and 0.0 are one value, 0.0
 
 
 def _encode_small_integers(values: Values, low: int, high: int) -> tuple[Codes, Values]:
@@ -375,39 +352,66 @@ def _encode_by_hashing(values: Values) -> tuple[Codes, Values]:
 
 
 def _is_missing(value: object) -> bool:
-    return value is None or type(value).__name__ in {"NAType", "NaTType"} or value != value
+    if value is None or type(value).__name__ in {"NAType", "NaTType"}:
+        return True
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError, ArithmeticError):  # an array, for example, is not one value
+        return False
 
 
 def _encode_objects(values: Values) -> tuple[Codes, Values]:
     missing = np.fromiter((_is_missing(v) for v in values), dtype=bool, count=len(values))
     present = values[~missing]
     types = {type(v) for v in present}
-    strings = all(issubclass(t, str) for t in types)
-    if strings:
-        present = present.astype(str) if len(present) else np.empty(0, dtype="<U1")
     names = ", ".join(sorted(t.__name__ for t in types))
-    if not strings and any(issubclass(t, str) for t in types):
+    apart = [t for t in types if issubclass(t, (str, bool, np.bool_))]  # that NumPy and Python mix with numbers
+    if all(issubclass(t, str) for t in types):
+        codes, found = _encode_strings(present, types <= {str})
+    elif apart and not all(issubclass(t, (bool, np.bool_)) for t in types):
         raise InvalidDataError(
-            f"Cannot order a mix of {names}: labels and categories must all be strings or all be numbers"
+            f"Cannot order a mix of {names}: labels and categories must all be strings, all numbers or all booleans"
         )
-    try:
-        if strings:
-            codes, found = encode(present)
-        else:
+    else:
+        try:
             found, inverse = np.unique(present, return_inverse=True)
-            codes = inverse.astype(np.int32)
-    except TypeError:
-        raise InvalidDataError(f"Cannot order values of type {names}: pass strings or numbers") from None
+            ordered = all(a < b for a, b in pairwise(found))  # sets, for example, have an order of some only
+        except (TypeError, ValueError, ArithmeticError):
+            ordered = False
+        if not ordered:
+            raise InvalidDataError(f"Cannot order values of type {names}: pass strings or numbers")
+        codes, found = inverse.astype(np.int32), found.astype(object)
     spread = np.full(len(values), -1, dtype=np.int32)
     spread[~missing] = codes
-    return spread, found if strings else found.astype(object)
+    return spread, found
+
+
+def _encode_strings(values: Values, plain: bool) -> tuple[Codes, Values]:
+    """Number strings by a dictionary, which needs no room for the longest of them."""
+    texts = values if plain else [str.__str__(value) for value in values]  # what a member of an enumeration equals
+    number: dict[str, int] = {}
+    codes = np.fromiter((number.setdefault(text, len(number)) for text in texts), np.int32, len(values))
+    found = sorted(number)
+    rank = np.empty(len(found), dtype=np.int32)
+    rank[[number[text] for text in found]] = np.arange(len(found))
+    return rank[codes], as_strings(found) if found else np.empty(0, dtype="<U1")
+
+
+# Squares of weights, and of the sum of as many as there may be rows, stay within the range of float64.
+LEAST_WEIGHT, MOST_WEIGHT = 1e-140, 1e140
+WEIGHTS_ARE = f"Weights are 0 or from {LEAST_WEIGHT:g} to {MOST_WEIGHT:g}, so that no sum overflows: rescale them"
 
 
 def as_weight(weight: Any, n: int) -> Array | None:
-    """Check sample weights: one finite number ≥ 0 for each of `n` rows, or one number for all."""
+    """Check sample weights: one number, 0 or from 1e-140 to 1e140, for each of `n` rows, or one for all."""
     if weight is None:
         return None
-    array = np.asarray(weight, dtype=np.float64)
+    try:
+        if np.iscomplexobj(weight):
+            raise TypeError("complex numbers have no order")
+        array = np.asarray(weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidDataError(f"Sample weights must be numbers, one for each row: {error}") from None
     array = np.full(n, array) if array.ndim == 0 else np.ascontiguousarray(array)
     if array.ndim != 1:
         raise InvalidDataError(
@@ -417,10 +421,13 @@ def as_weight(weight: Any, n: int) -> Array | None:
         )
     if array.shape != (n,):
         raise InvalidDataError(f"sample_weight.shape == {array.shape}, expected {(n,)}!")
-    if not (array >= 0).all() or np.isinf(array).any():
-        row = int(np.argmax(~(array >= 0) | np.isinf(array)))
-        what = "Negative values in data passed to" if array[row] < 0 else "NaN or infinity in"
-        raise InvalidDataError(f"{what} `sample_weight`: row {row} has weight {array[row]}")
+    refused = ~(((array >= LEAST_WEIGHT) & (array <= MOST_WEIGHT)) | (array == 0))
+    if refused.any():
+        row = int(np.argmax(refused))
+        found = array[row]
+        what = "Negative values in data passed to" if found < 0 else "NaN or infinity in"
+        what, advice = ("Values out of range in", f". {WEIGHTS_ARE}") if 0 < found < np.inf else (what, "")
+        raise InvalidDataError(f"{what} `sample_weight`: row {row} has weight {found}{advice}")
     return array
 
 

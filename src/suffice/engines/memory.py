@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -9,9 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from suffice.core import frames
-from suffice.core.arrays import Values
+from suffice.core.arrays import Values, is_table
 from suffice.core.errors import InvalidDataError, InvalidOptionError
 from suffice.core.frames import Frame
+from suffice.core.labels import refuse_changed
 from suffice.core.statistics import ByClass
 from suffice.engines.source import HEAD, Answer, Source, append
 from suffice.engines.summarizing import Task
@@ -57,6 +59,9 @@ class Memory(Source):
             if len(column) and frames.column_kind(column) == "empty":
                 raise InvalidDataError(f"The target column {target!r} holds no label at all")
             labels, rest = frames.labels(column, target), rest.drop(target)
+            given = _given(self.origin, target)
+            if given is not None:
+                refuse_changed(given, labels, target)
         if isinstance(weight, str):
             self.check_column(weight, "of weights")
             rest = rest.drop(weight) if weight in rest.columns else rest
@@ -85,3 +90,16 @@ class Memory(Source):
     def answer(self, answer: Answer) -> Any:
         """Return the table with the answers in columns of their own."""
         return append(answer, self._frame.table())
+
+
+def _given(origin: Any, name: str) -> list[Any] | None:
+    """Return the objects of a column as the user passed them, unless all are strings; None if it held no objects."""
+    if isinstance(origin, (list, tuple)):
+        column: Any = [row.get(name) for row in origin] if all(isinstance(row, Mapping) for row in origin) else None
+    else:
+        column = origin[name] if isinstance(origin, Mapping) or is_table(origin) else None
+    typed = str(getattr(column, "dtype", "object"))
+    if column is None or not (typed in ("object", "category") or typed.startswith("|S")):
+        return None
+    listed = list(column)
+    return None if all(type(each) is str for each in listed) else listed

@@ -14,7 +14,7 @@ from pyspark.sql import functions as sql
 from pyspark.sql.types import BooleanType, NumericType
 
 from suffice.core import frames
-from suffice.core.arrays import Array
+from suffice.core.arrays import LEAST_WEIGHT, MOST_WEIGHT, Array
 from suffice.core.frames import as_frame
 from suffice.core.statistics import ByClass, Moments
 from suffice.engines.summarizing import Task
@@ -70,8 +70,8 @@ def _shifted(frame: DataFrame, task: Task, middle: Array) -> DataFrame:
 def _sums(task: Task, complete: bool) -> list[Column]:
     """Return the sums over rows and over each column. They are text, as building expressions takes Spark long.
 
-    `refused` counts rows for which these sums are wrong: rows without a weight, and, if rows are taken to be
-    `complete`, rows with missing values.
+    `refused` counts rows for which these sums are wrong: rows without a weight or with one out of range, and, if rows
+    are taken to be `complete`, rows with missing values.
     """
     columns = range(len(task.names))
     if complete:
@@ -82,7 +82,8 @@ def _sums(task: Task, complete: bool) -> list[Column]:
         of_rows = ["cast(count(*) as double) as n", "0D as least", "0 as refused"]
         of_column = ["count(z{0}) as n{0}", "sum(z{0}) as s{0}", "sum(z{0} * z{0}) as q{0}"]
     else:
-        of_rows = ["sum(w) as n", "min(w) as least", "count(*) - count(w) as refused"]
+        well = f"count_if(w = 0 or w between {LEAST_WEIGHT!r}D and {MOST_WEIGHT!r}D)"
+        of_rows = ["sum(w) as n", "min(w) as least", f"count(*) - {well} as refused"]
         of_column = ["sum(if(z{0} is null, null, w)) as n{0}", "sum(z{0} * w) as s{0}", "sum(z{0} * z{0} * w) as q{0}"]
     return [sql.expr(each) for each in (*of_rows, *(each.format(j) for j in columns for each in of_column))]
 

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 from suffice.core import errors, registry
 from suffice.core.errors import InvalidDataError, InvalidOptionError, MissingPackageError, SufficeError
+from suffice.core.frames.input import refuse_hazards
 from suffice.core.statistics import ByClass
 from suffice.engines.source import append, new_columns
 from suffice.engines.summarizing import summarize_part
@@ -103,6 +104,9 @@ def from_pandas(frame: Any) -> Any:
     if not frame.columns.is_unique:
         twice = frame.columns[frame.columns.duplicated()][0]
         raise InvalidDataError(f"Two columns are named {twice!r}: give each a name of its own")
+    for name, dtype in frame.dtypes.items():
+        if str(dtype) == "object":
+            refuse_hazards(frame[name].tolist(), name)
     try:
         return pa.Table.from_pandas(frame, preserve_index=False)
     except pa.ArrowException as error:

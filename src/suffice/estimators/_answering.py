@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from suffice import engines
-from suffice.core.arrays import Array
+from suffice.core.arrays import Array, as_weight
 from suffice.core.errors import InvalidOptionError
+from suffice.core.labels import same_labels
 from suffice.estimators._learning import Learning
+from suffice.estimators._threads import answering
 from suffice.model.learned import Calibrate, Learned
 from suffice.model.predictor import Predictor, Question
 
@@ -21,6 +23,7 @@ class Answering(Learning):
 
     calibrate: Calibrate = False
 
+    @answering
     def predict(self, X: Any) -> Any:
         """Return the most probable class of each row, in memory or not; missing entries are left out of account.
 
@@ -31,6 +34,7 @@ class Answering(Learning):
         """
         return self._answer(X, "predict", Learned.predict)
 
+    @answering
     def predict_log_proba(self, X: Any) -> Any:
         """Return log p(y | x) for each row, in memory or not, and each class; missing entries are left out of account.
 
@@ -42,6 +46,7 @@ class Answering(Learning):
         """
         return self._answer(X, "predict_log_proba", Learned.log_posterior)
 
+    @answering
     def predict_proba(self, X: Any) -> Any:
         """Return p(y | x) for each row, in memory or not, and each class; missing entries are left out of account.
 
@@ -69,6 +74,7 @@ class Answering(Learning):
         learned, calibration = self._settled(), self._calibration()
         return Predictor(type(self).__name__, learned, calibration, self.n_features_in_, names, schema)
 
+    @answering
     def predict_joint_log_proba(self, X: Any) -> Array:
         """Return log p(x, y) for each row and class; missing entries are left out of account.
 
@@ -80,6 +86,7 @@ class Answering(Learning):
         learned, rows = self._settled(), self._check_X(X)
         return self._run(learned.model.log_joint, rows, learned.dtype_for(rows))
 
+    @answering
     def score_samples(self, X: Any) -> Array:
         """Return log p(x) = log Σ_y p(x, y) of each row: how usual it is; missing entries are left out of account.
 
@@ -90,6 +97,7 @@ class Answering(Learning):
         """
         return self._run(self._settled().log_density, self._check_X(X))
 
+    @answering
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Return the share of rows whose label is predicted.
 
@@ -100,10 +108,11 @@ class Answering(Learning):
         """
         rows, labels, weight = self._read_learned(X, y, sample_weight)
         found = self._run(self._settled().predict, rows, self._calibration())
-        return float(np.average(found == labels, weights=weight))
+        return float(np.average(same_labels(found, labels), weights=as_weight(weight, len(labels))))
 
     # ---- rows that were learned
 
+    @answering
     def leave_one_out(self, X: Any, y: Any = None, sample_weight: Any = None) -> Array:
         """Return log p(y | x_i) of each training row under the model of all other rows, exactly.
 
@@ -119,6 +128,7 @@ class Answering(Learning):
         learned = self._settled()
         return learned.leave_one_out(*self._read_learned(X, y, sample_weight), self._calibration())
 
+    @answering
     def cross_validate(
         self, X: Any, y: Any = None, folds: int = 10, sample_weight: Any = None, random_state: Any = 0
     ) -> Array:

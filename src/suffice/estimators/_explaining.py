@@ -8,6 +8,7 @@ from typing import Any
 from suffice import engines
 from suffice.core.arrays import Array, Values
 from suffice.estimators._answering import Answering
+from suffice.estimators._threads import answering
 from suffice.families import LinearForm, Table
 from suffice.formulas import Scoring
 from suffice.model.explain import Evidence, rank_features
@@ -16,6 +17,7 @@ from suffice.model.explain import Evidence, rank_features
 class Explaining(Answering):
     """Estimators that show what they know."""
 
+    @answering
     def impute(self, X: Any) -> Array:
         """Fill missing entries by their expectation given what was observed.
 
@@ -27,6 +29,7 @@ class Explaining(Answering):
         learned, rows = self._settled(), self._check_X(X)
         return self._run(learned.model.impute, rows).astype(learned.dtype_for(rows), copy=False)
 
+    @answering
     def evidence(self, X: Any, label: Any = None, against: Any = None) -> dict[str, Values]:
         """Return what each column says for one class against another, in log-odds that add up.
 
@@ -47,6 +50,7 @@ class Explaining(Answering):
         found = Evidence.of(model, rows, model.log_posterior(rows), self._names(), label, against)
         return found.columns(calibrated=False)
 
+    @answering
     def top_features(self, label: Any, n: int = 10, by: str = "log_odds") -> Table:
         """Return the columns, categories or words that say most of a class.
 
@@ -72,10 +76,12 @@ class Explaining(Answering):
         """What to call columns before their values."""
         return self._names()
 
+    @answering
     def tables(self) -> list[Table]:
         """Return the class prior and every parameter as tables for people; print them to read them."""
         return self._settled().model.tables(getattr(self, "feature_names_in_", None))
 
+    @answering
     def linear_form(self) -> LinearForm:
         """Return `coef` and `intercept` of the log-odds; an error says why where they are not linear in x.
 
@@ -84,6 +90,7 @@ class Explaining(Answering):
         """
         return self._settled().model.linear()
 
+    @answering
     def formula(self) -> Scoring:
         """Return what `predict_proba` computes as formulas over the columns; an error names columns without one.
 
@@ -91,6 +98,7 @@ class Explaining(Answering):
         """
         return self._predictor().formula()
 
+    @answering
     def to_sql(self, dialect: str = "duckdb", table: str = "data", types: Mapping[str, str] | None = None) -> str:
         """Return the query that scores a table of a database; an error names columns without a formula.
 
@@ -115,6 +123,7 @@ class Explaining(Answering):
         """The types of columns that are known to be booleans."""
         return {}
 
+    @answering
     def sample(self, n: int = 1, label: Any = None, random_state: Any = None) -> tuple[Any, Values]:
         """Draw rows from the model.
 

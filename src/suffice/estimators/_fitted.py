@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, ParamSpec, TypeVar
+from typing import Any, ClassVar, ParamSpec, Self, TypeVar
 
 import numpy as np
 
-from suffice.core.arrays import Array, Values, as_matrix
+from suffice.core.arrays import Array, Values, as_matrix, is_sparse
 from suffice.core.errors import MismatchError, RefusedValueError
 from suffice.core.priors import ClassPrior
 from suffice.core.statistics import ByClass
@@ -22,6 +22,7 @@ from suffice.estimators._sklearn import (
     check_is_fitted,
     validate_data,
 )
+from suffice.estimators._threads import snapshot
 from suffice.estimators.parameter_checks import Allowed
 from suffice.families import Family
 from suffice.model.calibration import Calibration
@@ -86,6 +87,11 @@ class Fitted(ClassifierMixin, BaseEstimator, ABC):
     def _settle(self) -> None:
         """Finish learning that was put off. Most estimators put off nothing."""
 
+    def _now(self) -> Self:
+        """Return the estimator as it is now: what other threads learn meanwhile does not change it."""
+        self._settle()
+        return snapshot(self)
+
     def _calibration(self) -> Calibration | None:
         """The calibration of probabilities; None where they are those of the model."""
         return None
@@ -142,8 +148,8 @@ class Fitted(ClassifierMixin, BaseEstimator, ABC):
         """Read X. Arrays like the training rows pass at once: scikit-learn's checks take most of a millisecond."""
         if self._is_plain(X, "f", reset):
             return as_matrix(X)
-        if isinstance(X, np.ma.MaskedArray):
-            X = as_matrix(X)
+        if isinstance(X, np.ma.MaskedArray) or (self._accept_sparse and is_sparse(X)):
+            X = as_matrix(X)  # SciPy, by which scikit-learn converts, believes what a sparse matrix says of itself
         return as_matrix(
             validate_data(self, X, reset=reset, accept_sparse=self._accept_sparse, ensure_all_finite=False)
         )
@@ -172,20 +178,6 @@ class Fitted(ClassifierMixin, BaseEstimator, ABC):
         tags.input_tags.allow_nan = True
         tags.input_tags.sparse = bool(self._accept_sparse)
         return tags
-
-
-class Unchanged:
-    """A context in which a failed operation leaves the estimator as it was."""
-
-    def __init__(self, estimator: Fitted):
-        self.attributes, self.before = estimator.__dict__, estimator.__dict__.copy()
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, failed: type[BaseException] | None, *_: object) -> None:
-        if failed is not None:
-            self.attributes.clear()
-            self.attributes.update(self.before)
 
 
 def read_only(array: Array) -> Array:

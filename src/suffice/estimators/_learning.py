@@ -14,8 +14,10 @@ from suffice.core.arrays import Values
 from suffice.core.errors import InvalidDataError, MismatchError
 from suffice.core.frames import Frame, as_frame
 from suffice.core.frozen_options import same_options
-from suffice.estimators._fitted import Fitted, PathLike, Unchanged
-from suffice.estimators._sklearn import as_labels, clone, unique_labels
+from suffice.core.labels import as_label, encode_labels, label_positions
+from suffice.estimators._fitted import Fitted, PathLike
+from suffice.estimators._sklearn import as_labels, clone
+from suffice.estimators._threads import learning
 from suffice.model.forms import in_form
 from suffice.model.learned import Learned
 
@@ -34,12 +36,13 @@ class Learning(Fitted):
         y : array-like of shape (n_samples,), or str
             Labels: numbers or strings; or the name of the column of X that holds them.
         sample_weight : array-like of shape (n_samples,) or str, default=None
-            Weights of the rows, 1 each by default, or the name of the column of X that holds them. A row of weight 0
-            counts as absent.
+            Weights of the rows, 1 each by default, or the name of the column of X that holds them: 0, or from 1e-140 to
+            1e140. A row of weight 0 counts as absent.
         checkpoint : str or path, default=None
             Of files: where to keep what was learned so far, so that an interrupted fit resumes there.
         """
-        self._learn_rows(X, y, sample_weight, checkpoint=checkpoint)
+        with learning(self) as draft:
+            draft._learn_rows(X, y, sample_weight, checkpoint=checkpoint)
         return self
 
     def partial_fit(self, X: Any, y: Any = None, classes: ArrayLike | None = None, sample_weight: Any = None) -> Self:
@@ -54,7 +57,8 @@ class Learning(Fitted):
         classes : array-like of shape (n_classes,), default=None
             Classes to have in the model even before a row of theirs has come. Not needed.
         """
-        self._learn_rows(X, y, sample_weight, self.__dict__.get("_learned"), classes, partial=True)
+        with learning(self) as draft:
+            draft._learn_rows(X, y, sample_weight, draft.__dict__.get("_learned"), classes, partial=True)
         return self
 
     def _learn_rows(
@@ -68,21 +72,20 @@ class Learning(Fitted):
         partial: bool = False,
     ) -> None:
         """Add the statistics of rows to those from before, if there are any."""
-        with Unchanged(self):
-            if before is None:
-                self._check_parameters()
-            declared = _declared(before, classes)
-            source = self._open(X, y, weight, first=before is None)
-            family = self._family()
-            target, weights = y if isinstance(y, str) else "", weight if isinstance(weight, str) else None
-            task = engines.Task(family, self._columns_read(family) if source.has_names else (), target, weights)
-            onto = None if before is None else before.seen
-            seen = self._run(source.learn, task, onto, None if checkpoint is None else Path(checkpoint))
-            dtype = source.dtype if self._keeps_single else np.dtype(np.float64)
-            dtype = dtype if before is None else np.promote_types(before.dtype, dtype)
-            self._learned = Learned(seen, family, self._class_prior(), declared, dtype).checked()
-            if not partial:
-                self._check_fit()
+        if before is None:
+            self._check_parameters()
+        declared = self._declared(before, classes)
+        source = self._open(X, y, weight, first=before is None)
+        family = self._family()
+        target, weights = y if isinstance(y, str) else "", weight if isinstance(weight, str) else None
+        task = engines.Task(family, self._columns_read(family) if source.has_names else (), target, weights)
+        onto = None if before is None else before.seen
+        seen = self._run(source.learn, task, onto, None if checkpoint is None else Path(checkpoint))
+        dtype = source.dtype if self._keeps_single else np.dtype(np.float64)
+        dtype = dtype if before is None else np.promote_types(before.dtype, dtype)
+        self._learned = Learned(seen, family, self._class_prior(), declared, dtype).checked()
+        if not partial:
+            self._check_fit()
 
     def _open(self, X: Any, y: Any, weight: Any, first: bool) -> engines.Source:
         """Find the engine of the rows. The first rows show what the columns are; later ones must have the same."""
@@ -104,6 +107,16 @@ class Learning(Fitted):
             for name in self._columns_read(self._settled().family):
                 source.check_column(name, "that the model was trained on")
         return source
+
+    def _declared(self, before: Learned | None, classes: ArrayLike | None) -> Values | None:
+        """Return the classes named in advance, by this call or an earlier one."""
+        known = None if before is None else before.declared
+        if classes is None:
+            return known
+        named = encode_labels(as_labels(classes, self)).values
+        if known is not None and (len(known) != len(named) or label_positions(named, known) is None):
+            raise ValueError(f"`classes={classes!r}` is not the same as on last call to partial_fit, was: {known!r}")
+        return named
 
     def _note_columns(self, head: Frame, source: engines.Source) -> None:  # noqa: ARG002  # for tables of any kind
         """Note the columns of a source; `head` has its first rows, if any."""
@@ -139,25 +152,29 @@ class Learning(Fitted):
         self : object
             The estimator as if it had never seen the rows; not fitted, if nothing else was learned.
         """
-        before = self._settled()
-        with Unchanged(self):
-            rows, labels, weight = self._read_learned(X, y, sample_weight)
-            rest = before.seen - self._run(before.family.summarize, rows, labels, weight)
+        with learning(self) as draft:
+            before = draft._settled()
+            rows, labels, weight = draft._read_learned(X, y, sample_weight)
+            rest = before.seen - draft._run(before.family.summarize, rows, labels, weight)
             if len(rest.labels) or before.declared is not None:
-                self._become(replace(before, seen=rest))
+                draft._become(replace(before, seen=rest))
             else:
-                for name in self._fitted:
-                    self.__dict__.pop(name, None)
+                for name in draft._fitted:
+                    draft.__dict__.pop(name, None)
         return self
 
     def drop_class(self, label: Any) -> Self:
         """Forget a class: the estimator becomes what fitting without its rows would have given."""
-        self._become(self._settled().without_class(label))
+        with learning(self) as draft:
+            draft._become(draft._settled().without_class(label))
         return self
 
     def rename_class(self, old: Any, new: Any) -> Self:
         """Call a class something else; if the new name is a class already, the two become one."""
-        self._become(self._settled().renamed_class(old, new))
+        if (name := as_label(new)).dtype.kind == "O":
+            as_labels(name, self)  # refuses what `fit` would refuse
+        with learning(self) as draft:
+            draft._become(draft._settled().renamed_class(old, new))
         return self
 
     def _become(self, learned: Learned) -> None:
@@ -170,33 +187,23 @@ class Learning(Fitted):
             return self
         if type(other) is not type(self):
             return NotImplemented
-        mine, theirs = self._settled(), other._settled()
-        for name, value in self.get_params().items():
-            if not same_options(value, other.get_params()[name]):
-                raise MismatchError(f"Cannot merge: {name} is {value!r} here and {other.get_params()[name]!r} there")
-        if self.n_features_in_ != other.n_features_in_:
-            raise MismatchError(f"Cannot merge models of {self.n_features_in_} and {other.n_features_in_} columns")
-        names = [getattr(e, "feature_names_in_", None) for e in (self, other)]
+        mine, theirs = self._now(), other._now()
+        learned = mine._settled(), theirs._settled()
+        for name, value in mine.get_params().items():
+            if not same_options(value, theirs.get_params()[name]):
+                raise MismatchError(f"Cannot merge: {name} is {value!r} here and {theirs.get_params()[name]!r} there")
+        if mine.n_features_in_ != theirs.n_features_in_:
+            raise MismatchError(f"Cannot merge models of {mine.n_features_in_} and {theirs.n_features_in_} columns")
+        names = [getattr(e, "feature_names_in_", None) for e in (mine, theirs)]
         if names[0] is not None and names[1] is not None and (names[0] != names[1]).any():
             at = int(np.argmax(names[0] != names[1]))
             raise MismatchError(f"Cannot merge: column {at} is {names[0][at]!r} here and {names[1][at]!r} there")
-        merged = clone(self)
-        merged.n_features_in_ = self.n_features_in_
+        merged = clone(mine)
+        merged.n_features_in_ = mine.n_features_in_
         known = names[0] if names[0] is not None else names[1]
         if known is not None:
             merged.feature_names_in_ = known
-        merged._become(mine + theirs)
+        merged._become(learned[0] + learned[1])
         return merged
 
     __radd__ = __add__
-
-
-def _declared(before: Learned | None, classes: ArrayLike | None) -> Values | None:
-    """The classes named in advance, by this call or an earlier one."""
-    known = None if before is None else before.declared
-    if classes is None:
-        return known
-    named: Values = unique_labels(classes)
-    if known is not None and not np.array_equal(known, named):
-        raise ValueError(f"`classes={classes!r}` is not the same as on last call to partial_fit, was: {known!r}")
-    return named

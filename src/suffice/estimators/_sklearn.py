@@ -8,11 +8,12 @@ from sklearn import get_config
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import assert_all_finite, check_array, check_random_state
-from sklearn.utils.multiclass import check_classification_targets, unique_labels
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
-from suffice.core.arrays import Values, encode_labels
+from suffice.core.arrays import Values
 from suffice.core.errors import InvalidDataError
+from suffice.core.labels import encode_labels, is_column, read_labels
 
 if TYPE_CHECKING:
     from sklearn.feature_extraction.text import CountVectorizer
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any: ...
         def __getstate__(self) -> dict[str, Any]: ...
+        def __setstate__(self, state: dict[str, Any]) -> None: ...
         def __repr__(self, N_CHAR_MAX: int = 700) -> str: ...
         def __sklearn_tags__(self) -> Any: ...
         def set_params(self, **params: Any) -> Self: ...
@@ -64,7 +66,6 @@ __all__ = [
     "check_random_state",
     "clone",
     "normalize",
-    "unique_labels",
     "validate_data",
 ]
 
@@ -74,12 +75,14 @@ def as_labels(y: Any, estimator: Any) -> Values:
     if y is None:
         name = type(estimator).__name__
         raise ValueError(f"This {name} estimator requires y to be passed, but the target y is None.")
-    labels: Values = column_or_1d(y, warn=True)
+    labels = read_labels(y if is_column(y) else column_or_1d(y, warn=True))
     if labels.dtype.kind == "c":
         raise InvalidDataError(f"Complex data not supported\n{labels}\n")
-    assert_all_finite(labels, input_name="y", estimator_name=type(estimator).__name__)
-    if labels.dtype.kind in "fO":  # objects must sort before scikit-learn can judge them
-        check_classification_targets(labels if labels.dtype.kind == "f" else encode_labels(labels).values)
+    if labels.dtype.kind in "OmM":  # these must sort before scikit-learn can judge them, and none may be missing
+        check_classification_targets(encode_labels(labels).values)
+    elif labels.dtype.kind == "f":
+        assert_all_finite(labels, input_name="y", estimator_name=type(estimator).__name__)
+        check_classification_targets(labels)
     return labels
 
 

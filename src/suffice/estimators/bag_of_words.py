@@ -16,13 +16,14 @@ import scipy.sparse
 from numpy.typing import DTypeLike, NDArray
 
 from suffice.core import words
-from suffice.core.arrays import is_table
+from suffice.core.arrays import checked_sparse, is_sparse, is_table, without_duplicates
 from suffice.core.errors import InvalidDataError, InvalidOptionError, InvalidTextError, MismatchError
 from suffice.core.frames import as_frame
 from suffice.core.words import Lexicon, Stem, Texts, Tokenization, Vocabulary, stems
 from suffice.core.words.tokenizing import MOST_COLUMNS
 from suffice.estimators import parameter_checks
 from suffice.estimators._sklearn import CountVectorizer, NotFittedError, as_sparse_interface, check_array, normalize
+from suffice.estimators._threads import learning, snapshot
 from suffice.estimators.parameter_checks import BOOLEAN, CALLABLE, Allowed, choice, interval
 
 TOKEN_PATTERN = r"(?u)\b\w\w+\b"
@@ -134,11 +135,12 @@ class BagOfWords(CountVectorizer):  # type: ignore[misc]  # scikit-learn has no 
             columns, counts = self._learn(*read)
         idf = self._inverse_document_frequency(counts, columns) if self.use_idf else None
         out = self._weigh(counts, idf)
-        self.fixed_vocabulary_ = self.vocabulary is not None
-        for name, value in {"_columns": columns, "idf_": idf}.items():
-            self.__dict__.pop(name, None)
-            if value is not None:
-                setattr(self, name, value)
+        with learning(self) as draft:
+            draft.fixed_vocabulary_ = self.vocabulary is not None
+            for name, value in {"_columns": columns, "idf_": idf}.items():
+                draft.__dict__.pop(name, None)
+                if value is not None:
+                    setattr(draft, name, value)
         return out
 
     def transform(self, raw_documents: Documents) -> Matrix:
@@ -150,14 +152,15 @@ class BagOfWords(CountVectorizer):  # type: ignore[misc]  # scikit-learn has no 
                 self._columns, self.fixed_vocabulary_ = given, True
             elif self.n_features is None:
                 raise NotFittedError("Vocabulary not fitted or provided")
-        if self.use_idf and not hasattr(self, "idf_"):
+        now = snapshot(self)
+        if self.use_idf and not hasattr(now, "idf_"):
             raise NotFittedError("The inverse document frequencies are not known yet: fit some texts first")
         read = self._read(documents)
         if self.n_features is not None:
             counts = _matrix(self.n_features, *words.hashed_matrix(*read))
         else:
-            counts = self._columns.count(*read)
-        return self._weigh(counts, self.idf_ if self.use_idf else None)
+            counts = now._columns.count(*read)
+        return self._weigh(counts, now.idf_ if self.use_idf else None)
 
     def _check_parameters(self) -> _Columns | None:
         """Check the parameters, and return the vocabulary given."""
@@ -301,7 +304,8 @@ class BagOfWords(CountVectorizer):  # type: ignore[misc]  # scikit-learn has no 
         """Return the words of each row of a matrix of counts or weights, without their order."""
         if self.n_features is not None:
             raise InvalidOptionError("Hashing to n_features columns cannot be undone: leave n_features out")
-        n, X = len(self.get_feature_names_out()), check_array(X, accept_sparse="csr")
+        n, X = len(self.get_feature_names_out()), without_duplicates(checked_sparse(X)) if is_sparse(X) else X
+        X = check_array(X, accept_sparse="csr")
         if X.shape[1] != n:
             raise InvalidDataError(f"X has {X.shape[1]} columns, the vocabulary {n} words")
         return super().inverse_transform(X)

@@ -23,6 +23,7 @@ from suffice.core.statistics import Scatter
 from suffice.estimators._documentation import estimator
 from suffice.estimators._fitted import read_only
 from suffice.estimators._sklearn import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from suffice.estimators._threads import answering
 from suffice.estimators.generative_classifier import GenerativeClassifier
 from suffice.estimators.parameter_checks import ARRAY_LIKE, BOOLEAN, Allowed, choice, has_method, interval
 from suffice.families import MultivariateGaussian
@@ -109,6 +110,7 @@ class _DiscriminantAnalysis(GenerativeClassifier):
         """Probability of each class, (n_classes,)."""
         return self._as_learned(np.exp(self._settled().model.log_prior))
 
+    @answering
     def decision_function(self, X: Any) -> Array:
         """Return scores whose differences between classes are log-odds; missing entries are integrated out.
 
@@ -264,6 +266,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         """The means, weighed by the priors, (n_features,)."""
         return self._found(self._directions.centre, "xbar_")
 
+    @answering
     def transform(self, X: Any) -> Array:
         """Project rows on the directions that separate the classes.
 

@@ -26,12 +26,13 @@ class Saving(Fitted):
         path : str, path or binary file
             Where to write; the usual ending is `.suffice`.
         """
-        self._settled()
+        now = self._now()
+        now._settled()
         name = type(self).__name__
         if _known().get(name) is not type(self):
             raise UnstorableError(f"{name} is none of suffice's estimators: a file would not say how to make it again")
-        fitted = {name: self.__dict__[name] for name in self._fitted if name in self.__dict__}
-        storage.save(Saved(name, self.get_params(deep=False), fitted), path)
+        fitted = {name: now.__dict__[name] for name in self._fitted if name in now.__dict__}
+        storage.save(Saved(name, now.get_params(deep=False), fitted), path)
 
 
 def load(path: PathLike | BinaryIO) -> Any:

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from suffice import engines
 from suffice.core import frames
-from suffice.core.arrays import Values, is_sparse
+from suffice.core.arrays import Values, checked_sparse, is_sparse
 from suffice.core.errors import InvalidDataError, MismatchError, UncalibratedWarning
 from suffice.core.frames import ColumnProfile, Frame, as_frame
 from suffice.core.priors import ClassPrior, Dirichlet
 from suffice.estimators._documentation import estimator
 from suffice.estimators._sklearn import validate_data
+from suffice.estimators._threads import answering
 from suffice.estimators.generative_classifier import CalibratedClassifier
 from suffice.estimators.parameter_checks import ARRAY_LIKE, BOOLEAN, Allowed, choice, interval
 from suffice.families import Family, Table
@@ -185,6 +186,7 @@ class BayesClassifier(CalibratedClassifier):
 
     # ---- answering
 
+    @answering
     def outliers(self, X: Any, rate: float = 0.01) -> NDArray[np.bool_]:
         """Return which rows are more unusual than all but a share of those learned.
 
@@ -201,6 +203,7 @@ class BayesClassifier(CalibratedClassifier):
         threshold = self._settled().outlier_threshold(rate)
         return self.score_samples(X) < threshold
 
+    @answering
     def evidence(self, X: Any, label: Any = None, against: Any = None) -> Any:
         """Return what each column says for one class against another, in log-odds that add up.
 
@@ -219,6 +222,7 @@ class BayesClassifier(CalibratedClassifier):
         titles = [block.title for block in self._product().blocks]
         return Evidence.of(learned.model, rows, log_posterior, titles, label, against)
 
+    @answering
     def sample(self, n: int = 1, label: Any = None, random_state: Any = None) -> tuple[Any, Values]:
         """Draw rows from the model.
 
@@ -232,6 +236,7 @@ class BayesClassifier(CalibratedClassifier):
         columns, labels = self._predictor().sample(n, label, random_state)
         return frames.table_like(columns, self._like()), labels
 
+    @answering
     def impute(self, X: Any, how: Literal["mean", "mode", "sample"] = "mean", random_state: Any = None) -> Any:
         """Fill missing entries from p(missing | observed).
 
@@ -287,15 +292,22 @@ class BayesClassifier(CalibratedClassifier):
         return f"{shown}  # {listed}"
 
     def __getstate__(self) -> dict[str, Any]:
-        state = super().__getstate__()
+        state = dict(super().__getstate__())
         state.pop("_prototype", None)
+        if isinstance(self.families, dict):  # as pairs, because JSON, in which skops writes, has no tuples as keys
+            state["families"] = list(self.families.items())
         return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        families = state.get("families")
+        super().__setstate__(state | {"families": dict(families)} if isinstance(families, list) else state)
 
 
 def _dense(X: Any) -> Any:
     """Make a sparse matrix dense: a table has columns of several types."""
     if not is_sparse(X):
         return X
+    X = checked_sparse(X)
     if X.shape[0] * X.shape[1] > DENSE_CELLS:
         raise InvalidDataError(
             f"A sparse matrix of {X.shape[0]} × {X.shape[1]} is too large for a table of columns: "

@@ -7,17 +7,18 @@ from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
-import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from suffice import engines
 from suffice.core.arrays import Values
 from suffice.core.errors import InvalidDataError, InvalidTextError
 from suffice.core.frames import Frame
+from suffice.core.labels import read_labels
 from suffice.core.priors import ClassPrior, Dirichlet
 from suffice.core.statistics import WordCounts
 from suffice.estimators._documentation import estimator
 from suffice.estimators._fitted import PathLike
+from suffice.estimators._threads import answering, lock_of
 from suffice.estimators.generative_classifier import CalibratedClassifier
 from suffice.estimators.parameter_checks import ARRAY_LIKE, BOOLEAN, Allowed, choice, interval
 from suffice.families import Table, Text
@@ -160,8 +161,9 @@ class TextClassifier(CalibratedClassifier):
         y : array-like of shape (n_samples,), or str
             Labels: numbers or strings; or, where X is a table of texts and labels, the name of their column.
         """
-        super().fit(X, y, sample_weight, checkpoint=checkpoint)
-        self._pending = _Pending(self._learned)
+        with lock_of(self):
+            super().fit(X, y, sample_weight, checkpoint=checkpoint)
+            self._pending = _Pending(self._learned)
         return self
 
     def partial_fit(self, X: Any, y: Any = None, classes: ArrayLike | None = None, sample_weight: Any = None) -> Self:
@@ -176,15 +178,16 @@ class TextClassifier(CalibratedClassifier):
         y : array-like of shape (n_samples,)
             Labels; new classes may appear at any time.
         """
-        pending: _Pending | None = self.__dict__.get("_pending")
-        plain = classes is None and sample_weight is None
-        if plain and pending is not None and pending.onto is self.__dict__.get("_learned") and pending.takes(X, y):
-            if pending.size > max(PENDING, _size(pending.onto)):
-                self._settle()
-            return self
-        self._settle()
-        super().partial_fit(X, y, classes, sample_weight)
-        self._pending = _Pending(self._learned)
+        with lock_of(self):
+            pending: _Pending | None = self.__dict__.get("_pending")
+            plain = classes is None and sample_weight is None
+            if plain and pending is not None and pending.onto is self.__dict__.get("_learned") and pending.takes(X, y):
+                if pending.size > max(PENDING, _size(pending.onto)):
+                    self._settle()
+                return self
+            self._settle()
+            super().partial_fit(X, y, classes, sample_weight)
+            self._pending = _Pending(self._learned)
         return self
 
     def set_params(self, **params: Any) -> Self:
@@ -195,20 +198,34 @@ class TextClassifier(CalibratedClassifier):
         **params : dict
             Parameters by their names.
         """
-        self._settle()
-        self.__dict__.pop("_pending", None)  # the next documents meet the new parameters at once
-        super().set_params(**params)
+        with lock_of(self):
+            self._settle()
+            self.__dict__.pop("_pending", None)  # the next documents meet the new parameters at once
+            super().set_params(**params)
         return self
 
     def _settle(self) -> None:
         """Count the documents that wait."""
-        pending: _Pending | None = self.__dict__.get("_pending")
-        if pending is None or pending.onto is not self.__dict__.get("_learned") or not pending.texts:
+        if not self._is_waiting():
             return
-        before = pending.onto
-        seen = before.family.summarize(pending.texts, np.array(pending.labels), None, before.seen)
-        self._become(replace(before, seen=seen))
-        self._pending = _Pending(self._learned)
+        with lock_of(self):
+            if not self._is_waiting():  # another thread has counted them
+                return
+            pending = self._pending
+            before = pending.onto
+            seen = before.family.summarize(pending.texts, read_labels(pending.labels), None, before.seen)
+            self._become(replace(before, seen=seen))
+            self._pending = _Pending(self._learned)
+
+    def _is_waiting(self) -> bool:
+        """Tell whether documents wait to be counted."""
+        pending: _Pending | None = self.__dict__.get("_pending")
+        return pending is not None and pending.onto is self.__dict__.get("_learned") and bool(pending.texts)
+
+    def _now(self) -> Self:
+        now = super()._now()
+        now.__dict__.pop("_pending", None)  # documents that have come since belong to the estimator
+        return now
 
     def __getstate__(self) -> dict[str, Any]:
         self._settle()
@@ -246,6 +263,7 @@ class TextClassifier(CalibratedClassifier):
     def _distribution(self) -> TextDistribution:
         return self._settled().model.distribution  # type: ignore[return-value]
 
+    @answering
     def evidence(self, X: Any, label: Any = None, against: Any = None) -> Any:
         """Return which words spoke for one class against another, in log-odds that add up.
 
@@ -266,6 +284,7 @@ class TextClassifier(CalibratedClassifier):
         learned, texts = self._settled(), self._check_X(X)
         return word_evidence(learned.model, texts, self.predict_log_proba(texts), label, against)
 
+    @answering
     def sample(self, n: int = 1, label: Any = None, random_state: Any = None) -> tuple[NDArray[Any], Values]:
         """Write documents: as many words as those of the class have, each drawn by its probability there.
 
@@ -289,6 +308,7 @@ class TextClassifier(CalibratedClassifier):
         """The number of each feature, in the order of their code points."""
         return {name: i for i, name in enumerate(self._distribution().vocabulary.names)}
 
+    @answering
     def tables(self) -> list[Table]:
         """Return the class prior and the most probable words as tables for people; print them to read them."""
         return self._settled().model.tables(["words"])

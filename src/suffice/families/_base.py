@@ -22,6 +22,7 @@ from suffice.core.arrays import (
     Rows,
     Values,
     as_categories,
+    as_csr,
     as_dense,
     as_matrix,
     chunks,
@@ -293,6 +294,7 @@ class Entrywise(Independent):
 
     def log_density(self, x: Matrix) -> Array:
         """Compute log p(x | y) of every row under every class, (rows, classes), by a kernel or by the formula."""
+        x = as_csr(x) if is_sparse(x) else x
         kernel = KERNELS.get(type(self))
         if kernel is not None:
             return kernel(self, x)
@@ -512,7 +514,7 @@ def read_columns(x: Any, reads: Reads, support: Support, sparse: bool) -> Rows:
 
 def as_float64(x: Matrix) -> Array:
     """Return a matrix, dense or sparse, as a dense one of float64."""
-    return np.asarray(x.toarray() if is_sparse(x) else x, dtype=np.float64)
+    return np.asarray(as_dense(x) if is_sparse(x) else x, dtype=np.float64)
 
 
 def resolution(values: Array) -> Array:

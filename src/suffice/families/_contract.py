@@ -17,6 +17,7 @@ from suffice.core.arrays import (
     Mask,
     Matrix,
     Rows,
+    as_dense,
     is_sparse,
     refuse_entries,
     refuse_infinite,
@@ -140,7 +141,7 @@ class Summary(Generic[S]):
         """Compute the entries that the statistic summarizes from columns that were read."""
         if self.of is X or self.threshold is not None:
             return x
-        x = x.toarray() if is_sparse(x) else x
+        x = as_dense(x) if is_sparse(x) else x
         refuse_infinite(x)
         if isinstance(self.of, tuple):
             out = np.stack([of.at(x[:, j : j + 1])[:, 0] for j, of in enumerate(self.of)], axis=1)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from suffice.core.arrays import Array, Matrix, Positions, Sparse, is_sparse, refuse_infinite, without_duplicates
+from suffice.core.arrays import Array, Matrix, Positions, Sparse, as_csr, is_sparse, refuse_infinite, without_duplicates
 from suffice.core.errors import NoLinearFormError
 from suffice.families._kernels import LinearScores
 from suffice.formulas import (
@@ -35,6 +35,7 @@ AT_ONCE = 1 << 17  # numbers of a working array: 1 MiB, about what the cache hol
 def pieces(x: Matrix, cells: int) -> Iterator[tuple[slice, Array]]:
     """Yield dense pieces of float64; a working array of `cells` numbers for each row stays small."""
     rows = max(1, AT_ONCE // max(1, cells))
+    x = as_csr(x) if is_sparse(x) else x
     for lo in range(0, x.shape[0], rows):
         part = slice(lo, lo + rows)
         yield part, np.asarray(x[part].toarray() if is_sparse(x) else x[part], dtype=np.float64)

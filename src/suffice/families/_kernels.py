@@ -9,10 +9,21 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from suffice import _core
-from suffice.core.arrays import Array, Dense, Matrix, Sparse, is_sparse, refuse_at, refuse_infinite
+from suffice.core.arrays import (
+    Array,
+    Dense,
+    Matrix,
+    Sparse,
+    as_csr,
+    is_sparse,
+    refuse_at,
+    refuse_infinite,
+    without_duplicates,
+)
 
 Kernel: TypeAlias = Callable[[Any, Any], Array]  # from a distribution and rows to the log-density, (rows, classes)
 KERNELS: dict[type, Kernel] = {}
+UNORDERED = -3  # what the kernel returns for rows whose entries may be stored in parts, which it would misread
 
 
 def accelerates(distribution: type) -> Callable[[Kernel], Kernel]:
@@ -50,10 +61,14 @@ class LinearScores:
         return self._sparse(x, threshold) if is_sparse(x) else self._dense(x, threshold)
 
     def _sparse(self, x: Sparse, threshold: float | None) -> Array:
-        coef, absent = self._packed
+        x, (coef, absent) = as_csr(x), self._packed
         out = np.empty((x.shape[0], len(self.coef)))
-        infinite = _core.sparse_scores(x.data, x.indices, x.indptr, threshold, coef, absent, self.intercept, out)
-        refuse_at(infinite, x)
+
+        def score(x: Sparse) -> int:
+            return _core.sparse_scores(x.data, x.indices, x.indptr, threshold, coef, absent, self.intercept, out)
+
+        found = score(x)
+        refuse_at(score(without_duplicates(x)) if found == UNORDERED else found, x)
         return out
 
     def _dense(self, x: Dense, threshold: float | None) -> Array:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from suffice.core.arrays import Array, Codes, Matrix, Sparse, Values, is_sparse
+from suffice.core.arrays import Array, Codes, Matrix, Sparse, Values, as_dense, is_sparse
 from suffice.core.errors import InvalidOptionError
 from suffice.core.priors import Beta
 from suffice.core.statistics import Totals
@@ -119,7 +119,7 @@ class Bernoulli(Family[Totals]):
 
     def own_log_density(self, totals: Totals, x: Matrix, codes: Codes, weight: Array) -> Array:
         """Compute Σ_j x_j log θ_j + (1 − x_j) log (1 − θ_j), where θ_j is estimated from totals less w·x_j."""
-        x = x.toarray() if is_sparse(x) else x
+        x = as_dense(x) if is_sparse(x) else x
         missing = np.isnan(x)
         x = np.where(missing, 0.0, x if self.threshold is None else x > self.threshold)
         w = weight[:, None] * ~missing

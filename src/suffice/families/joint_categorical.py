@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from suffice.core.arrays import Array, Categories, Codes, Mask, Values, as_categories, encode
 from suffice.core.errors import InvalidDataError, InvalidOptionError, MismatchError
+from suffice.core.labels import read_labels
 from suffice.core.priors import Dirichlet
 from suffice.core.statistics import Counts
 from suffice.core.statistics.counts import category_sizes
@@ -94,7 +95,7 @@ class JointCategorical(Family[Counts]):
         if not keys:
             raise InvalidDataError("JointCategorical: every row has a missing value, so no combination was counted")
         columns = list(zip(*keys, strict=True))
-        values = tuple(np.asarray(sorted(set(column))) for column in columns)
+        values = tuple(read_labels(sorted(set(column))) for column in columns)
         numbers = [{value: i for i, value in enumerate(known.tolist())} for known in values]
         combinations = np.array(
             [[number[v] for v in column] for number, column in zip(numbers, columns, strict=True)], dtype=np.int64

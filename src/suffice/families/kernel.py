@@ -16,6 +16,7 @@ from suffice.core.arrays import (
     Codes,
     Matrix,
     Values,
+    as_dense,
     distinct_pairs,
     encode_repeated,
     is_sparse,
@@ -137,7 +138,7 @@ class Kernel(Family[Sample]):
         the statistic.
         """
         assert isinstance(fitted, KernelDistribution), "the result of `estimate`"
-        x = x.toarray() if is_sparse(x) else x
+        x = as_dense(x) if is_sparse(x) else x
         refuse_infinite(x)
         weight = np.ones(len(x)) if weight is None else weight
         pooled = sample.pooled()
@@ -290,7 +291,7 @@ class KernelDistribution(Independent):
 
     def log_density(self, x: Matrix) -> Array:
         """Compute log p(x | y) of every row under every class, (rows, classes)."""
-        x = x.toarray() if is_sparse(x) else x
+        x = as_dense(x) if is_sparse(x) else x
         refuse_infinite(x)
         out = np.zeros((x.shape[0], len(self.bandwidth)))
         for j in range(self.n_columns):

@@ -8,9 +8,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from suffice.core.arrays import Array, Values, as_weight, encode_labels
+from suffice.core.arrays import Array, Values, as_weight
 from suffice.core.errors import InvalidDataError, MismatchError
-from suffice.core.statistics.by_class import union_labels
+from suffice.core.labels import encode_labels, places_among, read_labels, union_labels
 from suffice.families import Table
 
 BINS = 15  # of equal width, of probabilities
@@ -97,7 +97,7 @@ class Evaluation:
         >>> Evaluation.of(["a", "b", "b"], ["a", "b"], [[0.8, 0.2], [0.4, 0.6], [0.7, 0.3]])
         Evaluation(3 rows, 2 classes, accuracy 0.6667, log-loss 0.6460)
         """
-        p, known, found = np.asarray(probabilities, dtype=np.float64), np.asarray(classes), encode_labels(labels)
+        p, known, found = np.asarray(probabilities, dtype=np.float64), read_labels(classes), encode_labels(labels)
         if p.shape != (len(found), len(known)):
             raise InvalidDataError(
                 f"Expected probabilities of {len(found)} rows and {len(known)} classes, found shape {p.shape}"
@@ -111,8 +111,8 @@ class Evaluation:
         all_classes = union_labels(known, found.values)
         at, k = np.arange(len(found)), len(all_classes)
         padded = np.zeros((len(found), k))
-        padded[:, np.searchsorted(all_classes, known)] = p
-        own, predicted = np.searchsorted(all_classes, found.values)[found.codes], padded.argmax(axis=1)
+        padded[:, places_among(known, all_classes)] = p
+        own, predicted = places_among(found.values, all_classes)[found.codes], padded.argmax(axis=1)
         with np.errstate(divide="ignore"):
             losses = -np.log(padded[at, own])
         one_hot = np.zeros_like(padded)
@@ -136,7 +136,7 @@ class Evaluation:
         classes = union_labels(self.classes, other.classes)
         confusion, loss = np.zeros((len(classes), len(classes))), np.zeros(len(classes))
         for each in (self, other):
-            at = np.searchsorted(classes, each.classes)
+            at = places_among(each.classes, classes)
             confusion[np.ix_(at, at)] += each.confusion
             loss[at] += each.loss
         squares, reliability = self.squares + other.squares, self.reliability + other.reliability

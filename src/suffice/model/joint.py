@@ -12,11 +12,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from suffice import _core
-from suffice.core.arrays import Array, Codes, Labels, Rows, Values, as_dense, as_weight, distinct_pairs, encode_labels
+from suffice.core.arrays import Array, Codes, Rows, Values, as_dense, as_weight, distinct_pairs
 from suffice.core.errors import ImpossibleRowWarning, InvalidDataError, InvalidOptionError, MismatchError
+from suffice.core.labels import Labels, encode_labels, first_unknown, label_positions, position_of
 from suffice.core.priors import ClassPrior
 from suffice.core.statistics import ByClass
-from suffice.core.statistics.by_class import label_positions
 from suffice.core.statistics.statistic import clear_residue
 from suffice.families import Distribution, Family, LinearForm, Table
 from suffice.formulas import Scoring
@@ -176,10 +176,7 @@ class Model:
 
     def position(self, label: Any) -> int:
         """Return the position of a class; refuse a label that the model does not have."""
-        known = np.flatnonzero(self.labels == label)
-        if not len(known):
-            raise MismatchError(f"No class {label!r}: the classes are {', '.join(map(repr, self.labels.tolist()))}")
-        return int(known[0])
+        return position_of(label, self.labels)
 
     def column_names(self, names: Sequence[str] | None) -> list[str]:
         """Return names as strings, by default x0, x1, …"""
@@ -247,7 +244,7 @@ def _positions_of(labels: Labels, weight: Array | None, known: Values) -> Codes:
     used = np.flatnonzero(np.bincount(labels.codes[counted], minlength=len(labels.values)))
     positions = label_positions(labels.values[used], known) if len(used) else used
     if positions is None:
-        unknown = np.setdiff1d(labels.values[used], known).tolist()[0]
+        unknown = first_unknown(labels.values[used], known)
         raise MismatchError(f"Label {unknown!r} was not in the training data")
     position = np.zeros(len(labels.values), dtype=np.int32)
     position[used] = positions

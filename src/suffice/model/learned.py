@@ -8,11 +8,11 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 
-from suffice.core.arrays import Array, Values
+from suffice.core.arrays import Array, Values, as_weight
 from suffice.core.errors import InvalidDataError, InvalidOptionError, MismatchError, NotPartError
+from suffice.core.labels import as_label, label_positions, places_among, position_of, union_labels
 from suffice.core.priors import ClassPrior
 from suffice.core.statistics import ByClass
-from suffice.core.statistics.by_class import union_labels
 from suffice.core.validation import Labels
 from suffice.families import Family
 from suffice.model.calibration import Calibration
@@ -95,21 +95,20 @@ class Learned:
         rest = self.statistics.drop(label)
         if not len(rest.labels):
             raise InvalidDataError(f"{label!r} is the only class: without it nothing would be left")
-        declared = None if self.declared is None else self.declared[self.declared != label]
+        declared = None if self.declared is None else _without(self.declared, label)
         return replace(self, seen=rest.take(np.flatnonzero(rest.weight > 0)), declared=declared)
 
     def renamed_class(self, old: Any, new: Any) -> Learned:
         """Return the same with another label for a class; if the new label is a class already, the two become one."""
-        if old not in self.labels.tolist():
-            raise MismatchError(f"No class {old!r}: the classes are {self.labels.tolist()}")
-        seen = self.seen
-        if old in seen.labels.tolist():
-            rest = seen.take(np.flatnonzero(seen.labels != old))
-            renamed = replace(seen.take(np.flatnonzero(seen.labels == old)), labels=np.array([new]))
+        position_of(old, self.labels)
+        label, name = as_label(old), as_label(new)
+        seen, declared, place = self.seen, self.declared, label_positions(label, self.seen.labels)
+        if place is not None:
+            rest = seen.take(np.delete(np.arange(len(seen.labels)), place))
+            renamed = replace(seen.take(place), labels=name)
             seen = rest + renamed if len(rest.labels) else renamed
-        declared = None
-        if self.declared is not None:
-            declared = np.unique(np.array([new if label == old else label for label in self.declared.tolist()]))
+        if declared is not None and label_positions(label, declared) is not None:
+            declared = union_labels(_without(declared, old), name)
         return replace(self, seen=seen, declared=declared)
 
     # ---- answering
@@ -159,14 +158,14 @@ class Learned:
         self, rows: Any, labels: Values, weight: Any, folds: int, random_state: Any, calibrate: Calibrate
     ) -> Array:
         """Return log p(y | x_i) of each learned row under the model without its fold, (rows, classes)."""
-        read = self.family.read(rows)
+        read, weight = self.family.read(rows), as_weight(weight, len(labels))
         fold = np.random.default_rng(random_state).permutation(len(labels)) % folds
         out = np.full((len(labels), len(self.labels)), -np.inf)
         for k in range(folds):
             own = np.flatnonzero(fold == k)
-            part = None if weight is None else np.asarray(weight)[own]
+            part = None if weight is None else weight[own]
             rest = replace(self, seen=self.seen - self.family.summarize(read[own], labels[own], part)).checked()
-            places = np.searchsorted(self.labels, rest.labels)
+            places = places_among(rest.labels, self.labels)
             out[np.ix_(own, places)] = rest.log_posterior(read[own], rest.calibration(calibrate))
         return out
 
@@ -210,3 +209,9 @@ class Learned:
         order = np.argsort(usual)
         reached = np.cumsum(kept.weight[order]) / kept.weight.sum()
         return float(usual[order][min(int(np.searchsorted(reached, rate)), len(order) - 1)])
+
+
+def _without(labels: Values, label: Any) -> Values:
+    """Return labels without one of them, if it is there."""
+    place = label_positions(as_label(label), labels)
+    return labels if place is None else np.delete(labels, place)

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.core.arrays import Array, Codes, Labels, encode_labels, is_sparse
+from suffice.core.arrays import Array, Codes, checked_sparse, is_sparse
 from suffice.core.errors import InvalidDataError, InvalidOptionError
 from suffice.core.frames import as_frame, profiles
 from suffice.core.frames import texts as read_texts
 from suffice.core.frames.input import as_column
+from suffice.core.labels import Labels, encode_labels
 from suffice.families import Table
 from suffice.model.forms import in_form
 from suffice.model.schema import infer
@@ -284,7 +285,7 @@ def _read(estimator: Any, X: Any, y: object) -> tuple[Any, Callable[[Rows], obje
         taken = whole.take
     else:
         dense = in_form(as_frame(X), "numbers") if hasattr(X, "columns") else X
-        matrix = X.tocsr() if is_sparse(X) else np.asarray(dense)
+        matrix = checked_sparse(X) if is_sparse(X) else np.asarray(dense)
         found = Columns.of_matrix(matrix, form == "categories"), matrix.shape[0]
         taken = matrix.__getitem__
     if found[1] != len(labels):

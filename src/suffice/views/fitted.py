@@ -8,7 +8,8 @@ import numpy as np
 
 from suffice.core.arrays import Values
 from suffice.core.frames import as_frame
-from suffice.core.frames import labels as read_labels
+from suffice.core.frames import labels as column_labels
+from suffice.core.labels import read_labels
 from suffice.engines import Form
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def form_of(estimator: object) -> Form:
 
 def labels_of(X: object, y: object) -> Values:
     """Return labels as an array; `y` may be the name of a column of X."""
-    return np.asarray(read_labels(as_frame(X).column(y), y) if isinstance(y, str) else y)
+    return column_labels(as_frame(X).column(y), y) if isinstance(y, str) else read_labels(y)
 
 
 def spelled_as(classes: Values, labels: Values) -> Values:

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.core.arrays import Array, Codes, is_sparse
+from suffice.core.arrays import Array, Codes, checked_sparse, is_sparse
 from suffice.core.frames import Frame, numbers, texts
 from suffice.model.schema import Schema
 
@@ -55,7 +55,7 @@ class Columns:
     def of_matrix(cls, x: Any, categories: bool = False) -> Columns:
         """Take a matrix, dense or sparse; with `categories` its numbers are codes of categories."""
         if is_sparse(x):
-            return cls((("sparse", x.tocsr()),))
+            return cls((("sparse", checked_sparse(x)),))
         x = np.asarray(x)
         return cls((("categories", x.astype(str).astype(object)) if categories else ("numbers", x.astype(np.float64)),))
 

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from suffice.core.arrays import Array, Categories, Codes, Labels, Mask, Values, as_weight, encode
+from suffice.core.arrays import Array, Categories, Codes, Mask, Values, as_strings, as_weight, encode, repeated
 from suffice.core.errors import InvalidDataError, MissingLabelError
 from suffice.core.frames.arrow_arrays import as_numpy
 from suffice.core.frames.frame import Column, column_kind, is_text, unreadable, value_type
+from suffice.core.labels import Labels, refuse_changed
 
 
 def numbers(column: Column, name: str | None = None) -> Array:
@@ -72,7 +73,7 @@ def texts(column: Column, name: str | None = None) -> list[str | None]:
 def labels(column: Column, name: str | None = None) -> Values:
     """Read the label of each row: strings, integers, floats or booleans."""
     found = label_codes(column, name)
-    return found.values[found.codes]
+    return repeated(found.values, found.codes)
 
 
 def label_codes(column: Column, name: str | None = None) -> Labels:
@@ -105,13 +106,12 @@ def _encode(column: Column, name: str | None, what: str) -> tuple[Codes, Values]
         return np.full(len(column), -1, dtype=np.int32), np.empty(0, dtype=np.float64 if numeric else "<U1")
     if column_kind(column) in {"date", "other"}:
         raise unreadable(column, name, f"{what}: convert it to text or numbers first")
-    if not pa.types.is_dictionary(column.type):
-        if pa.types.is_decimal(held):
-            column = column.cast(pa.float64())
-        elif (pa.types.is_integer(held) or pa.types.is_boolean(held)) and not column.null_count:
-            return encode(as_numpy(column))
+    if (pa.types.is_integer(column.type) or pa.types.is_boolean(column.type)) and not column.null_count:
+        return encode(as_numpy(column))
     codes, found = dictionary_codes(column)
     values = _keys(found)
+    if what == "labels" and pa.types.is_decimal(found.type):
+        refuse_changed(found.to_pylist(), values, name)
     present = as_numpy(found.is_valid()) & ~_is_nan(values)
     if pa.types.is_dictionary(column.type):  # it may hold values that no row has
         seen = np.zeros(len(found) + 1, dtype=bool)
@@ -148,7 +148,7 @@ def _keys(found: Column) -> Values:
         return numbers(found)
     if pa.types.is_integer(found.type) or pa.types.is_floating(found.type) or pa.types.is_boolean(found.type):
         return found.fill_null(0).to_numpy(zero_copy_only=False) if found.null_count else as_numpy(found)
-    return np.array([text or "" for text in found.to_pylist()], dtype=str)
+    return as_strings([text or "" for text in found.to_pylist()])
 
 
 def _is_nan(values: Values) -> Mask:

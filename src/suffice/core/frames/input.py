@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any, TypeAlias
 from weakref import WeakSet
 
@@ -17,6 +18,8 @@ from suffice.core.frames.frame import ArrowType, Column, Frame
 
 ArrowTable: TypeAlias = Any  # a table or batch of pyarrow
 PandasSeries: TypeAlias = Any  # or an index
+
+MOST_NESTED = 64  # lists within lists
 
 _READ: WeakSet[Any] = WeakSet()  # a reader of Arrow that is read again gives no rows and no error
 
@@ -270,17 +273,46 @@ def _read_objects(values: Values, name: object) -> Column:
     """Convert Python objects; None, NaN, NaT and NA are missing, and numbers of several types become floats."""
     import pyarrow as pa
 
+    refuse_hazards(values, name)
     try:
         return pa.array(values, from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         floats = _as_floats(values)
         if floats is not None:
             return pa.array(floats, from_pandas=True)
-        found = sorted({type(value).__name__ for value in values if value is not None and not _is_nan(value)})
-        raise InvalidDataError(
-            f"Column {str(name)!r} holds values of type {', '.join(found)}, which cannot be one column: "
-            "make them all strings, or all numbers"
-        ) from None
+        raise _mixed(values, name) from None
+
+
+def _mixed(values: Iterable[Any], name: object) -> InvalidDataError:
+    found = sorted({type(value).__name__ for value in values if value is not None and not _is_nan(value)})
+    return InvalidDataError(
+        f"Column {str(name)!r} holds values of type {', '.join(found)}, which cannot be one column: "
+        "make them all strings, or all numbers"
+    )
+
+
+def refuse_hazards(values: Iterable[Any], name: object) -> None:
+    """Refuse objects on which Arrow ends the process: times of NumPy among its other scalars, and deep nests."""
+    for _ in range(MOST_NESTED):
+        types = set(map(type, values))
+        times = {t for t in types if issubclass(t, (np.datetime64, np.timedelta64))}
+        if len(times) > 1 or any(issubclass(t, np.complexfloating) for t in types):
+            raise _mixed(values, name)
+        if times and any(issubclass(t, np.generic) for t in types - times):
+            raise _mixed(values, name)
+        if not any(issubclass(t, (list, tuple, dict, np.ndarray)) for t in types):
+            return
+        nests = {id(v): v for v in values if isinstance(v, (list, tuple, dict, np.ndarray))}  # each is looked at once
+        inside = (v.values() if isinstance(v, dict) else v for v in nests.values() if _holds_objects(v))
+        values = list(chain.from_iterable(inside))
+    raise InvalidDataError(f"Column {str(name)!r} holds lists within lists, deeper than {MOST_NESTED}: flatten them")
+
+
+def _holds_objects(nest: Any) -> bool:
+    return nest.dtype.kind == "O" and nest.ndim > 0 if isinstance(nest, np.ndarray) else True
+
+
+NOT_NUMBERS = (str, bytes, complex, np.complexfloating, np.datetime64, np.timedelta64)
 
 
 def _as_floats(values: Values) -> NDArray[np.float64] | None:
@@ -288,7 +320,7 @@ def _as_floats(values: Values) -> NDArray[np.float64] | None:
     for i, value in enumerate(values):
         if value is None or _is_nan(value):
             continue
-        if isinstance(value, (str, bytes, complex, np.complexfloating)) or not hasattr(value, "__float__"):
+        if isinstance(value, NOT_NUMBERS) or not hasattr(value, "__float__"):
             return None
         out[i] = float(value)
     return out

@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from suffice.core.arrays import as_strings
 from suffice.core.frames.frame import Column, Frame, is_text, value_type
 from suffice.core.frames.input import as_frame, is_a, is_in_memory
 
@@ -238,7 +239,7 @@ def _as_vector(column: Column, dtype: Any = None) -> NDArray[Any]:
         column = column.cast(column.type.value_type)
     array = np.asarray(column.to_numpy())
     if is_text(column.type) and not column.null_count:
-        return array.astype(str)
+        return as_strings(array.tolist())
     if dtype is not None and array.dtype != dtype and dtype.kind == array.dtype.kind and dtype.kind in "iufbmM":
         array = array.astype(dtype)
     return array

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Generic, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from suffice.core.arrays import Array, Positions, Rows, Values, as_weight, encode_labels, is_sparse
+from suffice.core.arrays import Array, Positions, Rows, Values, as_weight, is_sparse
 from suffice.core.errors import InvalidDataError, MismatchError, MissingLabelError, NotPartError, RefusedValueError
+from suffice.core.labels import encode_labels, first_unknown, label_positions, places_among, position_of, union_labels
 from suffice.core.registry import Registered
 from suffice.core.statistics.statistic import Statistic, class_weight, spread_rows, subtract_weights
 from suffice.core.validation import Agrees, Held, Labels
@@ -65,7 +65,9 @@ class ByClass(Registered, Generic[S]):
             assert onto is not None, "there is a first chunk"
             return onto
         labels = encode_labels(y)
-        places = None if onto is None else label_positions(labels.values, onto.labels)
+        places = None
+        if onto is not None and labels.values.dtype.kind == onto.labels.dtype.kind:  # else the type of all may change
+            places = label_positions(labels.values, onto.labels)
         if onto is None or places is None:
             classes = len(labels.values)
             rows = class_weight(labels.codes, classes, weight)
@@ -88,7 +90,7 @@ class ByClass(Registered, Generic[S]):
     def __sub__(self, other: ByClass[S]) -> ByClass[S]:
         a, b = self._aligned(other)
         if len(a.labels) > len(self.labels):
-            unknown = np.setdiff1d(other.labels, self.labels).tolist()[0]
+            unknown = first_unknown(other.labels, self.labels)
             raise NotPartError(f"Cannot take away rows of {unknown!r}: no row with that label was learned")
         rest = ByClass(a.labels, subtract_weights(a.weight, b.weight), a.statistic - b.statistic)
         return rest.take(np.flatnonzero(rest.weight > 0))
@@ -105,16 +107,17 @@ class ByClass(Registered, Generic[S]):
 
     def drop(self, label: object) -> ByClass[S]:
         """Leave out all rows of one label."""
-        keep = self.labels != label
-        if keep.all():
-            raise NotPartError(f"No class {label!r}: the classes are {', '.join(map(repr, self.labels.tolist()))}")
-        return self.take(np.flatnonzero(keep))
+        try:
+            place = position_of(label, self.labels)
+        except MismatchError as error:
+            raise NotPartError(str(error)) from None
+        return self.take(np.delete(np.arange(len(self.labels)), place))
 
     def over(self, labels: Values) -> ByClass[S]:
         """Return the same summary over more labels, sorted and containing these; new ones are empty."""
         if len(labels) == len(self.labels):
-            return self
-        places = np.searchsorted(labels, self.labels)
+            return self if labels.dtype == self.labels.dtype else ByClass(labels, self.weight, self.statistic)
+        places = places_among(self.labels, labels)
         weight = spread_rows(self.weight, places, len(labels))
         return ByClass(labels, weight, self.statistic.spread(places, len(labels)))
 
@@ -136,34 +139,3 @@ class ByClass(Registered, Generic[S]):
 
     def __repr__(self) -> str:
         return f"ByClass({len(self.labels)} classes, weight {self.weight.sum():g}, {self.statistic!r})"
-
-
-def label_positions(some: Values, labels: Values) -> NDArray[np.int32] | None:
-    """Find the positions of `some` labels among sorted `labels`; None if one is not there or of another type."""
-    if not len(some) or not len(labels):
-        return None
-    if some.dtype.kind != labels.dtype.kind and isinstance(some[0], str) != isinstance(labels[0], str):
-        return None
-    places = labels.searchsorted(some)
-    if places[-1] >= len(labels) or (labels[places] != some).any():
-        return None
-    return places.astype(np.int32)
-
-
-def union_labels(a: Values, b: Values) -> Values:
-    """Return the sorted union of two sets of sorted labels."""
-    if a is b or not len(b):
-        return a
-    if not len(a):
-        return b
-    if len(a) == len(b) and np.array_equal(a, b):
-        return a
-    try:
-        if (a.dtype.kind in "US") != (b.dtype.kind in "US") and "O" not in (a.dtype.kind, b.dtype.kind):
-            raise TypeError("NumPy would turn the numbers into strings")
-        return np.union1d(a, b)
-    except TypeError:
-        raise MismatchError(
-            f"The labels so far are like {a.tolist()[0]!r}, the new ones like {b.tolist()[0]!r}: "
-            "they cannot be classes of one model, whose labels are all strings or all numbers"
-        ) from None

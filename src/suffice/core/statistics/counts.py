@@ -15,6 +15,7 @@ from suffice.core.arrays import (
     Categories,
     Codes,
     Mask,
+    Positions,
     Rows,
     Values,
     as_categories,
@@ -22,6 +23,7 @@ from suffice.core.arrays import (
     starts,
 )
 from suffice.core.errors import InvalidDataError, MismatchError, NotPartError
+from suffice.core.labels import places_among, union_labels
 from suffice.core.statistics.statistic import Statistic, subtract_weights
 from suffice.core.validation import Held, Labels
 
@@ -133,7 +135,7 @@ class Counts(Statistic):
     def _over(self, keys: tuple[Values, ...], own: tuple[Values, ...]) -> Self:
         sizes = np.array([len(k) for k in keys], dtype=np.int64)
         out = type(self)(sizes, keys, np.zeros((len(self.weight), int(sizes.sum()))))
-        found = (np.arange(len(k)) if k is o else np.searchsorted(k, o) for k, o in zip(keys, own, strict=True))
+        found = (np.arange(len(k)) if k is o else _places(o, k) for k, o in zip(keys, own, strict=True))
         places = [start + positions for start, positions in zip(out.offsets, found, strict=False)]
         out.weight[:, np.concatenate(places).astype(np.int64)] = self.weight
         return out
@@ -204,12 +206,29 @@ def _union(column: int, a: Values, b: Values) -> Values:
             raise TypeError("NumPy would turn the numbers into strings, and Python orders tuples of any length")
         if not len(a) or not len(b):  # an empty array may have another type
             return a if len(a) else b
+        if _are_numbers(a, b):
+            return union_labels(a, b)  # exact, or an error
         return a if a is b or np.array_equal(a, b) else np.union1d(a, b)
+    except MismatchError:
+        raise MismatchError(
+            f"Column {column} held categories of {a.dtype} before and now holds {b.dtype}: no type of numbers holds "
+            "all of them exactly. Pass them as strings"
+        ) from None
     except TypeError:
         raise MismatchError(
             f"Column {column} held {_described(a[0])} categories before and now holds {_described(b[0])}: "
             "they cannot be one column's categories"
         ) from None
+
+
+def _are_numbers(a: Values, b: Values) -> bool:
+    """Return whether both are numbers, of two types: NumPy would round integers to floats."""
+    return a.dtype != b.dtype and a.dtype.kind in "iuf" and b.dtype.kind in "iuf"
+
+
+def _places(some: Values, keys: Values) -> Positions:
+    """Return the positions of some categories among `keys`, which have them all."""
+    return places_among(some, keys) if _are_numbers(some, keys) else np.searchsorted(keys, some)
 
 
 def _is_text(value: object) -> object:

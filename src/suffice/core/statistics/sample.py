@@ -11,7 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice import _core
-from suffice.core.arrays import Array, Codes, Dense, Mask, Matrix, Positions, is_sparse, positions_in, refuse_at, starts
+from suffice.core.arrays import (
+    Array,
+    Codes,
+    Dense,
+    Mask,
+    Matrix,
+    Positions,
+    as_dense,
+    is_sparse,
+    positions_in,
+    refuse_at,
+    starts,
+)
 from suffice.core.errors import InvalidOptionError, MismatchError, NotPartError
 from suffice.core.frozen_options import Record
 from suffice.core.statistics.statistic import Statistic, subtract_weights
@@ -114,7 +126,7 @@ class Sample(Statistic):
         """Keep the values of rows of real numbers; NaN is missing."""
         if limit is not None and limit < 1:
             raise InvalidOptionError(f"A sample must be allowed at least 1 point, found limit={limit}")
-        x = x.toarray() if is_sparse(x) else np.asarray(x)
+        x = as_dense(x) if is_sparse(x) else np.asarray(x)
         weight = _refuse_infinite(x, weight)
         rows, start = _by_class(codes, classes, weight)
         if joint:

@@ -8,7 +8,7 @@ from typing import Annotated, Self
 import numpy as np
 
 from suffice import _core
-from suffice.core.arrays import Array, Codes, Matrix, Sparse, is_sparse, refuse_at, without_duplicates
+from suffice.core.arrays import Array, Codes, Matrix, Sparse, as_csr, is_sparse, refuse_at, without_duplicates
 from suffice.core.errors import InvalidDataError
 from suffice.core.statistics.statistic import ArrayStatistic, class_weight, subtract_weights
 from suffice.core.validation import Held
@@ -51,6 +51,7 @@ class Totals(ArrayStatistic):
         threshold: float | None = None,
     ) -> Self:
         """Summarize rows of counts ≥ 0, or with a `threshold`, of the booleans x > threshold."""
+        x = as_csr(x) if is_sparse(x) else x
         start = cls.empty(classes, x.shape[1]) if onto is None else onto
         rows = start.weight + class_weight(codes, classes, weight)[:, None]
         if is_sparse(x):

@@ -7,6 +7,7 @@ from typing import Any
 import ibis.expr.types as ir
 import numpy as np
 
+from suffice.core.arrays import LEAST_WEIGHT, MOST_WEIGHT, WEIGHTS_ARE
 from suffice.core.errors import InvalidDataError
 from suffice.core.statistics import Counts, Moments, Sample, Totals
 from suffice.engines.sql.expressions import has_fraction, number
@@ -26,12 +27,14 @@ MOST_VALUES = 10_000  # distinct values of a column that are fetched
 
 
 def check_weights(table: ir.Table, name: str) -> None:
-    """Refuse weights that are not numbers, are missing, negative or infinite, or are all 0."""
+    """Refuse weights that are not numbers, are missing, negative, infinite or out of range, or are all 0."""
     column = table[name]
     if not (column.type().is_numeric() or column.type().is_boolean()):
         raise InvalidDataError(f"Column {name!r} holds {column.type()}, which cannot be read as weights")
     weight = number(column)
+    out = (weight != 0) & ~weight.between(LEAST_WEIGHT, MOST_WEIGHT)
     aggregates = {"rows": table.count(), "missing": weight.isnull().sum(), "least": weight.min(), "most": weight.max()}
+    aggregates["out"] = out.sum()
     found = execute_row(table, aggregates, "the weights")
     if found["missing"]:
         raise InvalidDataError(f"{found['missing']} rows have no weight in column {name!r}")
@@ -40,6 +43,8 @@ def check_weights(table: ir.Table, name: str) -> None:
         raise InvalidDataError(
             f"{what} in the weights of column {name!r}: it holds {found['least']} to {found['most']}"
         )
+    if found["out"]:
+        raise InvalidDataError(f"{found['out']} rows have weights out of range in column {name!r}. {WEIGHTS_ARE}")
     if found["rows"] and not found["most"]:
         raise InvalidDataError("The total weight of all rows is zero: there is nothing to learn from")
 

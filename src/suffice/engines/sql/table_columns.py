@@ -14,8 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 from suffice.core import frames
-from suffice.core.arrays import Array, Labels
+from suffice.core.arrays import Array
 from suffice.core.errors import EngineError, InvalidDataError, RefusedValueError
+from suffice.core.labels import Labels
 from suffice.core.statistics import Counts, Moments, Sample, Scatter, Statistic, Totals
 from suffice.engines.sql.expressions import boolean, category, is_missing, number
 from suffice.engines.sql.formula_compiler import write_entry

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from suffice.core.arrays import Values
-from suffice.core.errors import InvalidOptionError, MismatchError, MissingPackageError
+from suffice.core.errors import InvalidOptionError, MissingPackageError
+from suffice.core.labels import position_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -145,8 +146,4 @@ def chosen_classes(known: Values, labels: Sequence[object] | None, weight: Array
         if len(known) <= MOST_CLASSES:
             return list(range(len(known)))
         return sorted(np.argsort(-np.asarray(weight), kind="stable")[:MOST_CLASSES].tolist())
-    listed = known.tolist()
-    for label in labels:
-        if label not in listed:
-            raise MismatchError(f"No class {label!r}: the classes are {', '.join(map(repr, listed))}")
-    return [listed.index(label) for label in labels]
+    return [position_of(label, known) for label in labels]
