@@ -342,8 +342,8 @@ class MultivariateGaussianDistribution(Distribution):
         some = list(observed)
         factor: Array = np.broadcast_to(self.factor, self._every_covariance.shape)
         if len(some) < self.n_columns:
-            # With Σ = L Lᵀ, the factor of some rows and columns of Σ follows from those rows of L, which has more digits.
-            upper = np.linalg.qr(factor[:, some].transpose(0, 2, 1), mode="r")
+            # With Σ = L Lᵀ, the factor of some rows and columns of Σ follows from those rows of L: it has more digits.
+            upper: Array = np.asarray(np.linalg.qr(factor[:, some].transpose(0, 2, 1), mode="r"))
             factor = np.asarray(upper.transpose(0, 2, 1) * np.sign(diagonals(upper))[:, None, :], np.float64)
         whitening = np.asarray(np.linalg.solve(factor, np.broadcast_to(np.eye(len(some)), factor.shape)), np.float64)
         shown, mean = tuple(names[j] for j in some), self.mean[:, some]
