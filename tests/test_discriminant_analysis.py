@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import re
 import warnings
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -24,6 +25,7 @@ import suffice as sf
 import suffice.discriminant_analysis as ours
 from suffice import InvalidDataError, MismatchError, NotPartError
 from suffice.core.errors import InvalidOptionError, NoLinearFormError, SingularCovarianceError
+from suffice.families.linear_discriminant import LinearDiscriminant
 
 LDA, QDA = "LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis"
 
@@ -781,3 +783,16 @@ def test_shrinkage_is_estimated_where_a_column_does_not_vary_and_has_missing_val
     rows = np.array([[0.0, 0.0], [0.0, 0.0], [np.nan, 0.0]])
     clf = ours.LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto").partial_fit(rows, list("aaa"))
     assert_allclose(clf.predict_proba(rows), 1.0)
+
+
+def test_a_column_that_varies_by_rounding_alone_counts_as_constant():
+    rows = np.array([[0.0, 1e6], [2.0, 1e6], [5.0, 1e6], [6.0, 1e6]])
+    family = LinearDiscriminant(prior=None, tied=True)
+    exact = family.summarize(rows, list("aabb")).statistic
+    mean, cross = exact.mean.copy(), exact.cross.copy()
+    mean[1, 1] = np.nextafter(1e6, 2e6)
+    cross[:, 1, 1] = 1e-25
+    found, expected = (
+        family.estimate(each).relative_log_density(rows) for each in (replace(exact, cross=cross), exact)
+    )
+    assert_allclose(found[:, 1] - found[:, 0], expected[:, 1] - expected[:, 0], rtol=1e-9)

@@ -95,8 +95,9 @@ class Directions:
 def _by_singular_values(scatter: Scatter, mean: Array, priors: Array, tol: float) -> Directions:
     weight = scatter.weight.sum()
     within = scatter.cross.sum(axis=0) / max(weight, 1e-300)
-    deviation = np.sqrt(diagonals(within))
-    deviation = np.where(deviation > 0, deviation, 1.0)
+    constant = diagonals(within) <= resolution(mean)  # but for rounding
+    within = np.where(constant[:, None] | constant, 0.0, within)
+    deviation = np.sqrt(np.where(constant, 1.0, diagonals(within)))
     # These are the squares of the singular values of the scaled rows. The rows themselves are not needed.
     squares, vectors = np.linalg.eigh(within / np.outer(deviation, deviation))
     spread = np.sqrt(np.maximum(squares, 0.0))[::-1]
