@@ -233,8 +233,9 @@ def test_files_and_folders_that_may_only_be_read_are_told_so(tmp_path):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "x").write_text("old")
     (tmp_path / "open" / "x").chmod(0o444)
-    for folder in (tmp_path.parent.parent, tmp_path.parent, tmp_path):
-        folder.chmod(folder.stat().st_mode | 0o055)
+    for folder in (tmp_path, *tmp_path.parents):
+        if folder.owner() == tmp_path.owner() and folder.stat().st_mode & 0o055 != 0o055:
+            folder.chmod(folder.stat().st_mode | 0o055)
     (tmp_path / "open").chmod(0o777)
     (tmp_path / "closed").chmod(0o555)
     command = [sys.executable, "-c", AS_NOBODY, str(tmp_path), "open/x", "closed/x", "closed/y", "open/y"]

@@ -296,8 +296,9 @@ def test_files_and_folders_without_permission_are_named(put, tmp_path):
     for name, content in (("a.csv", CSV), ("a.jsonl", GOOD), ("a.parquet", PARQUET), ("a.arrow", ARROW)):
         os.chmod(put(name, content), 0)
     os.mkdir("closed", 0)
-    for folder in (tmp_path.parent.parent, tmp_path.parent, tmp_path):
-        folder.chmod(folder.stat().st_mode | 0o055)
+    for folder in (tmp_path, *tmp_path.parents):
+        if folder.owner() == tmp_path.owner() and folder.stat().st_mode & 0o055 != 0o055:
+            folder.chmod(folder.stat().st_mode | 0o055)
     names = ["a.csv", "a.jsonl", "a.parquet", "a.arrow", "closed/a.csv"]
     command = [sys.executable, "-c", AS_NOBODY, str(tmp_path), *names]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
