@@ -10,9 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from suffice.core import frames
-from suffice.core.arrays import Values, is_table
+from suffice.core.arrays import Values
 from suffice.core.errors import InvalidDataError, InvalidOptionError
 from suffice.core.frames import Frame
+from suffice.core.frames.input import is_a
 from suffice.core.labels import refuse_changed
 from suffice.core.statistics import ByClass
 from suffice.engines.source import HEAD, Answer, Source, append
@@ -97,7 +98,7 @@ def _given(origin: Any, name: str) -> list[Any] | None:
     if isinstance(origin, (list, tuple)):
         column: Any = [row.get(name) for row in origin] if all(isinstance(row, Mapping) for row in origin) else None
     else:
-        column = origin[name] if isinstance(origin, Mapping) or is_table(origin) else None
+        column = origin[name] if isinstance(origin, Mapping) or is_a(origin, "pandas.DataFrame") else None
     typed = str(getattr(column, "dtype", "object"))
     if column is None or not (typed in ("object", "category") or typed.startswith("|S")):
         return None
