@@ -294,3 +294,10 @@ def test_statistics_out_of_range_are_named_when_they_are_asked():
     tensors["attributes._learned.seen.weight"][:] = 1e308
     with pytest.raises(sf.InvalidDataError, match="sum overflows"):
         sf.load(io.BytesIO(assembled(tree, tensors))).predict([[1.0]])
+
+
+def test_parts_of_a_prior_that_do_not_fit_each_other_are_refused():
+    with pytest.raises(sf.MismatchError, match="Beta: options for 2 and for 3 do not fit"):
+        sf.Bernoulli(prior=sf.Beta(np.ones(3), np.ones(2))).summarize(np.ones((2, 3)), ["a", "b"])
+    with pytest.raises(sf.InvalidOptionError, match="a must be"):
+        sf.Beta(np.ones((2, 2, 2)))

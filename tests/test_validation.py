@@ -1,7 +1,7 @@
 """What the fields of stored classes may hold: declared beside their types, and checked for files and for options."""
 
 from dataclasses import dataclass, is_dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 import pytest
@@ -140,6 +140,7 @@ def test_a_family_of_a_user_needs_no_declarations():
     class Undescribed(sf.Gaussian):
         mine: "NotImported | None" = None  # noqa: F821  # as under TYPE_CHECKING
         also: Any = 3
+        public: ClassVar = False
 
     assert undeclared(Undescribed) == ["mine", "also"]
     assert sf.storage.from_bytes(sf.storage.to_bytes(Undescribed(also="x"))) == Undescribed(also="x")

@@ -159,7 +159,10 @@ class ArrayRule(Rule):
 
     def _as_array(self, value: Any) -> NDArray[Any]:
         if self.held.given and isinstance(value, (list, tuple, np.ndarray)):
-            return _as_numbers(value, self)
+            array = _as_numbers(value, self)
+            if array.ndim > 2:  # classes and columns
+                raise self.refuse(value)
+            return array
         if type(value) is not np.ndarray or not self._is_type(value.dtype):
             raise self.refuse(value)
         return value

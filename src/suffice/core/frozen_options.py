@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any, Self
 
 import numpy as np
 
 from suffice.core.arrays import Codes
+from suffice.core.errors import MismatchError
 from suffice.core.registry import Registered
 from suffice.core.validation import check_options
 
@@ -58,10 +60,17 @@ class Options(Record):
     def width(self) -> int | None:
         """Return the number of columns that the options are for; None if they are for any."""
         values = [v for v in vars(self).values() if isinstance(v, (np.ndarray, list, tuple))]
-        sizes = {np.shape(v)[-1] for v in values if np.ndim(v)} - {1} if values else None
-        return max(sizes) if sizes else None
+        return self._only(np.shape(v)[-1] for v in values if np.ndim(v))
 
     def height(self) -> int | None:
         """Return the number of classes that the options are for; None if they are for any."""
-        sizes = {np.shape(v)[0] for v in vars(self).values() if isinstance(v, np.ndarray) and v.ndim > 1} - {1}
-        return max(sizes) if sizes else None
+        return self._only(np.shape(v)[0] for v in vars(self).values() if isinstance(v, np.ndarray) and v.ndim > 1)
+
+    def _only(self, sizes: Iterable[int]) -> int | None:
+        """Return the one size that is not 1; None if all are 1."""
+        found = sorted(set(sizes) - {1})
+        if len(found) > 1:
+            raise MismatchError(
+                f"{type(self).__name__}: options for {found[0]} and for {found[1]} do not fit each other"
+            )
+        return found[0] if found else None
