@@ -793,6 +793,6 @@ def test_a_column_that_varies_by_rounding_alone_counts_as_constant():
     mean[1, 1] = np.nextafter(1e6, 2e6)
     cross[:, 1, 1] = 1e-25
     found, expected = (
-        family.estimate(each).relative_log_density(rows) for each in (replace(exact, cross=cross), exact)
+        family.estimate(each).relative_log_density(rows) for each in (replace(exact, mean=mean, cross=cross), exact)
     )
     assert_allclose(found[:, 1] - found[:, 0], expected[:, 1] - expected[:, 0], rtol=1e-9)

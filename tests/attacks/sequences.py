@@ -357,9 +357,10 @@ def machine(case: Case, tally: Counter[str]) -> type[RuleBasedStateMachine]:
         @precondition(lambda self: self.held)
         @rule(factor=st.sampled_from([0.5, 2.0, 8.0]))
         def scale(self, factor: float) -> None:
-            learned = self.estimator._settled()
-            self.estimator._become(replace(learned, seen=learned.seen.scale(factor)))
-            self.become(self.estimator, [replace(each, weight=factor * each.weight) for each in self.held])
+            before, learned, scaled = (self.estimator, self.held), self.estimator._settled(), copy.copy(self.estimator)
+            scaled._become(replace(learned, seen=learned.seen.scale(factor)))
+            self.become(scaled, [replace(each, weight=factor * each.weight) for each in self.held])
+            self.estimator, self.held = before  # a row is forgotten with the weight that it was learned with
 
         # ---- what must be refused
 
