@@ -8,15 +8,15 @@ import pytest
 
 import accuracy
 import exact
+import shipped
 from exact import mp
-from suffice import families
 from suffice.core.special import log_gamma, log_gamma_ratio, log_rising
 
 PAGE = (Path(__file__).parents[1] / "docs" / "accuracy.md").read_text(encoding="utf-8")
 
 
 def test_every_family_has_an_exact_twin_and_a_bound():
-    assert set(exact.TWINS) == set(accuracy.BOUNDS) == set(families.family_names())
+    assert set(exact.TWINS) == set(accuracy.BOUNDS) == set(shipped.family_names())
 
 
 @pytest.mark.parametrize(("name", "learn"), accuracy.cases())

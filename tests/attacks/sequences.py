@@ -31,6 +31,7 @@ from hypothesis import seed as seeded
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
 
+import shipped
 import suffice as sf
 from attacks.tally import Tally
 from suffice import estimators, families
@@ -170,7 +171,7 @@ def cases() -> Iterator[Case]:
                 # The first rows show what the columns of a table are: these are always the same.
                 base = tuple(Held(row, BASE, 1.0) for row in rows) if cls is sf.BayesClassifier else ()
                 yield Case(f"{cls.__name__}({shown}) of {kind}", make, kind, base=base)
-    for name in families.family_names():
+    for name in shipped.family_names():
         family = families.named(name)
         for kind, columns in COLUMNS.items():
             if kind != "mixed":

@@ -407,9 +407,10 @@ def as_weight(weight: Any, n: int) -> Array | None:
     if weight is None:
         return None
     try:
-        if np.iscomplexobj(weight):
+        array = np.asarray(weight)
+        if array.dtype.kind == "c":
             raise TypeError("complex numbers have no order")
-        array = np.asarray(weight, dtype=np.float64)
+        array = array.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
         raise InvalidDataError(f"Sample weights must be numbers, one for each row: {error}") from None
     array = np.full(n, array) if array.ndim == 0 else np.ascontiguousarray(array)

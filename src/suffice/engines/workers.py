@@ -59,8 +59,12 @@ class Refusal:
     def again(self) -> SufficeError:
         """Return the error for the driver to raise."""
         kind: Any = getattr(errors, self.kind, None)
-        named = isinstance(kind, type) and issubclass(kind, SufficeError) and kind.__init__ is Exception.__init__
-        return kind(self.message) if named else InvalidDataError(self.message)
+        named = isinstance(kind, type) and issubclass(kind, SufficeError)
+        # Some errors are made from more than a message.
+        plain = named and not any(
+            "__init__" in vars(base) for base in kind.__mro__ if base.__module__ == kind.__module__
+        )
+        return kind(self.message) if plain else InvalidDataError(self.message)
 
 
 # ---- on the workers
