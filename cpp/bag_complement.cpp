@@ -16,7 +16,7 @@ SUFFICE_CLONES void score_rows(const Bags& x, const Rows& rows, const Entries& e
         for (Index e = x.start[i]; e < x.start[i + 1]; ++e) {
             const double value = x.value[e], removed = w * value;
             const double whole = all[x.feature[e]], rest = whole - removed;
-            const double left = (rest > 1e-12 * whole ? rest : 0.0) + added, log_left = vector_log(left);
+            const double left = (rest > residue * whole ? rest : 0.0) + added, log_left = vector_log(left);
             const Index end = entries.start[x.feature[e] + 1];
             for (Index from = entries.start[x.feature[e]]; from < end; from += most) {
                 const Index m = std::min(most, end - from);
@@ -24,7 +24,7 @@ SUFFICE_CLONES void score_rows(const Bags& x, const Rows& rows, const Entries& e
                 for (Index k = 0; k < m; ++k) {
                     const double mine = total[from + k] - (entries.code[from + k] == own ? removed : 0.0);
                     const double others = rest - mine;
-                    logs[k] = vector_log((others > 1e-12 * whole ? others : 0.0) + added);
+                    logs[k] = vector_log((others > residue * whole ? others : 0.0) + added);
                 }
                 for (Index k = 0; k < m; ++k) score[entries.code[from + k]] += value * (log_left - logs[k]);
             }

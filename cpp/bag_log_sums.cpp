@@ -18,7 +18,7 @@ void bag_log_sums(Bags x, Rows rows, Entries entries, const double* table, doubl
                 const std::int32_t* own = std::lower_bound(from, end, rows.code[i]);
                 const double whole = own != end && *own == rows.code[i] ? table[own - entries.code] : 0.0;
                 double left = whole - w * x.value[e];
-                left = (left > 1e-12 * whole ? left : 0.0) + added;
+                left = (left > residue * whole ? left : 0.0) + added;
                 sum += x.value[e] * (left > 0 ? std::log(left) : of_nothing);
             }
             sums[i] = sum;

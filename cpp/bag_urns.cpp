@@ -32,7 +32,7 @@ void bag_urns(Bags x, Rows rows, Entries entries, const double* total, double ad
                     double n = total[k];
                     if (rows.code && entries.code[k] == rows.code[i]) {
                         n -= w * value;
-                        n = n > 1e-12 * total[k] ? n : 0.0;
+                        n = n > residue * total[k] ? n : 0.0;
                     }
                     score[entries.code[k]] += log_rising(n + added, value) - none;
                 }

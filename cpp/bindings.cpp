@@ -30,6 +30,7 @@ using Cube = nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cp
 using Codes = Vector<std::int32_t>;
 using Weights = std::optional<Vector<double>>;
 using Threshold = std::optional<double>;
+using Low = std::optional<Out<double>>;
 
 void require(bool ok, const char* what) {
     if (!ok) throw std::invalid_argument(what);
@@ -74,30 +75,34 @@ template <class T>
 void bind_dense(nb::module_& m) {
     m.def(
         "moments",
-        [](Dense<T> x, Codes codes, Index classes, Weights weight, Out<double> w, Out<double> mean,
-           Out<double> squares) {
+        [](Dense<T> x, Codes codes, Index classes, Weights weight, Out<double> w, Out<double> mean, Out<double> squares,
+           Out<double> rest) {
             Matrix<T> mx = matrix(x);
             for (const auto& out : {w, mean, squares}) require_size(out, classes * mx.cols);
+            require_size(rest, 6 * classes * mx.cols);
             Rows r = rows(codes, weight, classes, mx.rows);
             nb::gil_scoped_release release;
-            return moments(mx, r, w.data(), mean.data(), squares.data());
+            return moments(mx, r, w.data(), mean.data(), squares.data(), rest.data());
         },
-        "Add weight, mean and centred squares (classes, columns) to the outputs.", "x"_a.noconvert(),
-        "codes"_a.noconvert(), "classes"_a, "weight"_a.noconvert().none(), "out_weight"_a.noconvert(),
-        "out_mean"_a.noconvert(), "out_squares"_a.noconvert());
+        "Add weight, mean and centred squares (classes, columns) to the outputs, and to rest (classes, 6, columns) "
+        "what rounding takes.",
+        "x"_a.noconvert(), "codes"_a.noconvert(), "classes"_a, "weight"_a.noconvert().none(),
+        "out_weight"_a.noconvert(), "out_mean"_a.noconvert(), "out_squares"_a.noconvert(), "out_rest"_a.noconvert());
     m.def(
         "totals",
         [](Dense<T> x, Codes codes, Index classes, Weights weight, Threshold threshold, Out<double> total,
-           Out<double> missing) {
+           Out<double> missing, Low low) {
             Matrix<T> mx = matrix(x);
             for (const auto& out : {total, missing}) require_size(out, classes * mx.cols);
+            if (low) require_size(*low, 2 * classes * mx.cols);
             Rows r = rows(codes, weight, classes, mx.rows);
             nb::gil_scoped_release release;
-            return totals(mx, r, count_rule(threshold), total.data(), missing.data());
+            return totals(mx, r, count_rule(threshold), total.data(), missing.data(), low ? low->data() : nullptr);
         },
-        "Add Σ w·x and the weight of missing entries (classes, columns) to the outputs.", "x"_a.noconvert(),
-        "codes"_a.noconvert(), "classes"_a, "weight"_a.noconvert().none(), "threshold"_a.none(),
-        "out_total"_a.noconvert(), "out_missing"_a.noconvert());
+        "Add Σ w·x and the weight of missing entries (classes, columns) to the outputs, and what rounding takes from "
+        "both to `low`.",
+        "x"_a.noconvert(), "codes"_a.noconvert(), "classes"_a, "weight"_a.noconvert().none(), "threshold"_a.none(),
+        "out_total"_a.noconvert(), "out_missing"_a.noconvert(), "out_low"_a.noconvert().none());
     m.def(
         "gaussian_log_density",
         [](Dense<T> x, Table mean, Table precision, Out<double> out) {
@@ -130,6 +135,122 @@ void bind_dense(nb::module_& m) {
         "stat_mean"_a.noconvert(), "stat_squares"_a.noconvert(), "out"_a.noconvert());
 }
 
+using In = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
+using Rest = std::optional<In>;
+
+Sums sums(const In& value, const Rest& rest) {
+    require(!rest || rest->size() == 2 * value.size(), "two numbers beside each");
+    return {const_cast<double*>(value.data()), rest ? const_cast<double*>(rest->data()) : nullptr};
+}
+
+Moments moments_of(const In& weight, const In& mean, const In& squares, const Rest& rest, Index size) {
+    for (const auto& table : {weight, mean, squares}) require(Index(table.size()) == size, "statistic shapes");
+    require(!rest || Index(rest->size()) == 6 * size, "six numbers beside each");
+    return {const_cast<double*>(weight.data()), const_cast<double*>(mean.data()), const_cast<double*>(squares.data()),
+            rest ? const_cast<double*>(rest->data()) : nullptr};
+}
+
+void bind_algebra(nb::module_& m) {
+    m.def(
+        "add_whole",
+        [](In a, In b, double sign, Out<double> out) {
+            require(a.size() == b.size() && a.size() == out.size(), "output size");
+            return add_whole(a.data(), b.data(), Index(a.size()), sign, out.data());
+        },
+        "Write a + sign·b; return whether all numbers are integers, so that the result is exact.", "a"_a.noconvert(),
+        "b"_a.noconvert(), "sign"_a, "out"_a.noconvert());
+    m.def(
+        "add_sums",
+        [](In a, Rest a_rest, In b, Rest b_rest, double sign, Out<double> out, Out<double> rest) {
+            require(a.size() == b.size() && a.size() == out.size(), "output size");
+            require_size(rest, 2 * Index(a.size()));
+            return add_sums(sums(a, a_rest), sums(b, b_rest), Index(a.size()), sign, {out.data(), rest.data()});
+        },
+        "Write a + sign·b with remainder and doubt; return the position of a number of b that exceeds a, or -1.",
+        "a"_a.noconvert(), "a_rest"_a.noconvert().none(), "b"_a.noconvert(), "b_rest"_a.noconvert().none(), "sign"_a,
+        "out"_a.noconvert(), "out_rest"_a.noconvert());
+    m.def(
+        "scale_sums",
+        [](In a, Rest a_rest, double factor, Out<double> out, Out<double> rest) {
+            require_size(out, Index(a.size()));
+            require_size(rest, 2 * Index(a.size()));
+            scale_sums(sums(a, a_rest), Index(a.size()), factor, {out.data(), rest.data()});
+        },
+        "Write factor·a with remainder and doubt.", "a"_a.noconvert(), "a_rest"_a.noconvert().none(), "factor"_a,
+        "out"_a.noconvert(), "out_rest"_a.noconvert());
+    m.def(
+        "sum_segments",
+        [](Vector<double> value, std::optional<Vector<double>> low, Vector<Index> start, Out<double> out,
+           Out<double> out_low) {
+            const Index n = Index(start.size()) - 1;
+            require(n >= 0 && (!low || low->size() == value.size()), "one remainder per number");
+            for (Index s = 0; s < n; ++s) require(start(s) <= start(s + 1), "segments must ascend");
+            require(start(0) >= 0 && start(n) <= Index(value.size()), "segments within the numbers");
+            for (const auto& sums : {out, out_low}) require_size(sums, n);
+            sum_segments(value.data(), low ? low->data() : nullptr, start.data(), n, out.data(), out_low.data());
+        },
+        "Write the sum of each segment of numbers and what rounding takes.", "value"_a.noconvert(),
+        "low"_a.noconvert().none(), "start"_a.noconvert(), "out"_a.noconvert(), "out_low"_a.noconvert());
+    m.def(
+        "join_parts",
+        [](In value, In low, double error, Out<double> out, Out<double> rest) {
+            require(value.size() == low.size() && value.size() == out.size(), "output size");
+            require_size(rest, 2 * Index(value.size()));
+            return join_parts(value.data(), low.data(), Index(value.size()), error, {out.data(), rest.data()});
+        },
+        "Write value + low with remainder and doubt, `error` times its size where low is not 0; return whether it is "
+        "not 0 anywhere.",
+        "value"_a.noconvert(), "low"_a.noconvert(), "error"_a, "out"_a.noconvert(), "out_rest"_a.noconvert());
+    m.def(
+        "all_whole", [](In value, bool summed) { return all_whole(value.data(), Index(value.size()), summed); },
+        "Return whether all numbers are integers, and (`summed`) so small that their sum is exact.",
+        "value"_a.noconvert(), "summed"_a = true);
+    m.def(
+        "merge_scatter",
+        [](In aw, In am, In ac, Rest ar, In bw, In bm, In bc, Rest br, double sign, Out<double> w, Out<double> mean,
+           Out<double> cross, Out<double> rest) {
+            const Index k = Index(aw.size()), d = k ? Index(am.size()) / k : 0, width = 2 + 3 * d + d * d;
+            auto table = [&](const In& weight, const In& centre, const In& products, const Rest& lost) {
+                require(Index(weight.size()) == k && Index(centre.size()) == k * d &&
+                            Index(products.size()) == k * d * d && (!lost || Index(lost->size()) == k * width),
+                        "statistic shapes");
+                return Scatter{const_cast<double*>(weight.data()), const_cast<double*>(centre.data()),
+                               const_cast<double*>(products.data()),
+                               lost ? const_cast<double*>(lost->data()) : nullptr};
+            };
+            require_size(w, k), require_size(mean, k * d), require_size(cross, k * d * d);
+            require_size(rest, k * width);
+            Index what;
+            const Index at = merge_scatter(table(aw, am, ac, ar), table(bw, bm, bc, br), k, d, sign,
+                                           {w.data(), mean.data(), cross.data(), rest.data()}, &what);
+            return std::pair(at, what);
+        },
+        "Write the scatter of a and b together, or of a without b; return where and why that cannot be, or -1 and 0.",
+        "a_weight"_a.noconvert(), "a_mean"_a.noconvert(), "a_cross"_a.noconvert(), "a_rest"_a.noconvert().none(),
+        "b_weight"_a.noconvert(), "b_mean"_a.noconvert(), "b_cross"_a.noconvert(), "b_rest"_a.noconvert().none(),
+        "sign"_a, "out_weight"_a.noconvert(), "out_mean"_a.noconvert(), "out_cross"_a.noconvert(),
+        "out_rest"_a.noconvert());
+    m.def(
+        "merge_moments",
+        [](In aw, In am, In as, Rest ar, In bw, In bm, In bs, Rest br, Index cols, double sign, Out<double> w,
+           Out<double> mean, Out<double> squares, Out<double> rest) {
+            const Index size = Index(aw.size());
+            for (const auto& out : {w, mean, squares}) require_size(out, size);
+            require_size(rest, 6 * size);
+            require(cols > 0 && size % cols == 0, "statistic shapes");
+            const Moments a = moments_of(aw, am, as, ar, size), b = moments_of(bw, bm, bs, br, size);
+            Index what;
+            const Index at = merge_moments(a, b, size / cols, cols, sign,
+                                           {w.data(), mean.data(), squares.data(), rest.data()}, &what);
+            return std::pair(at, what);
+        },
+        "Write the moments of a and b together, or of a without b; return where and why that cannot be, or -1 and 0.",
+        "a_weight"_a.noconvert(), "a_mean"_a.noconvert(), "a_squares"_a.noconvert(), "a_rest"_a.noconvert().none(),
+        "b_weight"_a.noconvert(), "b_mean"_a.noconvert(), "b_squares"_a.noconvert(), "b_rest"_a.noconvert().none(),
+        "columns"_a, "sign"_a, "out_weight"_a.noconvert(), "out_mean"_a.noconvert(), "out_squares"_a.noconvert(),
+        "out_rest"_a.noconvert());
+}
+
 template <class T>
 void bind_multivariate(nb::module_& m) {
     m.def(
@@ -148,20 +269,22 @@ void bind_multivariate(nb::module_& m) {
     m.def(
         "scatter",
         [](Dense<T> x, Codes codes, Index classes, Weights weight, Out<double> w, Out<double> mean, Out<double> cross,
-           Out<bool> incomplete) {
+           Out<double> rest, Out<bool> incomplete) {
             Matrix<T> mx = matrix(x);
             require(mx.col_stride == 1, "rows must be contiguous");
             require_size(w, classes);
             require_size(mean, classes * mx.cols);
             require_size(cross, classes * mx.cols * mx.cols);
+            require_size(rest, classes * (2 + 3 * mx.cols + mx.cols * mx.cols));
             require(Index(incomplete.size()) == mx.rows, "output size");
             Rows r = rows(codes, weight, classes, mx.rows);
             nb::gil_scoped_release release;
-            return scatter(mx, r, w.data(), mean.data(), cross.data(), incomplete.data());
+            return scatter(mx, r, w.data(), mean.data(), cross.data(), rest.data(), incomplete.data());
         },
-        "Add weight, mean and centred cross-products of complete rows; mark the incomplete.", "x"_a.noconvert(),
-        "codes"_a.noconvert(), "classes"_a, "weight"_a.noconvert().none(), "out_weight"_a.noconvert(),
-        "out_mean"_a.noconvert(), "out_cross"_a.noconvert(), "out_incomplete"_a.noconvert());
+        "Write weight, mean and centred cross-products of complete rows, and what rounding takes; mark the incomplete.",
+        "x"_a.noconvert(), "codes"_a.noconvert(), "classes"_a, "weight"_a.noconvert().none(),
+        "out_weight"_a.noconvert(), "out_mean"_a.noconvert(), "out_cross"_a.noconvert(), "out_rest"_a.noconvert(),
+        "out_incomplete"_a.noconvert());
     m.def(
         "multivariate_log_density",
         [](Dense<T> x, Table mean, Cube whitening, Out<double> out, Out<bool> incomplete) {
@@ -211,22 +334,25 @@ void bind_sparse(nb::module_& m) {
     m.def(
         "sparse_totals",
         [](Vector<T> data, Vector<I> indices, Vector<I> indptr, Index cols, Codes codes, Index classes, Weights weight,
-           Threshold threshold, Out<double> total) {
+           Threshold threshold, Out<double> total, Low low) {
             Sparse<T, I> x = sparse(data, indices, indptr, cols);
             require_size(total, classes * cols);
+            if (low) require_size(*low, classes * cols);
             Rows r = rows(codes, weight, classes, x.rows);
             SparseFindings found;
             Index refused;
             {
                 nb::gil_scoped_release release;
-                refused = sparse_totals(x, r, count_rule(threshold), total.data(), &found);
+                refused = sparse_totals(x, r, count_rule(threshold), total.data(), low ? low->data() : nullptr, &found);
             }
             if (found.malformed) refused = malformed;
             return std::tuple(refused, found.missing, found.duplicate);
         },
-        "Add Σ w·x (classes, columns); also return whether NaN and duplicates were found.", "data"_a.noconvert(),
-        "indices"_a.noconvert(), "indptr"_a.noconvert(), "cols"_a, "codes"_a.noconvert(), "classes"_a,
-        "weight"_a.noconvert().none(), "threshold"_a.none(), "out_total"_a.noconvert());
+        "Add Σ w·x (classes, columns), and what rounding takes to `low`; also return whether NaN and duplicates were "
+        "found.",
+        "data"_a.noconvert(), "indices"_a.noconvert(), "indptr"_a.noconvert(), "cols"_a, "codes"_a.noconvert(),
+        "classes"_a, "weight"_a.noconvert().none(), "threshold"_a.none(), "out_total"_a.noconvert(),
+        "out_low"_a.noconvert().none());
     m.def(
         "sparse_scores",
         [](Vector<T> data, Vector<I> indices, Vector<I> indptr, Threshold threshold, Table coef,
@@ -276,17 +402,20 @@ void bind_categories(nb::module_& m) {
         "x"_a.noconvert(), "lowest"_a.noconvert(), "highest"_a.noconvert());
     m.def(
         "category_counts",
-        [](Dense<T> x, Codes codes, Index classes, Weights weight, Vector<Index> offsets, Out<double> table) {
+        [](Dense<T> x, Codes codes, Index classes, Weights weight, Vector<Index> offsets, Out<double> table, Low low) {
             Matrix<T> mx = matrix(x);
             require(Index(offsets.size()) == mx.cols + 1, "one offset per column and one past the end");
             require_size(table, classes * offsets(mx.cols));
+            if (low) require_size(*low, Index(table.size()));
+            require(!low || weight, "what rounding takes is of weights");
             Rows r = rows(codes, weight, classes, mx.rows);
             nb::gil_scoped_release release;
-            return category_counts(mx, r, offsets.data(), table.data());
+            return category_counts(mx, r, offsets.data(), table.data(), low ? low->data() : nullptr);
         },
-        "Add the weight of each category (classes, categories); return the position of a code without a place, or -1.",
+        "Add the weight of each category (classes, categories), and what rounding takes to `low`; return the position "
+        "of a code without a place, or -1.",
         "x"_a.noconvert(), "codes"_a.noconvert(), "classes"_a, "weight"_a.noconvert().none(), "offsets"_a.noconvert(),
-        "table"_a.noconvert());
+        "table"_a.noconvert(), "out_low"_a.noconvert().none());
     m.def(
         "category_scores",
         [](Dense<T> x, Vector<Index> offsets, Table scores, Index classes, Out<double> out) {
@@ -431,6 +560,7 @@ NB_MODULE(_core, m) {
     bind_dense<float>(m);
     bind_multivariate<double>(m);
     bind_multivariate<float>(m);
+    bind_algebra(m);
     bind_incomplete(m);
     bind_texts(m);
     bind_sparse<double, std::int32_t>(m);
@@ -490,14 +620,16 @@ NB_MODULE(_core, m) {
         "values"_a.noconvert(), "start"_a.noconvert(), "order"_a.noconvert().none());
     m.def(
         "class_weights",
-        [](Codes codes, Index classes, Weights weight, Out<double> out) {
+        [](Codes codes, Index classes, Weights weight, Out<double> out, Low low) {
             require_size(out, classes);
+            require(low || !weight, "weights may be rounded");
+            if (low) require_size(*low, classes);
             Rows r = rows(codes, weight, classes, Index(codes.size()));
             nb::gil_scoped_release release;
-            class_weights(r, Index(codes.size()), out.data());
+            class_weights(r, Index(codes.size()), out.data(), low ? low->data() : nullptr);
         },
-        "Add the weight of the rows of each class.", "codes"_a.noconvert(), "classes"_a, "weight"_a.noconvert().none(),
-        "out"_a.noconvert());
+        "Add the weight of the rows of each class, and what rounding takes to `low`.", "codes"_a.noconvert(),
+        "classes"_a, "weight"_a.noconvert().none(), "out"_a.noconvert(), "out_low"_a.noconvert().none());
     bind_mixture_fit(m);
     bind_mixture_log_density<double>(m);
     bind_mixture_log_density<float>(m);

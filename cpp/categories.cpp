@@ -3,7 +3,7 @@
 #include <limits>
 #include <type_traits>
 
-#include "threads.hpp"
+#include "double_double.hpp"
 
 namespace suffice {
 namespace {
@@ -76,11 +76,11 @@ Index category_range(Matrix<T> x, Index* lowest, Index* highest) {
 }
 
 template <class T>
-Index category_counts(Matrix<T> x, Rows rows, const Index* offsets, double* table) {
+Index category_counts(Matrix<T> x, Rows rows, const Index* offsets, double* table, double* low) {
     const Index m = offsets[x.cols], cells = rows.classes * m;
     const Index size = std::max(block_rows, std::min<Index>(cells, 1 << 20)), blocks = (x.rows + size - 1) / size;
     const int threads = threads_for(x.rows * x.cols, blocks);
-    std::vector<std::vector<double>> partial(threads, std::vector<double>(cells));
+    std::vector<std::vector<double>> partial(threads, std::vector<double>(low ? 2 * cells : cells));
     FirstPosition outside;
     auto work = [&](Index b, int slot) {
         const Index lo = b * size, hi = std::min(x.rows, lo + size);
@@ -92,11 +92,21 @@ Index category_counts(Matrix<T> x, Rows rows, const Index* offsets, double* tabl
                 if (v == v) outside.report(i * x.cols + j);
                 return;
             }
-            count[rows.code[i] * m + offsets[j] + code] += rows.weight ? rows.weight[i] : 1.0;
+            const Index at = rows.code[i] * m + offsets[j] + code;
+            if (low)
+                add_to(count[at], count[cells + at], rows.weight[i]);
+            else
+                count[at] += rows.weight ? rows.weight[i] : 1.0;
         });
     };
     auto merge = [&](Index, int slot) {
-        for (Index at = 0; at < cells; ++at) table[at] += partial[slot][at];
+        const double* count = partial[slot].data();
+        for (Index at = 0; at < cells; ++at) {
+            if (low)
+                add_to(table[at], low[at], count[at]), low[at] += count[cells + at];
+            else
+                table[at] += count[at];
+        }
     };
     for_blocks(blocks, threads, work, merge);
     return outside.get();
@@ -150,9 +160,9 @@ Index category_scores(Matrix<T> x, const Index* offsets, const double* scores, I
     return negative.get();
 }
 
-#define SUFFICE_INSTANTIATE(T)                                              \
-    template Index category_range(Matrix<T>, Index*, Index*);               \
-    template Index category_counts(Matrix<T>, Rows, const Index*, double*); \
+#define SUFFICE_INSTANTIATE(T)                                                       \
+    template Index category_range(Matrix<T>, Index*, Index*);                        \
+    template Index category_counts(Matrix<T>, Rows, const Index*, double*, double*); \
     template Index category_scores(Matrix<T>, const Index*, const double*, Index, Index, double*);
 SUFFICE_INSTANTIATE(double)
 SUFFICE_INSTANTIATE(float)

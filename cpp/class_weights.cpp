@@ -1,26 +1,41 @@
 // The weight of the rows of each class, and whether all codes are valid.
-#include "threads.hpp"
+#include "double_double.hpp"
 
 namespace suffice {
 
-void class_weights(Rows rows, Index n, double* out) {
+SUFFICE_CLONES bool all_whole(const double* values, Index n, bool summed) {
+    double largest = 0, odd = 0;
+#pragma omp simd reduction(max : largest) reduction(+ : odd)
+    for (Index i = 0; i < n; ++i) {
+        const double size = std::fabs(values[i]), shifted = size + 0x1p52;
+        largest = largest > size ? largest : size;
+        odd += shifted - 0x1p52 == size ? 0.0 : 1.0;
+    }
+    return odd == 0 && largest * (summed ? double(n) : 1.0) < 0x1p53;
+}
+
+void class_weights(Rows rows, Index n, double* out, double* low) {
     // Four separate sums: neighbouring rows are often of one class, and each addition would wait for the one before.
     constexpr Index ways = 4;
     const Index k = rows.classes;
-    auto add = [&](auto& sums, auto weight_of) {
+    auto add = [&](auto one) {
+        const std::int32_t* code = rows.code;
         Index i = 0;
         for (; i + ways <= n; i += ways)
-            for (Index w = 0; w < ways; ++w) sums[w * k + rows.code[i + w]] += weight_of(i + w);
-        for (; i < n; ++i) sums[rows.code[i]] += weight_of(i);
-        for (Index c = 0; c < k; ++c)
-            for (Index w = 0; w < ways; ++w) out[c] += double(sums[w * k + c]);
+            for (Index w = 0; w < ways; ++w) one(w * k + code[i + w], i + w);
+        for (; i < n; ++i) one(code[i], i);
     };
     if (rows.weight) {
-        std::vector<double> sums(ways * k);
-        add(sums, [&](Index i) { return rows.weight[i]; });
+        std::vector<double> high(ways * k), lost(ways * k);
+        add([&](Index at, Index i) { add_to(high[at], lost[at], rows.weight[i]); });
+        for (Index at = 0; at < ways * k; ++at) {
+            add_to(out[at % k], low[at % k], high[at]);
+            low[at % k] += lost[at];
+        }
     } else {
         std::vector<Index> counts(ways * k);
-        add(counts, [](Index) { return Index(1); });
+        add([count = counts.data()](Index at, Index) { ++count[at]; });
+        for (Index at = 0; at < ways * k; ++at) out[at % k] += double(counts[at]);
     }
 }
 

@@ -13,7 +13,7 @@ struct Without {
 };
 SUFFICE_INLINE Without without(double x, double w, double weight, double mean, double squares) {
     const double left = weight - w, off = x - mean;
-    const bool any = left > 1e-12 * weight;
+    const bool any = left > residue * weight;
     const double inverse = 1 / (any ? left : 1.0), share = w * inverse;
     double rest = squares - off * off * share * weight;
     rest = rest > 3.6e-15 * squares ? rest : 0.0;  // only rounding is left

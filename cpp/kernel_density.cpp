@@ -133,7 +133,7 @@ double gaussian_at(const Sources& s, double h, double x, double removed) {
     if (removed > 0) {
         own = k;
         left -= removed;
-        if (left <= 1e-12 * s.weight[k]) {
+        if (left <= residue * s.weight[k]) {
             left = 0;
             if (s.n == 1) return -infinity;
             k = k == 0 || (k + 1 < s.n && s.at[k + 1] - x < x - s.at[k - 1]) ? k + 1 : k - 1;
@@ -356,7 +356,7 @@ double compact_at(Kernel kernel, const Sources& s, double h, Window in, double x
     const double left = s.weight[own] - removed;
     return compact_sum(kernel, s.at + in.lo, s.weight + in.lo, own - in.lo, x, inverse) +
            compact_sum(kernel, s.at + own + 1, s.weight + own + 1, in.hi - own - 1, x, inverse) +
-           (left > 1e-12 * s.weight[own] ? left : 0.0);
+           (left > residue * s.weight[own] ? left : 0.0);
 }
 
 void compact_box(Kernel kernel, const Sources& s, double h, Window in, const double* x, const double* removed, Index n,

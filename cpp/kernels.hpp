@@ -14,6 +14,9 @@ using Index = std::int64_t;
 
 constexpr double log_2pi = 1.8378770664093453;
 
+// Where a row is left out of sums of float64, less than this part of a sum is what rounding leaves of it.
+constexpr double residue = 0x1p-44;
+
 // A dense matrix: element (i, j) is data[i * row_stride + j * col_stride], and one stride is 1.
 template <class T>
 struct Matrix {
@@ -68,24 +71,61 @@ Index misplaced_bracket(const std::uint8_t* text, Index n, std::int64_t deepest,
 // the position that each value had.
 void sort_segments(double* values, const Index* start, Index segments, Index* order);
 
-// class_weights.cpp: the weight of the rows of each class (classes,); and whether all codes are 0 .. classes-1.
-void class_weights(Rows rows, Index n, double* out);
+// class_weights.cpp: the weight of the rows of each class (classes,), and what rounding took from it; whether n numbers
+// are integers, and (`summed`) so small that their sum is exact; and whether all codes are 0 .. classes-1. In this kernel and the next, `low` gets what
+// rounding takes from the sums. It may be null where all weights and counts are integers.
+void class_weights(Rows rows, Index n, double* out, double* low);
+bool all_whole(const double* values, Index n, bool summed);
 bool codes_within(const std::int32_t* codes, Index n, Index classes);
 
-// moments.cpp: weight, mean and centred squares (classes, cols) of every class and column.
+// moments.cpp: weight, mean and centred squares (classes, cols) of every class and column, and beside them what rounding
+// took from weight, mean and squares, then the doubt of each: `rest` (classes, 6, cols).
 template <class T>
-Index moments(Matrix<T> x, Rows rows, double* weight, double* mean, double* squares);
+Index moments(Matrix<T> x, Rows rows, double* weight, double* mean, double* squares, double* rest);
+
+// compensated.cpp: sums and what rounding took from them. `rest` is (n, 2): the remainder and the doubt of each number;
+// null: the numbers are exact.
+struct Sums {
+    double *value, *rest;
+};
+// out = a + sign * b of numbers without remainder; returns whether all are integers, and so exact.
+bool add_whole(const double* a, const double* b, Index n, double sign, double* out);
+// out = a + sign * b. With a negative sign, what only rounding leaves becomes 0; returns the first number of b that
+// exceeds that of a, or -1.
+Index add_sums(Sums a, Sums b, Index n, double sign, Sums out);
+// out = value + low, with a doubt of `error` times its size where low is not 0; returns whether it is not 0 anywhere.
+bool join_parts(const double* value, const double* low, Index n, double error, Sums out);
+// out = factor * a. The doubt grows by a last digit: rows whose weights were multiplied one by one are rounded.
+constexpr double scale_error = 0x1p-51;
+void scale_sums(Sums a, Index n, double factor, Sums out);
+// Moments (rows, cols) of a and b together, or of a without b if the sign is negative. Returns the position of the first
+// that is refused, or -1; `what` is 1 if there is too little weight, 2 too little squares, 3 if a number overflows.
+struct Moments {
+    double *weight, *mean, *squares, *rest;
+};
+Index merge_moments(Moments a, Moments b, Index rows, Index cols, double sign, Moments out, Index* what);
 
 // scatter.cpp: weight (classes,), mean (classes, cols) and centred cross-products (classes, cols, cols) of the rows of
 // each class without missing entries; `incomplete` (rows,) marks the other rows. x must be row-major, the outputs
-// zeroed.
+// zeroed. Beside them goes `rest` (classes, 2 + 3 cols + cols²): what rounding took from the weight and its doubt, the same
+// for each mean, the doubts of the variances, and what rounding took from each product.
 template <class T>
-Index scatter(Matrix<T> x, Rows rows, double* weight, double* mean, double* cross, bool* incomplete);
+Index scatter(Matrix<T> x, Rows rows, double* weight, double* mean, double* cross, double* rest, bool* incomplete);
+
+// merge_scatter.cpp: scatter of a and b together, or of a without b; as merge_moments.
+struct Scatter {
+    double *weight, *mean, *cross, *rest;
+};
+Index merge_scatter(Scatter a, Scatter b, Index classes, Index cols, double sign, Scatter out, Index* what);
+
+// compensated.cpp: out[s] = Σ weight[start[s] .. start[s + 1]), and what rounding takes.
+void sum_segments(const double* value, const double* low, const Index* start, Index segments, double* out,
+                  double* out_low);
 
 // totals.cpp: Σ w·x and the weight of missing entries, both (classes, cols). Refuses infinite values, and negative
-// ones unless they are compared with a threshold.
+// ones unless they are compared with a threshold. `low` is (2, classes, cols), for both sums.
 template <class T>
-Index totals(Matrix<T> x, Rows rows, CountRule rule, double* total, double* missing);
+Index totals(Matrix<T> x, Rows rows, CountRule rule, double* total, double* missing, double* low);
 
 // sparse_totals.cpp: Σ w·x (classes, cols). `found` reports what the caller must handle.
 struct SparseFindings {
@@ -94,7 +134,7 @@ struct SparseFindings {
     bool malformed;  // a column index lies outside the matrix
 };
 template <class T, class I>
-Index sparse_totals(Sparse<T, I> x, Rows rows, CountRule rule, double* total, SparseFindings* found);
+Index sparse_totals(Sparse<T, I> x, Rows rows, CountRule rule, double* total, double* low, SparseFindings* found);
 
 // categories.cpp: codes 0 .. m-1 in each column, negative or NaN = missing.
 // The smallest and largest code of every column (empty: lowest > highest). Refuses infinite values.
@@ -103,7 +143,7 @@ Index category_range(Matrix<T> x, Index* lowest, Index* highest);
 // The weight of every class and category: table (classes, offsets[cols]), with column j from offsets[j] on.
 // Returns the position of a code that is negative or outside the table, and was not counted.
 template <class T>
-Index category_counts(Matrix<T> x, Rows rows, const Index* offsets, double* table);
+Index category_counts(Matrix<T> x, Rows rows, const Index* offsets, double* table, double* low);
 // out[i, c] += Σ_j scores[offsets[j] + x_ij, c]; the last row of a column is for unknown codes.
 // Returns the position of a negative code: the caller decides whether it is missing.
 template <class T>

@@ -1,22 +1,31 @@
 // Weight, mean and centred squares in one pass over the data.
 //
 // Within a block of rows each class sums x - p and (x - p)² around a pivot p, its first value there. Sums around a
-// value among the data do not suffer from cancellation. Blocks are then merged by the pairwise formula of Chan, Golub
-// and LeVeque (1979).
+// value among the data do not suffer from cancellation. A block is summed exactly, with what rounding takes from each
+// number (double_double.hpp), if there are few rows, if they have weights, and if some of them outweigh the others:
+// those must still be there after the heavy ones are taken away. Blocks are merged by the pairwise formula of Chan,
+// Golub and LeVeque (1979), in pairs.
 #include <cmath>
 #include <limits>
 
 #include "buffer.hpp"
+#include "merge_moments.hpp"
 #include "transpose.hpp"
 
 namespace suffice {
+
+// The least part of the squares around a pivot that is not due to its distance from the mean: of plain sums, and of
+// exact ones, which have digits to spare.
+constexpr double plain_centre = 1e-8, exact_centre = 0x1p-20;
 
 // Sums of one block: entry c * stride + j belongs to class c and column j.
 struct MomentSums {
     Index stride;
     Buffer weight, pivot, first, second;
-    Buffer tile;         // eight columns of a column-major matrix, transposed to rows
-    ByClassOrder order;  // its rows by class
+    Buffer weight_low, first_low, second_low;  // what rounding took, if the block is summed exactly
+    Buffer typical;                            // of each column, the square of the distance between some of its values
+    Buffer tile;                               // eight columns of a column-major matrix, transposed to rows
+    ByClassOrder order;                        // its rows by class
 
     MomentSums(Index classes, Index cols, Index tile_rows)
         : stride(padded(cols)),
@@ -24,34 +33,51 @@ struct MomentSums {
           pivot(classes * stride),
           first(classes * stride),
           second(classes * stride),
+          weight_low(classes * stride),
+          first_low(classes * stride),
+          second_low(classes * stride),
+          typical(stride),
           tile(8 * tile_rows + 8) {}
     void clear() {
-        weight.fill(0);
+        for (Buffer* sums : {&weight, &first, &second, &weight_low}) sums->fill(0);
         pivot.fill(std::numeric_limits<double>::quiet_NaN());
-        first.fill(0);
-        second.fill(0);
     }
-    // Whether the pivot of a class is so far from its mean, compared with its spread, that digits were lost. This
-    // happens with weights only: the first row is an outlier of tiny weight.
-    bool off_centre() const {
+    void clear_exact() {
+        for (Buffer* sums : {&weight, &first, &second, &weight_low, &first_low, &second_low}) sums->fill(0);
+    }
+    // Whether the pivot of a class is so far from its mean, compared with its spread, that digits were lost, or a sum
+    // overflows.
+    bool is_off(Index at, double least) const {
+        const double within = second[at] - first[at] * (first[at] / weight[at]);
+        return weight[at] > 0 && second[at] != 0 && !(within >= least * second[at]);
+    }
+    bool off_centre(double least) const {
         bool off = false;
-        for (Index at = 0; at < second.size(); ++at)
-            off |= weight[at] > 0 && second[at] - first[at] * (first[at] / weight[at]) < 1e-8 * second[at];
+        for (Index at = 0; at < second.size(); ++at) off |= is_off(at, least);
         return off;
     }
-    // Start again with the means as pivots.
+    // Whether few values are so far from the others that rounding their squares hides those of the others.
+    bool dominated(Index cols) const {
+        bool any = false;
+        for (Index at = 0; at < second.size(); at += stride)
+            for (Index j = 0; j < cols; ++j)
+                any |= typical[j] > 0 && second[at + j] > 0x1p20 * typical[j] * weight[at + j];
+        return any;
+    }
+    // Take the mean as pivot where the pivot is far from it, and finite.
     void recentre() {
-        for (Index at = 0; at < second.size(); ++at)
-            if (weight[at] > 0) pivot[at] += first[at] / weight[at];
-        weight.fill(0);
-        first.fill(0);
-        second.fill(0);
+        for (Index at = 0; at < second.size(); ++at) {
+            const double mean = pivot[at] + first[at] / weight[at];
+            if (is_off(at, exact_centre) && std::isfinite(mean)) pivot[at] = mean;
+        }
     }
 };
 
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double plain_error = 0x1p-46, exact_error = 0x1p-88;  // of the sums of a block, relative to their size
+constexpr Index few_entries = 1 << 12;                          // so few are summed exactly in no time
 
 // ---- Row-major: rows are read in order, each added to the sums of its class.
 
@@ -74,7 +100,7 @@ SUFFICE_INLINE void add_row(const T* __restrict x, Index cols, double w, Index a
 // The same for a row that may have missing values: every column has its own weight, and its first value as pivot.
 // Returns whether a value is infinite.
 template <class T>
-SUFFICE_INLINE bool add_row_with_missing(const T* __restrict x, Index cols, double w, Index at, MomentSums& sums) {
+SUFFICE_INLINE bool add_row_with_missing(const T* __restrict x, Index cols, Index at, MomentSums& sums) {
     double* __restrict weight = aligned(sums.weight + at);
     double* __restrict pivot = aligned(sums.pivot + at);
     double* __restrict first = aligned(sums.first + at);
@@ -85,11 +111,11 @@ SUFFICE_INLINE bool add_row_with_missing(const T* __restrict x, Index cols, doub
         double v = x[j], p = pivot[j];
         p = p == p ? p : v;
         const bool seen = v == v;
-        const double d = seen ? v - p : 0.0, wd = w * d, size = seen ? std::fabs(v) : 0.0;
+        const double d = seen ? v - p : 0.0, size = seen ? std::fabs(v) : 0.0;
         pivot[j] = p;
-        weight[j] += seen ? w : 0.0;
-        first[j] += wd;
-        second[j] += wd * d;
+        weight[j] += seen ? 1.0 : 0.0;
+        first[j] += d;
+        second[j] += d * d;
         largest = largest > size ? largest : size;
     }
     return largest == infinity;
@@ -103,21 +129,65 @@ SUFFICE_INLINE void start_class(const Matrix<T>& x, Index row, Index cls, Moment
     std::fill(pivot + x.cols, pivot + sums.stride, 0.0);
 }
 
-template <bool weighted, bool missing, class T>
+// Add one row to its class exactly, whatever its weight and the pivots are. Returns whether a value is infinite.
+template <bool weighted, class T>
+SUFFICE_INLINE bool add_exactly(const T* __restrict x, Index cols, double w, Index at, MomentSums& sums) {
+    double* __restrict weight = sums.weight + at;
+    const double* __restrict pivot = sums.pivot + at;
+    double* __restrict first = sums.first + at;
+    double* __restrict second = sums.second + at;
+    double* __restrict weight_low = sums.weight_low + at;
+    double* __restrict first_low = sums.first_low + at;
+    double* __restrict second_low = sums.second_low + at;
+    double largest = 0;
+#pragma omp simd reduction(max : largest)
+    for (Index j = 0; j < cols; ++j) {
+        const double v = x[j];
+        const bool seen = v == v;
+        const double size = seen ? std::fabs(v) : 0.0;
+        largest = largest > size ? largest : size;
+        const Pair d = two_sum(seen ? v : pivot[j], -pivot[j]);
+        Pair wd = d;
+        if (weighted) {
+            wd = two_product(w, d.high);
+            wd.low += w * d.low;
+        }
+        Pair square = two_product(wd.high, d.high);
+        square.low += wd.low * d.high + wd.high * d.low;
+        if (weighted)
+            add_to(weight[j], weight_low[j], seen ? w : 0.0);
+        else
+            weight[j] += seen ? 1.0 : 0.0;
+        add_to(first[j], first_low[j], wd.high);
+        add_to(second[j], second_low[j], square.high);
+        first_low[j] += wd.low, second_low[j] += square.low;
+    }
+    return largest == infinity;
+}
+
+// How a block is summed: around the first values, expecting none to be missing, with or without weights, or some; or
+// exactly.
+enum class Way { complete, weighted, missing, exact };
+
+template <Way way, class T>
 SUFFICE_INLINE bool add_rows(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, MomentSums& sums) {
     bool infinite = false;
     for (Index i = lo; i < hi; ++i) {
-        const double w = weighted ? rows.weight[i] : 1.0;
-        if (weighted && w == 0) continue;
         const T* row = x.data + i * x.row_stride;
         const Index at = rows.code[i] * sums.stride;
-        if (missing) {
-            infinite |= add_row_with_missing(row, x.cols, w, at, sums);
+        if (way == Way::exact) {
+            if (!rows.weight)
+                infinite |= add_exactly<false>(row, x.cols, 1.0, at, sums);
+            else if (rows.weight[i] != 0)
+                infinite |= add_exactly<true>(row, x.cols, rows.weight[i], at, sums);
+        } else if (way == Way::missing) {
+            infinite |= add_row_with_missing(row, x.cols, at, sums);
         } else {
-            double& weight = sums.weight[at];
-            if (weight == 0) start_class(x, i, rows.code[i], sums);
-            weight += w;
-            add_row<weighted>(row, x.cols, w, at, sums);
+            const double w = way == Way::weighted ? rows.weight[i] : 1.0;
+            if (w == 0) continue;
+            if (sums.weight[at] == 0) start_class(x, i, rows.code[i], sums);
+            way == Way::weighted ? add_to(sums.weight[at], sums.weight_low[at], w) : void(sums.weight[at] += 1);
+            add_row<way == Way::weighted>(row, x.cols, w, at, sums);
         }
     }
     return infinite;
@@ -129,23 +199,23 @@ SUFFICE_INLINE bool add_rows(const Matrix<T>& x, const Rows& rows, Index lo, Ind
 SUFFICE_INLINE Lanes& lanes(Buffer& sums, Index at) { return *reinterpret_cast<Lanes*>(sums + at); }
 
 // Add rows row[0 .. n) of the tile, all of one class, to the sums at `at`.
-template <bool weighted, bool missing>
+template <Way way>
 SUFFICE_INLINE bool add_run(const double* tile, const std::int32_t* row, Index n, const double* row_weight, Index at,
                             Index cols, MomentSums& sums) {
+    constexpr bool missing = way == Way::missing;
     Lanes p = lanes(sums.pivot, at), s = lanes(sums.first, at), q = lanes(sums.second, at);
     Lanes w = lanes(sums.weight, at), largest{};
     for (Index k = 0; k < n; ++k) {
         const Lanes v = *reinterpret_cast<const Lanes*>(tile + 8 * row[k]);
-        const double wk = weighted ? row_weight[row[k]] : 1.0;
         Lanes d = v - p;
         if (missing) {
             p = p == p ? p : v;
             d = v == v ? v - p : Lanes{};
-            w += v == v ? wk + Lanes{} : Lanes{};
+            w += v == v ? 1.0 + Lanes{} : Lanes{};
             const Lanes size = v < 0 ? -v : v;
             largest = size > largest ? size : largest;
         }
-        const Lanes wd = weighted ? wk * d : d;
+        const Lanes wd = way == Way::weighted ? row_weight[row[k]] * d : d;
         s += wd;
         q += wd * d;
     }
@@ -158,11 +228,12 @@ SUFFICE_INLINE bool add_run(const double* tile, const std::int32_t* row, Index n
     return infinite;
 }
 
-template <bool weighted, bool missing, class T>
+template <Way way, class T>
 SUFFICE_INLINE bool add_columns(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, MomentSums& sums) {
     bool infinite = false;
     double* tile = sums.tile.data();
     const std::vector<Index>& start = sums.order.start;
+    const std::int32_t* row = sums.order.row.data();
     for (Index j = 0; j < x.cols; j += 8) {
         const Index cols = std::min<Index>(8, x.cols - j);
         // If fewer than eight columns are left, columns before them are transposed again, and rows start later in the
@@ -171,11 +242,17 @@ SUFFICE_INLINE bool add_columns(const Matrix<T>& x, const Rows& rows, Index lo, 
         if (cols + back < 8) std::fill_n(tile, 8 * (hi - lo), 0.0);
         const T* from = x.data + lo + (j - back) * x.col_stride;
         transpose(from, x.col_stride, hi - lo, cols + back, tile, 8, j + 16 <= x.cols ? 8 * x.col_stride : 0);
-        for (Index c = 0; c < rows.classes; ++c)
-            if (start[c + 1] > start[c])
-                infinite |=
-                    add_run<weighted, missing>(tile + back, sums.order.row.data() + start[c], start[c + 1] - start[c],
-                                               weighted ? rows.weight + lo : nullptr, c * sums.stride + j, cols, sums);
+        for (Index c = 0; c < rows.classes; ++c) {
+            const Index at = c * sums.stride + j, n = start[c + 1] - start[c];
+            if (way == Way::exact)
+                for (Index k = start[c]; k < start[c + 1]; ++k) {
+                    const double* entries = tile + back + 8 * row[k];
+                    infinite |= rows.weight ? add_exactly<true>(entries, cols, rows.weight[lo + row[k]], at, sums)
+                                            : add_exactly<false>(entries, cols, 1.0, at, sums);
+                }
+            else if (n)
+                infinite |= add_run<way>(tile + back, row + start[c], n, rows.weight + lo, at, cols, sums);
+        }
     }
     return infinite;
 }
@@ -188,72 +265,152 @@ SUFFICE_INLINE void start_classes(const Matrix<T>& x, const Rows& rows, Index lo
         const Index n = start[c + 1] - start[c];
         if (n == 0) continue;
         start_class(x, lo + row[start[c]], c, sums);
-        double weight = rows.weight ? 0.0 : double(n);
-        for (Index k = start[c]; rows.weight && k < start[c + 1]; ++k) weight += rows.weight[lo + row[k]];
-        sums.weight[c * sums.stride] = weight;
+        double &weight = sums.weight[c * sums.stride], &low = sums.weight_low[c * sums.stride];
+        if (!rows.weight) weight = double(n);
+        for (Index k = start[c]; rows.weight && k < start[c + 1]; ++k) add_to(weight, low, rows.weight[lo + row[k]]);
     }
 }
 
 // ---- Both.
 
-template <bool weighted, bool missing, class T>
+template <Way way, class T>
 SUFFICE_INLINE bool add_block(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, MomentSums& sums) {
-    if (!missing && x.col_stride != 1) start_classes(x, rows, lo, sums);
-    const bool infinite = x.col_stride == 1 ? add_rows<weighted, missing>(x, rows, lo, hi, sums)
-                                            : add_columns<weighted, missing>(x, rows, lo, hi, sums);
-    if (!missing)
+    constexpr bool complete = way == Way::complete || way == Way::weighted;
+    if (complete && x.col_stride != 1) start_classes(x, rows, lo, sums);
+    const bool infinite =
+        x.col_stride == 1 ? add_rows<way>(x, rows, lo, hi, sums) : add_columns<way>(x, rows, lo, hi, sums);
+    if (complete)  // the weight of a class is the same in every column
         for (Index c = 0; c < rows.classes; ++c)
-            std::fill_n(sums.weight + c * sums.stride, x.cols, sums.weight[c * sums.stride]);
+            for (Buffer* weight : {&sums.weight, &sums.weight_low})
+                std::fill_n(*weight + c * sums.stride, x.cols, (*weight)[c * sums.stride]);
     return infinite;
 }
 
 template <class T>
-SUFFICE_INLINE bool block(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, bool missing, MomentSums& sums) {
-    if (rows.weight)
-        return missing ? add_block<true, true>(x, rows, lo, hi, sums) : add_block<true, false>(x, rows, lo, hi, sums);
-    return missing ? add_block<false, true>(x, rows, lo, hi, sums) : add_block<false, false>(x, rows, lo, hi, sums);
+SUFFICE_INLINE bool block(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, Way way, MomentSums& sums) {
+    if (way == Way::exact) return add_block<Way::exact>(x, rows, lo, hi, sums);
+    if (way == Way::weighted) return add_block<Way::weighted>(x, rows, lo, hi, sums);
+    return way == Way::missing ? add_block<Way::missing>(x, rows, lo, hi, sums)
+                               : add_block<Way::complete>(x, rows, lo, hi, sums);
+}
+
+// Whether some rows have weights so much larger than those of others that rounding hides the others.
+bool unequal(const Rows& rows, Index lo, Index hi) {
+    double least = infinity, most = 0;
+    for (Index i = lo; i < hi; ++i) {
+        const double w = rows.weight[i];
+        least = w > 0 && w < least ? w : least;
+        most = w > most ? w : most;
+    }
+    return most > 1024 * least;
+}
+
+// Look at some rows of the block for what is typical: the median distance of the values of a column from the first.
+template <class T>
+void look(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, MomentSums& sums) {
+    const Index step = std::max<Index>(1, (hi - lo) / 8);
+    double distance[16];
+    for (Index j = 0; j < x.cols; ++j) {
+        double first = std::numeric_limits<double>::quiet_NaN();
+        Index n = 0;
+        for (Index i = lo; i < hi; i += step) {
+            const double v = x.data[i * x.row_stride + j * x.col_stride];
+            if (!std::isfinite(v) || (rows.weight && rows.weight[i] == 0)) continue;
+            if (first != first)
+                first = v;
+            else
+                distance[n++] = std::fabs(v - first);
+        }
+        std::nth_element(distance, distance + n / 2, distance + n);
+        sums.typical[j] = n ? distance[n / 2] * distance[n / 2] : 0.0;
+    }
+}
+
+// Take the first finite value of each class and column as pivot: the sums of a class do not depend on other classes.
+template <class T>
+void start_exactly(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, MomentSums& sums) {
+    sums.pivot.fill(std::numeric_limits<double>::quiet_NaN());
+    for (Index i = lo; i < hi; ++i) {
+        if (rows.weight && rows.weight[i] == 0) continue;
+        double* pivot = sums.pivot + rows.code[i] * sums.stride;
+        for (Index j = 0; j < x.cols; ++j) {
+            const double v = x.data[i * x.row_stride + j * x.col_stride];
+            if (pivot[j] != pivot[j] && std::isfinite(v)) pivot[j] = v;
+        }
+    }
+    for (Index at = 0; at < sums.pivot.size(); ++at)
+        if (sums.pivot[at] != sums.pivot[at]) sums.pivot[at] = 0;
 }
 
 }  // namespace
 
-SUFFICE_CLONES bool moments_block(const Matrix<double>& x, const Rows& rows, Index lo, Index hi, bool missing,
+SUFFICE_CLONES bool moments_block(const Matrix<double>& x, const Rows& rows, Index lo, Index hi, Way way,
                                   MomentSums& sums) {
-    return block(x, rows, lo, hi, missing, sums);
+    return block(x, rows, lo, hi, way, sums);
 }
-SUFFICE_CLONES bool moments_block(const Matrix<float>& x, const Rows& rows, Index lo, Index hi, bool missing,
+SUFFICE_CLONES bool moments_block(const Matrix<float>& x, const Rows& rows, Index lo, Index hi, Way way,
                                   MomentSums& sums) {
-    return block(x, rows, lo, hi, missing, sums);
+    return block(x, rows, lo, hi, way, sums);
 }
 
-// Add the sums of a block to the moments of a class, by the pairwise formula.
-SUFFICE_CLONES void merge_moments(Index cols, const double* __restrict w, const double* __restrict pivot,
-                                  const double* __restrict first, const double* __restrict second,
-                                  double* __restrict weight, double* __restrict mean, double* __restrict squares) {
-#pragma omp simd
-    for (Index j = 0; j < cols; ++j) {
-        double n = w[j], old = weight[j], sum = old + n;
-        bool any = n > 0;
-        double inverse = 1 / (any ? n : 1.0), shift = first[j] * inverse;
-        double here = pivot[j] + shift;
-        double within = second[j] - first[j] * shift;
-        within = within < 0 ? 0.0 : within;  // a NaN of sums that overflowed stays
-        double share = n / (any ? sum : 1.0), step = here - (old > 0 ? mean[j] : here);
-        double moved = old > 0 ? mean[j] + step * share : here;
-        double grown = squares[j] + within + step * step * old * share;
-        mean[j] = any ? moved : mean[j];
-        squares[j] = any ? grown : squares[j];
-        weight[j] = sum;
-    }
+// Add the sums of a block to the moments of each class, of which row r is at[r * stride]: weight, mean, squares, what
+// rounding took from each, and their doubts. `rounding` is what the sums of the block may have lost, relative to their
+// size.
+SUFFICE_CLONES void merge_block(Index classes, double rounding, MomentSums& s, Buffer& moments) {
+    const bool exact = rounding < 0x1p-53;
+    const Lanes zero{}, one = zero + 1.0;
+    for (Index c = 0; c < classes; ++c)
+        for (Index j = 0; j < s.stride; j += 8) {
+            const Index k = c * s.stride + j, at = 9 * c * s.stride + j;
+            const auto low = [&](Buffer& sums) SUFFICE_INLINE_LAMBDA { return exact ? lanes(sums, k) : zero; };
+            const auto w = two_sum(lanes(s.weight, k), lanes(s.weight_low, k));
+            const auto any = w.high > 0;
+            const PairOf<Lanes> whole = {any ? w.high : one, w.low}, pivot = {any ? lanes(s.pivot, k) : zero, zero};
+            const auto first = two_sum(lanes(s.first, k), low(s.first_low));
+            const auto second = two_sum(lanes(s.second, k), low(s.second_low));
+            const auto shift = first / whole, mean = pivot + shift, within = second - first * shift;
+            const Lanes doubt = rounding * second.high, apart = root_of(second.high / whole.high);
+            const auto nothing = within.high <= (exact ? 2 * doubt : zero);  // a NaN of sums that overflowed stays
+            const CellOf<Lanes> own = {{w, w.low != 0 ? pair_error * 0x1p16 * w.high : zero},
+                                       {mean, rounding * apart + pair_error * size_of(mean.high)},
+                                       {{nothing ? zero : within.high, nothing ? zero : within.low}, doubt}};
+            const auto part = [&](Index r)
+                                  SUFFICE_INLINE_LAMBDA -> Lanes& { return lanes(moments, at + r * s.stride); };
+            const CellOf<Lanes> both = merged(
+                CellOf<Lanes>{
+                    {{part(0), part(3)}, part(6)}, {{part(1), part(4)}, part(7)}, {{part(2), part(5)}, part(8)}},
+                own);
+            part(0) = both.weight.value.high, part(3) = both.weight.value.low, part(6) = both.weight.doubt;
+            part(1) = both.mean.value.high, part(4) = both.mean.value.low, part(7) = both.mean.doubt;
+            part(2) = both.squares.value.high, part(5) = both.squares.value.low, part(8) = both.squares.doubt;
+        }
 }
 
 template <class T>
-Index moments(Matrix<T> x, Rows rows, double* weight, double* mean, double* squares) {
+Index moments(Matrix<T> x, Rows rows, double* weight, double* mean, double* squares, double* rest) {
     const Index d = x.cols, k = rows.classes;
     // Large enough that merging k classes costs little compared with reading the block.
-    const Index size = std::clamp<Index>(16 * k, 2048, 1 << 16), blocks = (x.rows + size - 1) / size;
+    const Index size = std::clamp<Index>(std::max(64 * k, x.rows / 128), 4096, 1 << 16),
+                blocks = (x.rows + size - 1) / size;
     const int threads = threads_for(x.rows * d, blocks);
     std::vector<MomentSums> sums;
+    std::vector<double> rounding(threads);
     for (int t = 0; t < threads; ++t) sums.emplace_back(k, d, x.col_stride == 1 ? 0 : std::min(size, x.rows));
+    const bool few = x.rows * d <= few_entries;
+    const Index stride = padded(d);
+    Buffer all(9 * k * stride);
+    // Copy row r of the moments of class c from the outputs, or to them.
+    auto for_parts = [&](auto copy) {
+        for (Index c = 0; c < k; ++c)
+            for (Index r = 0; r < 9; ++r) {
+                double* own = r == 0   ? weight + c * d
+                              : r == 1 ? mean + c * d
+                              : r == 2 ? squares + c * d
+                                       : rest + (6 * c + r - 3) * d;
+                copy(own, all + (9 * c + r) * stride);
+            }
+    };
+    for_parts([&](double* own, double* to) { std::copy_n(own, d, to); });
     std::atomic<bool> expect_missing{false};
     FirstPosition infinite;
 
@@ -261,41 +418,53 @@ Index moments(Matrix<T> x, Rows rows, double* weight, double* mean, double* squa
         const Index lo = b * size, hi = std::min(x.rows, lo + size);
         MomentSums& s = sums[slot];
         if (x.col_stride != 1) s.order.sort(rows, lo, hi);
-        // Code that expects no NaN is faster. A NaN then shows in the sums, and both ways give the same bits.
-        bool missing = expect_missing.load(std::memory_order_relaxed);
-        s.clear();
-        bool found = moments_block(x, rows, lo, hi, missing, s);
-        if (!missing) {
-            double probe = 0;
-            for (Index at = 0; at < s.second.size(); ++at) probe += s.second[at] * 0;
-            if (probe != probe) {
-                expect_missing.store(true, std::memory_order_relaxed);
-                s.clear();
-                found = moments_block(x, rows, lo, hi, true, s);
+        bool found = false, exact = few || (rows.weight && unequal(rows, lo, hi));
+        if (!exact) {
+            // Code that expects no NaN is faster. A NaN then shows in the sums, and both ways give the same bits.
+            const bool missing = !rows.weight && expect_missing.load(std::memory_order_relaxed);
+            look(x, rows, lo, hi, s);
+            s.clear();
+            found = moments_block(x, rows, lo, hi,
+                                  rows.weight ? Way::weighted
+                                  : missing   ? Way::missing
+                                              : Way::complete,
+                                  s);
+            if (!missing) {
+                double probe = 0;
+                for (Index at = 0; at < s.second.size(); ++at) probe += s.second[at] * 0;
+                if (probe != probe && rows.weight) {
+                    exact = true;
+                } else if (probe != probe) {
+                    expect_missing.store(true, std::memory_order_relaxed);
+                    s.clear();
+                    found = moments_block(x, rows, lo, hi, Way::missing, s);
+                }
+            }
+            exact |= !found && (s.off_centre(plain_centre) || s.dominated(d));
+        }
+        if (exact) {
+            start_exactly(x, rows, lo, hi, s);
+            s.clear_exact();
+            found = moments_block(x, rows, lo, hi, Way::exact, s);
+            if (!found && s.off_centre(exact_centre)) {
+                s.recentre();
+                s.clear_exact();
+                found = moments_block(x, rows, lo, hi, Way::exact, s);
             }
         }
-        if (rows.weight && s.off_centre()) {
-            s.recentre();
-            found = moments_block(x, rows, lo, hi, true, s);  // keeps the pivots
-        }
+        rounding[slot] = exact ? exact_error : plain_error;
         if (found)
             for (Index i = lo; i < hi; ++i)
                 for (Index j = 0; j < d && (!rows.weight || rows.weight[i] != 0); ++j)
                     if (std::isinf(x.data[i * x.row_stride + j * x.col_stride])) infinite.report(i * d + j);
     };
-    auto merge = [&](Index, int slot) {
-        const MomentSums& s = sums[slot];
-        for (Index c = 0; c < k; ++c) {
-            const Index at = c * s.stride, to = c * d;
-            merge_moments(d, s.weight + at, s.pivot + at, s.first + at, s.second + at, weight + to, mean + to,
-                          squares + to);
-        }
-    };
+    auto merge = [&](Index, int slot) { merge_block(k, rounding[slot], sums[slot], all); };
     for_blocks(blocks, threads, work, merge);
+    for_parts([&](double* own, double* from) { std::copy_n(from, d, own); });
     return infinite.get();
 }
 
-template Index moments(Matrix<double>, Rows, double*, double*, double*);
-template Index moments(Matrix<float>, Rows, double*, double*, double*);
+template Index moments(Matrix<double>, Rows, double*, double*, double*, double*);
+template Index moments(Matrix<float>, Rows, double*, double*, double*, double*);
 
 }  // namespace suffice

@@ -2,10 +2,12 @@
 //
 // Rows are read class by class, some thousand at a time. A pivot near their mean is subtracted, so that no digits are
 // lost where the mean is large. The rows are packed into a panel that stays in cache, and multiplied in registers. Only
-// the half at and above the diagonal is computed.
+// the half at and above the diagonal is computed. Few rows, and rows of which some outweigh the others, are summed
+// exactly instead, with what rounding takes from each product.
 #include <cmath>
 
 #include "buffer.hpp"
+#include "scatter_sums.hpp"
 #include "transpose.hpp"
 
 namespace suffice {
@@ -80,105 +82,190 @@ struct Unit {
 
 struct Scratch {
     Buffer panel, root, sum, cross;
-    double weight = 0;
+    double weight[2] = {};  // and what rounding took from it
     explicit Scratch(Index stride)
         : panel(panel_rows * stride), root(panel_rows), sum(stride), cross(stride * stride) {}
 };
 
-// The mean of some evenly spaced rows of each class: a pivot near the others.
+// The mean of some evenly spaced rows of each class: a pivot near the others. `typical` gets the median of the squares
+// of their distances from it.
 template <class T>
-void find_pivots(const Matrix<T>& x, const ByClassOrder& order, Index classes, double* pivot) {
+void find_pivots(const Matrix<T>& x, const ByClassOrder& order, Index classes, double* pivot, double* typical) {
     const Index d = x.cols;
-    std::vector<double> sum(d), seen(d);
+    std::vector<double> distance;
     for (Index c = 0; c < classes; ++c) {
         const Index n = order.start[c + 1] - order.start[c], step = std::max<Index>(1, n / pivot_rows);
-        std::fill(sum.begin(), sum.end(), 0.0);
-        std::fill(seen.begin(), seen.end(), 0.0);
-        for (Index k = 0; k < n; k += step) {
-            const T* row = x.data + order.row[order.start[c] + k] * x.row_stride;
-            for (Index j = 0; j < d; ++j)
-                if (std::isfinite(row[j])) sum[j] += row[j], seen[j] += 1;
+        for (Index j = 0; j < d; ++j) {
+            double sum = 0, seen = 0;
+            auto each = [&](auto use) {
+                for (Index k = 0; k < n; k += step) {
+                    const double v = x.data[order.row[order.start[c] + k] * x.row_stride + j];
+                    if (std::isfinite(v)) use(v);
+                }
+            };
+            each([&](double v) { sum += v, seen += 1; });
+            const double mean = seen > 0 ? sum / seen : 0.0;
+            distance.clear();
+            each([&](double v) { distance.push_back((v - mean) * (v - mean)); });
+            pivot[c * d + j] = mean;
+            typical[c * d + j] = 0;
+            if (distance.empty()) continue;
+            const auto middle = distance.begin() + Index(distance.size()) / 2;
+            std::nth_element(distance.begin(), middle, distance.end());
+            typical[c * d + j] = *middle;
         }
-        for (Index j = 0; j < d; ++j) pivot[c * d + j] = seen[j] > 0 ? sum[j] / seen[j] : 0.0;
     }
 }
+
+bool unequal(const double* weight, Index n) {
+    double least = 0, most = 0;
+    for (Index i = 0; i < n; ++i) {
+        most = std::max(most, weight[i]);
+        if (weight[i] > 0 && (least == 0 || weight[i] < least)) least = weight[i];
+    }
+    return most > 1024 * least;
+}
+
+constexpr Index few_products = 1 << 16;  // so few are summed exactly in no time
 
 }  // namespace
 
 template <class T>
-Index scatter(Matrix<T> x, Rows rows, double* weight, double* mean, double* cross, bool* incomplete) {
+Index scatter(Matrix<T> x, Rows rows, double* weight, double* mean, double* cross, double* rest, bool* incomplete) {
     const Index d = x.cols, stride = padded(d), classes = rows.classes;
     ByClassOrder order;
     order.sort(rows, 0, x.rows);
-    std::vector<double> pivot(classes * d);
-    find_pivots(x, order, classes, pivot.data());
+    std::vector<double> pivot(classes * d), typical(classes * d);
+    find_pivots(x, order, classes, pivot.data(), typical.data());
     std::vector<Unit> units;
     for (Index c = 0; c < classes; ++c)
         for (Index lo = order.start[c]; lo < order.start[c + 1]; lo += unit_rows)
             units.push_back({c, lo, std::min(order.start[c + 1], lo + unit_rows)});
     const int threads = threads_for(x.rows * d * (d + 8) / 8, Index(units.size()));
-    std::vector<Scratch> scratch;
-    for (int t = 0; t < threads; ++t) scratch.emplace_back(stride);
+    const Index size = ScatterSums::size(d);
+    std::vector<double> all(classes * size);
+    auto sums_of = [&](Index c) { return ScatterSums{d, all.data() + c * size}; };
     FirstPosition infinite;
-    auto work = [&](Index u, int slot) {
-        const Unit& unit = units[u];
-        Scratch& s = scratch[slot];
-        s.sum.fill(0.0);
-        s.cross.fill(0.0);
-        s.weight = 0;
-        const double* origin = pivot.data() + unit.cls * d;
-        Index depth = 0;
-        for (Index k = unit.lo; k < unit.hi; ++k) {
-            const Index i = order.row[k];
-            const T* row = x.data + i * x.row_stride;
-            if (k + 8 < unit.hi) {
-                const char* ahead = reinterpret_cast<const char*>(x.data + order.row[k + 8] * x.row_stride);
-                for (Index byte = 0; byte < d * Index(sizeof(T)); byte += 64) __builtin_prefetch(ahead + byte, 0, 2);
-            }
-            const double w = rows.weight ? rows.weight[i] : 1.0, root = std::sqrt(w);
-            if (!scatter_pack(row, origin, d, root, s.panel + depth * stride)) {
-                incomplete[i] = true;
-                for (Index j = 0; j < d; ++j)
-                    if (std::isinf(row[j])) {
-                        infinite.report(i * d + j);
-                        break;
-                    }
-                std::fill_n(s.panel + depth * stride, d, 0.0);
-                continue;
-            }
-            s.root[depth++] = root;
-            s.weight += w;
-            if (depth == panel_rows || k + 1 == unit.hi) {
-                scatter_panel(s.panel.data(), s.root.data(), depth, stride, s.sum.data(), s.cross.data());
-                depth = 0;
-            }
-        }
-        if (depth) scatter_panel(s.panel.data(), s.root.data(), depth, stride, s.sum.data(), s.cross.data());
+    auto is_incomplete = [&](Index i, const T* row) {
+        incomplete[i] = true;
+        for (Index j = 0; j < d; ++j)
+            if (std::isinf(row[j])) return infinite.report(i * d + j);
     };
-    auto merge = [&](Index u, int slot) {
-        const Index c = units[u].cls;
-        const Scratch& s = scratch[slot];
-        weight[c] += s.weight;
-        for (Index j = 0; j < d; ++j) mean[c * d + j] += s.sum[j];
-        for (Index i = 0; i < d; ++i)
-            for (Index j = i; j < d; ++j) cross[(c * d + i) * d + j] += s.cross[i * stride + j];
+
+    auto sum_panels = [&] {
+        std::vector<Scratch> scratch;
+        for (int t = 0; t < threads; ++t) scratch.emplace_back(stride);
+        auto work = [&](Index u, int slot) {
+            const Unit& unit = units[u];
+            Scratch& s = scratch[slot];
+            s.sum.fill(0.0);
+            s.cross.fill(0.0);
+            s.weight[0] = s.weight[1] = 0;
+            const double* origin = pivot.data() + unit.cls * d;
+            Index depth = 0;
+            for (Index k = unit.lo; k < unit.hi; ++k) {
+                const Index i = order.row[k];
+                const T* row = x.data + i * x.row_stride;
+                if (k + 8 < unit.hi) {
+                    const char* ahead = reinterpret_cast<const char*>(x.data + order.row[k + 8] * x.row_stride);
+                    for (Index byte = 0; byte < d * Index(sizeof(T)); byte += 64)
+                        __builtin_prefetch(ahead + byte, 0, 2);
+                }
+                const double w = rows.weight ? rows.weight[i] : 1.0, root = std::sqrt(w);
+                if (!scatter_pack(row, origin, d, root, s.panel + depth * stride)) {
+                    is_incomplete(i, row);
+                    std::fill_n(s.panel + depth * stride, d, 0.0);
+                    continue;
+                }
+                s.root[depth++] = root;
+                rows.weight ? add_plain(&w, nullptr, 1, s.weight, s.weight + 1) : void(s.weight[0] += 1);
+                if (depth == panel_rows || k + 1 == unit.hi) {
+                    scatter_panel(s.panel.data(), s.root.data(), depth, stride, s.sum.data(), s.cross.data());
+                    depth = 0;
+                }
+            }
+            if (depth) scatter_panel(s.panel.data(), s.root.data(), depth, stride, s.sum.data(), s.cross.data());
+        };
+        auto merge = [&](Index u, int slot) {
+            const ScatterSums to = sums_of(units[u].cls);
+            const Scratch& s = scratch[slot];
+            add_plain(s.weight, s.weight + 1, 1, to.weight(), to.weight() + 1);
+            add_plain(s.sum.data(), nullptr, d, to.sum(), to.sum() + d);
+            for (Index i = 0; i < d; ++i)
+                add_plain(s.cross + i * stride + i, nullptr, d - i, to.cross() + i * d + i,
+                          to.cross() + (d + i) * d + i);
+        };
+        for_blocks(Index(units.size()), threads, work, merge);
     };
-    for_blocks(Index(units.size()), threads, work, merge);
+    // Whether the pivot of a class is far from its mean, compared with the spread, and whether rows are far from the others.
+    auto is_off = [&](Index c, Index j, double least) {
+        const ScatterSums own = sums_of(c);
+        const double w = own.weight()[0], sum = own.sum()[j], second = own.cross()[j * d + j];
+        return w > 0 && second > 0 && std::isfinite(second) && second - sum * (sum / w) < least * second;
+    };
+    auto is_dominated = [&](Index c, Index j) {
+        const double usual = typical[c * d + j];
+        return usual > 0 && sums_of(c).cross()[j * d + j] > 0x1p20 * usual * sums_of(c).weight()[0];
+    };
+    auto any = [&](auto holds) {
+        bool found = false;
+        for (Index c = 0; c < classes; ++c)
+            for (Index j = 0; j < d; ++j) found |= holds(c, j);
+        return found;
+    };
+    auto sum_exactly = [&] {
+        std::vector<std::vector<double>> scratch(threads, std::vector<double>(size + 3 * d));
+        auto work = [&](Index u, int slot) {
+            std::fill(scratch[slot].begin(), scratch[slot].end(), 0.0);
+            double* row = scratch[slot].data() + size;
+            for (Index k = units[u].lo; k < units[u].hi; ++k) {
+                const Index i = order.row[k];
+                const T* from = x.data + i * x.row_stride;
+                const double* origin = pivot.data() + units[u].cls * d;
+                bool finite = true;
+                for (Index j = 0; j < d; ++j) row[j] = from[j], finite &= std::isfinite(row[j] - origin[j]);
+                if (finite)
+                    add_product(row, origin, rows.weight ? rows.weight[i] : 1.0, row + d, row + 2 * d,
+                                {d, scratch[slot].data()});
+                else
+                    is_incomplete(i, from);
+            }
+        };
+        auto merge = [&](Index u, int slot) {
+            const ScatterSums from{d, scratch[slot].data()}, to = sums_of(units[u].cls);
+            add_plain(from.weight(), from.weight() + 1, 1, to.weight(), to.weight() + 1);
+            add_plain(from.sum(), from.sum() + d, d, to.sum(), to.sum() + d);
+            add_plain(from.cross(), from.cross() + d * d, d * d, to.cross(), to.cross() + d * d);
+        };
+        std::fill(all.begin(), all.end(), 0.0);
+        for_blocks(Index(units.size()), threads, work, merge);
+    };
+    bool exact = x.rows * d * d <= few_products || (rows.weight && unequal(rows.weight, x.rows));
+    if (!exact) {
+        sum_panels();
+        exact = any([&](Index c, Index j) { return is_off(c, j, 1e-8) || is_dominated(c, j); });
+    }
+    if (exact) {
+        sum_exactly();
+        std::vector<double> centre = pivot;  // a heavy row may be far from the pivot
+        const bool off = any([&](Index c, Index j) {
+            if (!is_off(c, j, 0x1p-20)) return false;
+            centre[c * d + j] += sums_of(c).sum()[j] / sums_of(c).weight()[0];
+            return true;
+        });
+        pivot = std::move(centre);
+        if (off) sum_exactly();
+    }
+    const Index width = 2 + 3 * d + d * d;
     for (Index c = 0; c < classes; ++c) {
-        double *sum = mean + c * d, *own = cross + c * d * d, w = weight[c];
-        if (!(w > 0)) continue;
-        for (Index i = 0; i < d; ++i)
-            for (Index j = i; j < d; ++j) own[i * d + j] -= sum[i] * (sum[j] / w);
-        for (Index i = 0; i < d; ++i) {
-            own[i * d + i] = std::max(own[i * d + i], 0.0);
-            for (Index j = 0; j < i; ++j) own[i * d + j] = own[j * d + i];
-        }
-        for (Index j = 0; j < d; ++j) sum[j] = pivot[c * d + j] + sum[j] / w;
+        const double rounding = exact ? 0x1p-88 : 0x1p-46;
+        finish_scatter(sums_of(c), pivot.data() + c * d, rounding,
+                       {weight + c, mean + c * d, cross + c * d * d, rest + c * width});
     }
     return infinite.get();
 }
 
-template Index scatter(Matrix<double>, Rows, double*, double*, double*, bool*);
-template Index scatter(Matrix<float>, Rows, double*, double*, double*, bool*);
+template Index scatter(Matrix<double>, Rows, double*, double*, double*, double*, bool*);
+template Index scatter(Matrix<float>, Rows, double*, double*, double*, double*, bool*);
 
 }  // namespace suffice

@@ -26,7 +26,7 @@ Index sparse_log_sums(Sparse<T, I> x, const std::int32_t* cls, const double* rem
                 if (!(value > 0)) continue;  // zero or missing
                 length += value;
                 const double left = counts[j] - removed[i] * value;
-                sum += left > 1e-12 * counts[j] ? value * std::log(left) : -std::numeric_limits<double>::infinity();
+                sum += left > residue * counts[j] ? value * std::log(left) : -std::numeric_limits<double>::infinity();
             }
             sums[i] = sum, lengths[i] = length;
         }

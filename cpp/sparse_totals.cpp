@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "threads.hpp"
+#include "double_double.hpp"
 
 namespace suffice {
 namespace {
@@ -24,7 +24,8 @@ public:
     Adder(const Sparse<T, I>& x, const Rows& rows, CountRule rule, const ByClassOrder& order)
         : x_(x), rows_(rows), reading_(rule), order_(order) {}
 
-    void add(const Piece& piece, double* __restrict sum) {
+    // `low` gets what rounding takes from the sums, unless it is null.
+    void add(const Piece& piece, double* __restrict sum, double* __restrict low) {
         for (Index k = piece.first; k < piece.last; ++k) {
             const Index i = order_.row[k];
             if (k + 2 < piece.last) {  // rows of a class are apart in memory: prefetch the next ones
@@ -33,15 +34,18 @@ public:
                 for (Index e = first; e < last; e += 64 / sizeof(T)) __builtin_prefetch(x_.data + e);
             }
             const double w = rows_.weight ? rows_.weight[i] : 1.0;
-            reading_.binarize ? add_row<true>(i, w, sum) : add_row<false>(i, w, sum);
+            if (low)
+                reading_.binarize ? add_row<true, true>(i, w, sum, low) : add_row<false, true>(i, w, sum, low);
+            else
+                reading_.binarize ? add_row<true, false>(i, w, sum, low) : add_row<false, false>(i, w, sum, low);
         }
     }
     Index refused = -1;
     SparseFindings found{};
 
 private:
-    template <bool binarize>
-    void add_row(Index i, double w, double* __restrict sum) {
+    template <bool binarize, bool exact>
+    void add_row(Index i, double w, double* __restrict sum, double* __restrict low) {
         I before = -1;
         bool increases = true;
         for (Index e = x_.indptr[i]; e < x_.indptr[i + 1]; ++e) {
@@ -56,10 +60,14 @@ private:
             // One comparison for the usual value, which is finite and not negative.
             if (std::bit_cast<std::uint64_t>(v) >= infinity_bits) [[unlikely]]
                 v = unusual(i, j, v);
-            if constexpr (binarize)
-                sum[j] += v > reading_.threshold ? w : 0.0;
-            else
+            if constexpr (binarize) v = v > reading_.threshold ? 1.0 : 0.0;
+            if constexpr (exact) {
+                const Pair term = rows_.weight ? two_product(w, v) : Pair{v, 0};
+                add_to(sum[j], low[j], term.high);
+                low[j] += term.low;
+            } else {
                 sum[j] += w * v;
+            }
         }
         found.duplicate |= !increases;
     }
@@ -81,7 +89,7 @@ private:
 }  // namespace
 
 template <class T, class I>
-Index sparse_totals(Sparse<T, I> x, Rows rows, CountRule rule, double* total, SparseFindings* found) {
+Index sparse_totals(Sparse<T, I> x, Rows rows, CountRule rule, double* total, double* low, SparseFindings* found) {
     ByClassOrder order;
     order.sort(rows, 0, x.rows);
 
@@ -105,14 +113,20 @@ Index sparse_totals(Sparse<T, I> x, Rows rows, CountRule rule, double* total, Sp
 
     auto work = [&](Index b, int slot) {
         const Piece& piece = pieces[b];
-        if (piece.whole) return adders[slot].add(piece, total + piece.cls * x.cols);
-        sums[slot].assign(x.cols, 0.0);
-        adders[slot].add(piece, sums[slot].data());
+        const Index at = piece.cls * x.cols;
+        if (piece.whole) return adders[slot].add(piece, total + at, low ? low + at : nullptr);
+        sums[slot].assign(low ? 2 * x.cols : x.cols, 0.0);
+        adders[slot].add(piece, sums[slot].data(), low ? sums[slot].data() + x.cols : nullptr);
     };
     auto merge = [&](Index b, int slot) {
         if (pieces[b].whole) return;
-        double* out = total + pieces[b].cls * x.cols;
-        for (Index j = 0; j < x.cols; ++j) out[j] += sums[slot][j];
+        const Index at = pieces[b].cls * x.cols;
+        for (Index j = 0; j < x.cols; ++j) {
+            if (low)
+                add_to(total[at + j], low[at + j], sums[slot][j]), low[at + j] += sums[slot][x.cols + j];
+            else
+                total[at + j] += sums[slot][j];
+        }
     };
     for_blocks(Index(pieces.size()), threads, work, merge);
 
@@ -127,9 +141,9 @@ Index sparse_totals(Sparse<T, I> x, Rows rows, CountRule rule, double* total, Sp
     return refused.get();
 }
 
-template Index sparse_totals(Sparse<double, std::int32_t>, Rows, CountRule, double*, SparseFindings*);
-template Index sparse_totals(Sparse<double, std::int64_t>, Rows, CountRule, double*, SparseFindings*);
-template Index sparse_totals(Sparse<float, std::int32_t>, Rows, CountRule, double*, SparseFindings*);
-template Index sparse_totals(Sparse<float, std::int64_t>, Rows, CountRule, double*, SparseFindings*);
+template Index sparse_totals(Sparse<double, std::int32_t>, Rows, CountRule, double*, double*, SparseFindings*);
+template Index sparse_totals(Sparse<double, std::int64_t>, Rows, CountRule, double*, double*, SparseFindings*);
+template Index sparse_totals(Sparse<float, std::int32_t>, Rows, CountRule, double*, double*, SparseFindings*);
+template Index sparse_totals(Sparse<float, std::int64_t>, Rows, CountRule, double*, double*, SparseFindings*);
 
 }  // namespace suffice

@@ -57,15 +57,17 @@ struct Merged {
 Merged merge_names(View a, View b);
 
 // word_counts.cpp: the total of every feature in every class that has it: start[i] .. start[i + 1] of code and total
-// are those of feature i, by ascending class. Also the weight of the documents of each class, and of their words.
+// are those of feature i, by ascending class. Also the weight of the documents of each class, and of their words. If they
+// are to be `exact`, what rounding takes from these sums is beside them.
 struct WordTotals {
     Names names;
     Large<Index> start;
     Large<std::int32_t> code;
-    Large<double> total;
-    std::vector<double> documents, words;
+    Large<double> total, total_low;
+    std::vector<double> documents, words, documents_low, words_low;
 };
-WordTotals word_totals(const Texts& texts, const Rows& rows, const Tokenization& tokenization, Weighting weighting);
+WordTotals word_totals(const Texts& texts, const Rows& rows, const Tokenization& tokenization, Weighting weighting,
+                       bool exact);
 
 // word_matrix.cpp: a row for each document, with the counts of its features. With a vocabulary of all features found:
 template <class T>

@@ -428,23 +428,24 @@ void bind_texts(nb::module_& m) {
     m.def(
         "word_totals",
         [](const TextList& list, Vector<std::int32_t> codes, Index classes, Weights weight,
-           const OwnedTokenization& tokenization, int term, int norm) {
+           const OwnedTokenization& tokenization, int term, int norm, bool exact) {
             const Texts texts = list.read();
             const Rows rows = rows_of(codes, weight, classes, texts.n);
             const Weighting w = weighting(term, norm);
             WordTotals out;
             {
                 nb::gil_scoped_release release;
-                out = word_totals(texts, rows, tokenization.tokenization, w);
+                out = word_totals(texts, rows, tokenization.tokenization, w, exact);
             }
             return std::tuple(arrays(std::move(out.names)), array(std::move(out.start)), array(std::move(out.code)),
-                              array(std::move(out.total)), array(std::move(out.documents)),
-                              array(std::move(out.words)));
+                              array(std::move(out.total)), array(std::move(out.documents)), array(std::move(out.words)),
+                              array(std::move(out.total_low)), array(std::move(out.documents_low)),
+                              array(std::move(out.words_low)));
         },
         "Sum features by class: names, then start, code and total of their entries, and the weight of documents and "
-        "words.",
+        "words; if exact, also what rounding took from the three sums.",
         "texts"_a, "codes"_a.noconvert(), "classes"_a, "weight"_a.noconvert().none(), "tokenization"_a, "term"_a,
-        "norm"_a);
+        "norm"_a, "exact"_a);
     m.def(
         "word_matrix",
         [](const TextList& list, const OwnedTokenization& tokenization) {

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "buffer.hpp"
-#include "transpose.hpp"
+#include "double_double.hpp"
 
 namespace suffice {
 
@@ -27,15 +27,35 @@ SUFFICE_INLINE void add_row(const T* __restrict x, Index cols, double w, double 
         lo = v < lo ? v : lo;
         hi = v > hi ? v : hi;
         missing += seen ? 0.0 : 1.0;
-        double counted = binarize ? (seen && v > threshold ? 1.0 : 0.0) : v;
-        total[j] += w * counted;
+        if (binarize) {
+            total[j] += seen && v > threshold ? w : 0.0;
+        } else {
+            total[j] += w * v;
+        }
     }
     e = {lo, hi, missing};
 }
 
+// The same with what rounding takes from the totals.
+template <bool binarize, class T>
+SUFFICE_INLINE void add_row_exactly(const T* __restrict x, Index cols, double w, double threshold,
+                                    double* __restrict total, double* __restrict low, Extremes& e) {
+    for (Index j = 0; j < cols; ++j) {
+        double v = x[j];
+        const bool seen = v == v;
+        v = seen ? v : 0.0;
+        e.lowest = v < e.lowest ? v : e.lowest;
+        e.highest = v > e.highest ? v : e.highest;
+        e.missing += seen ? 0.0 : 1.0;
+        const Pair term = two_product(w, binarize ? (seen && v > threshold ? 1.0 : 0.0) : v);
+        add_to(total[j], low[j], term.high);
+        low[j] += term.low;
+    }
+}
+
 template <bool binarize, class T>
 SUFFICE_INLINE Extremes block(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, double threshold, double* total,
-                              double* missing) {
+                              double* missing, double* low) {
     Extremes e;
     for_stretches(x, lo, hi,
                   [&](auto* row, Index row_stride, Index first_row, Index n, Index first_col, Index cols)
@@ -44,10 +64,19 @@ SUFFICE_INLINE Extremes block(const Matrix<T>& x, const Rows& rows, Index lo, In
                               const double w = rows.weight ? rows.weight[i] : 1.0;
                               if (w == 0) continue;
                               const Index at = rows.code[i] * x.cols + first_col;
-                              add_row<binarize>(row, cols, w, threshold, total + at, e);
+                              e.missing = 0;
+                              if (low)
+                                  add_row_exactly<binarize>(row, cols, w, threshold, total + at, low + at, e);
+                              else
+                                  add_row<binarize>(row, cols, w, threshold, total + at, e);
                               if (e.missing > 0)
                                   for (Index j = 0; j < cols; ++j)
-                                      if (row[j] != row[j]) missing[at + j] += w;
+                                      if (row[j] != row[j]) {
+                                          if (low)
+                                              add_to(missing[at + j], low[rows.classes * x.cols + at + j], w);
+                                          else
+                                              missing[at + j] += w;
+                                      }
                           }
                       });
     return e;
@@ -57,20 +86,20 @@ SUFFICE_INLINE Extremes block(const Matrix<T>& x, const Rows& rows, Index lo, In
 
 #define SUFFICE_BLOCK(T)                                                                                           \
     SUFFICE_CLONES Extremes totals_block(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, CountRule rule, \
-                                         double* total, double* missing) {                                         \
-        return rule.binarize ? block<true>(x, rows, lo, hi, rule.threshold, total, missing)                        \
-                             : block<false>(x, rows, lo, hi, rule.threshold, total, missing);                      \
+                                         double* total, double* missing, double* low) {                            \
+        return rule.binarize ? block<true>(x, rows, lo, hi, rule.threshold, total, missing, low)                   \
+                             : block<false>(x, rows, lo, hi, rule.threshold, total, missing, low);                 \
     }
 SUFFICE_BLOCK(double)
 SUFFICE_BLOCK(float)
 
 template <class T>
-Index totals(Matrix<T> x, Rows rows, CountRule rule, double* total, double* missing) {
+Index totals(Matrix<T> x, Rows rows, CountRule rule, double* total, double* missing, double* low) {
     const Index d = x.cols, cells = rows.classes * d;
     const Index size = std::clamp<Index>(16 * rows.classes, 4096, 1 << 16), blocks = (x.rows + size - 1) / size;
     const int threads = threads_for(x.rows * d, blocks);
     std::vector<Buffer> sums;
-    for (int t = 0; t < threads; ++t) sums.emplace_back(2 * cells);
+    for (int t = 0; t < threads; ++t) sums.emplace_back(low ? 4 * cells : 2 * cells);
     FirstPosition refused;
     auto is_refused = [&](double v) { return std::isinf(v) || (v < 0 && !rule.binarize); };
 
@@ -78,7 +107,7 @@ Index totals(Matrix<T> x, Rows rows, CountRule rule, double* total, double* miss
         const Index lo = b * size, hi = std::min(x.rows, lo + size);
         sums[slot].fill(0);
         double* sum = sums[slot].data();
-        Extremes e = totals_block(x, rows, lo, hi, rule, sum, sum + cells);
+        Extremes e = totals_block(x, rows, lo, hi, rule, sum, sum + cells, low ? sum + 2 * cells : nullptr);
         if (is_refused(e.lowest) || is_refused(e.highest))
             for (Index i = lo; i < hi; ++i)
                 for (Index j = 0; j < d && (!rows.weight || rows.weight[i] != 0); ++j)
@@ -86,13 +115,20 @@ Index totals(Matrix<T> x, Rows rows, CountRule rule, double* total, double* miss
     };
     auto merge = [&](Index, int slot) {
         const double* sum = sums[slot].data();
-        for (Index at = 0; at < cells; ++at) total[at] += sum[at], missing[at] += sum[cells + at];
+        for (Index at = 0; at < cells; ++at) {
+            if (low) {
+                add_to(total[at], low[at], sum[at]), low[at] += sum[2 * cells + at];
+                add_to(missing[at], low[cells + at], sum[cells + at]), low[cells + at] += sum[3 * cells + at];
+            } else {
+                total[at] += sum[at], missing[at] += sum[cells + at];
+            }
+        }
     };
     for_blocks(blocks, threads, work, merge);
     return refused.get();
 }
 
-template Index totals(Matrix<double>, Rows, CountRule, double*, double*);
-template Index totals(Matrix<float>, Rows, CountRule, double*, double*);
+template Index totals(Matrix<double>, Rows, CountRule, double*, double*, double*);
+template Index totals(Matrix<float>, Rows, CountRule, double*, double*, double*);
 
 }  // namespace suffice

@@ -2,10 +2,32 @@
 // order, so that any number of threads gives the same bits.
 #include <stdexcept>
 
+#include "double_double.hpp"
 #include "text.hpp"
 
 namespace suffice {
 namespace {
+
+// A sum with what rounding takes from it.
+struct Exact {
+    double high = 0, low = 0;
+    Exact& operator+=(const Exact& other) {
+        add_to(high, low, other.high);
+        low += other.low;
+        return *this;
+    }
+    bool operator==(double value) const { return high == value; }
+};
+
+// How totals are summed over blocks: integers as float64.
+template <class V>
+using TotalOf = std::conditional_t<std::is_same_v<V, Exact>, Exact, double>;
+
+Exact product_of(double a, double b, Exact) {
+    const Pair product = two_product(a, b);
+    return {product.high, product.low};
+}
+double product_of(double a, double b, double) { return a * b; }
 
 // The lexicon and sums of one thread.
 struct Finder {
@@ -13,6 +35,7 @@ struct Finder {
     FeatureReader reader;
     Bag bag;
     std::vector<double> value, total;  // of the bag; of the block, by feature
+    std::vector<Exact> exact;          // of the block, if nothing is to be rounded
     std::vector<std::uint32_t> times;  // of the block, by feature: enough where every word counts 1
     std::vector<Feature> touched;
 
@@ -22,7 +45,7 @@ struct Finder {
     void close() {
         lexicon.close();
         bag = {};
-        value = {}, total = {}, times = {}, touched = {};
+        value = {}, total = {}, exact = {}, times = {}, touched = {};
     }
 };
 
@@ -32,7 +55,7 @@ struct Block {
     std::int32_t code;
     Index lo, hi;  // places in the order by class
     int finder = 0;
-    double documents = 0, words = 0;
+    TotalOf<V> documents{}, words{};
     Large<Feature> feature = {};
     Large<V> total = {};
 };
@@ -48,8 +71,9 @@ void hand_over(std::vector<Feature>& touched, std::vector<V>& counted, Block<V>&
     block.feature.assign(touched.begin(), touched.end());
     block.total.resize(touched.size());
     for (std::size_t e = 0; e < touched.size(); ++e) {
-        block.total[e] = counted[touched[e]], counted[touched[e]] = 0;
-        if (std::is_integral_v<V> && !block.total[e]) throw_too_often();
+        block.total[e] = counted[touched[e]], counted[touched[e]] = V{};
+        if constexpr (std::is_integral_v<V>)
+            if (!block.total[e]) throw_too_often();
     }
     touched.clear();
 }
@@ -70,8 +94,15 @@ void count(const Texts& texts, const Rows&, const Tokenization&, Weighting, cons
     hand_over(own.touched, own.times, block);
 }
 
+template <class V>
 void count(const Texts& texts, const Rows& rows, const Tokenization& tokenization, Weighting weighting,
-           const std::int32_t* row, Finder& own, Block<double>& block, FirstPosition& refused) {
+           const std::int32_t* row, Finder& own, Block<V>& block, FirstPosition& refused) {
+    std::vector<V>& totals = [&]() -> std::vector<V>& {
+        if constexpr (std::is_same_v<V, Exact>)
+            return own.exact;
+        else
+            return own.total;
+    }();
     read_each(row, block.lo, block.hi, refused, [&](Index i) {
         if (texts.missing(i)) return;
         own.bag.read(own.reader, texts, i, own.lexicon);
@@ -80,17 +111,17 @@ void count(const Texts& texts, const Rows& rows, const Tokenization& tokenizatio
         double unknown[most_words] = {};
         weigh(weighting, own.bag.count.data(), own.bag.group.data(), n, tokenization.n_sizes(), unknown,
               own.value.data());
-        make_room(own.total, own.lexicon);
+        make_room(totals, own.lexicon);
         const double w = rows.weight ? rows.weight[i] : 1.0;
         for (Index e = 0; e < n; ++e) {
-            double& total = own.total[own.bag.feature[e]];
+            V& total = totals[own.bag.feature[e]];
             if (total == 0) own.touched.push_back(own.bag.feature[e]);
-            total += w * own.value[e];
+            total += product_of(w, own.value[e], V{});
         }
-        block.documents += w;
-        block.words += w * double(own.bag.words);
+        block.documents += product_of(w, 1.0, V{});
+        block.words += product_of(w, double(own.bag.words), V{});
     });
-    hand_over(own.touched, own.total, block);
+    hand_over(own.touched, totals, block);
 }
 
 // The totals that one thread's blocks have of each of its features, in the order of the blocks.
@@ -127,7 +158,7 @@ struct Found {
 // The totals of one feature by class, those of several threads in the order of the blocks. Returns how many there are.
 template <class V>
 Index merge(const Source* from, const Source* end, const std::vector<Found<V>>& found,
-            const std::vector<Block<V>>& blocks, std::vector<Index>& at, std::int32_t* code, double* total) {
+            const std::vector<Block<V>>& blocks, std::vector<Index>& at, std::int32_t* code, TotalOf<V>* total) {
     if (end - from == 1) {  // as most are
         const Found<V>& own = found[from->lexicon];
         Index n = 0;
@@ -136,7 +167,7 @@ Index merge(const Source* from, const Source* end, const std::vector<Found<V>>& 
             if (n && code[n - 1] == c)
                 total[n - 1] += own.entry[e].total;
             else
-                code[n] = c, total[n++] = own.entry[e].total;
+                code[n] = c, total[n++] = TotalOf<V>(own.entry[e].total);
         }
         return n;
     }
@@ -158,7 +189,7 @@ Index merge(const Source* from, const Source* end, const std::vector<Found<V>>& 
             total[n - 1] += own.entry[e].total;
         } else {
             code[n] = c;
-            total[n++] = own.entry[e].total;
+            total[n++] = TotalOf<V>(own.entry[e].total);
         }
     }
 }
@@ -196,7 +227,7 @@ void gather(std::vector<Block<V>>& blocks, const std::vector<Learned>& learned, 
     });
     for (Index i = 0; i < n; ++i) out.start[i + 1] += out.start[i];
     out.code.resize(out.start[n]);
-    out.total.resize(out.start[n]);
+    Large<TotalOf<V>> total(out.start[n]);
     Large<std::int32_t> length(n);
     for_blocks(parts, finders, [&](Index p, int) {
         std::vector<Index> at;
@@ -204,7 +235,7 @@ void gather(std::vector<Block<V>>& blocks, const std::vector<Learned>& learned, 
             fetch(ordered.source_start[i]);
             length[i] =
                 std::int32_t(merge(source + ordered.source_start[i], source + ordered.source_start[i + 1], found,
-                                   blocks, at, out.code.data() + out.start[i], out.total.data() + out.start[i]));
+                                   blocks, at, out.code.data() + out.start[i], total.data() + out.start[i]));
         }
     });
     // Where blocks of one class were merged, places are left over.
@@ -212,11 +243,17 @@ void gather(std::vector<Block<V>>& blocks, const std::vector<Learned>& learned, 
     for (Index i = 0; i < n; ++i) {
         const Index from = out.start[i];
         out.start[i] = to;
-        for (Index e = from; e < from + length[i]; ++e, ++to) out.code[to] = out.code[e], out.total[to] = out.total[e];
+        for (Index e = from; e < from + length[i]; ++e, ++to) out.code[to] = out.code[e], total[to] = total[e];
     }
     out.start[n] = to;
     out.code.resize(to);
-    out.total.resize(to);
+    total.resize(to);
+    if constexpr (std::is_same_v<V, Exact>) {
+        out.total.resize(to), out.total_low.resize(to);
+        for (Index e = 0; e < to; ++e) out.total[e] = total[e].high, out.total_low[e] = total[e].low;
+    } else {
+        out.total = std::move(total);
+    }
 }
 
 template <class V>
@@ -244,14 +281,19 @@ WordTotals totals_as(const Texts& texts, const Rows& rows, const Tokenization& t
     for (auto& finder : finders) finder->close();
 
     WordTotals out;
-    out.documents.assign(rows.classes, 0);
-    out.words.assign(rows.classes, 0);
+    std::vector<TotalOf<V>> documents(rows.classes), words(rows.classes);
     std::vector<Learned> learned;
     for (const auto& finder : finders) learned.emplace_back(finder->lexicon, tokenization);
     for (const Block<V>& block : blocks) {
         learned[block.finder].use(block.feature);
-        out.documents[block.code] += block.documents;
-        out.words[block.code] += block.words;
+        documents[block.code] += block.documents;
+        words[block.code] += block.words;
+    }
+    if constexpr (std::is_same_v<V, Exact>) {
+        for (const Exact& sum : documents) out.documents.push_back(sum.high), out.documents_low.push_back(sum.low);
+        for (const Exact& sum : words) out.words.push_back(sum.high), out.words_low.push_back(sum.low);
+    } else {
+        out.documents = std::move(documents), out.words = std::move(words);
     }
     Ordered ordered = order_features(learned, tokenization);
     out.names = std::move(ordered.names);
@@ -261,7 +303,9 @@ WordTotals totals_as(const Texts& texts, const Rows& rows, const Tokenization& t
 
 }  // namespace
 
-WordTotals word_totals(const Texts& texts, const Rows& rows, const Tokenization& tokenization, Weighting weighting) {
+WordTotals word_totals(const Texts& texts, const Rows& rows, const Tokenization& tokenization, Weighting weighting,
+                       bool exact) {
+    if (exact) return totals_as<Exact>(texts, rows, tokenization, weighting);
     if (weighting.plain() && !rows.weight) return totals_as<std::uint32_t>(texts, rows, tokenization, weighting);
     return totals_as<double>(texts, rows, tokenization, weighting);
 }

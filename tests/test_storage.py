@@ -567,8 +567,12 @@ def test_a_file_of_the_first_format_is_read_forever():
     text += b" " * (-len(text) % 8)
     data = len(text).to_bytes(8, "little") + text + body
     expected = sf.ByClass.of(sf.Moments, np.array([[1.0], [3.0], [5.0]]), ["a", "a", "b"])
-    assert from_bytes(data) == expected
-    assert to_bytes(expected) == data
+    found = from_bytes(data)
+    assert found.labels.tolist() == expected.labels.tolist()
+    for name in ("weight", "mean", "squares"):
+        assert getattr(found.statistic, name).tolist() == getattr(expected.statistic, name).tolist()
+    assert found.weight.tolist() == expected.weight.tolist()
+    assert from_bytes(to_bytes(found)) == found
 
 
 # ---- what is refused

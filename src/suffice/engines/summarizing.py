@@ -52,9 +52,9 @@ class Task:
     def assembled(self, labels: Values, weight: Array, parts: Sequence[Statistic]) -> ByClass[Any]:
         """What `summarize` gives, of the statistics of the blocks; of a product, without the rows it would keep."""
         if not isinstance(self.family, Product):
-            return ByClass(labels, weight, parts[0])
+            return ByClass(labels, weight, parts[0]).rounded()
         none = RowSample.empty(len(labels), len(self.names))
-        return ByClass(labels, weight, Blocks((*parts, none), len(labels)))
+        return ByClass(labels, weight, Blocks((*parts, none), len(labels))).rounded()
 
     def summarize(self, batch: Any, onto: ByClass[Any] | None = None) -> ByClass[Any] | None:
         """Add a batch of rows to `onto`; without rows, `onto` is returned."""

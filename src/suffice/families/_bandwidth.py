@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from suffice import _core
 from suffice.core.arrays import Array
+from suffice.core.statistics.statistic import RESIDUE
 
 Rule = Callable[[Array, Array], float]
 
@@ -33,7 +34,7 @@ def spread_without(values: Array, weight: Array, place: NDArray[np.int64], remov
     total = cumulative[-1]
     mean = (weight * values).sum() / total
     squares = (weight * (values - mean) ** 2).sum()
-    gone = weight[place] - removed <= 1e-12 * weight[place]
+    gone = weight[place] - removed <= RESIDUE * weight[place]
     n = total - removed
     last = np.where(gone & (place == len(values) - 1), len(values) - 2, len(values) - 1)
     several = len(values) - gone >= 2

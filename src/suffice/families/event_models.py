@@ -301,11 +301,11 @@ class BernoulliModel(LinearEventModel):
         parts = *bags.arrays, codes, self.classes, weight, counts.start, counts.codes
         _core.bag_log_sums(*parts, counts.total, self.added, -np.inf, there)
         _core.bag_log_sums(*parts, self.without, 0.0, 0.0, absent_there)
-        possible = counts.documents[codes] - w + 2 * self.added > 1e-12 * counts.documents[codes]
+        possible = clear_residue(counts.documents[codes] - w, counts.documents[codes]) + 2 * self.added > 0
         for removed in np.unique(w):  # documents of one weight leave the same number behind
             rows = np.flatnonzero(w == removed)
             left = clear_residue(counts.documents - removed, counts.documents)
-            without = np.where(self.without - removed > 1e-12 * self.without, self.without - removed, 0.0)
+            without = np.maximum(clear_residue(self.without - removed, self.without), 0.0)
             absent[rows] = self._absent(left, without)[codes[rows]]
             if self.added == 0:  # a word that all the others have, and this one has not
                 always = (without <= 0).astype(np.float64)

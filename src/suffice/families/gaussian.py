@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal
 import numpy as np
 
 from suffice import _core
-from suffice.core.arrays import Array, Codes, Dense, Values, refuse_at
+from suffice.core.arrays import Array, Codes, Dense, Mask, Values, refuse_at
 from suffice.core.errors import InvalidOptionError
 from suffice.core.priors import NormalInverseGamma
 from suffice.core.special import log_rising
@@ -126,7 +126,25 @@ class Gaussian(Family[Moments]):
             x, codes, weight, self.var_smoothing, resolution(moments.mean), weights, mean, squares, out
         )
         refuse_at(infinite, x)
+        lossy = _outweighs(moments, x, codes, weight)
+        if lossy.any():
+            w = None if weight is None else weight[lossy]
+            out[lossy] = super().leave_one_out(moments, fitted, x[lossy], codes[lossy], w)
         return out
+
+
+def _outweighs(moments: Moments, x: Dense, codes: Codes, weight: Array | None) -> Mask:
+    """Tell which rows make up nearly all of the weight or of the squares of a column: float64 keeps few digits then."""
+    w = 1.0 if weight is None else weight[:, None]
+    whole, pooled = moments.take(codes), moments.pooled()
+    out = np.zeros(len(codes), dtype=bool)
+    for own in (whole, pooled):
+        left = own.weight - w
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            gone = (x - own.mean) ** 2 * (w * own.weight / left)
+            lossy = (left < 1e-4 * own.weight) | ~(own.squares - gone > 1e-4 * own.squares)
+        out |= (lossy & (own.squares > 0) & ~np.isnan(x)).any(axis=1)
+    return out
 
 
 class GaussianDistribution(Entrywise):

@@ -24,6 +24,7 @@ from suffice.core.arrays import (
 )
 from suffice.core.errors import NoFormulaError, NotPartError
 from suffice.core.statistics import Points, Sample
+from suffice.core.statistics.statistic import RESIDUE
 from suffice.core.validation import Held
 from suffice.families import _bandwidth as rules
 from suffice.families._base import Distribution, Family, Independent, derived
@@ -181,7 +182,7 @@ class Kernel(Family[Sample]):
         all_values, all_weight = whole.values[:, 0], whole.weight
         if self._rule is not None and width.min() <= 2.0 * _resolution(whole):
             # A column that does not vary stays a point mass. Otherwise the least bandwidth may change.
-            unchanged = len(all_values) == 1 and all_weight[0] - weight.max() > 1e-12 * all_weight[0]
+            unchanged = len(all_values) == 1 and all_weight[0] - weight.max() > RESIDUE * all_weight[0]
             return np.full_like(out, np.inf if unchanged else np.nan)
         if not len(pooled):
             return out
@@ -206,7 +207,7 @@ class Kernel(Family[Sample]):
         points = values, weight, np.array([0, len(values)]), weight.sum(keepdims=True)
         number = SHAPES[self.kernel].number
         if self._rule is None:
-            some = np.flatnonzero(removed < weight.sum() * (1.0 - 1e-12))
+            some = np.flatnonzero(removed < weight.sum() * (1.0 - RESIDUE))
             at = np.ascontiguousarray(values[place[some]])
             log_density = np.zeros(len(some))
             order = np.arange(len(some))
@@ -220,7 +221,7 @@ class Kernel(Family[Sample]):
         """Compute the log-density at each x with its weight less `removed` and its own width; NaN if that is NaN."""
         out = np.full(len(x), np.nan)
         total = weight.sum(keepdims=True)
-        some = np.flatnonzero(~np.isnan(widths) & (removed < total * (1.0 - 1e-12)))
+        some = np.flatnonzero(~np.isnan(widths) & (removed < total * (1.0 - RESIDUE)))
         points = values, weight, np.array([0, len(values)]), total
         log_density = np.empty(len(some))
         number = SHAPES[self.kernel].number
@@ -237,7 +238,7 @@ class Kernel(Family[Sample]):
         out = np.empty(len(place))
         for i, (at, w) in enumerate(zip(place, removed, strict=True)):
             others = weight.copy()
-            others[at] = others[at] - w if others[at] - w > 1e-12 * others[at] else 0.0
+            others[at] = others[at] - w if others[at] - w > RESIDUE * others[at] else 0.0
             out[i] = _apply(RULES[self.bandwidth], values[others > 0][:, None], others[others > 0])
         return out
 

@@ -150,7 +150,7 @@ class Multinomial(Family[Totals]):
             peak_logs, _ = log_sums(table - 1.0, x, codes, weight)
             total, lost = np.maximum(table - 1.0, 0.0).sum(axis=1)[codes], peak_losses(table - 1.0, x, codes, weight)
             # If no word is above its prior there is no mode, and the mean is used.
-            score = np.where(total - lost > 1e-12 * total, _log_share(peak_logs, length, total, lost), score)
+            score = np.where(clear_residue(total - lost, total) > 0, _log_share(peak_logs, length, total, lost), score)
         return score
 
     @staticmethod

@@ -17,7 +17,7 @@ from suffice.core.errors import ImpossibleRowWarning, InvalidDataError, InvalidO
 from suffice.core.labels import Labels, encode_labels, first_unknown, label_positions, position_of
 from suffice.core.priors import ClassPrior
 from suffice.core.statistics import ByClass
-from suffice.core.statistics.statistic import clear_residue
+from suffice.core.statistics.compensated import Sums, minus
 from suffice.families import Distribution, Family, LinearForm, Table
 from suffice.formulas import Scoring
 from suffice.model.out_of_range import drawing, not_a_number, numbers_only, within_float64
@@ -233,8 +233,9 @@ def leave_one_out_parts(
     if w is not None:
         classes, removed, which = distinct_pairs(codes, w)
     rest = np.repeat(statistics.weight[None], len(classes), axis=0)
-    rest[np.arange(len(classes)), classes] -= removed
-    return out, prior.log(clear_residue(rest, statistics.weight))[which]
+    own = statistics.sums.at(classes)
+    rest[np.arange(len(classes)), classes] = minus(own, Sums(removed, None)).value
+    return out, prior.log(rest)[which]
 
 
 def _positions_of(labels: Labels, weight: Array | None, known: Values) -> Codes:

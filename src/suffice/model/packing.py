@@ -287,6 +287,8 @@ class _Unpacker:
             made = cls(**{f.name: held[f.name] for f in known if f.init and f.name in held})  # checks its options
             for field, value in held.items():
                 _set_as_stored(made, field, value)
+            if len(held) < len(known) and hasattr(made, "rounded"):
+                made = made.rounded()  # earlier versions did not keep what rounding took from sums
             if hasattr(made, "check_agreement"):
                 made.check_agreement()
         except StoredFieldError as error:

@@ -9,9 +9,11 @@ import numpy as np
 
 from suffice.core.arrays import Array, Positions, Rows, Values, as_weight, is_sparse
 from suffice.core.errors import InvalidDataError, MismatchError, MissingLabelError, NotPartError, RefusedValueError
+from suffice.core.frozen_options import same_options
 from suffice.core.labels import encode_labels, first_unknown, label_positions, places_among, position_of, union_labels
 from suffice.core.registry import Registered
-from suffice.core.statistics.statistic import Statistic, class_weight, spread_rows, subtract_weights
+from suffice.core.statistics.compensated import Sums, class_weight, minus, plus, rounded, times
+from suffice.core.statistics.statistic import Statistic, spread_rows
 from suffice.core.validation import Agrees, Held, Labels
 
 S = TypeVar("S", bound=Statistic)
@@ -24,7 +26,8 @@ class ByClass(Registered, Generic[S]):
     """The weight and the statistic of the rows of each label. Labels need not be known beforehand.
 
     `labels` are sorted, `weight` is (classes,), and the first axis of the statistic runs over the labels. A label all
-    of whose rows have weight 0 is treated as absent.
+    of whose rows have weight 0 is treated as absent. `rest` (classes, 2) is what rounding took from the weights, as
+    `compensated` says.
 
     >>> from suffice.core.statistics import Moments
     >>> a = ByClass.of(Moments, np.array([[1.0], [2.0]]), ["x", "y"])
@@ -36,6 +39,12 @@ class ByClass(Registered, Generic[S]):
     labels: Annotated[Values, Labels("classes")]
     weight: Annotated[Array, Held("classes", least=0)]
     statistic: Annotated[S, Agrees("classes")]
+    rest: Annotated[Array | None, Held("classes", 2)] = None
+
+    @property
+    def sums(self) -> Sums:
+        """The weights with what rounding took from them."""
+        return Sums(self.weight, self.rest)
 
     @classmethod
     def empty(cls, statistic: type[S], columns: int) -> ByClass[S]:
@@ -71,19 +80,22 @@ class ByClass(Registered, Generic[S]):
         if onto is None or places is None:
             classes = len(labels.values)
             rows = class_weight(labels.codes, classes, weight)
-            found = ByClass(labels.values, rows, statistic.of(x, labels.codes, classes, weight, **options))
-            found = found if (rows > 0).all() else found.take(np.flatnonzero(rows > 0))
+            summary = statistic.of(x, labels.codes, classes, weight, **options)
+            found = ByClass(labels.values, rows.value, summary, rows.rest)
+            found = found if (rows.value > 0).all() else found.take(np.flatnonzero(rows.value > 0))
             return found if onto is None else onto + found
         classes = len(onto.labels)
         codes = labels.codes if len(places) == classes else places[labels.codes]
-        rows = onto.weight + class_weight(codes, classes, weight)
-        return ByClass(onto.labels, rows, statistic.of(x, codes, classes, weight, onto.statistic, **options))
+        rows = plus(onto.sums, class_weight(codes, classes, weight))
+        summary = statistic.of(x, codes, classes, weight, onto.statistic, **options)
+        return ByClass(onto.labels, rows.value, summary, rows.rest)
 
     def __add__(self, other: ByClass[S]) -> ByClass[S]:
         if isinstance(other, int) and other == 0:  # sum() starts from 0
             return self
         a, b = self._aligned(other)
-        return ByClass(a.labels, a.weight + b.weight, a.statistic + b.statistic)
+        weight = plus(a.sums, b.sums)
+        return ByClass(a.labels, weight.value, a.statistic + b.statistic, weight.rest)
 
     __radd__ = __add__
 
@@ -92,18 +104,25 @@ class ByClass(Registered, Generic[S]):
         if len(a.labels) > len(self.labels):
             unknown = first_unknown(other.labels, self.labels)
             raise NotPartError(f"Cannot take away rows of {unknown!r}: no row with that label was learned")
-        rest = ByClass(a.labels, subtract_weights(a.weight, b.weight), a.statistic - b.statistic)
+        weight = minus(a.sums, b.sums)
+        rest = ByClass(a.labels, weight.value, a.statistic - b.statistic, weight.rest)
         return rest.take(np.flatnonzero(rest.weight > 0))
+
+    def rounded(self) -> ByClass[S]:
+        """Return weights that were rounded to float64 elsewhere."""
+        return ByClass(self.labels, self.weight, self.statistic, rounded(self.weight))
 
     def scale(self, factor: float) -> ByClass[S]:
         """Multiply the weight of every row by `factor`."""
         if not 0 <= factor < np.inf:
             raise InvalidDataError(f"The factor of weights must be a finite number ≥ 0, found {factor:g}")
-        return ByClass(self.labels, self.weight * factor, self.statistic.scale(factor))
+        weight = times(self.sums, factor)
+        return ByClass(self.labels, weight.value, self.statistic.scale(factor), weight.rest)
 
     def take(self, classes: Positions) -> ByClass[S]:
         """Keep the classes at the given positions."""
-        return ByClass(self.labels[classes], self.weight[classes], self.statistic.take(classes).trimmed())
+        rest = None if self.rest is None else self.rest[classes]
+        return ByClass(self.labels[classes], self.weight[classes], self.statistic.take(classes).trimmed(), rest)
 
     def drop(self, label: object) -> ByClass[S]:
         """Leave out all rows of one label."""
@@ -116,10 +135,12 @@ class ByClass(Registered, Generic[S]):
     def over(self, labels: Values) -> ByClass[S]:
         """Return the same summary over more labels, sorted and containing these; new ones are empty."""
         if len(labels) == len(self.labels):
-            return self if labels.dtype == self.labels.dtype else ByClass(labels, self.weight, self.statistic)
+            same = labels.dtype == self.labels.dtype
+            return self if same else ByClass(labels, self.weight, self.statistic, self.rest)
         places = places_among(self.labels, labels)
         weight = spread_rows(self.weight, places, len(labels))
-        return ByClass(labels, weight, self.statistic.spread(places, len(labels)))
+        rest = None if self.rest is None else spread_rows(self.rest, places, len(labels))
+        return ByClass(labels, weight, self.statistic.spread(places, len(labels)), rest)
 
     def _aligned(self, other: ByClass[S]) -> tuple[ByClass[S], ByClass[S]]:
         self.statistic.check_fits(other.statistic)
@@ -133,7 +154,8 @@ class ByClass(Registered, Generic[S]):
             a, b = self._aligned(other)
         except MismatchError:  # nothing in common
             return False
-        return np.array_equal(a.weight, b.weight) and a.statistic == b.statistic
+        same = np.array_equal(a.weight, b.weight) and same_options(a.rest, b.rest)
+        return same and a.statistic == b.statistic
 
     __hash__ = None  # type: ignore[assignment]  # equality compares arrays
 

@@ -23,8 +23,10 @@ from suffice.core.arrays import (
     starts,
 )
 from suffice.core.errors import InvalidDataError, MismatchError, NotPartError
+from suffice.core.frozen_options import same_options
 from suffice.core.labels import places_among, union_labels
-from suffice.core.statistics.statistic import Statistic, subtract_weights
+from suffice.core.statistics.compensated import Sums, added, minus, plus, pooled, rounded, times
+from suffice.core.statistics.statistic import Statistic
 from suffice.core.validation import Held, Labels
 
 MOST_CELLS = 1 << 28  # 2 GiB of counts; more is a mistake in the numbering of categories
@@ -37,7 +39,8 @@ class Counts(Statistic):
 
     `weight` is (classes, Σ sizes): the categories of column j start at `offsets[j]`. A category is known by its value
     `keys[j][i]`, or, where `keys` is None, by its number i. Summaries are merged by value: each may have seen other
-    categories. A value may be a tuple: a combination of the values of several columns.
+    categories. A value may be a tuple: a combination of the values of several columns. `rest` is what rounding took
+    from the weights, as `compensated` says.
 
     >>> counts = Counts.of(np.array([["a"], ["b"], ["a"]]), np.zeros(3, np.int32), 1)
     >>> counts.keys, counts.weight
@@ -47,7 +50,8 @@ class Counts(Statistic):
     sizes: Annotated[NDArray[np.int64], Held("columns", least=0)]
     keys: tuple[Annotated[Values, Labels()], ...] | None
     weight: Annotated[Array, Held("classes", "categories", least=0)]
-    class_fields = ("weight",)
+    rest: Annotated[Array | None, Held("classes", "categories", 2)] = None
+    class_fields = ("weight", "rest")
 
     @classmethod
     def empty(cls, classes: int, columns: int) -> Self:
@@ -68,14 +72,22 @@ class Counts(Statistic):
         x = as_categories(x)
         if weight is not None and not weight.all():  # rows of weight 0 are absent, and so are their categories
             x, codes, weight = x[weight > 0], codes[weight > 0], weight[weight > 0]
-        if onto is not None and (onto.keys is not None or x.keys is not None):
+        whole = weight is None or _core.all_whole(weight)
+        if onto is not None and (onto.keys is not None or x.keys is not None or onto.rest is not None or not whole):
             return onto + cls.of(x, codes, classes, weight)  # categories are matched by value
         # The first rows mostly show all categories. Where they do not, all rows are searched.
         first = Categories(x.codes[:4096], x.keys)
         out = cls._with_room(category_sizes(first), x, classes, onto)
-        if _core.category_counts(x.codes, codes, classes, weight, out.offsets, out.weight) != -1 and x.keys is None:
+        low = None if whole else np.zeros(out.weight.shape)
+        if (
+            _core.category_counts(x.codes, codes, classes, weight, out.offsets, out.weight, low) != -1
+            and x.keys is None
+        ):
             out = cls._with_room(category_sizes(x), x, classes, onto)
-            _core.category_counts(x.codes, codes, classes, weight, out.offsets, out.weight)
+            low = None if whole else np.zeros(out.weight.shape)
+            _core.category_counts(x.codes, codes, classes, weight, out.offsets, out.weight, low)
+        if low is not None:
+            out = cls(out.sizes, out.keys, *added(out.weight, low, x.shape[0]))
         return out if weight is None else out.trimmed()
 
     @classmethod
@@ -98,13 +110,37 @@ class Counts(Statistic):
 
     def __add__(self, other: Self) -> Self:
         a, b = self._aligned(other)
-        return type(self)(a.sizes, a.keys, a.weight + b.weight)
+        return type(self)(a.sizes, a.keys, *plus(a._sums, b._sums))
 
     def __sub__(self, other: Self) -> Self:
         a, b = self._aligned(other)
         if (a.sizes > self.sizes).any():
             raise NotPartError("Cannot take away categories that were never added")
-        return type(self)(a.sizes, a.keys, subtract_weights(a.weight, b.weight)).trimmed()
+        return type(self)(a.sizes, a.keys, *minus(a._sums, b._sums)).trimmed()
+
+    @property
+    def _sums(self) -> Sums:
+        return Sums(self.weight, self.rest)
+
+    def scale(self, factor: float) -> Self:
+        """Multiply the weight of every row by `factor`."""
+        return type(self)(self.sizes, self.keys, *times(self._sums, factor))
+
+    def _moved(self, sizes: NDArray[np.int64], keys: tuple[Values, ...] | None, places: NDArray[np.int64]) -> Self:
+        """Return the same weights in a table of other sizes, category i being at `places[i]`."""
+        shape = (len(self.weight), int(sizes.sum()))
+        weight, rest = np.zeros(shape), None if self.rest is None else np.zeros((*shape, 2))
+        weight[:, places] = self.weight
+        if rest is not None:
+            rest[:, places] = self.rest
+        return type(self)(sizes, keys, weight, rest)
+
+    def _only(self, sizes: NDArray[np.int64], keys: tuple[Values, ...] | None, kept: Mask) -> Self:
+        """Keep some categories."""
+        rest = None if self.rest is None else self.rest.compress(kept, axis=1)
+        return type(self)(
+            sizes, keys, self.weight.compress(kept, axis=1), rest
+        )  # unlike indexing, this stays row-major
 
     def resized(self, sizes: NDArray[np.int64]) -> Self:
         """Make room for at least this many numbered categories in each column."""
@@ -112,10 +148,8 @@ class Counts(Statistic):
         _refuse_too_many(sizes, len(self.weight))
         if np.array_equal(sizes, self.sizes):
             return self
-        out = type(self)(sizes, self.keys, np.zeros((len(self.weight), int(sizes.sum()))))
-        moved = np.arange(self.weight.shape[1]) + np.repeat(out.offsets[:-1] - self.offsets[:-1], self.sizes)
-        out.weight[:, moved] = self.weight
-        return out
+        moved = np.repeat(starts(sizes)[:-1] - self.offsets[:-1], self.sizes)
+        return self._moved(sizes, self.keys, np.arange(self.weight.shape[1]) + moved)
 
     def _aligned(self, other: Self) -> tuple[Self, Self]:
         """Return both over the union of their categories."""
@@ -134,11 +168,9 @@ class Counts(Statistic):
 
     def _over(self, keys: tuple[Values, ...], own: tuple[Values, ...]) -> Self:
         sizes = np.array([len(k) for k in keys], dtype=np.int64)
-        out = type(self)(sizes, keys, np.zeros((len(self.weight), int(sizes.sum()))))
         found = (np.arange(len(k)) if k is o else _places(o, k) for k, o in zip(keys, own, strict=True))
-        places = [start + positions for start, positions in zip(out.offsets, found, strict=False)]
-        out.weight[:, np.concatenate(places).astype(np.int64)] = self.weight
-        return out
+        places = [start + positions for start, positions in zip(starts(sizes), found, strict=False)]
+        return self._moved(sizes, keys, np.concatenate(places).astype(np.int64))
 
     def trimmed(self) -> Self:
         """Drop categories of weight 0; numbered ones only at the end, so that the others keep their numbers."""
@@ -149,15 +181,19 @@ class Counts(Statistic):
             last = [int(np.flatnonzero(u)[-1]) + 1 if u.any() else 0 for u in self.columns(used)]
             sizes = np.array(last, dtype=np.int64)
             keep = np.concatenate([np.arange(size) < end for size, end in zip(self.sizes, last, strict=True)])
-            return type(self)(sizes, None, self.weight.compress(keep, axis=1))  # unlike indexing, this stays row-major
+            return self._only(sizes, None, keep)
         parts = self.columns(used)
         keys = tuple(k[u] for k, u in zip(self.keys, parts, strict=True))
         sizes = np.array([u.sum() for u in parts], dtype=np.int64)
-        return type(self)(sizes, keys, self.weight.compress(used, axis=1))
+        return self._only(sizes, keys, used)
+
+    def rounded(self) -> Self:
+        """Return weights that were rounded to float64 elsewhere."""
+        return type(self)(self.sizes, self.keys, self.weight, rounded(self.weight))
 
     def pooled(self) -> Self:
         """Summarize all classes as one."""
-        return type(self)(self.sizes, self.keys, self.weight.sum(axis=0, keepdims=True))
+        return type(self)(self.sizes, self.keys, *pooled(self._sums))
 
     @property
     def n_columns(self) -> int:
@@ -173,7 +209,7 @@ class Counts(Statistic):
             a, b = self._aligned(other)
         except MismatchError:  # categories of other types
             return False
-        return np.array_equal(a.weight, b.weight)
+        return np.array_equal(a.weight, b.weight) and same_options(a.rest, b.rest)
 
     def __repr__(self) -> str:
         classes, columns = len(self.weight), len(self.sizes)

@@ -12,6 +12,7 @@ from suffice.core.arrays import Array, Codes, Positions, positions_in, starts
 from suffice.core.errors import MismatchError
 from suffice.core.frames import Frame, row_hashes
 from suffice.core.frozen_options import Record
+from suffice.core.statistics.compensated import Sums, minus, rounded, segment_sums, times
 from suffice.core.statistics.statistic import Statistic
 from suffice.core.validation import Held
 from suffice.core.words import Lexicon, Texts, Tokenization, Vocabulary
@@ -22,6 +23,7 @@ MOST_CLASSES = 1 << 24  # of a sample of rows, which has no array of that length
 Hashes: TypeAlias = Annotated[NDArray[np.uint64], Held("rows")]
 RowCodes: TypeAlias = Annotated[Codes, Held("rows", below="classes")]
 RowWeights: TypeAlias = Annotated[Array, Held("rows", least=0)]
+RowRests: TypeAlias = Annotated[Array | None, Held("rows", 2)]
 
 
 class HashSample:
@@ -29,13 +31,14 @@ class HashSample:
 
     The sample depends on the content of the rows alone, not on their order: the sample of two sets of rows together
     follows from the samples of both (bottom-k sampling; Cohen and Kaplan, 2007). A row that is taken away is not
-    replaced.
+    replaced. `rest` (rows, 2) is what rounding took from the weights, as `compensated` says.
     """
 
     hashes: NDArray[np.uint64]
     codes: Codes
     weight: Array
     size: int
+    rest: Array | None
 
     def _content(self, rows: Positions | slice) -> dict[str, Any]:
         """Return the fields that hold the content of the rows at the given positions."""
@@ -48,20 +51,25 @@ class HashSample:
     def __len__(self) -> int:
         return len(self.hashes)
 
-    def _keep(self, rows: Positions | slice, weight: Array) -> Self:
+    def _keep(self, rows: Positions | slice, weight: Sums) -> Self:
         """Keep the rows at the given positions, with other weights."""
-        content = self._content(rows)
-        return replace(self, hashes=self.hashes[rows], codes=self.codes[rows], weight=weight, **content)  # type: ignore[type-var]
+        held = {"hashes": self.hashes[rows], "codes": self.codes[rows], "weight": weight.value, "rest": weight.rest}
+        return replace(self, **held, **self._content(rows))  # type: ignore[type-var]
+
+    def _sums(self, rows: Positions | slice = slice(None)) -> Sums:
+        return Sums(self.weight, self.rest).at(rows)
 
     def _tidy(self) -> Self:
         """Sort by hash and class, merge equal rows of a class, and keep the rows of the `size` smallest hashes."""
-        return self._keep(*smallest(self.hashes, self.codes, self.weight, self.size))
+        return self._keep(*smallest(self.hashes, self.codes, self._sums(), self.size))
 
     def __add__(self, other: Self) -> Self:
         if not len(self) or not len(other):
             return other if len(other) else self if self.size else other
-        names = ("hashes", "codes", "weight")
-        arrays = {name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in names}
+        arrays: dict[str, Any] = {n: np.concatenate([getattr(self, n), getattr(other, n)]) for n in ("hashes", "codes")}
+        rests = [np.zeros((len(s), 2)) if s.rest is None else s.rest for s in (self, other)]
+        arrays["weight"] = np.concatenate([self.weight, other.weight])
+        arrays["rest"] = None if self.rest is None and other.rest is None else np.concatenate(rests)
         both = self._joined_content(other) | arrays
         return replace(self, size=min(self.size, other.size), **both)._tidy()  # type: ignore[type-var]
 
@@ -69,22 +77,31 @@ class HashSample:
         if not len(self) or not len(other):
             return self
         keys = zip(other.hashes.tolist(), other.codes.tolist(), strict=True)
-        removed = dict(zip(keys, other.weight.tolist(), strict=True))
-        taken = [removed.get(key, 0.0) for key in zip(self.hashes.tolist(), self.codes.tolist(), strict=True)]
-        left = self.weight - np.array(taken)
-        kept = np.flatnonzero(left > 1e-9 * self.weight)
-        return self._keep(kept, left[kept])
+        places = dict(zip(keys, range(len(other)), strict=True))
+        mine = zip(self.hashes.tolist(), self.codes.tolist(), strict=True)
+        at = np.array([places.get(key, -1) for key in mine], dtype=np.int64)
+        taken, some = other._sums(at), at < 0
+        taken.value[some] = 0.0
+        if taken.rest is not None:
+            taken.rest[some] = 0.0
+        left = minus(self._sums(), taken)
+        kept = np.flatnonzero(left.value > 0)
+        return self._keep(kept, left.at(kept))
+
+    def rounded(self) -> Self:
+        """Return weights that were rounded to float64 elsewhere."""
+        return replace(self, rest=rounded(self.weight))  # type: ignore[type-var]
 
     def scale(self, factor: float) -> Self:
         """Multiply the weight of every row by `factor`."""
         kept = slice(None) if factor else slice(0, 0)
-        return self._keep(kept, self.weight[kept] * factor)
+        return self._keep(kept, times(self._sums(kept), factor))
 
     def over(self, positions: Codes) -> Self:
         """Move class c to `positions[c]`, or leave its rows out where that is negative."""
         codes = positions[self.codes] if len(self) else self.codes
         kept = np.flatnonzero(codes >= 0)
-        return replace(self, codes=codes)._keep(kept, self.weight[kept])._tidy()  # type: ignore[type-var]
+        return replace(self, codes=codes)._keep(kept, self._sums(kept))._tidy()  # type: ignore[type-var]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -97,6 +114,7 @@ class RowSample(HashSample, Statistic):
     weight: RowWeights
     classes: Annotated[int, Held(least=0, most=MOST_CLASSES, size="classes")] = field(compare=False)
     size: Annotated[int, Held(least=0)] = field(compare=False)
+    rest: RowRests = None
 
     @classmethod
     def empty(cls, classes: int, columns: int) -> Self:  # noqa: ARG003  # the first rows show which columns there are
@@ -174,6 +192,7 @@ class DocumentSample(HashSample, Record, stored_as="BagSample"):
     feature: Annotated[NDArray[np.int32], Held("entries", below="words")]
     count: Annotated[NDArray[np.int64], Held("entries", least=1)]
     size: Annotated[int, Held(least=0)] = field(compare=False)
+    rest: RowRests = None
 
     @classmethod
     def empty(cls, size: int = 0) -> DocumentSample:
@@ -198,10 +217,10 @@ class DocumentSample(HashSample, Record, stored_as="BagSample"):
         hashes = texts.hashes
         heavy = np.where(texts.present, 1.0 if weight is None else weight, 0.0)
         some = candidates(hashes, heavy, size)
-        first, kept = smallest(hashes[some], codes[some], heavy[some], size)
+        first, kept = smallest(hashes[some], codes[some], Sums(heavy[some], None), size)
         rows = some[first]
         start, feature, count = Lexicon(vocabulary, tokenization).count(texts[rows])
-        return cls(hashes[rows], codes[rows], kept, start, feature, count, size)
+        return cls(hashes[rows], codes[rows], kept.value, start, feature, count, size, kept.rest)
 
     def _content(self, rows: Positions | slice) -> dict[str, Any]:
         length = np.diff(self.start)[rows]
@@ -235,16 +254,17 @@ def candidates(hashes: NDArray[np.uint64], weight: Array, size: int) -> NDArray[
     return some
 
 
-def smallest(hashes: NDArray[np.uint64], codes: Codes, weight: Array, size: int) -> tuple[NDArray[np.int64], Array]:
+def smallest(hashes: NDArray[np.uint64], codes: Codes, weight: Sums, size: int) -> tuple[NDArray[np.int64], Sums]:
     """Find the rows to keep, one for each distinct hash and class, sorted by both; return them and their weights."""
     order = np.lexsort((codes, hashes))
-    hashes, codes, weight = hashes[order], codes[order], weight[order]
+    hashes, codes = hashes[order], codes[order]
+    weight = weight.at(order)
     is_first = np.ones(len(hashes), dtype=bool)
     is_first[1:] = (hashes[1:] != hashes[:-1]) | (codes[1:] != codes[:-1])
     first = np.flatnonzero(is_first)
-    total = np.add.reduceat(weight, first) if len(first) else weight
+    total = weight if len(first) == len(hashes) else segment_sums(weight, first)
     distinct = np.unique(hashes[first])
     if len(distinct) > size:
         kept = hashes[first] < distinct[size]
-        first, total = first[kept], total[kept]
+        first, total = first[kept], total.at(kept)
     return order[first], total

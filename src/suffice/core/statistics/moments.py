@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Self
 
@@ -9,9 +10,12 @@ import numpy as np
 
 from suffice import _core
 from suffice.core.arrays import Array, Codes, Dense, refuse_at
-from suffice.core.errors import InvalidDataError
-from suffice.core.statistics.statistic import ArrayStatistic, clear_residue, not_varying, subtract_weights
+from suffice.core.errors import InvalidDataError, NotPartError
+from suffice.core.statistics.compensated import Sums, times
+from suffice.core.statistics.statistic import ArrayStatistic, not_varying
 from suffice.core.validation import Held
+
+LOST = 6  # what rounding took from weight, mean and squares, and the doubt of each
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -21,6 +25,10 @@ class Moments(ArrayStatistic):
     All three are (classes, columns). Raw sums of squares are not kept: where the mean is large, their difference would
     lose every digit of the variance. Where the weight is 0 the others are 0.
 
+    `rest` is (classes, 6, columns): what rounding took from weight, mean and squares, so that each is known to about
+    106 bits, and a bound on what rounding took from that. It is None if the numbers were rounded to float64 elsewhere,
+    as by a database.
+
     >>> Moments.of(np.array([[1.0], [3.0]]), np.zeros(2, np.int32), 1).squares
     array([[2.]])
     """
@@ -28,60 +36,96 @@ class Moments(ArrayStatistic):
     weight: Annotated[Array, Held("classes", "columns", least=0)]
     mean: Annotated[Array, Held("classes", "columns")]
     squares: Annotated[Array, Held("classes", "columns", least=0)]
-    class_fields = ("weight", "mean", "squares")
+    rest: Annotated[Array | None, Held("classes", LOST, "columns")] = None
+    class_fields = ("weight", "mean", "squares", "rest")
 
     @classmethod
     def empty(cls, classes: int, columns: int) -> Self:
         """Summarize no rows."""
-        return cls(*np.zeros((3, classes, columns)))
+        return cls._tables(np.zeros, (classes,), columns)
+
+    @classmethod
+    def _tables(cls, make: Callable[[tuple[int, ...]], Array], shape: tuple[int, ...], columns: int) -> Self:
+        weight, mean, squares = make((3, *shape, columns))
+        return cls(weight, mean, squares, make((*shape, LOST, columns)))
 
     @classmethod
     def of(cls, x: Dense, codes: Codes, classes: int, weight: Array | None = None, onto: Self | None = None) -> Self:
         """Summarize rows of real numbers in one pass; NaN is missing."""
-        out = cls.empty(classes, x.shape[1]) if onto is None else cls(*map(np.ndarray.copy, onto._arrays()))
-        infinite = _core.moments(x, codes, classes, weight, out.weight, out.mean, out.squares)
+        if onto is not None and onto.rest is None:
+            return onto + cls.of(x, codes, classes, weight)
+        out = cls.empty(classes, x.shape[1]) if onto is None else onto._copy()
+        assert out.rest is not None
+        infinite = _core.moments(x, codes, classes, weight, out.weight, out.mean, out.squares, out.rest)
         refuse_at(infinite, x)
         if not np.isfinite(out.squares).all():
-            column = int(np.argwhere(~np.isfinite(out.squares))[0, 1])
-            raise InvalidDataError(
-                f"Column {column} holds a value too large for float64: its square overflows; rescale the column"
-            )
+            raise _overflow(int(np.argwhere(~np.isfinite(out.squares))[0, 1]))
         return out
 
+    def _copy(self) -> Self:
+        assert self.rest is not None
+        return type(self)(self.weight.copy(), self.mean.copy(), self.squares.copy(), self.rest.copy())
+
     def __add__(self, other: Self) -> Self:
-        # Chan, Golub and LeVeque (1979): with δ the difference of the means, squares grow by δ² w_a w_b / (w_a + w_b).
-        weight = self.weight + other.weight
-        share = np.divide(other.weight, weight, out=np.zeros_like(weight), where=weight > 0)
-        step = other.mean - self.mean
-        mean = self.mean + step * share
-        squares = self.squares + other.squares + step * step * (self.weight * share)
-        return type(self)(weight, np.where(share == 1, other.mean, mean), squares)
+        return self._merged(other, 1.0)
 
     def __sub__(self, other: Self) -> Self:
-        # The same equations solved for the other part.
-        weight = subtract_weights(self.weight, other.weight)
-        left = weight > 0
-        ratio = np.divide(other.weight, weight, out=np.zeros_like(weight), where=left)
-        step = self.mean - other.mean
-        mean = np.where(left, self.mean + step * ratio, 0.0)
-        taken = other.squares + step * step * (self.weight * ratio)
-        squares = np.where(left, self.squares - taken, 0.0)
-        # Rounding moves squares by the resolution of the values, their means included.
-        blur = 1e-9 * (self.squares + taken) + 1e-12 * self.weight * self.mean**2
-        if (squares < -blur).any():
-            raise not_varying(int(np.argwhere(squares < -blur)[0, 1]))
-        # Without an outlier little is left of the squares, and every digit of that counts: clear rounding only.
-        return type(self)(weight, mean, clear_residue(squares, self.squares, 16 * np.finfo(np.float64).eps))
+        return self._merged(other, -1.0)
+
+    def _merged(self, other: Self, sign: float) -> Self:
+        """Summarize the rows of both, or those of this one without the other's, by the kernel that merges blocks."""
+        *shape, columns = self.mean.shape
+        out = self._tables(np.empty, tuple(shape), columns)
+        if not self.mean.size:
+            return out
+        assert out.rest is not None
+        a, b = self._contiguous(), other._contiguous()
+        at, why = _core.merge_moments(*a, *b, columns, sign, out.weight, out.mean, out.squares, out.rest)
+        if why == 1:
+            raise NotPartError(
+                f"Cannot take away more than was added: {other.weight.flat[at]:g} from {self.weight.flat[at]:g} at "
+                f"{tuple(int(i) for i in np.unravel_index(at, self.mean.shape))}. Only rows that were learned can be "
+                "forgotten."
+            )
+        if why:
+            raise not_varying(at % columns) if why == 2 else _overflow(at % columns)
+        return out
+
+    def _contiguous(self) -> tuple[Array, Array, Array, Array | None]:
+        rest = None if self.rest is None else np.ascontiguousarray(self.rest)
+        weight, mean, squares = map(np.ascontiguousarray, (self.weight, self.mean, self.squares))
+        return weight, mean, squares, rest
+
+    @property
+    def n_columns(self) -> int:
+        """The number of columns."""
+        return self.mean.shape[-1]
+
+    @classmethod
+    def of_rows(cls, x: Array, weight: Array) -> Self:
+        """Summarize each row by itself: row i is class i. NaN is missing."""
+        seen = ~np.isnan(x) * weight[:, None]
+        lost = np.zeros((len(x), LOST, x.shape[1]))
+        return cls(seen, np.where(seen > 0, x, 0.0), np.zeros_like(seen), lost)
 
     def own_without(self, x: Array, codes: Codes, weight: Array) -> Self:
         """Summarize the class of each row without that row: row i is class i of the result, (rows, columns)."""
-        seen = ~np.isnan(x) * weight[:, None]
-        return self.take(codes) - type(self)(seen, np.where(seen > 0, x, 0.0), np.zeros_like(seen))
+        return self.take(codes) - self.of_rows(x, weight)
 
     def scale(self, factor: float) -> Self:
         """Multiply the weight of every row by `factor`."""
-        mean = self.mean if factor else np.zeros_like(self.mean)
-        return type(self)(self.weight * factor, mean, self.squares * factor)
+        if not factor:
+            return self.empty(self.n_classes, self.n_columns)
+        weight = times(Sums(self.weight, self._lost(0)), factor)
+        squares = times(Sums(self.squares, self._lost(2)), factor)
+        rest = None if self.rest is None else self.rest.copy()
+        if rest is not None:
+            for row, sums in ((0, weight), (2, squares)):
+                rest[:, row], rest[:, row + 3] = (0.0, 0.0) if sums.rest is None else np.moveaxis(sums.rest, -1, 0)
+        return type(self)(weight.value, self.mean, squares.value, rest)
+
+    def _lost(self, row: int) -> Array | None:
+        return None if self.rest is None else np.stack([self.rest[:, row], self.rest[:, row + 3]], axis=-1)
 
     @property
     def variance(self) -> Array:
@@ -90,14 +134,24 @@ class Moments(ArrayStatistic):
 
     def pooled(self) -> Self:
         """Summarize all classes as one: (1, columns)."""
-        weight = self.weight.sum(axis=-2, keepdims=True)
-        share = np.divide(self.weight, weight, out=np.zeros_like(self.weight), where=weight > 0)
-        # Sums are taken around the mean of one class: a large common offset would cost digits.
-        origin = self.mean[..., :1, :]
-        mean = origin + (share * (self.mean - origin)).sum(axis=-2, keepdims=True)
-        between = (self.weight * (self.mean - mean) ** 2).sum(axis=-2, keepdims=True)
-        return type(self)(weight, mean, self.squares.sum(axis=-2, keepdims=True) + between)
+        classes = self.mean.shape[-2]
+        out = self._at(0) if classes else self.empty(1, self.n_columns)
+        for c in range(1, classes):
+            out = out + self._at(c)
+        return out
+
+    def _at(self, c: int) -> Self:
+        """Take one class along the last but one axis."""
+        rest = None if self.rest is None else self.rest[..., c : c + 1, :, :]
+        one = (..., slice(c, c + 1), slice(None))
+        return type(self)(self.weight[one], self.mean[one], self.squares[one], rest)
 
     def __repr__(self) -> str:
         classes, columns = self.weight.shape
         return f"Moments({classes} classes × {columns} columns, weight {self.weight.max(initial=0.0):g} at most)"
+
+
+def _overflow(column: int) -> InvalidDataError:
+    return InvalidDataError(
+        f"Column {column} holds a value too large for float64: its square overflows; rescale the column"
+    )

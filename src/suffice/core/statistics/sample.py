@@ -25,8 +25,9 @@ from suffice.core.arrays import (
     starts,
 )
 from suffice.core.errors import InvalidOptionError, MismatchError, NotPartError
-from suffice.core.frozen_options import Record
-from suffice.core.statistics.statistic import Statistic, subtract_weights
+from suffice.core.frozen_options import Record, same_options
+from suffice.core.statistics.compensated import Sums, minus, plus, rounded, segment_sums, times
+from suffice.core.statistics.statistic import Statistic
 from suffice.core.validation import Agrees, Held
 
 
@@ -34,12 +35,14 @@ from suffice.core.validation import Agrees, Held
 class Points(Record):
     """Distinct points (points, width) and their weights, class by class.
 
-    The points of class c are at `start[c] : start[c + 1]`, sorted by the first coordinate, then by the next.
+    The points of class c are at `start[c] : start[c + 1]`, sorted by the first coordinate, then by the next. `rest`
+    (points, 2) is what rounding took from the weights, as `compensated` says.
     """
 
     values: Annotated[Array, Held("points", "width", missing=True)]
     weight: Annotated[Array, Held("points", above=0)]
     start: Annotated[NDArray[np.int64], Held("classes+1", fills="points")]
+    rest: Annotated[Array | None, Held("points", 2)] = None
 
     def check_agreement(self) -> None:
         """Raise an error if values of one column are missing, or do not ascend within a class."""
@@ -51,6 +54,15 @@ class Points(Record):
         ascending[first[first > 0] - 1] = True
         if not ascending.all() or np.isnan(values[first]).any():
             raise MismatchError("values must ascend within each class")
+
+    def rounded(self) -> Points:
+        """Return weights that were rounded to float64 elsewhere."""
+        return Points(self.values, self.weight, self.start, rounded(self.weight))
+
+    @property
+    def sums(self) -> Sums:
+        """The weights with what rounding took from them."""
+        return Sums(self.weight, self.rest)
 
     def of_class(self, c: int) -> tuple[Array, Array]:
         """Return the points of one class, (points, width), and their weights."""
@@ -71,6 +83,7 @@ class Points(Record):
         if not isinstance(other, Points):
             return NotImplemented
         same = np.array_equal(self.weight, other.weight) and np.array_equal(self.start, other.start)
+        same = same and same_options(self.rest, other.rest)
         return same and np.array_equal(self.values, other.values, equal_nan=True)
 
     __hash__ = None
@@ -133,36 +146,40 @@ class Sample(Statistic):
             points = iter([np.asarray(x[rows], dtype=np.float64)])
         else:  # one column at a time, so that no copy of all of x is made
             points = (x[rows, j].astype(np.float64, copy=False)[:, None] for j in range(x.shape[1]))
-        own = None if weight is None else weight[rows]
+        own = None if weight is None else Sums(weight[rows], None)
         found = cls(tuple(_sorted(values, own, start) for values in points), x.shape[1], joint, limit)._within_limit()
         return found if onto is None else onto + found
 
     def __add__(self, other: Self) -> Self:
         a, b = self._alike(other)
-        both = (_merged(p, q) for p, q in zip(a.parts, b.parts, strict=True))
-        parts = tuple(_tidy(values, codes, each.sum(axis=1), classes) for values, codes, each, classes in both)
-        return type(self)(parts, a.width, a.joint, a.limit)._within_limit()
+        parts = []
+        for p, q in zip(a.parts, b.parts, strict=True):
+            both, mine, theirs = _side_by_side(p, q)
+            value, rest = plus(mine, theirs)
+            parts.append(Points(both.values, value, both.start, rest))
+        return type(self)(tuple(parts), a.width, a.joint, a.limit)._within_limit()
 
     def __sub__(self, other: Self) -> Self:
         a, b = self._alike(other)
         parts = []
         for p, q in zip(a.parts, b.parts, strict=True):
-            values, codes, weights, classes = _merged(p, q)
-            both = _tidy(values, codes, weights, classes)  # sorted together; the weights of each are summed apart
+            both, mine, theirs = _side_by_side(p, q)
             try:
-                rest = subtract_weights(both.weight[:, 0], both.weight[:, 1])
+                weight = minus(mine, theirs)
             except NotPartError as error:
                 why = " This sample was compressed to a limit and no longer has the rows." if a.limit else ""
                 raise NotPartError(f"{error}{why}") from None
-            left = rest > 0
-            parts.append(Points(both.values[left], rest[left], starts(left)[both.start]))
+            left = weight.value > 0
+            value, rest = weight.at(left)
+            parts.append(Points(both.values[left], value, starts(left)[both.start], rest))
         return type(self)(tuple(parts), a.width, a.joint, a.limit)
 
     def scale(self, factor: float) -> Self:
         """Multiply the weight of every row by `factor`."""
         if not factor:
             return type(self)(_no_points(self.n_classes, self.width, self.joint), self.width, self.joint, self.limit)
-        return self._with(Points(p.values, p.weight * factor, p.start) for p in self.parts)
+        scaled = ((p, times(p.sums, factor)) for p in self.parts)
+        return self._with(Points(p.values, weight.value, p.start, weight.rest) for p, weight in scaled)
 
     def take(self, classes: Positions) -> Self:
         """Keep the given classes, in that order."""
@@ -175,7 +192,7 @@ class Sample(Statistic):
     def pooled(self) -> Self:
         """Summarize all classes as one."""
         zeros = (np.zeros(len(p.weight), np.int32) for p in self.parts)
-        return self._with(_tidy(p.values, z, p.weight, 1) for p, z in zip(self.parts, zeros, strict=True))
+        return self._with(_tidy(p.values, z, p.sums, 1) for p, z in zip(self.parts, zeros, strict=True))
 
     def compressed(self, limit: int) -> Self:
         """Summarize by at most `limit` points for each class and part, of the same weight and mean."""
@@ -245,27 +262,29 @@ def _by_class(codes: Codes, classes: int, weight: Array | None = None) -> tuple[
     return np.argsort(small, kind="stable"), starts(np.bincount(codes, minlength=classes))
 
 
-def _tidy(values: Array, codes: Codes, weight: Array, classes: int) -> Points:
-    """Sort points by class and value, and merge equal ones; `weight` may have several columns."""
+def _tidy(values: Array, codes: Codes, weight: Sums, classes: int) -> Points:
+    """Sort points by class and value, and merge equal ones."""
     rows, start = _by_class(codes, classes)
-    return _sorted(values[rows], weight[rows], start)
+    return _sorted(values[rows], weight.at(rows), start)
 
 
-def _sorted(values: Array, weight: Array | None, start: NDArray[np.int64]) -> Points:
+def _sorted(values: Array, weight: Sums | None, start: NDArray[np.int64]) -> Points:
     """Sort the points of each class, which starts at `start`, and merge equal ones; `weight` None is 1 each."""
     present: Mask = ~np.all(np.isnan(values), axis=1)
     if not present.all():
         start = starts(present)[start]
-        values, weight = values[present], None if weight is None else weight[present]
+        values, weight = values[present], None if weight is None else weight.at(present)
     values = values + 0.0  # −0 is 0
     alone = values.shape[1] == 1
-    if alone:
-        order = None if weight is None else np.empty(len(values), np.int64)
+    if alone and weight is None:
+        _core.sort_segments(values.reshape(-1), start, None)
+    elif alone and weight is not None:
+        order = np.empty(len(values), np.int64)
         _core.sort_segments(values.reshape(-1), start, order)
-        weight = None if weight is None else weight[order]
+        weight = weight.at(order)
     else:
         order = np.concatenate([np.zeros(0, np.int64), *(a + _order(values[a:b]) for a, b in pairwise(start))])
-        values, weight = values[order], None if weight is None else weight[order]
+        values, weight = values[order], None if weight is None else weight.at(order)
     before, after = values[:-1], values[1:]
     is_first = np.ones(len(values), dtype=bool)
     if alone:
@@ -274,10 +293,14 @@ def _sorted(values: Array, weight: Array | None, start: NDArray[np.int64]) -> Po
         is_first[1:] = ((before != after) & ~(np.isnan(before) & np.isnan(after))).any(axis=1)
     is_first[start[:-1][start[:-1] < len(values)]] = True
     if is_first.all():
-        return Points(values, np.ones(len(values)) if weight is None else weight, start)
+        value, rest = weight or Sums(np.ones(len(values)), None)
+        return Points(values, value, start, rest)
     first = np.flatnonzero(is_first)
-    total = np.diff(first, append=len(values)).astype(float) if weight is None else np.add.reduceat(weight, first)
-    return Points(values[first], total, np.searchsorted(first, start))
+    ends = np.searchsorted(first, start)
+    if weight is None:
+        return Points(values[first], np.diff(first, append=len(values)).astype(float), ends)
+    total = segment_sums(weight, first)
+    return Points(values[first], total.value, ends, total.rest)
 
 
 def _order(values: Array) -> NDArray[np.intp]:
@@ -287,11 +310,20 @@ def _order(values: Array) -> NDArray[np.intp]:
     return order if (lead[1:] > lead[:-1]).all() else np.lexsort(values.T[::-1])
 
 
-def _merged(p: Points, q: Points) -> tuple[Array, Codes, Array, int]:
-    """Return the points of both, their classes, their weights in `p` and `q` (points, 2), and the number of classes."""
-    weights = np.zeros((len(p.weight) + len(q.weight), 2))
-    weights[: len(p.weight), 0], weights[len(p.weight) :, 1] = p.weight, q.weight
-    return np.concatenate([p.values, q.values]), np.concatenate([p.codes, q.codes]), weights, len(p.start) - 1
+def _side_by_side(p: Points, q: Points) -> tuple[Points, Sums, Sums]:
+    """Return the distinct points of both, and their weights in `p` and in `q`."""
+    codes, classes, n = np.concatenate([p.codes, q.codes]), len(p.start) - 1, len(p.weight) + len(q.weight)
+    # Numbered by an addend that is exact, each point of the union says where it was.
+    numbers = np.concatenate([1.0 + np.arange(len(p.weight)), (n + 1.0) * (1.0 + np.arange(len(q.weight)))])
+    both = _tidy(np.concatenate([p.values, q.values]), codes, Sums(numbers, None), classes)
+    theirs, mine = np.divmod(both.weight.astype(np.int64), n + 1)
+    return both, _picked(p.sums, mine - 1), _picked(q.sums, theirs - 1)
+
+
+def _picked(weight: Sums, at: Positions) -> Sums:
+    """Return the weights at the given positions, 0 at −1."""
+    value = np.append(weight.value, 0.0)[at]
+    return Sums(value, None if weight.rest is None else np.append(weight.rest, np.zeros((1, 2)), axis=0)[at])
 
 
 def _taken(points: Points, classes: Positions) -> Points:
@@ -299,7 +331,8 @@ def _taken(points: Points, classes: Positions) -> Points:
     sizes = np.append(np.diff(points.start), 0)[classes]
     at = [np.arange(points.start[c], points.start[c + 1]) for c in classes if c >= 0]
     index = np.concatenate(at) if at else np.zeros(0, np.int64)
-    return Points(points.values[index], points.weight[index], starts(sizes))
+    weight, rest = points.sums.at(index)
+    return Points(points.values[index], weight, starts(sizes), rest)
 
 
 # ---------------------------------------------------------------------------------------- compression
@@ -316,8 +349,8 @@ def _compress(points: Points, limit: int) -> Points:
         values.append(own)
         weights.append(weight)
     start = starts(np.array([len(weight) for weight in weights], dtype=np.int64))
-    make = Points if alone else _sorted
-    return make(np.concatenate(values), np.concatenate(weights), start)
+    at, weight = np.concatenate(values), np.concatenate(weights)
+    return Points(at, weight, start) if alone else _sorted(at, Sums(weight, None), start)
 
 
 def _by_rank(values: Array, weight: Array, limit: int) -> tuple[Array, Array]:

@@ -10,9 +10,10 @@ import numpy as np
 
 from suffice import _core
 from suffice.core.arrays import Array, Codes, Dense, chunks, refuse_at
-from suffice.core.errors import InvalidDataError, MismatchError
+from suffice.core.errors import InvalidDataError, MismatchError, NotPartError
+from suffice.core.statistics.compensated import Sums, times
 from suffice.core.statistics.sample import Sample
-from suffice.core.statistics.statistic import ClassArrays, Statistic, not_varying, subtract_weights
+from suffice.core.statistics.statistic import ClassArrays, Statistic, not_varying
 from suffice.core.validation import Agrees, Held
 
 
@@ -53,7 +54,9 @@ class Scatter(Statistic):
 
     `weight` is (classes,), `mean` (classes, columns) and `cross` (classes, columns, columns). Rows with a missing entry
     cannot be summarized without a model: they are kept in `gaps`, a joint `Sample`, unless they are to be left out.
-    `higher` is None unless it was asked for.
+    `higher` is None unless it was asked for. `rest` (classes, 2 + 3 columns + columns²) holds what rounding took from
+    the weight and the doubt of that, the same for the means, the doubts of the variances, and what rounding took from
+    the products; None if the numbers were rounded to float64 elsewhere.
 
     >>> Scatter.of(np.array([[1.0, 0.0], [3.0, 2.0]]), np.zeros(2, np.int32), 1).cross
     array([[[2., 2.],
@@ -65,13 +68,15 @@ class Scatter(Statistic):
     cross: Annotated[Array, Held("classes", "columns", "columns")]
     gaps: Annotated[Sample, Agrees("classes", "columns")]
     higher: Annotated[Fourth | None, Agrees("classes", "columns")] = None
-    class_fields = ("weight", "mean", "cross", "gaps", "higher")
+    rest: Annotated[Array | None, Held("classes", None)] = None
+    class_fields = ("weight", "mean", "cross", "gaps", "higher", "rest")
 
     @classmethod
     def empty(cls, classes: int, columns: int) -> Self:
         """Summarize no rows."""
         gaps = Sample.empty(classes, columns, joint=True)
-        return cls(np.zeros(classes), np.zeros((classes, columns)), np.zeros((classes, columns, columns)), gaps)
+        mean, cross = np.zeros((classes, columns)), np.zeros((classes, columns, columns))
+        return cls(np.zeros(classes), mean, cross, gaps, None, np.zeros((classes, _width(columns))))
 
     def check_agreement(self) -> None:
         """Raise an error if rows with gaps are not whole rows, or if a variance is negative."""
@@ -79,6 +84,8 @@ class Scatter(Statistic):
             raise MismatchError("gaps must be whole rows, found values of each column")
         if (np.diagonal(self.cross, axis1=1, axis2=2) < 0).any():
             raise MismatchError("cross must have no negative squares")
+        if self.rest is not None and self.rest.shape[1] != _width(self.n_columns):
+            raise MismatchError(f"rest must be of {_width(self.n_columns)} numbers, found {self.rest.shape[1]}")
 
     def check_made_with(self, fourth: bool = False, **_: Any) -> None:
         """Raise an error if products of squares are needed and there are none."""
@@ -117,7 +124,8 @@ class Scatter(Statistic):
         if not x.shape[0]:
             return replace(out, higher=out._fourth_of(x, codes, np.zeros(0))) if fourth else out
         incomplete = np.zeros(x.shape[0], dtype=bool)
-        refuse_at(_core.scatter(x, codes, classes, weight, out.weight, out.mean, out.cross, incomplete), x)
+        assert out.rest is not None
+        refuse_at(_core.scatter(x, codes, classes, weight, out.weight, out.mean, out.cross, out.rest, incomplete), x)
         far = incomplete & ~np.isnan(x).any(axis=1) if incomplete.any() else incomplete
         if far.any():  # the row is complete, but a difference overflows
             raise _overflow(int(np.abs(x[np.argmax(far)]).argmax()))
@@ -149,51 +157,65 @@ class Scatter(Statistic):
         return Fourth(third, fourth)
 
     def __add__(self, other: Self) -> Self:
-        # Chan, Golub and LeVeque, as for Moments.
         a, b = self._alike(other)
-        weight = a.weight + b.weight
-        share = np.divide(b.weight, weight, out=np.zeros_like(weight), where=weight > 0)
-        step = b.mean - a.mean
-        mean = np.where(share[:, None] == 1, b.mean, a.mean + step * share[:, None])
-        cross = a.cross + b.cross + (a.weight * share)[:, None, None] * _outer(step)
+        weight, mean, cross, rest = a._merged(b, 1.0)
         higher = None
         if a.higher is not None and b.higher is not None:
             higher = a._moved(mean).plus(b._moved(mean))
-        return type(self)(weight, mean, cross, a.gaps + b.gaps, higher)
+        return type(self)(weight, mean, cross, a.gaps + b.gaps, higher, rest)
 
     def __sub__(self, other: Self) -> Self:
-        # The same equations solved for the other part.
         a, b = self._alike(other)
-        weight = subtract_weights(a.weight, b.weight)
-        left = weight > 0
-        ratio = np.divide(b.weight, weight, out=np.zeros_like(weight), where=left)
-        step = a.mean - b.mean
-        mean = np.where(left[:, None], a.mean + step * ratio[:, None], 0.0)
-        taken = b.cross + (a.weight * ratio)[:, None, None] * _outer(step)
-        cross = np.where(left[:, None, None], a.cross - taken, 0.0)
-        a._clear_residue(cross, taken)
+        weight, mean, cross, rest = a._merged(b, -1.0)
         higher = None
         if a.higher is not None and b.higher is not None:
-            rest = a._moved(mean).plus(b._moved(mean), -1.0)
-            higher = rest.map(lambda array: np.where(left[:, None, None], array, 0.0))
-        return type(self)(weight, mean, cross, a.gaps - b.gaps, higher)
+            left = a._moved(mean).plus(b._moved(mean), -1.0)
+            varies = np.diagonal(cross, axis1=1, axis2=2) > 0
+            both = varies[:, :, None] & varies[:, None, :]
+            higher = left.map(lambda array: np.where(both, array, 0.0))
+        return type(self)(weight, mean, cross, a.gaps - b.gaps, higher, rest)
+
+    def _merged(self, other: Self, sign: float) -> tuple[Array, Array, Array, Array]:
+        """Merge weight, mean and products as Chan, Golub and LeVeque do for Moments; sign −1 takes the other away."""
+        out = (np.empty(self.weight.shape), np.empty(self.mean.shape), np.empty(self.cross.shape))
+        rest = np.empty((self.n_classes, _width(self.n_columns)))
+        at, why = _core.merge_scatter(*self._contiguous(), *other._contiguous(), sign, *out, rest)
+        if why == 1:
+            c = at // max(self.n_columns, 1)
+            raise NotPartError(
+                f"Cannot take away more than was added: {other.weight[c]:g} from {self.weight[c]:g} at ({c},). "
+                "Only rows that were learned can be forgotten."
+            )
+        if why:
+            raise not_varying(at % self.n_columns) if why == 2 else _overflow(at % self.n_columns)
+        return *out, rest
+
+    def _contiguous(self) -> tuple[Array, Array, Array, Array | None]:
+        rest = None if self.rest is None else np.ascontiguousarray(self.rest)
+        weight, mean, cross = map(np.ascontiguousarray, (self.weight, self.mean, self.cross))
+        return weight, mean, cross, rest
 
     def _moved(self, mean: Array) -> Fourth:
         assert self.higher is not None
         return self.higher.moved(self.cross, self.weight, self.mean - mean)
 
-    def _clear_residue(self, cross: Array, taken: Array) -> None:
-        """Raise an error if a variance becomes negative; set to 0, in place, what only rounding left of one."""
-        left, before, gone = (np.diagonal(c, axis1=1, axis2=2) for c in (cross, self.cross, taken))
-        blur = 1e-9 * (before + gone) + 1e-12 * self.weight[:, None] * self.mean**2
-        if (left < -blur).any():
-            raise not_varying(int(np.argwhere(left < -blur)[0, 1]))
-        none = left <= 16 * np.finfo(np.float64).eps * before
-        cross[none[:, :, None] | none[:, None, :]] = 0.0
-
     def scale(self, factor: float) -> Self:
         """Multiply the weight of every row by `factor`."""
-        return replace(super().scale(factor), mean=self.mean if factor else np.zeros_like(self.mean))
+        if not factor:
+            return self.take(np.arange(0)).spread(np.arange(0), self.n_classes)
+        weight = times(Sums(self.weight, None if self.rest is None else self.rest[:, :2]), factor)
+        higher = None if self.higher is None else self.higher.scale(factor)
+        if self.rest is None:
+            return type(self)(weight.value, self.mean, self.cross * factor, self.gaps.scale(factor), higher)
+        rest, d = self.rest.copy(), self.n_columns
+        doubts, lost = rest[:, 2 + 2 * d : 2 + 3 * d], rest[:, 2 + 3 * d :]  # views
+        products = times(Sums(self.cross.reshape(-1, d * d), np.stack([lost, np.zeros_like(lost)], axis=-1)), factor)
+        rest[:, :2] = 0.0 if weight.rest is None else weight.rest
+        if products.rest is not None:
+            lost[:] = products.rest[..., 0]
+            doubts[:] = factor * doubts + products.rest[:, :: d + 1, 1]
+        cross = products.value.reshape(self.cross.shape)
+        return type(self)(weight.value, self.mean, cross, self.gaps.scale(factor), higher, rest)
 
     def pooled(self) -> Self:
         """Summarize all classes as one."""
@@ -215,7 +237,7 @@ class Scatter(Statistic):
             ratio = np.divide(out.weight, self.weight, out=np.zeros_like(out.weight), where=self.weight > 0)
             higher = self.higher.map(lambda array: ratio[:, None, None] * array)
         gaps = Sample.empty(self.n_classes, self.n_columns, joint=True)
-        return type(self)(out.weight, out.mean, out.cross + spread, gaps, higher)
+        return type(self)(out.weight, out.mean, out.cross + spread, gaps, higher)  # rounded: it is no sum any more
 
     def _alike(self, other: Self) -> tuple[Self, Self]:
         """Return both with products of squares, or both without: a summary of no rows takes zeros."""
@@ -249,5 +271,6 @@ def _overflow(column: int, what: str = "square overflows", size: str = "a value 
     return InvalidDataError(f"Column {column} holds {size} for float64: its {what}; rescale the column")
 
 
-def _outer(step: Array) -> Array:
-    return step[:, :, None] * step[:, None, :]
+def _width(columns: int) -> int:
+    """Return how many numbers are kept beside those of a class, in the order of `scatter` in kernels.hpp."""
+    return 2 + 3 * columns + columns * columns

@@ -9,10 +9,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from suffice import _core
 from suffice.core.arrays import Array, Codes, Positions, Rows
 from suffice.core.errors import MismatchError, NotPartError
 from suffice.core.frozen_options import Record
+
+RESIDUE = 2.0**-44
 
 
 class ClassArrays(Record):
@@ -89,10 +90,7 @@ class Statistic(ClassArrays, ABC):
 
 
 class ArrayStatistic(Statistic):
-    """A statistic all of whose fields are arrays (classes, columns)."""
-
-    def _arrays(self) -> list[Array]:
-        return [getattr(self, name) for name in self.class_fields]
+    """A statistic all of whose fields are arrays: (classes, columns), and what rounding took from them, or None."""
 
     @abstractmethod
     def own_without(self, x: Array, codes: Codes, weight: Array) -> Self:
@@ -100,25 +98,18 @@ class ArrayStatistic(Statistic):
 
     def without_each(self, x: Array, codes: Codes, weight: Array) -> Self:
         """Summarize all classes without each of the rows, (rows, classes, columns)."""
-        shape, rows = (self.n_classes, self.n_columns), np.arange(len(codes))
-        out = []
-        for table, own in zip(self._arrays(), self.own_without(x, codes, weight)._arrays(), strict=True):
-            copies = np.repeat(np.broadcast_to(table, shape)[None], len(codes), axis=0)
-            copies[rows, codes] = own
+        rows, own = np.arange(len(codes)), self.own_without(x, codes, weight)
+        out: list[Array | None] = []
+        for name in self.class_fields:
+            mine, rest = getattr(self, name), getattr(own, name)
+            if rest is None:
+                out.append(None)
+                continue
+            mine = np.zeros((self.n_classes, *rest.shape[1:])) if mine is None else mine
+            copies = np.repeat(np.broadcast_to(mine, (self.n_classes, *rest.shape[1:]))[None], len(codes), axis=0)
+            copies[rows, codes] = rest
             out.append(copies)
         return type(self)(*out)
-
-    @property
-    def n_columns(self) -> int:
-        """The number of columns."""
-        return self._arrays()[-1].shape[1]
-
-
-def class_weight(codes: Codes, classes: int, weight: Array | None) -> Array:
-    """Sum the weights of the rows of each class."""
-    out = np.zeros(classes)
-    _core.class_weights(codes, classes, weight, out)
-    return out
 
 
 def spread_rows(array: Array, positions: Positions, rows: int) -> Array:
@@ -128,24 +119,16 @@ def spread_rows(array: Array, positions: Positions, rows: int) -> Array:
     return out
 
 
-def clear_residue(rest: Array, whole: Array, relative: float = 1e-12) -> Array:
-    """Set to 0, in place, what only rounding left of `whole` in the difference `rest`."""
-    rest[rest < relative * np.abs(whole)] = 0.0
+def clear_residue(rest: Array, whole: Array) -> Array:
+    """Set to 0, in place, what only rounding left of `whole` in the difference `rest`: less than 2⁻⁴⁴ of it.
+
+    This is for differences of float64, as scores without a row need them. Integers are exact, and stay.
+    """
+    small = rest < RESIDUE * np.abs(whole)
+    if small.any():
+        exact = (rest > 0) & (rest == np.rint(rest)) & (whole == np.rint(whole)) & (np.abs(whole) < 2.0**53)
+        rest[small & ~exact] = 0.0
     return rest
-
-
-def subtract_weights(whole: Array, part: Array) -> Array:
-    """Subtract weights, and set to 0 what only rounding leaves; raise an error if `part` is larger than `whole`."""
-    rest = np.asarray(whole - part)
-    slack = 1e-9 * np.abs(whole)
-    if (rest < -slack).any():
-        worst = np.unravel_index(np.argmin(rest), rest.shape)
-        raise NotPartError(
-            "Cannot take away more than was added: "
-            f"{np.broadcast_to(part, rest.shape)[worst]:g} from {np.broadcast_to(whole, rest.shape)[worst]:g}"
-            f" at {tuple(int(i) for i in worst)}. Only rows that were learned can be forgotten."
-        )
-    return clear_residue(rest, whole)
 
 
 def not_varying(column: int) -> NotPartError:

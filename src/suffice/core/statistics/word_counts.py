@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import Annotated, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from suffice import _core
 from suffice.core.arrays import Array, Codes, Mask, Positions, positions_in, starts
 from suffice.core.errors import MismatchError, NotPartError
+from suffice.core.statistics.compensated import Sums, added, minus, plus, rounded, times
 from suffice.core.statistics.hash_samples import DocumentSample
-from suffice.core.statistics.statistic import (
-    Statistic,
-    clear_residue,
-    spread_rows,
-    subtract_weights,
-)
+from suffice.core.statistics.statistic import Statistic, spread_rows
 from suffice.core.validation import Agrees, Held
 from suffice.core.words import Texts, Tokenization, Vocabulary, Weighting, word_totals
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
 
 PLAIN, COUNTED = Tokenization(), Weighting()
 
@@ -32,7 +27,8 @@ class WordCounts(Statistic):
 
     The totals of word i are `total[start[i] : start[i + 1]]`, of the classes in the same part of `codes`, ascending:
     most words occur in few classes. `documents` is the weight of the texts of each class, missing ones left out, and
-    `words` that of their words. `kept` is a bounded sample of documents, for what needs more than totals.
+    `words` that of their words. `kept` is a bounded sample of documents, for what needs more than totals. What rounding
+    took from the sums is in `total_rest`, `documents_rest` and `words_rest`, as `compensated` says.
 
     >>> from suffice.core.words import Texts
     >>> counts = WordCounts.of(Texts.of(["a dog", "dog dog"]), np.zeros(2, np.int32), 1)
@@ -47,6 +43,12 @@ class WordCounts(Statistic):
     documents: Annotated[Array, Held("classes", least=0)]
     words: Annotated[Array, Held("classes", least=0)]
     kept: Annotated[DocumentSample, Agrees("classes", "words")]
+    total_rest: Annotated[Array | None, Held("entries", 2)] = None
+    documents_rest: Annotated[Array | None, Held("classes", 2)] = None
+    words_rest: Annotated[Array | None, Held("classes", 2)] = None
+
+    def _sums(self, name: str) -> Sums:
+        return Sums(getattr(self, name), getattr(self, f"{name}_rest"))
 
     @classmethod
     def empty(cls, classes: int, columns: int) -> Self:  # noqa: ARG003  # one column of texts
@@ -70,9 +72,15 @@ class WordCounts(Statistic):
         keep: int = 0,
     ) -> Self:
         """Sum the weighted words of texts, and keep up to `keep` of the texts."""
-        found = word_totals(x, codes, classes, weight, tokenization, weighting)
-        kept = DocumentSample.of(x, codes, weight, keep, found[0], tokenization)
-        out = cls(*found, kept)
+        exact = weight is not None and not (weighting == COUNTED and _core.all_whole(weight))
+        names, start, of_class, sums, low = word_totals(x, codes, classes, weight, tokenization, weighting, exact)
+        parts = [added(high, lost, len(codes)) for high, lost in zip(sums, low, strict=True)] if exact else []
+        total, documents, words = parts or (
+            Sums(each, None if weighting == COUNTED else rounded(each)) for each in sums
+        )
+        kept = DocumentSample.of(x, codes, weight, keep, names, tokenization)
+        rests = total.rest, documents.rest, words.rest
+        out = cls(names, start, of_class, total.value, documents.value, words.value, kept, *rests)
         return out if onto is None else onto + out
 
     # ---- access
@@ -123,6 +131,7 @@ class WordCounts(Statistic):
             start=starts(np.diff(self.start)[words]),
             codes=self.codes[entries],
             total=self.total[entries],
+            total_rest=None if self.total_rest is None else self.total_rest[entries],
             kept=DocumentSample.empty(),
         )
 
@@ -130,26 +139,41 @@ class WordCounts(Statistic):
 
     def __add__(self, other: Self) -> Self:
         vocabulary, mine, theirs = self.vocabulary.merged(other.vocabulary)
-        a, b = self._table(mine, len(vocabulary)), other._table(theirs, len(vocabulary))
-        summed = a + b
+        start, codes, total = self._totals_with(other, mine, theirs, len(vocabulary))
+        documents, words = (plus(self._sums(name), other._sums(name)) for name in ("documents", "words"))
         return type(self)(
             vocabulary,
-            summed.indptr.astype(np.int64),
-            summed.indices.astype(np.int32),
-            summed.data,
-            self.documents + other.documents,
-            self.words + other.words,
+            start,
+            codes,
+            total.value,
+            documents.value,
+            words.value,
             self.kept.moved(mine) + other.kept.moved(theirs),
+            total.rest,
+            documents.rest,
+            words.rest,
         )
 
-    def _table(self, positions: Positions, words: int) -> csr_array[np.float64]:
-        """Return a sparse matrix (words, classes) with word i in row `positions[i]`."""
+    def _totals_with(
+        self, other: Self, mine: Positions, theirs: Positions, words: int
+    ) -> tuple[NDArray[np.int64], Codes, Sums]:
+        """Add the totals over a vocabulary in which word i is at `mine[i]` or `theirs[i]`."""
         import scipy.sparse
 
-        lengths = np.zeros(words + 1, dtype=np.int64)
-        lengths[positions + 1] = np.diff(self.start)
-        parts = (self.total, self.codes, np.cumsum(lengths))
-        return scipy.sparse.csr_array(parts, shape=(words, self.n_classes))
+        def table(own: Self, positions: Positions) -> scipy.sparse.csr_array[np.float64]:
+            lengths = np.zeros(words + 1, dtype=np.int64)
+            lengths[positions + 1] = np.diff(own.start)
+            parts = (own.total, own.codes, np.cumsum(lengths))
+            return scipy.sparse.csr_array(parts, shape=(words, own.n_classes))
+
+        if all(s.total_rest is None and _core.all_whole(s.total) for s in (self, other)):  # float64 adds them exactly
+            summed = table(self, mine) + table(other, theirs)
+            return summed.indptr.astype(np.int64), summed.indices.astype(np.int32), Sums(summed.data, None)
+        a, b, classes = self._keys(mine), other._keys(theirs), max(self.n_classes, 1)
+        keys = np.union1d(a, b)
+        parts = (_spread(s._sums("total"), np.searchsorted(keys, own), len(keys)) for s, own in ((self, a), (other, b)))
+        start = np.searchsorted(keys, np.arange(words + 1) * classes)
+        return start.astype(np.int64), (keys % classes).astype(np.int32), plus(*parts)
 
     def __sub__(self, other: Self) -> Self:
         place = self.vocabulary.find(other.vocabulary)
@@ -161,13 +185,16 @@ class WordCounts(Statistic):
         at[at == len(mine)] = 0
         if len(theirs) and (not len(mine) or (mine[at] != theirs).any()):
             raise NotPartError("Cannot take away words from a class that never had them")
-        rest = self.total.copy()
-        rest[at] = subtract_weights(self.total[at], other.total)
+        total = minus(self._sums("total"), _spread(other._sums("total"), at, len(mine)))
+        documents, words = (minus(self._sums(name), other._sums(name)) for name in ("documents", "words"))
         return replace(
             self,
-            total=rest,
-            documents=subtract_weights(self.documents, other.documents),
-            words=clear_residue(self.words - other.words, self.words),
+            total=total.value,
+            total_rest=total.rest,
+            documents=documents.value,
+            documents_rest=documents.rest,
+            words=words.value,
+            words_rest=words.rest,
             kept=self.kept - other.kept.moved(place),
         ).trimmed()
 
@@ -188,39 +215,47 @@ class WordCounts(Statistic):
             start=np.concatenate([[0], start[1:][used]]).astype(np.int64),
             codes=self.codes[left],
             total=self.total[left],
+            total_rest=None if self.total_rest is None else self.total_rest[left],
             kept=self.kept.moved(np.cumsum(used) - 1),
         )
 
+    def rounded(self) -> Self:
+        """Return sums that were rounded to float64 elsewhere."""
+        rests: dict[str, Any] = {
+            f"{name}_rest": rounded(getattr(self, name)) for name in ("total", "documents", "words")
+        }
+        return replace(self, **rests)
+
     def scale(self, factor: float) -> Self:
         """Multiply the weight of every text by `factor`."""
-        return replace(
-            self,
-            total=self.total * factor,
-            documents=self.documents * factor,
-            words=self.words * factor,
-            kept=self.kept.scale(factor),
-        )
+        held: dict[str, Any] = {}
+        for name in ("total", "documents", "words"):
+            held[name], held[f"{name}_rest"] = times(self._sums(name), factor)
+        return replace(self, kept=self.kept.scale(factor), **held)
 
     def take(self, classes: Positions) -> Self:
         """Keep the given classes, in that order."""
-        positions = positions_in(classes, self.n_classes)
-        return self._over(positions, self.documents[classes], self.words[classes])
+        return self._over(positions_in(classes, self.n_classes), lambda array: array[classes])
 
     def spread(self, positions: Positions, classes: int) -> Self:
         """Move class i to `positions[i]` of `classes`; the others are empty."""
-        moved = (spread_rows(each, positions, classes) for each in (self.documents, self.words))
-        return self._over(np.asarray(positions, dtype=np.int32), *moved)
+        return self._over(np.asarray(positions, dtype=np.int32), lambda a: spread_rows(a, positions, classes))
 
-    def _over(self, positions: Codes, documents: Array, words: Array) -> Self:
-        """Move class c to `positions[c]`, or leave it out where that is negative."""
+    def _over(self, positions: Codes, by_class: Callable[[Array], Array]) -> Self:
+        """Move class c to `positions[c]`, or leave it out where that is negative, as `by_class` does."""
         codes = positions[self.codes] if len(self.codes) else self.codes
-        kept = codes >= 0
-        start = starts(kept)[self.start]
-        codes, total = codes[kept], self.total[kept]
+        entries = np.flatnonzero(codes >= 0)
+        start = starts(codes >= 0)[self.start]
+        codes = codes[entries]
         if (np.diff(positions[positions >= 0]) < 0).any():
             order = np.lexsort((codes, np.repeat(np.arange(len(self.vocabulary)), np.diff(start))))
-            codes, total = codes[order], total[order]
-        return type(self)(self.vocabulary, start, codes, total, documents, words, self.kept.over(positions))
+            codes, entries = codes[order], entries[order]
+        held: dict[str, Any] = {"total": self.total[entries]}
+        held["total_rest"] = None if self.total_rest is None else self.total_rest[entries]
+        for name in ("documents", "documents_rest", "words", "words_rest"):
+            table = getattr(self, name)
+            held[name] = None if table is None else by_class(table)
+        return replace(self, start=start, codes=codes, kept=self.kept.over(positions), **held)
 
     # ---- checks
 
@@ -231,3 +266,8 @@ class WordCounts(Statistic):
 
     def __repr__(self) -> str:
         return f"WordCounts({self.n_classes} classes, {len(self.vocabulary)} words)"
+
+
+def _spread(sums: Sums, at: Positions, n: int) -> Sums:
+    """Put sum i at `at[i]` of n; the others are 0."""
+    return Sums(spread_rows(sums.value, at, n), None if sums.rest is None else spread_rows(sums.rest, at, n))

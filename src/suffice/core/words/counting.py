@@ -133,18 +133,25 @@ def hashed_matrix(texts: Texts, tokenization: Tokenization, stem: Stem | None = 
 
 
 def word_totals(
-    texts: Texts, codes: Codes, classes: int, weight: Array | None, tokenization: Tokenization, weighting: Weighting
-) -> tuple[Vocabulary, Positions, Codes, Array, Array, Array]:
+    texts: Texts,
+    codes: Codes,
+    classes: int,
+    weight: Array | None,
+    tokenization: Tokenization,
+    weighting: Weighting,
+    exact: bool,
+) -> tuple[Vocabulary, Positions, Codes, list[Array], list[Array]]:
     """Sum the features of documents by class.
 
-    Return the vocabulary; start, classes and totals, those of feature i being at `start[i] : start[i + 1]`; and the
-    weight of the documents and of the words of each class.
+    Return the vocabulary; start and classes of totals, those of feature i being at `start[i] : start[i + 1]`; totals,
+    and the weight of the documents and of the words of each class; and, if they are to be `exact`, what rounding took
+    from the three.
     """
     with _named_errors():
-        names, start, of_class, total, documents, words = _core.word_totals(
-            texts.native, codes, classes, weight, native_for(tokenization, texts), *weighting.numbers
+        names, start, of_class, *sums = _core.word_totals(
+            texts.native, codes, classes, weight, native_for(tokenization, texts), *weighting.numbers, exact
         )
-    return Vocabulary(*names), start, of_class, total, documents, words
+    return Vocabulary(*names), start, of_class, sums[:3], sums[3:] if exact else []
 
 
 def native(tokenization: Tokenization, replaced: dict[str, str | None] | None = None) -> _core.Tokenization:

@@ -127,7 +127,7 @@ def _totals(t: ir.Table, block: SummedBlock, middles: Middles) -> Aggregates:  #
 
 
 def _as_totals(result: pa.Table, block: SummedBlock, middles: Middles) -> Totals:  # noqa: ARG001
-    return Totals(*_arrays(result, block.columns, "n", "x")).trimmed()
+    return Totals(*_arrays(result, block.columns, "n", "x")).trimmed().rounded()
 
 
 # ---- Scatter

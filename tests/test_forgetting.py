@@ -1,0 +1,371 @@
+"""What was learned can be forgotten, and what is left is what a refit on the rest of the rows gives."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import suffice as sf
+from suffice import ByClass, Counts, InvalidDataError, Moments, NotPartError, Sample, Scatter, Totals
+from suffice.core.frames import as_frame
+from suffice.core.statistics import RowSample, WordCounts
+from suffice.core.statistics.compensated import Sums, minus, plus, product, times
+from suffice.core.words import Texts
+from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from suffice.model.packing import pack, unpack
+from suffice.naive_bayes import (
+    BernoulliNB,
+    CategoricalNB,
+    ComplementNB,
+    GaussianNB,
+    MultinomialNB,
+)
+
+UNIT = 2.0**-100  # of the bounds in docs/mathematics.md
+
+WEIGHTS = [1.0, 0.1, 1 / 3, 2.5e-10, 7e12, 1e13, 3.0]
+VALUES = [0.0, 1.0, -1.0, 0.3, -2.7, 1e-3, 1e8, 1e9 + 1, 1e9 - 1.5, -1e8]
+
+
+@st.composite
+def weighted_rows(draw, values=VALUES):
+    """Draw rows of two columns with weights of very different sizes, and the order in which some are forgotten."""
+    n = draw(st.integers(2, 9))
+    x = np.array(draw(st.lists(st.sampled_from(values), min_size=2 * n, max_size=2 * n))).reshape(n, 2)
+    weight = np.array(draw(st.lists(st.sampled_from(WEIGHTS), min_size=n, max_size=n)))
+    order = draw(st.permutations(range(n)))
+    return x, weight, list(order[: draw(st.integers(1, n - 1))])
+
+
+def left_and_refitted(kind, x, weight, forgotten, **options):
+    """Forget rows one at a time; return what is left, and the summary of the others alone."""
+    codes = np.zeros(len(weight), np.int32)
+
+    def summary(rows):
+        return kind.of(x[rows], codes[rows], 1, weight[rows], **options)
+
+    out = summary(np.arange(len(weight)))
+    for row in forgotten:
+        out = out - summary(np.array([row]))
+    return out, summary(np.setdiff1d(np.arange(len(weight)), forgotten))
+
+
+def assert_weights(left, again, held, n):
+    np.testing.assert_allclose(left, again, rtol=1e-15, atol=n * UNIT * held)
+
+
+@given(weighted_rows())
+def test_moments_after_forgetting_are_those_of_a_refit(case):
+    x, weight, forgotten = case
+    left, again = left_and_refitted(Moments, x, weight, forgotten)
+    n, held, size = 2 * len(x), weight.sum(), np.abs(x).max(axis=0)
+    assert_weights(left.weight, again.weight, held, n)
+    np.testing.assert_allclose(left.mean, again.mean, rtol=1e-15, atol=(n * UNIT * held / again.weight * size).max())
+    np.testing.assert_allclose(left.squares, again.squares, rtol=1e-15, atol=(n**2 * UNIT * held * size**2).max())
+
+
+@given(weighted_rows())
+def test_scatter_after_forgetting_is_that_of_a_refit(case):
+    x, weight, forgotten = case
+    left, again = left_and_refitted(Scatter, x, weight, forgotten)
+    n, held, size = 2 * len(x), weight.sum(), np.abs(x).max(axis=0)
+    assert_weights(left.weight, again.weight, held, n)
+    np.testing.assert_allclose(left.mean, again.mean, rtol=1e-15, atol=(n * UNIT * held / again.weight[0] * size).max())
+    # A variance within its bound counts as 0, and then the column goes with no other.
+    bound, variance = n**2 * UNIT * held * size**2, np.diagonal(again.cross[0])
+    products = np.sqrt(np.outer(bound, bound + variance)) + np.sqrt(np.outer(bound + variance, bound))
+    assert (np.abs(left.cross - again.cross) <= 1e-15 * np.abs(again.cross) + products).all()
+
+
+@given(weighted_rows(values=[0.0, 1.0, 3.0, 0.1, 1e8, 1 / 3]), st.booleans())
+def test_totals_after_forgetting_are_those_of_a_refit(case, sparse):
+    x, weight, forgotten = case
+    rows = scipy.sparse.csr_array(x) if sparse else x
+    left, again = left_and_refitted(Totals, rows, weight, forgotten)
+    n, held = 2 * len(x), weight.sum()
+    assert_weights(left.weight, again.weight, held, n)
+    assert_weights(left.total, again.total, held * x.max(), n)
+
+
+@given(weighted_rows(values=[0.0, 1.0, 2.0]))
+def test_counts_after_forgetting_are_those_of_a_refit(case):
+    x, weight, forgotten = case
+    left, again = left_and_refitted(Counts, x, weight, forgotten)
+    assert left.sizes.tolist() == again.sizes.tolist()
+    assert_weights(left.weight, again.weight, weight.sum(), 2 * len(x))
+
+
+@given(weighted_rows(values=[0.0, 1.0, 2.5]), st.booleans())
+def test_samples_after_forgetting_are_those_of_a_refit(case, joint):
+    x, weight, forgotten = case
+    left, again = left_and_refitted(Sample, x, weight, forgotten, joint=joint)
+    for p, q in zip(left.parts, again.parts, strict=True):
+        np.testing.assert_array_equal(p.values, q.values)
+        assert_weights(p.weight, q.weight, weight.sum(), 2 * len(x))
+
+
+@given(weighted_rows(values=[0.0, 1.0, 2.5]))
+def test_kept_rows_after_forgetting_are_those_of_a_refit(case):
+    x, weight, forgotten = case
+    frame = as_frame({"a": x[:, 0], "b": x[:, 1]})
+    left, again = left_and_refitted(RowSample, frame, weight, forgotten, size=50)
+    assert left.hashes.tolist() == again.hashes.tolist()
+    assert_weights(left.weight, again.weight, weight.sum(), 2 * len(x))
+
+
+@given(weighted_rows(values=[0.0, 1.0, 2.0]))
+def test_words_after_forgetting_are_those_of_a_refit(case):
+    x, weight, forgotten = case
+    texts = Texts.of([" ".join(["one"] * int(a) + ["two"] * int(b) + ["three"]) for a, b in x])
+    left, again = left_and_refitted(WordCounts, texts, weight, forgotten, keep=20)
+    held, n = 4 * weight.sum(), 2 * len(x)
+    assert left.vocabulary == again.vocabulary
+    assert left.codes.tolist() == again.codes.tolist()
+    for name in ("total", "documents", "words"):
+        assert_weights(getattr(left, name), getattr(again, name), held, n)
+    assert left.kept.hashes.tolist() == again.kept.hashes.tolist()
+    assert_weights(left.kept.weight, again.kept.weight, held, n)
+
+
+@given(weighted_rows())
+def test_classes_of_which_every_row_was_forgotten_are_gone(case):
+    x, weight, _ = case
+    whole = ByClass.of(Moments, x, ["a"] * len(x), weight) + ByClass.of(Moments, x, ["b"] * len(x), weight)
+    for row in range(len(x)):
+        whole = whole - ByClass.of(Moments, x[row : row + 1], ["a"], weight[row : row + 1])
+    assert whole.labels.tolist() == ["b"]
+
+
+@pytest.mark.parametrize("kind", [Moments, Scatter])
+def test_no_sequence_of_rounded_normals_is_refused(kind):
+    rng = np.random.default_rng(0)
+    zero = np.zeros(8, np.int32)
+    for _ in range(2000):
+        x = np.round(rng.normal(size=(8, 1)))
+        left = kind.of(x, zero, 1)
+        for i in range(7):
+            left = left - kind.of(x[i : i + 1], zero[:1], 1)
+        assert left.mean[0, 0] == x[7, 0]
+        assert (left.squares if kind is Moments else left.cross).max() == 0.0
+
+
+def test_the_sum_of_many_rows_is_what_exact_fractions_give():
+    rng = np.random.default_rng(1)
+    x, weight = rng.normal(size=50) * 10.0 ** rng.integers(-3, 9, 50), rng.random(50) * 10.0 ** rng.integers(-9, 9, 50)
+    found = Moments.of(x[:, None], np.zeros(50, np.int32), 1, weight)
+    w, v = [Fraction(a) for a in weight], [Fraction(a) for a in x]
+    mean = sum(a * b for a, b in zip(w, v, strict=True)) / sum(w)
+    squares = sum(a * (b - mean) ** 2 for a, b in zip(w, v, strict=True))
+    for name, row, exact in (("weight", 0, sum(w)), ("mean", 1, mean), ("squares", 2, squares)):
+        value, low, doubt = getattr(found, name)[0, 0], found.rest[0, row, 0], found.rest[0, row + 3, 0]
+        error = abs(Fraction(value) + Fraction(low) - exact)
+        assert error <= Fraction(doubt)
+        assert error <= abs(exact) * Fraction(2) ** -90
+
+
+# ---- estimators
+
+SEEDS = np.random.default_rng(3)
+NUMBERS = SEEDS.normal(size=(12, 3)).round(1)
+NUMBERS[:, 2] += 3.0
+LABELS = np.array([0, 1, 2] * 4)
+TEXTS = np.array([f"{'red ' * (i % 3)}{'green ' * (i % 2)}word{i % 4}" for i in range(12)], dtype=object)
+ESTIMATORS = {
+    "GaussianNB": (GaussianNB(), NUMBERS),
+    "LinearDiscriminantAnalysis": (LinearDiscriminantAnalysis(), NUMBERS),
+    "QuadraticDiscriminantAnalysis": (QuadraticDiscriminantAnalysis(reg_param=0.1), NUMBERS),
+    "MultinomialNB": (MultinomialNB(), np.abs(NUMBERS)),
+    "MultinomialNB, sparse": (MultinomialNB(), scipy.sparse.csr_array(np.abs(NUMBERS).round())),
+    "ComplementNB": (ComplementNB(), np.abs(NUMBERS).round()),
+    "BernoulliNB": (BernoulliNB(), NUMBERS > 0),
+    "CategoricalNB": (CategoricalNB(), np.abs(NUMBERS).round().astype(int)),
+    "PoissonNB": (sf.naive_bayes.PoissonNB(), np.abs(NUMBERS).round()),
+    "KernelNB": (sf.naive_bayes.KernelNB(), NUMBERS),
+    "BayesClassifier": (sf.BayesClassifier(calibrate=False), NUMBERS),
+    "TextClassifier": (sf.TextClassifier(calibrate=False), TEXTS),
+}
+
+
+@pytest.mark.parametrize("heavy", [1e13, 7e12 / 3])
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_light_rows_stay_when_heavy_ones_are_forgotten(name, heavy):
+    model, x = ESTIMATORS[name]
+    weight = np.where(np.arange(12) % 2, 1.0, heavy)
+    gone, kept = np.flatnonzero(weight > 1), np.flatnonzero(weight == 1)
+    learned = type(model)(**model.get_params())
+    learned.fit(x, LABELS, sample_weight=weight)
+    for row in gone:
+        learned.forget(x[[row]], LABELS[[row]], sample_weight=weight[[row]])
+    again = type(model)(**model.get_params()).fit(x[kept], LABELS[kept])
+    np.testing.assert_allclose(learned.predict_proba(x), again.predict_proba(x), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6, 1e9])
+@pytest.mark.parametrize("name", ["GaussianNB", "LinearDiscriminantAnalysis", "QuadraticDiscriminantAnalysis"])
+def test_a_class_left_with_one_row_is_what_a_refit_gives(name, offset):
+    model, _ = ESTIMATORS[name]
+    rng = np.random.default_rng(5)
+    x = offset + rng.integers(-1, 2, (40, 2)) + rng.normal(size=(40, 2)) * [0, 1]
+    y = np.array([0] * 30 + [1] * 10)
+    x[38] = x[39]  # of two equal rows a covariance can be estimated, and is 0
+    last = 38 if name.startswith("Quadratic") else 39
+    learned = type(model)(**model.get_params()).fit(x, y)
+    for row in range(30, last):
+        learned.forget(x[[row]], y[[row]])
+    kept = np.r_[0:30, last:40]
+    again = type(model)(**model.get_params()).fit(x[kept], y[kept])
+    np.testing.assert_allclose(learned.predict_proba(x), again.predict_proba(x), rtol=1e-9, atol=1e-12)
+
+
+def test_the_seventh_of_eight_rows_can_be_forgotten():
+    x = np.array([[-1.0], [0.0], [0.0], [1.0], [0.0], [-1.0], [0.0], [0.0]])
+    model = GaussianNB().fit(x, np.zeros(8))
+    for row in range(7):
+        model.forget(x[[row]], [0.0])
+    assert (model.theta_[0, 0], model.class_count_[0]) == (0.0, 1.0)
+
+
+# ---- what is refused
+
+
+def test_rows_that_were_never_learned_are_refused():
+    equal = Moments.of(np.full((3, 1), 1e9), np.zeros(3, np.int32), 1)
+    one = np.zeros(1, np.int32)
+    with pytest.raises(NotPartError, match="does not vary enough"):
+        equal - Moments.of(np.array([[1e9 + 1.0]]), one, 1)
+    with pytest.raises(NotPartError, match="more than was added"):
+        equal - Moments.of(np.array([[1e9]]), one, 1, np.array([3.001]))
+    with pytest.raises(NotPartError, match="more than was added"):
+        Scatter.of(np.full((3, 1), 1e9), np.zeros(3, np.int32), 1) - Scatter.of(
+            np.array([[1e9]]), one, 1, np.array([3.001])
+        )
+
+
+def test_a_row_computed_again_may_differ_in_its_last_digit():
+    equal = Moments.of(np.full((3, 1), 1e9), np.zeros(3, np.int32), 1)
+    left = equal - Moments.of(np.array([[np.nextafter(1e9, 2e9)]]), np.zeros(1, np.int32), 1)
+    assert (left.weight[0, 0], left.squares[0, 0]) == (2.0, 0.0)
+    assert minus(Sums(np.array([0.3]), None), Sums(np.array([0.1 + 0.2]), None)).value.tolist() == [0.0]
+
+
+@pytest.mark.parametrize("kind", [Moments, Scatter])
+def test_a_sum_whose_squares_overflow_is_refused_and_leaves_both_as_they_were(kind):
+    one = np.zeros(1, np.int32)
+    a, b = kind.of(np.array([[1e200]]), one, 1), kind.of(np.array([[-1e200]]), one, 1)
+    before = [pack(s)[1] for s in (a, b)]
+    with pytest.raises(InvalidDataError, match=r"Column 0 .* overflows"):
+        a + b
+    for stat, old in zip((a, b), before, strict=True):
+        for name, array in pack(stat)[1].items():
+            np.testing.assert_array_equal(array, old[name])
+
+
+@pytest.mark.parametrize("kind", [Moments, Scatter, Totals, Counts, Sample])
+def test_weights_whose_sum_overflows_are_refused(kind):
+    x, one = np.ones((1, 1)), np.zeros(1, np.int32)
+    heavy = kind.of(x, one, 1, np.array([1.5e308]))
+    with pytest.raises(InvalidDataError, match="overflow"):
+        heavy + heavy
+    with pytest.raises(InvalidDataError, match="overflow"):
+        heavy.scale(10.0)
+
+
+# ---- sums of other origins
+
+
+def older(value):
+    """Store and load a value as an earlier version did, without what rounding took."""
+    tree, tensors = pack(value)
+
+    def strip(node):
+        if isinstance(node, dict):
+            return {k: strip(v) for k, v in node.items() if not k.endswith("rest")}
+        return [strip(v) for v in node] if isinstance(node, list) else node
+
+    return unpack(strip(tree), {name: array for name, array in tensors.items() if not name.endswith("rest")})
+
+
+@pytest.mark.parametrize("kind", [Moments, Scatter, Totals, Counts, Sample])
+def test_statistics_of_earlier_files_add_and_forget(kind):
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 4, (20, 2)) * (1.0 if kind in (Counts, Sample) else 0.1)
+    y, weight = np.array(["a", "b"] * 10), rng.random(20)
+    old = older(ByClass.of(kind, x, y, weight))
+    both = old + ByClass.of(kind, x, y, weight)
+    for row in range(0, 20, 2):
+        part = ByClass.of(kind, x[row : row + 1], y[row : row + 1], weight[row : row + 1])
+        both, old = both - part, old - part
+    assert old.labels.tolist() == ["b"], "no class is left of rounding"
+    np.testing.assert_allclose(both.weight, [weight[::2].sum(), 2 * weight[1::2].sum()], rtol=1e-12)
+
+
+# ---- the parts
+
+
+@given(st.floats(-1e100, 1e100), st.floats(-1e100, 1e100))
+def test_a_product_with_its_remainder_is_exact(a, b):
+    value, rest = product(np.array([a]), np.array([b]))
+    if abs(a * b) > 1e-200 or 0.0 in (a, b):  # the remainder of a smaller product underflows
+        assert Fraction(value[0]) + Fraction(rest_of(rest)) == Fraction(a) * Fraction(b)
+
+
+def rest_of(rest):
+    return 0.0 if rest is None else float(rest[0, 0])
+
+
+@settings(max_examples=200)
+@given(st.lists(st.sampled_from(WEIGHTS), min_size=1, max_size=12))
+def test_adding_and_subtracting_keeps_106_bits(weights):
+    total = Sums(np.zeros(1), None)
+    for w in weights:
+        total = plus(total, Sums(np.array([w]), None))
+    exact = sum(Fraction(w) for w in weights)
+    assert abs(Fraction(total.value[0]) + Fraction(rest_of(total.rest)) - exact) <= exact * Fraction(2) ** -100
+    for w in weights:
+        total = minus(total, Sums(np.array([w]), None))
+    assert total.value[0] == 0.0
+
+
+def test_integers_need_no_remainder():
+    a, b = Sums(np.array([3.0, 2.0**51]), None), Sums(np.array([1.0, 1.0]), None)
+    assert plus(a, b).rest is None
+    assert minus(a, b).value.tolist() == [2.0, 2.0**51 - 1]
+    assert minus(a, b).rest is None
+    assert times(a, 2.0).value.tolist() == [6.0, 2.0**52]
+    whole = ByClass.of(Counts, np.array([[0], [1], [1]]), [0, 0, 1])
+    assert whole.rest is None
+    assert whole.statistic.rest is None
+
+
+def test_scaled_weights_can_be_forgotten_by_rows_scaled_one_by_one():
+    rng = np.random.default_rng(2)
+    x, weight = rng.normal(size=(9, 2)), rng.random(9)
+    left = ByClass.of(Moments, x, [0] * 9, weight).scale(0.9).scale(0.9)
+    for row in range(8):
+        left = left - ByClass.of(Moments, x[row : row + 1], [0], weight[row : row + 1] * 0.81)
+    np.testing.assert_allclose(left.statistic.mean[0], x[8], rtol=1e-9)
+    left = left - ByClass.of(Moments, x[8:], [0], weight[8:] * 0.81)
+    assert len(left.labels) == 0
+
+
+def test_totals_keep_one_weight_for_all_columns_after_forgetting_too():
+    x, zero = np.array([[0.1, 0.2], [0.3, np.nan]]), np.zeros(2, np.int32)
+    whole = Totals.of(x, zero, 1, np.array([0.1, 0.7]))
+    assert whole.weight.shape == (1, 2)
+    left = whole - Totals.of(x[1:], zero[1:], 1, np.array([0.7]))
+    assert left.weight.shape == (1, 1)
+    assert left == replace(
+        Totals.of(x[:1], zero[:1], 1, np.array([0.1])), weight_rest=left.weight_rest, total_rest=left.total_rest
+    )
+
+
+def test_pooling_classes_far_from_zero_keeps_every_digit():
+    x = 1e9 + np.array([[4.0], [7.0], [13.0], [16.0]])
+    pooled = Moments.of(x, np.array([0, 0, 1, 1], np.int32), 2).pooled()
+    assert (pooled.mean[0, 0], pooled.squares[0, 0]) == (1e9 + 10.0, 90.0)
