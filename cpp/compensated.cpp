@@ -61,10 +61,12 @@ bool join_parts(const double* value, const double* low, Index n, double error, S
 }
 
 void scale_sums(Sums a, Index n, double factor, Sums out) {
+    int exponent;
+    const bool exact = std::fabs(std::frexp(factor, &exponent)) == 0.5;  // a power of two keeps every digit
     for (Index i = 0; i < n; ++i) {
         const Sum own = sum_at(a, i);
         const Pair value = scaled(own.value, factor);
-        const double digit = value.low != 0 ? scale_error * std::fabs(value.high) : 0.0;
+        const double digit = !exact && value.low != 0 ? scale_error * std::fabs(value.high) : 0.0;
         put({value, std::fabs(factor) * own.doubt + digit}, out, i);
     }
 }

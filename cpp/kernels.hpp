@@ -95,7 +95,8 @@ bool add_whole(const double* a, const double* b, Index n, double sign, double* o
 Index add_sums(Sums a, Sums b, Index n, double sign, Sums out);
 // out = value + low, with a doubt of `error` times its size where low is not 0; returns whether it is not 0 anywhere.
 bool join_parts(const double* value, const double* low, Index n, double error, Sums out);
-// out = factor * a. The doubt grows by a last digit: rows whose weights were multiplied one by one are rounded.
+// out = factor * a. The doubt grows by a last digit unless the factor is a power of two: rows whose weights were
+// multiplied one by one are rounded.
 constexpr double scale_error = 0x1p-51;
 void scale_sums(Sums a, Index n, double factor, Sums out);
 // Moments (rows, cols) of a and b together, or of a without b if the sign is negative. Returns the position of the first

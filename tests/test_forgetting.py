@@ -369,3 +369,12 @@ def test_pooling_classes_far_from_zero_keeps_every_digit():
     x = 1e9 + np.array([[4.0], [7.0], [13.0], [16.0]])
     pooled = Moments.of(x, np.array([0, 0, 1, 1], np.int32), 2).pooled()
     assert (pooled.mean[0, 0], pooled.squares[0, 0]) == (1e9 + 10.0, 90.0)
+
+
+@pytest.mark.parametrize("factor", [0.25, 1.0, 8.0])
+def test_weights_scaled_by_a_power_of_two_keep_light_rows_beside_heavy_ones(factor):
+    family = sf.Poisson()
+    both = family.summarize([[1.0], [2.0]], ["b", "b"], [1e9, 1e-9]).scale(factor)
+    left = both - family.summarize([[1.0]], ["b"], [1e9 * factor])
+    assert left.weight.tolist() == [1e-9 * factor]
+    assert left.statistic.total.tolist() == [[2e-9 * factor]]
