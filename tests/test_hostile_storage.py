@@ -6,6 +6,7 @@ import resource
 import subprocess
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +16,9 @@ import pytest
 
 import suffice as sf
 from attacks.hostile_files import assembled, taken_apart
+from suffice.core.arrays import Categories
 from suffice.core.frames import as_frame
-from suffice.core.statistics import RowSample
+from suffice.core.statistics import Counts, Moments, RowSample, Scatter, Totals
 from suffice.model import storage
 
 NAMES = ["a", "b"] * 10
@@ -301,3 +303,29 @@ def test_parts_of_a_prior_that_do_not_fit_each_other_are_refused():
         sf.Bernoulli(prior=sf.Beta(np.ones(3), np.ones(2))).summarize(np.ones((2, 3)), ["a", "b"])
     with pytest.raises(sf.InvalidOptionError, match="a must be"):
         sf.Beta(np.ones((2, 2, 2)))
+
+
+X, WEIGHT = np.array([[0.1, 2.3], [0.7, 1.9], [0.2, 0.3]]), np.array([0.1, 0.7, 1e-9])
+
+
+@pytest.mark.parametrize("place", [0, -1])
+@pytest.mark.parametrize(
+    ("kind", "field"),
+    [(Moments, "rest"), (Scatter, "rest"), (Totals, "weight_rest"), (Totals, "total_rest"), (Counts, "rest")],
+)
+def test_remainders_that_rounding_cannot_have_left_are_refused(kind, field, place):
+    x = Categories(np.zeros((3, 1), np.int32), None) if kind is Counts else X
+    statistic = kind.of(x, np.zeros(3, np.int32), 1, WEIGHT)
+    assert storage.from_bytes(storage.to_bytes(statistic)) == statistic
+    rest = getattr(statistic, field).copy()
+    rest.flat[place] = -1e300
+    with pytest.raises(sf.DamagedFileError, match=f"{field} must be what rounding took"):
+        storage.from_bytes(storage.to_bytes(replace(statistic, **{field: rest})))
+
+
+def test_remainders_of_the_weights_of_classes_and_of_doubts_beyond_them_are_refused():
+    summary = sf.ByClass.of(Moments, X, ["a"] * 3, WEIGHT)
+    assert summary.rest is not None
+    for rest in ([[1.0, 0.0]], [[0.0, -1.0]], [[0.0, 1.0]]):
+        with pytest.raises(sf.DamagedFileError, match="rest must"):
+            storage.from_bytes(storage.to_bytes(replace(summary, rest=np.array(rest))))

@@ -12,7 +12,7 @@ from suffice.core.errors import InvalidDataError, MismatchError, MissingLabelErr
 from suffice.core.frozen_options import same_options
 from suffice.core.labels import encode_labels, first_unknown, label_positions, places_among, position_of, union_labels
 from suffice.core.registry import Registered
-from suffice.core.statistics.compensated import Sums, class_weight, minus, plus, rounded, times
+from suffice.core.statistics.compensated import Sums, check_rest, class_weight, minus, plus, rounded, times
 from suffice.core.statistics.statistic import Statistic, spread_rows
 from suffice.core.validation import Agrees, Held, Labels
 
@@ -40,6 +40,10 @@ class ByClass(Registered, Generic[S]):
     weight: Annotated[Array, Held("classes", least=0)]
     statistic: Annotated[S, Agrees("classes")]
     rest: Annotated[Array | None, Held("classes", 2)] = None
+
+    def check_agreement(self) -> None:
+        """Raise an error if remainders are not those of the weights."""
+        check_rest("rest", self.weight, self.rest)
 
     @property
     def sums(self) -> Sums:

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from suffice import _core
 from suffice.core.arrays import Array, Codes, Mask, Positions
-from suffice.core.errors import InvalidDataError, NotPartError
+from suffice.core.errors import InvalidDataError, MismatchError, NotPartError
 
 OUTSIDE = 2.0**-46  # what rounding to float64 may have taken from a sum, relative to it; as in double_double.hpp
+LAST_DIGIT = 2.0**-52  # what a remainder may be, relative to its number
 PAIR = 2.0**-101  # what an operation on pairs loses, relative to its result; as in double_double.hpp
 
 Rest: TypeAlias = Array | None
@@ -32,6 +33,20 @@ class Sums(NamedTuple):
     def at(self, places: Positions | Mask | slice) -> Sums:
         """Take some of the sums along the first axis."""
         return Sums(self.value[places], None if self.rest is None else self.rest[places])
+
+
+def check_rest(name: str, value: Array, rest: Rest) -> None:
+    """Raise an error if a rest is not what rounding took from the sums beside it."""
+    if rest is not None:
+        check_remainder(name, value, rest[..., 0], rest[..., 1])
+        if (rest[..., 1] > np.abs(value)).any():
+            raise MismatchError(f"{name} must have doubts that are smaller than the sums")
+
+
+def check_remainder(name: str, value: Array, low: Array, doubt: Array) -> None:
+    """Raise an error if a remainder is larger than a last digit of its number, or a doubt is negative."""
+    if (np.abs(low) > LAST_DIGIT * np.abs(value)).any() or (doubt < 0).any():
+        raise MismatchError(f"{name} must be what rounding took from the numbers beside it")
 
 
 def added(value: Array, low: Array, rows: int) -> Sums:

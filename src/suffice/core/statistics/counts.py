@@ -25,7 +25,7 @@ from suffice.core.arrays import (
 from suffice.core.errors import InvalidDataError, MismatchError, NotPartError
 from suffice.core.frozen_options import same_options
 from suffice.core.labels import places_among, union_labels
-from suffice.core.statistics.compensated import Sums, added, minus, plus, pooled, rounded, times
+from suffice.core.statistics.compensated import Sums, added, check_rest, minus, plus, pooled, rounded, times
 from suffice.core.statistics.statistic import Statistic
 from suffice.core.validation import Held, Labels
 
@@ -65,6 +65,7 @@ class Counts(Statistic):
             raise MismatchError(f"weight must be of {sum(sizes)} categories, found {self.weight.shape[1]}")
         if self.keys is not None and [len(known) for known in self.keys] != sizes:
             raise MismatchError("keys must be as many as sizes")
+        check_rest("rest", self.weight, self.rest)
 
     @classmethod
     def of(cls, x: Rows, codes: Codes, classes: int, weight: Array | None = None, onto: Self | None = None) -> Self:

@@ -11,7 +11,7 @@ import numpy as np
 from suffice import _core
 from suffice.core.arrays import Array, Codes, Dense, refuse_at
 from suffice.core.errors import InvalidDataError, NotPartError
-from suffice.core.statistics.compensated import Sums, times
+from suffice.core.statistics.compensated import Sums, check_remainder, times
 from suffice.core.statistics.statistic import ArrayStatistic, not_varying
 from suffice.core.validation import Held
 
@@ -38,6 +38,12 @@ class Moments(ArrayStatistic):
     squares: Annotated[Array, Held("classes", "columns", least=0)]
     rest: Annotated[Array | None, Held("classes", LOST, "columns")] = None
     class_fields = ("weight", "mean", "squares", "rest")
+
+    def check_agreement(self) -> None:
+        """Raise an error if remainders are not those of the numbers."""
+        if self.rest is not None:
+            for i, value in enumerate((self.weight, self.mean, self.squares)):
+                check_remainder("rest", value, self.rest[:, i], self.rest[:, i + LOST // 2])
 
     @classmethod
     def empty(cls, classes: int, columns: int) -> Self:

@@ -26,7 +26,7 @@ from suffice.core.arrays import (
 )
 from suffice.core.errors import InvalidOptionError, MismatchError, NotPartError
 from suffice.core.frozen_options import Record, same_options
-from suffice.core.statistics.compensated import Sums, minus, plus, rounded, segment_sums, times
+from suffice.core.statistics.compensated import Sums, check_rest, minus, plus, rounded, segment_sums, times
 from suffice.core.statistics.statistic import Statistic
 from suffice.core.validation import Agrees, Held
 
@@ -46,6 +46,7 @@ class Points(Record):
 
     def check_agreement(self) -> None:
         """Raise an error if values of one column are missing, or do not ascend within a class."""
+        check_rest("rest", self.weight, self.rest)
         if self.values.shape[1] != 1:
             return
         values = self.values[:, 0]

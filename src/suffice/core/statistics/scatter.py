@@ -11,7 +11,7 @@ import numpy as np
 from suffice import _core
 from suffice.core.arrays import Array, Codes, Dense, chunks, refuse_at
 from suffice.core.errors import InvalidDataError, MismatchError, NotPartError
-from suffice.core.statistics.compensated import Sums, times
+from suffice.core.statistics.compensated import Sums, check_remainder, check_rest, times
 from suffice.core.statistics.sample import Sample
 from suffice.core.statistics.statistic import ClassArrays, Statistic, not_varying
 from suffice.core.validation import Agrees, Held
@@ -86,6 +86,12 @@ class Scatter(Statistic):
             raise MismatchError("cross must have no negative squares")
         if self.rest is not None and self.rest.shape[1] != _width(self.n_columns):
             raise MismatchError(f"rest must be of {_width(self.n_columns)} numbers, found {self.rest.shape[1]}")
+        if self.rest is not None:
+            d = self.n_columns
+            check_rest("rest", self.weight, self.rest[:, :2])
+            check_remainder("rest", self.mean, self.rest[:, 2 : 2 + d], self.rest[:, 2 + d : 2 + 2 * d])
+            low, doubt = self.rest[:, 2 + 3 * d :].reshape(self.cross.shape), self.rest[:, 2 + 2 * d : 2 + 3 * d]
+            check_remainder("rest", self.cross, low, doubt)
 
     def check_made_with(self, fourth: bool = False, **_: Any) -> None:
         """Raise an error if products of squares are needed and there are none."""

@@ -10,7 +10,18 @@ import numpy as np
 from suffice import _core
 from suffice.core.arrays import Array, Codes, Matrix, Sparse, as_csr, is_sparse, refuse_at, without_duplicates
 from suffice.core.errors import InvalidDataError, MismatchError
-from suffice.core.statistics.compensated import Sums, added, class_weight, minus, plus, pooled, product, rounded, times
+from suffice.core.statistics.compensated import (
+    Sums,
+    added,
+    check_rest,
+    class_weight,
+    minus,
+    plus,
+    pooled,
+    product,
+    rounded,
+    times,
+)
 from suffice.core.statistics.statistic import ArrayStatistic
 from suffice.core.validation import Held
 
@@ -52,9 +63,11 @@ class Totals(ArrayStatistic):
         return cls(np.zeros((classes, 1)), np.zeros((classes, columns)))
 
     def check_agreement(self) -> None:
-        """Raise an error if there is another number of remainders than of weights."""
+        """Raise an error if remainders are not those of the weights and totals."""
         if self.weight_rest is not None and self.weight_rest.shape[:-1] != self.weight.shape:
             raise MismatchError("weight_rest must be of as many columns as weight")
+        check_rest("weight_rest", self.weight, self.weight_rest)
+        check_rest("total_rest", self.total, self.total_rest)
 
     def trimmed(self) -> Self:
         """Keep one weight for all columns where it is the same in all: equal totals then have equal arrays."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from suffice import _core
 from suffice.core.arrays import Array, Codes, Mask, Positions, positions_in, starts
 from suffice.core.errors import MismatchError, NotPartError
-from suffice.core.statistics.compensated import Sums, added, minus, plus, rounded, times
+from suffice.core.statistics.compensated import Sums, added, check_rest, minus, plus, rounded, times
 from suffice.core.statistics.hash_samples import DocumentSample
 from suffice.core.statistics.statistic import Statistic, spread_rows
 from suffice.core.validation import Agrees, Held
@@ -263,6 +263,9 @@ class WordCounts(Statistic):
         """Raise an error if the classes of a word do not ascend."""
         if (np.diff(self._keys(np.arange(len(self.vocabulary)))) <= 0).any():
             raise MismatchError("codes of each word must ascend")
+        check_rest("total_rest", self.total, self.total_rest)
+        check_rest("documents_rest", self.documents, self.documents_rest)
+        check_rest("words_rest", self.words, self.words_rest)
 
     def __repr__(self) -> str:
         return f"WordCounts({self.n_classes} classes, {len(self.vocabulary)} words)"
