@@ -40,6 +40,10 @@ struct Rows {
     Index classes;
 };
 
+// Weights of a block that differ by more than this are summed exactly. Below it, a block of 2^12 rows keeps 20 bits of
+// its lightest row.
+constexpr double unequal_weights = 0x1p20;
+
 // The value that a kernel returns for a sparse matrix with a column index outside its shape.
 constexpr Index malformed = -2;
 // The value for a row whose indices do not increase, where an entry stored in parts would be misread.

@@ -302,7 +302,7 @@ bool unequal(const Rows& rows, Index lo, Index hi) {
         least = w > 0 && w < least ? w : least;
         most = w > most ? w : most;
     }
-    return most > 1024 * least;
+    return most > unequal_weights * least;
 }
 
 // Look at some rows of the block for what is typical: the median distance of the values of a column from the first.

@@ -123,7 +123,7 @@ bool unequal(const double* weight, Index n) {
         most = std::max(most, weight[i]);
         if (weight[i] > 0 && (least == 0 || weight[i] < least)) least = weight[i];
     }
-    return most > 1024 * least;
+    return most > unequal_weights * least;
 }
 
 constexpr Index few_products = 1 << 16;  // so few are summed exactly in no time

@@ -229,10 +229,11 @@ def label_positions(some: Values, labels: Values) -> NDArray[np.int32] | None:
     """Find the positions of `some` labels among sorted `labels`; None if one is not there."""
     if not len(some) or not len(labels):
         return None
-    if _kind(some) == _kind(labels) == "numbers" and some.dtype.kind != labels.dtype.kind:
+    plain = some.dtype == labels.dtype and some.dtype.kind != "O"
+    if not plain and _kind(some) == _kind(labels) == "numbers" and some.dtype.kind != labels.dtype.kind:
         some, labels = some.astype(object), labels.astype(object)  # Python compares integers and floats exactly
     try:
-        some, labels = as_one_type(some, labels)
+        some, labels = (some, labels) if plain else as_one_type(some, labels)
         places = labels.searchsorted(some)
         if places.max() >= len(labels) or (labels[places] != some).any():
             return None

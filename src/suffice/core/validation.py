@@ -82,10 +82,20 @@ class StoredFieldError(MismatchError):
         self.field = name
 
 
+MOST_CHECKED = 10_000
+_PLAIN = {bool, int, float, str, type(None)}  # types of options that never change
+_checked: set[tuple[Any, ...]] = set()
+
+
 def check_options(options: Any, *names: str) -> None:
     """Check the fields of options that a user has given: all of them, or those that are named."""
     cls: Any = type(options)
     rules, sizes = rules_of(cls), Sizes()
+    # Estimators make their family anew for every row that they learn: options that were checked before are known.
+    values = [getattr(options, name) for name in names or rules]
+    known = (cls, names, *((type(value), value) for value in values)) if _PLAIN.issuperset(map(type, values)) else None
+    if known is not None and known in _checked:
+        return
     for name in names or rules:
         try:
             rules[name].check(getattr(options, name), sizes)
@@ -94,3 +104,5 @@ def check_options(options: Any, *names: str) -> None:
             raise InvalidOptionError(
                 f"{owner}: {name} must be {error.expected}, found {shown(getattr(options, name))}"
             ) from None
+    if known is not None and len(_checked) < MOST_CHECKED:
+        _checked.add(known)
