@@ -86,12 +86,15 @@ def test(kind: str, native: Path) -> int:
         "SUFFICE_CORE": str(native),
         "SUFFICE_NUM_THREADS": THREADS,
         "PYTHONPATH": os.pathsep.join([str(FOLDER), *filter(None, [os.environ.get("PYTHONPATH")])]),
+        "PYTHONMALLOC": "malloc",  # an allocator that carves small blocks out of large ones hides their ends
+        "ARROW_DEFAULT_MEMORY_POOL": "system",
         "LD_PRELOAD": " ".join(library(name) for name in KINDS[kind][1]),
         "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1:allocator_may_return_null=1",
         "UBSAN_OPTIONS": "print_stacktrace=1:abort_on_error=1",
         "TSAN_OPTIONS": f"halt_on_error=1:abort_on_error=1:suppressions={FOLDER / 'threads.txt'}",
     }
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "auto", "-p", "no:cacheprovider", *paths]
+    # Reports go to the standard error of the process, which pytest must not capture.
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "auto", "--capture=sys", "-p", "no:cacheprovider", *paths]
     return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
 
 
