@@ -38,6 +38,7 @@ TESTS = {
     "thread": ("threads", "kernels", "text_kernels", "statistics", "word_counts", "kernel", "mixture"),
 }
 ATTACKS = {"address": ("attacks/test_malformed_matrices.py",), "thread": ()}
+LEFT_OUT = "not every_character_is_what_python_says"  # a text of all of Unicode takes minutes
 
 
 def main() -> int:
@@ -86,15 +87,18 @@ def test(kind: str, native: Path) -> int:
         "SUFFICE_CORE": str(native),
         "SUFFICE_NUM_THREADS": THREADS,
         "PYTHONPATH": os.pathsep.join([str(FOLDER), *filter(None, [os.environ.get("PYTHONPATH")])]),
-        "PYTHONMALLOC": "malloc",  # an allocator that carves small blocks out of large ones hides their ends
+        # Allocators that cut small blocks out of large ones hide their ends. That of Arrow also orders its threads by
+        # atomics that are not instrumented, which reads as a race. So no finding has to be suppressed.
+        "PYTHONMALLOC": "malloc",
         "ARROW_DEFAULT_MEMORY_POOL": "system",
         "LD_PRELOAD": " ".join(library(name) for name in KINDS[kind][1]),
         "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1:allocator_may_return_null=1",
         "UBSAN_OPTIONS": "print_stacktrace=1:abort_on_error=1",
-        "TSAN_OPTIONS": f"halt_on_error=1:abort_on_error=1:suppressions={FOLDER / 'threads.txt'}",
+        "TSAN_OPTIONS": "halt_on_error=1:abort_on_error=1",
     }
     # Reports go to the standard error of the process, which pytest must not capture.
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "auto", "--capture=sys", "-p", "no:cacheprovider", *paths]
+    options = ["-q", "--capture=sys", "--numprocesses=auto", f"-k={LEFT_OUT}"]
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options, *paths]
     return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
 
 
