@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
 
-.PHONY: demo tour test attack test-sklearn-lowest test-engines test-browser bench bench-text bench-engines text-data mutants lint docs clean
+.PHONY: demo tour test attack sanitize test-sklearn-lowest test-engines test-browser bench bench-text bench-engines text-data mutants lint docs clean
 .DEFAULT_GOAL := demo
 
 # The main job, on data that come along; ends by saying where the report is.
@@ -30,6 +30,11 @@ test: $(VENV)/test
 attack: SECONDS ?= 600
 attack: $(VENV)/test
 	PYTHONPATH=tests $(BIN)/python -m attacks --seconds $(SECONDS) $(ARGS)
+
+# Tests of the kernels under the sanitizers of the compiler, which must be GCC on Linux; `make sanitize ARGS=thread`
+# runs one kind. The kernels are compiled for it in build/sanitize-*; .venv keeps the ordinary ones.
+sanitize: $(VENV)/test
+	$(BIN)/python tools/sanitize.py $(ARGS)
 
 # What scikit-learn has a say in, with the oldest version that is supported, in an environment of its own.
 test-sklearn-lowest:

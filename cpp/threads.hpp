@@ -12,21 +12,26 @@
 
 #include "kernels.hpp"
 
-// One source, several instruction sets, chosen at load time.
+// One source, several instruction sets, chosen at load time; a build may define it as nothing.
+#ifndef SUFFICE_CLONES
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
 #define SUFFICE_CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
 #else
 #define SUFFICE_CLONES
+#endif
+#endif
+// Elementary steps that take about as long as starting a thread, some 20 µs; a build may define another number.
+#ifndef SUFFICE_WORTH_A_THREAD
+#define SUFFICE_WORTH_A_THREAD (Index(1) << 18)
 #endif
 #define SUFFICE_INLINE [[gnu::always_inline]] inline
 #define SUFFICE_INLINE_LAMBDA __attribute__((always_inline))
 
 namespace suffice {
 
-// The number of threads for `work` elementary steps: it takes some 20 µs to start a thread.
+// The number of threads for `work` elementary steps.
 inline int threads_for(Index work, Index blocks) {
-    constexpr Index worth_a_thread = Index(1) << 18;
-    return int(std::max<Index>(1, std::min<Index>({max_threads(), blocks, work / worth_a_thread})));
+    return int(std::max<Index>(1, std::min<Index>({max_threads(), blocks, work / SUFFICE_WORTH_A_THREAD})));
 }
 
 // Run body(slot) on up to `threads` threads, including this one. If no more threads can be started, the others do all

@@ -71,7 +71,8 @@ std::uint64_t first_bytes(const std::uint8_t* bytes, std::uint32_t length) {
 }
 
 int compare(const std::uint8_t* a, Index m, const std::uint8_t* b, Index n) {
-    const int c = std::memcmp(a, b, std::size_t(std::min(m, n)));
+    const Index both = std::min(m, n);
+    const int c = both ? std::memcmp(a, b, std::size_t(both)) : 0;  // the pointer of empty names may be null
     return c ? c : (m > n) - (m < n);
 }
 
@@ -121,7 +122,7 @@ Index number(const Items& items, Ranks& rank, Different differ) {
     return ranks + !items.empty();
 }
 
-// Write the names of sorted features.
+// Write the names of sorted features. If all are empty, there is no text, and `memcpy` must not be given its null pointer.
 Names write_names(const std::vector<Learned>& learned, const Ordered& ordered) {
     const Index n = Index(ordered.source_start.size()) - 1;
     auto first = [&](Index i) {
@@ -150,10 +151,10 @@ Names write_names(const std::vector<Learned>& learned, const Ordered& ordered) {
             for (; lexicon->is_pair(f); f = lexicon->prefix(f)) {
                 const Feature last = lexicon->last(f);
                 end -= lexicon->length(last);
-                std::memcpy(end, lexicon->bytes(last), lexicon->length(last));
+                std::copy_n(lexicon->bytes(last), lexicon->length(last), end);
                 *--end = ' ';
             }
-            std::memcpy(end - lexicon->length(f), lexicon->bytes(f), lexicon->length(f));
+            std::copy_n(lexicon->bytes(f), lexicon->length(f), end - lexicon->length(f));
         }
     });
     return out;
@@ -264,7 +265,7 @@ Merged merge_names(View a, View b) {
     for (std::size_t p = 0; p < from.size(); ++p) {
         const View& v = from[p].first ? b : a;
         const Index i = from[p].second;
-        std::memcpy(out.names.text.data() + out.names.start[p], v.text + v.start[i], v.start[i + 1] - v.start[i]);
+        std::copy(v.text + v.start[i], v.text + v.start[i + 1], out.names.text.data() + out.names.start[p]);
     }
     return out;
 }

@@ -60,6 +60,24 @@ def test_no_row_is_lost_when_many_threads_learn(cls):
     np.testing.assert_array_equal(model.class_count_, np.full(3, 4.0))
 
 
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_fits_and_answers_at_once_on_rows_of_several_blocks_are_those_of_one_thread(cls):
+    n = 80_000  # every kernel splits it, and starts threads of its own
+    rows, labels = rows_for(cls, n), np.arange(n) % 3
+
+    def learn():
+        return make(cls).fit(rows, labels)
+
+    fitted = learn()
+
+    def answers(model):
+        return [model.predict_proba(rows).tobytes(), model.predict(rows).tobytes(), model.class_count_.tobytes()]
+
+    expected = answers(fitted)
+    found = together(*[lambda: answers(fitted)] * 2, *[lambda: answers(learn())] * 2)
+    assert all(each == expected for each in found)
+
+
 @pytest.mark.parametrize("cls", [GaussianNB, MultinomialNB, sf.TextClassifier], ids=lambda cls: cls.__name__)
 def test_answers_while_others_learn_are_those_of_some_moment(cls):
     rows, labels = rows_for(cls, 48), ["a", "b"] * 24

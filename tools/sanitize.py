@@ -1,0 +1,116 @@
+"""Run tests of the native kernels under sanitizers: `make sanitize`, or `python tools/sanitize.py thread`.
+
+Twice, with kernels compiled into `build/sanitize-*` and the tests of `TESTS`:
+
+- `address`: AddressSanitizer and UndefinedBehaviorSanitizer find reads and writes outside of an array, use after free,
+  overflow of integers, shifts and conversions that C++ leaves undefined;
+- `thread`: ThreadSanitizer finds data that two threads use at a time without an order.
+
+A finding ends the process that runs the tests, or fails the run at its end. Only the kernels are instrumented, so the
+sanitizer is loaded before Python, and leaks are not looked for: Python keeps memory until its end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import nanobind
+
+ROOT = Path(__file__).parents[1]
+FOLDER = Path(__file__).parent / "sanitizers"
+
+# Which sanitizers make up a kind, and their libraries, in the order in which they load.
+KINDS = {"address": ("address,undefined", ("libasan.so", "libubsan.so")), "thread": ("thread", ("libtsan.so",))}
+THREADS = "4"  # of every kernel, on any machine
+
+# Tests whose time goes to kernels. Threads are what `thread` is about; each kernel runs in the rest.
+TESTS = {
+    "address": (
+        *("kernels", "text_kernels", "statistics", "sample", "tokens", "word_counts", "words", "kernel", "mixture"),
+        *("multivariate_gaussian", "joint_categorical", "event_models", "binned", "calibration", "leave_one_out"),
+        *("text_bad_input", "bad_input", "threads"),
+    ),
+    "thread": ("threads", "kernels", "text_kernels", "statistics", "word_counts", "kernel", "mixture"),
+}
+ATTACKS = {"address": ("attacks/test_malformed_matrices.py",), "thread": ()}
+LEFT_OUT = "not every_character_is_what_python_says"  # a text of all of Unicode takes minutes
+
+
+def main() -> int:
+    """Build and test the kinds that were named, by default both."""
+    parser = argparse.ArgumentParser(description="Run tests of the native kernels under sanitizers.")
+    parser.add_argument("kinds", nargs="*", metavar="KIND", help=f"by default all: {', '.join(KINDS)}")
+    kinds = parser.parse_args().kinds or list(KINDS)
+    if unknown := sorted(set(kinds) - set(KINDS)):
+        parser.error(f"there is no kind {unknown[0]!r}: the kinds are {', '.join(KINDS)}")
+    failed = []
+    for kind in kinds:
+        start = time.monotonic()
+        native = build(kind)
+        built = time.monotonic()
+        if test(kind, native) != 0:
+            failed.append(kind)
+        print(f"{kind}: built in {built - start:.0f} s, tested in {time.monotonic() - built:.0f} s", flush=True)
+    if failed:
+        print(f"Found by sanitizers, or failed: {', '.join(failed)}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def build(kind: str) -> Path:
+    """Compile the kernels, as far as they changed, and return the module."""
+    folder = ROOT / "build" / f"sanitize-{kind}"
+    options = {
+        "CMAKE_BUILD_TYPE": "Debug",  # keeps the names of functions
+        "SUFFICE_SANITIZE": KINDS[kind][0],
+        "Python_EXECUTABLE": sys.executable,
+        "nanobind_DIR": nanobind.cmake_dir(),
+    }
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # cmake and ninja of this environment
+    environment = {**os.environ, "PATH": path}
+    define = [f"-D{name}={value}" for name, value in options.items()]
+    quietly = ["--log-level=WARNING", "-G", "Ninja"]
+    subprocess.run(["cmake", "-S", ROOT, "-B", folder, *quietly, *define], env=environment, check=True)
+    subprocess.run(["cmake", "--build", folder, "--", "--quiet"], env=environment, check=True)
+    return next(folder.glob("_core*.so"))
+
+
+def test(kind: str, native: Path) -> int:
+    """Run the tests of a kind with the module that was built, and return the exit status of pytest."""
+    paths = [f"tests/test_{name}.py" for name in TESTS[kind]] + [f"tests/{name}" for name in ATTACKS[kind]]
+    environment = {
+        **os.environ,
+        "SUFFICE_CORE": str(native),
+        "SUFFICE_NUM_THREADS": THREADS,
+        "PYTHONPATH": os.pathsep.join([str(FOLDER), *filter(None, [os.environ.get("PYTHONPATH")])]),
+        # Allocators that cut small blocks out of large ones hide their ends. That of Arrow also orders its threads by
+        # atomics that are not instrumented, which reads as a race. So no finding has to be suppressed.
+        "PYTHONMALLOC": "malloc",
+        "ARROW_DEFAULT_MEMORY_POOL": "system",
+        "LD_PRELOAD": " ".join(library(name) for name in KINDS[kind][1]),
+        "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1:allocator_may_return_null=1",
+        "UBSAN_OPTIONS": "print_stacktrace=1:abort_on_error=1",
+        "TSAN_OPTIONS": "halt_on_error=1:abort_on_error=1",
+    }
+    # Reports go to the standard error of the process, which pytest must not capture.
+    options = ["-q", "--capture=sys", "--numprocesses=auto", f"-k={LEFT_OUT}"]
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options, *paths]
+    return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+
+
+def library(name: str) -> str:
+    """Return where the compiler keeps a library."""
+    compiler = os.environ.get("CXX", "c++")
+    found = subprocess.run([compiler, f"-print-file-name={name}"], capture_output=True, text=True, check=True)
+    path = Path(found.stdout.strip())
+    if not path.is_absolute():
+        raise SystemExit(f"{compiler} has no {name}: install the sanitizers of this compiler")
+    return str(path.resolve())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
