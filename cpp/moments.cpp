@@ -363,6 +363,9 @@ SUFFICE_CLONES void merge_block(Index classes, double rounding, MomentSums& s, B
         for (Index j = 0; j < s.stride; j += 8) {
             const Index k = c * s.stride + j, at = 9 * c * s.stride + j;
             const auto low = [&](Buffer& sums) SUFFICE_INLINE_LAMBDA { return exact ? lanes(sums, k) : zero; };
+            double most = 0;
+            for (Index l = 0; l < 8; ++l) most = std::max(most, s.weight[k + l]);
+            if (most == 0) continue;  // no row of this class: a single row has many such classes
             const auto w = two_sum(lanes(s.weight, k), lanes(s.weight_low, k));
             const auto any = w.high > 0;
             const PairOf<Lanes> whole = {any ? w.high : one, w.low}, pivot = {any ? lanes(s.pivot, k) : zero, zero};
