@@ -12,6 +12,7 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "numpy_vectors.hpp"
 #include "text.hpp"
 
 namespace nb = nanobind;
@@ -30,18 +31,6 @@ using Weights = std::optional<Vector<double>>;
 
 void require(bool ok, const char* what) {
     if (!ok) throw std::invalid_argument(what);
-}
-
-template <class T>
-using Numpy = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
-
-// Make a NumPy array that owns a vector, without a copy.
-template <class Values>
-Numpy<typename Values::value_type> array(Values&& values) {
-    auto kept = std::make_unique<Values>(std::move(values));
-    nb::capsule owner(kept.get(), [](void* p) noexcept { delete static_cast<Values*>(p); });
-    Values* held = kept.release();
-    return {held->data(), {held->size()}, owner};
 }
 
 auto arrays(Names&& names) { return std::pair(array(std::move(names.text)), array(std::move(names.start))); }

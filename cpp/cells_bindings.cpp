@@ -1,0 +1,106 @@
+// Python bindings of the kernels on cells.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+#include <stdexcept>
+
+#include "cells.hpp"
+#include "numpy_vectors.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace suffice {
+namespace {
+
+template <class T>
+using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Column = nb::ndarray<const double, nb::ndim<1>, nb::device::cpu>;
+using Weights = std::optional<Vector<double>>;
+
+void require(bool ok, const char* what) {
+    if (!ok) throw std::invalid_argument(what);
+}
+
+// Cells of columns in arrays: the level of each column, and edges, weights, what rounding took from those, and where the
+// cells of every column and class start.
+using Arrays = std::tuple<Numpy<std::int32_t>, Numpy<double>, Numpy<double>, Numpy<double>, Numpy<Index>>;
+
+Arrays flat(const std::vector<ColumnCells>& columns, Index classes) {
+    std::vector<std::int32_t> level;
+    std::vector<double> edge, weight, low;
+    std::vector<Index> start{0};
+    for (const auto& column : columns) {
+        level.push_back(column.level);
+        for (Index c = 0; c < classes; ++c) {
+            for (const Cell& cell : column.of_class[c]) {
+                edge.push_back(cell.edge);
+                weight.push_back(cell.weight);
+                low.push_back(cell.low);
+            }
+            start.push_back(Index(edge.size()));
+        }
+    }
+    return {array(std::move(level)), array(std::move(edge)), array(std::move(weight)), array(std::move(low)),
+            array(std::move(start))};
+}
+
+// Cells of columns from such arrays; all weights must be exact.
+void fill(std::vector<ColumnCells>& columns, const Vector<std::int32_t>& level, const Vector<double>& edge,
+          const Vector<double>& weight, const Vector<Index>& start, Index classes) {
+    require(Index(start.size()) == Index(columns.size()) * classes + 1 && start(0) == 0 &&
+                start(start.size() - 1) == Index(edge.size()) && weight.size() == edge.size(),
+            "bounds of cells");
+    Index at = 0;
+    for (std::size_t j = 0; j < columns.size(); ++j) {
+        columns[j].level = level(j);
+        for (Index c = 0; c < classes; ++c, ++at) {
+            require(start(at) <= start(at + 1), "bounds of cells");
+            auto& own = columns[j].of_class[c];
+            own.reserve(start(at + 1) - start(at));
+            for (Index i = start(at); i < start(at + 1); ++i) own.push_back({edge(i), weight(i), 0.0});
+        }
+    }
+}
+
+}  // namespace
+
+void bind_cells(nb::module_& m) {
+    m.def(
+        "count_cells",
+        [](std::vector<Column> columns, Vector<std::int32_t> codes, Index classes, Weights weight, Index limit,
+           Vector<std::int32_t> level, std::optional<std::tuple<Vector<double>, Vector<double>, Vector<Index>>> onto) {
+            const Index n = Index(codes.size());
+            require(n < (Index(1) << 31), "at most 2^31 rows at once: pass more in parts");
+            require(!weight || Index(weight->size()) == n, "one weight per row");
+            require(codes_within(codes.data(), n, classes), "class codes must lie between 0 and the number of classes");
+            require(limit > 0 && level.size() == columns.size(), "a limit, and one level per column");
+            std::vector<CellColumn> values;
+            for (const Column& column : columns) {
+                require(Index(column.size()) == n, "one value per row");
+                values.push_back({column.data(), n > 1 ? column.stride(0) : 1});
+            }
+            for (std::size_t j = 0; j < level.size(); ++j)
+                require(level(j) >= finest_level && level(j) <= coarsest_level, "levels of cells");
+            std::vector<ColumnCells> out(values.size());
+            for (auto& column : out) column.of_class.resize(classes);
+            if (onto) fill(out, level, std::get<0>(*onto), std::get<1>(*onto), std::get<2>(*onto), classes);
+            std::vector<Index> infinite(values.size(), -1);
+            {
+                nb::gil_scoped_release release;
+                count_cells(values, {codes.data(), weight ? weight->data() : nullptr, classes}, n, limit, level.data(),
+                            out, infinite);
+            }
+            return std::tuple(flat(out, classes), array(std::move(infinite)));
+        },
+        "Return the cells of columns (level, edges, weights, what rounding took, starts), and the row of an infinite "
+        "value in each column, or -1. The level is at least `level`; cells `onto` of these levels are added.",
+        "columns"_a, "codes"_a.noconvert(), "classes"_a, "weight"_a.noconvert().none(), "limit"_a,
+        "level"_a.noconvert(), "onto"_a.noconvert().none());
+}
+
+}  // namespace suffice
