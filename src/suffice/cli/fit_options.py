@@ -13,8 +13,6 @@ from suffice.estimators.text_classifier import TextClassifier
 from suffice.families import named
 from suffice.families.text import Text
 
-EXACT = 1 << 30  # bytes of files, up to which every value is kept, so that rows can be left out and forgotten
-
 
 def unfitted(
     source: Files,
@@ -23,7 +21,7 @@ def unfitted(
     families: list[str] | None,
     smoothing: str | None,
     calibrate: bool,
-    limit: str | None = "none",
+    limit: str = "auto",
 ) -> TextClassifier | BayesClassifier:
     """Return a text classifier for a single column of texts, otherwise a table classifier."""
     source.check_column(target, "to learn")
@@ -41,7 +39,7 @@ def unfitted(
         family = chosen.get(columns[0], "auto")
         if isinstance(family, Text) or (family == "auto" and _is_text(source, columns[0])):
             return TextClassifier(**options)
-    return BayesClassifier(chosen or "auto", limit=_parse_limit(limit, source), **options)
+    return BayesClassifier(chosen or "auto", limit=_parse_limit(limit), **options)
 
 
 def _check_labels(source: Files, target: str) -> None:
@@ -87,10 +85,8 @@ def _parse_families(pairs: list[str], source: Files, target: str) -> dict[Any, A
     return out
 
 
-def _parse_limit(limit: str | None, source: Files) -> int | Literal["auto"] | None:
-    """Return how many values of a column are kept; by default all, except for files larger than memory may be."""
-    if limit is None:
-        return None if sum(part.size or 0 for part in source.parts) <= EXACT else "auto"
+def _parse_limit(limit: str) -> int | Literal["auto"] | None:
+    """Return how many cells the values of a column are counted in."""
     if limit in ("auto", "none"):
         return "auto" if limit == "auto" else None
     if not limit.isdecimal() or int(limit) < 1:

@@ -24,14 +24,14 @@ def fit(
     smoothing: options.Smoothing = None,
     calibrate: options.Calibrate = True,
     limit: Annotated[
-        str | None,
+        str,
         Option(
             "--limit",
             metavar="NUMBER|auto|none",
-            help="How many values of a column each class keeps: all (none) up to 1 GB of files, 5000 (auto) beyond. "
-            "If there were more values, rows cannot be left out or forgotten.",
+            help="How many cells the values of a column are counted in, for each class: 4096 (auto), or one for each "
+            "distinct value (none).",
         ),
-    ] = None,
+    ] = "auto",
     checkpoint: Annotated[
         str | None,
         Option("--checkpoint", metavar="FILE", help="Save progress here, to continue after an interruption."),

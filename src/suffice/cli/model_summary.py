@@ -33,7 +33,7 @@ def checked(model: Fitted, source: Files, target: str, weight: str | None) -> Ch
         for x, y, w in model.batches(source, target, weight):
             evaluation += Evaluation.of(y, classes, np.exp(model.estimator.leave_one_out(x, y, w)), w)
         return Check(evaluation, left_out=True)
-    except NotPartError:  # values were compressed to a limit
+    except NotPartError:  # rows of joint columns were compressed to a limit
         return Check(model.evaluate(source, target, weight), left_out=False)
 
 
@@ -87,10 +87,9 @@ def show_summary(model: Fitted, path: str, found: Check | None) -> None:
     show_schema(model)
     if found is not None:
         if found.left_out:
-            exact = ", exact" if getattr(model.estimator, "limit", None) is None else ""
-            heading(f"Leave-one-out{exact}: each row predicted by the model of all others")
+            heading("Leave-one-out: each row predicted by the model of all others")
         else:
-            heading("On the training rows: values were compressed, so no row can be left out (--limit)")
+            heading("On the training rows: rows of joint columns were compressed to a limit, so none can be left out")
         scores = found.evaluation
         say(f"accuracy  {scores.accuracy:.4f}  (always the most frequent class: {share.max():.4f})")
         say(f"log-loss  {scores.log_loss:.4f}  (class shares alone: {abs(np.sum(share * np.log(share))):.4f})")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -28,8 +28,6 @@ class Memory(Source):
     labels: Values | None = None
     weight: Any = None
     origin: Any = None  # what the table was made of
-
-    most_values: ClassVar[None] = None
 
     @property
     def has_names(self) -> bool:

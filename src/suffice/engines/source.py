@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -27,7 +27,6 @@ FEW = 100  # rows where the types of columns are enough
 class Source(ABC):
     """A table of rows: in memory, files, a stream, a data frame of Spark, Dask or Ray, a table of a database."""
 
-    most_values: ClassVar[int | None] = 5000  # distinct values of a column to keep for each class; the rows may be many
     origin: Any = None  # the user's own object, where rows are in memory
 
     @property

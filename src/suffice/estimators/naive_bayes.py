@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from suffice.core.arrays import Array, Categories, Values, as_categories, is_table
 from suffice.core.errors import InvalidOptionError
 from suffice.core.priors import Beta, ClassPrior, Dirichlet, Gamma
+from suffice.core.statistics.cells import LIMIT
 from suffice.estimators._documentation import estimator
 from suffice.estimators._fitted import read_only
 from suffice.estimators._sklearn import check_columns, check_random_state, validate_data
@@ -435,9 +436,10 @@ class KernelNB(_RealNB):
     bandwidth : {"silverman", "scott", "sheather-jones", "likelihood"}, float or array-like of shape (n_features,), \
             default="silverman"
         The width h of the bumps: a rule for each class and column, one number, or one for each column.
-    limit : int, default=None
-        Bounds the memory: each class keeps at most twice that many weighted points of a column. Rows can then no
-        longer be forgotten or left out.
+    limit : int or None, default=4096
+        The number of cells that the values of a column are counted in, for each class. Where there are no more distinct
+        values, the cells are the values themselves; where there are more, a cell is a point at its middle. None keeps
+        all values, which needs memory for all of them.
 
     Examples
     --------
@@ -457,7 +459,7 @@ class KernelNB(_RealNB):
 
     kernel: KernelName = "gaussian"
     bandwidth: RuleName | float | ArrayLike = "silverman"
-    limit: int | None = None
+    limit: int | None = LIMIT
 
     def _family(self) -> Kernel:
         width: Any = self.bandwidth if isinstance(self.bandwidth, (str, Real)) else np.asarray(self.bandwidth)
@@ -499,8 +501,10 @@ class MixtureNB(_RealNB):
         Least variance of a component, in units of the variance of the column in the class: from 1e-10 to 1.
     random_state : int, RandomState instance or None, default=0
         Draws the starts after the first.
-    limit : int, default=None
-        Keep at most about so many values for each class and column, compressed ones; all by default.
+    limit : int or None, default=4096
+        The number of cells that the values of a column are counted in, for each class. Where there are no more distinct
+        values, the cells are the values themselves; where there are more, a cell is a point at its middle. None keeps
+        all values. Of rows of joint columns, at most twice as many are kept.
 
     Examples
     --------
@@ -530,7 +534,7 @@ class MixtureNB(_RealNB):
     n_init: int = 1
     floor: float = 1e-6
     random_state: Any = 0
-    limit: int | None = None
+    limit: int | None = LIMIT
 
     def _family(self) -> Mixture:
         seed = self.random_state

@@ -17,6 +17,7 @@ from suffice.core.arrays import Values, checked_sparse, is_sparse
 from suffice.core.errors import InvalidDataError, MismatchError, UncalibratedWarning
 from suffice.core.frames import ColumnProfile, Frame, as_frame
 from suffice.core.priors import ClassPrior, Dirichlet
+from suffice.core.statistics.cells import LIMIT
 from suffice.estimators._documentation import estimator
 from suffice.estimators._sklearn import validate_data
 from suffice.estimators._threads import answering
@@ -57,9 +58,9 @@ class BayesClassifier(CalibratedClassifier):
     keep : int, default=5000
         Rows kept beside the statistics, chosen by what they hold, for calibration and outliers.
     limit : int, 'auto' or None, default='auto'
-        Bounds the distinct values of a column of numbers that are kept for each class; once they are merged to keep
-        within it, rows can no longer be forgotten. With 'auto' all are kept of rows in memory, and of rows that are
-        not, which may be any number, 5000; with None, all.
+        The number of cells that the values of a column of numbers are counted in, for each class. Where there are no
+        more distinct values, the cells are the values themselves; where there are more, cells become wider. 'auto' is
+        4096; None keeps all values, which needs memory for all of them.
 
     Examples
     --------
@@ -104,12 +105,12 @@ class BayesClassifier(CalibratedClassifier):
     def _note_columns(self, head: Frame, source: engines.Source) -> None:
         super()._note_columns(head, source)
         origin = head if source.origin is None else source.origin
-        self._choose_families(source.profiles(head), source.most_values, origin)
+        self._choose_families(source.profiles(head), origin)
 
-    def _choose_families(self, profiles: Mapping[str, ColumnProfile], limit: int | None, origin: Any) -> None:
-        """Give every column a family; `limit` is what 'auto' means, `origin` a table of the user's own type."""
+    def _choose_families(self, profiles: Mapping[str, ColumnProfile], origin: Any) -> None:
+        """Give every column a family; `origin` is a table of the user's own type."""
         named = self.families if isinstance(self.families, dict) else None
-        most = limit if self.limit == "auto" else self.limit
+        most = LIMIT if self.limit == "auto" else self.limit
         self._schema = infer(profiles, named, self.smoothing, self.missing, most)
         self._prototype = frames.prototype(origin)
 
@@ -160,7 +161,7 @@ class BayesClassifier(CalibratedClassifier):
         frame = self._as_frame(X, reset)
         if not reset:
             return self._read_frame(frame)
-        self._choose_families(frames.profiles(frame), None, X)
+        self._choose_families(frames.profiles(frame), X)
         return frame
 
     def _as_frame(self, X: Any, reset: bool = False) -> Frame:

@@ -1,4 +1,8 @@
-"""Edges that cut real numbers into bins: given, of equal width, quantiles, or by minimum description length."""
+"""Edges that cut real numbers into bins: given, of equal width, quantiles, or by minimum description length.
+
+Values are the lower edges of cells, and `last` is the largest number of each cell: the value itself where cells are
+values. No edge of a bin lies within a cell.
+"""
 
 from __future__ import annotations
 
@@ -47,16 +51,19 @@ def _increasing(edges: Array, whose: str) -> Edges:
     return tuple(edges.tolist())
 
 
-def of_equal_width(points: Points, bins: int) -> Array:
-    """Cut the range between the smallest and the largest value into equal parts."""
+def of_equal_width(points: Points, last: Array, bins: int) -> Array:
+    """Cut the range between the smallest and the largest value into equal parts; no cell is cut."""
     if not len(points.values):
         return np.empty(0)
-    low, high = points.values.min(), points.values.max()
+    values, first = np.unique(points.values[:, 0], return_index=True)
+    low, high = values[0], last.max()
     t = np.arange(1, bins) / bins
-    return _inner(low * (1.0 - t) + high * t, high)
+    edges = low * (1.0 - t) + high * t
+    end = last[first[np.searchsorted(values, edges, side="right") - 1]]
+    return _inner(np.maximum(edges, end), values[-1])
 
 
-def of_quantiles(points: Points, bins: int) -> Array:
+def of_quantiles(points: Points, last: Array, bins: int) -> Array:
     """Cut at the quantiles 1/bins, 2/bins, … of the values of all classes.
 
     A quantile is the value at which the cumulative weight passes the share, or the middle of two values if the first
@@ -64,17 +71,18 @@ def of_quantiles(points: Points, bins: int) -> Array:
     """
     if not len(points.values):
         return np.empty(0)
-    values, place = np.unique(points.values[:, 0], return_inverse=True)
+    values, first, place = np.unique(points.values[:, 0], return_index=True, return_inverse=True)
+    end = last[first]
     reached = np.cumsum(np.bincount(place, weights=points.weight))
     wanted = np.arange(1, bins) * reached[-1] / bins
     slack = 1e-10 * reached[-1]  # rounding error of sums of weights
     at = np.searchsorted(reached, wanted - slack)
     after = np.minimum(at + 1, len(values) - 1)
     exact = np.abs(reached[at] - wanted) <= slack
-    return _inner(np.where(exact, between(values[at], values[after]), values[at]), values[-1])
+    return _inner(np.where(exact, between(end[at], values[after]), end[at]), values[-1])
 
 
-def of_least_description(points: Points, most: int | None) -> Array:
+def of_least_description(points: Points, last: Array, most: int | None) -> Array:
     """Cut where a bin saves more bits in the description of the class than the description of the cut takes.
 
     Fayyad & Irani (1993): of all cuts of a range S of weight N, the one that leaves the least entropy is made if
@@ -84,7 +92,7 @@ def of_least_description(points: Points, most: int | None) -> Array:
     where k, k₁, k₂ are the numbers of classes in S and its parts. Then both parts are cut in turn. The cuts that save
     the most bits are made first, until there are `most` bins.
     """
-    values, place = np.unique(points.values[:, 0], return_inverse=True)
+    values, first, place = np.unique(points.values[:, 0], return_index=True, return_inverse=True)
     table = np.zeros((len(values) + 1, len(points.start) - 1))
     table[place + 1, points.codes] = points.weight
     reached = np.cumsum(table, axis=0, out=table)
@@ -103,7 +111,7 @@ def of_least_description(points: Points, most: int | None) -> Array:
         consider(lo, cut)
         consider(cut, hi)
     at = np.sort(np.asarray(cuts, dtype=np.int64))
-    return between(values[at - 1], values[at])
+    return between(last[first[at - 1]], values[at])
 
 
 def _best_cut(reached: Array) -> tuple[int, float]:

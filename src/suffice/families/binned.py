@@ -12,7 +12,8 @@ import numpy as np
 from suffice.core.arrays import Array, Categories, Codes, Dense, Values, refuse_infinite
 from suffice.core.errors import InvalidOptionError, MismatchError
 from suffice.core.priors import Dirichlet
-from suffice.core.statistics import Counts, Sample
+from suffice.core.statistics import Cells, Counts
+from suffice.core.statistics.cells import LIMIT
 from suffice.core.validation import CheckedIn, Held
 from suffice.families import bin_edges as cutting
 from suffice.families._base import Distribution, Family, Independent, derived
@@ -54,8 +55,9 @@ class Binned(Family[Any]):
     if that is given. With `"mdl"`, a column that does not separate the classes is one bin. `bins` is 10 by default,
     except for `"mdl"`.
 
-    With given edges only the bins are counted. Otherwise all values are kept (a `Sample`), at most about `limit` for
-    each class and column.
+    With given edges only the bins are counted. Otherwise values are counted in cells, at most `limit` for each class
+    and column (see `Cells`), which are the values themselves where there are fewer; `limit=None` keeps all values. No
+    edge of a bin lies within a cell.
 
     >>> family = Binned(prior=None, edges=[3, 4])
     >>> family.estimate(family.summarize([[2.5], [3.0], [3.5], [9.0]], [0, 0, 0, 0]).statistic).probability
@@ -65,7 +67,7 @@ class Binned(Family[Any]):
     edges: Annotated[Any, CheckedIn("__post_init__")] = None
     bins: Annotated[int | None, Held(least=2, most=MOST_BINS)] = None
     how: Literal["quantile", "width", "mdl"] | None = None
-    limit: Annotated[int | None, Held(least=1)] = None
+    limit: Annotated[int | None, Held(least=1)] = LIMIT
 
     weak_prior: ClassVar = Dirichlet(1.0)
 
@@ -77,6 +79,8 @@ class Binned(Family[Any]):
                 object.__setattr__(self, "bins", BINS)
             return
         object.__setattr__(self, "edges", cutting.checked(self.edges))
+        if self.limit == LIMIT:
+            object.__setattr__(self, "limit", None)
         for name in ("bins", "how", "limit"):
             if getattr(self, name) is not None:
                 raise InvalidOptionError(f"Binned: with given edges, leave out {name}={getattr(self, name)!r}")
@@ -85,7 +89,7 @@ class Binned(Family[Any]):
     def summary(self) -> Summary[Any]:  # type: ignore[override]  # it depends on the options
         """Counts of bins if the edges are given, else the values themselves."""
         if self.edges is None:
-            return Summary(Sample, options={"limit": self.limit})
+            return Summary(Cells, options={"limit": self.limit})
         if not isinstance(self.edges[0], tuple):
             return Summary(Counts, bin_number(np.array(self.edges)))
         return Summary(Counts, tuple(bin_number(np.array(edges)) for edges in self.edges))
@@ -106,7 +110,7 @@ class Binned(Family[Any]):
         each = self.edges if isinstance(self.edges[0], tuple) else (self.edges,) * columns
         return tuple(np.array(inner) for inner in each)
 
-    def estimate(self, statistic: Counts | Sample) -> BinnedDistribution:
+    def estimate(self, statistic: Counts | Cells) -> BinnedDistribution:
         """Find the edges, and estimate the probabilities of bins as those of categories."""
         if isinstance(statistic, Counts):
             inner = self.given_edges(statistic.n_columns)
@@ -115,10 +119,7 @@ class Binned(Family[Any]):
         else:
             inner = self._all_edges(statistic)
             counts = _counted(statistic, inner)
-            low, high = (
-                np.array([end(p.values) if len(p.values) else np.nan for p in statistic.parts])
-                for end in (np.min, np.max)
-            )
+            low, high = _range(statistic)
         if self.prior is not None and np.size(self.prior.alpha) not in (1, counts.weight.shape[1]):
             raise MismatchError(
                 f"Binned: a prior of {np.size(self.prior.alpha)} pseudo-counts for {counts.weight.shape[1]} bins"
@@ -129,34 +130,35 @@ class Binned(Family[Any]):
             table = replace(table, probability=np.where(certain, 1.0, table.probability))
         return BinnedDistribution(table, inner, low, high)
 
-    def with_edges(self, sample: Sample) -> tuple[Binned, Counts]:
-        """Find the edges of a sample; return the family with these edges given, and the counts of the bins.
+    def with_edges(self, cells: Cells) -> tuple[Binned, Counts]:
+        """Find the edges of cells; return the family with these edges given, and the counts of the bins.
 
         Leave-one-out then has a closed form; the edges stay those of all rows. A column that does not separate the
         classes has no edges, so the position of its only bin is unknown, and it cannot be drawn from.
 
-        >>> sample = Binned(bins=2).summarize([[1.0], [2.0], [3.0], [9.0]], [0, 0, 0, 0]).statistic
-        >>> family, counts = Binned(bins=2).with_edges(sample)
+        >>> cells = Binned(bins=2).summarize([[1.0], [2.0], [3.0], [9.0]], [0, 0, 0, 0]).statistic
+        >>> family, counts = Binned(bins=2).with_edges(cells)
         >>> family.edges, counts.weight
         (((2.5,),), array([[2., 2.]]))
         """
-        inner = self._all_edges(sample)
+        inner = self._all_edges(cells)
         if self.edges is not None:
-            return self, _counted(sample, inner)
+            return self, _counted(cells, inner)
         found = tuple(tuple(e.tolist()) for e in inner)
-        return self._made(self.prior, self.learn, found, None, None, None), _counted(sample, inner)
+        return self._made(self.prior, self.learn, found, None, None, None), _counted(cells, inner)
 
-    def _all_edges(self, sample: Sample) -> tuple[Array, ...]:
+    def _all_edges(self, cells: Cells) -> tuple[Array, ...]:
         if self.edges is not None:
-            return self.given_edges(sample.n_columns)
-        return tuple(self._edges_of(sample, j) for j in range(sample.n_columns))
+            return self.given_edges(cells.n_columns)
+        return tuple(self._edges_of(cells, j) for j in range(cells.n_columns))
 
-    def _edges_of(self, sample: Sample, column: int) -> Array:
-        points = sample.parts[column]
+    def _edges_of(self, cells: Cells, column: int) -> Array:
+        points = cells.parts[column]
+        last = cells.last_values(column, points.values[:, 0])
         if self.how == "mdl":
-            return cutting.of_least_description(points, self.bins)
+            return cutting.of_least_description(points, last, self.bins)
         assert self.bins is not None, "filled in"
-        return (cutting.of_equal_width if self.how == "width" else cutting.of_quantiles)(points, self.bins)
+        return (cutting.of_equal_width if self.how == "width" else cutting.of_quantiles)(points, last, self.bins)
 
     @staticmethod
     def _over_all_bins(counts: Counts, inner: tuple[Array, ...]) -> Counts:
@@ -166,25 +168,34 @@ class Binned(Family[Any]):
         return counts.resized(sizes)
 
     def leave_one_out(
-        self, statistic: Counts | Sample, fitted: Distribution, x: Dense, codes: Codes, weight: Array | None
+        self, statistic: Counts | Cells, fitted: Distribution, x: Dense, codes: Codes, weight: Array | None
     ) -> Array:
         """Leave rows out in closed form if the edges are given; otherwise each row may change the edges."""
         assert isinstance(fitted, BinnedDistribution)
-        if isinstance(statistic, Sample):
+        if isinstance(statistic, Cells):
             return super().leave_one_out(statistic, fitted, x, codes, weight)
         bins = cut(x, fitted.edges)
         bins.codes[:, fitted.table.counts.sizes == 1] = np.nan  # a single bin has probability 1 with or without the row
         return self.categorical.leave_one_out(fitted.table.counts, fitted.table, bins, codes, weight)
 
 
-def _counted(sample: Sample, edges: tuple[Array, ...]) -> Counts:
+def _counted(cells: Cells, edges: tuple[Array, ...]) -> Counts:
     """Compute the weight of each class in every bin."""
     sizes = np.array([len(inner) + 1 for inner in edges], dtype=np.int64)
     parts = []
-    for points, inner, size in zip(sample.parts, edges, sizes.tolist(), strict=True):
-        cell = points.codes * np.int64(size) + np.searchsorted(inner, points.values[:, 0])
-        parts.append(np.bincount(cell, weights=points.weight, minlength=size * sample.n_classes).reshape(-1, size))
-    return Counts(sizes, None, np.concatenate([np.zeros((sample.n_classes, 0)), *parts], axis=1))
+    for points, inner, size in zip(cells.parts, edges, sizes.tolist(), strict=True):
+        bins = points.codes * np.int64(size) + np.searchsorted(inner, points.values[:, 0])
+        parts.append(np.bincount(bins, weights=points.weight, minlength=size * cells.n_classes).reshape(-1, size))
+    return Counts(sizes, None, np.concatenate([np.zeros((cells.n_classes, 0)), *parts], axis=1))
+
+
+def _range(cells: Cells) -> tuple[Array, Array]:
+    """Return the smallest and the largest value of each column, or the ends of their cells; NaN if there are none."""
+    out = np.full((2, cells.n_columns), np.nan)
+    for j, part in enumerate(cells.parts):
+        if len(part.values):
+            out[:, j] = part.values.min(), cells.last_values(j, part.values[:, 0]).max()
+    return out[0], out[1]
 
 
 def _ends(edges: tuple[Array, ...]) -> tuple[Array, Array]:

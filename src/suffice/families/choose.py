@@ -18,7 +18,8 @@ import numpy as np
 from suffice.core.arrays import Array, Categories, Codes, Matrix, Rows, Values
 from suffice.core.errors import MismatchError
 from suffice.core.priors import Beta, ClassPrior, Dirichlet
-from suffice.core.statistics import Counts, Moments, Sample, Totals
+from suffice.core.statistics import Cells, Counts, Moments, Totals
+from suffice.core.statistics.cells import LIMIT
 from suffice.core.validation import Held
 from suffice.families._base import Distribution, Family, FillMethod, derived
 from suffice.families._contract import Outcomes, Summary, Table
@@ -47,6 +48,7 @@ class Choice:
     family: Family[Any]
     statistic: Any
     read: Callable[[Rows], Rows] = lambda x: x
+    scored: Any = None  # the statistic of the rows that scores are computed on, if they are not those learned
 
     def fit(self) -> Distribution:
         """Estimate p(x | y)."""
@@ -55,7 +57,8 @@ class Choice:
     def score(self, fitted: Distribution, x: Rows, codes: Codes, weight: Array) -> Score:
         """Score the family on rows, each left out."""
         one_row = np.minimum(weight, 1.0)  # a value of larger weight stands for as many rows
-        joint = self.family.leave_one_out(self.statistic, fitted, self.read(x), codes, one_row)
+        statistic = self.statistic if self.scored is None else self.scored
+        joint = self.family.leave_one_out(statistic, fitted, self.read(x), codes, one_row)
         whole = np.bincount(codes, weight, minlength=self.statistic.n_classes)
         rest = np.repeat(whole[None].astype(np.float64), len(codes), axis=0)
         rows = np.arange(len(codes))
@@ -153,9 +156,9 @@ class Chosen(Family[Any]):
 class Automatic(Chosen):
     """A number whose family is the one that separates the classes best.
 
-    The values of the column are kept. The candidates are Student's t (a `Gaussian` with its parameters integrated out),
-    ten bins of equal weight (`Binned`), a `Kernel` unless one value holds more than 5 % of the rows, and the values
-    themselves as categories if there are at most 20. `limit` bounds the values kept for each class (see `Sample`).
+    The values of the column are counted in cells, at most `limit` for each class (see `Cells`). The candidates are
+    Student's t (a `Gaussian` with its parameters integrated out), ten bins of equal weight (`Binned`), a `Kernel`
+    unless one value holds more than 5 % of the rows, and the values themselves as categories if there are at most 20.
 
     >>> family = Automatic()
     >>> x = [[v] for v in (1.0, 1.2, 0.9, 1.1, 5.0, 5.2, 4.9, 5.1)]
@@ -163,37 +166,39 @@ class Automatic(Chosen):
     'student'
     """
 
-    limit: Annotated[int | None, Held(least=1)] = None
+    limit: Annotated[int | None, Held(least=1)] = LIMIT
 
-    # The values, at most `limit` of each class.
-    summary = derived(lambda self: Summary(Sample, options={"limit": self.limit}))
+    summary = derived(lambda self: Summary(Cells, options={"moments": True, "limit": self.limit}))
 
-    def rows(self, sample: Sample) -> tuple[Array, Codes, Array]:
+    def rows(self, cells: Cells) -> tuple[Array, Codes, Array]:
         """Return the distinct values of each class, or evenly spaced ones of them if there are many."""
-        points = sample.parts[0]
+        points = cells.points[0]
         some = np.unique(np.linspace(0, max(len(points.weight) - 1, 0), SCORED).astype(np.int64))
         if not len(points.weight):
             some = some[:0]
         return np.ascontiguousarray(points.values[some]), points.codes[some], points.weight[some]
 
-    def candidates(self, sample: Sample) -> Iterator[Choice]:
+    def candidates(self, cells: Cells) -> Iterator[Choice]:
         """Yield Student's t, bins, categories and a kernel."""
-        points = sample.parts[0]
-        moments = Moments.of(points.values, points.codes, sample.n_classes, points.weight)
-        yield Choice("student", Gaussian(learn="predictive"), moments)
+        points = cells.points[0]
+        assert cells.moments is not None, "the summary asks for them"
+        middles = None  # the rows that scores are computed on are the middles of cells
+        if not cells.exact[0]:
+            middles = Moments.of(points.values, points.codes, cells.n_classes, points.weight)
+        yield Choice("student", Gaussian(learn="predictive"), cells.moments, scored=middles)
         if not len(points.weight):
             return
-        distinct = sample.pooled().parts[0]
+        distinct = cells.pooled().points[0]
         values, weight = distinct.values[:, 0], distinct.weight
         for amount in self.amounts:
             if len(values) > 2:
-                binned, counts = Binned(prior=Dirichlet(amount), bins=10).with_edges(sample)
+                binned, counts = Binned(prior=Dirichlet(amount), bins=10).with_edges(cells)
                 yield Choice("bins", binned, counts)
-            if len(values) <= min(MOST_CATEGORIES, weight.sum() / REPEATS):
-                counts = _value_counts(sample, values)
+            if cells.exact[0] and len(values) <= min(MOST_CATEGORIES, weight.sum() / REPEATS):
+                counts = _value_counts(cells, values)
                 yield Choice("values", Categorical(prior=Dirichlet(amount)), counts, partial(as_values, known=values))
         if len(values) > MOST_CATEGORIES and weight.max() <= COMMON * weight.sum():
-            yield Choice("kernel", Kernel(), sample)
+            yield Choice("kernel", Kernel(), cells)
 
 
 class AutomaticCategorical(Chosen):
@@ -237,9 +242,9 @@ class AutomaticBernoulli(Chosen):
         return x[some], codes[some], weight[some]
 
 
-def _value_counts(sample: Sample, values: Values) -> Counts:
-    points = sample.parts[0]
-    weight = np.zeros((sample.n_classes, len(values)))
+def _value_counts(cells: Cells, values: Values) -> Counts:
+    points = cells.points[0]
+    weight = np.zeros((cells.n_classes, len(values)))
     weight[points.codes, np.searchsorted(values, points.values[:, 0])] = points.weight
     return Counts(np.array([len(values)]), (values,), weight)
 

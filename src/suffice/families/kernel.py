@@ -23,7 +23,8 @@ from suffice.core.arrays import (
     refuse_infinite,
 )
 from suffice.core.errors import NoFormulaError, NotPartError
-from suffice.core.statistics import Points, Sample
+from suffice.core.statistics import Cells, Points
+from suffice.core.statistics.cells import LIMIT
 from suffice.core.statistics.statistic import RESIDUE
 from suffice.core.validation import Held
 from suffice.families import _bandwidth as rules
@@ -69,7 +70,7 @@ SHAPES: dict[str, Shape] = {
 }
 
 
-class Kernel(Family[Sample]):
+class Kernel(Family[Cells]):
     """A real number of any distribution:  p(x | y) = Σ_i w_i K((x − x_i) / h) / (h Σ_i w_i) over the rows i of y.
 
     `kernel` is `"gaussian"`, or one that is 0 for |x − x_i| ≥ h: `"epanechnikov"`, `"triangular"`, `"uniform"`,
@@ -83,7 +84,9 @@ class Kernel(Family[Sample]):
     A class whose values of a column are all equal has the bandwidth of all classes together. A class without values
     has their values too. A column that does not vary is a point mass, as wide as the resolution of floating point.
 
-    With a `limit`, each class keeps at most twice that many weighted points of a column (see `Sample`).
+    Values are counted in cells, at most `limit` for each class and column (see `Cells`), which are the values
+    themselves where there are fewer; `limit=None` keeps all values. A wider cell is a point at its middle, and
+    leave-one-out then leaves out one row of the cell, and answers for its middle.
 
     >>> family = Kernel(bandwidth=1.0)
     >>> fitted = family.estimate(family.summarize([[0.0], [0.0], [3.0]], ["a", "a", "a"]).statistic)
@@ -95,10 +98,9 @@ class Kernel(Family[Sample]):
     learn: Literal["mle"] = field(default="mle", init=False)
     kernel: KernelName = "gaussian"
     bandwidth: RuleName | Annotated[float | Values, Held("columns", given=True, above=0)] = "silverman"
-    limit: Annotated[int | None, Held(least=1)] = None
+    limit: Annotated[int | None, Held(least=1)] = LIMIT
 
-    # The values, at most about `limit` of each class.
-    summary = derived(lambda self: Summary(Sample, options={"limit": self.limit}))
+    summary = derived(lambda self: Summary(Cells, options={"limit": self.limit}))
 
     @property
     def _rule(self) -> rules.Rule | None:
@@ -109,28 +111,26 @@ class Kernel(Family[Sample]):
         """The factor that converts a Gaussian bandwidth to one of this kernel."""
         return SHAPES[self.kernel].canonical / SHAPES["gaussian"].canonical
 
-    def estimate(self, sample: Sample) -> Distribution:
+    def estimate(self, cells: Cells) -> Distribution:
         """Choose the bandwidths. A class without values of a column takes those of all classes together."""
-        parts, width = sample.parts, self._widths(sample)
+        parts, width = cells.points, self._widths(cells)
         if not width.all() or not all(np.diff(part.start).all() for part in parts):
-            pooled = sample.pooled()
+            pooled = cells.pooled()
             width = np.where(width > 0, width, self._widths(pooled))
-            parts = tuple(_filled(part, whole) for part, whole in zip(parts, pooled.parts, strict=True))
+            parts = tuple(_filled(part, whole) for part, whole in zip(parts, pooled.points, strict=True))
         if self._rule is not None:
             width = np.maximum(width, [_resolution(part) for part in parts])
         return KernelDistribution(self.kernel, parts, width, self._rule is not None)
 
-    def _widths(self, sample: Sample) -> Array:
+    def _widths(self, cells: Cells) -> Array:
         """Compute the bandwidth of each class and column, (classes, columns); 0 if the values do not vary."""
-        shape = sample.n_classes, sample.n_columns
+        shape = cells.n_classes, cells.n_columns
         if self._rule is None:
             return np.broadcast_to(np.asarray(self.bandwidth, dtype=np.float64), shape)
-        each = [_apply(self._rule, *part.of_class(c)) for c in range(shape[0]) for part in sample.parts]
+        each = [_apply(self._rule, *part.of_class(c)) for c in range(shape[0]) for part in cells.points]
         return self._ratio * np.array(each).reshape(shape)
 
-    def leave_one_out(
-        self, sample: Sample, fitted: Distribution, x: Matrix, codes: Codes, weight: Array | None
-    ) -> Array:
+    def leave_one_out(self, cells: Cells, fitted: Distribution, x: Matrix, codes: Codes, weight: Array | None) -> Array:
         """Leave rows out; the points of one class change, and its bandwidth if that is learned.
 
         With a given bandwidth this costs little more than a prediction. With a rule, every row needs its own bandwidth
@@ -142,10 +142,10 @@ class Kernel(Family[Sample]):
         x = as_dense(x) if is_sparse(x) else x
         refuse_infinite(x)
         weight = np.ones(len(x)) if weight is None else weight
-        pooled = sample.pooled()
-        out = np.zeros((len(x), sample.n_classes))
-        for j, (part, whole) in enumerate(zip(sample.parts, pooled.parts, strict=True)):
-            column = x[:, j].astype(np.float64)
+        pooled = cells.pooled()
+        out = np.zeros((len(x), cells.n_classes))
+        for j, (part, whole) in enumerate(zip(cells.points, pooled.points, strict=True)):
+            column = cells.places(j, x[:, j].astype(np.float64))
             each = np.zeros_like(out)
             fitted.add_column(j, column, each)
             rows = np.flatnonzero((weight > 0) & ~np.isnan(column))
@@ -157,7 +157,7 @@ class Kernel(Family[Sample]):
             out += each
         rest = np.flatnonzero(np.isnan(out).any(axis=1))
         if len(rest):
-            out[rest] = super().leave_one_out(sample, fitted, x[rest], codes[rest], weight[rest])
+            out[rest] = super().leave_one_out(cells, fitted, x[rest], codes[rest], weight[rest])
         return out
 
     def _column_without(
@@ -174,7 +174,7 @@ class Kernel(Family[Sample]):
         for c in np.unique(codes):
             rows = np.flatnonzero(codes == c)
             values, weights = part.of_class(c)
-            place = _places(values[:, 0], weights, x[rows], weight[rows], self.limit)
+            place = _places(values[:, 0], weights, x[rows], weight[rows])
             if c not in pooled:
                 # Rows of equal value and weight have the same result.
                 some, removed, which = distinct_pairs(place, weight[rows])
@@ -263,17 +263,14 @@ def _filled(part: Points, whole: Points) -> Points:
     return Points(np.concatenate([v for v, _ in each]), np.concatenate([w for _, w in each]), start)
 
 
-def _places(values: Array, weight: Array, x: Array, removed: Array, limit: int | None) -> NDArray[np.int64]:
+def _places(values: Array, weight: Array, x: Array, removed: Array) -> NDArray[np.int64]:
     """Return the position of each x among the values of a class; refuse an x that is not there with that weight."""
     place = np.searchsorted(values, x)
     known = place < len(values)
     known[known] &= values[place[known]] == x[known]
     known[known] &= weight[place[known]] >= removed[known] * (1.0 - 1e-9)
     if not known.all():
-        why = " The sample was compressed to a limit: it does not hold its rows." if limit else ""
-        raise NotPartError(
-            f"Cannot leave out {x[np.argmin(known)]}: it was not learned with that label and weight.{why}"
-        )
+        raise NotPartError(f"Cannot leave out {x[np.argmin(known)]}: it was not learned with that label and weight")
     return place
 
 

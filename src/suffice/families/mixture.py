@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from suffice import _core
 from suffice.core.arrays import Array, Codes, Dense, Mask, Values, refuse_at
 from suffice.core.errors import InvalidDataError, InvalidOptionError, NotConvergedWarning
-from suffice.core.statistics import ByClass, Moments, Points, Sample
+from suffice.core.statistics import ByClass, Cells, Moments, Points, Sample
+from suffice.core.statistics.cells import LIMIT
 from suffice.core.validation import Held
 from suffice.families._base import Distribution, Family, Independent, derived, resolution
 from suffice.families._contract import Summary, Table
@@ -27,7 +28,7 @@ MOST_COMPONENTS = 1000  # tables have a place for each, in every class and colum
 MOST_STEPS = 1_000_000  # of EM, over all starts: a mixture that needs more does not converge
 
 
-class Mixture(Family[Sample]):
+class Mixture(Family[Cells | Sample]):
     """A real number from one of several Gaussians:  p(x | y) = Σ_k π_yk N(x; μ_yk, σ²_yk).
 
     Each column and class has `components` Gaussians; with `joint`, the block of columns has Gaussians with full
@@ -46,8 +47,9 @@ class Mixture(Family[Sample]):
     without any values adds 0 to the log-density.
 
     Missing entries are left out. In a joint block, EM uses the observed entries of a row and expects the others, and
-    prediction integrates them out. There is no prior, and leave-one-out fits again for every row. `limit` bounds the
-    points kept for each class (see `Sample`).
+    prediction integrates them out. There is no prior, and leave-one-out fits again for every row. Values
+    are counted in at most `limit` cells for each class and column (see `Cells`), with a value at the middle of each;
+    of joint rows, at most twice as many as `limit` are kept (see `Sample`). `limit=None` keeps all.
 
     >>> family = Mixture(2)
     >>> found = family.estimate(family.summarize([[0.0], [1.0], [8.0], [9.0]], list("aaaa")).statistic)
@@ -65,7 +67,7 @@ class Mixture(Family[Sample]):
     n_init: Annotated[int, Held(least=1, most=MOST_STEPS)] = 1
     floor: Annotated[float, Held(least=1e-10, most=1)] = 1e-6
     random_state: Annotated[int, Held(least=0)] = 0
-    limit: Annotated[int | None, Held(least=1)] = None
+    limit: Annotated[int | None, Held(least=1)] = LIMIT
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -75,10 +77,14 @@ class Mixture(Family[Sample]):
                 f"{self.max_iter} · {self.n_init}"
             )
 
-    # The values, or whole rows if they are joint, at most about `limit` of each class.
-    summary = derived(lambda self: Summary(Sample, options={"joint": self.joint, "limit": self.limit}))
+    @property
+    def summary(self) -> Summary[Any]:  # type: ignore[override]  # it depends on an option
+        """The values of each column, or whole rows if they are joint."""
+        if self.joint:
+            return Summary(Sample, options={"joint": True, "limit": self.limit})
+        return Summary(Cells, options={"limit": self.limit})
 
-    def summarize(self, x: Any, y: Any, weight: Any = None, onto: ByClass[Sample] | None = None) -> ByClass[Sample]:
+    def summarize(self, x: Any, y: Any, weight: Any = None, onto: ByClass[Any] | None = None) -> ByClass[Any]:
         """Keep the values of rows by their labels."""
         found = super().summarize(x, y, weight, onto)
         column = 0
@@ -92,15 +98,17 @@ class Mixture(Family[Sample]):
             column += len(large)
         return found
 
-    def estimate(self, sample: Sample) -> Distribution:
+    def estimate(self, statistic: Cells | Sample) -> Distribution:
         """Run EM for every class, and for every column unless they are joint."""
-        return self._estimate_joint(sample) if self.joint else self._estimate_apart(sample)
+        if isinstance(statistic, Sample):
+            return self._estimate_joint(statistic)
+        return self._estimate_apart(statistic)
 
-    def trace(self, sample: Sample, c: int, column: int = 0) -> Array:
+    def trace(self, statistic: Cells | Sample, c: int, column: int = 0) -> Array:
         """Return the mean log-likelihood of a row of one class (and column) before every step of EM and at its end."""
-        if self.joint:
-            return self._run(sample.parts[0].of_class(c), sample.pooled().parts[0].of_class(0)).trace
-        values, weight = sample.parts[column].of_class(c)
+        if isinstance(statistic, Sample):
+            return self._run(statistic.parts[0].of_class(c), statistic.pooled().parts[0].of_class(0)).trace
+        values, weight = statistic.points[column].of_class(c)
         one = Points(values, weight, np.array([0, len(weight)]))
         trace = np.full(self.max_iter + 1, np.nan)
         self._fit((one,), trace)
@@ -108,13 +116,13 @@ class Mixture(Family[Sample]):
 
     # ---- independent columns
 
-    def _estimate_apart(self, sample: Sample) -> Distribution:
-        fit = self._fit(sample.parts)
+    def _estimate_apart(self, cells: Cells) -> Distribution:
+        fit = self._fit(cells.points)
         lacking = fit.used == 0
         some = np.flatnonzero(lacking.any(axis=0) & ~lacking.all(axis=0))
         if len(some):
-            whole = sample.pooled()
-            pooled = self._fit(tuple(whole.parts[j] for j in some))
+            whole = cells.pooled()
+            pooled = self._fit(tuple(whole.points[j] for j in some))
             for at, j in enumerate(some):
                 for mine, theirs in zip(fit, pooled, strict=True):
                     mine[lacking[:, j], j] = theirs[0, at]

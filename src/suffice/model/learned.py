@@ -189,7 +189,7 @@ class Learned:
         rows = self.family.read(kept.rows)
         try:
             evidence, log_prior = self._left_out(rows, self.labels[kept.codes], unit)
-        except NotPartError:  # values were compressed to a limit: rows can no longer be left out
+        except NotPartError:  # rows of joint columns were compressed to a limit: none can be left out
             evidence = self.model.relative_log_conditional(rows)
             log_prior = np.repeat(self.model.log_prior[None], len(evidence), axis=0)
         # The only row of a class does not show how well the class is known.

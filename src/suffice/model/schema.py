@@ -13,6 +13,7 @@ from suffice.core.frames import ColumnProfile
 from suffice.core.frames.frame import listed
 from suffice.core.frames.profile import ENOUGH
 from suffice.core.priors import Dirichlet
+from suffice.core.statistics.cells import LIMIT
 from suffice.families import Family, Table
 from suffice.families import named as family_named
 from suffice.families.choose import Automatic, AutomaticBernoulli, AutomaticCategorical, ChosenDistribution, Smoothing
@@ -50,7 +51,7 @@ def infer(
     families: Mapping[Any, Any] | None,
     smoothing: Smoothing = 1.0,
     missing: Literal["ignore", "informative"] = "ignore",
-    limit: int | None = None,
+    limit: int | None = LIMIT,
 ) -> Schema:
     """Give every column a family: the one that the user named, or one by its type."""
     blocks: list[Block] = []

@@ -2,6 +2,7 @@
 
 from suffice.core.statistics.blocks import Batch, Blocks
 from suffice.core.statistics.by_class import ByClass
+from suffice.core.statistics.cells import Cells
 from suffice.core.statistics.counts import Counts
 from suffice.core.statistics.hash_samples import DocumentSample, RowSample
 from suffice.core.statistics.moments import Moments
@@ -15,6 +16,7 @@ __all__ = [
     "Batch",
     "Blocks",
     "ByClass",
+    "Cells",
     "Counts",
     "DocumentSample",
     "Fourth",

@@ -114,7 +114,7 @@ class Sample(Statistic):
     @classmethod
     def empty(cls, classes: int, columns: int, joint: bool = False) -> Self:
         """Summarize no rows."""
-        return cls(_no_points(classes, columns, joint), columns, joint)
+        return cls(no_points(classes, columns, joint), columns, joint)
 
     def check_agreement(self) -> None:
         """Raise an error if the parts are not those of the columns."""
@@ -155,7 +155,7 @@ class Sample(Statistic):
         a, b = self._alike(other)
         parts = []
         for p, q in zip(a.parts, b.parts, strict=True):
-            both, mine, theirs = _side_by_side(p, q)
+            both, mine, theirs = side_by_side(p, q)
             value, rest = plus(mine, theirs)
             parts.append(Points(both.values, value, both.start, rest))
         return type(self)(tuple(parts), a.width, a.joint, a.limit)._within_limit()
@@ -164,7 +164,7 @@ class Sample(Statistic):
         a, b = self._alike(other)
         parts = []
         for p, q in zip(a.parts, b.parts, strict=True):
-            both, mine, theirs = _side_by_side(p, q)
+            both, mine, theirs = side_by_side(p, q)
             try:
                 weight = minus(mine, theirs)
             except NotPartError as error:
@@ -178,22 +178,22 @@ class Sample(Statistic):
     def scale(self, factor: float) -> Self:
         """Multiply the weight of every row by `factor`."""
         if not factor:
-            return type(self)(_no_points(self.n_classes, self.width, self.joint), self.width, self.joint, self.limit)
+            return type(self)(no_points(self.n_classes, self.width, self.joint), self.width, self.joint, self.limit)
         scaled = ((p, times(p.sums, factor)) for p in self.parts)
         return self._with(Points(p.values, weight.value, p.start, weight.rest) for p, weight in scaled)
 
     def take(self, classes: Positions) -> Self:
         """Keep the given classes, in that order."""
-        return self._with(_taken(p, classes) for p in self.parts)
+        return self._with(taken(p, classes) for p in self.parts)
 
     def spread(self, positions: Positions, classes: int) -> Self:
         """Move class i to `positions[i]` of `classes`; the others are empty."""
-        return self._with(_taken(p, positions_in(positions, classes)) for p in self.parts)
+        return self._with(taken(p, positions_in(positions, classes)) for p in self.parts)
 
     def pooled(self) -> Self:
         """Summarize all classes as one."""
         zeros = (np.zeros(len(p.weight), np.int32) for p in self.parts)
-        return self._with(_tidy(p.values, z, p.sums, 1) for p, z in zip(self.parts, zeros, strict=True))
+        return self._with(tidy(p.values, z, p.sums, 1) for p, z in zip(self.parts, zeros, strict=True))
 
     def compressed(self, limit: int) -> Self:
         """Summarize by at most `limit` points for each class and part, of the same weight and mean."""
@@ -213,7 +213,7 @@ class Sample(Statistic):
             return self, other
         for one, two in sorted(((self, other), (other, self)), key=lambda pair: pair[0].joint or bool(pair[0].limit)):
             if not any(len(p.weight) for p in one.parts):
-                parts = _no_points(one.n_classes, two.width, two.joint)
+                parts = no_points(one.n_classes, two.width, two.joint)
                 like = type(self)(parts, two.width, two.joint, two.limit)
                 return (like, other) if one is self else (self, like)
         raise MismatchError(
@@ -237,7 +237,8 @@ class Sample(Statistic):
         return f"Sample({self.n_classes} classes × {self.width} columns, at most {points} distinct {what})"
 
 
-def _no_points(classes: int, columns: int, joint: bool) -> tuple[Points, ...]:
+def no_points(classes: int, columns: int, joint: bool) -> tuple[Points, ...]:
+    """Return the points of no rows: a part for each column, or one for all of them."""
     width, parts = (columns, 1) if joint else (1, columns)
     none = Points(np.zeros((0, width)), np.zeros(0), np.zeros(classes + 1, np.int64))
     return (none,) * parts
@@ -263,7 +264,14 @@ def _by_class(codes: Codes, classes: int, weight: Array | None = None) -> tuple[
     return np.argsort(small, kind="stable"), starts(np.bincount(codes, minlength=classes))
 
 
-def _tidy(values: Array, codes: Codes, weight: Sums, classes: int) -> Points:
+def sorted_points(x: Array, codes: Codes, classes: int, weight: Array | None) -> Points:
+    """Return the distinct values of a column, (rows,), class by class."""
+    weight = _refuse_infinite(x[:, None], weight)
+    rows, start = _by_class(codes, classes, weight)
+    return _sorted(x[rows, None], None if weight is None else Sums(weight[rows], None), start)
+
+
+def tidy(values: Array, codes: Codes, weight: Sums, classes: int) -> Points:
     """Sort points by class and value, and merge equal ones."""
     rows, start = _by_class(codes, classes)
     return _sorted(values[rows], weight.at(rows), start)
@@ -311,12 +319,12 @@ def _order(values: Array) -> NDArray[np.intp]:
     return order if (lead[1:] > lead[:-1]).all() else np.lexsort(values.T[::-1])
 
 
-def _side_by_side(p: Points, q: Points) -> tuple[Points, Sums, Sums]:
+def side_by_side(p: Points, q: Points) -> tuple[Points, Sums, Sums]:
     """Return the distinct points of both, and their weights in `p` and in `q`."""
     codes, classes, n = np.concatenate([p.codes, q.codes]), len(p.start) - 1, len(p.weight) + len(q.weight)
     # Numbered by an addend that is exact, each point of the union says where it was.
     numbers = np.concatenate([1.0 + np.arange(len(p.weight)), (n + 1.0) * (1.0 + np.arange(len(q.weight)))])
-    both = _tidy(np.concatenate([p.values, q.values]), codes, Sums(numbers, None), classes)
+    both = tidy(np.concatenate([p.values, q.values]), codes, Sums(numbers, None), classes)
     theirs, mine = np.divmod(both.weight.astype(np.int64), n + 1)
     return both, _picked(p.sums, mine - 1), _picked(q.sums, theirs - 1)
 
@@ -327,7 +335,7 @@ def _picked(weight: Sums, at: Positions) -> Sums:
     return Sums(value, None if weight.rest is None else np.append(weight.rest, np.zeros((1, 2)), axis=0)[at])
 
 
-def _taken(points: Points, classes: Positions) -> Points:
+def taken(points: Points, classes: Positions) -> Points:
     """Return the points of the given classes; −1 stands for an empty class."""
     sizes = np.append(np.diff(points.start), 0)[classes]
     at = [np.arange(points.start[c], points.start[c + 1]) for c in classes if c >= 0]
