@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from suffice.core.statistics import ByClass, Counts, Moments, Sample, Scatter, Totals
+from suffice.core.statistics import ByClass, Cells, Counts, Moments, Sample, Scatter, Totals
 from suffice.model.storage import from_bytes, to_bytes
 
 EPS = np.finfo(np.float64).eps
@@ -107,7 +107,7 @@ def rows(draw: Any, min_rows: int = 0, max_rows: int = 12) -> Rows:
         "totals": Totals,
         "truths": Totals,
         "numbers": Counts,
-        "values": Sample,
+        "values": Cells,
         "rows": Sample,
         "scatter": Scatter,
     }
@@ -132,7 +132,7 @@ def assert_equal(a: ByClass, b: ByClass, size: float = 1.0, lost: float = 1.0, t
         s_weight, t_weight = (np.broadcast_to(v.weight, v.total.shape) for v in (s, t))
         np.testing.assert_allclose(s_weight, t_weight, rtol=1e-12, atol=1e-12 * lost)
         np.testing.assert_allclose(s.total, t.total, rtol=1e-12, atol=1e-12 * lost)
-    elif isinstance(s, Sample):
+    elif isinstance(s, (Cells, Sample)):
         for p, q in zip(s.parts, t.parts, strict=True):
             np.testing.assert_array_equal(p.values, q.values)
             np.testing.assert_array_equal(p.start, q.start)

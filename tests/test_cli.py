@@ -188,7 +188,7 @@ def test_several_files_patterns_and_folders_are_read_as_one(suffice):
         np.testing.assert_allclose(sf.load("m.suffice").predict_proba(table), whole, rtol=1e-12)
 
 
-def test_where_values_were_compressed_the_rows_themselves_are_judged(suffice, monkeypatch):
+def test_where_no_row_can_be_left_out_the_rows_themselves_are_judged(suffice, monkeypatch):
     fit = ["fit", "iris.csv", "-t", "species", "-o", "m.suffice"]
     assert "Leave-one-out: each row" in suffice(*fit, "--limit", "30").out
     assert sf.load("m.suffice").limit == 30
@@ -197,7 +197,7 @@ def test_where_values_were_compressed_the_rows_themselves_are_judged(suffice, mo
         raise sf.NotPartError("its rows are gone")
 
     monkeypatch.setattr(sf.BayesClassifier, "leave_one_out", gone)
-    assert "values were compressed, so no row can be left out" in suffice(*fit, "--limit", "auto").out
+    assert "so none can be left out" in suffice(*fit, "--limit", "auto").out
     told, found = suffice(*fit, "--json").json, suffice("evaluate", "m.suffice", "iris.csv", "--json").json
     assert told["training_rows"] == {"accuracy": found["accuracy"], "log_loss": found["log_loss"]}
     assert "a number above 0, auto or none" in suffice(*fit, "--limit", "0").err
@@ -752,7 +752,7 @@ def test_every_estimator_answers_at_the_terminal_as_in_python_bit_for_bit():
             found = pq.read_table(f"{name}.drawn.parquet")
             assert found["label"].to_pylist() == labels.tolist()
             np.testing.assert_array_equal(found.drop_columns("label").to_pandas().to_numpy(), np.asarray(drawn))
-    sf.BayesClassifier(limit=None).fit("iris.csv", "species").save("mine.suffice")
+    sf.BayesClassifier().fit("iris.csv", "species").save("mine.suffice")
     assert Path("mine.suffice").read_bytes() == Path("iris.suffice").read_bytes()
     sf.TextClassifier().fit("sentiment.csv", "sentiment").save("mine.suffice")
     assert Path("mine.suffice").read_bytes() == Path("s.suffice").read_bytes()

@@ -197,18 +197,18 @@ def texts():
     return pa.table({"text": [" ".join(each) for each in chosen], "y": np.array(["mail", "spam"])[label]})
 
 
-def test_what_is_kept_of_rows_that_may_be_any_number_is_bounded(tmp_path, monkeypatch):
-    monkeypatch.setattr("suffice.engines.Source.most_values", 300)
+def test_what_is_kept_of_rows_is_bounded_and_the_same_for_files_and_memory(tmp_path, monkeypatch):
     monkeypatch.setattr("suffice.engines.files.BATCH", 500)
     rng = np.random.default_rng(3)
     y = rng.integers(0, 2, 3000)
     table = pa.table({"x": rng.normal(y, 1.0), "y": y})
     pq.write_table(table, tmp_path / "a.parquet")
-    near, every = (BayesClassifier(limit=limit).fit(tmp_path / "a.parquet", "y") for limit in ("auto", None))
+    near, every = (BayesClassifier(limit=limit).fit(tmp_path / "a.parquet", "y") for limit in (300, None))
     whole = BayesClassifier().fit(table, "y")
     points = [clf._learned.seen.statistic.parts[0].parts[0] for clf in (near, every, whole)]
-    assert np.diff(points[0].start).max() <= 2 * 300
-    np.testing.assert_allclose(points[0].class_weight, points[2].class_weight, rtol=1e-12)
+    assert np.diff(points[0].start).max() <= 300
+    assert near.statistics_ == BayesClassifier(limit=300).fit(table, "y").statistics_
+    np.testing.assert_array_equal(points[0].class_weight, points[2].class_weight)
     np.testing.assert_array_equal(points[1].values, points[2].values)
     told = [clf.predict_proba(table.select(["x"])) for clf in (near, whole)]
     np.testing.assert_allclose(*told, atol=0.06)
@@ -545,13 +545,15 @@ def test_what_comes_of_files_and_of_memory_is_merged_with_the_same_limit(tmp_pat
     pq.write_table(rows, tmp_path / "rows.parquet")
     path = tmp_path / "rows.parquet"
     with pytest.raises(MismatchError, match="the same `limit`"):
-        BayesClassifier().fit(path, "y") + BayesClassifier().fit(rows, "y")
+        BayesClassifier(limit=100).fit(path, "y") + BayesClassifier().fit(rows, "y")
     both = BayesClassifier(limit=100).fit(path, "y") + BayesClassifier(limit=100).fit(rows, "y")
     assert both.class_count_.tolist() == [4000, 4000]
     fitted = BayesClassifier(limit=100).fit(path, "y")
-    with pytest.raises(NotPartError, match="compressed to a limit"):
-        fitted.forget(rows.slice(0, 5), "y")
-    assert fitted.class_count_.tolist() == [2000, 2000]
+    fitted.forget(rows.slice(0, 5), "y")
+    assert fitted.class_count_.tolist() == [1995, 2000]
+    with pytest.raises(NotPartError):
+        fitted.forget(pa.table({"x": [-5.0], "y": ["a"]}), "y")
+    assert fitted.class_count_.tolist() == [1995, 2000]
 
 
 def test_further_rows_without_a_column_that_was_learned_are_refused(tmp_path):

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import suffice as sf
-from suffice import ByClass, Counts, InvalidDataError, Moments, NotPartError, Sample, Scatter, Totals
+from suffice import ByClass, Cells, Counts, InvalidDataError, Moments, NotPartError, Sample, Scatter, Totals
 from suffice.core.frames import as_frame
 from suffice.core.statistics import RowSample, WordCounts
 from suffice.core.statistics.compensated import Sums, minus, plus, product, times
@@ -266,7 +266,7 @@ def test_a_sum_whose_squares_overflow_is_refused_and_leaves_both_as_they_were(ki
             np.testing.assert_array_equal(array, old[name])
 
 
-@pytest.mark.parametrize("kind", [Moments, Scatter, Totals, Counts, Sample])
+@pytest.mark.parametrize("kind", [Moments, Scatter, Totals, Counts, Cells, Sample])
 def test_weights_whose_sum_overflows_are_refused(kind):
     x, one = np.ones((1, 1)), np.zeros(1, np.int32)
     heavy = kind.of(x, one, 1, np.array([1.5e308]))
@@ -291,10 +291,10 @@ def older(value):
     return unpack(strip(tree), {name: array for name, array in tensors.items() if not name.endswith("rest")})
 
 
-@pytest.mark.parametrize("kind", [Moments, Scatter, Totals, Counts, Sample])
+@pytest.mark.parametrize("kind", [Moments, Scatter, Totals, Counts, Cells, Sample])
 def test_statistics_of_earlier_files_add_and_forget(kind):
     rng = np.random.default_rng(0)
-    x = rng.integers(0, 4, (20, 2)) * (1.0 if kind in (Counts, Sample) else 0.1)
+    x = rng.integers(0, 4, (20, 2)) * (1.0 if kind in (Counts, Cells, Sample) else 0.1)
     y, weight = np.array(["a", "b"] * 10), rng.random(20)
     old = older(ByClass.of(kind, x, y, weight))
     both = old + ByClass.of(kind, x, y, weight)

@@ -241,7 +241,7 @@ def test_compact_kernels_have_no_formula_and_say_so():
 
 def test_a_kernel_over_too_many_points_has_no_formula():
     x = np.arange(20_001.0)[:, None]
-    family = sf.Kernel(bandwidth=1.0)
+    family = sf.Kernel(bandwidth=1.0, limit=None)
     fitted = family.estimate(family.summarize(x, np.zeros(len(x), int)).statistic)
     with pytest.raises(NoFormulaError, match="'x' has a kernel over 20001 points"):
         fitted.formula(["x"])

@@ -281,7 +281,7 @@ def test_edges_found_once_leave_one_out_in_closed_form(options, learn):
     x, y, weight = problem(n=40)
     x[:, 1] = 4.0  # a single bin
     family = sf.Binned(learn=learn, **options)
-    sample = sf.ByClass.of(sf.Sample, x, y, weight).over(LABELS).statistic
+    sample = sf.ByClass.of(sf.Cells, x, y, weight).over(LABELS).statistic
     fixed, found = family.with_edges(sample)
     assert found == fixed.summarize(x, y, weight).over(LABELS).statistic.resized(found.sizes)
     if family.edges is None:

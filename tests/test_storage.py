@@ -105,9 +105,10 @@ STATISTICS = [
     statistics.Counts.of(NUMBERS, CODES, 3, WEIGHT),
     statistics.Counts.of(NAMES, CODES, 3),
     sf.JointCategorical().summarize(NAMES, Y).statistic,
-    statistics.Sample.of(GAPS, CODES, 3, WEIGHT),
+    statistics.Cells.of(GAPS, CODES, 3, WEIGHT),
+    statistics.Cells.of(REAL, CODES, 3, WEIGHT, limit=4, exact_moments=True),
     statistics.Sample.of(GAPS, CODES, 3, joint=True),
-    statistics.Sample.of(REAL, CODES, 3, limit=4),
+    statistics.Sample.of(REAL, CODES, 3, joint=True, limit=4),
     statistics.Scatter.of(REAL, CODES, 3, WEIGHT, fourth=True),
     statistics.Scatter.of(GAPS, CODES, 3),
     statistics.RowSample.of(TABLE, CODES, 3, WEIGHT, size=20),
@@ -786,7 +787,7 @@ def swapped(value, **changes):
 
 def test_arrays_that_do_not_belong_together_are_refused():
     moments, totals, _, numbers, names, *_ = STATISTICS
-    sample, joint, _, higher, scatter, rows, blocks, *_ = STATISTICS[6:]
+    sample, _, joint, _, higher, scatter, rows, blocks, *_ = STATISTICS[6:]
     points = sample.parts[0]
     by_class = sf.ByClass(LABELS, np.ones(3), moments)
     for bad in (

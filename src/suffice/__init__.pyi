@@ -48,7 +48,7 @@ from .core.errors import (
     UnwritableFileError,
 )
 from .core.priors import Beta, ClassPrior, Dirichlet, Gamma, NormalInverseGamma, NormalInverseWishart
-from .core.statistics import ByClass, Counts, Moments, Sample, Scatter, Statistic, Totals
+from .core.statistics import ByClass, Cells, Counts, Moments, Sample, Scatter, Statistic, Totals
 from .estimators.saving import load
 from .estimators.table_classifier import BayesClassifier
 from .families import (
@@ -101,6 +101,7 @@ __all__ = [
     "ByClass",
     "Calibration",
     "Categorical",
+    "Cells",
     "ClassPrior",
     "Comparison",
     "Complement",

@@ -156,10 +156,16 @@ def _inner(edges: Array, high: float) -> Array:
     return edges[edges < high]
 
 
+def _after(edge: float) -> float:
+    return float(np.nextafter(edge, np.inf))
+
+
 def names(edges: Sequence[float]) -> list[str]:
     """Return the names of bins for people: ≤ 3, 3 – 4, > 4."""
     if not len(edges):
         return ["any"]
+    # The last number before the end of a cell is shown as that end.
+    edges = [after if len(repr(after)) < len(repr(edge)) - 2 else edge for edge in edges for after in (_after(edge),)]
     shown = [f"{edge:g}" for edge in edges]
     if len(set(shown)) < len(shown):  # too close for six digits
         shown = [repr(float(edge)) for edge in edges]

@@ -168,7 +168,7 @@ class Automatic(Chosen):
 
     limit: Annotated[int | None, Held(least=1)] = LIMIT
 
-    summary = derived(lambda self: Summary(Cells, options={"moments": True, "limit": self.limit}))
+    summary = derived(lambda self: Summary(Cells, options={"limit": self.limit, "exact_moments": True}))
 
     def rows(self, cells: Cells) -> tuple[Array, Codes, Array]:
         """Return the distinct values of each class, or evenly spaced ones of them if there are many."""
@@ -181,7 +181,6 @@ class Automatic(Chosen):
     def candidates(self, cells: Cells) -> Iterator[Choice]:
         """Yield Student's t, bins, categories and a kernel."""
         points = cells.points[0]
-        assert cells.moments is not None, "the summary asks for them"
         middles = None  # the rows that scores are computed on are the middles of cells
         if not cells.exact[0]:
             middles = Moments.of(points.values, points.codes, cells.n_classes, points.weight)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Annotated, Any, Self
@@ -34,7 +34,8 @@ class Cells(Statistic):
     Differences are exact at the level that was reached, which may be coarser than that of the rows left.
 
     `parts` holds the lower edge and the weight of each cell, `level` (columns,) the levels. With `limit=None` all
-    values are kept. `moments` are those of the values, exact, where a family needs them.
+    values are kept. With `exact_moments`, the moments of the values are `kept` as soon as some cells are wider than a
+    value.
 
     >>> cells = Cells.of(np.array([[0.1], [0.9], [1.5], [7.0]]), np.zeros(4, np.int32), 1, limit=3)
     >>> cells.level, cells.parts[0].values.ravel(), cells.parts[0].weight
@@ -43,15 +44,15 @@ class Cells(Statistic):
 
     parts: Annotated[tuple[Points, ...], Agrees("classes")]
     level: Annotated[NDArray[np.int32], Held("columns", least=FINEST, most=COARSEST)]
-    moments: Annotated[Moments | None, Agrees("classes", "columns")] = None
     limit: Annotated[int | None, Held(least=1)] = field(default=LIMIT, compare=False)
+    exact_moments: bool = field(default=False, compare=False)
+    kept: Annotated[Moments | None, Agrees("classes", "columns")] = None
 
     @classmethod
-    def empty(cls, classes: int, columns: int, moments: bool = False, limit: int | None = LIMIT) -> Self:
+    def empty(cls, classes: int, columns: int, limit: int | None = LIMIT, exact_moments: bool = False) -> Self:
         """Summarize no rows."""
         level = np.full(columns, FINEST, np.int32)
-        own = Moments.empty(classes, columns) if moments else None
-        return cls(no_points(classes, columns, joint=False), level, own, limit)
+        return cls(no_points(classes, columns, joint=False), level, limit, exact_moments)
 
     def check_agreement(self) -> None:
         """Raise an error if a part is not of one column, or an edge is not that of a cell."""
@@ -64,11 +65,13 @@ class Cells(Statistic):
                 raise MismatchError(f"values must be edges of cells of level {level}")
             if self.limit is not None and np.diff(part.start).max(initial=0) > max(self.limit, 2):
                 raise MismatchError(f"There must be at most {self.limit} cells for each class")
+        if (self.kept is not None) != (self.exact_moments and not self.exact.all()):
+            raise MismatchError("Moments must be kept where they are to be exact and cells are wider than a value")
 
-    def check_made_with(self, moments: bool = False, **_: Any) -> None:
-        """Raise an error if moments are needed and were not kept."""
-        if moments and self.moments is None:
-            raise MismatchError("Expected cells with moments, found cells without")
+    def check_made_with(self, exact_moments: bool = False, **_: Any) -> None:
+        """Raise an error if exact moments are needed and were not kept."""
+        if exact_moments and not self.exact_moments:
+            raise MismatchError("Expected cells with exact moments, found cells without")
 
     @classmethod
     def of(
@@ -78,8 +81,8 @@ class Cells(Statistic):
         classes: int,
         weight: Array | None = None,
         onto: Self | None = None,
-        moments: bool = False,
         limit: int | None = LIMIT,
+        exact_moments: bool = False,
     ) -> Self:
         """Count the values of rows of real numbers; NaN is missing."""
         if limit is not None and limit < 1:
@@ -87,26 +90,26 @@ class Cells(Statistic):
         x = np.asarray(as_dense(x) if is_sparse(x) else x, dtype=np.float64)
         if weight is not None and (weight == 1.0).all():
             weight = None
+        if onto is not None and (onto.limit != limit or not onto._is_whole() or weight is not None or limit is None):
+            return onto + cls.of(x, codes, classes, weight, None, limit, exact_moments)
         if limit is None:
             parts = tuple(sorted_points(x[:, j], codes, classes, weight) for j in range(x.shape[1]))
-            found = cls(parts, np.full(x.shape[1], FINEST, np.int32), None, limit)
-            found = found if onto is None else replace(onto, moments=None) + found
-        else:
-            found = cls._counted(x, codes, classes, weight, onto, limit)
-        if not moments or (onto is not None and onto.moments is None):
-            return found
-        own = Moments.of(x, codes, classes, weight, None if onto is None else onto.moments)
-        return replace(found, moments=own)
+            return cls(parts, np.full(x.shape[1], FINEST, np.int32), None, exact_moments)
+        found = cls._counted(x, codes, classes, weight, onto, limit)
+        exact_moments = exact_moments and (onto is None or onto.exact_moments)
+        kept = None
+        if exact_moments and not found.exact.all():
+            kept = Moments.of(x, codes, classes, weight, None if onto is None else onto.moments)
+        return cls(found.parts, found.level, limit, exact_moments, kept)
 
     @classmethod
     def _counted(
         cls, x: Array, codes: Codes, classes: int, weight: Array | None, onto: Self | None, limit: int
     ) -> Self:
-        """Count in cells, and add them to those of `onto` in the same pass where their weights are exact."""
+        """Count in cells, and add them to those of `onto`."""
         columns = [x[:, j] for j in range(x.shape[1])]
-        simple = onto is not None and weight is None and onto.limit == limit and onto._is_exact()
         level = np.full(len(columns), FINEST, np.int32) if onto is None else onto.level
-        before = onto._flat() if simple and onto is not None else None
+        before = None if onto is None else onto._flat()
         (level, edge, total, low, start), infinite = _core.count_cells(
             columns, codes, classes, weight, limit, level, before
         )
@@ -119,11 +122,10 @@ class Cells(Statistic):
             ends = start[j * classes : (j + 1) * classes + 1]
             own = slice(ends[0], ends[-1])
             value, rest = weights.at(own)
-            parts.append(Points(edge[own, None], value, ends - ends[0], rest))
-        found = cls(tuple(parts), level, None, limit)
-        return found if onto is None or simple else replace(onto, moments=None) + found
+            parts.append(Points(edge[own].reshape(-1, 1), value, ends - ends[0], rest))
+        return cls(tuple(parts), level, limit)
 
-    def _is_exact(self) -> bool:
+    def _is_whole(self) -> bool:
         return all(p.rest is None and _core.all_whole(p.weight) for p in self.parts)
 
     def _flat(self) -> tuple[Array, Array, NDArray[np.int64]]:
@@ -161,10 +163,10 @@ class Cells(Statistic):
             found, e = _within(found, int(e), limit)
             parts.append(found)
             levels.append(e)
-        moments = None
-        if self.moments is not None and other.moments is not None:
-            moments = self.moments + other.moments if merge is plus else self.moments - other.moments
-        return type(self)(tuple(parts), np.array(levels, np.int32), moments, limit)
+        out = type(self)(tuple(parts), np.array(levels, np.int32), limit, self.exact_moments and other.exact_moments)
+        if not out.exact_moments or out.exact.all():
+            return out
+        return replace(out, kept=self.moments + other.moments if merge is plus else self.moments - other.moments)
 
     def _common_limit(self, other: Self) -> int | None:
         if self.limit == other.limit:
@@ -177,31 +179,41 @@ class Cells(Statistic):
     def scale(self, factor: float) -> Self:
         """Multiply the weight of every row by `factor`."""
         if not factor:
-            return self.empty(self.n_classes, self.n_columns, self.moments is not None, self.limit)
+            return self.empty(self.n_classes, self.n_columns, self.limit, self.exact_moments)
         scaled = ((p, times(p.sums, factor)) for p in self.parts)
-        return self._with(
-            (Points(p.values, weight.value, p.start, weight.rest) for p, weight in scaled),
-            None if self.moments is None else self.moments.scale(factor),
-        )
+        parts = (Points(p.values, weight.value, p.start, weight.rest) for p, weight in scaled)
+        return self._with(parts, lambda moments: moments.scale(factor))
 
     def take(self, classes: Positions) -> Self:
         """Keep the given classes, in that order."""
-        moments = None if self.moments is None else self.moments.take(classes)
-        return self._with((taken(p, classes) for p in self.parts), moments)
+        return self._with((taken(p, classes) for p in self.parts), lambda moments: moments.take(classes))
 
     def spread(self, positions: Positions, classes: int) -> Self:
         """Move class i to `positions[i]` of `classes`; the others are empty."""
-        moments = None if self.moments is None else self.moments.spread(positions, classes)
-        return self._with((taken(p, positions_in(positions, classes)) for p in self.parts), moments)
+        places = positions_in(positions, classes)
+        parts = (taken(p, places) for p in self.parts)
+        return self._with(parts, lambda moments: moments.spread(positions, classes))
 
     def pooled(self) -> Self:
         """Summarize all classes as one, at the same levels: there may be as many cells as all classes have."""
         zeros = (np.zeros(len(p.weight), np.int32) for p in self.parts)
         parts = (tidy(p.values, z, p.sums, 1) for p, z in zip(self.parts, zeros, strict=True))
-        return self._with(parts, None if self.moments is None else self.moments.pooled())
+        return self._with(parts, Moments.pooled)
 
-    def _with(self, parts: Iterable[Points], moments: Moments | None) -> Self:
-        return type(self)(tuple(parts), self.level, moments, self.limit)
+    def _with(self, parts: Iterable[Points], change: Callable[[Moments], Moments]) -> Self:
+        kept = None if self.kept is None else change(self.kept)
+        return type(self)(tuple(parts), self.level, self.limit, self.exact_moments, kept)
+
+    @cached_property
+    def moments(self) -> Moments:
+        """The moments of the values; of the middles of cells where they are wider and no exact ones were kept."""
+        if self.kept is not None:
+            return self.kept
+        each = [Moments.of(p.values, p.codes, self.n_classes, p.weight) for p in self.points]
+        if len(each) == 1:
+            return each[0]
+        stacked = (np.concatenate([getattr(m, f) for m in each], axis=-1) for f in Moments.class_fields)
+        return Moments(*stacked) if each else Moments.empty(self.n_classes, 0)
 
     @property
     def exact(self) -> NDArray[np.bool_]:
@@ -240,9 +252,17 @@ class Cells(Statistic):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Cells):
             return NotImplemented
-        return self.parts == other.parts and np.array_equal(self.level, other.level) and self.moments == other.moments
+        if self.parts != other.parts or not np.array_equal(self.level, other.level):
+            return False
+        a, b = self.kept, other.kept  # cells are exact; moments are up to rounding
+        if a is None or b is None:
+            return True
+        return np.array_equal(a.weight, b.weight) and all(
+            np.allclose(mine, theirs, rtol=1e-9, atol=1e-9 * np.abs(mine).max(initial=0.0))
+            for mine, theirs in ((a.mean, b.mean), (a.squares, b.squares))
+        )
 
-    __hash__ = None
+    __hash__ = None  # type: ignore[assignment]  # equality compares arrays
 
     def __repr__(self) -> str:
         cells = max((len(p.weight) for p in self.parts), default=0)
@@ -281,7 +301,8 @@ def _end(edge: Array, level: int) -> Array:
 
 def _last(edge: Array, end: Array) -> Array:
     """Return the largest number of cells that begin at `edge` and end before `end`."""
-    last = np.where(end == np.finfo(np.float64).max, end, np.nextafter(end, -np.inf))
+    with np.errstate(over="ignore"):
+        last = np.where(end == np.finfo(np.float64).max, end, np.nextafter(end, -np.inf))
     return np.where(end > edge, last, edge)
 
 
@@ -295,14 +316,14 @@ def coarser(points: Points, level: int) -> Points:
     is_first[points.start[:-1][points.start[:-1] < len(edge)]] = True
     first = np.flatnonzero(is_first)
     total = segment_sums(points.sums, first)
-    return Points(edge[first, None], total.value, np.searchsorted(first, points.start), total.rest)
+    return Points(edge[first].reshape(-1, 1), total.value, np.searchsorted(first, points.start), total.rest)
 
 
 def _within(points: Points, level: int, limit: int | None) -> tuple[Points, int]:
     """Return the cells at the least level, from `level` on, at which no class has more than `limit`."""
     if limit is None or np.diff(points.start).max(initial=0) <= limit:
         return points, level
-    low, high = level + 1, COARSEST
+    low, high = min(level + 1, COARSEST), COARSEST
     while low < high:
         half = (low + high) // 2
         if _most(points, half) > limit:
@@ -318,9 +339,3 @@ def _most(points: Points, level: int) -> int:
     changes = np.append(True, edge[1:] != edge[:-1])
     changes[points.start[:-1][points.start[:-1] < len(edge)]] = True
     return int(np.diff(starts(changes)[points.start]).max(initial=0))
-
-
-def of_points(points: Sequence[Points], limit: int | None) -> Cells:
-    """Return the cells of values that are known with their weights."""
-    found = [_within(p, FINEST, limit) for p in points]
-    return Cells(tuple(p for p, _ in found), np.array([e for _, e in found], np.int32), None, limit)
