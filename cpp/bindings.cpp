@@ -4,6 +4,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
 
 #include <optional>
 #include <stdexcept>
@@ -250,6 +251,21 @@ void bind_algebra(nb::module_& m) {
         "b_weight"_a.noconvert(), "b_mean"_a.noconvert(), "b_squares"_a.noconvert(), "b_rest"_a.noconvert().none(),
         "columns"_a, "sign"_a, "out_weight"_a.noconvert(), "out_mean"_a.noconvert(), "out_squares"_a.noconvert(),
         "out_rest"_a.noconvert());
+    m.def(
+        "pool_moments",
+        [](In aw, In am, In as, Rest ar, Index classes, Index cols, Out<double> w, Out<double> mean,
+           Out<double> squares, Out<double> rest) {
+            const Index size = Index(aw.size());
+            require(cols > 0 && classes > 0 && size % (classes * cols) == 0, "statistic shapes");
+            const Index groups = size / (classes * cols);
+            for (const auto& out : {w, mean, squares}) require_size(out, groups * cols);
+            require_size(rest, 6 * groups * cols);
+            return pool_moments(moments_of(aw, am, as, ar, size), groups, classes, cols,
+                                {w.data(), mean.data(), squares.data(), rest.data()});
+        },
+        "Write the moments of all classes together; return a column that overflows, or -1.", "weight"_a.noconvert(),
+        "mean"_a.noconvert(), "squares"_a.noconvert(), "rest"_a.noconvert().none(), "classes"_a, "columns"_a,
+        "out_weight"_a.noconvert(), "out_mean"_a.noconvert(), "out_squares"_a.noconvert(), "out_rest"_a.noconvert());
 }
 
 template <class T>
@@ -608,6 +624,23 @@ NB_MODULE(_core, m) {
         "or "
         "-1; state is of the text so far: lines, depth, whether in a string, whether after a backslash.",
         "text"_a.noconvert(), "deepest"_a, "state"_a.noconvert());
+    m.def(
+        "row_hashes",
+        [](std::vector<nb::ndarray<nb::ndim<1>, nb::c_contig, nb::device::cpu>> columns, std::uint64_t missing,
+           Out<std::uint64_t> out) {
+            std::vector<HashColumn> parts;
+            for (const auto& column : columns) {
+                require(column.size() == out.size(), "one value per row");
+                const bool number = column.dtype() == nb::dtype<double>();
+                require(number || column.dtype() == nb::dtype<std::uint64_t>(), "float64, or uint64 of any meaning");
+                parts.push_back({number ? static_cast<const double*>(column.data()) : nullptr,
+                                 number ? nullptr : static_cast<const std::uint64_t*>(column.data())});
+            }
+            nb::gil_scoped_release release;
+            row_hashes(parts.data(), Index(parts.size()), Index(out.size()), missing, out.data());
+        },
+        "Write the hash of each row of columns of float64, NaN being `missing`, and of uint64.", "columns"_a,
+        "missing"_a, "out"_a.noconvert());
     m.def(
         "sort_segments",
         [](Out<double> values, Vector<Index> start, std::optional<Out<Index>> order) {

@@ -27,7 +27,7 @@ struct Counted {  // rows of weight 1
     bool empty() const { return n == 0; }
     void add(double) { ++n; }
     void add(Counted other) { n += other.n; }
-    Cell at(double edge) const { return {edge, double(n), 0.0}; }
+    ValueCell at(double edge) const { return {edge, double(n), 0.0}; }
 };
 
 struct Weighed {
@@ -39,7 +39,7 @@ struct Weighed {
         high = sum.high;
         low = sum.low;
     }
-    Cell at(double edge) const { return {edge, high, low}; }
+    ValueCell at(double edge) const { return {edge, high, low}; }
 };
 
 // Weights by the edge of their cell.
@@ -180,12 +180,12 @@ public:
     }
 
     ColumnCells found() const {
-        ColumnCells out{level_, std::vector<std::vector<Cell>>(classes_)};
+        ColumnCells out{level_, std::vector<std::vector<ValueCell>>(classes_)};
         for (Index c = 0; c < classes_; ++c) {
             auto& cells = out.of_class[c];
             cells.reserve(occupied_[c]);
             tables_[c].each([&](double edge, const Count& count) { cells.push_back(count.at(edge)); });
-            auto less = [](const Cell& a, const Cell& b) { return a.edge < b.edge; };
+            auto less = [](const ValueCell& a, const ValueCell& b) { return a.edge < b.edge; };
             std::sort(cells.begin(), cells.end(), less);
             const std::size_t outside = cells.size();
             const double width = std::ldexp(1.0, grid_.level());
@@ -286,7 +286,7 @@ private:
         for (const auto& own : cells.of_class) {
             if (Index(own.size()) <= limit_) continue;
             std::vector<double> values(own.size());
-            std::transform(own.begin(), own.end(), values.begin(), [](const Cell& cell) { return cell.edge; });
+            std::transform(own.begin(), own.end(), values.begin(), [](const ValueCell& cell) { return cell.edge; });
             level = std::max(level, least_level(values, finest_level + 1, limit_));
             centre = values[values.size() / 2];
         }
@@ -298,10 +298,10 @@ private:
         level_ = level;
         place(level, centre);
         for (Index c = 0; c < classes_; ++c)
-            for (const Cell& cell : cells.of_class[c]) put(grid_.edge(cell.edge), c, counted(cell));
+            for (const ValueCell& cell : cells.of_class[c]) put(grid_.edge(cell.edge), c, counted(cell));
     }
 
-    static Count counted(const Cell& cell) {
+    static Count counted(const ValueCell& cell) {
         if constexpr (std::is_same_v<Count, Counted>) return {std::uint32_t(cell.weight)};
         else return {cell.weight, cell.low};
     }
@@ -353,7 +353,7 @@ private:
 
 // The same for rows that are no more than a class may have cells: sorted.
 ColumnCells sorted_cells(const CellColumn& x, Rows rows, Index n, Index& infinite) {
-    ColumnCells out{finest_level, std::vector<std::vector<Cell>>(rows.classes)};
+    ColumnCells out{finest_level, std::vector<std::vector<ValueCell>>(rows.classes)};
     for (Index i = 0; i < n; ++i) {
         const double value = x[i], w = rows.weight ? rows.weight[i] : 1.0;
         if (value != value || w == 0) continue;
@@ -361,7 +361,7 @@ ColumnCells sorted_cells(const CellColumn& x, Rows rows, Index n, Index& infinit
         out.of_class[rows.code[i]].push_back({value + 0.0, w, 0.0});
     }
     for (auto& cells : out.of_class) {
-        std::stable_sort(cells.begin(), cells.end(), [](const Cell& a, const Cell& b) { return a.edge < b.edge; });
+        std::stable_sort(cells.begin(), cells.end(), [](const ValueCell& a, const ValueCell& b) { return a.edge < b.edge; });
     }
     coarsen(out, finest_level);
     return out;
@@ -405,7 +405,7 @@ void coarsen(ColumnCells& column, int level) {
     const bool same = level == column.level;
     for (auto& cells : column.of_class) {
         std::size_t n = 0;
-        for (const Cell& cell : cells) {
+        for (const ValueCell& cell : cells) {
             const double edge = same ? cell.edge : grid.edge(cell.edge);
             if (n && cells[n - 1].edge == edge) {
                 const auto sum = Pair{cells[n - 1].weight, cells[n - 1].low} + Pair{cell.weight, cell.low};
@@ -433,7 +433,7 @@ void add_cells(ColumnCells& column, ColumnCells&& other, Index limit) {
             const std::size_t n = mine.size();
             mine.insert(mine.end(), theirs.begin(), theirs.end());
             std::inplace_merge(mine.begin(), mine.begin() + n, mine.end(),
-                               [](const Cell& a, const Cell& b) { return a.edge < b.edge; });
+                               [](const ValueCell& a, const ValueCell& b) { return a.edge < b.edge; });
             merged = true;
         }
     }
@@ -448,7 +448,7 @@ void add_cells(ColumnCells& column, ColumnCells&& other, Index limit) {
         int least = finest_level;
         for (const auto& cells : column.of_class) {
             std::vector<double> values(cells.size());
-            std::transform(cells.begin(), cells.end(), values.begin(), [](const Cell& cell) { return cell.edge; });
+            std::transform(cells.begin(), cells.end(), values.begin(), [](const ValueCell& cell) { return cell.edge; });
             if (Index(values.size()) > limit) least = std::max(least, least_level(values, finest_level, limit));
         }
         coarsen(column, least);

@@ -40,14 +40,14 @@ private:
 };
 
 // A cell: its edge, its weight, and what rounding took from the weight.
-struct Cell {
+struct ValueCell {
     double edge, weight, low;
 };
 
 // The cells of one column, class by class, each ascending.
 struct ColumnCells {
     int level = finest_level;
-    std::vector<std::vector<Cell>> of_class;
+    std::vector<std::vector<ValueCell>> of_class;
 };
 
 // A column of numbers; NaN is missing.

@@ -37,7 +37,7 @@ Arrays flat(const std::vector<ColumnCells>& columns, Index classes) {
     for (const auto& column : columns) {
         level.push_back(column.level);
         for (Index c = 0; c < classes; ++c) {
-            for (const Cell& cell : column.of_class[c]) {
+            for (const ValueCell& cell : column.of_class[c]) {
                 edge.push_back(cell.edge);
                 weight.push_back(cell.weight);
                 low.push_back(cell.low);

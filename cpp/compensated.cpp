@@ -84,24 +84,44 @@ void sum_segments(const double* value, const double* low, const Index* start, In
     }
 }
 
+namespace {
+
+// Write one cell; returns whether it is finite.
+bool put_cell(const Cell& cell, Moments out, Index row, Index column, Index cols) {
+    const Index k = row * cols + column;
+    out.weight[k] = cell.weight.value.high, out.mean[k] = cell.mean.value.high;
+    out.squares[k] = cell.squares.value.high;
+    double* rest = out.rest + 6 * row * cols + column;
+    rest[0] = cell.weight.value.low, rest[cols] = cell.mean.value.low;
+    rest[2 * cols] = cell.squares.value.low, rest[3 * cols] = cell.weight.doubt;
+    rest[4 * cols] = cell.mean.doubt, rest[5 * cols] = cell.squares.doubt;
+    return std::isfinite(out.weight[k] + out.mean[k] + out.squares[k]);
+}
+
+}  // namespace
+
 Index merge_moments(Moments a, Moments b, Index rows, Index cols, double sign, Moments out, Index* what) {
     Index at = -1;
     *what = 0;
     for (Index i = 0; i < rows; ++i)
         for (Index j = 0; j < cols; ++j) {
             Refused refused = Refused::none;
-            const Index k = i * cols + j;
             const Cell p = cell_at(a, i, j, cols), q = cell_at(b, i, j, cols);
             const Cell cell = sign > 0 ? merged(p, q) : without(p, q, refused);
-            const double all = cell.weight.value.high + cell.mean.value.high + cell.squares.value.high;
-            if (refused == Refused::none && !std::isfinite(all)) refused = Refused::overflow;
-            if (refused != Refused::none && at < 0) at = k, *what = Index(refused);
-            out.weight[k] = cell.weight.value.high, out.mean[k] = cell.mean.value.high;
-            out.squares[k] = cell.squares.value.high;
-            double* rest = out.rest + 6 * i * cols + j;
-            rest[0] = cell.weight.value.low, rest[cols] = cell.mean.value.low;
-            rest[2 * cols] = cell.squares.value.low, rest[3 * cols] = cell.weight.doubt;
-            rest[4 * cols] = cell.mean.doubt, rest[5 * cols] = cell.squares.doubt;
+            const bool finite = put_cell(cell, out, i, j, cols);
+            if (refused == Refused::none && !finite) refused = Refused::overflow;
+            if (refused != Refused::none && at < 0) at = i * cols + j, *what = Index(refused);
+        }
+    return at;
+}
+
+Index pool_moments(Moments a, Index groups, Index classes, Index cols, Moments out) {
+    Index at = -1;
+    for (Index g = 0; g < groups; ++g)
+        for (Index j = 0; j < cols; ++j) {
+            Cell whole{};
+            for (Index c = 0; c < classes; ++c) whole = merged(whole, cell_at(a, g * classes + c, j, cols));
+            if (!put_cell(whole, out, g, j, cols) && at < 0) at = j;
         }
     return at;
 }

@@ -109,6 +109,15 @@ struct Moments {
     double *weight, *mean, *squares, *rest;
 };
 Index merge_moments(Moments a, Moments b, Index rows, Index cols, double sign, Moments out, Index* what);
+// Moments (groups, cols) of all classes together, of moments (groups, classes, cols). Returns a column that overflows, or -1.
+Index pool_moments(Moments a, Index groups, Index classes, Index cols, Moments out);
+
+// row_hashes.cpp: mix 64 bits of every entry of a row into its hash, column by column. A column is float64, or `bits`.
+struct HashColumn {
+    const double* number;
+    const std::uint64_t* bits;
+};
+void row_hashes(const HashColumn* columns, Index cols, Index rows, std::uint64_t missing, std::uint64_t* out);
 
 // scatter.cpp: weight (classes,), mean (classes, cols) and centred cross-products (classes, cols, cols) of the rows of
 // each class without missing entries; `incomplete` (rows,) marks the other rows. x must be row-major, the outputs

@@ -9,14 +9,14 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from suffice import _core
+from suffice.core.arrays import Array
 from suffice.core.frames.columns import dictionary_codes, numbers
 from suffice.core.frames.frame import Column, Frame, column_kind, is_text, unreadable, value_type
 
 Hashes: TypeAlias = NDArray[np.uint64]
 
 _MISSING = np.uint64(0x9AE16A3B2F90404F)
-_STEP = np.uint64(0x9E3779B97F4A7C15)  # 2⁶⁴ / golden ratio, splitmix64's step
-_ROWS = 1 << 15  # so many rows stay in the cache while all columns are mixed in
 
 
 def row_hashes(frame: Frame, names: Iterable[str] | None = None) -> Hashes:
@@ -33,28 +33,13 @@ def row_hashes(frame: Frame, names: Iterable[str] | None = None) -> Hashes:
     (True, 3)
     """
     names = frame.names if names is None else list(names)
-    parts = [_bits(frame.column(name), name) for name in names]
-    out = np.zeros(frame.n, dtype=np.uint64)
-    for lo in range(0, frame.n, _ROWS):
-        block = out[lo : lo + _ROWS]
-        for part in parts:
-            block ^= part[lo : lo + _ROWS]
-            _mix(block)
+    out = np.empty(frame.n, dtype=np.uint64)
+    _core.row_hashes([_bits(frame.column(name), name) for name in names], int(_MISSING), out)
     return out
 
 
-def _mix(z: Hashes) -> None:
-    """Apply one step of splitmix64 in place: a bijection, in which every output bit depends on all input bits."""
-    z += _STEP
-    z ^= z >> np.uint64(30)
-    z *= np.uint64(0xBF58476D1CE4E5B9)
-    z ^= z >> np.uint64(27)
-    z *= np.uint64(0x94D049BB133111EB)
-    z ^= z >> np.uint64(31)
-
-
-def _bits(column: Column, name: str) -> Hashes:
-    """Return 64 bits for each entry: of its float64, of the hash of a string, or of the microseconds of a time."""
+def _bits(column: Column, name: str) -> Hashes | Array:
+    """Return each entry as float64, or 64 bits: the hash of a string, or the microseconds of a time."""
     kind = column_kind(column)
     if kind == "empty":
         return np.full(len(column), _MISSING)
@@ -65,10 +50,7 @@ def _bits(column: Column, name: str) -> Hashes:
         return _times(column, name)
     if kind == "other":
         raise unreadable(column, name, "part of a row's hash: leave it out, or convert it to text or numbers")
-    values = numbers(column, name)
-    bits = (values + 0.0).view(np.uint64)  # −0.0 + 0.0 is 0.0
-    bits[np.isnan(values)] = _MISSING
-    return bits
+    return np.ascontiguousarray(numbers(column, name))
 
 
 def _string_hashes(found: Column) -> Hashes:

@@ -140,17 +140,17 @@ class Moments(ArrayStatistic):
 
     def pooled(self) -> Self:
         """Summarize all classes as one: (1, columns)."""
-        classes = self.mean.shape[-2]
-        out = self._at(0) if classes else self.empty(1, self.n_columns)
-        for c in range(1, classes):
-            out = out + self._at(c)
+        *groups, classes, columns = self.mean.shape
+        if not self.mean.size:
+            return self._tables(np.zeros, (*groups, 1), columns)
+        out = self._tables(np.empty, (*groups, 1), columns)
+        assert out.rest is not None
+        overflow = _core.pool_moments(
+            *self._contiguous(), classes, columns, out.weight, out.mean, out.squares, out.rest
+        )
+        if overflow >= 0:
+            raise _overflow(overflow)
         return out
-
-    def _at(self, c: int) -> Self:
-        """Take one class along the last but one axis."""
-        rest = None if self.rest is None else self.rest[..., c : c + 1, :, :]
-        one = (..., slice(c, c + 1), slice(None))
-        return type(self)(self.weight[one], self.mean[one], self.squares[one], rest)
 
     def __repr__(self) -> str:
         classes, columns = self.weight.shape
