@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.core.arrays import Codes, Values, as_objects, as_strings, encode
+from suffice.core.arrays import Codes, Values, as_objects, as_strings, encode, repeated
 from suffice.core.errors import InvalidDataError, MismatchError, MissingLabelError
 
 
@@ -28,6 +28,19 @@ class Labels:
     def __len__(self) -> int:
         return len(self.codes)
 
+    @property
+    def each(self) -> Values:
+        """The label of each row."""
+        return repeated(self.values, self.codes)
+
+    def __getitem__(self, rows: slice) -> Labels:
+        codes = self.codes[rows]
+        seen = np.zeros(len(self.values), dtype=bool)
+        seen[codes] = True
+        if seen.all():
+            return Labels(codes, self.values)
+        return Labels((np.cumsum(seen, dtype=np.int32) - 1)[codes], self.values[seen])
+
 
 def encode_labels(y: Any) -> Labels:
     """Number the distinct labels of `y` in sorted order.
@@ -35,6 +48,8 @@ def encode_labels(y: Any) -> Labels:
     >>> encode_labels(["ham", "spam", "ham"])
     Labels(codes=array([0, 1, 0], dtype=int32), values=array(['ham', 'spam'], dtype='<U4'))
     """
+    if isinstance(y, Labels):
+        return y
     y = read_labels(y)
     codes, values = encode(y)
     if y.dtype.kind in "fOmMT" and len(codes) and codes.min() < 0:  # other types have no missing values

@@ -14,7 +14,7 @@ from suffice.core.arrays import Values
 from suffice.core.errors import InvalidDataError, InvalidOptionError
 from suffice.core.frames import Frame
 from suffice.core.frames.input import is_a
-from suffice.core.labels import refuse_changed
+from suffice.core.labels import Labels, refuse_changed
 from suffice.core.statistics import ByClass
 from suffice.engines.source import HEAD, Answer, Source, append
 from suffice.engines.summarizing import Task
@@ -25,7 +25,7 @@ class Memory(Source):
     """A table, or rows that an estimator has read; with their labels, once these are known."""
 
     rows: Any  # a Frame, or what a family reads
-    labels: Values | None = None
+    labels: Values | Labels | None = None
     weight: Any = None
     origin: Any = None  # what the table was made of
 
@@ -57,10 +57,10 @@ class Memory(Source):
             column = self._frame.column(target)
             if len(column) and frames.column_kind(column) == "empty":
                 raise InvalidDataError(f"The target column {target!r} holds no label at all")
-            labels, rest = frames.labels(column, target), rest.drop(target)
+            labels, rest = frames.label_codes(column, target), rest.drop(target)
             given = _given(self.origin, target)
             if given is not None:
-                refuse_changed(given, labels, target)
+                refuse_changed(given, labels.each, target)
         if isinstance(weight, str):
             self.check_column(weight, "of weights")
             rest = rest.drop(weight) if weight in rest.columns else rest

@@ -11,6 +11,7 @@ from suffice.core import frames
 from suffice.core.arrays import Array, Values
 from suffice.core.errors import InvalidDataError, MissingLabelError, RefusedValueError, naming_columns
 from suffice.core.frames import Frame, as_frame
+from suffice.core.labels import Labels
 from suffice.core.statistics import Blocks, ByClass, RowSample, Statistic
 from suffice.families import Family
 from suffice.families.product import Block, Product
@@ -64,12 +65,12 @@ class Task:
                 raise InvalidDataError(f"There is no column {name!r}: the columns are {frame.names[:20]}")
         if not frame.n:
             return onto
-        labels = frames.labels(frame.column(self.target), self.target)
+        labels = frames.label_codes(frame.column(self.target), self.target)
         weight = None if self.weight is None else frames.weights(frame.column(self.weight), self.weight)
         return self.summarize_frame(frame, labels, weight, onto)
 
     def summarize_frame(
-        self, frame: Frame, labels: Values, weight: Array | None, onto: ByClass[Any] | None
+        self, frame: Frame, labels: Values | Labels, weight: Array | None, onto: ByClass[Any] | None
     ) -> ByClass[Any]:
         """Add a table, whose labels and weights were read, to `onto`."""
         with nullcontext() if self.form == "table" else naming_columns(self.names):

@@ -30,7 +30,8 @@ from suffice.families.gaussian import Gaussian
 from suffice.families.kernel import Kernel
 from suffice.formulas import Constant, Term
 
-SCORED = 5000  # distinct values that a family is scored on
+SCORED = 5000  # distinct values that a family is scored on, at most
+SCORES = 20_000  # scores of classes for them, about
 MOST_CATEGORIES = 20  # distinct values that may be categories
 REPEATS = 3  # times that a value must occur on average for that
 COMMON = 0.05  # if one value has a larger share, a kernel would make a spike of it
@@ -173,7 +174,8 @@ class Automatic(Chosen):
     def rows(self, cells: Cells) -> tuple[Array, Codes, Array]:
         """Return the distinct values of each class, or evenly spaced ones of them if there are many."""
         points = cells.points[0]
-        some = np.unique(np.linspace(0, max(len(points.weight) - 1, 0), SCORED).astype(np.int64))
+        rows = min(SCORED, max(SCORES // max(cells.n_classes, 1), SCORED // 5))
+        some = np.unique(np.linspace(0, max(len(points.weight) - 1, 0), rows).astype(np.int64))
         if not len(points.weight):
             some = some[:0]
         return np.ascontiguousarray(points.values[some]), points.codes[some], points.weight[some]

@@ -21,14 +21,15 @@ from suffice.core.errors import (
 )
 from suffice.core.frames import Frame
 from suffice.core.frozen_options import Options
-from suffice.core.statistics import Batch, Blocks, RowSample
+from suffice.core.parallel import in_threads
+from suffice.core.statistics import Batch, Blocks, Cells, RowSample
 from suffice.core.validation import Held
 from suffice.families._base import Distribution, Family, derived
 from suffice.families._contract import KeptRows, Outcomes, Summary, Table
 from suffice.families.logarithms import log_ratio
 from suffice.formulas import Constant, Missing, Term, Where
 
-AT_ONCE = 1 << 19  # rows that are scored at a time, so that the arrays of the blocks stay small
+AT_ONCE = 1 << 16  # rows that are scored at a time, so that the arrays of the blocks stay small
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -67,7 +68,7 @@ class Block(Options):
         if self.family.reads == "text":
             return self.family.read(columns[0])
         if self.family.reads == "categories":
-            return self.family.read(frames.categories(*columns, names=self.names))
+            return self.family.read(frames.categories(*columns, names=self.names, frame=frame))
         numbers = [frames.numbers(column, name) for column, name in zip(columns, self.names, strict=True)]
         return self.family.read(np.stack(numbers, axis=1) if len(numbers) > 1 else numbers[0][:, None])
 
@@ -132,7 +133,7 @@ class Product(Family[Blocks]):
             if mine != theirs:
                 raise MismatchError(
                     f"Cannot merge: column {name!r} is {mine} here and {theirs} there. Name the same families for "
-                    "both, and the same `limit`: by default files have one, and rows in memory have none"
+                    "both, and the same `limit`"
                 )
 
     def _use_of(self, name: str) -> str:
@@ -144,7 +145,7 @@ class Product(Family[Blocks]):
         """Read a table block by block; the last part is the table itself."""
         if isinstance(x, Batch):
             return x
-        parts = [block.read(x) for block in self.blocks]
+        parts = in_threads(lambda block: block.read(x), self.blocks, len(x) * len(self.blocks))
         return Batch((*parts, x.select(self.names)), len(x))
 
     def check_statistic(self, statistic: Blocks) -> None:
@@ -174,8 +175,10 @@ class Product(Family[Blocks]):
 
     def estimate(self, statistic: Blocks) -> ProductDistribution:
         """Estimate every block."""
-        estimates = tuple(b.family.estimate(s) for b, s in zip(self.blocks, statistic.parts, strict=False))
-        return ProductDistribution(self, estimates)
+        parts = zip(self.blocks, statistic.parts, strict=False)
+        rows = sum(len(part.weight) for cells in statistic.parts if isinstance(cells, Cells) for part in cells.parts)
+        estimates = in_threads(lambda part: part[0].family.estimate(part[1]), parts, 16 * rows)
+        return ProductDistribution(self, tuple(estimates))
 
     def kept_rows(self, statistic: Blocks) -> KeptRows:
         """Return the sample of rows."""
@@ -196,7 +199,12 @@ class Product(Family[Blocks]):
         """Compute the log-density of each block of each row under the statistic without it, (rows, classes) each."""
         assert isinstance(fitted, ProductDistribution)
         blocks = zip(self.blocks, statistic.parts, fitted.parts, x.parts, strict=False)
-        return [b.family.leave_one_out(s, d, part, codes, weight) for b, s, d, part in blocks]
+
+        def left_out(block: tuple[Block, Any, Distribution, Rows]) -> Array:
+            b, s, d, part = block
+            return b.family.leave_one_out(s, d, part, codes, weight)
+
+        return in_threads(left_out, blocks, len(codes) * len(self.blocks))
 
 
 class ProductDistribution(Distribution):
@@ -233,7 +241,8 @@ class ProductDistribution(Distribution):
 
     def _sum(self, x: Batch, relative: bool) -> Array:
         if x.n > AT_ONCE:
-            return np.concatenate([self._sum_from(lo, x, relative) for lo in range(0, x.n, AT_ONCE)])
+            starts = range(0, x.n, AT_ONCE)
+            return np.concatenate(in_threads(lambda lo: self._sum_from(lo, x, relative), starts, x.n))
         each = self.each(x, relative)
         out = next(each)
         for part in each:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from suffice.core.arrays import Array, Categories, Codes, Mask, Values, as_strings, as_weight, encode, repeated
+from suffice.core.arrays import Array, Categories, Codes, Mask, Values, as_strings, as_weight, encode
 from suffice.core.errors import InvalidDataError, MissingLabelError
 from suffice.core.frames.arrow_arrays import as_numpy
-from suffice.core.frames.frame import Column, column_kind, is_text, unreadable, value_type
+from suffice.core.frames.frame import Column, Frame, column_kind, is_text, unreadable, value_type
 from suffice.core.labels import Labels, refuse_changed
 
 
@@ -35,11 +35,12 @@ def numbers(column: Column, name: str | None = None) -> Array:
     return as_numpy(column if plain else column.cast(pa.float64())).astype(np.float64, copy=False)
 
 
-def categories(*columns: Column, names: Sequence[str] | None = None) -> Categories:
+def categories(*columns: Column, names: Sequence[str] | None = None, frame: Frame | None = None) -> Categories:
     """Number the distinct values of each column in sorted order, as `arrays.encode` does; missing ones get −1.
 
     Columns may hold strings, numbers, booleans or dictionaries of these. Categories of a dictionary that no row has are
-    left out. Arrow finds the distinct values, so that no row becomes a Python object.
+    left out. Arrow finds the distinct values, so that no row becomes a Python object. A `frame` whose columns they are
+    keeps what was found.
 
     >>> import pyarrow as pa
     >>> found = categories(pa.array(["b", None, "a", "b"]))
@@ -54,7 +55,8 @@ def categories(*columns: Column, names: Sequence[str] | None = None) -> Categori
     codes = np.empty((lengths[0], len(columns)), dtype=np.int32, order="F")
     keys = []
     for j, column in enumerate(columns):
-        codes[:, j], found = _encode(_chunked(column), None if names is None else names[j], "categories")
+        name = None if names is None else names[j]
+        codes[:, j], found = _encode(column, name, "categories", frame)
         keys.append(found)
     return Categories(codes, tuple(keys))
 
@@ -72,8 +74,7 @@ def texts(column: Column, name: str | None = None) -> list[str | None]:
 
 def labels(column: Column, name: str | None = None) -> Values:
     """Read the label of each row: strings, integers, floats or booleans."""
-    found = label_codes(column, name)
-    return repeated(found.values, found.codes)
+    return label_codes(column, name).each
 
 
 def label_codes(column: Column, name: str | None = None) -> Labels:
@@ -97,9 +98,10 @@ def _chunked(column: Column) -> Column:
     return column if isinstance(column, pa.ChunkedArray) else pa.chunked_array([column])
 
 
-def _encode(column: Column, name: str | None, what: str) -> tuple[Codes, Values]:
+def _encode(column: Column, name: str | None, what: str, frame: Frame | None = None) -> tuple[Codes, Values]:
     import pyarrow as pa
 
+    column = _chunked(column)
     held = value_type(column.type)
     if column_kind(column) == "empty":
         numeric = pa.types.is_floating(held) or pa.types.is_integer(held) or pa.types.is_decimal(held)
@@ -108,7 +110,10 @@ def _encode(column: Column, name: str | None, what: str) -> tuple[Codes, Values]
         raise unreadable(column, name, f"{what}: convert it to text or numbers first")
     if (pa.types.is_integer(column.type) or pa.types.is_boolean(column.type)) and not column.null_count:
         return encode(as_numpy(column))
-    codes, found = dictionary_codes(column)
+    if frame is None or name is None:
+        codes, found = dictionary_codes(column)
+    else:
+        codes, found = frame.once("codes", name, dictionary_codes)
     values = _keys(found)
     if what == "labels" and pa.types.is_decimal(found.type):
         refuse_changed(found.to_pylist(), values, name)
@@ -135,7 +140,9 @@ def dictionary_codes(column: Column) -> tuple[Codes, Column]:
     column = column.unify_dictionaries()
     codes, lo = np.empty(len(column), dtype=np.int32), 0
     for chunk in column.chunks:
-        codes[lo : lo + len(chunk)] = np.nan_to_num(as_numpy(chunk.indices), nan=-1)
+        codes[lo : lo + len(chunk)] = as_numpy(
+            chunk.indices.cast(pa.int64()).fill_null(-1) if chunk.null_count else chunk.indices
+        )
         lo += len(chunk)
     return codes, column.chunk(0).dictionary
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -66,9 +66,20 @@ class Frame:
             raise InvalidDataError(f"There is no column {name!r}: the columns are {listed(self.names)}")
         return self.columns[name]
 
+    def once(self, what: str, name: str, make: Callable[[Column], Any]) -> Any:
+        """Return what is made of a column; it is made when it is first asked for, and kept."""
+        known = self.__dict__.setdefault("_known", {})
+        if (what, name) not in known:
+            known[what, name] = make(self.column(name))
+        return known[what, name]
+
     def select(self, names: Iterable[str]) -> Frame:
         """Select columns by name, in this order."""
-        return Frame({name: self.column(name) for name in names}, self.n)
+        names = list(names)
+        out = Frame({name: self.column(name) for name in names}, self.n)
+        known = self.__dict__.get("_known", {})
+        out.__dict__["_known"] = {key: made for key, made in known.items() if key[1] in out.columns}
+        return out
 
     def drop(self, name: str) -> Frame:
         """Leave one column out."""

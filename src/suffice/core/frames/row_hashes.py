@@ -34,17 +34,18 @@ def row_hashes(frame: Frame, names: Iterable[str] | None = None) -> Hashes:
     """
     names = frame.names if names is None else list(names)
     out = np.empty(frame.n, dtype=np.uint64)
-    _core.row_hashes([_bits(frame.column(name), name) for name in names], int(_MISSING), out)
+    _core.row_hashes([_bits(frame, name) for name in names], int(_MISSING), out)
     return out
 
 
-def _bits(column: Column, name: str) -> Hashes | Array:
+def _bits(frame: Frame, name: str) -> Hashes | Array:
     """Return each entry as float64, or 64 bits: the hash of a string, or the microseconds of a time."""
+    column = frame.column(name)
     kind = column_kind(column)
     if kind == "empty":
         return np.full(len(column), _MISSING)
     if is_text(value_type(column.type)):
-        codes, found = dictionary_codes(column)
+        codes, found = frame.once("codes", name, dictionary_codes)
         return np.append(_string_hashes(found), _MISSING)[codes]
     if kind == "date":
         return _times(column, name)

@@ -11,6 +11,7 @@ import numpy as np
 
 from suffice.core.arrays import Array, Codes, Mask, Positions, Rows
 from suffice.core.errors import MismatchError, naming_columns
+from suffice.core.parallel import in_threads
 from suffice.core.statistics.hash_samples import MOST_CLASSES
 from suffice.core.statistics.statistic import Statistic
 from suffice.core.validation import Agrees, Held
@@ -72,12 +73,15 @@ class Blocks(Statistic):
     ) -> Self:
         """Summarize each block by its statistic and the options of its `of` in `readers`; `names` are for errors."""
         before: Iterable[Statistic | None] = [None] * len(readers) if onto is None or not onto.parts else onto.parts
-        parts = []
         called = names or ((),) * len(readers)
-        for part, (statistic, options), old, own in zip(x.parts, readers, before, called, strict=True):
+
+        def summary(block: tuple[Rows, Any, Statistic | None, tuple[str, ...]]) -> Statistic:
+            part, (statistic, options), old, own = block
             with naming_columns(own) if own else nullcontext():
-                parts.append(statistic.of(part, codes, classes, weight, old, **options))
-        return cls(tuple(parts), classes)
+                return statistic.of(part, codes, classes, weight, old, **options)
+
+        blocks = zip(x.parts, readers, before, called, strict=True)
+        return cls(tuple(in_threads(summary, blocks, len(codes) * len(readers))), classes)
 
     def __add__(self, other: Self) -> Self:
         if not self.parts or not other.parts:

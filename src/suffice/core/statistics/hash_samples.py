@@ -245,6 +245,14 @@ class DocumentSample(HashSample, Record, stored_as="BagSample"):
 def candidates(hashes: NDArray[np.uint64], weight: Array, size: int) -> NDArray[np.int64]:
     """Find rows with weight that include all with the `size` smallest distinct hashes, and not many more."""
     some, most = np.flatnonzero(weight > 0), size
+    share = 2 * size / max(len(some), 1)  # hashes are uniform, so few rows need be looked at
+    while share < 0.25:
+        low = np.flatnonzero(hashes <= np.uint64(share * 2.0**64))
+        low = low[weight[low] > 0]
+        if len(np.unique(hashes[low])) > size:
+            some = low
+            break
+        share *= 4
     while len(some) > most:  # a row that occurs several times has as many places among the smallest
         cut = np.partition(hashes[some], most)[most]
         first = some[hashes[some] <= cut]
