@@ -4,10 +4,12 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include <optional>
 #include <stdexcept>
+#include <variant>
 
 #include "kernels.hpp"
 
@@ -626,21 +628,20 @@ NB_MODULE(_core, m) {
         "text"_a.noconvert(), "deepest"_a, "state"_a.noconvert());
     m.def(
         "row_hashes",
-        [](std::vector<nb::ndarray<nb::ndim<1>, nb::c_contig, nb::device::cpu>> columns, std::uint64_t missing,
+        [](std::vector<std::variant<Vector<double>, Vector<std::uint64_t>>> columns, std::uint64_t missing,
            Out<std::uint64_t> out) {
             std::vector<HashColumn> parts;
             for (const auto& column : columns) {
-                require(column.size() == out.size(), "one value per row");
-                const bool number = column.dtype() == nb::dtype<double>();
-                require(number || column.dtype() == nb::dtype<std::uint64_t>(), "float64, or uint64 of any meaning");
-                parts.push_back({number ? static_cast<const double*>(column.data()) : nullptr,
-                                 number ? nullptr : static_cast<const std::uint64_t*>(column.data())});
+                require(std::visit([](const auto& x) { return x.size(); }, column) == out.size(), "one value per row");
+                const auto* numbers = std::get_if<Vector<double>>(&column);
+                parts.push_back({numbers ? numbers->data() : nullptr,
+                                 numbers ? nullptr : std::get<Vector<std::uint64_t>>(column).data()});
             }
             nb::gil_scoped_release release;
             row_hashes(parts.data(), Index(parts.size()), Index(out.size()), missing, out.data());
         },
-        "Write the hash of each row of columns of float64, NaN being `missing`, and of uint64.", "columns"_a,
-        "missing"_a, "out"_a.noconvert());
+        "Write the hash of each row of columns of float64, NaN being `missing`, and of uint64.",
+        "columns"_a.noconvert(), "missing"_a, "out"_a.noconvert());
     m.def(
         "sort_segments",
         [](Out<double> values, Vector<Index> start, std::optional<Out<Index>> order) {

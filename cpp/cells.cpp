@@ -111,8 +111,10 @@ int least_level(const std::vector<double>& values, int low, Index limit) {
     low = std::min(low, high);
     while (low < high) {
         const int middle = low + (high - low) / 2;
-        if (cells_at(values, middle, limit) > limit) low = middle + 1;
-        else high = middle;
+        if (cells_at(values, middle, limit) > limit)
+            low = middle + 1;
+        else
+            high = middle;
     }
     return low;
 }
@@ -172,8 +174,10 @@ public:
         infinite_ = -1;
         place(start.unit, start.centre);
         for (Index i = lo; i < hi;) {
-            if (rows.weight) i = level_ == finest_level ? run<true, true>(x, rows, i, hi) : run<true, false>(x, rows, i, hi);
-            else i = level_ == finest_level ? run<false, true>(x, rows, i, hi) : run<false, false>(x, rows, i, hi);
+            if (rows.weight)
+                i = level_ == finest_level ? run<true, true>(x, rows, i, hi) : run<true, false>(x, rows, i, hi);
+            else
+                i = level_ == finest_level ? run<false, true>(x, rows, i, hi) : run<false, false>(x, rows, i, hi);
             if (too_many_) rise();
         }
         return infinite_;
@@ -302,8 +306,10 @@ private:
     }
 
     static Count counted(const ValueCell& cell) {
-        if constexpr (std::is_same_v<Count, Counted>) return {std::uint32_t(cell.weight)};
-        else return {cell.weight, cell.low};
+        if constexpr (std::is_same_v<Count, Counted>)
+            return {std::uint32_t(cell.weight)};
+        else
+            return {cell.weight, cell.low};
     }
 
     // Go one level up.
@@ -311,7 +317,8 @@ private:
         const Grid next(level_ + 1);
         if (!next.simple() || !used_) {
             const ColumnCells cells = found();
-            return move(cells, level_ + 1, used_ ? (double(base_) + 0.5 * double(span_)) * std::ldexp(1.0, level_) : 0.0);
+            return move(cells, level_ + 1,
+                        used_ ? (double(base_) + 0.5 * double(span_)) * std::ldexp(1.0, level_) : 0.0);
         }
         const Index base = base_ >> 1, shift = base_ & 1;  // >> rounds down
         std::vector<Table<Count>> tables(classes_);
@@ -324,7 +331,8 @@ private:
             for (Index k = 0; 2 * k - shift < span_; ++k) {
                 Count both;
                 if (const Index first = 2 * k - shift; first >= 0) both = own[first];
-                if (const Index second = 2 * k + 1 - shift; second < span_ && !own[second].empty()) both.add(own[second]);
+                if (const Index second = 2 * k + 1 - shift; second < span_ && !own[second].empty())
+                    both.add(own[second]);
                 if (k < span_) own[k] = both;
                 n += !both.empty();
             }
@@ -361,7 +369,8 @@ ColumnCells sorted_cells(const CellColumn& x, Rows rows, Index n, Index& infinit
         out.of_class[rows.code[i]].push_back({value + 0.0, w, 0.0});
     }
     for (auto& cells : out.of_class) {
-        std::stable_sort(cells.begin(), cells.end(), [](const ValueCell& a, const ValueCell& b) { return a.edge < b.edge; });
+        std::stable_sort(cells.begin(), cells.end(),
+                         [](const ValueCell& a, const ValueCell& b) { return a.edge < b.edge; });
     }
     coarsen(out, finest_level);
     return out;
@@ -377,8 +386,7 @@ void count_columns(const std::vector<CellColumn>& columns, Rows rows, Index n, I
     std::vector<Index> bad(tasks, -1);
     std::vector<Start> start(cols);
     const bool few = n <= limit;
-    if (!few)
-        for_blocks(cols, threads, [&](Index j, int) { start[j] = look(columns[j], rows, n, limit, level[j]); });
+    if (!few) for_blocks(cols, threads, [&](Index j, int) { start[j] = look(columns[j], rows, n, limit, level[j]); });
     std::vector<std::unique_ptr<Counter<Count>>> counters(threads);
     for_blocks(tasks, threads, [&](Index task, int slot) {
         const Index j = task / slices, s = task % slices;

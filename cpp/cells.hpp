@@ -17,12 +17,15 @@ constexpr int finest_level = -1074, coarsest_level = 1024;
 class Grid {
 public:
     explicit Grid(int level)
-        : level_(level), simple_(level > -1000 && level < 1000), scale_(simple_ ? std::ldexp(1.0, -level) : 0.0),
-          width_(simple_ ? std::ldexp(1.0, level) : 0.0), far_(std::ldexp(1.0, level + 52)) {}
+        : level_(level),
+          simple_(level > -1000 && level < 1000),
+          scale_(simple_ ? std::ldexp(1.0, -level) : 0.0),
+          width_(simple_ ? std::ldexp(1.0, level) : 0.0),
+          far_(std::ldexp(1.0, level + 52)) {}
 
     int level() const { return level_; }
-    bool simple() const { return simple_; }   // whether 2^e and 2^-e are doubles far from the ends of their range
-    double scale() const { return scale_; }   // 2^-e
+    bool simple() const { return simple_; }  // whether 2^e and 2^-e are doubles far from the ends of their range
+    double scale() const { return scale_; }  // 2^-e
 
     // The lower edge of the cell that holds x. Below the least double, the edge is the least double.
     double edge(double x) const {

@@ -244,6 +244,8 @@ class DocumentSample(HashSample, Record, stored_as="BagSample"):
 
 def candidates(hashes: NDArray[np.uint64], weight: Array, size: int) -> NDArray[np.int64]:
     """Find rows with weight that include all with the `size` smallest distinct hashes, and not many more."""
+    if not size:
+        return np.zeros(0, dtype=np.int64)
     some, most = np.flatnonzero(weight > 0), size
     share = 2 * size / max(len(some), 1)  # hashes are uniform, so few rows need be looked at
     while share < 0.25:
