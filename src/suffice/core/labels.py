@@ -61,7 +61,9 @@ def encode_labels(y: Any) -> Labels:
 
 
 def read_labels(y: Any) -> Values:
-    """Read a sequence, array, Series or Arrow array of labels, one for each row."""
+    """Read a sequence, array, Series or Arrow array of labels, one for each row; or labels that were read as codes."""
+    if isinstance(y, Labels):
+        return y.each
     if isinstance(y, np.ma.MaskedArray) and np.ma.is_masked(y):
         raise MissingLabelError(int(np.argmax(np.ma.getmaskarray(y).ravel())))
     if isinstance(y, np.ndarray):

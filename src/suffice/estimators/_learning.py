@@ -14,7 +14,7 @@ from suffice.core.arrays import Values
 from suffice.core.errors import InvalidDataError, MismatchError
 from suffice.core.frames import Frame, as_frame
 from suffice.core.frozen_options import same_options
-from suffice.core.labels import Labels, as_label, encode_labels, label_positions
+from suffice.core.labels import as_label, encode_labels, label_positions, read_labels
 from suffice.estimators._fitted import Fitted, PathLike
 from suffice.estimators._sklearn import as_labels, clone
 from suffice.estimators._threads import learning
@@ -135,7 +135,7 @@ class Learning(Fitted):
         if not isinstance(y, str) and not isinstance(weight, str):
             return *self._check_X_y(X, y, reset=False), weight
         found = engines.Memory(as_frame(X)).labelled(y, weight)
-        labels = as_labels(found.labels.each if isinstance(found.labels, Labels) else found.labels, self)
+        labels = as_labels(read_labels(found.labels), self)
         return self._read_frame(found.rows), labels, found.weight
 
     def _read_frame(self, frame: Frame) -> Any:

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from suffice import engines
 from suffice.core.errors import InvalidDataError, InvalidOptionError, NoDistributionError
 from suffice.core.frames import as_frame
+from suffice.core.labels import read_labels
 from suffice.core.output_files import check_place, replacing
 from suffice.model.calibration import Calibration
 from suffice.model.class_conditionals import Bars, Conditional, Curve, Ellipses, Words, conditionals
@@ -134,7 +135,7 @@ def _evaluate(estimator: GenerativeClassifier, data: object, target: object, wei
             frame = frame.select(known) if set(known) <= set(frame.names) else frame
             estimator = nameless(estimator)
         data = engines.in_form(frame, form)
-    labels = spelled_as(estimator.classes_, np.asarray(target))
+    labels = spelled_as(estimator.classes_, read_labels(target))
     return Evaluation.of(labels, estimator.classes_, estimator.predict_proba(data), weight)
 
 
