@@ -75,6 +75,31 @@ Index misplaced_bracket(const std::uint8_t* text, Index n, std::int64_t deepest,
 // the position that each value had.
 void sort_segments(double* values, const Index* start, Index segments, Index* order);
 
+// Columns of codes below 255, which is missing: column j is codes[j * rows ..), its codes are below sizes[j].
+struct CodedColumns {
+    const std::uint8_t* codes;
+    Index rows;
+    const Index* sizes;
+};
+
+// Pairs of columns. The cells of pair q start at offsets[q]; that of codes (a, b) is a * sizes[second] + b from there.
+struct ColumnPairs {
+    const std::int32_t* first;
+    const std::int32_t* second;
+    Index pairs;
+    const Index* offsets;
+};
+
+// pairs.cpp: add the number of rows of each class in every cell to table (classes, cells); rows have no weights.
+void pair_counts(CodedColumns x, ColumnPairs of, Rows rows, double* table);
+
+// pairs.cpp: add the scores (cells, classes) of the cells of each row to out (rows, classes).
+void pair_scores(CodedColumns x, ColumnPairs of, const double* scores, Index classes, double* out);
+
+// pairs.cpp: the number of edges below each value; `missing` for NaN.
+void bin_codes(const double* values, Index n, Index stride, const double* edges, Index count, std::uint8_t missing,
+               std::uint8_t* out);
+
 // class_weights.cpp: the weight of the rows of each class (classes,), and what rounding took from it; whether n numbers
 // are integers, and (`summed`) so small that their sum is exact; and whether all codes are 0 .. classes-1. In this kernel and the next, `low` gets what
 // rounding takes from the sums. It may be null where all weights and counts are integers.

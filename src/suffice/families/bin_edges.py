@@ -82,6 +82,29 @@ def of_quantiles(points: Points, last: Array, bins: int) -> Array:
     return _inner(np.where(exact, between(end[at], values[after]), end[at]), values[-1])
 
 
+def of_quantiles_with_ties(points: Points, last: Array, bins: int) -> Array:
+    """Cut so that a value with more than 1/bins of the weight is a bin of its own, and the others share `bins` bins.
+
+    At most `bins` distinct values are a bin each. Otherwise a frequent value would widen the bins beside it: of a
+    column of which nine tenths are 0, quantiles make one bin or two.
+    """
+    if not len(points.values):
+        return np.empty(0)
+    values, first, place = np.unique(points.values[:, 0], return_index=True, return_inverse=True)
+    end, weight = last[first], np.bincount(place, weights=points.weight)
+    after = between(end[:-1], values[1:])  # where a cut after each value but the last would be
+    if len(values) <= bins:
+        return after
+    common = weight * bins > weight.sum()
+    reached = np.cumsum(np.where(common, 0.0, weight))
+    cuts = np.zeros(len(values), dtype=bool)
+    if reached[-1] > 0:
+        cuts[np.searchsorted(reached, np.arange(1, bins) * (reached[-1] / bins) * (1.0 - 1e-10))] = True
+    cuts |= common
+    cuts[:-1] |= common[1:]
+    return after[cuts[:-1]]
+
+
 def of_least_description(points: Points, last: Array, most: int | None) -> Array:
     """Cut where a bin saves more bits in the description of the class than the description of the cut takes.
 

@@ -118,7 +118,7 @@ class Binned(Family[Any]):
             low, high = _ends(inner)
         else:
             inner = self._all_edges(statistic)
-            counts = _counted(statistic, inner)
+            counts = counted(statistic, inner)
             low, high = _range(statistic)
         if self.prior is not None and np.size(self.prior.alpha) not in (1, counts.weight.shape[1]):
             raise MismatchError(
@@ -143,9 +143,9 @@ class Binned(Family[Any]):
         """
         inner = self._all_edges(cells)
         if self.edges is not None:
-            return self, _counted(cells, inner)
+            return self, counted(cells, inner)
         found = tuple(tuple(e.tolist()) for e in inner)
-        return self._made(self.prior, self.learn, found, None, None, None), _counted(cells, inner)
+        return self._made(self.prior, self.learn, found, None, None, None), counted(cells, inner)
 
     def _all_edges(self, cells: Cells) -> tuple[Array, ...]:
         if self.edges is not None:
@@ -179,7 +179,13 @@ class Binned(Family[Any]):
         return self.categorical.leave_one_out(fitted.table.counts, fitted.table, bins, codes, weight)
 
 
-def _counted(cells: Cells, edges: tuple[Array, ...]) -> Counts:
+def with_ties(cells: Cells, column: int, bins: int) -> Array:
+    """Return the edges of a column of cells by `of_quantiles_with_ties`."""
+    points = cells.parts[column]
+    return cutting.of_quantiles_with_ties(points, cells.last_values(column, points.values[:, 0]), bins)
+
+
+def counted(cells: Cells, edges: tuple[Array, ...]) -> Counts:
     """Compute the weight of each class in every bin."""
     sizes = np.array([len(inner) + 1 for inner in edges], dtype=np.int64)
     parts = []

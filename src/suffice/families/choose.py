@@ -24,7 +24,7 @@ from suffice.core.validation import Held
 from suffice.families._base import Distribution, Family, FillMethod, derived
 from suffice.families._contract import Outcomes, Summary, Table
 from suffice.families.bernoulli import Bernoulli, BernoulliDistribution
-from suffice.families.binned import Binned
+from suffice.families.binned import Binned, counted, with_ties
 from suffice.families.categorical import Categorical
 from suffice.families.gaussian import Gaussian
 from suffice.families.kernel import Kernel
@@ -36,6 +36,8 @@ MOST_CATEGORIES = 20  # distinct values that may be categories
 REPEATS = 3  # times that a value must occur on average for that
 COMMON = 0.05  # if one value has a larger share, a kernel would make a spike of it
 MARGIN = 0.5  # standard errors by which a column must beat the class prior to vote
+BINS = (6, 12, 24, 128, 512)  # numbers of bins to choose from
+ROWS_PER_BIN = 3  # that a column must have on average
 AMOUNTS = (0.1, 0.5, 1.0, 3.0, 10.0)  # of smoothing that "auto" chooses from
 
 Smoothing = float | Literal["auto"]
@@ -193,13 +195,32 @@ class Automatic(Chosen):
         values, weight = distinct.values[:, 0], distinct.weight
         for amount in self.amounts:
             if len(values) > 2:
-                binned, counts = Binned(prior=Dirichlet(amount), bins=10).with_edges(cells)
-                yield Choice("bins", binned, counts)
+                yield from self._bins(cells, amount)
             if cells.exact[0] and len(values) <= min(MOST_CATEGORIES, weight.sum() / REPEATS):
                 counts = _value_counts(cells, values)
                 yield Choice("values", Categorical(prior=Dirichlet(amount)), counts, partial(as_values, known=values))
         if len(values) > MOST_CATEGORIES and weight.max() <= COMMON * weight.sum():
             yield Choice("kernel", Kernel(), cells)
+
+    def _bins(self, cells: Cells, amount: float) -> Iterator[Choice]:
+        """Yield tables of few and of many bins, smoothed towards the values of all classes."""
+        weight = sum(float(part.weight.sum()) for part in cells.parts)
+        known = -1
+        for bins in BINS:
+            if bins > max(weight / ROWS_PER_BIN, BINS[0]):
+                return
+            edges = with_ties(cells, 0, bins)
+            if len(edges) == known:
+                return
+            known = len(edges)
+            counts = counted(cells, (edges,))
+            yield Choice("bins", Binned(prior=spread_as_all(counts, amount), edges=[edges.tolist()]), counts)
+
+
+def spread_as_all(counts: Counts, amount: float) -> Dirichlet:
+    """Return a prior of `amount` rows that are spread as the values of all classes:  α_v = amount (n_v + ½) / Σ."""
+    every = counts.weight.sum(axis=0) + 0.5
+    return Dirichlet(amount * every / every.sum())
 
 
 class AutomaticCategorical(Chosen):

@@ -6,6 +6,7 @@ from suffice.core.statistics.cells import Cells
 from suffice.core.statistics.counts import Counts
 from suffice.core.statistics.hash_samples import DocumentSample, RowSample
 from suffice.core.statistics.moments import Moments
+from suffice.core.statistics.pairs import Pairs
 from suffice.core.statistics.sample import Points, Sample
 from suffice.core.statistics.scatter import Fourth, Scatter
 from suffice.core.statistics.statistic import Statistic
@@ -21,6 +22,7 @@ __all__ = [
     "DocumentSample",
     "Fourth",
     "Moments",
+    "Pairs",
     "Points",
     "RowSample",
     "Sample",

@@ -1,0 +1,89 @@
+// Python bindings of the kernels on pairs of columns.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+
+#include <stdexcept>
+
+#include "kernels.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace suffice {
+namespace {
+
+template <class T>
+using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Table = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using CodeTable = Table<const std::uint8_t>;
+using Column = nb::ndarray<const double, nb::ndim<1>, nb::device::cpu>;
+
+void require(bool ok, const char* what) {
+    if (!ok) throw std::invalid_argument(what);
+}
+
+CodedColumns columns_of(const CodeTable& codes, const Vector<Index>& sizes) {
+    require(codes.shape(0) == sizes.size(), "a size for each column");
+    for (std::size_t j = 0; j < sizes.size(); ++j) require(sizes(j) >= 0 && sizes(j) <= 255, "codes below 255");
+    return {codes.data(), Index(codes.shape(1)), sizes.data()};
+}
+
+ColumnPairs pairs_of(const Table<const std::int32_t>& pairs, const Vector<Index>& offsets, const Vector<Index>& sizes) {
+    require(pairs.shape(0) == 2 && offsets.size() == pairs.shape(1) + 1 && offsets(0) == 0, "bounds of pairs");
+    for (std::size_t q = 0; q < pairs.shape(1); ++q) {
+        for (int side = 0; side < 2; ++side)
+            require(pairs(side, q) >= 0 && std::size_t(pairs(side, q)) < sizes.size(), "columns of pairs");
+        require(offsets(q + 1) - offsets(q) == sizes(pairs(0, q)) * sizes(pairs(1, q)), "cells of pairs");
+    }
+    return {pairs.data(), pairs.data() + pairs.shape(1), Index(pairs.shape(1)), offsets.data()};
+}
+
+}  // namespace
+
+void bind_pairs(nb::module_& m) {
+    m.def(
+        "pair_counts",
+        [](CodeTable codes, Vector<Index> sizes, Table<const std::int32_t> pairs, Vector<Index> offsets,
+           Vector<std::int32_t> classes_of, Index classes, Table<double> out) {
+            const CodedColumns x = columns_of(codes, sizes);
+            const ColumnPairs of = pairs_of(pairs, offsets, sizes);
+            require(Index(classes_of.size()) == x.rows, "a class for each row");
+            require(Index(out.shape(0)) == classes && Index(out.shape(1)) == of.offsets[of.pairs], "output size");
+            const std::int32_t* code = classes_of.data();
+            nb::gil_scoped_release release;
+            for (Index i = 0; i < x.rows; ++i) require(code[i] >= 0 && code[i] < classes, "class of a row");
+            pair_counts(x, of, {code, nullptr, classes}, out.data());
+        },
+        "Add the number of rows of each class in every cell of pairs of columns to out (classes, cells).",
+        "codes"_a.noconvert(), "sizes"_a.noconvert(), "pairs"_a.noconvert(), "offsets"_a.noconvert(),
+        "classes_of"_a.noconvert(), "classes"_a, "out"_a.noconvert());
+    m.def(
+        "pair_scores",
+        [](CodeTable codes, Vector<Index> sizes, Table<const std::int32_t> pairs, Vector<Index> offsets,
+           Table<const double> scores, Table<double> out) {
+            const CodedColumns x = columns_of(codes, sizes);
+            const ColumnPairs of = pairs_of(pairs, offsets, sizes);
+            require(Index(scores.shape(0)) == of.offsets[of.pairs] && scores.shape(1) == out.shape(1), "scores");
+            require(Index(out.shape(0)) == x.rows, "output size");
+            nb::gil_scoped_release release;
+            pair_scores(x, of, scores.data(), Index(scores.shape(1)), out.data());
+        },
+        "Add the scores (cells, classes) of the cells of each row to out (rows, classes).", "codes"_a.noconvert(),
+        "sizes"_a.noconvert(), "pairs"_a.noconvert(), "offsets"_a.noconvert(), "scores"_a.noconvert(),
+        "out"_a.noconvert());
+    m.def(
+        "bin_codes",
+        [](Column values, Vector<double> edges,
+           nb::ndarray<std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> out) {
+            require(edges.size() < 255, "codes below 255");
+            require(out.size() == values.size(), "output size");
+            nb::gil_scoped_release release;
+            bin_codes(values.data(), Index(values.size()), values.stride(0), edges.data(), Index(edges.size()), 255,
+                      out.data());
+        },
+        "Write the number of edges below each value, 255 for NaN.", "values"_a.noconvert(), "edges"_a.noconvert(),
+        "out"_a.noconvert());
+}
+
+}  // namespace suffice
