@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
@@ -22,7 +22,7 @@ from suffice.core.statistics import Cells, Counts, Moments, Totals
 from suffice.core.statistics.cells import LIMIT
 from suffice.core.validation import Held
 from suffice.families._base import Distribution, Family, FillMethod, derived
-from suffice.families._contract import Outcomes, Summary, Table
+from suffice.families._contract import Decisions, Outcomes, Summary, Table
 from suffice.families.bernoulli import Bernoulli, BernoulliDistribution
 from suffice.families.binned import Binned
 from suffice.families.categorical import Categorical
@@ -39,17 +39,19 @@ MARGIN = 0.5  # standard errors by which a column must beat the class prior to v
 AMOUNTS = (0.1, 0.5, 1.0, 3.0, 10.0)  # of smoothing that "auto" chooses from
 
 Smoothing = float | Literal["auto"]
+CandidateName = Literal["student", "bins", "values", "kernel", "categorical", "bernoulli"]
 
 
 @dataclass(frozen=True)
 class Choice:
     """A family, the statistic that it is estimated from, and a function that converts numbers to what it reads."""
 
-    name: str
+    name: CandidateName
     family: Family[Any]
     statistic: Any
     read: Callable[[Rows], Rows] = lambda x: x
     scored: Any = None  # the statistic of the rows that scores are computed on, if they are not those learned
+    smoothing: float | None = None  # the amount that is added to counts, if there are any
 
     def fit(self) -> Distribution:
         """Estimate p(x | y)."""
@@ -71,6 +73,25 @@ class Choice:
         return Score.of(joint[rows, codes] - norm, prior[rows, codes], weight)
 
 
+class Candidate(NamedTuple):
+    """A choice before its statistic is computed: its name, the amount of smoothing, and a function that makes it."""
+
+    name: CandidateName
+    smoothing: float | None
+    make: Callable[[], Choice]
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnDecision(Decisions):
+    """The family that was chosen for a column, by its name and smoothing; whether it votes; and the scores."""
+
+    family: CandidateName
+    smoothing: Annotated[float | None, Held(least=0)]
+    votes: bool
+    score: Annotated[float, Held(missing=True)]
+    chance: Annotated[float, Held(missing=True)]
+
+
 class Score(NamedTuple):
     """The mean log p(y | x) of rows that were left out, the mean log p(y), and the standard error of the difference."""
 
@@ -84,7 +105,8 @@ class Score(NamedTuple):
         n = weight.sum()
         gain = np.maximum(log_posterior - log_prior, -1e100)  # its square does not overflow
         spread = weight @ (gain - weight @ gain / n) ** 2 / n
-        return cls(float(weight @ log_posterior / n), float(weight @ log_prior / n), float(np.sqrt(spread / n)))
+        mean = np.maximum(weight @ log_posterior / n, -np.finfo(np.float64).max)
+        return cls(float(mean), float(weight @ log_prior / n), float(np.sqrt(spread / n)))
 
 
 class Chosen(Family[Any]):
@@ -112,8 +134,12 @@ class Chosen(Family[Any]):
             raise MismatchError(f"{type(self).__name__} is for one column, found {columns}")
 
     @abstractmethod
+    def options(self, statistic: Any) -> Iterator[Candidate]:
+        """Yield what there is to choose from."""
+
     def candidates(self, statistic: Any) -> Iterator[Choice]:
         """Yield the families to choose from."""
+        return (candidate.make() for candidate in self.options(statistic))
 
     @abstractmethod
     def rows(self, statistic: Any) -> tuple[Rows, Codes, Array]:
@@ -134,9 +160,40 @@ class Chosen(Family[Any]):
         assert best is not None, "there is at least one candidate"
         score, choice, fitted = best
         if self.gate and score.mean - score.chance <= MARGIN * score.error:
-            pooled = Choice(choice.name, choice.family, choice.statistic.pooled(), choice.read)
-            return SilentDistribution(pooled, pooled.fit(), score.mean, score.chance, statistic.n_classes)
+            return self._silent(choice, score.mean, score.chance, statistic.n_classes)
         return ChosenDistribution(choice, fitted, score.mean, score.chance)
+
+    decides = derived(lambda _: True)
+
+    def estimate_decided(self, statistic: Any, decisions: Decisions | None) -> Distribution:
+        """Estimate the candidate that was chosen before."""
+        if decisions is None:
+            return self.estimate(statistic)
+        assert isinstance(decisions, ColumnDecision)
+        choice, scores = self._decided(statistic, decisions).make(), (decisions.score, decisions.chance)
+        if not decisions.votes:
+            return self._silent(choice, *scores, statistic.n_classes)
+        return ChosenDistribution(choice, choice.fit(), *scores)
+
+    @staticmethod
+    def _silent(choice: Choice, score: float, chance: float, classes: int) -> SilentDistribution:
+        pooled = replace(choice, statistic=choice.statistic.pooled(), scored=None)
+        return SilentDistribution(pooled, pooled.fit(), score, chance, classes)
+
+    def _decided(self, statistic: Any, decisions: ColumnDecision) -> Candidate:
+        wanted = decisions.family, decisions.smoothing
+        found = next((each for each in self.options(statistic) if (each.name, each.smoothing) == wanted), None)
+        if found is None:
+            raise MismatchError(f"There is no candidate {wanted[0]!r} of smoothing {wanted[1]} for the column")
+        return found
+
+    def check_decisions(self, statistic: Any, decisions: Decisions | None) -> None:
+        """Refuse a family that is no candidate for the column."""
+        if decisions is None:
+            return
+        if not isinstance(decisions, ColumnDecision) or not (decisions.votes or self.gate):
+            raise MismatchError(f"{type(self).__name__} does not decide {decisions!r}")
+        self._decided(statistic, decisions)
 
     def leave_one_out(
         self,
@@ -180,26 +237,20 @@ class Automatic(Chosen):
             some = some[:0]
         return np.ascontiguousarray(points.values[some]), points.codes[some], points.weight[some]
 
-    def candidates(self, cells: Cells) -> Iterator[Choice]:
+    def options(self, cells: Cells) -> Iterator[Candidate]:
         """Yield Student's t, bins, categories and a kernel."""
-        points = cells.points[0]
-        middles = None  # the rows that scores are computed on are the middles of cells
-        if not cells.exact[0]:
-            middles = Moments.of(points.values, points.codes, cells.n_classes, points.weight)
-        yield Choice("student", Gaussian(learn="predictive"), cells.moments, scored=middles)
-        if not len(points.weight):
+        yield Candidate("student", None, lambda: _student(cells))
+        if not len(cells.points[0].weight):
             return
         distinct = cells.pooled().points[0]
         values, weight = distinct.values[:, 0], distinct.weight
         for amount in self.amounts:
             if len(values) > 2:
-                binned, counts = Binned(prior=Dirichlet(amount), bins=10).with_edges(cells)
-                yield Choice("bins", binned, counts)
+                yield Candidate("bins", amount, partial(_bins, cells, amount))
             if cells.exact[0] and len(values) <= min(MOST_CATEGORIES, weight.sum() / REPEATS):
-                counts = _value_counts(cells, values)
-                yield Choice("values", Categorical(prior=Dirichlet(amount)), counts, partial(as_values, known=values))
+                yield Candidate("values", amount, partial(_values, cells, values, amount))
         if len(values) > MOST_CATEGORIES and weight.max() <= COMMON * weight.sum():
-            yield Choice("kernel", Kernel(), cells)
+            yield Candidate("kernel", None, lambda: Choice("kernel", Kernel(), cells))
 
 
 class AutomaticCategorical(Chosen):
@@ -208,10 +259,13 @@ class AutomaticCategorical(Chosen):
     summary: ClassVar[Summary[Counts]] = Summary(Counts)
     reads: ClassVar = "categories"
 
-    def candidates(self, counts: Counts) -> Iterator[Choice]:
+    def options(self, counts: Counts) -> Iterator[Candidate]:
         """Yield a family for each amount of smoothing."""
-        for amount in self.amounts:
-            yield Choice("categorical", Categorical(prior=Dirichlet(amount)), counts)
+
+        def make(amount: float) -> Choice:
+            return Choice("categorical", Categorical(prior=Dirichlet(amount)), counts, smoothing=amount)
+
+        return (Candidate("categorical", amount, partial(make, amount)) for amount in self.amounts)
 
     def rows(self, counts: Counts) -> tuple[Categories, Codes, Array]:
         """Return a row for each class and category."""
@@ -228,10 +282,13 @@ class AutomaticBernoulli(Chosen):
 
     support = derived(lambda _: Bernoulli().support)
 
-    def candidates(self, totals: Totals) -> Iterator[Choice]:
+    def options(self, totals: Totals) -> Iterator[Candidate]:
         """Yield a family for each amount of smoothing."""
-        for amount in self.amounts:
-            yield Choice("bernoulli", Bernoulli(prior=Beta(amount, amount)), totals)
+
+        def make(amount: float) -> Choice:
+            return Choice("bernoulli", Bernoulli(prior=Beta(amount, amount)), totals, smoothing=amount)
+
+        return (Candidate("bernoulli", amount, partial(make, amount)) for amount in self.amounts)
 
     def rows(self, totals: Totals) -> tuple[Array, Codes, Array]:
         """Return a true and a false row for each class."""
@@ -241,6 +298,22 @@ class AutomaticBernoulli(Chosen):
         x = np.repeat([[1.0], [0.0]], classes, axis=0)
         codes, some = np.tile(np.arange(classes, dtype=np.int32), 2), np.flatnonzero(weight > 0)
         return x[some], codes[some], weight[some]
+
+
+def _student(cells: Cells) -> Choice:
+    points, middles = cells.points[0], None
+    if not cells.exact[0]:  # the rows that scores are computed on are the middles of cells
+        middles = Moments.of(points.values, points.codes, cells.n_classes, points.weight)
+    return Choice("student", Gaussian(learn="predictive"), cells.moments, scored=middles)
+
+
+def _bins(cells: Cells, amount: float) -> Choice:
+    return Choice("bins", *Binned(prior=Dirichlet(amount), bins=10).with_edges(cells), smoothing=amount)
+
+
+def _values(cells: Cells, values: Values, amount: float) -> Choice:
+    family, counts = Categorical(prior=Dirichlet(amount)), _value_counts(cells, values)
+    return Choice("values", family, counts, partial(as_values, known=values), smoothing=amount)
 
 
 def _value_counts(cells: Cells, values: Values) -> Counts:
@@ -271,6 +344,11 @@ class ChosenDistribution(Distribution):
     fitted: Distribution
     score: float
     chance: float
+
+    @property
+    def decisions(self) -> ColumnDecision:
+        """The choice, whether it votes, and its scores."""
+        return ColumnDecision(self.choice.name, self.choice.smoothing, self.votes, self.score, self.chance)
 
     def read(self, x: Rows) -> Rows:
         """Return columns unchanged: the chosen family reads them."""
