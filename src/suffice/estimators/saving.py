@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import suppress
 from typing import Any, BinaryIO
 
-from suffice.core.errors import DamagedFileError, MismatchError, UnstorableError
+from suffice.core.errors import DamagedFileError, MismatchError, SufficeError, UnstorableError
 from suffice.estimators._fitted import Fitted, PathLike
 from suffice.model import storage
 from suffice.model.predictor import Saved
@@ -17,7 +18,8 @@ class Saving(Fitted):
     def save(self, path: PathLike | BinaryIO) -> None:
         """Write everything that was learned, and the parameters, to one file; `suffice.load` reads it.
 
-        The loaded estimator gives the same answers, bit for bit, and can learn more, merge and forget.
+        The loaded estimator gives the same answers, bit for bit, and can learn more, merge and forget. What takes long
+        to decide (families, smoothing, calibration) is decided first, and stored: the loaded estimator answers at once.
         The file holds data and no code. A file of that name is replaced in one step, or, if anything fails,
         left as it was.
 
@@ -27,10 +29,11 @@ class Saving(Fitted):
             Where to write; the usual ending is `.suffice`.
         """
         now = self._now()
-        now._settled()
         name = type(self).__name__
         if _known().get(name) is not type(self):
             raise UnstorableError(f"{name} is none of suffice's estimators: a file would not say how to make it again")
+        with suppress(SufficeError):  # a model that cannot answer can be saved
+            now._settled().decide(getattr(now, "calibrate", False))
         fitted = {name: now.__dict__[name] for name in self._fitted if name in now.__dict__}
         storage.save(Saved(name, now.get_params(deep=False), fitted), path)
 

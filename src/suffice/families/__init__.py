@@ -12,9 +12,10 @@ from typing import Any
 from suffice.core import registry
 from suffice.core.errors import InvalidOptionError, did_you_mean
 from suffice.families._base import Distribution, Entrywise, Family, FillMethod, Independent
-from suffice.families._contract import LinearForm, Summary, Support, Table
+from suffice.families._contract import Decisions, LinearForm, Summary, Support, Table
 
 __all__ = [
+    "Decisions",
     "Distribution",
     "Entrywise",
     "Family",

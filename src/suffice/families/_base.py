@@ -41,7 +41,7 @@ from suffice.core.priors import Learn
 from suffice.core.statistics import ByClass, Moments, Statistic, Totals
 from suffice.core.validation import CheckedIn
 from suffice.families import _derive as derive
-from suffice.families._contract import REAL, KeptRows, Outcomes, Summary, Support, Table
+from suffice.families._contract import REAL, Decisions, KeptRows, Outcomes, Summary, Support, Table
 from suffice.families._kernels import KERNELS
 from suffice.families.logarithms import log_ratio
 from suffice.formulas import Above, Among, Column, Combinations, Formula, Lookup, Term, X, unless_missing
@@ -99,6 +99,11 @@ class Distribution(ABC):
     def as_density(self) -> Distribution:
         """A distribution whose `log_density` is a density of rows. Another one if this one only scores classes."""
         return self
+
+    @property
+    def decisions(self) -> Decisions | None:
+        """What the estimate decided, for `Family.estimate_decided`; None if it had nothing to decide."""
+        return None
 
     @property
     def mixed(self) -> float | None:
@@ -447,6 +452,23 @@ class Family(DataclassOptions, ABC, Generic[S]):
         For leave-one-out, a family of entrywise distributions also gets many statistics at once. Their arrays are
         (rows, classes, columns), so axis −2 is always that of the classes.
         """
+
+    @property
+    def decides(self) -> bool:
+        """Whether `estimate` decides something that takes long: a choice, or a search."""
+        return False
+
+    def estimate_decided(self, statistic: S, decisions: Decisions | None) -> Distribution:  # noqa: ARG002  # the contract
+        """Estimate as `estimate` does, with the `decisions` of an earlier estimate from the same statistic.
+
+        The result is the same, bit for bit. Without decisions, or if there is nothing to decide, it is `estimate`.
+        """
+        return self.estimate(statistic)
+
+    def check_decisions(self, statistic: S, decisions: Decisions | None) -> None:  # noqa: ARG002  # the contract
+        """Refuse decisions, which come from a file, that an estimate from the statistic would not make."""
+        if decisions is not None:
+            raise MismatchError(f"{type(self).__name__} has nothing to decide, found {decisions!r}")
 
     def kept_rows(self, statistic: S) -> KeptRows | None:  # noqa: ARG002  # most statistics keep no rows
         """Return the rows that the statistic keeps, for calibration and outliers; None if it keeps none."""

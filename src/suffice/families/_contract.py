@@ -22,6 +22,7 @@ from suffice.core.arrays import (
     refuse_entries,
     refuse_infinite,
 )
+from suffice.core.frozen_options import Record
 from suffice.core.statistics import ByClass, Counts, Statistic, Totals
 from suffice.formulas import Above, Below, Formula, Fraction, Where, X, as_formula
 
@@ -148,6 +149,13 @@ class Summary(Generic[S]):
         else:
             out = self.of.at(x)
         return Categories(out, None) if self.statistic is Counts else out
+
+
+class Decisions(Record):
+    """What an estimate decided, other than by a closed form of the statistic: a choice, a weight that was searched.
+
+    It is a record of few numbers that a file holds beside the statistic, so that they are not searched for again.
+    """
 
 
 class Outcomes(NamedTuple):

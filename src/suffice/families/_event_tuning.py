@@ -15,12 +15,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Annotated
 
 import numpy as np
+from numpy.typing import NDArray
 
 from suffice.core.arrays import Array, Codes
+from suffice.core.errors import MismatchError
 from suffice.core.statistics import WordCounts
+from suffice.core.validation import Held
 from suffice.core.words import Tokenization, Weighting
+from suffice.families._contract import Decisions
 from suffice.families.documents import Bags
 from suffice.families.event_models import (
     BernoulliModel,
@@ -43,26 +48,61 @@ CENTRE = {"multinomial": float(np.log(0.5)), "complement": 0.0, "bernoulli": 0.0
 FURTHER = -1.0  # added to the centre for every further block: longer n-grams repeat much of what shorter ones say
 LENGTH_SPREAD = 0.25
 CELLS = 1 << 21  # documents × classes that are scored
+MOST, MOST_EXPONENT = 1e100, 100.0  # of what a file may say was found
+
+
+TOGETHER = ("multinomial", "complement")  # whose sum is the event model "auto"
+
+
+@dataclass(frozen=True, eq=False)
+class TextDecisions(Decisions):
+    """The smoothing and the weight of each event model in each block of words, the exponent of lengths, and ε.
+
+    Where there is one event model, there is one block, its weight is 1, and the rest is 0.
+    """
+
+    smoothing: Annotated[Array, Held("blocks", "models", above=0, most=MOST)]
+    weight: Annotated[Array, Held("blocks", "models", least=0, most=MOST)]
+    exponent: Annotated[float, Held(least=-MOST_EXPONENT, most=MOST_EXPONENT)]
+    length: Annotated[Array, Held("blocks")]
+    mixed: Annotated[float, Held(least=0, most=1)]
+
+    def check_for(self, event: str, tokenization: Tokenization) -> None:
+        """Refuse decisions about other event models or blocks."""
+        expected = (tokenization.n_sizes, len(TOGETHER)) if event == "auto" else (1, 1)
+        if self.smoothing.shape != expected:
+            raise MismatchError(f"Decisions of shape {expected} were expected, found {self.smoothing.shape}")
+
+    def model(self, counts: WordCounts, event: str, tokenization: Tokenization) -> EventModel:
+        """Return the event model that was decided on."""
+        if event != "auto":
+            return MODELS[event](counts, float(self.smoothing[0, 0]))
+        block = tokenization.size_of(counts.vocabulary)
+        parts = [
+            Part(b, float(self.weight[b, k]), MODELS[name](piece, float(self.smoothing[b, k])))
+            for b, piece in enumerate(_pieces(counts, block, tokenization.n_sizes))
+            for k, name in enumerate(TOGETHER)
+        ]
+        return MixedModel(counts, block, parts, self.exponent, self.length, self.mixed)
 
 
 def tuned(
     counts: WordCounts, event: str, weighting: Weighting, tokenization: Tokenization, alpha: float | None
-) -> EventModel:
-    """Return the event model whose weights, and smoothing unless it is given, were chosen by leaving documents out."""
+) -> TextDecisions:
+    """Choose the weights of an event model, and its smoothing unless it is given, by leaving documents out."""
     if event == "auto":
-        block = tokenization.size_of(counts.vocabulary)
-        pieces = (
-            [counts.only(block == b) for b in range(tokenization.n_sizes)] if tokenization.n_sizes > 1 else [counts]
-        )
-        search = _Search(counts, pieces, ("multinomial", "complement"), weighting, tokenization, alpha, lengths=True)
+        pieces = _pieces(counts, tokenization.size_of(counts.vocabulary), tokenization.n_sizes)
+        search = _Search(counts, pieces, TOGETHER, weighting, tokenization, alpha, lengths=True)
         found = search.best()
-        parts = [
-            Part(b, float(np.exp(u)), search.model(b, name, found.smoothing[name]))
-            for (b, name), u in zip(search.parts, found.phi[:-2], strict=True)
-        ]
-        return MixedModel(counts, block, parts, float(found.phi[-2]), search.length, found.mixed)
+        weight = np.exp(found.phi[:-2]).reshape(len(pieces), len(TOGETHER))
+        return TextDecisions(search.added(found), weight, float(found.phi[-2]), search.length, found.mixed)
     search = _Search(counts, [counts], (event,), weighting, tokenization, alpha, lengths=False)
-    return search.model(0, event, search.best().smoothing[event])
+    return TextDecisions(search.added(search.best()), np.ones((1, 1)), 0.0, np.zeros(1), 0.0)
+
+
+def _pieces(counts: WordCounts, block: NDArray[np.uint8], blocks: int) -> list[WordCounts]:
+    """Return the totals of the words of each block."""
+    return [counts.only(block == b) for b in range(blocks)] if blocks > 1 else [counts]
 
 
 @dataclass(frozen=True)
@@ -106,15 +146,21 @@ class _Search:
         self.log_prior = _log_prior(counts.documents, self.codes, np.minimum(self.weight, 1.0))
         self._scores: dict[tuple[int, str, float], Array] = {}
 
-    def model(self, b: int, name: str, smoothing: float) -> LinearEventModel:
-        """Return the event model of a block."""
-        return MODELS[name](self.pieces[b], self.mean[b] * 10.0**smoothing if self.alpha is None else self.alpha)
+    def _added(self, b: int, smoothing: float) -> float:
+        """Return what is added to the totals of a block."""
+        return self.mean[b] * 10.0**smoothing if self.alpha is None else self.alpha
+
+    def added(self, found: _Found) -> Array:
+        """Return what is added to the totals of each block by each event model, (blocks, models)."""
+        each = [self._added(b, found.smoothing[name]) for b, name in self.parts]
+        return np.array(each).reshape(len(self.pieces), len(self.models))
 
     def _score(self, b: int, name: str, smoothing: float) -> Array:
         key = (b, name, smoothing)
         if key not in self._scores:
             one_row = np.minimum(self.weight, 1.0)
-            found = self.model(b, name, smoothing).leave_one_out(self.bags[b], self.codes, one_row)
+            model = MODELS[name](self.pieces[b], self._added(b, smoothing))
+            found = model.leave_one_out(self.bags[b], self.codes, one_row)
             self._scores[key] = found - found.mean(axis=1, keepdims=True)
         return self._scores[key]
 

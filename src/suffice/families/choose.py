@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
@@ -22,7 +22,7 @@ from suffice.core.statistics import Cells, Counts, Moments, Totals
 from suffice.core.statistics.cells import LIMIT
 from suffice.core.validation import Held
 from suffice.families._base import Distribution, Family, FillMethod, derived
-from suffice.families._contract import Outcomes, Summary, Table
+from suffice.families._contract import Decisions, Outcomes, Summary, Table
 from suffice.families.bernoulli import Bernoulli, BernoulliDistribution
 from suffice.families.binned import Binned, counted, with_ties
 from suffice.families.categorical import Categorical
@@ -41,17 +41,20 @@ ROWS_PER_BIN = 3  # that a column must have on average
 AMOUNTS = (0.1, 0.5, 1.0, 3.0, 10.0)  # of smoothing that "auto" chooses from
 
 Smoothing = float | Literal["auto"]
+CandidateName = Literal["student", "bins", "values", "kernel", "categorical", "bernoulli"]
 
 
 @dataclass(frozen=True)
 class Choice:
     """A family, the statistic that it is estimated from, and a function that converts numbers to what it reads."""
 
-    name: str
+    name: CandidateName
     family: Family[Any]
     statistic: Any
     read: Callable[[Rows], Rows] = lambda x: x
     scored: Any = None  # the statistic of the rows that scores are computed on, if they are not those learned
+    smoothing: float | None = None  # the amount that is added to counts, if there are any
+    bins: int | None = None  # the number of bins that was asked for
 
     def fit(self) -> Distribution:
         """Estimate p(x | y)."""
@@ -73,6 +76,27 @@ class Choice:
         return Score.of(joint[rows, codes] - norm, prior[rows, codes], weight)
 
 
+class Candidate(NamedTuple):
+    """A choice before its statistic is computed: its name, smoothing and bins, and a function that makes it."""
+
+    name: CandidateName
+    smoothing: float | None
+    make: Callable[[], Choice]
+    bins: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnDecision(Decisions):
+    """The family that was chosen for a column, by its name and smoothing; whether it votes; and the scores."""
+
+    family: CandidateName
+    smoothing: Annotated[float | None, Held(least=0)]
+    votes: bool
+    score: Annotated[float, Held(missing=True)]
+    chance: Annotated[float, Held(missing=True)]
+    bins: Annotated[int | None, Held(least=1)] = None
+
+
 class Score(NamedTuple):
     """The mean log p(y | x) of rows that were left out, the mean log p(y), and the standard error of the difference."""
 
@@ -86,7 +110,8 @@ class Score(NamedTuple):
         n = weight.sum()
         gain = np.maximum(log_posterior - log_prior, -1e100)  # its square does not overflow
         spread = weight @ (gain - weight @ gain / n) ** 2 / n
-        return cls(float(weight @ log_posterior / n), float(weight @ log_prior / n), float(np.sqrt(spread / n)))
+        mean = np.maximum(weight @ log_posterior / n, -np.finfo(np.float64).max)
+        return cls(float(mean), float(weight @ log_prior / n), float(np.sqrt(spread / n)))
 
 
 class Chosen(Family[Any]):
@@ -114,8 +139,12 @@ class Chosen(Family[Any]):
             raise MismatchError(f"{type(self).__name__} is for one column, found {columns}")
 
     @abstractmethod
+    def options(self, statistic: Any) -> Iterator[Candidate]:
+        """Yield what there is to choose from."""
+
     def candidates(self, statistic: Any) -> Iterator[Choice]:
         """Yield the families to choose from."""
+        return (candidate.make() for candidate in self.options(statistic))
 
     @abstractmethod
     def rows(self, statistic: Any) -> tuple[Rows, Codes, Array]:
@@ -136,9 +165,41 @@ class Chosen(Family[Any]):
         assert best is not None, "there is at least one candidate"
         score, choice, fitted = best
         if self.gate and score.mean - score.chance <= MARGIN * score.error:
-            pooled = Choice(choice.name, choice.family, choice.statistic.pooled(), choice.read)
-            return SilentDistribution(pooled, pooled.fit(), score.mean, score.chance, statistic.n_classes)
+            return self._silent(choice, score.mean, score.chance, statistic.n_classes)
         return ChosenDistribution(choice, fitted, score.mean, score.chance)
+
+    decides = derived(lambda _: True)
+
+    def estimate_decided(self, statistic: Any, decisions: Decisions | None) -> Distribution:
+        """Estimate the candidate that was chosen before."""
+        if decisions is None:
+            return self.estimate(statistic)
+        assert isinstance(decisions, ColumnDecision)
+        choice, scores = self._decided(statistic, decisions).make(), (decisions.score, decisions.chance)
+        if not decisions.votes:
+            return self._silent(choice, *scores, statistic.n_classes)
+        return ChosenDistribution(choice, choice.fit(), *scores)
+
+    @staticmethod
+    def _silent(choice: Choice, score: float, chance: float, classes: int) -> SilentDistribution:
+        pooled = replace(choice, statistic=choice.statistic.pooled(), scored=None)
+        return SilentDistribution(pooled, pooled.fit(), score, chance, classes)
+
+    def _decided(self, statistic: Any, decisions: ColumnDecision) -> Candidate:
+        wanted = decisions.family, decisions.smoothing, decisions.bins
+        options = self.options(statistic)
+        found = next((each for each in options if (each.name, each.smoothing, each.bins) == wanted), None)
+        if found is None:
+            raise MismatchError(f"There is no candidate {wanted[0]!r} of smoothing {wanted[1]} for the column")
+        return found
+
+    def check_decisions(self, statistic: Any, decisions: Decisions | None) -> None:
+        """Refuse a family that is no candidate for the column."""
+        if decisions is None:
+            return
+        if not isinstance(decisions, ColumnDecision) or not (decisions.votes or self.gate):
+            raise MismatchError(f"{type(self).__name__} does not decide {decisions!r}")
+        self._decided(statistic, decisions)
 
     def leave_one_out(
         self,
@@ -160,8 +221,9 @@ class Automatic(Chosen):
     """A number whose family is the one that separates the classes best.
 
     The values of the column are counted in cells, at most `limit` for each class (see `Cells`). The candidates are
-    Student's t (a `Gaussian` with its parameters integrated out), ten bins of equal weight (`Binned`), a `Kernel`
-    unless one value holds more than 5 % of the rows, and the values themselves as categories if there are at most 20.
+    Student's t (a `Gaussian` with its parameters integrated out), 6, 12, 24, 128 or 512 bins of about equal weight, in
+    which a frequent value is a bin of its own (`Binned`), a `Kernel` unless one value holds more than 5 % of the rows,
+    and the values themselves as categories if there are at most 20.
 
     >>> family = Automatic()
     >>> x = [[v] for v in (1.0, 1.2, 0.9, 1.1, 5.0, 5.2, 4.9, 5.1)]
@@ -182,39 +244,30 @@ class Automatic(Chosen):
             some = some[:0]
         return np.ascontiguousarray(points.values[some]), points.codes[some], points.weight[some]
 
-    def candidates(self, cells: Cells) -> Iterator[Choice]:
+    def options(self, cells: Cells) -> Iterator[Candidate]:
         """Yield Student's t, bins, categories and a kernel."""
-        points = cells.points[0]
-        middles = None  # the rows that scores are computed on are the middles of cells
-        if not cells.exact[0]:
-            middles = Moments.of(points.values, points.codes, cells.n_classes, points.weight)
-        yield Choice("student", Gaussian(learn="predictive"), cells.moments, scored=middles)
-        if not len(points.weight):
+        yield Candidate("student", None, lambda: _student(cells))
+        if not len(cells.points[0].weight):
             return
         distinct = cells.pooled().points[0]
         values, weight = distinct.values[:, 0], distinct.weight
         for amount in self.amounts:
             if len(values) > 2:
-                yield from self._bins(cells, amount)
+                for bins in self._numbers_of_bins(len(values), float(weight.sum())):
+                    yield Candidate("bins", amount, partial(_bins, cells, amount, bins), bins)
             if cells.exact[0] and len(values) <= min(MOST_CATEGORIES, weight.sum() / REPEATS):
-                counts = _value_counts(cells, values)
-                yield Choice("values", Categorical(prior=Dirichlet(amount)), counts, partial(as_values, known=values))
+                yield Candidate("values", amount, partial(_values, cells, values, amount))
         if len(values) > MOST_CATEGORIES and weight.max() <= COMMON * weight.sum():
-            yield Choice("kernel", Kernel(), cells)
+            yield Candidate("kernel", None, lambda: Choice("kernel", Kernel(), cells))
 
-    def _bins(self, cells: Cells, amount: float) -> Iterator[Choice]:
-        """Yield tables of few and of many bins, smoothed towards the values of all classes."""
-        weight = sum(float(part.weight.sum()) for part in cells.parts)
-        known = -1
+    @staticmethod
+    def _numbers_of_bins(distinct: int, weight: float) -> Iterator[int]:
+        """Yield few and many bins, as far as there are rows and values for them."""
         for bins in BINS:
-            if bins > max(weight / ROWS_PER_BIN, BINS[0]):
+            if bins == BINS[0] or weight >= ROWS_PER_BIN * bins:
+                yield bins
+            if distinct <= bins:
                 return
-            edges = with_ties(cells, 0, bins)
-            if len(edges) == known:
-                return
-            known = len(edges)
-            counts = counted(cells, (edges,))
-            yield Choice("bins", Binned(prior=spread_as_all(counts, amount), edges=[edges.tolist()]), counts)
 
 
 def spread_as_all(counts: Counts, amount: float) -> Dirichlet:
@@ -229,10 +282,13 @@ class AutomaticCategorical(Chosen):
     summary: ClassVar[Summary[Counts]] = Summary(Counts)
     reads: ClassVar = "categories"
 
-    def candidates(self, counts: Counts) -> Iterator[Choice]:
+    def options(self, counts: Counts) -> Iterator[Candidate]:
         """Yield a family for each amount of smoothing."""
-        for amount in self.amounts:
-            yield Choice("categorical", Categorical(prior=Dirichlet(amount)), counts)
+
+        def make(amount: float) -> Choice:
+            return Choice("categorical", Categorical(prior=Dirichlet(amount)), counts, smoothing=amount)
+
+        return (Candidate("categorical", amount, partial(make, amount)) for amount in self.amounts)
 
     def rows(self, counts: Counts) -> tuple[Categories, Codes, Array]:
         """Return a row for each class and category."""
@@ -249,10 +305,13 @@ class AutomaticBernoulli(Chosen):
 
     support = derived(lambda _: Bernoulli().support)
 
-    def candidates(self, totals: Totals) -> Iterator[Choice]:
+    def options(self, totals: Totals) -> Iterator[Candidate]:
         """Yield a family for each amount of smoothing."""
-        for amount in self.amounts:
-            yield Choice("bernoulli", Bernoulli(prior=Beta(amount, amount)), totals)
+
+        def make(amount: float) -> Choice:
+            return Choice("bernoulli", Bernoulli(prior=Beta(amount, amount)), totals, smoothing=amount)
+
+        return (Candidate("bernoulli", amount, partial(make, amount)) for amount in self.amounts)
 
     def rows(self, totals: Totals) -> tuple[Array, Codes, Array]:
         """Return a true and a false row for each class."""
@@ -262,6 +321,25 @@ class AutomaticBernoulli(Chosen):
         x = np.repeat([[1.0], [0.0]], classes, axis=0)
         codes, some = np.tile(np.arange(classes, dtype=np.int32), 2), np.flatnonzero(weight > 0)
         return x[some], codes[some], weight[some]
+
+
+def _student(cells: Cells) -> Choice:
+    points, middles = cells.points[0], None
+    if not cells.exact[0]:  # the rows that scores are computed on are the middles of cells
+        middles = Moments.of(points.values, points.codes, cells.n_classes, points.weight)
+    return Choice("student", Gaussian(learn="predictive"), cells.moments, scored=middles)
+
+
+def _bins(cells: Cells, amount: float, bins: int) -> Choice:
+    edges = with_ties(cells, 0, bins)
+    counts = counted(cells, (edges,))
+    family = Binned(prior=spread_as_all(counts, amount), edges=[edges.tolist()])
+    return Choice("bins", family, counts, smoothing=amount, bins=bins)
+
+
+def _values(cells: Cells, values: Values, amount: float) -> Choice:
+    family, counts = Categorical(prior=Dirichlet(amount)), _value_counts(cells, values)
+    return Choice("values", family, counts, partial(as_values, known=values), smoothing=amount)
 
 
 def _value_counts(cells: Cells, values: Values) -> Counts:
@@ -292,6 +370,13 @@ class ChosenDistribution(Distribution):
     fitted: Distribution
     score: float
     chance: float
+
+    @property
+    def decisions(self) -> ColumnDecision:
+        """The choice, whether it votes, and its scores."""
+        return ColumnDecision(
+            self.choice.name, self.choice.smoothing, self.votes, self.score, self.chance, self.choice.bins
+        )
 
     def read(self, x: Rows) -> Rows:
         """Return columns unchanged: the chosen family reads them."""

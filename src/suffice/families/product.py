@@ -25,7 +25,7 @@ from suffice.core.parallel import in_threads
 from suffice.core.statistics import Batch, Blocks, Cells, RowSample
 from suffice.core.validation import Held
 from suffice.families._base import Distribution, Family, derived
-from suffice.families._contract import KeptRows, Outcomes, Summary, Table
+from suffice.families._contract import Decisions, KeptRows, Outcomes, Summary, Table
 from suffice.families.logarithms import log_ratio
 from suffice.formulas import Constant, Missing, Term, Where
 
@@ -94,6 +94,13 @@ class ProductSummary(Summary[Blocks]):
             with naming_columns(block.names):
                 entries.append(block.family.summary.entries(part))
         return Batch((*entries, x.parts[-1]), x.n)
+
+
+@dataclass(frozen=True, eq=False)
+class BlockDecisions(Decisions):
+    """What the estimate of each block decided; None for a block that had nothing to decide."""
+
+    blocks: tuple[Decisions | None, ...]
 
 
 class Product(Family[Blocks]):
@@ -175,10 +182,29 @@ class Product(Family[Blocks]):
 
     def estimate(self, statistic: Blocks) -> ProductDistribution:
         """Estimate every block."""
-        parts = zip(self.blocks, statistic.parts, strict=False)
+        return self.estimate_decided(statistic, None)
+
+    decides = derived(lambda self: any(block.family.decides for block in self.blocks))
+
+    def estimate_decided(self, statistic: Blocks, decisions: Decisions | None) -> ProductDistribution:
+        """Estimate every block by its decisions."""
+        assert decisions is None or isinstance(decisions, BlockDecisions)
+        known = (None,) * len(self.blocks) if decisions is None else decisions.blocks
+        parts = zip(self.blocks, statistic.parts, known, strict=False)
         rows = sum(len(part.weight) for cells in statistic.parts if isinstance(cells, Cells) for part in cells.parts)
-        estimates = in_threads(lambda part: part[0].family.estimate(part[1]), parts, 16 * rows)
+        work = 16 * rows if decisions is None else rows
+        estimates = in_threads(lambda part: part[0].family.estimate_decided(*part[1:]), parts, work)
         return ProductDistribution(self, tuple(estimates))
+
+    def check_decisions(self, statistic: Blocks, decisions: Decisions | None) -> None:
+        """Refuse decisions about other blocks, and those that a block refuses."""
+        if decisions is None:
+            return
+        if not isinstance(decisions, BlockDecisions) or len(decisions.blocks) != len(self.blocks):
+            raise MismatchError(f"Decisions about {len(self.blocks)} blocks were expected, found {decisions!r}")
+        for block, part, own in zip(self.blocks, statistic.parts, decisions.blocks, strict=False):
+            with naming_columns(block.names):
+                block.family.check_decisions(part, own)
 
     def kept_rows(self, statistic: Blocks) -> KeptRows:
         """Return the sample of rows."""
@@ -248,6 +274,12 @@ class ProductDistribution(Distribution):
         for part in each:
             out += part
         return out
+
+    @property
+    def decisions(self) -> BlockDecisions | None:
+        """The decisions of the blocks; None if no block had something to decide."""
+        each = tuple(part.decisions for part in self.parts)
+        return None if all(own is None for own in each) else BlockDecisions(each)
 
     # How many parts a row is read into: one for each block, and the row itself.
     n_columns = derived(lambda self: len(self.parts) + 1)

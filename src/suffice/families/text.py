@@ -14,6 +14,7 @@ from suffice.core.errors import (
     InvalidDataError,
     InvalidOptionError,
     InvalidTextError,
+    MismatchError,
     NoDistributionError,
     NoFormulaError,
 )
@@ -26,8 +27,8 @@ from suffice.core.words import Lexicon, Texts, Tokenization, Vocabulary, Weighti
 from suffice.core.words.counting import LengthNorm, TermWeight
 from suffice.core.words.tokenizing import MOST_COLUMNS, Accents, Analyzer
 from suffice.families._base import DEFAULT, Distribution, Family, derived
-from suffice.families._contract import WORDS, KeptRows, Outcomes, Summary, Table
-from suffice.families._event_tuning import tuned
+from suffice.families._contract import WORDS, Decisions, KeptRows, Outcomes, Summary, Table
+from suffice.families._event_tuning import TextDecisions, tuned
 from suffice.families.documents import Bags, in_parts
 from suffice.families.event_models import (
     BernoulliModel,
@@ -171,13 +172,30 @@ class Text(Family[WordCounts]):
 
     def estimate(self, counts: WordCounts) -> TextDistribution:
         """Estimate the event model from the totals."""
-        return TextDistribution(counts.vocabulary, self.model(counts), self.tokenization, self.weighting)
+        return self.estimate_decided(counts, None)
+
+    decides = derived(lambda self: self.automatic)
+
+    def estimate_decided(self, counts: WordCounts, decisions: Decisions | None) -> TextDistribution:
+        """Estimate the event model with the smoothing and the weights that were found before."""
+        assert decisions is None or isinstance(decisions, TextDecisions)
+        if self.automatic and decisions is None:
+            alpha = None if isinstance(self.prior, str) else float(self.prior.alpha)
+            decisions = tuned(counts, self.event, self.weighting, self.tokenization, alpha)
+        event = self.model(counts) if decisions is None else decisions.model(counts, self.event, self.tokenization)
+        return TextDistribution(counts.vocabulary, event, self.tokenization, self.weighting, decisions)
+
+    def check_decisions(self, counts: WordCounts, decisions: Decisions | None) -> None:
+        """Refuse decisions about other event models or blocks of words."""
+        if not self.automatic or decisions is None:
+            super().check_decisions(counts, decisions)
+        elif not isinstance(decisions, TextDecisions):
+            raise MismatchError(f"Text does not decide {decisions!r}")
+        else:
+            decisions.check_for(self.event, self.tokenization)
 
     def model(self, counts: WordCounts) -> EventModel:
-        """Return the event model with the smoothing that the options ask for."""
-        if self.automatic:
-            alpha = None if isinstance(self.prior, str) else float(self.prior.alpha)
-            return tuned(counts, self.event, self.weighting, self.tokenization, alpha)
+        """Return the event model with the smoothing that the options give."""
         if self.event == "complement":
             return ComplementModel(counts, self.added)
         if self.event == "bernoulli":
@@ -234,6 +252,7 @@ class TextDistribution(Distribution):
     event: EventModel
     tokenization: Tokenization
     weighting: Weighting
+    decisions: TextDecisions | None = None
 
     reads: ClassVar = "text"
     support = WORDS

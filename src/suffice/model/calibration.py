@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
 import numpy as np
 
@@ -26,10 +26,13 @@ from suffice.formulas.scoring import BEYOND
 from suffice.model.out_of_range import not_a_number, numbers_only
 from suffice.model.storage import storable
 
+CalibrationForm: TypeAlias = Literal["exponent", "classes"]  # one slope for all classes, or a slope and bias for each
+
 LEAST = np.log(1e-12)  # lower bound of a log-prior, so that a class without rows has a gradient
 DOUBT = 20.0  # strength of the penalty on exponents above 1, in rows: naive Bayes is rarely underconfident
 NEAR = 1e-3  # the search by values ends this close to the minimum
 GOLDEN = 0.5 * (5**0.5 - 1.0)
+MOST = 1e100  # of what a file may hold: larger slopes would overflow with the evidence
 STRENGTH = 1.0  # of the penalty that keeps slopes and biases of classes near the common ones, in rows
 
 
@@ -38,8 +41,8 @@ STRENGTH = 1.0  # of the penalty that keeps slopes and biases of classes near th
 class Calibration:
     """Slopes a and biases b, (classes,), and the part ε of the prior."""
 
-    slope: Annotated[Array, Held("classes")]
-    bias: Annotated[Array, Held("classes")]
+    slope: Annotated[Array, Held("classes", least=-MOST, most=MOST)]
+    bias: Annotated[Array, Held("classes", least=-MOST, most=MOST)]
     mixed: Annotated[float, Held(least=0, most=1)]
 
     @classmethod
@@ -54,7 +57,7 @@ class Calibration:
         log_prior: Array,
         codes: Codes,
         weight: Array,
-        form: Literal["exponent", "classes"] = "exponent",
+        form: CalibrationForm = "exponent",
     ) -> Calibration:
         """Minimise the log-loss of rows whose evidence and log-prior , (rows, classes), were computed without them."""
         classes = evidence.shape[1]

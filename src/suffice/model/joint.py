@@ -18,7 +18,7 @@ from suffice.core.labels import Labels, encode_labels, first_unknown, label_posi
 from suffice.core.priors import ClassPrior
 from suffice.core.statistics import ByClass
 from suffice.core.statistics.compensated import Sums, minus
-from suffice.families import Distribution, Family, LinearForm, Table
+from suffice.families import Decisions, Distribution, Family, LinearForm, Table
 from suffice.formulas import Scoring
 from suffice.model.out_of_range import drawing, not_a_number, numbers_only, within_float64
 
@@ -48,8 +48,14 @@ class Model:
         return cls.of(family.summarize(x, y, weight), family, prior)
 
     @classmethod
-    def of(cls, statistics: ByClass[Any], family: Family[Any], prior: ClassPrior | None = None) -> Model:
-        """Estimate a model from statistics alone."""
+    def of(
+        cls,
+        statistics: ByClass[Any],
+        family: Family[Any],
+        prior: ClassPrior | None = None,
+        decisions: Decisions | None = None,
+    ) -> Model:
+        """Estimate a model from statistics alone, and by the `decisions` of an earlier one."""
         if not len(statistics.labels):
             raise InvalidDataError("There is nothing to learn from: the total weight of all rows is zero")
         prior = prior or ClassPrior()
@@ -59,7 +65,7 @@ class Model:
         if overflow:
             raise InvalidDataError("The weights of the classes are so large that their sum overflows: rescale them")
         with within_float64():
-            distribution = family.estimate(statistics.statistic)
+            distribution = family.estimate_decided(statistics.statistic, decisions)
         log_prior = prior.log(statistics.weight)
         return cls(statistics.labels, log_prior, distribution, prior.n_parameters(len(statistics.labels)))
 

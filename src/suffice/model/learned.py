@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -14,8 +14,8 @@ from suffice.core.labels import as_label, label_positions, places_among, positio
 from suffice.core.priors import ClassPrior
 from suffice.core.statistics import ByClass
 from suffice.core.validation import Labels
-from suffice.families import Family
-from suffice.model.calibration import Calibration
+from suffice.families import Decisions, Family
+from suffice.model.calibration import Calibration, CalibrationForm
 from suffice.model.forms import Form, form_of
 from suffice.model.joint import Model, leave_one_out_parts
 from suffice.model.storage import storable
@@ -25,10 +25,21 @@ Calibrate: TypeAlias = bool | Literal["classes"]
 
 @storable
 @dataclass(frozen=True)
+class Decided:
+    """What was searched for in statistics: the decisions of the family, and the calibrations by their form."""
+
+    decisions: Decisions | None = None
+    calibrations: dict[CalibrationForm, Calibration] = field(default_factory=dict)
+
+
+@storable
+@dataclass(frozen=True)
 class Learned:
     """Statistics, and the options they are read with.
 
-    The model and its calibration follow from them. They are computed when they are first needed, and kept.
+    The model and its calibration follow from them. They are computed when they are first needed, and kept. What took a
+    search is `decided`, which files and pickles hold too: a loaded model answers at once. `decided` is no argument of
+    the constructor, so that `replace` drops it: other statistics decide anew.
     """
 
     seen: ByClass[Any]
@@ -36,6 +47,7 @@ class Learned:
     prior: ClassPrior
     declared: Annotated[Values | None, Labels()]  # classes named in advance; rows of them need not have been seen
     dtype: np.dtype[Any]  # of the training rows, where answers have the same
+    decided: Decided = field(default=Decided(), init=False, compare=False, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
         return {f.name: getattr(self, f.name) for f in fields(self)}
@@ -46,6 +58,10 @@ class Learned:
             raise MismatchError(f"dtype must be float64, or float32 of rows of numbers, found {self.dtype}")
         statistic = self.checked().statistics.statistic
         self.family.check_loaded(statistic)
+        self.family.check_decisions(statistic, self.decided.decisions)
+        for form, calibration in self.decided.calibrations.items():
+            if len(calibration.slope) != len(self.labels):
+                raise MismatchError(f"decided.calibrations.{form} must be of {len(self.labels)} classes")
 
     def checked(self) -> Learned:
         """Return the same, after refusing what makes no model: no class, or a prior of other classes."""
@@ -70,7 +86,19 @@ class Learned:
     @cached_property
     def model(self) -> Model:
         """The joint distribution p(x, y)."""
-        return Model.of(self.statistics, self.family, self.prior)
+        model = Model.of(self.statistics, self.family, self.prior, self.decided.decisions)
+        self._decide(decisions=model.distribution.decisions)
+        return model
+
+    def _decide(self, **found: Any) -> None:
+        """Keep what was searched for."""
+        object.__setattr__(self, "decided", replace(self.decided, **found))
+
+    def decide(self, calibrate: Calibrate) -> None:
+        """Search for all that answers need and that takes long, unless it is known."""
+        if self.family.decides and self.decided.decisions is None:
+            self._decide(decisions=self.model.distribution.decisions)
+        self.calibration(calibrate)
 
     @property
     def form(self) -> Form:
@@ -173,14 +201,16 @@ class Learned:
         """Return the calibration fitted on the rows that were kept; None where probabilities are not calibrated."""
         if not calibrate:
             return None
-        known = self.__dict__.setdefault("_calibrations", {})
-        if calibrate not in known:
-            known[calibrate] = self._fit_calibration(calibrate)
-        return known[calibrate]
+        form: CalibrationForm = "classes" if calibrate == "classes" else "exponent"
+        found = self.decided.calibrations.get(form)
+        if found is None:
+            found = self._fit_calibration(form)
+            self._decide(calibrations=self.decided.calibrations | {form: found})
+        return found
 
-    def _fit_calibration(self, calibrate: Calibrate) -> Calibration:
+    def _fit_calibration(self, form: CalibrationForm) -> Calibration:
         mixed = self.model.distribution.mixed
-        if calibrate != "classes" and mixed is not None:
+        if form != "classes" and mixed is not None:
             return replace(Calibration.none(len(self.labels)), mixed=mixed)
         kept = self.family.kept_rows(self.statistics.statistic)
         if kept is None or not len(kept.codes):
@@ -195,7 +225,6 @@ class Learned:
         # The only row of a class does not show how well the class is known.
         others = self.statistics.weight[kept.codes] > unit * (1 + 1e-9)
         some = np.flatnonzero(others & np.isfinite(log_prior[np.arange(len(unit)), kept.codes]))
-        form: Literal["exponent", "classes"] = "classes" if calibrate == "classes" else "exponent"
         return Calibration.fit(evidence[some], log_prior[some], kept.codes[some], kept.weight[some], form)
 
     def outlier_threshold(self, rate: float) -> float:

@@ -285,8 +285,11 @@ class _Unpacker:
         try:
             sizes = check_stored(cls, held, lambda part: self.sizes.get(id(part)))
             made = cls(**{f.name: held[f.name] for f in known if f.init and f.name in held})  # checks its options
-            for field, value in held.items():
-                _set_as_stored(made, field, value)
+            for field in (each for each in known if each.name in held):
+                if field.init or field.compare:
+                    _set_as_stored(made, field.name, held[field.name])
+                else:  # what follows from the other fields, and takes long to compute
+                    object.__setattr__(made, field.name, held[field.name])
             if len(held) < len(known) and hasattr(made, "rounded"):
                 made = made.rounded()  # earlier versions did not keep what rounding took from sums
             if hasattr(made, "check_agreement"):

@@ -100,7 +100,7 @@ class Pairs(Statistic):
         return replace(self, weight=value, rest=rest)
 
     def cells(self, columns: NDArray[np.uint8]) -> NDArray[np.int64]:
-        """Return the cell of each row in every pair, (rows, pairs), for codes (columns, rows); −1 where one is missing."""
+        """Return the cell of each row in every pair, (rows, pairs), of codes (columns, rows); −1 if one is missing."""
         first, second = columns[self.pairs[0]].T.astype(np.int64), columns[self.pairs[1]].T.astype(np.int64)
         height, width = self.sizes[self.pairs[0]], self.sizes[self.pairs[1]]
         cells = self.offsets[:-1] + first * width + second
