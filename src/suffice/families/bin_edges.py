@@ -82,7 +82,7 @@ def of_quantiles(points: Points, last: Array, bins: int) -> Array:
     return _inner(np.where(exact, between(end[at], values[after]), end[at]), values[-1])
 
 
-def of_quantiles_with_ties(points: Points, last: Array, bins: int) -> Array:
+def of_cells_with_ties(points: Points, last: Array, bins: int) -> Array:
     """Cut so that a value with more than 1/bins of the weight is a bin of its own, and the others share `bins` bins.
 
     At most `bins` distinct values are a bin each. Otherwise a frequent value would widen the bins beside it: of a
@@ -91,7 +91,24 @@ def of_quantiles_with_ties(points: Points, last: Array, bins: int) -> Array:
     if not len(points.values):
         return np.empty(0)
     values, first, place = np.unique(points.values[:, 0], return_index=True, return_inverse=True)
-    end, weight = last[first], np.bincount(place, weights=points.weight)
+    return _with_ties(values, last[first], np.bincount(place, weights=points.weight), bins)
+
+
+def of_quantiles_with_ties(values: Array, weight: Array, bins: int) -> Array:
+    """Cut values as `of_cells_with_ties` does; NaN is missing.
+
+    >>> of_quantiles_with_ties(np.array([0.0, 1.0, 2.0, 3.0, 4.0]), np.array([9.0, 1.0, 1.0, 1.0, 1.0]), 2)
+    array([0.5, 2.5])
+    """
+    present = ~np.isnan(values)
+    values, place = np.unique(values[present] + 0.0, return_inverse=True)
+    return _with_ties(values, values, np.bincount(place, weights=weight[present], minlength=len(values)), bins)
+
+
+def _with_ties(values: Array, end: Array, weight: Array, bins: int) -> Array:
+    """Cut sorted values; `end` is the last number that belongs to each."""
+    if len(values) < 2:
+        return np.empty(0)
     after = between(end[:-1], values[1:])  # where a cut after each value but the last would be
     if len(values) <= bins:
         return after

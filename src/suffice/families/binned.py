@@ -180,9 +180,9 @@ class Binned(Family[Any]):
 
 
 def with_ties(cells: Cells, column: int, bins: int) -> Array:
-    """Return the edges of a column of cells by `of_quantiles_with_ties`."""
+    """Return the edges of a column of cells by `of_cells_with_ties`."""
     points = cells.parts[column]
-    return cutting.of_quantiles_with_ties(points, cells.last_values(column, points.values[:, 0]), bins)
+    return cutting.of_cells_with_ties(points, cells.last_values(column, points.values[:, 0]), bins)
 
 
 def counted(cells: Cells, edges: tuple[Array, ...]) -> Counts:
