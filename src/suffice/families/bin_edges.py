@@ -82,6 +82,33 @@ def of_quantiles(points: Points, last: Array, bins: int) -> Array:
     return _inner(np.where(exact, between(end[at], values[after]), end[at]), values[-1])
 
 
+def of_quantiles_with_ties(values: Array, weight: Array, bins: int) -> Array:
+    """Cut at quantiles, so that a value that fills a bin by itself has a bin by itself.
+
+    Values that have more than 1/bins of the weight are cut off on both sides; the others are cut at the quantiles 1/bins,
+    2/bins, … of their own weight. With at most `bins` distinct values each has its bin. Edges lie halfway between
+    values.
+
+    >>> of_quantiles_with_ties(np.array([0.0, 1.0, 2.0, 3.0, 4.0]), np.array([9.0, 1.0, 1.0, 1.0, 1.0]), 2)
+    array([0.5, 2.5])
+    """
+    values, place = np.unique(values, return_inverse=True)
+    weight = np.bincount(place, weights=weight, minlength=len(values))
+    last = len(values) - 1
+    if last < 1:
+        return np.empty(0)
+    after = np.arange(last)  # an edge lies after each of these values
+    if len(values) > bins:
+        filling = weight > weight.sum() / bins
+        reached = np.cumsum(np.where(filling, 0.0, weight))
+        slack = 1e-10 * reached[-1]  # rounding error of sums of weights
+        shares = np.searchsorted(reached, np.arange(1, bins) * reached[-1] / bins - slack)
+        alone = np.flatnonzero(filling)
+        after = np.unique(np.concatenate([shares if reached[-1] > 0 else alone, alone - 1, alone]))
+        after = after[(after >= 0) & (after < last)]
+    return between(values[after], values[after + 1])
+
+
 def of_least_description(points: Points, last: Array, most: int | None) -> Array:
     """Cut where a bin saves more bits in the description of the class than the description of the cut takes.
 
