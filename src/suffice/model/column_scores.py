@@ -1,0 +1,119 @@
+"""What the features of one column add to linear scores, as a function of the column: looked up, not multiplied out.
+
+Scores, ranks and bins of a number make a function of it that is linear between breaks, and may jump at them. So a row
+costs a binary search, whatever the number of features.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from suffice.core.arrays import Array
+from suffice.core.statistics import Batch
+from suffice.formulas import Column, Constant, Formula, Lookup, Missing, Steps, Where, unless_missing
+from suffice.model.features import FARTHEST, CategoryFeatures, ColumnFeatures, NumberFeatures
+
+
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """A piecewise linear function of a number for each class.
+
+    On the piece s, break_(s−1) < x ≤ break_s, it is level_s + rise_s (x − begin_s) / width_s; it is constant on the
+    first and the last piece. `level` and `rise` are (pieces + 1, classes): the last entry is of a missing number.
+    """
+
+    of: NumberFeatures
+    breaks: Array
+    begin: Array
+    width: Array
+    level: Array
+    rise: Array
+
+    @classmethod
+    def sum(cls, of: NumberFeatures, coef: Array) -> Pieces:
+        """Add the features with coefficients, (classes, features)."""
+        ends = of.mean + np.array([-FARTHEST, FARTHEST]) * of.deviation if of.scored else np.empty(0)
+        breaks = np.unique(np.concatenate([ends, of.knots, of.edges]))
+        at, smooth = 0, np.zeros((len(breaks), len(coef)))
+        if of.scored:
+            smooth += np.outer(of.score(breaks), coef[:, 0])
+            at = 1
+        if len(of.knots):
+            smooth += np.outer(np.interp(breaks, of.knots, of.ranks), coef[:, at])
+            at += 1
+        level = np.concatenate([smooth[:1], smooth])
+        if len(of.edges):
+            level += coef[:, at:].T[np.append(np.searchsorted(of.edges, breaks), len(of.edges))]
+        none = np.zeros((1, len(coef)))
+        return cls(
+            of,
+            breaks,
+            begin=np.concatenate([breaks[:1], breaks, breaks[:1]]),
+            width=np.concatenate([[1.0], np.diff(breaks), [1.0, 1.0]]),
+            level=np.concatenate([level, none]),
+            rise=np.concatenate([none, np.diff(smooth, axis=0), none, none]),
+        )
+
+    def on(self, batch: Batch) -> Array:
+        """Compute the function for every row and class, (rows, classes)."""
+        return self.at(self.of.read(batch))
+
+    def at(self, x: Array) -> Array:
+        """Compute the function of numbers, (rows, classes)."""
+        piece = np.searchsorted(self.breaks, x)
+        absent = np.isnan(x)
+        if absent.any():
+            piece[absent] = len(self.breaks) + 1
+            x = np.where(absent, self.breaks[0], x)
+        part = np.clip(x, self.breaks[0], self.breaks[-1])
+        part -= self.begin[piece]
+        part /= self.width[piece]
+        out = self.rise[piece]
+        out *= part[:, None]
+        out += self.level[piece]
+        return out
+
+    def formula(self) -> Formula:
+        """Return the function as a formula; 0 where the number is missing."""
+        if self.of.missing:
+            present, absent = self.at(np.array([0.0, 1.0]))
+            return Where(Missing(self.of.name), Constant(absent), Constant(present))
+        x = Column(self.of.name)
+        level, rise = self.level[:-1].T, self.rise[:-1].T
+        begin, width = self.begin[None, :-1], self.width[None, :-1]
+        sum: Formula = Steps(x, self.breaks, level)
+        if rise.any():
+            part = (x - Steps(x, self.breaks, begin)) / Steps(x, self.breaks, width)
+            sum = sum + Steps(x, self.breaks, rise) * part
+        return unless_missing(self.of.name, sum)
+
+
+@dataclass(frozen=True, eq=False)
+class CategoryTable:
+    """A number for each category and class: `table` is (keys + 2, classes), with those of others and of missing ones."""
+
+    of: CategoryFeatures
+    table: Array
+
+    @classmethod
+    def sum(cls, of: CategoryFeatures, coef: Array) -> CategoryTable:
+        """Add the features with coefficients, (classes, features)."""
+        table = np.zeros((len(of.keys) + 2, len(coef)))
+        table[: coef.shape[1]] = coef.T
+        return cls(of, table)
+
+    def on(self, batch: Batch) -> Array:
+        """Look up every row, (rows, classes)."""
+        return np.asarray(self.table[self.of.read(batch)])
+
+    def formula(self) -> Formula:
+        """Return the table as a formula; 0 where the category is missing."""
+        name, keys = self.of.name, tuple(self.of.keys)
+        return unless_missing(name, Lookup(name, keys, self.table[:-2].T, self.table[-2]))
+
+
+def column_scores(of: ColumnFeatures, coef: Array) -> Pieces | CategoryTable:
+    """Return the sum of a column's features with coefficients, (classes, features), as a function of the column."""
+    return Pieces.sum(of, coef) if isinstance(of, NumberFeatures) else CategoryTable.sum(of, coef)

@@ -1,0 +1,299 @@
+"""Features of rows for experts: bounded numbers that are made of columns, settled by the rows that a statistic keeps.
+
+A number has up to three kinds of features, which together make any piecewise linear function of it that has steps:
+
+- its standard score (x − mean) / deviation, between −5 and 5,
+- its rank √12 (r(x) − ½), where r(x) = P(X < x) + ½ P(X = x), interpolated between at most 256 values,
+- indicators of ten bins of about equal weight, in which a value that fills a bin is alone.
+
+A category has indicators of its 50 commonest values, and one of the rest if there are more. A missing value has 0 in all
+features of its column: the mean of scores and ranks, and no bin or category. So experts neither integrate it out nor
+guess it, and that a category is missing can tell something. An unknown category is one of the rest, or none.
+
+There are at most 1000 features. Scores have precedence over categories, these over ranks, and ranks over bins; among
+features of a kind those of columns with the highest entropy have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import accumulate
+from typing import Annotated, Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.core.arrays import Array, Categories, Codes, Values
+from suffice.core.errors import MismatchError
+from suffice.core.statistics import Batch
+from suffice.core.validation import Held, Labels
+from suffice.families.bin_edges import of_quantiles_with_ties
+from suffice.families.categorical import recoded
+from suffice.families.product import Block
+from suffice.model.storage import storable
+
+MOST = 1000  # features
+FARTHEST = 5.0  # standard scores from the mean
+BINS = 10
+COMMONEST = 50  # categories
+KNOTS = 128  # at equal distances of ranks; others are at values of much weight and beside them
+HEAVY = 1 / 42  # the share of the weight from which on a value has knots of its own: at most 3 · 41 of them
+LARGEST = 1e150  # numbers beyond are left out: their squares overflow
+
+Kind: TypeAlias = Literal["scores", "categories", "ranks", "bins"]
+KINDS: tuple[Kind, ...] = ("scores", "categories", "ranks", "bins")  # in the order of their precedence
+
+
+@storable
+@dataclass(frozen=True, eq=False)
+class NumberFeatures:
+    """The features of a number: its score if `scored`, its rank if there are knots, its bin if there are edges.
+
+    It is in column `column` of block `block`. With `missing` it is 1 where the entry is missing, else 0.
+    """
+
+    name: str
+    block: Annotated[int, Held(least=0)]
+    column: Annotated[int, Held(least=0)]
+    missing: bool
+    scored: bool
+    mean: Annotated[float, Held(least=-LARGEST, most=LARGEST)]
+    deviation: Annotated[float, Held(above=0)]
+    knots: Annotated[Array, Held("knots", least=-LARGEST, most=LARGEST)]
+    ranks: Annotated[Array, Held("knots")]
+    edges: Annotated[Array, Held("edges", least=-LARGEST, most=LARGEST)]
+
+    @classmethod
+    def fit(cls, x: Array, weight: Array, **place: Any) -> tuple[NumberFeatures, float] | None:
+        """Settle all features by values and weights, and compute the entropy of the bins; None if x does not vary."""
+        some = (weight > 0) & ~np.isnan(x)
+        values, index = np.unique(x[some], return_inverse=True)
+        if len(values) < 2 or max(-values[0], values[-1]) > LARGEST:
+            return None
+        share = np.bincount(index, weights=weight[some])
+        share /= share.sum()
+        mean = float(share @ values)
+        unit = float(np.abs(values - mean).max())
+        deviation = unit * float(np.sqrt(share @ ((values - mean) / unit) ** 2)) if unit > 0 else 0.0
+        if not deviation > np.finfo(np.float64).tiny:
+            return None
+        knots, ranks = _knots(values, share)
+        edges = of_quantiles_with_ties(values, share, BINS)
+        filled = np.bincount(np.searchsorted(edges, values), weights=share)
+        return cls(**place, scored=True, mean=mean, deviation=deviation, knots=knots, ranks=ranks, edges=edges), (
+            _entropy(filled)
+        )
+
+    def check_agreement(self) -> None:
+        """Raise an error if knots or edges do not ascend."""
+        for name in ("knots", "edges"):
+            values = getattr(self, name)
+            if (values[1:] <= values[:-1]).any():
+                raise MismatchError(f"{name} of column {self.name!r} must ascend")
+
+    @cached_property
+    def sizes(self) -> dict[Kind, int]:
+        """How many features there are of each kind."""
+        bins = len(self.edges) + 1 if len(self.edges) else 0
+        return {"scores": int(self.scored), "categories": 0, "ranks": int(len(self.knots) > 0), "bins": bins}
+
+    def only(self, kinds: Sequence[Kind]) -> NumberFeatures:
+        """Keep some kinds of features."""
+        ranked, none = "ranks" in kinds, np.empty(0)
+        return replace(
+            self,
+            scored=self.scored and "scores" in kinds,
+            knots=self.knots if ranked else none,
+            ranks=self.ranks if ranked else none,
+            edges=self.edges if "bins" in kinds else none,
+        )
+
+    def read(self, batch: Batch) -> Array:
+        """Return the numbers, NaN where one is missing, (rows,)."""
+        return np.asarray(batch.parts[self.block][:, self.column], np.float64)
+
+    def is_missing(self, batch: Batch) -> NDArray[np.bool_]:
+        """Return where the number is missing."""
+        return np.isnan(self.read(batch))
+
+    def score(self, x: Array) -> Array:
+        """Return the standard scores; 0 where a number is missing."""
+        with np.errstate(over="ignore"):
+            out = (x - self.mean) / self.deviation
+        np.clip(out, -FARTHEST, FARTHEST, out=out)
+        return np.nan_to_num(out, copy=False)
+
+    def fill(self, batch: Batch, out: Array) -> None:
+        """Write the features to rows of zeros, (features, rows)."""
+        x, at = self.read(batch), 0
+        if self.scored:
+            out[0] = self.score(x)
+            at = 1
+        if len(self.knots):
+            out[at] = np.nan_to_num(np.interp(x, self.knots, self.ranks))
+            at += 1
+        if len(self.edges):
+            present = np.flatnonzero(~np.isnan(x))
+            out[at + np.searchsorted(self.edges, x[present]), present] = 1.0
+
+
+@storable
+@dataclass(frozen=True, eq=False)
+class CategoryFeatures:
+    """Indicators of categories, and of the `rest` if there are others; column `column` of block `block`."""
+
+    name: str
+    block: Annotated[int, Held(least=0)]
+    column: Annotated[int, Held(least=0)]
+    keys: Annotated[Values, Labels("keys")]
+    rest: bool
+
+    @classmethod
+    def fit(cls, x: Categories, weight: Array, **place: Any) -> tuple[CategoryFeatures, float] | None:
+        """Keep the commonest categories, and compute their entropy; None if there is only one, and never missing."""
+        codes = x.codes[:, 0].astype(np.int64) if x.keys is not None else _whole(x.codes[:, 0])
+        some = (weight > 0) & (codes >= 0)
+        keys = x.keys[0] if x.keys is not None else np.arange(codes.max(initial=-1) + 1)
+        total = np.bincount(codes[some], weights=weight[some], minlength=len(keys))
+        seen = np.flatnonzero(total > 0)
+        if not len(seen) or (len(seen) == 1 and some[weight > 0].all()):
+            return None
+        common = np.sort(seen[np.argsort(-total[seen], kind="stable")[:COMMONEST]])
+        shares = np.append(total[common], total[seen].sum() - total[common].sum()) / total[seen].sum()
+        return cls(**place, keys=keys[common], rest=len(seen) > len(common)), _entropy(shares)
+
+    @cached_property
+    def sizes(self) -> dict[Kind, int]:
+        """How many features there are of each kind."""
+        return {"scores": 0, "categories": len(self.keys) + self.rest, "ranks": 0, "bins": 0}
+
+    def only(self, kinds: Sequence[Kind]) -> CategoryFeatures:
+        """Keep some kinds of features."""
+        return self if "categories" in kinds else replace(self, keys=self.keys[:0], rest=False)
+
+    def read(self, batch: Batch) -> NDArray[np.int32]:
+        """Return the numbers of the indicators: −1 of a missing category, after the last of one that has none."""
+        part = _column(batch.parts[self.block], self.column)
+        if part.keys is None:
+            part = Categories(_whole(part.codes), (np.arange(_whole(part.codes).max(initial=-1) + 1),))
+        return recoded(part, (self.keys,))[:, 0]
+
+    def is_missing(self, batch: Batch) -> NDArray[np.bool_]:
+        """Return where the category is missing."""
+        return self.read(batch) < 0
+
+    def fill(self, batch: Batch, out: Array) -> None:
+        """Write the features to rows of zeros, (features, rows)."""
+        codes = self.read(batch)
+        some = np.flatnonzero((codes >= 0) & (codes < len(out)))
+        out[codes[some], some] = 1.0
+
+
+ColumnFeatures: TypeAlias = NumberFeatures | CategoryFeatures
+
+
+@storable
+@dataclass(frozen=True, eq=False)
+class Features:
+    """The features of all columns, one column after the other."""
+
+    columns: tuple[ColumnFeatures, ...]
+
+    @classmethod
+    def fit(cls, blocks: Sequence[Block], batch: Batch, weight: Array) -> Features:
+        """Settle the features by rows and weights. Texts have none, and neither have columns that do not vary."""
+        found: list[tuple[ColumnFeatures, float]] = []
+        for i, (block, part) in enumerate(zip(blocks, batch.parts, strict=False)):
+            for j, name in enumerate(block.names):
+                place = {"name": name, "block": i, "column": j}
+                if block.family.reads == "numbers":
+                    x = np.asarray(part[:, j], np.float64)
+                    fitted: Any = NumberFeatures.fit(x, weight, missing=block.missing, **place)
+                elif block.family.reads == "categories":
+                    fitted = CategoryFeatures.fit(_column(part, j), weight, **place)
+                else:
+                    continue
+                found += [fitted] if fitted is not None else []
+        columns = [column for column, _ in found]
+        order = np.argsort([-entropy for _, entropy in found], kind="stable").tolist()
+        kept: list[list[Kind]] = [[] for _ in found]
+        left = MOST
+        for kind in KINDS:
+            for i in order:
+                size = columns[i].sizes[kind]
+                if 0 < size <= left:
+                    kept[i].append(kind)
+                    left -= size
+        return cls(tuple(columns))._with(kept)
+
+    def only(self, *kinds: Kind) -> Features:
+        """Keep some kinds of features."""
+        return self._with([kinds] * len(self.columns))
+
+    def _with(self, kinds: Sequence[Sequence[Kind]]) -> Features:
+        columns = [column.only(kept) for column, kept in zip(self.columns, kinds, strict=True)]
+        return Features(tuple(column for column in columns if sum(column.sizes.values())))
+
+    def check_agreement(self) -> None:
+        """Raise an error if there are too many features, or columns without any."""
+        sizes = [sum(column.sizes.values()) for column in self.columns]
+        if not all(sizes) or sum(sizes) > MOST:
+            raise MismatchError(f"columns must have at least one feature each and at most {MOST}, found {sum(sizes)}")
+
+    def check_blocks(self, blocks: Sequence[Block]) -> None:
+        """Refuse blocks of other columns than the features are of."""
+        for column in self.columns:
+            reads = "numbers" if isinstance(column, NumberFeatures) else "categories"
+            block = blocks[column.block] if column.block < len(blocks) else None
+            fits = block is not None and block.names[column.column : column.column + 1] == (column.name,)
+            if block is None or not fits or block.family.reads != reads:
+                raise MismatchError(f"There is no column {column.name!r} of {reads} in block {column.block}")
+
+    @cached_property
+    def slices(self) -> list[slice]:
+        """The features of each column."""
+        ends = list(accumulate((sum(column.sizes.values()) for column in self.columns), initial=0))
+        return [slice(*ends[i : i + 2]) for i in range(len(self.columns))]
+
+    @property
+    def size(self) -> int:
+        """How many features there are."""
+        return self.slices[-1].stop if self.columns else 0
+
+    def matrix(self, batch: Batch) -> Array:
+        """Compute the features of rows, (rows, features), each feature contiguous."""
+        out = np.zeros((self.size, batch.n))
+        for column, own in zip(self.columns, self.slices, strict=True):
+            column.fill(batch, out[own])
+        return out.T
+
+
+def _column(x: Categories, column: int) -> Categories:
+    """Return one column of categories."""
+    return Categories(x.codes[:, column : column + 1], None if x.keys is None else x.keys[column : column + 1])
+
+
+def _whole(codes: Values) -> Codes:
+    """Return codes as integers, −1 where one is missing."""
+    return np.where(codes >= 0, codes, -1).astype(np.int32)
+
+
+def _entropy(share: Array) -> float:
+    """Compute −Σ p log p."""
+    share = share[share > 0]
+    return float(-(share @ np.log(share)))
+
+
+def _knots(values: Array, share: Array) -> tuple[Array, Array]:
+    """Return values and their ranks: all of them, or some at equal distances of rank, with heavy ones and neighbours."""
+    ranks = np.sqrt(12.0) * (np.cumsum(share) - 0.5 * share - 0.5)
+    last = len(values) - 1
+    if last >= KNOTS:
+        even = np.searchsorted(ranks, np.linspace(ranks[0], ranks[-1], KNOTS))
+        heavy = np.flatnonzero(share >= HEAVY)
+        at = np.unique(np.concatenate([[0, last], even, heavy - 1, heavy, heavy + 1]))
+        at = at[(at >= 0) & (at <= last)]
+        values, ranks = values[at], ranks[at]
+    return values, ranks

@@ -1,0 +1,123 @@
+"""A linear discriminant of features of all columns, shrunk to a sphere, as an expert: evidence in closed form."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Annotated, Any, TypeAlias
+
+import numpy as np
+
+from suffice.core.arrays import Array, Codes, Positions
+from suffice.core.errors import MismatchError
+from suffice.core.parallel import in_threads
+from suffice.core.statistics import Batch
+from suffice.core.validation import Held
+from suffice.formulas import Term
+from suffice.model.column_scores import CategoryTable, Pieces, column_scores
+from suffice.model.features import Features
+from suffice.model.ridge_scatter import RidgeScatter, can_learn
+from suffice.model.storage import storable
+
+AT_ONCE = 1 << 16  # rows that are scored at a time
+
+FittedRows: TypeAlias = tuple[Batch, Codes, Array]  # the rows that an expert was fitted on, their classes and weights
+
+
+@storable
+@dataclass(frozen=True, eq=False)
+class LinearExpert:
+    """E_k(x) = intercept_k + coef_k · φ(x), the log-density of Gaussians with one covariance, see `ridge_scatter`.
+
+    φ are the features, `mean` those of the class means, (classes, features). Terms that all classes share are left out:
+    the sum over classes is 0. `shrinkage` is λ, by exact leave-one-out.
+    """
+
+    features: Features
+    coef: Annotated[Array, Held("classes", "features")]
+    intercept: Annotated[Array, Held("classes")]
+    mean: Annotated[Array, Held("classes", "features")]
+    shrinkage: Annotated[float, Held(above=0)]
+
+    @classmethod
+    def fit(
+        cls, features: Features, batch: Batch, codes: Codes, weight: Array, classes: int, log_prior: Array
+    ) -> tuple[LinearExpert, Array] | None:
+        """Fit on rows, and return the evidence of each without it too, (rows, classes); None if nothing can be learned.
+
+        `log_prior` (classes,) or (rows, classes) is what the evidence is judged together with.
+        """
+        if not can_learn(codes, weight, features.size):
+            return None
+        scatter, own = RidgeScatter.of(features.matrix(batch), codes, weight, classes)
+        shrinkage = scatter.choose(own, codes, weight, log_prior)
+        ridge = scatter.ridge(shrinkage)
+        expert = cls(features, *scatter.linear(ridge), scatter.mean + scatter.origin, shrinkage)
+        return expert, scatter.left_out(own, codes, weight, ridge)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    def check_agreement(self) -> None:
+        """Raise an error if there is not a coefficient for each feature."""
+        if self.coef.shape[1] != self.features.size:
+            raise MismatchError(f"coef must be of {self.features.size} features, found {self.coef.shape[1]}")
+
+    @cached_property
+    def _scores(self) -> list[Pieces | CategoryTable]:
+        each = zip(self.features.columns, self.features.slices, strict=True)
+        return [column_scores(column, self.coef[:, own]) for column, own in each]
+
+    def evidence(self, batch: Batch) -> Array:
+        """Compute E of every row and class, (rows, classes)."""
+
+        def some(lo: int) -> Array:
+            part = batch[lo : lo + AT_ONCE]
+            out = np.repeat(self.intercept[None], part.n, axis=0)
+            for scores in self._scores:
+                out += scores.on(part)
+            return out
+
+        starts = range(0, batch.n, AT_ONCE)
+        parts = in_threads(some, starts, batch.n * len(self._scores))
+        return np.concatenate([np.zeros((0, len(self.intercept))), *parts])
+
+    def left_out(self, batch: Batch, codes: Codes, weight: Array, fitted: FittedRows | None = None) -> Array:
+        """Compute the evidence of each row under the expert without min(weight, 1) of it, (rows, classes).
+
+        The rows must be some of those that the expert was `fitted` on; by default they are all of them.
+        """
+        kept, kept_codes, kept_weight = fitted or (batch, codes, weight)
+        scatter, _ = RidgeScatter.of(self.features.matrix(kept), kept_codes, kept_weight, len(self.coef))
+        own = self.features.matrix(batch) - (scatter.mean + scatter.origin)[codes]
+        return scatter.left_out(own, codes, weight, scatter.ridge(self.shrinkage))
+
+    @property
+    def parts(self) -> tuple[tuple[str, ...], ...]:
+        """The columns of each part of `contrast`: each column, and what no column tells."""
+        return (*((column.name,) for column in self.features.columns), ())
+
+    def contrast(self, batch: Batch, first: Positions, second: Positions) -> Array:
+        """Compute what each column adds to E_first − E_second, (rows, parts).
+
+        A column adds (coef_first − coef_second) · (φ − the middle of both class means), over its features. What this
+        is for a missing value is the last part, so that columns which are missing add 0.
+        """
+        rows, out = np.arange(batch.n), np.zeros((batch.n, len(self.parts)))
+        for j, (column, own) in enumerate(zip(self.features.columns, self.features.slices, strict=True)):
+            across = self.coef[:, own] @ self.mean[:, own].T
+            level = across.diagonal()
+            middle = 0.5 * (level[:, None] - level + across - across.T)[first, second]
+            scores, missing = self._scores[j].on(batch), column.is_missing(batch)
+            out[:, j] = np.where(missing, 0.0, scores[rows, first] - scores[rows, second] - middle)
+            out[:, -1] -= np.where(missing, middle, 0.0)
+        return out
+
+    def formula(self, names: Sequence[str] = ()) -> list[Term]:  # noqa: ARG002  # features know their names
+        """Return a formula for each column; their sum is the evidence."""
+        out = []
+        for j, (column, scores) in enumerate(zip(self.features.columns, self._scores, strict=True)):
+            formula = scores.formula()
+            out.append(Term(column.name, (column.name,), formula + self.intercept if j == 0 else formula))
+        return out
