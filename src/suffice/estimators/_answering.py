@@ -21,7 +21,11 @@ from suffice.model.predictor import Predictor, Question
 class Answering(Learning):
     """Estimators that say which class a row is of, and how usual it is."""
 
-    calibrate: Calibrate = False
+    calibrate: bool | str = False
+
+    def _calibrate(self) -> Calibrate:
+        """How probabilities are calibrated."""
+        return self.calibrate  # type: ignore[return-value]  # parameters are checked
 
     @answering
     def predict(self, X: Any) -> Any:
@@ -151,4 +155,4 @@ class Answering(Learning):
         if not isinstance(folds, Integral) or folds < 2:
             raise InvalidOptionError(f"folds must be a whole number of at least 2, found {folds!r}")
         rows, labels, weight = self._read_learned(X, y, sample_weight)
-        return self._settled().cross_validate(rows, labels, weight, folds, random_state, self.calibrate)
+        return self._settled().cross_validate(rows, labels, weight, folds, random_state, self._calibrate())

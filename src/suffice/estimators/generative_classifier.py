@@ -37,7 +37,7 @@ class CalibratedClassifier(GenerativeClassifier):
         return ClassPrior(np.asarray(self.prior))
 
     def _calibration(self) -> Calibration | None:
-        return self._settled().calibration(self.calibrate)
+        return self._settled().calibration(self._calibrate())
 
     @property
     def calibration_(self) -> Calibration:

@@ -33,7 +33,7 @@ class Saving(Fitted):
         if _known().get(name) is not type(self):
             raise UnstorableError(f"{name} is none of suffice's estimators: a file would not say how to make it again")
         with suppress(SufficeError):  # a model that cannot answer can be saved
-            now._settled().decide(getattr(now, "calibrate", False))
+            now._settled().decide(now._calibrate())
         fitted = {name: now.__dict__[name] for name in self._fitted if name in now.__dict__}
         storage.save(Saved(name, now.get_params(deep=False), fitted), path)
 

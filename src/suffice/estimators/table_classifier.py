@@ -28,10 +28,12 @@ from suffice.families.choose import AutomaticBernoulli
 from suffice.families.product import Product
 from suffice.model.explain import Evidence
 from suffice.model.forms import Form, aligned
+from suffice.model.learned import Calibrate, combined
 from suffice.model.schema import infer
 
 __all__ = ["BayesClassifier"]
 
+MOST_FOUND = 8  # columns that are found
 DENSE_CELLS = 1 << 26  # a sparse matrix may become a table of half a gigabyte
 
 
@@ -52,15 +54,24 @@ class BayesClassifier(CalibratedClassifier):
         What is added to every count of a category or bin; with 'auto' the best of a few for each column.
     missing : {'ignore', 'informative'}, default='ignore'
         With 'informative', whether an entry is missing is evidence too.
-    calibrate : bool or 'classes', default=True
+    calibrate : bool, 'classes' or 'columns', default=True
         Temper the evidence so that probabilities can be believed, fitted on exact leave-one-out scores of rows kept
-        for that. With 'classes' every class has a slope and bias of its own.
-    keep : int, default=5000
-        Rows kept beside the statistics, chosen by what they hold, for calibration and outliers.
+        for that, as `structure` says. With 'classes' every class has a slope and bias of its own, with 'columns' every
+        column an exponent; both are without pairs and experts. False is naive Bayes as it is.
+    keep : int, default=20000
+        Rows kept beside the statistics, chosen by what they hold, for structure, calibration and outliers.
     limit : int, 'auto' or None, default='auto'
         The number of cells that the values of a column of numbers are counted in, for each class. Where there are no
         more distinct values, the cells are the values themselves; where there are more, cells become wider. 'auto' is
         4096; None keeps all values, which needs memory for all of them.
+    structure : {'auto', 'naive', 'columns', 'pairs', 'pool'}, default='auto'
+        How evidence is combined, on exact leave-one-out evidence of the kept rows. 'naive': one exponent for all
+        columns. 'columns': one for each. 'pairs': what pairs of columns say beyond the two is evidence too. 'pool': so
+        are a linear and a quadratic discriminant and random cosines. 'auto' is 'pool', in which what does not help gets
+        no weight; small tables fall back to simpler forms.
+    found_columns : bool or int, default=True
+        How many ratios, differences and sums of two columns of numbers may become columns, where they tell more about
+        the class than either; True is 8.
 
     Examples
     --------
@@ -80,21 +91,34 @@ class BayesClassifier(CalibratedClassifier):
         "prior": (choice("uniform"), ARRAY_LIKE, Dirichlet, ClassPrior, None),
         "smoothing": (choice("auto"), interval(Real, 0)),
         "missing": (choice("ignore", "informative"),),
-        "calibrate": (BOOLEAN, choice("classes")),
+        "calibrate": (BOOLEAN, choice("classes", "columns")),
         "keep": (interval(Integral, 0),),
         "limit": (interval(Integral, 1), choice("auto"), None),
+        "structure": (choice("auto", "naive", "columns", "pairs", "pool"),),
+        "found_columns": (BOOLEAN, interval(Integral, 0)),
     }
 
     families: Any = field(default="auto", kw_only=False)
     prior: Any = None
     smoothing: float | Literal["auto"] = 1.0
     missing: Literal["ignore", "informative"] = "ignore"
-    calibrate: bool | Literal["classes"] = True
-    keep: int = 5000
+    calibrate: bool | Literal["classes", "columns"] = True
+    keep: int = 20_000
     limit: int | Literal["auto"] | None = "auto"
+    structure: Literal["auto", "naive", "columns", "pairs", "pool"] = "auto"
+    found_columns: bool | int = True
 
     def _family(self) -> Product:
-        return Product(blocks=self._schema.blocks, keep=self.keep)
+        most = (
+            self.found_columns
+            if not isinstance(self.found_columns, (bool, np.bool_))
+            else MOST_FOUND * self.found_columns
+        )
+        pairs = combined(self.calibrate, self.structure) in ("pairs", "pool")
+        return Product(blocks=self._schema.blocks, keep=self.keep, find=int(most) if pairs else 0)
+
+    def _calibrate(self) -> Calibrate:
+        return combined(self.calibrate, self.structure)
 
     def _product(self) -> Product:
         """The family of what was learned."""

@@ -13,6 +13,7 @@ from math import log2
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from suffice.core.arrays import Array
 from suffice.core.errors import InvalidOptionError
@@ -91,7 +92,7 @@ def of_cells_with_ties(points: Points, last: Array, bins: int) -> Array:
     if not len(points.values):
         return np.empty(0)
     values, first, place = np.unique(points.values[:, 0], return_index=True, return_inverse=True)
-    return _with_ties(values, last[first], np.bincount(place, weights=points.weight), bins)
+    return _with_ties(values, last[first], _sums(place, points.weight), bins)
 
 
 def of_quantiles_with_ties(values: Array, weight: Array, bins: int) -> Array:
@@ -102,7 +103,11 @@ def of_quantiles_with_ties(values: Array, weight: Array, bins: int) -> Array:
     """
     present = ~np.isnan(values)
     values, place = np.unique(values[present] + 0.0, return_inverse=True)
-    return _with_ties(values, values, np.bincount(place, weights=weight[present], minlength=len(values)), bins)
+    return _with_ties(values, values, _sums(place, weight[present]), bins)
+
+
+def _sums(place: NDArray[np.int64], weight: Array) -> Array:
+    return np.asarray(np.bincount(place, weights=weight), np.float64)
 
 
 def _with_ties(values: Array, end: Array, weight: Array, bins: int) -> Array:

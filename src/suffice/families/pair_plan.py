@@ -66,8 +66,8 @@ class CodedColumn(Options):
         codes = np.asarray(part.codes)[:, 0]
         missing = codes < 0 if codes.dtype.kind in "iu" else np.isnan(codes)
         known = {} if self.keys is None else {key: i for i, key in enumerate(self.keys.tolist())}
-        values = range(int(codes.max(initial=-1)) + 1) if part.keys is None else part.keys[0].tolist()
-        place = np.array([known.get(value, len(known)) for value in values] or [0], dtype=np.uint8)
+        named = list(range(int(codes.max(initial=-1)) + 1)) if part.keys is None else part.keys[0].tolist()
+        place = np.array([known.get(value, len(known)) for value in named] or [0], dtype=np.uint8)
         return np.where(missing, MISSING, place[np.where(missing, 0, codes).astype(np.int64)]).astype(np.uint8)
 
 

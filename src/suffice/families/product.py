@@ -22,11 +22,13 @@ from suffice.core.errors import (
 from suffice.core.frames import Frame
 from suffice.core.frozen_options import Options
 from suffice.core.parallel import in_threads
-from suffice.core.statistics import Batch, Blocks, Cells, RowSample
+from suffice.core.statistics import Batch, Blocks, Cells, Pairs, RowSample
 from suffice.core.validation import Held
 from suffice.families._base import Distribution, Family, derived
 from suffice.families._contract import Decisions, KeptRows, Outcomes, Summary, Table
+from suffice.families.found_columns import FoundColumn
 from suffice.families.logarithms import log_ratio
+from suffice.families.pair_plan import PairPlan
 from suffice.formulas import Constant, Missing, Term, Where
 
 AT_ONCE = 1 << 16  # rows that are scored at a time, so that the arrays of the blocks stay small
@@ -39,9 +41,13 @@ class Block(Options):
     names: Annotated[tuple[str, ...], Held(least=1)]
     family: Family[Any]
     missing: bool = False
+    found: FoundColumn | None = None  # a column that is computed from those named
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        found, number = self.found, self.family.reads == "numbers" and not self.missing
+        if found is not None and (self.names != found.names or not number):
+            raise InvalidOptionError("Block: a found column is a number of its two columns")
         if self.missing and (len(self.names) > 1 or self.family.reads != "numbers"):
             raise InvalidOptionError("Block: whether an entry is missing is a number of one column")
         if self.family.reads == "text" and len(self.names) > 1:
@@ -53,6 +59,8 @@ class Block(Options):
     @property
     def title(self) -> str:
         """The name of the block for people."""
+        if self.found is not None:
+            return self.found.title
         return f"{self.names[0]} missing" if self.missing else ", ".join(self.names)
 
     def read(self, frame: Frame) -> Rows:
@@ -70,30 +78,41 @@ class Block(Options):
         if self.family.reads == "categories":
             return self.family.read(frames.categories(*columns, names=self.names, frame=frame))
         numbers = [frames.numbers(column, name) for column, name in zip(columns, self.names, strict=True)]
+        if self.found is not None:
+            return self.family.read(self.found.of(*numbers)[:, None])
         return self.family.read(np.stack(numbers, axis=1) if len(numbers) > 1 else numbers[0][:, None])
 
 
 @dataclass(frozen=True)
 class ProductSummary(Summary[Blocks]):
-    """What every block sums, and a sample of up to `keep` rows."""
+    """What every block sums, and a sample of up to `keep` rows; then what found columns sum, and pairs of columns."""
 
     blocks: tuple[Block, ...] = ()
     keep: int = 0
+    found: tuple[Block, ...] = ()
+    plan: PairPlan | None = None
 
     @property
     def statistic_options(self) -> dict[str, Any]:
         """The statistic of each block with its options; errors name the columns."""
-        readers = [(block.family.summary.statistic, block.family.summary.statistic_options) for block in self.blocks]
-        names = (*(block.names for block in self.blocks), ())
-        return {"readers": (*readers, (RowSample, {"size": self.keep})), "names": names}
+        readers, found = (
+            [(block.family.summary.statistic, block.family.summary.statistic_options) for block in blocks]
+            for blocks in (self.blocks, self.found)
+        )
+        readers += [(RowSample, {"size": self.keep}), *found]
+        names = [*(block.names for block in self.blocks), (), *(block.names for block in self.found)]
+        if self.plan is not None:
+            readers.append((Pairs, {"sizes": self.plan.sizes, "pairs": self.plan.pairs}))
+            names.append(())
+        return {"readers": tuple(readers), "names": tuple(names)}
 
     def entries(self, x: Batch) -> Batch:
         """Compute the entries that the statistic of each block summarizes."""
-        entries = []
-        for block, part in zip(self.blocks, x.parts, strict=False):
+        entries = list(x.parts)
+        for at, block in [*enumerate(self.blocks), *enumerate(self.found, start=len(self.blocks) + 1)]:
             with naming_columns(block.names):
-                entries.append(block.family.summary.entries(part))
-        return Batch((*entries, x.parts[-1]), x.n)
+                entries[at] = block.family.summary.entries(x.parts[at])
+        return Batch(tuple(entries), x.n)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,13 +126,17 @@ class Product(Family[Blocks]):
     """Independent blocks of columns, each with its own family.
 
     Rows are tables. The statistic holds those of the blocks and a sample of up to `keep` rows (see `RowSample`), for
-    questions that need rows.
+    questions that need rows. With a `plan`, it also holds those of `found` columns, which are computed from others, and
+    the counts of pairs of columns (see `Pairs`): they are evidence about the class, and no part of p(x | y).
     """
 
     prior: None = field(default=None, init=False)  # the blocks have theirs
     learn: Literal["mle"] = field(default="mle", init=False)
     blocks: tuple[Block, ...] = ()
     keep: Annotated[int, Held(least=0)] = 0
+    find: Annotated[int, Held(least=0)] = 0  # how many columns may be found
+    found: tuple[Block, ...] = ()
+    plan: PairPlan | None = None
 
     by_column: ClassVar = False
     public: ClassVar = False
@@ -131,7 +154,9 @@ class Product(Family[Blocks]):
         return list(dict.fromkeys(name for block in self.blocks for name in block.names))
 
     # The statistics of all blocks, and a sample of rows.
-    summary = derived(lambda self: ProductSummary(Blocks, blocks=self.blocks, keep=self.keep))
+    summary = derived(
+        lambda self: ProductSummary(Blocks, blocks=self.blocks, keep=self.keep, found=self.found, plan=self.plan)
+    )
 
     def check_same(self, other: Product) -> None:
         """Refuse a product that reads a column in another way; the error names the first such column."""
@@ -149,22 +174,41 @@ class Product(Family[Blocks]):
         return " and ".join(f"{block.title!r} by {block.family!r}" for block in found) or "left out"
 
     def read(self, x: Any) -> Batch:
-        """Read a table block by block; the last part is the table itself."""
+        """Read a table block by block; then come the table itself, found columns, and the codes of pairs."""
         if isinstance(x, Batch):
             return x
         parts = in_threads(lambda block: block.read(x), self.blocks, len(x) * len(self.blocks))
-        return Batch((*parts, x.select(self.names)), len(x))
+        return self.read_plan(Batch((*parts, x.select(self.names)), len(x)))
+
+    def read_plan(self, x: Batch) -> Batch:
+        """Add what the plan reads to rows that were read without one."""
+        own = len(self.blocks)
+        if self.plan is None or len(x.parts) > own + 1:
+            return x
+        table = x.parts[own]
+        found = tuple(in_threads(lambda block: block.read(table), self.found, x.n * len(self.found)))
+        return Batch((*x.parts, *found, self.plan.codes((*x.parts[:own], *found), x.n)), x.n)
 
     def check_statistic(self, statistic: Blocks) -> None:
         """Refuse statistics of other blocks, and kept rows of other columns."""
         super().check_statistic(statistic)
-        *parts, kept = statistic.parts or (None,)
-        if len(parts) != len(self.blocks) or not isinstance(kept, RowSample):
-            raise MismatchError(f"Statistics of {len(self.blocks)} blocks and of rows were expected, found {statistic}")
-        for block, part in zip(self.blocks, parts, strict=True):
+        own, planned = len(self.blocks), len(self.found) + (self.plan is not None)
+        if len(statistic.parts) != own + 1 + planned or not isinstance(statistic.parts[own], RowSample):
+            raise MismatchError(f"Statistics of {own} blocks and of rows were expected, found {statistic}")
+        kept = statistic.parts[own]
+        assert isinstance(kept, RowSample)
+        if self.plan is not None:
+            pairs = statistic.parts[-1]
+            if not isinstance(pairs, Pairs):
+                raise MismatchError(f"Counts of pairs were expected, found {pairs}")
+            pairs.check_made_with(sizes=self.plan.sizes, pairs=self.plan.pairs)
+            if any(column.block >= own + len(self.found) for column in self.plan.columns):
+                raise MismatchError("The plan of pairs is for other blocks")
+        others = (*statistic.parts[:own], *statistic.parts[own + 1 : own + 1 + len(self.found)])
+        for block, part in zip((*self.blocks, *self.found), others, strict=True):
             with naming_columns(block.names):
                 block.family.check_statistic(part)
-                if block.family.columns_of(part) not in (None, len(block.names)):
+                if block.family.columns_of(part) not in (None, 1 if block.found else len(block.names)):
                     raise MismatchError(f"the block has {len(block.names)} columns, its statistic another number")
         if (kept.rows.n or kept.rows.names) and kept.rows.names != self.names:
             raise MismatchError(f"Kept rows must have the columns {self.names}, found {kept.rows.names}")
@@ -208,9 +252,14 @@ class Product(Family[Blocks]):
 
     def kept_rows(self, statistic: Blocks) -> KeptRows:
         """Return the sample of rows."""
-        kept = statistic.parts[-1]
-        assert isinstance(kept, RowSample)
+        kept = self.sample_of(statistic)
         return KeptRows(kept.rows, kept.codes, kept.weight)
+
+    def sample_of(self, statistic: Blocks) -> RowSample:
+        """Return the sample of rows as it is in the statistic."""
+        kept = statistic.parts[len(self.blocks)]
+        assert isinstance(kept, RowSample)
+        return kept
 
     def leave_one_out(
         self, statistic: Blocks, fitted: Distribution, x: Batch, codes: Codes, weight: Array | None

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -26,7 +26,11 @@ from suffice.formulas.scoring import BEYOND
 from suffice.model.out_of_range import not_a_number, numbers_only
 from suffice.model.storage import storable
 
-CalibrationForm: TypeAlias = Literal["exponent", "classes"]  # one slope for all classes, or a slope and bias for each
+# One slope for all classes, a slope and bias for each, or what `structure` fits.
+CalibrationForm: TypeAlias = Literal["exponent", "classes", "columns", "pairs", "pool"]
+
+if TYPE_CHECKING:
+    from suffice.model.learned import Learned
 
 LEAST = np.log(1e-12)  # lower bound of a log-prior, so that a class without rows has a gradient
 DOUBT = 20.0  # strength of the penalty on exponents above 1, in rows: naive Bayes is rarely underconfident
@@ -67,7 +71,7 @@ class Calibration:
         some = np.flatnonzero(np.isfinite(evidence[np.arange(len(codes)), codes]))
         slope, bias = np.ones(classes), np.zeros(classes)
         if len(some):
-            likely, prior = _bounded(evidence[some]), np.maximum(log_prior[some], LEAST)
+            likely, prior = bounded(evidence[some]), np.maximum(log_prior[some], LEAST)
             own, w = codes[some], weight[some]
             # In units of its spread, so that the search range does not depend on the size of the evidence.
             unit = _spread(likely, w)
@@ -91,12 +95,20 @@ class Calibration:
             if form == "classes":
                 slope, bias = _by_class(slope, scaled, unit, prior, own, w)
         tempered = np.exp(cls(slope, bias, 0.0).log_posterior(evidence, log_prior))
-        mixed = _mixture(tempered, np.exp(log_prior), codes, weight)
+        mixed = mixture(tempered, np.exp(log_prior), codes, weight)
         if not (np.isfinite(slope).all() and np.isfinite(bias).all() and 0.0 <= mixed <= 1.0):
             raise InvalidDataError(
                 "The weights of the kept rows are too large for float64 to calibrate by: rescale them"
             )
         return cls(slope, bias, mixed)
+
+    def evidence(self, learned: Learned, rows: Any) -> Array:
+        """Compute the evidence of rows for each class, (rows, classes), before it is tempered."""
+        return learned.model.relative_log_conditional(rows)
+
+    def left_out(self, learned: Learned, rows: Any, labels: Any, weight: Any) -> tuple[Array, Array]:
+        """Compute the evidence of learned rows, each left out, and their log-priors, (rows, classes) each."""
+        return learned.left_out(rows, labels, weight)
 
     def posterior(self, evidence: Array, log_prior: Array) -> Array:
         """Return p(y | x) of rows whose evidence is (rows, classes) and is overwritten; `log_prior` is (classes,)."""
@@ -119,7 +131,7 @@ class Calibration:
         """
         log_prior = np.broadcast_to(_possible(log_prior), numbers_only(evidence).shape)
         impossible = np.isneginf(evidence)
-        scores = log_prior + self.slope * _bounded(evidence) + self.bias
+        scores = log_prior + self.slope * bounded(evidence) + self.bias
         scores[impossible] = -np.inf
         lost = np.isneginf(scores).all(axis=1)
         scores[lost] = log_prior[lost]
@@ -137,7 +149,7 @@ def _possible(log_prior: Array) -> Array:
     return np.where(np.isfinite(log_prior).any(axis=-1, keepdims=True), log_prior, 0.0)
 
 
-def _bounded(evidence: Array) -> Array:
+def bounded(evidence: Array) -> Array:
     """Subtract the evidence of the best class of each row, and bound the result so that exp does not underflow."""
     top = evidence.max(axis=1, keepdims=True)
     return np.maximum(evidence - np.where(np.isfinite(top), top, 0.0), -BEYOND)
@@ -185,7 +197,7 @@ def _by_class(
     return found[:classes] / unit, found[classes:]
 
 
-def _mixture(p: Array, prior: Array, codes: Codes, weight: Array) -> float:
+def mixture(p: Array, prior: Array, codes: Codes, weight: Array) -> float:
     """Return the ε of the lowest log-loss, at least 1 / (n + 2): what held n times may still fail."""
     own, base = p[np.arange(len(codes)), codes], prior[np.arange(len(codes)), codes]
     least = 1.0 / (weight.sum() + 2.0)

@@ -224,16 +224,22 @@ def leave_one_out_parts(
 ) -> tuple[Array, Array]:
     """Compute log p(x_i | y) and log p(y) of each row under the model of all other rows, (rows, classes) each."""
     x = family.read(x)
-    labels = encode_labels(y)
-    if x.shape[0] != len(labels):
-        raise InvalidDataError(
-            f"Found input variables with inconsistent numbers of samples: [{x.shape[0]}, {len(labels)}]"
-        )
-    w = as_weight(weight, len(labels))
-    codes = _positions_of(labels, w, statistics.labels)
+    codes, w, log_prior = left_out_prior(statistics, prior, x.shape[0], y, weight)
     fitted = (model or Model.of(statistics, family, prior)).distribution
     with within_float64():
         out = numbers_only(family.leave_one_out(statistics.statistic, fitted, x, codes, w))
+    return out, log_prior
+
+
+def left_out_prior(
+    statistics: ByClass[Any], prior: ClassPrior, rows: int, y: Any, weight: Any = None
+) -> tuple[Codes, Array | None, Array]:
+    """Return the class and weight of each row, and log p(y) without it, (rows, classes)."""
+    labels = encode_labels(y)
+    if rows != len(labels):
+        raise InvalidDataError(f"Found input variables with inconsistent numbers of samples: [{rows}, {len(labels)}]")
+    w = as_weight(weight, len(labels))
+    codes = _positions_of(labels, w, statistics.labels)
     # The prior is the same without any row of one class and weight.
     classes, removed, which = np.arange(len(statistics.labels)), np.ones(len(statistics.labels)), codes.astype(np.int64)
     if w is not None:
@@ -241,7 +247,7 @@ def leave_one_out_parts(
     rest = np.repeat(statistics.weight[None], len(classes), axis=0)
     own = statistics.sums.at(classes)
     rest[np.arange(len(classes)), classes] = minus(own, Sums(removed, None)).value
-    return out, prior.log(rest)[which]
+    return codes, w, prior.log(rest)[which]
 
 
 def _positions_of(labels: Labels, weight: Array | None, known: Values) -> Codes:

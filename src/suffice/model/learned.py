@@ -8,19 +8,28 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 
-from suffice.core.arrays import Array, Values, as_weight
+from suffice.core.arrays import Array, Codes, Values, as_weight
 from suffice.core.errors import InvalidDataError, InvalidOptionError, MismatchError, NotPartError
 from suffice.core.labels import as_label, label_positions, places_among, position_of, union_labels
 from suffice.core.priors import ClassPrior
 from suffice.core.statistics import ByClass
 from suffice.core.validation import Labels
 from suffice.families import Decisions, Family
+from suffice.families.product import Product
 from suffice.model.calibration import Calibration, CalibrationForm
 from suffice.model.forms import Form, form_of
-from suffice.model.joint import Model, leave_one_out_parts
+from suffice.model.joint import Model, leave_one_out_parts, left_out_prior
 from suffice.model.storage import storable
+from suffice.model.structure import Structure, fit_structure
 
-Calibrate: TypeAlias = bool | Literal["classes"]
+Calibrate: TypeAlias = bool | Literal["classes", "columns", "pairs", "pool"]
+
+
+def combined(calibrate: Any, structure: Any = "naive") -> Calibrate:
+    """Return how evidence is combined and calibrated, from the parameters of an estimator."""
+    if calibrate is not True or structure == "naive":
+        return calibrate  # type: ignore[no-any-return]  # parameters are checked
+    return "pool" if structure == "auto" else structure  # type: ignore[no-any-return]
 
 
 @storable
@@ -62,6 +71,10 @@ class Learned:
         for form, calibration in self.decided.calibrations.items():
             if len(calibration.slope) != len(self.labels):
                 raise MismatchError(f"decided.calibrations.{form} must be of {len(self.labels)} classes")
+            if isinstance(calibration, Structure):
+                if not isinstance(self.family, Product):
+                    raise MismatchError(f"decided.calibrations.{form} must be of a table")
+                calibration.check_model(self.family, len(self.labels))
 
     def checked(self) -> Learned:
         """Return the same, after refusing what makes no model: no class, or a prior of other classes."""
@@ -151,13 +164,13 @@ class Learned:
         """Return p(y | x), (rows, classes)."""
         if calibration is None:
             return self.model.posterior(rows, self.dtype_for(rows))
-        return calibration.posterior(self.model.relative_log_conditional(rows), self.model.log_prior)
+        return calibration.posterior(calibration.evidence(self, rows), self.model.log_prior)
 
     def log_posterior(self, rows: Any, calibration: Calibration | None = None) -> Array:
         """Return log p(y | x), (rows, classes)."""
         if calibration is None:
             return self.model.log_posterior(rows, self.dtype_for(rows))
-        return calibration.log_posterior(self.model.relative_log_conditional(rows), self.model.log_prior)
+        return calibration.log_posterior(calibration.evidence(self, rows), self.model.log_prior)
 
     def log_density(self, rows: Any) -> Array:
         """Return log p(x), (rows,)."""
@@ -174,13 +187,19 @@ class Learned:
 
     def leave_one_out(self, rows: Any, labels: Values, weight: Any, calibration: Calibration | None) -> Array:
         """Return log p(y | x_i) of each learned row under the model of all the others, (rows, classes)."""
-        evidence, log_prior = self._left_out(rows, labels, weight)
         if calibration is not None:
-            return calibration.log_posterior(evidence, log_prior)
+            return calibration.log_posterior(*calibration.left_out(self, rows, labels, weight))
+        evidence, log_prior = self.left_out(rows, labels, weight)
         return self.model.normalize(evidence + log_prior, np.zeros(evidence.shape[1]), as_log=True)
 
-    def _left_out(self, rows: Any, labels: Values, weight: Any) -> tuple[Array, Array]:
+    def left_out(self, rows: Any, labels: Values, weight: Any) -> tuple[Array, Array]:
+        """Return log p(x_i | y) and log p(y) of each learned row without it, (rows, classes) each."""
         return leave_one_out_parts(self.statistics, self.family, self.prior, rows, labels, weight, self.model)
+
+    def left_out_prior(self, n: int, labels: Values, weight: Any) -> tuple[Codes, Array, Array]:
+        """Return the class and weight of each learned row, and log p(y) without it, (rows, classes)."""
+        codes, unit, log_prior = left_out_prior(self.statistics, self.prior, n, labels, weight)
+        return codes, np.ones(n) if unit is None else unit, log_prior
 
     def cross_validate(
         self, rows: Any, labels: Values, weight: Any, folds: int, random_state: Any, calibrate: Calibrate
@@ -201,7 +220,7 @@ class Learned:
         """Return the calibration fitted on the rows that were kept; None where probabilities are not calibrated."""
         if not calibrate:
             return None
-        form: CalibrationForm = "classes" if calibrate == "classes" else "exponent"
+        form: CalibrationForm = "exponent" if isinstance(calibrate, (bool, np.bool_)) else calibrate
         found = self.decided.calibrations.get(form)
         if found is None:
             found = self._fit_calibration(form)
@@ -209,6 +228,9 @@ class Learned:
         return found
 
     def _fit_calibration(self, form: CalibrationForm) -> Calibration:
+        if form in ("columns", "pairs", "pool"):
+            found = fit_structure(self, form) if isinstance(self.family, Product) else None
+            return self._fit_calibration("exponent") if found is None else found
         mixed = self.model.distribution.mixed
         if form != "classes" and mixed is not None:
             return replace(Calibration.none(len(self.labels)), mixed=mixed)
@@ -218,7 +240,7 @@ class Learned:
         unit = np.minimum(kept.weight, 1.0)
         rows = self.family.read(kept.rows)
         try:
-            evidence, log_prior = self._left_out(rows, self.labels[kept.codes], unit)
+            evidence, log_prior = self.left_out(rows, self.labels[kept.codes], unit)
         except NotPartError:  # rows of joint columns were compressed to a limit: none can be left out
             evidence = self.model.relative_log_conditional(rows)
             log_prior = np.repeat(self.model.log_prior[None], len(evidence), axis=0)

@@ -19,7 +19,7 @@ from suffice.formulas import Scoring
 from suffice.model.calibration import Calibration
 from suffice.model.explain import Evidence, impute, word_evidence
 from suffice.model.forms import Columns, Form, aligned, in_form
-from suffice.model.learned import Learned
+from suffice.model.learned import Learned, combined
 from suffice.model.schema import Schema, describe
 from suffice.model.storage import storable
 
@@ -201,9 +201,14 @@ class Saved:
             raise MismatchError(f"attributes.{error}") from None
         if not {"_learned", "n_features_in_"} <= set(self.attributes):
             raise MismatchError("attributes must be those of a fitted estimator")
-        calibrate = self.parameters.get("calibrate", False)
-        if not (isinstance(calibrate, (bool, np.bool_)) or (isinstance(calibrate, str) and calibrate == "classes")):
-            raise MismatchError(f"parameters.calibrate must be True, False or 'classes', found {shown(calibrate)}")
+        calibrate, structure = self.parameters.get("calibrate", False), self.parameters.get("structure", "naive")
+        named = isinstance(calibrate, str) and calibrate in ("classes", "columns")
+        if not (isinstance(calibrate, (bool, np.bool_)) or named):
+            raise MismatchError(
+                f"parameters.calibrate must be a boolean, 'classes' or 'columns', found {shown(calibrate)}"
+            )
+        if not (isinstance(structure, str) and structure in ("auto", "naive", "columns", "pairs", "pool")):
+            raise MismatchError(f"parameters.structure must be the name of a structure, found {shown(structure)}")
         self._predictor(None).check_agreement()
 
     def _predictor(self, calibration: Calibration | None) -> Predictor:
@@ -220,7 +225,8 @@ class Saved:
     @cached_property
     def predictor(self) -> Predictor:
         """The predictor that the estimator would make."""
-        return self._predictor(self.attributes["_learned"].calibration(self.parameters.get("calibrate", False)))
+        calibrate = combined(self.parameters.get("calibrate", False), self.parameters.get("structure", "naive"))
+        return self._predictor(self.attributes["_learned"].calibration(calibrate))
 
 
 @dataclass(frozen=True)

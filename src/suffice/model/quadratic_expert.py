@@ -191,7 +191,10 @@ class QuadraticExpert:
         """
         z = self.features.matrix(batch)
         rows, p = np.arange(batch.n), z.shape[1]
-        out, missing = np.zeros((batch.n, p + 1)), np.stack([c.is_missing(batch) for c in self.features.columns], axis=1)
+        out, missing = (
+            np.zeros((batch.n, p + 1)),
+            np.stack([c.is_missing(batch) for c in self.features.columns], axis=1),
+        )
         spread = -0.5 * np.log(np.square(np.linalg.inv(self.whitening)).sum(axis=2))
         for sign, codes in ((1.0, first), (-1.0, second)):
             for k in np.unique(codes):
@@ -234,6 +237,10 @@ def _norm(freedom: Array, p: int, scale: Array) -> Array:
 
 def _score(column: NumberFeatures) -> Formula:
     """Return the standard score of a column as a formula; 0 where it is missing."""
-    x, low, high = Column(column.name), column.mean - FARTHEST * column.deviation, column.mean + FARTHEST * column.deviation
+    x, low, high = (
+        Column(column.name),
+        column.mean - FARTHEST * column.deviation,
+        column.mean + FARTHEST * column.deviation,
+    )
     inner = Where(Below(x, high), (x - column.mean) / column.deviation, Constant([FARTHEST]))
     return unless_missing(column.name, Where(Below(x, low), Constant([-FARTHEST]), inner))
