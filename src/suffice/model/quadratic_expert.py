@@ -18,7 +18,7 @@ from suffice.families.covariance import LOG_2PI
 from suffice.formulas import Below, Column, Constant, Formula, Log1p, Square, Term, Where, total, unless_missing
 from suffice.model.features import FARTHEST, Features, NumberFeatures
 from suffice.model.linear_expert import FittedRows
-from suffice.model.ridge_scatter import LEAST_LEFT, PULL, can_learn
+from suffice.model.ridge_scatter import LEAST_LEFT, PULL, can_learn, class_sums
 from suffice.model.storage import storable
 from suffice.model.tempered_loss import tempered_loss
 
@@ -43,8 +43,7 @@ class ClassScatters:
     def of(cls, z: Array, codes: Codes, weight: Array, classes: int) -> ClassScatters:
         """Sum rows of scores, (rows, columns)."""
         kappa = np.bincount(codes, weights=weight, minlength=classes) + PULL
-        sums = np.stack([np.bincount(codes, weights=weight * row, minlength=classes) for row in z.T], axis=1)
-        mean = sums / kappa[:, None]
+        mean = class_sums(z, codes, weight, classes) / kappa[:, None]
         heavy = (z - mean[codes]) * np.sqrt(weight)[:, None]
         order = np.argsort(codes, kind="stable")
         ends = np.cumsum(np.bincount(codes, minlength=classes))
@@ -97,8 +96,7 @@ class QuadraticExpert:
             return None
         if features.size > MOST_COLUMNS:
             n = np.bincount(codes, weights=weight, minlength=classes) + PULL
-            sums = np.stack([np.bincount(codes, weights=weight * row, minlength=classes) for row in z.T], axis=1)
-            apart = (sums**2 / n[:, None]).sum(axis=0) / np.maximum(weight @ z**2, 1e-300)
+            apart = (class_sums(z, codes, weight, classes) ** 2 / n[:, None]).sum(axis=0) / np.maximum(weight @ z**2, 1e-300)
             best = np.sort(np.argsort(-apart, kind="stable")[:MOST_COLUMNS])
             features, z = Features(tuple(features.columns[j] for j in best)), z[:, best]
         scatters, p = ClassScatters.of(z, codes, weight, classes), features.size
