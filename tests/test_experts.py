@@ -1,4 +1,4 @@
-"""Experts: their evidence, that of rows left out, weights, formulas, storage, and tables of which little can be learned."""
+"""Experts: their evidence with and without a row, weights, formulas, storage, and tables that tell little."""
 
 from dataclasses import replace
 
@@ -345,9 +345,7 @@ def test_the_parts_of_a_contrast_add_up_and_missing_columns_add_nothing(cls):
     rows, evidence, parts = np.arange(150), expert.evidence(batch), expert.contrast(batch, codes, (codes + 1) % 3)
     assert parts.shape == (150, len(expert.parts))
     assert expert.parts[-1] == ()
-    np.testing.assert_allclose(
-        parts.sum(axis=1), evidence[rows, first] - evidence[rows, second], rtol=1e-9, atol=1e-9
-    )
+    np.testing.assert_allclose(parts.sum(axis=1), evidence[rows, first] - evidence[rows, second], rtol=1e-9, atol=1e-9)
     if cls is not CosineExpert:
         assert expert.parts[0] == ("x",)
         missing = np.isnan(batch.parts[0][:, 0])
@@ -385,7 +383,7 @@ def test_formulas_compute_the_evidence(cls):
 def test_cosines_have_no_formula_and_the_error_says_what_has_one():
     batch, codes, weight = table()
     expert, _ = fitted(CosineExpert, batch, codes, weight)
-    with pytest.raises(NoFormulaError, match='cosines .* structure="pairs"'):
+    with pytest.raises(NoFormulaError, match=r'cosines .* structure="pairs"'):
         expert.formula(["x"])
 
 

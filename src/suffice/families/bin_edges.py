@@ -85,9 +85,9 @@ def of_quantiles(points: Points, last: Array, bins: int) -> Array:
 def of_quantiles_with_ties(values: Array, weight: Array, bins: int) -> Array:
     """Cut at quantiles, so that a value that fills a bin by itself has a bin by itself.
 
-    Values that have more than 1/bins of the weight are cut off on both sides; the others are cut at the quantiles 1/bins,
-    2/bins, … of their own weight. With at most `bins` distinct values each has its bin. Edges lie halfway between
-    values.
+    Values that have more than 1/bins of the weight are cut off on both sides; the others are cut at the quantiles
+    1/bins, 2/bins, … of their own weight. With at most `bins` distinct values each has its bin. Edges lie halfway
+    between values.
 
     >>> of_quantiles_with_ties(np.array([0.0, 1.0, 2.0, 3.0, 4.0]), np.array([9.0, 1.0, 1.0, 1.0, 1.0]), 2)
     array([0.5, 2.5])

@@ -109,7 +109,8 @@ class CosineExpert:
     def formula(self, names: Sequence[str] = ()) -> list[Term]:  # noqa: ARG002  # features know their names
         """Refuse: hundreds of cosines of all columns are no formula to send to a database or a page."""
         raise NoFormulaError(
-            f"The expert of {self.coef.shape[1]} random cosines has no formula: fit with structure=\"pairs\", which has one"
+            f"The expert of {self.coef.shape[1]} random cosines has no formula: fit with "
+            'structure="pairs", which has one'
         )
 
 

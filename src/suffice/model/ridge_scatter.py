@@ -1,4 +1,4 @@
-"""Class means and the scatter within classes of features, from which linear discriminants and their left-out rows follow.
+"""Class means and the scatter within classes: what linear discriminants, and those without a row, follow from.
 
 A row at the mean of all rows counts as one further row of every class, so that a class without rows has a mean, and a
 class of few rows is drawn to that of all. With x relative to that mean, and the weight κ_k = n_k + 1 of class k,
@@ -40,7 +40,7 @@ class RidgeScatter:
     @classmethod
     def of(cls, x: Array, codes: Codes, weight: Array, classes: int) -> RidgeScatter:
         """Sum rows of features, (rows, features), which are overwritten by x − m of their class."""
-        n = np.bincount(codes, weights=weight, minlength=classes)
+        n: Array = np.asarray(np.bincount(codes, weights=weight, minlength=classes), np.float64)
         sums = class_sums(x, codes, weight, classes)
         origin = sums.sum(axis=0) / n.sum()
         kappa = n + PULL
