@@ -83,16 +83,16 @@ class Pieces:
         x = Column(self.of.name)
         level, rise = self.level[:-1].T, self.rise[:-1].T
         begin, width = self.begin[None, :-1], self.width[None, :-1]
-        sum: Formula = Steps(x, self.breaks, level)
+        out: Formula = Steps(x, self.breaks, level)
         if rise.any():
             part = (x - Steps(x, self.breaks, begin)) / Steps(x, self.breaks, width)
-            sum = sum + Steps(x, self.breaks, rise) * part
-        return unless_missing(self.of.name, sum)
+            out = out + Steps(x, self.breaks, rise) * part
+        return unless_missing(self.of.name, out)
 
 
 @dataclass(frozen=True, eq=False)
 class CategoryTable:
-    """A number for each category and class: `table` is (keys + 2, classes), with those of others and of missing ones."""
+    """A number for each category and class: `table` is (keys + 2, classes), the last two of others and missing."""
 
     of: CategoryFeatures
     table: Array

@@ -61,7 +61,8 @@ class CosineExpert:
         if not spread > 0:
             return None
         cosines = int(np.clip(ENTRIES // classes, FEWEST, COSINES))
-        scatter, own = RidgeScatter.of(_cosines(phi, spread, cosines), codes, weight, classes)
+        own = _cosines(phi, spread, cosines)
+        scatter = RidgeScatter.of(own, codes, weight, classes)
         shrinkage = scatter.choose(own, codes, weight, log_prior)
         ridge = scatter.ridge(shrinkage)
         return cls(features, spread, *scatter.linear(ridge), shrinkage), scatter.left_out(own, codes, weight, ridge)
@@ -91,7 +92,7 @@ class CosineExpert:
         kept, kept_codes, kept_weight = fitted or (batch, codes, weight)
         classes, size = self.coef.shape
         every = _cosines(self.features.matrix(kept), self.spread, size)
-        scatter, _ = RidgeScatter.of(every, kept_codes, kept_weight, classes)
+        scatter = RidgeScatter.of(every, kept_codes, kept_weight, classes)
         own = _cosines(self.features.matrix(batch), self.spread, size) - (scatter.mean + scatter.origin)[codes]
         return scatter.left_out(own, codes, weight, scatter.ridge(self.shrinkage))
 
@@ -108,7 +109,8 @@ class CosineExpert:
     def formula(self, names: Sequence[str] = ()) -> list[Term]:  # noqa: ARG002  # features know their names
         """Refuse: hundreds of cosines of all columns are no formula to send to a database or a page."""
         raise NoFormulaError(
-            f'The expert of {self.coef.shape[1]} random cosines has no formula: fit with structure="pairs", which has one'
+            f"The expert of {self.coef.shape[1]} random cosines has no formula: fit with "
+            'structure="pairs", which has one'
         )
 
 

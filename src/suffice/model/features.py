@@ -6,9 +6,9 @@ A number has up to three kinds of features, which together make any piecewise li
 - its rank √12 (r(x) − ½), where r(x) = P(X < x) + ½ P(X = x), interpolated between at most 256 values,
 - indicators of ten bins of about equal weight, in which a value that fills a bin is alone.
 
-A category has indicators of its 50 commonest values, and one of the rest if there are more. A missing value has 0 in all
-features of its column: the mean of scores and ranks, and no bin or category. So experts neither integrate it out nor
-guess it, and that a category is missing can tell something. An unknown category is one of the rest, or none.
+A category has indicators of its 50 commonest values, and one of the rest if there are more. A missing value has 0 in
+all features of its column: the mean of scores and ranks, and no bin or category. So experts neither integrate it out
+nor guess it, and that a category is missing can tell something. An unknown category is one of the rest, or none.
 
 There are at most 1000 features. Scores have precedence over categories, these over ranks, and ranks over bins; among
 features of a kind those of columns with the highest entropy have.
@@ -72,7 +72,7 @@ class NumberFeatures:
         values, index = np.unique(x[some], return_inverse=True)
         if len(values) < 2 or max(-values[0], values[-1]) > LARGEST:
             return None
-        share = np.bincount(index, weights=weight[some])
+        share = _weights(index, weight[some], len(values))
         share /= share.sum()
         mean = float(share @ values)
         unit = float(np.abs(values - mean).max())
@@ -81,10 +81,9 @@ class NumberFeatures:
             return None
         knots, ranks = _knots(values, share)
         edges = of_quantiles_with_ties(values, share, BINS)
-        filled = np.bincount(np.searchsorted(edges, values), weights=share)
-        return cls(**place, scored=True, mean=mean, deviation=deviation, knots=knots, ranks=ranks, edges=edges), (
-            _entropy(filled)
-        )
+        entropy = _entropy(_weights(np.searchsorted(edges, values), share, len(edges) + 1))
+        made = cls(**place, scored=True, mean=mean, deviation=deviation, knots=knots, ranks=ranks, edges=edges)
+        return made, entropy
 
     def check_agreement(self) -> None:
         """Raise an error if knots or edges do not ascend."""
@@ -156,7 +155,7 @@ class CategoryFeatures:
         codes = x.codes[:, 0].astype(np.int64) if x.keys is not None else _whole(x.codes[:, 0])
         some = (weight > 0) & (codes >= 0)
         keys = x.keys[0] if x.keys is not None else np.arange(codes.max(initial=-1) + 1)
-        total = np.bincount(codes[some], weights=weight[some], minlength=len(keys))
+        total = _weights(codes[some], weight[some], len(keys))
         seen = np.flatnonzero(total > 0)
         if not len(seen) or (len(seen) == 1 and some[weight > 0].all()):
             return None
@@ -280,6 +279,11 @@ def _whole(codes: Values) -> Codes:
     return np.where(codes >= 0, codes, -1).astype(np.int32)
 
 
+def _weights(codes: NDArray[Any], weight: Array, size: int) -> Array:
+    """Compute the weight of each code."""
+    return np.asarray(np.bincount(codes, weights=weight, minlength=size), np.float64)
+
+
 def _entropy(share: Array) -> float:
     """Compute −Σ p log p."""
     share = share[share > 0]
@@ -287,7 +291,7 @@ def _entropy(share: Array) -> float:
 
 
 def _knots(values: Array, share: Array) -> tuple[Array, Array]:
-    """Return values and their ranks: all of them, or some at equal distances of rank, with heavy ones and neighbours."""
+    """Return values and their ranks: all of them, or some at equal distances of rank and around heavy ones."""
     ranks = np.sqrt(12.0) * (np.cumsum(share) - 0.5 * share - 0.5)
     last = len(values) - 1
     if last >= KNOTS:

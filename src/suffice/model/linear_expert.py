@@ -50,7 +50,8 @@ class LinearExpert:
         """
         if not can_learn(codes, weight, features.size):
             return None
-        scatter, own = RidgeScatter.of(features.matrix(batch), codes, weight, classes)
+        own = features.matrix(batch)
+        scatter = RidgeScatter.of(own, codes, weight, classes)
         shrinkage = scatter.choose(own, codes, weight, log_prior)
         ridge = scatter.ridge(shrinkage)
         expert = cls(features, *scatter.linear(ridge), scatter.mean + scatter.origin, shrinkage)
@@ -89,7 +90,7 @@ class LinearExpert:
         The rows must be some of those that the expert was `fitted` on; by default they are all of them.
         """
         kept, kept_codes, kept_weight = fitted or (batch, codes, weight)
-        scatter, _ = RidgeScatter.of(self.features.matrix(kept), kept_codes, kept_weight, len(self.coef))
+        scatter = RidgeScatter.of(self.features.matrix(kept), kept_codes, kept_weight, len(self.coef))
         own = self.features.matrix(batch) - (scatter.mean + scatter.origin)[codes]
         return scatter.left_out(own, codes, weight, scatter.ridge(self.shrinkage))
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
+from numpy.typing import NDArray
 
 from suffice import _core
 from suffice.core.arrays import Array, Codes, Positions
@@ -15,10 +16,10 @@ from suffice.core.special import log_rising
 from suffice.core.statistics import Batch
 from suffice.core.validation import Held
 from suffice.families.covariance import LOG_2PI
-from suffice.formulas import Below, Column, Constant, Formula, Log1p, Square, Term, Where, total, unless_missing
+from suffice.formulas import Below, Column, Formula, Log1p, Square, Term, Where, as_formula, total, unless_missing
 from suffice.model.features import FARTHEST, Features, NumberFeatures
 from suffice.model.linear_expert import FittedRows
-from suffice.model.ridge_scatter import LEAST_LEFT, PULL, can_learn
+from suffice.model.ridge_scatter import LEAST_LEFT, PULL, can_learn, class_sums
 from suffice.model.storage import storable
 from suffice.model.tempered_loss import tempered_loss
 
@@ -42,9 +43,8 @@ class ClassScatters:
     @classmethod
     def of(cls, z: Array, codes: Codes, weight: Array, classes: int) -> ClassScatters:
         """Sum rows of scores, (rows, columns)."""
-        kappa = np.bincount(codes, weights=weight, minlength=classes) + PULL
-        sums = np.stack([np.bincount(codes, weights=weight * row, minlength=classes) for row in z.T], axis=1)
-        mean = sums / kappa[:, None]
+        kappa = np.asarray(np.bincount(codes, weights=weight, minlength=classes) + PULL, np.float64)
+        mean = class_sums(z, codes, weight, classes) / kappa[:, None]
         heavy = (z - mean[codes]) * np.sqrt(weight)[:, None]
         order = np.argsort(codes, kind="stable")
         ends = np.cumsum(np.bincount(codes, minlength=classes))
@@ -72,8 +72,8 @@ class QuadraticExpert:
         E_k = log Γ((ν + 1) / 2) / Γ((ν + 1 − p) / 2) − ½ log |Λ| − ½ p log c − ½ (ν + 1) log(1 + q / c),
         q = (z − m_k)ᵀ Λ⁻¹ (z − m_k),   c = (κ + 1) / κ.
 
-    Without a part u of a row's weight, κ and ν fall by u and Λ by κ u / (κ − u) (z − m)(z − m)ᵀ, so leaving a row out is
-    exact; Σ₀ stays as it is. m₀ is chosen by that.
+    Without a part u of a row's weight, κ and ν fall by u and Λ by κ u / (κ − u) (z − m)(z − m)ᵀ, so leaving a row out
+    is exact; Σ₀ stays as it is. m₀ is chosen by that.
     """
 
     features: Features
@@ -96,10 +96,7 @@ class QuadraticExpert:
         if features.size < 2 or not can_learn(codes, weight, features.size):
             return None
         if features.size > MOST_COLUMNS:
-            n = np.bincount(codes, weights=weight, minlength=classes) + PULL
-            sums = np.stack([np.bincount(codes, weights=weight * row, minlength=classes) for row in z.T], axis=1)
-            apart = (sums**2 / n[:, None]).sum(axis=0) / np.maximum(weight @ z**2, 1e-300)
-            best = np.sort(np.argsort(-apart, kind="stable")[:MOST_COLUMNS])
+            best = _most_apart(z, codes, weight, classes)
             features, z = Features(tuple(features.columns[j] for j in best)), z[:, best]
         scatters, p = ClassScatters.of(z, codes, weight, classes), features.size
         found: list[tuple[float, QuadraticExpert, Array]] = []
@@ -230,6 +227,14 @@ def _numbers(features: Features) -> Features:
     return Features(tuple(c for c in columns if isinstance(c, NumberFeatures) and not c.missing))
 
 
+def _most_apart(z: Array, codes: Codes, weight: Array, classes: int) -> NDArray[np.intp]:
+    """Return the columns that have the largest share of their squares between classes, in ascending order."""
+    n = np.bincount(codes, weights=weight, minlength=classes) + PULL
+    between = (class_sums(z, codes, weight, classes) ** 2 / n[:, None]).sum(axis=0)
+    share = between / np.maximum(weight @ z**2, np.finfo(np.float64).tiny)
+    return np.sort(np.argsort(-share, kind="stable")[:MOST_COLUMNS])
+
+
 def _norm(freedom: Array, p: int, scale: Array) -> Array:
     """Compute log Γ(freedom / 2) / Γ((freedom − p) / 2) − ½ p log scale."""
     return np.asarray(log_rising((freedom - p) / 2.0, p / 2.0) - 0.5 * p * np.log(scale))
@@ -237,10 +242,6 @@ def _norm(freedom: Array, p: int, scale: Array) -> Array:
 
 def _score(column: NumberFeatures) -> Formula:
     """Return the standard score of a column as a formula; 0 where it is missing."""
-    x, low, high = (
-        Column(column.name),
-        column.mean - FARTHEST * column.deviation,
-        column.mean + FARTHEST * column.deviation,
-    )
-    inner = Where(Below(x, high), (x - column.mean) / column.deviation, Constant([FARTHEST]))
-    return unless_missing(column.name, Where(Below(x, low), Constant([-FARTHEST]), inner))
+    x, reach = Column(column.name), FARTHEST * column.deviation
+    inner = Where(Below(x, column.mean + reach), (x - column.mean) / column.deviation, as_formula(FARTHEST))
+    return unless_missing(column.name, Where(Below(x, column.mean - reach), as_formula(-FARTHEST), inner))

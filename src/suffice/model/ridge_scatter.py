@@ -1,4 +1,4 @@
-"""Class means and the scatter within classes of features, from which linear discriminants and their left-out rows follow.
+"""Class means and the scatter within classes: what linear discriminants, and those without a row, follow from.
 
 A row at the mean of all rows counts as one further row of every class, so that a class without rows has a mean, and a
 class of few rows is drawn to that of all. With x relative to that mean, and the weight κ_k = n_k + 1 of class k,
@@ -22,83 +22,118 @@ from suffice.model.tempered_loss import tempered_loss
 
 SHRINKAGES = (1e-4, 1e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, 3.0)
 PULL = 1.0  # the weight of the row at the mean of all rows that every class has
-AT_ONCE = 4096  # rows that are left out at a time
-ENTRIES = 1 << 16  # rows × classes that judge a shrinkage; kept rows come by hash, so the first are a random sample
+AT_ONCE = 4096  # rows that are summed or left out at a time
+JUDGES, FEWEST, ENTRIES = 4096, 1024, 1 << 16  # rows that judge a shrinkage: fewer if there are many classes
+FEW_CLASSES = 32  # up to which sums of classes are a product of matrices
 LEAST_LEFT = 1e-12  # share of a determinant that remains without a row; less is rounding
 
 
 @dataclass(frozen=True, eq=False)
 class RidgeScatter:
-    """The mean of all rows, class means relative to it, weights κ, and eigenvectors and eigenvalues of W."""
+    """The mean of all rows, class means relative to it, weights κ, and the scatter W."""
 
     origin: Array
     mean: Array
     weight: Array
-    basis: Array
-    values: Array
+    scatter: Array
 
     @classmethod
-    def of(cls, x: Array, codes: Codes, weight: Array, classes: int) -> tuple[RidgeScatter, Array]:
-        """Sum rows of features, (rows, features), and return x − m of its class for each row too."""
-        n = np.bincount(codes, weights=weight, minlength=classes)
-        sums = np.stack([np.bincount(codes, weights=weight * row, minlength=classes) for row in x.T], axis=1)
+    def of(cls, x: Array, codes: Codes, weight: Array, classes: int) -> RidgeScatter:
+        """Sum rows of features, (rows, features), which are overwritten by x − m of their class."""
+        n: Array = np.asarray(np.bincount(codes, weights=weight, minlength=classes), np.float64)
+        sums = class_sums(x, codes, weight, classes)
         origin = sums.sum(axis=0) / n.sum()
         kappa = n + PULL
         mean = (sums - n[:, None] * origin) / kappa[:, None]
-        own = x - (mean + origin)[codes]
-        heavy = own if (weight == 1.0).all() else own * np.sqrt(weight)[:, None]
-        scatter = heavy.T @ heavy + PULL * mean.T @ mean
-        values, basis = np.linalg.eigh(scatter)
-        return cls(origin, mean, kappa, basis, np.maximum(values, 0.0)), own
+        centre, root = mean + origin, np.sqrt(weight)[:, None]
+        scatter = PULL * mean.T @ mean
+        for lo in range(0, len(codes), AT_ONCE):
+            own = x[lo : lo + AT_ONCE]
+            own -= centre[codes[lo : lo + AT_ONCE]]
+            heavy = own * root[lo : lo + AT_ONCE]
+            scatter += heavy.T @ heavy
+        return cls(origin, mean, kappa, scatter)
 
     def ridge(self, shrinkage: float) -> float:
         """Return ρ."""
-        return float(shrinkage * self.values.sum() / len(self.values))
+        return float(shrinkage * np.trace(self.scatter) / len(self.scatter))
 
     def linear(self, ridge: float) -> tuple[Array, Array]:
         """Return coef (classes, features) and intercept (classes,) of features as they are; each sums to 0."""
-        turned = self.mean @ self.basis
-        coef = self.weight.sum() * (turned / (self.values + ridge)) @ self.basis.T
+        coef = self.weight.sum() * self._solve(self._factor(ridge), self.mean)
         intercept = -0.5 * np.einsum("ij,ij->i", coef, self.mean) - coef @ self.origin
         return coef - coef.mean(axis=0), intercept - intercept.mean()
 
+    def _factor(self, ridge: float) -> Array:
+        """Return the Cholesky factor of M."""
+        return np.asarray(np.linalg.cholesky(self.scatter + ridge * np.eye(len(self.scatter))))
+
+    @staticmethod
+    def _solve(factor: Array, x: Array) -> Array:
+        """Compute M⁻¹ x of each row."""
+        from scipy.linalg import cho_solve
+
+        return np.asarray(cho_solve((factor, True), x.T, check_finite=False).T)
+
     def choose(self, own: Array, codes: Codes, weight: Array, log_prior: Array) -> float:
-        """Return the λ whose left-out evidence has the least log-loss, with an exponent for each."""
-        some = slice(max(ENTRIES // len(self.mean), 512))
-        own, codes, weight = own[some] @ self.basis, codes[some], weight[some]
+        """Return the λ whose left-out evidence has the least log-loss, with an exponent for each.
+
+        Some rows are judges. Kept rows come in the order of their hashes, so the first are a random sample.
+        """
+        some = slice(int(np.clip(ENTRIES // len(self.mean), FEWEST, JUDGES)))
+        values, basis = np.linalg.eigh(self.scatter)
+        values, mean, turned = np.maximum(values, 0.0), self.mean @ basis, own[some] @ basis
+        squares, codes, weight = turned**2, codes[some], weight[some]
         log_prior = log_prior[some] if log_prior.ndim == 2 else log_prior
         losses, exponent = [], 1.0
         for shrinkage in SHRINKAGES:
-            evidence = self._left_out(own, own**2, codes, weight, self.ridge(shrinkage))
+            inverse = 1.0 / (values + self.ridge(shrinkage))
+            solved = mean * inverse
+            evidence = self._left_out(squares @ inverse, solved @ turned.T, mean @ solved.T, codes, weight)
             loss, exponent = tempered_loss(evidence, log_prior, codes, weight, exponent)
             losses.append(loss)
         return SHRINKAGES[int(np.argmin(losses))]
 
     def left_out(self, own: Array, codes: Codes, weight: Array, ridge: float) -> Array:
         """Compute the evidence of each row without min(weight, 1) of it, (rows, classes); `own` is x − m_y."""
-        out = np.empty((len(codes), len(self.mean)))
+        from scipy.linalg import solve_triangular
+
+        factor = self._factor(ridge)
+        solved = self._solve(factor, self.mean)
+        between, out = self.mean @ solved.T, np.empty((len(codes), len(self.mean)))
         for lo in range(0, len(codes), AT_ONCE):
             some = slice(lo, lo + AT_ONCE)
-            turned = own[some] @ self.basis
-            out[some] = self._left_out(turned, turned**2, codes[some], weight[some], ridge)
+            white = solve_triangular(factor, own[some].T, lower=True, check_finite=False)
+            np.square(white, out=white)
+            out[some] = self._left_out(white.sum(axis=0), solved @ own[some].T, between, codes[some], weight[some])
         return out
 
-    def _left_out(self, own: Array, squares: Array, codes: Codes, weight: Array, ridge: float) -> Array:
-        rows, inverse, turned = np.arange(len(codes)), 1.0 / (self.values + ridge), self.mean @ self.basis
-        kappa = self.weight[codes]
+    def _left_out(self, h: Array, across: Array, between: Array, codes: Codes, weight: Array) -> Array:
+        """Compute evidence from h = dᵀ M⁻¹ d, across (classes, rows) = m_kᵀ M⁻¹ d, and between = m_jᵀ M⁻¹ m_k."""
+        rows, kappa = np.arange(len(codes)), self.weight[codes]
         u = np.minimum(np.minimum(weight, 1.0), kappa - PULL)
         c, larger = kappa * u / (kappa - u), kappa / (kappa - u)
-        h = squares @ inverse  # dᵀ M⁻¹ d
-        scaled = turned * inverse
-        across = own @ scaled.T  # dᵀ M⁻¹ m_k
-        between = turned @ scaled.T
-        apart = between.diagonal()[:, None] + between.diagonal() - 2.0 * between
-        moved = across[rows, codes][:, None] - across  # dᵀ M⁻¹ (m_y − m_k)
+        level = between.diagonal()
+        apart = level[:, None] + level - 2.0 * between  # squared distances of class means
+        moved = across[codes, rows] - across  # dᵀ M⁻¹ (m_y − m_k)
         left = np.maximum(1.0 - c * h, LEAST_LEFT)
-        distance = h[:, None] + 2.0 * moved + apart[codes] + (c / left)[:, None] * (h[:, None] + moved) ** 2
-        distance[rows, codes] = larger**2 * h / left
-        out = -0.5 * (self.weight.sum() - u)[:, None] * distance
-        return np.asarray(out - out.mean(axis=1, keepdims=True))
+        distance = h + moved
+        distance *= distance
+        distance *= c / left
+        distance += h + 2.0 * moved + apart[:, codes]
+        distance[codes, rows] = larger**2 * h / left
+        distance -= distance.mean(axis=0)
+        distance *= -0.5 * (self.weight.sum() - u)
+        return distance.T
+
+
+def class_sums(x: Array, codes: Codes, weight: Array, classes: int) -> Array:
+    """Compute Σ w x of each class, (classes, features)."""
+    if classes > FEW_CLASSES:
+        return np.stack([np.bincount(codes, weights=weight * row, minlength=classes) for row in x.T], axis=1)
+    indicator = np.zeros((classes, len(codes)))
+    indicator[codes, np.arange(len(codes))] = weight
+    return np.asarray(indicator @ x)
 
 
 def can_learn(codes: Codes, weight: Array, size: int) -> bool:

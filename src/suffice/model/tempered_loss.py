@@ -20,22 +20,27 @@ def tempered_loss(
     """
     rows, total = np.arange(len(codes)), weight.sum()
     share = weight / total
-    start = np.broadcast_to(np.maximum(log_prior, LEAST), evidence.shape)
-    apart = evidence - evidence[rows, codes][:, None]  # of the own class 0
-    start = start - start[rows, codes][:, None]
+    # Classes come first: NumPy adds up many long rows faster than many short ones.
+    apart = np.ascontiguousarray(evidence.T)
+    apart = apart - apart[codes, rows]
+    start = np.ascontiguousarray(np.broadcast_to(np.maximum(log_prior, LEAST), evidence.shape).T)
+    start = start - start[codes, rows]
 
     def at(a: float) -> tuple[float, Array, Array]:
-        scores = start + a * apart
-        top = scores.max(axis=1, keepdims=True)
-        p = np.exp(scores - top)
-        norm = p.sum(axis=1, keepdims=True)
-        return float(share @ (top + np.log(norm))[:, 0]) + 0.5 * (a - 1.0) ** 2 / total, p, norm
+        p = a * apart
+        p += start
+        top = p.max(axis=0)
+        p -= top
+        np.exp(p, out=p)
+        norm = p.sum(axis=0)
+        return float(share @ (top + np.log(norm))) + 0.5 * (a - 1.0) ** 2 / total, p, norm
 
     loss, p, norm = at(exponent)
     for _ in range(STEPS):
-        p /= norm
-        first = np.einsum("ij,ij->i", p, apart)
-        second = np.einsum("ij,ij,ij->i", p, apart, apart) - first**2
+        p *= apart
+        first = p.sum(axis=0) / norm
+        p *= apart
+        second = p.sum(axis=0) / norm - first**2
         slope = float(share @ first) + (exponent - 1.0) / total
         step = -slope / (float(share @ second) + 1.0 / total)
         while True:
