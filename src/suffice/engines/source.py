@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -28,6 +28,7 @@ class Source(ABC):
     """A table of rows: in memory, files, a stream, a data frame of Spark, Dask or Ray, a table of a database."""
 
     origin: Any = None  # the user's own object, where rows are in memory
+    counts_pairs: ClassVar[bool] = True  # whether it can count pairs of columns
 
     @property
     def has_names(self) -> bool:

@@ -54,6 +54,10 @@ class Fitted(ClassifierMixin, BaseEstimator, ABC):
     def _family(self) -> Family[Any]:
         """Build the family that the parameters describe, refusing what makes no sense."""
 
+    def _family_of_learned(self) -> Family[Any]:
+        """Build the family that what was learned must be of."""
+        return self._family()
+
     @abstractmethod
     def _class_prior(self) -> ClassPrior:
         """Build the class prior that the parameters describe."""
@@ -64,7 +68,7 @@ class Fitted(ClassifierMixin, BaseEstimator, ABC):
     def _check_loaded(self) -> None:
         """Refuse parameters, which may come from a file, that do not fit each other or what was learned."""
         self._check_parameters()
-        learned, family = self._learned, self._family()
+        learned, family = self._learned, self._family_of_learned()
         if type(learned.family) is not type(family):
             raise MismatchError(f"The family must be {type(family).__name__}, found {type(learned.family).__name__}")
         family.check_statistic(learned.statistics.statistic)

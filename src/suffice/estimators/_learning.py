@@ -15,9 +15,11 @@ from suffice.core.errors import InvalidDataError, MismatchError
 from suffice.core.frames import Frame, as_frame
 from suffice.core.frozen_options import same_options
 from suffice.core.labels import as_label, encode_labels, label_positions, read_labels
+from suffice.core.statistics import ByClass
 from suffice.estimators._fitted import Fitted, PathLike
 from suffice.estimators._sklearn import as_labels, clone
 from suffice.estimators._threads import learning
+from suffice.families import Family
 from suffice.model.forms import in_form
 from suffice.model.learned import Learned
 
@@ -79,13 +81,20 @@ class Learning(Fitted):
         family = self._family()
         target, weights = y if isinstance(y, str) else "", weight if isinstance(weight, str) else None
         task = engines.Task(family, self._columns_read(family) if source.has_names else (), target, weights)
-        onto = None if before is None else before.seen
-        seen = self._run(source.learn, task, onto, None if checkpoint is None else Path(checkpoint))
+        place = None if checkpoint is None else Path(checkpoint)
+        seen, family = self._run(self._summarize, source, task, before, place, partial)
         dtype = source.dtype if self._keeps_single else np.dtype(np.float64)
         dtype = dtype if before is None else np.promote_types(before.dtype, dtype)
         self._learned = Learned(seen, family, self._class_prior(), declared, dtype).checked()
         if not partial:
             self._check_fit()
+
+    def _summarize(
+        self, source: engines.Source, task: engines.Task, before: Learned | None, checkpoint: Path | None, partial: bool
+    ) -> tuple[ByClass[Any], Family[Any]]:
+        """Add the statistics of rows to those from before; return them, and the family that they are of."""
+        del partial  # `fit` and `partial_fit` learn alike
+        return source.learn(task, None if before is None else before.seen, checkpoint), task.family
 
     def _open(self, X: Any, y: Any, weight: Any, first: bool) -> engines.Source:
         """Find the engine of the rows. The first rows show what the columns are; later ones must have the same."""

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import field, replace
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -17,8 +18,10 @@ from suffice.core.arrays import Values, checked_sparse, is_sparse
 from suffice.core.errors import InvalidDataError, MismatchError, UncalibratedWarning
 from suffice.core.frames import ColumnProfile, Frame, as_frame
 from suffice.core.priors import ClassPrior, Dirichlet
+from suffice.core.statistics import ByClass
 from suffice.core.statistics.cells import LIMIT
 from suffice.estimators._documentation import estimator
+from suffice.estimators._planned_learning import learn_with_plan
 from suffice.estimators._sklearn import validate_data
 from suffice.estimators._threads import answering
 from suffice.estimators.generative_classifier import CalibratedClassifier
@@ -28,7 +31,7 @@ from suffice.families.choose import AutomaticBernoulli
 from suffice.families.product import Product
 from suffice.model.explain import Evidence
 from suffice.model.forms import Form, aligned
-from suffice.model.learned import Calibrate, combined
+from suffice.model.learned import Calibrate, Learned, combined
 from suffice.model.schema import infer
 
 __all__ = ["BayesClassifier"]
@@ -117,8 +120,20 @@ class BayesClassifier(CalibratedClassifier):
         pairs = combined(self.calibrate, self.structure) in ("pairs", "pool")
         return Product(blocks=self._schema.blocks, keep=self.keep, find=int(most) if pairs else 0)
 
+    def _family_of_learned(self) -> Product:
+        learned = self._learned.family
+        assert isinstance(learned, Product), "checked when it was loaded"
+        return replace(self._family(), found=learned.found, plan=learned.plan)
+
     def _calibrate(self) -> Calibrate:
         return combined(self.calibrate, self.structure)
+
+    def _summarize(
+        self, source: engines.Source, task: engines.Task, before: Learned | None, checkpoint: Path | None, partial: bool
+    ) -> tuple[ByClass[Any], Family[Any]]:
+        if self._calibrate() not in ("pairs", "pool"):
+            return super()._summarize(source, task, before, checkpoint, partial)
+        return learn_with_plan(source, task, before, checkpoint, partial)
 
     def _product(self) -> Product:
         """The family of what was learned."""

@@ -60,7 +60,7 @@ class CosineExpert:
         spread = float(np.sqrt(weight @ np.einsum("ij,ij->i", phi, phi) / weight.sum()))
         if not spread > 0:
             return None
-        cosines = int(np.clip(ENTRIES // classes, FEWEST, COSINES))
+        cosines = int(np.clip(min(ENTRIES // classes, len(codes)), FEWEST, COSINES))
         own = _cosines(phi, spread, cosines)
         scatter = RidgeScatter.of(own, codes, weight, classes)
         shrinkage = scatter.choose(own, codes, weight, log_prior)

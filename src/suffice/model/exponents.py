@@ -9,95 +9,128 @@ A penalty λ counts rows: it is as strong as what λ rows say.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
+
 import numpy as np
 from numpy.typing import NDArray
 
 from suffice.core.arrays import Array, Codes, Mask
 
 STEPS = 40  # of Newton's method, at most
-ENOUGH = 1e-9  # a step that gains less is the last
+ENOUGH = 1e-7  # a step that gains less is the last
 FOLDS = 5
 
 
-def fit_exponents(
-    parts: Array, offset: Array, codes: Codes, weight: Array, start: Array, penalty: Array, nonnegative: Mask
-) -> Array:
-    """Return the exponents w, (parts,).
+@dataclass
+class LogLinear:
+    """Evidence of rows in parts, and what their exponents are drawn to.
 
     `parts` F is (rows, classes, parts), `offset` s (rows, classes), `start` is w⁰, `penalty` λ, and `nonnegative` says
-    which exponents must not be negative.
+    which exponents must not be negative, (parts,) each.
     """
-    n, classes, m = parts.shape
-    total = float(weight.sum())
-    if not m or not n or classes < 2:
-        return start
-    share, strength = weight / total, penalty / total
-    rows = np.arange(n)
-    flat = parts.reshape(n * classes, m)
 
-    def value(w: Array) -> tuple[float, Array]:
-        scores = offset + (flat @ w).reshape(n, classes)
-        top = scores.max(axis=1, keepdims=True)
-        p = np.exp(scores - top)
+    parts: Array
+    offset: Array
+    codes: Codes
+    weight: Array
+    start: Array
+    penalty: Array
+    nonnegative: Mask
+
+    @cached_property
+    def _design(self) -> Array:
+        """The parts of each row and class; of two classes, the difference of the second and the first."""
+        if self.parts.shape[1] == 2:
+            return np.ascontiguousarray(self.parts[:, 1] - self.parts[:, 0])
+        return self.parts.reshape(-1, self.parts.shape[2])
+
+    def _scores(self, w: Array) -> Array:
+        if self.parts.shape[1] == 2:
+            out = self.offset.copy()
+            out[:, 1] += self._design @ w
+            return out
+        return self.offset + (self._design @ w).reshape(self.offset.shape)
+
+    def value(self, w: Array) -> tuple[float, Array]:
+        """Return the penalised loss of exponents, and p(y | x) of all rows."""
+        scores = self._scores(w)
+        scores -= scores.max(axis=1, keepdims=True)
+        p = np.exp(scores)
         norm = p.sum(axis=1, keepdims=True)
-        loss = share @ (np.log(norm[:, 0]) + top[:, 0] - scores[rows, codes])
-        return float(loss + 0.5 * strength @ (w - start) ** 2), p / norm
+        own = scores[np.arange(len(self.codes)), self.codes]
+        total = self.weight.sum()
+        loss = self.weight @ (np.log(norm[:, 0]) - own) + 0.5 * self.penalty @ (w - self.start) ** 2
+        return float(loss / total), p / norm
 
-    w = np.where(nonnegative, np.maximum(start, 0.0), start)
-    best, p = value(w)
-    for _ in range(STEPS):
-        error = p * share[:, None]
-        error[rows, codes] -= share
-        gradient = flat.T @ error.ravel() + strength * (w - start)
-        free = ~nonnegative | (w > 0) | (gradient < 0)
-        if not free.any():
-            break
-        hessian = _hessian(parts, p, share) + np.diag(strength + 1e-12)
-        step = np.zeros(m)
-        step[free] = -np.linalg.solve(hessian[np.ix_(free, free)], gradient[free])
-        size, found = 1.0, None
-        while size > 1e-4:
-            tried = w + size * step
-            tried = np.where(nonnegative, np.maximum(tried, 0.0), tried)
-            loss, q = value(tried)
-            if loss < best:
-                found = tried, loss, q
+    def gradient(self, p: Array, rows: slice | NDArray[np.int64] = slice(None)) -> Array:
+        """Return the gradient of the loss of some rows, not divided by the weight and without the penalty."""
+        error = p[rows] * self.weight[rows, None]
+        error[np.arange(len(error)), self.codes[rows]] -= self.weight[rows]
+        if self.parts.shape[1] == 2:
+            return np.asarray(self._design[rows].T @ error[:, 1])
+        return np.asarray(self.parts[rows].reshape(-1, self.parts.shape[2]).T @ error.ravel())
+
+    def hessian(self, p: Array, rows: slice | NDArray[np.int64] = slice(None)) -> Array:
+        """Return the matrix of second derivatives:  Σ_i v_i (Σ_k p_k F_k F_kᵀ − f fᵀ),  f = Σ_k p_k F_k."""
+        p, weight = p[rows], self.weight[rows]
+        if self.parts.shape[1] == 2:
+            apart = self._design[rows] * np.sqrt(weight * p[:, 0] * p[:, 1])[:, None]
+            return np.asarray(apart.T @ apart)
+        parts = self.parts[rows]
+        mean = np.matmul(p[:, None, :], parts)
+        centred = (parts - mean) * np.sqrt(p * weight[:, None])[:, :, None]
+        flat = centred.reshape(-1, parts.shape[2])
+        return np.asarray(flat.T @ flat)
+
+    def _step(self, w: Array, gradient: Array, hessian: Array) -> Array:
+        """Return Newton's step; exponents that would become negative stay 0."""
+        free = ~self.nonnegative | (w > 0) | (gradient < 0)
+        step = np.zeros(len(w))
+        if free.any():
+            ridge = np.diag(self.penalty[free] + 1e-9)
+            step[free] = -np.linalg.solve(hessian[np.ix_(free, free)] + ridge, gradient[free])
+        return step
+
+    def _allowed(self, w: Array) -> Array:
+        return np.where(self.nonnegative, np.maximum(w, 0.0), w)
+
+    def fit(self) -> Array:
+        """Return the exponents w, (parts,)."""
+        w = self._allowed(self.start)
+        if not self.parts.size or self.parts.shape[1] < 2:
+            return w
+        best, p = self.value(w)
+        for _ in range(STEPS):
+            gradient = self.gradient(p) + self.penalty * (w - self.start)
+            step, size, found = self._step(w, gradient, self.hessian(p)), 1.0, None
+            while size > 1e-4:
+                tried = self._allowed(w + size * step)
+                loss, q = self.value(tried)
+                if loss < best:
+                    found = tried, loss, q
+                    break
+                size *= 0.5
+            if found is None:
                 break
-            size *= 0.5
-        if found is None:
-            break
-        gained = best - found[1]
-        w, best, p = found
-        if gained < ENOUGH:
-            break
-    return np.asarray(w)
+            gained = best - found[1]
+            w, best, p = found
+            if gained < ENOUGH:
+                break
+        return np.asarray(w)
 
+    def cross_fitted(self, w: Array) -> Array:
+        """Return scores of rows, (rows, classes), by exponents of the other folds: one Newton step from those of all.
 
-def _hessian(parts: Array, p: Array, share: Array) -> Array:
-    """Compute Σ_i v_i (Σ_k p_k F_k F_kᵀ − f fᵀ), f = Σ_k p_k F_k."""
-    n, classes, m = parts.shape
-    if classes == 2:  # a difference of the two classes says it all
-        apart = (parts[:, 1] - parts[:, 0]) * np.sqrt(share * p[:, 0] * p[:, 1])[:, None]
-        return np.asarray(apart.T @ apart)
-    mean = np.matmul(p[:, None, :], parts)[:, 0]
-    centred = (parts - mean[:, None]) * np.sqrt(p * share[:, None])[:, :, None]
-    flat = centred.reshape(n * classes, m)
-    return np.asarray(flat.T @ flat)
-
-
-def cross_fitted(
-    parts: Array, offset: Array, codes: Codes, weight: Array, start: Array, penalty: Array, nonnegative: Mask
-) -> Array:
-    """Return scores of rows, (rows, classes), whose exponents were fitted without them: on the other folds."""
-    out = np.empty(offset.shape)
-    fold = folds(len(codes))
-    for k in range(FOLDS):
-        own, rest = fold == k, fold != k
-        w = fit_exponents(parts[rest], offset[rest], codes[rest], weight[rest], start, penalty, nonnegative)
-        out[own] = offset[own] + parts[own] @ w
-    return out
-
-
-def folds(rows: int) -> NDArray[np.int64]:
-    """Return the fold of each row. Kept rows are sorted by hash, so that neighbours have nothing in common."""
-    return np.arange(rows) % FOLDS
+        At the minimum of all rows the gradient of the others is the negative of that of the fold, so the step is short.
+        """
+        _, p = self.value(w)
+        n, out = len(self.codes), np.empty(self.offset.shape)
+        rows = [np.arange(k, n, FOLDS) for k in range(FOLDS)]  # kept rows are sorted by hash: neighbours are unrelated
+        hessians = [self.hessian(p, own) for own in rows]
+        gradients = [self.gradient(p, own) for own in rows]
+        whole, slope = sum(hessians), sum(gradients) + self.penalty * (w - self.start)
+        for own, hessian, gradient in zip(rows, hessians, gradients, strict=True):
+            rest = self._allowed(w + self._step(w, slope - gradient, whole - hessian))
+            out[own] = self.offset[own] + self.parts[own] @ rest
+        return out

@@ -20,7 +20,7 @@ from suffice.model.calibration import Calibration, CalibrationForm
 from suffice.model.forms import Form, form_of
 from suffice.model.joint import Model, leave_one_out_parts, left_out_prior
 from suffice.model.storage import storable
-from suffice.model.structure import Structure, fit_structure
+from suffice.model.structure import Structure, fit_structure, with_one_plan, without_plan
 
 Calibrate: TypeAlias = bool | Literal["classes", "columns", "pairs", "pool"]
 
@@ -124,9 +124,15 @@ class Learned:
 
     def __add__(self, other: Learned) -> Learned:
         declared = [each for each in (self.declared, other.declared) if each is not None]
+        if isinstance(self.family, Product) and isinstance(other.family, Product):
+            mine, theirs = with_one_plan(self, other)
+            seen, family = without_plan(mine.family, mine.seen + theirs.seen)  # type: ignore[arg-type]  # a product
+        else:
+            seen, family = self.seen + other.seen, self.family
         return replace(
             self,
-            seen=self.seen + other.seen,
+            seen=seen,
+            family=family,
             declared=union_labels(declared[0], declared[-1]) if declared else None,
             dtype=np.promote_types(self.dtype, other.dtype),
         )

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from suffice.core.arrays import Array, Codes, Positions
 from suffice.core.errors import MismatchError, NoFormulaError
+from suffice.core.frames import Frame
 from suffice.core.frozen_options import same_options
 from suffice.core.parallel import in_threads
 from suffice.core.statistics import Batch, Blocks, ByClass, Pairs
@@ -34,7 +35,7 @@ from suffice.families.product import Block, Product, ProductDistribution
 from suffice.formulas import Term
 from suffice.model.calibration import Calibration, bounded, mixture
 from suffice.model.cosine_expert import CosineExpert
-from suffice.model.exponents import cross_fitted, fit_exponents
+from suffice.model.exponents import LogLinear
 from suffice.model.features import Features
 from suffice.model.linear_expert import LinearExpert
 from suffice.model.pair_evidence import PairEvidence
@@ -50,7 +51,9 @@ Expert = LinearExpert | QuadraticExpert | CosineExpert
 PULL = 30.0  # strength, in rows, of the pull of exponents towards the common one
 FEWEST_ROWS = 50  # fewer rows cannot tell exponents apart
 ROWS_FOR_A_PAIR = 30  # kept rows for each pair, so that each pair has an exponent of its own
-MOST_ENTRIES = 1 << 25  # rows × classes × exponents that are fitted at once
+MOST_WORK = 1e9  # rows × exponents², and × classes of more than two: a second of Newton's method
+ENOUGH_ROWS = 5000  # that exponents are fitted on, if there are so many
+EXPERT_ROWS = 10_000  # that experts are fitted on where not all rows are kept
 LEAST = np.log(1e-12)  # lower bound of a log-prior
 NEGLIGIBLE = 0.02  # a member of the pool with less weight is left out
 
@@ -388,15 +391,82 @@ def all_rows(family: Product, seen: ByClass[Any]) -> KeptRows | None:
 
 def counted_with(family: Product, seen: ByClass[Any], kept: KeptRows) -> ByClass[Any]:
     """Add the statistics that the plan of a family needs to those of the same rows without a plan."""
-    own, statistic = len(family.blocks), seen.statistic
-    rows = family.read(kept.rows)
-    options = family.summary.statistic_options
-    readers, names = options["readers"][own + 1 :], options["names"][own + 1 :]
-    entries = family.summary.entries(rows)
-    extra = Blocks.of(
-        Batch(entries.parts[own + 1 :], rows.n), kept.codes, len(seen.labels), kept.weight, readers=readers, names=names
-    )
+    statistic = seen.statistic
+    rows, options = _planned_rows(family, kept.rows)
+    extra = Blocks.of(rows, kept.codes, len(seen.labels), kept.weight, **options)
     return replace(seen, statistic=Blocks((*statistic.parts, *extra.parts), statistic.classes))
+
+
+def planned_statistics(family: Product, frame: Frame, labels: Any, weight: Any) -> ByClass[Any]:
+    """Summarize what the plan of a family needs, and nothing else."""
+    rows, options = _planned_rows(family, frame)
+    return ByClass.of(Blocks, rows, labels, weight, **options)
+
+
+def _planned_rows(family: Product, frame: Frame) -> tuple[Batch, dict[str, Any]]:
+    """Read what the plan of a family counts, and the options to count it with."""
+    own, options = len(family.blocks), family.summary.statistic_options
+    entries = family.summary.entries(family.read(frame))
+    return Batch(entries.parts[own + 1 :], entries.n), {name: each[own + 1 :] for name, each in options.items()}
+
+
+def without_plan(family: Product, seen: ByClass[Any]) -> tuple[ByClass[Any], Product]:
+    """Drop the plan, and what it counted, where the kept rows are all rows: these settle a better one."""
+    if family.plan is None or all_rows(family, seen) is None:
+        return seen, family
+    statistic = seen.statistic
+    parts = statistic.parts[: len(family.blocks) + 1]
+    return replace(seen, statistic=Blocks(parts, statistic.classes)), replace(family, found=(), plan=None)
+
+
+def with_one_plan(a: Learned, b: Learned) -> tuple[Learned, Learned]:
+    """Return what was learned twice under one plan, so that it can be added."""
+    first, second = a.family, b.family
+    assert isinstance(first, Product), "tables have plans"
+    assert isinstance(second, Product), "tables have plans"
+    if first.plan is not None and second.plan is not None:
+        if same_options(first.plan, second.plan) and first.found == second.found:
+            return a, b
+        raise MismatchError(
+            "Cannot merge: the pairs of columns were counted by different plans, and more rows were learned than are "
+            "kept. Train one of them with `like()` of the other, or both with a larger `keep`"
+        )
+    if first.plan is not None or second.plan is not None:
+        settled = first if first.plan is not None else second
+        return _under(settled, a), _under(settled, b)
+    kept = [all_rows(first, a.seen), all_rows(second, b.seen)]
+    if first.find == second.find == 0 or kept[0] is None or kept[1] is None:
+        return a, b
+    both = a.seen + b.seen
+    if all_rows(first, both) is not None:
+        return a, b
+    large = max(first.keep, second.keep) + len(kept[0].codes) + len(kept[1].codes)
+    samples = [_roomy(each, large) for each in (a, b)]
+    rows = first.kept_rows((samples[0] + samples[1]).statistic)
+    settled = settle(first, rows, float(both.weight.sum()), len(both.labels))
+    return _under(settled, a), _under(settled, b)
+
+
+def _roomy(learned: Learned, size: int) -> ByClass[Any]:
+    """Return the statistics with room for more kept rows."""
+    family, statistic = learned.family, learned.seen.statistic
+    assert isinstance(family, Product), "tables have plans"
+    at = len(family.blocks)
+    parts = (*statistic.parts[:at], replace(family.sample_of(statistic), size=size), *statistic.parts[at + 1 :])
+    return replace(learned.seen, statistic=Blocks(parts, statistic.classes))
+
+
+def _under(settled: Product, learned: Learned) -> Learned:
+    """Return what was learned under the plan of a family."""
+    family = learned.family
+    assert isinstance(family, Product), "tables have plans"
+    if family.plan is not None:
+        return learned
+    kept = all_rows(family, learned.seen)
+    if kept is None:
+        raise MismatchError("Cannot merge: one of the two has counted pairs of columns, and the other has not")
+    family = replace(family, found=settled.found, plan=settled.plan)
+    return replace(learned, family=family, seen=counted_with(family, learned.seen, kept))
 
 
 # ------------------------------------------------------------------------------------------------ fitting
@@ -411,42 +481,50 @@ def fit_structure(learned: Learned, name: StructureName) -> Structure | None:
         return None
     x = family.read(kept.rows)
     codes, unit, log_prior = learned.left_out_prior(x.n, learned.labels[kept.codes], np.minimum(kept.weight, 1.0))
+    # The only row of a class does not show how well the class is known.
     others = learned.statistics.weight[codes] > unit * (1 + 1e-9)
-    if not others.all():  # the only row of a class does not show how well the class is known
-        some = np.flatnonzero(others & np.isfinite(log_prior[np.arange(len(codes)), codes]))
-        x, codes, unit, log_prior = x[some], codes[some], unit[some], log_prior[some]
-        kept = KeptRows(kept.rows, codes, kept.weight[some])
-    if len(codes) < FEWEST_ROWS:
+    some = np.flatnonzero(others & np.isfinite(log_prior[np.arange(len(codes)), codes]))
+    if len(some) < FEWEST_ROWS:
         return None
-    weight, prior = kept.weight, _finite(log_prior)
-    columns = np.stack([bounded(part) for part in parts.columns_left_out(x, codes, unit)], axis=2)
-    members = Members(codes, weight, prior)
-    blocks = len(family.blocks)
-    members.naive(columns, blocks)
-    pairs = None
-    if name != "columns" and family.plan is not None and family.plan.pairs.shape[1]:
-        pairs = PairParts.of(parts, x, codes, unit, len(family.plan.columns))
-    members.pairs(columns, pairs)
+    plan = family.plan if name != "columns" else None
+    pairs = 0 if plan is None else plan.pairs.shape[1]
+    columns = len(family.blocks) + len(family.found)
+    own = len(some) >= ROWS_FOR_A_PAIR * pairs and _affordable(columns + pairs, len(learned.labels)) >= ENOUGH_ROWS
+    exponents = columns + (pairs if own else 0 if plan is None else len(plan.columns))
+    some = some[: max(_affordable(exponents, len(learned.labels)), ENOUGH_ROWS)]
+    rows = x[some]
+    members = Members(codes[some], kept.weight[some], _finite(log_prior[some]))
+    each = [bounded(part) for part in parts.columns_left_out(rows, codes[some], unit[some])]
+    evidence = np.stack(each, axis=2)
+    members.naive(evidence, len(family.blocks))
+    found = PairParts.of(parts, rows, codes[some], unit[some], own) if pairs else None
+    members.pairs(evidence, found)
     if name == "pool":
-        members.experts(family, x, kept, learned)
+        members.experts(family, x, kept, log_prior, some)
     return members.pooled(name, parts)
+
+
+def _affordable(exponents: int, classes: int) -> int:
+    """Return how many rows so many exponents can be fitted on in the time that there is."""
+    return int(MOST_WORK / (max(exponents, 1) ** 2 * (1 if classes == 2 else classes)))
 
 
 @dataclass
 class PairParts:
-    """Evidence of pairs as columns of a design: each pair, or the pairs of each column; and how they become exponents."""
+    """Evidence of pairs as columns of a design: of each pair, or of all pairs of a column."""
 
     evidence: Array  # (rows, classes, exponents)
     spread: Array  # (pairs, exponents): the exponent of a pair is a sum of these
 
     @classmethod
-    def of(cls, parts: Parts, x: Batch, codes: Codes, unit: Array, columns: int) -> PairParts:
-        """Compute the evidence of rows that are left out."""
+    def of(cls, parts: Parts, x: Batch, codes: Codes, unit: Array, own: bool) -> PairParts:
+        """Compute the evidence of rows that are left out; with `own` each pair has an exponent of its own."""
         evidence, plan = parts.pair_evidence, parts.family.plan
         assert plan is not None, "there are pairs"
         q, (n, classes) = plan.pairs.shape[1], (len(codes), len(parts.learned.labels))
+        columns = len(plan.columns)
         each = evidence.left_out(np.ascontiguousarray(x.parts[-1].T), codes, unit)
-        if q * ROWS_FOR_A_PAIR <= n and n * classes * q <= MOST_ENTRIES:
+        if own:
             return cls(np.stack(list(each), axis=2), np.eye(q))
         spread = np.zeros((q, columns))
         total = np.zeros((columns, n, classes))
@@ -468,65 +546,48 @@ class Members:
         self.of_pairs: list[Array] = []
         self.of_experts: list[tuple[Expert, float] | None] = []
 
-    def _fit(self, parts: Array, start: Array, penalty: Array, free: int = 0) -> tuple[Array, Array]:
-        """Fit exponents, the last `free` of any sign; return them and cross-fitted scores."""
-        nonnegative = np.arange(parts.shape[2]) < parts.shape[2] - free
-        args = (parts, self.log_prior, self.codes, self.weight, start, penalty, nonnegative)
-        w = fit_exponents(*args)
-        return w, cross_fitted(*args)
+    def _problem(self, parts: Array, start: Array, penalty: float, free: int = 0) -> LogLinear:
+        """State a fit of exponents, the last `free` of any sign."""
+        m = parts.shape[2]
+        nonnegative = np.arange(m) < m - free
+        return LogLinear(parts, self.log_prior, self.codes, self.weight, start, np.full(m, penalty), nonnegative)
 
     def naive(self, columns: Array, blocks: int) -> None:
         """One exponent for all columns."""
         whole = columns[:, :, :blocks].sum(axis=2, keepdims=True)
-        w, scores = self._fit(whole, np.full(1, 0.5), np.ones(1))
+        problem = self._problem(whole, np.full(1, 0.5), 1.0)
+        w = problem.fit()
         exponents = np.zeros(columns.shape[2])
         exponents[:blocks] = w
-        self._add("naive", scores, exponents)
+        self._add("naive", problem.cross_fitted(w), exponents)
 
     def pairs(self, columns: Array, pairs: PairParts | None) -> None:
         """An exponent for every column and for pairs, drawn towards the common ones."""
         p = columns.shape[2]
         sums = [columns.sum(axis=2)] if pairs is None else [columns.sum(axis=2), pairs.evidence.sum(axis=2)]
-        common = fit_exponents(
-            np.stack(sums, axis=2),
-            self.log_prior,
-            self.codes,
-            self.weight,
-            np.array([0.5, 0.1])[: len(sums)],
-            np.ones(len(sums)),
-            np.ones(len(sums), dtype=bool),
-        )
-        start, design = np.full(p, common[0]), columns
+        common = self._problem(np.stack(sums, axis=2), np.array([0.5, 0.1])[: len(sums)], 1.0).fit()
+        start, design, free = np.full(p, common[0]), columns, 0
         if pairs is not None:
-            start = np.concatenate([start, np.full(pairs.evidence.shape[2], common[1])])
+            free = pairs.evidence.shape[2]
+            start = np.concatenate([start, np.full(free, common[1])])
             design = np.concatenate([columns, pairs.evidence], axis=2)
-        free = 0 if pairs is None else pairs.evidence.shape[2]
-        w, scores = self._fit(design, start, np.full(len(start), PULL), free)
-        self._add(
-            "columns" if pairs is None else "pairs",
-            scores,
-            w[:p],
-            np.zeros(0) if pairs is None else pairs.spread @ w[p:],
-        )
+        problem = self._problem(design, start, PULL, free)
+        w = problem.fit()
+        of_pairs = None if pairs is None else pairs.spread @ w[p:]
+        self._add("columns" if pairs is None else "pairs", problem.cross_fitted(w), w[:p], of_pairs)
 
-    def experts(self, family: Product, x: Batch, kept: KeptRows, learned: Learned) -> None:
-        """Linear and quadratic discriminants and cosines."""
-        features = Features.fit(family.blocks, x, kept.weight)
+    def experts(self, family: Product, x: Batch, kept: KeptRows, log_prior: Array, some: NDArray[np.int64]) -> None:
+        """Linear and quadratic discriminants and cosines, fitted on kept rows; `some` of them are those of the pool."""
+        rows = slice(0, x.n if x.n < family.keep else max(EXPERT_ROWS, int(some[-1]) + 1))
+        x, weight = x[rows], kept.weight[rows]
+        features = Features.fit(family.blocks, x, weight)
         for kind in (LinearExpert, QuadraticExpert, CosineExpert):
-            fitted = kind.fit(features, x, self.codes, self.weight, len(learned.labels), self.log_prior)
-            if fitted is None:
-                continue
-            expert, left_out = fitted
-            w = fit_exponents(
-                left_out[:, :, None],
-                self.log_prior,
-                self.codes,
-                self.weight,
-                np.ones(1),
-                np.ones(1),
-                np.ones(1, dtype=bool),
-            )
-            self._add(kind.__name__, self.log_prior + w[0] * left_out, expert=(expert, float(w[0])))
+            fitted = kind.fit(features, x, kept.codes[rows], weight, log_prior.shape[1], _finite(log_prior[rows]))
+            if fitted is not None:
+                expert, left_out = fitted
+                left_out = left_out[some]
+                w = self._problem(left_out[:, :, None], np.ones(1), 1.0).fit()
+                self._add(kind.__name__, self.log_prior + w[0] * left_out, expert=(expert, float(w[0])))
 
     def _add(
         self, name: str, scores: Array, columns: Array | None = None, pairs: Array | None = None, expert: Any = None
@@ -542,10 +603,8 @@ class Members:
         m = len(chosen)
         scores = np.stack([self.scores[i] for i in chosen], axis=2)
         scores -= scores.max(axis=1, keepdims=True)
-        nothing = np.zeros(scores.shape[:2])
-        return fit_exponents(
-            scores, nothing, self.codes, self.weight, np.full(m, 1.0 / m), np.ones(m), np.ones(m, dtype=bool)
-        )
+        nothing, all_of_them = np.zeros(scores.shape[:2]), np.ones(m, dtype=bool)
+        return LogLinear(scores, nothing, self.codes, self.weight, np.full(m, 1.0 / m), np.ones(m), all_of_them).fit()
 
     def pooled(self, name: StructureName, parts: Parts) -> Structure:
         """Combine the members."""

@@ -1,0 +1,126 @@
+"""Learning a table whose pairs of columns are counted by a plan, which must be settled before.
+
+As long as the kept rows are all rows, no plan is needed: a structure is fitted on those rows. Beyond that, the plan is
+settled by the rows that are kept of a whole table in memory, by the first rows of files, streams and engines, and by the
+rows learned so far where `partial_fit` exceeds what is kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from suffice import engines
+from suffice.core.arrays import as_weight
+from suffice.core.errors import SufficeError
+from suffice.core.frames import Frame, as_frame
+from suffice.core.frames.row_hashes import row_hashes
+from suffice.core.labels import Labels, encode_labels
+from suffice.core.statistics import Blocks, ByClass
+from suffice.families.product import Product
+from suffice.model.learned import Learned
+from suffice.model.structure import FEWEST_ROWS, all_rows, counted_with, planned_statistics, settle, without_plan
+
+EXPECTED = 10  # times as many rows as its head has are expected of an engine
+
+
+def learn_with_plan(
+    source: engines.Source,
+    task: engines.Task,
+    before: Learned | None,
+    checkpoint: Path | None,
+    partial: bool,
+) -> tuple[ByClass[Any], Product]:
+    """Add the statistics of rows to those from before; return them, and the family that they are of."""
+    family = task.family if before is None else before.family
+    assert isinstance(family, Product), "tables have plans"
+    onto = None if before is None else before.seen
+    if family.plan is not None:
+        seen = source.learn(replace(task, family=family), onto, checkpoint)
+        return without_plan(family, seen)
+    if isinstance(source, engines.Memory):
+        if onto is None and not partial:
+            return _learn_table(source, task, family)
+        return _learn_rows(source, task, family, onto)
+    if onto is None:
+        family = _settled_by_head(source, task, family)
+    else:
+        kept = all_rows(family, onto)
+        if kept is not None and len(kept.codes) >= FEWEST_ROWS and source.counts_pairs:
+            family = settle(family, kept, EXPECTED * float(onto.weight.sum()), len(onto.labels))
+            onto = counted_with(family, onto, kept)
+    seen = source.learn(replace(task, family=family), onto, checkpoint)
+    return without_plan(family, seen)
+
+
+def _learn_table(source: engines.Memory, task: engines.Task, family: Product) -> tuple[ByClass[Any], Product]:
+    """Learn all rows of a table in memory; if they are more than are kept, count pairs in a second pass."""
+    seen = source.learn(task)
+    if all_rows(family, seen) is not None or not family.keep:
+        return seen, family
+    kept = family.kept_rows(seen.statistic)
+    if len(kept.codes) < FEWEST_ROWS:
+        return seen, family
+    family = settle(family, kept, float(seen.weight.sum()), len(seen.labels))
+    frame, labels = source.rows, source.labels
+    assert isinstance(frame, Frame), "a table"
+    extra = planned_statistics(family, frame, labels, source.weight).over(seen.labels)
+    statistic = seen.statistic
+    return replace(seen, statistic=Blocks((*statistic.parts, *extra.statistic.parts), statistic.classes)), family
+
+
+def _learn_rows(
+    source: engines.Memory, task: engines.Task, family: Product, onto: ByClass[Any] | None
+) -> tuple[ByClass[Any], Product]:
+    """Learn rows in their order: the plan is settled by the rows up to the one that fills what is kept."""
+    frame = source.rows
+    assert isinstance(frame, Frame), "a table"
+    first = _filling(frame.select(family.names), family, onto)
+    if first >= frame.n or (onto is not None and all_rows(family, onto) is None):
+        return source.learn(task, onto), family
+    labels = source.labels if isinstance(source.labels, Labels) else encode_labels(source.labels)
+    weight = as_weight(source.weight, frame.n)
+
+    def part(rows: slice) -> engines.Memory:
+        own = None if weight is None else weight[rows]
+        return replace(source, rows=frame[rows], labels=labels[rows], weight=own)
+
+    if first:
+        onto = part(slice(0, first)).learn(task, onto)
+    kept = None if onto is None else all_rows(family, onto)
+    if onto is None or kept is None or len(kept.codes) < FEWEST_ROWS:
+        return part(slice(first, frame.n)).learn(task, onto), family
+    family = settle(family, kept, EXPECTED * float(onto.weight.sum()), len(onto.labels))
+    onto = counted_with(family, onto, kept)
+    return part(slice(first, frame.n)).learn(replace(task, family=family), onto), family
+
+
+def _filling(frame: Frame, family: Product, onto: ByClass[Any] | None) -> int:
+    """Return how many of the first rows fit into what is kept."""
+    known = np.zeros(0, np.uint64) if onto is None else np.unique(family.sample_of(onto.statistic).hashes)
+    room = family.keep - len(known)
+    if frame.n <= room:
+        return frame.n
+    hashes = row_hashes(frame)
+    values, first = np.unique(hashes, return_index=True)
+    new = np.sort(first[~np.isin(values, known)])
+    return frame.n if len(new) <= room else int(new[room])
+
+
+def _settled_by_head(source: engines.Source, task: engines.Task, family: Product) -> Product:
+    """Return the family with a plan that the first rows settle, if there are enough of them."""
+    if not source.counts_pairs or not family.keep:
+        return family
+    try:
+        seen = task.summarize(as_frame(source.head()))
+    except SufficeError:  # the pass over all rows says it better
+        return family
+    if seen is None:
+        return family
+    kept = family.kept_rows(seen.statistic)
+    if len(kept.codes) < FEWEST_ROWS:
+        return family
+    return settle(family, kept, EXPECTED * float(seen.weight.sum()), len(seen.labels))
