@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -24,31 +23,27 @@ JUDGED = 20_000  # rows by which both are found sensible
 NOTE = "different models: their answers are not compared, both must reach a sensible accuracy"
 
 
-@dataclass(frozen=True)
 class Rows:
-    """The same rows as each of the two likes them best, and both models fitted to them."""
+    """The same rows as each of the two likes them best. Models are kept: LightGBM takes half a minute to make one."""
 
-    ours: Any
-    theirs: Any
-    labels: Any
-    codes: Any
-    sensible: float
-    fit_ours: Callable[[], Any]
-    fit_theirs: Callable[[], Any]
-    fitted: tuple[Any, Any]
+    def __init__(self, ours: Any, theirs: Any, labels: Any, sensible: float):
+        self.ours, self.theirs, self.labels, self.sensible = ours, theirs, labels, sensible
+        self.codes = np.unique(labels, return_inverse=True)[1]
+        self.models: dict[str, Any] = {}
 
-    @classmethod
-    def of(cls, ours: Any, theirs: Any, labels: Any, sensible: float) -> Rows:
-        """Fit both."""
-        codes = np.unique(labels, return_inverse=True)[1]
-        fits = (lambda: fitted(BayesClassifier(), ours, labels), lambda: fitted(lightgbm(), theirs, codes))
-        return cls(ours, theirs, labels, codes, sensible, *fits, (fits[0](), fits[1]()))
+    def fit_ours(self) -> None:
+        """Fit ours."""
+        self.models["ours"] = fitted(BayesClassifier(), self.ours, self.labels)
+
+    def fit_theirs(self) -> None:
+        """Fit LightGBM."""
+        self.models["theirs"] = fitted(lightgbm(), self.theirs, self.codes)
 
     def accuracies(self) -> dict[str, Any]:
         """Both accuracies on some of the rows learned; raises where one is no better than guessing."""
         found: dict[str, Any] = {"note": NOTE}
-        for name, model, X in zip(("ours", "theirs"), self.fitted, (self.ours, self.theirs), strict=True):
-            best = model.predict_proba(X[:JUDGED]).argmax(axis=1)  # classes are sorted on both sides
+        for name, X in (("ours", self.ours), ("theirs", self.theirs)):
+            best = self.models[name].predict_proba(X[:JUDGED]).argmax(axis=1)  # classes are sorted on both sides
             found[name] = float(np.mean(best == self.codes[:JUDGED]))
             if found[name] < self.sensible:
                 raise AnswersDifferError(f"from any sensible ones: {name} have an accuracy of {found[name]:.3f}")
@@ -82,22 +77,27 @@ def adult(copies: int) -> Rows:
     once, labels = table.rows(table.splits[0][0])
     X = pa.concat_tables([once] * copies).combine_chunks()
     frame = Native(lightgbm).with_categories_of(once).frame(X)
-    return Rows.of(X, frame, np.tile(labels, copies), SENSIBLE)
+    return Rows(X, frame, np.tile(labels, copies), SENSIBLE)
 
 
 def numbers(rows: int) -> Rows:
     """Draw rows around a centre for each class, one array for both."""
     X, y = gaussian(rows, 10, 10)
-    return Rows.of(X, X, y, 0.5)
+    return Rows(X, X, y, 0.5)
 
 
 def fits(settings: Settings, rows: Rows) -> Measurement:
     """Compare fits."""
-    return versus(Task(rows.fit_ours), Task(rows.fit_theirs), settings, rows.accuracies())
+    found = versus(Task(rows.fit_ours), Task(rows.fit_theirs), settings, {})
+    found.details["agreement"] = rows.accuracies()
+    return found
 
 
 def predictions(settings: Settings, rows: Rows) -> Measurement:
     """Compare the posteriors of all rows."""
-    ours, theirs = rows.fitted
-    first, second = partial(ours.predict_proba, rows.ours), partial(theirs.predict_proba, rows.theirs)
-    return versus(Task(first), Task(second), settings, rows.accuracies())
+    if not rows.models:  # where fits were not asked for
+        rows.fit_ours()
+        rows.fit_theirs()
+    ours = partial(rows.models["ours"].predict_proba, rows.ours)
+    theirs = partial(rows.models["theirs"].predict_proba, rows.theirs)
+    return versus(Task(ours), Task(theirs), settings, rows.accuracies())
