@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
 
-.PHONY: demo tour test attack sanitize test-sklearn-lowest test-engines test-browser bench bench-text bench-engines text-data mutants lint docs clean
+.PHONY: demo tour test attack sanitize test-sklearn-lowest test-engines test-browser bench bench-text bench-engines bench-quality text-data mutants lint docs clean
 .DEFAULT_GOAL := demo
 
 # The main job, on data that come along; ends by saying where the report is.
@@ -67,6 +67,10 @@ bench-text: text-data $(VENV)/bench-text
 bench-engines: $(VENV)/bench-engines
 	$(BIN)/python -m benchmarks engines
 
+# Against boosted trees, forests and logistic regression; writes docs/quality.md. `make bench-quality ARGS="--only heart"` is quick.
+bench-quality: $(VENV)/bench-quality
+	$(BIN)/python -m benchmarks.quality $(or $(ARGS),--speed)
+
 # Said before anything is installed.
 text-data:
 	@test -n "$$SUFFICE_DATA" || { echo "SUFFICE_DATA must name the folder of 20newsgroups-train.parquet," \
@@ -98,6 +102,6 @@ $(VENV)/built: $(SOURCES)
 	$(BIN)/python -m compileall -q src  # the first command need not, and cannot where writing bytecode is turned off
 	touch $@
 
-$(VENV)/test $(VENV)/test-engines $(VENV)/test-browser $(VENV)/mutants $(VENV)/lint $(VENV)/bench $(VENV)/bench-text $(VENV)/bench-engines $(VENV)/docs: $(VENV)/%: $(VENV)/built
+$(VENV)/test $(VENV)/test-engines $(VENV)/test-browser $(VENV)/mutants $(VENV)/lint $(VENV)/bench $(VENV)/bench-text $(VENV)/bench-engines $(VENV)/bench-quality $(VENV)/docs: $(VENV)/%: $(VENV)/built
 	$(PIP) install --group $*
 	touch $@

@@ -11,11 +11,12 @@ from importlib import import_module
 from benchmarks.harness import AnswersDifferError, Case, Group, Outcome, Settings
 from benchmarks.report import describe_environment, markdown_table, setting_lines, text_table, write_json
 
-# What is measured together, and where its cases are; text and engines need peers that the others do without.
+# What is measured together, and where its cases are; text, engines and boosting need peers that the models do without.
 SUITES = {
     "models": ("naive_bayes", "discriminant_analysis", "densities", "classifier"),
     "text": ("text",),
     "engines": ("engines",),
+    "boosting": ("boosting",),
 }
 
 

@@ -16,8 +16,9 @@ import psutil
 from benchmarks.harness import Outcome, Quantity, Settings
 
 RESULTS = Path(__file__).resolve().parent / "results"
-PEERS = (  # of text and engines; named where they are there
-    "polars", "vowpalwabbit", "fasttext-wheel", "river", "pyarrow", "duckdb", "ibis-framework", "pyspark", "dask", "ray"
+PEERS = (  # of text, engines and quality; named where they are there
+    "polars", "vowpalwabbit", "fasttext-wheel", "river", "pyarrow", "duckdb", "ibis-framework", "pyspark", "dask",
+    "ray", "lightgbm", "xgboost", "xgboost-cpu",
 )  # fmt: skip
 CARE = {
     "models": "Answers were equal to 1e-8 + 1e-9 |answer| before any time counted; to 1e-8 + 1e-7 |answer| for "
@@ -29,6 +30,9 @@ CARE = {
     "Wabbit and fastText are different models, of an accuracy of at least 0.7.",
     "engines": "Means and variances were equal to scikit-learn's to 1e-8 + 1e-9 |answer|, means to MLlib's to 1e-8 + "
     "1e-6 |answer|. Files were in the page cache; times are without the start of sessions.",
+    "boosting": "Different models: their answers are not compared, both are of sensible accuracy. A fit includes the "
+    "answer for one row, because suffice computes its parameters when they are first asked for.",
+    "quality": "Seconds are of one fold, from Arrow on, of a single run; those of peers may be of an earlier one.",
 }
 
 
