@@ -15,7 +15,7 @@ from suffice.families.categorical import Categorical
 from suffice.families.gaussian import Gaussian
 from suffice.families.product import Block
 from suffice.model import storage
-from suffice.model.cosine_expert import CosineExpert, frequencies
+from suffice.model.cosine_expert import CosineExpert, CosineFeatures, frequencies
 from suffice.model.features import MOST, Features
 from suffice.model.linear_expert import LinearExpert
 from suffice.model.quadratic_expert import STRENGTHS, ClassScatters, QuadraticExpert
@@ -195,7 +195,8 @@ def test_the_cosine_expert_is_the_discriminant_of_cosines():
     expert, _ = fitted(CosineExpert, batch, codes, weight)
     phi = expert.features.matrix(batch)
     omega, phase = frequencies(phi.shape[1], 512)
-    cosines = np.sqrt(2 / 512) * np.cos(phi @ (omega / expert.spread) + phase)
+    cosines = np.sqrt(2 / 512) * np.cos(2 * np.pi * (phi @ omega / expert.spread + phase))
+    np.testing.assert_allclose(CosineFeatures(expert.features, expert.spread, 512).matrix(batch), cosines, atol=1e-6)
     assert expert.spread == pytest.approx(np.sqrt((phi**2).sum(axis=1).mean()))
     ridge = RidgeScatter.of(cosines.copy(), codes, weight, 3).ridge(expert.shrinkage)
     expected = discriminant(cosines, codes, weight, 3, cosines.mean(axis=0), ridge, cosines)
@@ -209,10 +210,10 @@ def test_frequencies_depend_on_nothing_but_their_number():
     np.testing.assert_array_equal(frequencies(3, 8)[0], first)
     assert not np.array_equal(first[:, 0], first[:, 1])
     many, phase = frequencies(900, 512)
-    widths = 1 / many.std(axis=0)
+    widths = 1 / (2 * np.pi * many.std(axis=0))
     assert 0.27 < widths.min() < 0.33 < 2.7 < widths.max() < 3.3
     assert abs(np.median(np.log(widths))) < 0.15
-    assert abs(phase.mean() - np.pi) < 0.3
+    assert abs(phase.mean() - 0.5) < 0.05
 
 
 def test_evidence_of_many_rows_is_that_of_each():
@@ -237,9 +238,7 @@ def test_a_row_left_out_is_a_row_that_was_never_there(cls, weighted):
     expert, left_out = fitted(cls, batch, codes, weight)
     phi = expert.features.matrix(batch)
     if cls is CosineExpert:
-        omega, phase = frequencies(phi.shape[1], 512)
-        turned = phi.astype(np.float32) @ (omega / np.float32(expert.spread)) + phase
-        phi = (np.cos(turned) * np.float32(np.sqrt(2 / 512))).astype(np.float64)
+        phi = CosineFeatures(expert.features, expert.spread, 512).matrix(batch)
     origin = weight @ phi / weight.sum()
     ridge = RidgeScatter.of(phi.copy(), codes, weight, 3).ridge(expert.shrinkage)
     for i in [0, 1, 7, 30, 59]:
