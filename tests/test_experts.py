@@ -16,6 +16,7 @@ from suffice.families.gaussian import Gaussian
 from suffice.families.product import Block
 from suffice.model import storage
 from suffice.model.cosine_expert import CosineExpert, CosineFeatures, frequencies
+from suffice.model.experts import fit_experts
 from suffice.model.features import MOST, Features
 from suffice.model.linear_expert import LinearExpert
 from suffice.model.quadratic_expert import STRENGTHS, ClassScatters, QuadraticExpert
@@ -460,6 +461,37 @@ def test_odd_tables_give_finite_evidence_or_no_expert(cls, blocks, parts, codes)
         assert np.isfinite(expert.evidence(batch)).all()
         assert np.isfinite(expert.contrast(batch, codes, (codes + 1) % 3)).all()
         assert storage.from_bytes(storage.to_bytes(expert)) is not None
+
+
+@pytest.mark.parametrize("unit", [1e-140, 1e140])
+@pytest.mark.parametrize("cls", EXPERTS)
+def test_weights_of_any_size_give_finite_evidence(cls, unit):
+    batch, codes, weight = table(60)
+    expert, left_out = fitted(cls, batch, codes, weight * unit)
+    assert np.isfinite(left_out).all()
+    assert np.isfinite(expert.evidence(batch)).all()
+
+
+@pytest.mark.parametrize("classes", [40, 700])
+@pytest.mark.parametrize("cls", EXPERTS)
+def test_many_classes_of_few_rows_are_learned(cls, classes):
+    batch, codes, weight = table(3 * classes, classes)
+    expert, left_out = fitted(cls, batch, codes, weight, classes)
+    assert np.isfinite(left_out).all()
+    assert (expert.evidence(batch).argmax(axis=1) == codes).mean() > 3 / classes
+
+
+def test_all_experts_that_can_be_are_fitted():
+    batch, codes, weight = table()
+    prior = np.zeros((150, 3))
+    found = fit_experts(BLOCKS, batch, codes, weight, 3, prior)
+    assert [expert.title for expert, _ in found] == ["linear", "quadratic", "cosines"]
+    for expert, left_out in found:
+        np.testing.assert_allclose(left_out, expert.left_out(batch, codes, weight), rtol=1e-8, atol=1e-8)
+    names = Batch(batch.parts[1:2], 150)
+    found = fit_experts(BLOCKS[1:2], names, codes, weight, 3, prior)
+    assert [expert.title for expert, _ in found] == ["linear", "cosines"]
+    assert fit_experts(BLOCKS[1:2], names, np.zeros_like(codes), weight, 3, prior) == []
 
 
 def test_no_expert_is_made_of_one_class_or_no_features():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,8 @@ class CosineExpert:
     coef: Annotated[Array, Held("classes", "cosines")]
     intercept: Annotated[Array, Held("classes")]
     shrinkage: Annotated[float, Held(above=0)]
+
+    title: ClassVar[str] = "cosines"
 
     @classmethod
     def fit(
