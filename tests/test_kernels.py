@@ -287,5 +287,5 @@ def test_cosines_refuse_arrays_that_do_not_fit():
         (8, np.zeros((4, 2))),
     ]
     for position, value in wrong:
-        with pytest.raises(ValueError, match="for each|rows of frequencies|multiple of 16|output size"):
+        with pytest.raises(ValueError, match=r"for each|rows of frequencies|multiple of 16|output size"):
             _core.cosines(*given[:position], value, *given[position + 1 :])

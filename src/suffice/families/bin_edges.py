@@ -93,7 +93,7 @@ def of_quantiles_with_ties(values: Array, weight: Array, bins: int) -> Array:
     array([0.5, 2.5])
     """
     values, place = np.unique(values, return_inverse=True)
-    weight = np.bincount(place, weights=weight, minlength=len(values))
+    weight = np.asarray(np.bincount(place, weights=weight, minlength=len(values)), np.float64)
     last = len(values) - 1
     if last < 1:
         return np.empty(0)
