@@ -168,6 +168,30 @@ def test_the_linear_expert_is_the_discriminant_of_its_features():
     np.testing.assert_allclose(expert.evidence(batch), expected, rtol=1e-8, atol=1e-8)
 
 
+def awkward_columns(n=400):
+    rng = np.random.default_rng(0)
+    yield "ties", np.where(rng.random(n) < 0.9, 0.0, rng.integers(1, 300, n))
+    yield "neighbours", 1.0 + 1e-13 * rng.integers(0, 3, n) + (rng.random(n) < 0.3)
+    yield "far", np.where(rng.random(n) < 0.01, 1e12, rng.normal(size=n))
+    yield "offset", 1e9 + rng.normal(size=n)
+    yield "tails", rng.standard_cauchy(n) ** 3
+    yield "tiny", 1e-200 * rng.normal(size=n)
+
+
+@pytest.mark.parametrize("x", [pytest.param(x, id=name) for name, x in awkward_columns()])
+def test_looking_up_equals_multiplying_features_out(x):
+    codes = (np.arange(len(x)) % 3).astype(np.int32)
+    x = np.where(np.arange(len(x)) % 9 == 0, np.nan, x)[:, None]
+    blocks, batch, weight = (Block(("x",), Gaussian()),), Batch((x,), len(x)), np.ones(len(x))
+    expert, _ = fitted(LinearExpert, batch, codes, weight, features=Features.fit(blocks, batch, weight))
+    between = np.nanpercentile(x, np.linspace(0, 100, 501))[:, None]
+    for rows in (batch, Batch((between,), 501), Batch((np.array([[-1e300], [1e300], [np.nan]]),), 3)):
+        expected = expert.features.matrix(rows) @ expert.coef.T + expert.intercept
+        np.testing.assert_allclose(expert.evidence(rows), expected, rtol=1e-7, atol=1e-8)
+        found = sum(term.formula.evaluate({"x": rows.parts[0][:, 0]}) for term in expert.formula(["x"]))
+        np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-8)
+
+
 def test_the_linear_expert_is_that_of_scikit_learn_with_a_row_at_the_mean_in_every_class():
     batch, codes, weight = table(300)
     expert, _ = fitted(LinearExpert, batch, codes, weight)
