@@ -452,6 +452,39 @@ void bind_categories(nb::module_& m) {
         "x"_a.noconvert(), "offsets"_a.noconvert(), "scores"_a.noconvert(), "classes"_a, "out"_a.noconvert());
 }
 
+void bind_cosines(nb::module_& m) {
+    using Floats = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+    using CodeTable = nb::ndarray<const std::int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+    m.def(
+        "cosines",
+        [](Floats x, CodeTable codes, Vector<Index> at, Floats frequency, Vector<float> phase, double height,
+           std::optional<Table> coef, Vector<double> intercept, Out<double> out) {
+            const Index rows = Index(x.shape(0)), classes = Index(intercept.size());
+            const Cosines of{frequency.data(),
+                             phase.data(),
+                             at.data(),
+                             Index(frequency.shape(0)),
+                             Index(frequency.shape(1)),
+                             Index(x.shape(1)),
+                             Index(codes.shape(1)),
+                             height};
+            require(Index(codes.shape(0)) == rows, "categories for each row");
+            require(Index(at.size()) == of.numbers, "a row of frequencies for each number");
+            for (Index j = 0; j < of.numbers; ++j) require(at(j) >= 0 && at(j) < of.features, "rows of frequencies");
+            require(Index(phase.size()) == of.cosines && of.cosines % 16 == 0, "cosines must be a multiple of 16");
+            require(!coef || (Index(coef->shape(0)) == classes && Index(coef->shape(1)) == of.cosines),
+                    "a weight for each class and cosine");
+            require_size(out, rows * (coef ? classes : of.cosines));
+            nb::gil_scoped_release release;
+            cosines(of, x.data(), codes.data(), rows, coef ? coef->data() : nullptr, intercept.data(), classes,
+                    out.data());
+        },
+        "Write height cos 2π(phase + x·frequency[at] + Σ frequency[code]) (rows, cosines), or intercept + its product "
+        "with coef (rows, classes); codes without a row of frequencies add nothing.",
+        "x"_a.noconvert(), "codes"_a.noconvert(), "at"_a.noconvert(), "frequency"_a.noconvert(), "phase"_a.noconvert(),
+        "height"_a, "coef"_a.noconvert().none(), "intercept"_a.noconvert(), "out"_a.noconvert());
+}
+
 template <class T>
 void bind_posterior(nb::module_& m) {
     m.def(
@@ -672,6 +705,7 @@ NB_MODULE(_core, m) {
     bind_mixture_log_density<double>(m);
     bind_mixture_log_density<float>(m);
     bind_kernel_density(m);
+    bind_cosines(m);
     bind_posterior<double>(m);
     bind_posterior<float>(m);
     m.def(

@@ -278,6 +278,19 @@ Index sparse_scores(Sparse<T, I> x, CountRule rule, const double* coef, const do
 template <class T>
 bool dense_scores(Matrix<T> x, const double* coef, Index stride, const double* intercept, Index classes, double* out);
 
+// cosines.cpp: z_id = height cos 2π(phase_d + Σ_j x_ij frequency[at_j, d] + Σ_j frequency[code_ij, d]), where a code
+// outside 0 .. features-1 adds nothing. x is (rows, numbers), code (rows, categories), frequency (features, cosines);
+// cosines are a multiple of 16.
+struct Cosines {
+    const float *frequency, *phase;
+    const Index* at;
+    Index features, cosines, numbers, categories;
+    double height;
+};
+// out[i, c] = intercept[c] + Σ_d z_id coef[c, d], (rows, classes); without coef out[i, d] = z_id, (rows, cosines).
+void cosines(const Cosines& of, const float* x, const std::int32_t* code, Index rows, const double* coef,
+             const double* intercept, Index classes, double* out);
+
 // sparse_log_sums.cpp: sums[i] = Σ_j x_ij log(table[cls[i], j] - removed[i] x_ij), −inf where no count is
 // left, and lengths[i] = Σ_j x_ij; both skip missing entries. table is (classes, cols).
 template <class T, class I>

@@ -15,7 +15,8 @@ from suffice.families.categorical import Categorical
 from suffice.families.gaussian import Gaussian
 from suffice.families.product import Block
 from suffice.model import storage
-from suffice.model.cosine_expert import CosineExpert, frequencies
+from suffice.model.cosine_expert import CosineExpert, CosineFeatures, frequencies
+from suffice.model.experts import fit_experts
 from suffice.model.features import MOST, Features
 from suffice.model.linear_expert import LinearExpert
 from suffice.model.quadratic_expert import STRENGTHS, ClassScatters, QuadraticExpert
@@ -167,6 +168,30 @@ def test_the_linear_expert_is_the_discriminant_of_its_features():
     np.testing.assert_allclose(expert.evidence(batch), expected, rtol=1e-8, atol=1e-8)
 
 
+def awkward_columns(n=400):
+    rng = np.random.default_rng(0)
+    yield "ties", np.where(rng.random(n) < 0.9, 0.0, rng.integers(1, 300, n))
+    yield "neighbours", 1.0 + 1e-13 * rng.integers(0, 3, n) + (rng.random(n) < 0.3)
+    yield "far", np.where(rng.random(n) < 0.01, 1e12, rng.normal(size=n))
+    yield "offset", 1e9 + rng.normal(size=n)
+    yield "tails", rng.standard_cauchy(n) ** 3
+    yield "tiny", 1e-200 * rng.normal(size=n)
+
+
+@pytest.mark.parametrize("x", [pytest.param(x, id=name) for name, x in awkward_columns()])
+def test_looking_up_equals_multiplying_features_out(x):
+    codes = (np.arange(len(x)) % 3).astype(np.int32)
+    x = np.where(np.arange(len(x)) % 9 == 0, np.nan, x)[:, None]
+    blocks, batch, weight = (Block(("x",), Gaussian()),), Batch((x,), len(x)), np.ones(len(x))
+    expert, _ = fitted(LinearExpert, batch, codes, weight, features=Features.fit(blocks, batch, weight))
+    between = np.nanpercentile(x, np.linspace(0, 100, 501))[:, None]
+    for rows in (batch, Batch((between,), 501), Batch((np.array([[-1e300], [1e300], [np.nan]]),), 3)):
+        expected = expert.features.matrix(rows) @ expert.coef.T + expert.intercept
+        np.testing.assert_allclose(expert.evidence(rows), expected, rtol=1e-7, atol=1e-8)
+        found = sum(term.formula.evaluate({"x": rows.parts[0][:, 0]}) for term in expert.formula(["x"]))
+        np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-8)
+
+
 def test_the_linear_expert_is_that_of_scikit_learn_with_a_row_at_the_mean_in_every_class():
     batch, codes, weight = table(300)
     expert, _ = fitted(LinearExpert, batch, codes, weight)
@@ -195,7 +220,8 @@ def test_the_cosine_expert_is_the_discriminant_of_cosines():
     expert, _ = fitted(CosineExpert, batch, codes, weight)
     phi = expert.features.matrix(batch)
     omega, phase = frequencies(phi.shape[1], 512)
-    cosines = np.sqrt(2 / 512) * np.cos(phi @ (omega / expert.spread) + phase)
+    cosines = np.sqrt(2 / 512) * np.cos(2 * np.pi * (phi @ omega / expert.spread + phase))
+    np.testing.assert_allclose(CosineFeatures(expert.features, expert.spread, 512).matrix(batch), cosines, atol=1e-6)
     assert expert.spread == pytest.approx(np.sqrt((phi**2).sum(axis=1).mean()))
     ridge = RidgeScatter.of(cosines.copy(), codes, weight, 3).ridge(expert.shrinkage)
     expected = discriminant(cosines, codes, weight, 3, cosines.mean(axis=0), ridge, cosines)
@@ -209,10 +235,10 @@ def test_frequencies_depend_on_nothing_but_their_number():
     np.testing.assert_array_equal(frequencies(3, 8)[0], first)
     assert not np.array_equal(first[:, 0], first[:, 1])
     many, phase = frequencies(900, 512)
-    widths = 1 / many.std(axis=0)
+    widths = 1 / (2 * np.pi * many.std(axis=0))
     assert 0.27 < widths.min() < 0.33 < 2.7 < widths.max() < 3.3
     assert abs(np.median(np.log(widths))) < 0.15
-    assert abs(phase.mean() - np.pi) < 0.3
+    assert abs(phase.mean() - 0.5) < 0.05
 
 
 def test_evidence_of_many_rows_is_that_of_each():
@@ -237,9 +263,7 @@ def test_a_row_left_out_is_a_row_that_was_never_there(cls, weighted):
     expert, left_out = fitted(cls, batch, codes, weight)
     phi = expert.features.matrix(batch)
     if cls is CosineExpert:
-        omega, phase = frequencies(phi.shape[1], 512)
-        turned = phi.astype(np.float32) @ (omega / np.float32(expert.spread)) + phase
-        phi = (np.cos(turned) * np.float32(np.sqrt(2 / 512))).astype(np.float64)
+        phi = CosineFeatures(expert.features, expert.spread, 512).matrix(batch)
     origin = weight @ phi / weight.sum()
     ridge = RidgeScatter.of(phi.copy(), codes, weight, 3).ridge(expert.shrinkage)
     for i in [0, 1, 7, 30, 59]:
@@ -461,6 +485,37 @@ def test_odd_tables_give_finite_evidence_or_no_expert(cls, blocks, parts, codes)
         assert np.isfinite(expert.evidence(batch)).all()
         assert np.isfinite(expert.contrast(batch, codes, (codes + 1) % 3)).all()
         assert storage.from_bytes(storage.to_bytes(expert)) is not None
+
+
+@pytest.mark.parametrize("unit", [1e-140, 1e140])
+@pytest.mark.parametrize("cls", EXPERTS)
+def test_weights_of_any_size_give_finite_evidence(cls, unit):
+    batch, codes, weight = table(60)
+    expert, left_out = fitted(cls, batch, codes, weight * unit)
+    assert np.isfinite(left_out).all()
+    assert np.isfinite(expert.evidence(batch)).all()
+
+
+@pytest.mark.parametrize("classes", [40, 700])
+@pytest.mark.parametrize("cls", EXPERTS)
+def test_many_classes_of_few_rows_are_learned(cls, classes):
+    batch, codes, weight = table(3 * classes, classes)
+    expert, left_out = fitted(cls, batch, codes, weight, classes)
+    assert np.isfinite(left_out).all()
+    assert (expert.evidence(batch).argmax(axis=1) == codes).mean() > 3 / classes
+
+
+def test_all_experts_that_can_be_are_fitted():
+    batch, codes, weight = table()
+    prior = np.zeros((150, 3))
+    found = fit_experts(BLOCKS, batch, codes, weight, 3, prior)
+    assert [expert.title for expert, _ in found] == ["linear", "quadratic", "cosines"]
+    for expert, left_out in found:
+        np.testing.assert_allclose(left_out, expert.left_out(batch, codes, weight), rtol=1e-8, atol=1e-8)
+    names = Batch(batch.parts[1:2], 150)
+    found = fit_experts(BLOCKS[1:2], names, codes, weight, 3, prior)
+    assert [expert.title for expert, _ in found] == ["linear", "cosines"]
+    assert fit_experts(BLOCKS[1:2], names, np.zeros_like(codes), weight, 3, prior) == []
 
 
 def test_no_expert_is_made_of_one_class_or_no_features():

@@ -10,6 +10,7 @@ import pytest
 import scipy.sparse
 
 import suffice as sf
+from suffice import _core
 from suffice.families import _derive as derive
 from suffice.families import complement, exponential, gaussian, geometric, log_normal, multinomial, poisson
 from suffice.families._base import Entrywise
@@ -244,3 +245,47 @@ def test_only_formulas_of_one_threshold_are_tabulated():
     assert isinstance(derive.tabulated(once, x), Steps)
     for formula in (once + x, once + Above(x, 2.0), x * x, as_formula([1.0, 2.0])):
         assert derive.tabulated(formula, x) is formula
+
+
+# ---- cosines
+
+
+@pytest.mark.parametrize(("numbers", "categories", "cosines"), [(2, 3, 80), (0, 2, 16), (3, 0, 48), (0, 0, 64)])
+@pytest.mark.parametrize("rows", [0, 1, 700])
+def test_cosines_equal_those_of_numpy(numbers, categories, cosines, rows):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(rows, numbers)).astype(np.float32)
+    codes = rng.integers(-1, 8, size=(rows, categories)).astype(np.int32)  # of 7 features: -1 and 7 add nothing
+    frequency = rng.normal(size=(7, cosines)).astype(np.float32)
+    phase, at = rng.random(cosines).astype(np.float32), rng.integers(0, 7, numbers)
+    table = np.vstack([frequency, np.zeros((2, cosines))])
+    turns = phase + x.astype(np.float64) @ table[at] + table[codes].sum(axis=1)
+    expected = 0.5 * np.cos(2 * np.pi * turns)
+    out = np.empty((rows, cosines))
+    _core.cosines(x, codes, at, frequency, phase, 0.5, None, np.empty(0), out)
+    np.testing.assert_allclose(out, expected, atol=1e-5)  # angles of some turns in float32
+    coef, intercept = rng.normal(size=(3, cosines)), rng.normal(size=3)
+    scores = np.empty((rows, 3))
+    _core.cosines(x, codes, at, frequency, phase, 0.5, coef, intercept, scores)
+    np.testing.assert_allclose(scores, out @ coef.T + intercept, rtol=1e-12, atol=1e-12)
+
+
+def test_cosines_refuse_arrays_that_do_not_fit():
+    x, codes, at = np.zeros((4, 1), np.float32), np.zeros((4, 1), np.int32), np.zeros(1, np.int64)
+    frequency, phase, coef = np.zeros((2, 16), np.float32), np.zeros(16, np.float32), np.zeros((3, 16))
+    given = [x, codes, at, frequency, phase, 1.0, coef, np.zeros(3), np.zeros((4, 3))]
+    _core.cosines(*given)
+    wrong = [
+        (1, codes[:3]),
+        (2, at + 2),
+        (2, at - 1),
+        (2, np.zeros(2, np.int64)),
+        (3, np.zeros((2, 8), np.float32)),
+        (4, phase[:8]),
+        (6, coef[:2]),
+        (6, np.zeros((3, 32))),
+        (8, np.zeros((4, 2))),
+    ]
+    for position, value in wrong:
+        with pytest.raises(ValueError, match=r"for each|rows of frequencies|multiple of 16|output size"):
+            _core.cosines(*given[:position], value, *given[position + 1 :])

@@ -7,29 +7,32 @@ costs a binary search, whatever the number of features.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from suffice.core.arrays import Array
 from suffice.core.statistics import Batch
-from suffice.formulas import Column, Constant, Formula, Lookup, Missing, Steps, Where, unless_missing
+from suffice.formulas import Column, Constant, Formula, Lookup, Missing, Steps, Where, as_formula, unless_missing
 from suffice.model.features import FARTHEST, CategoryFeatures, ColumnFeatures, NumberFeatures
+
+FAR = 1e6  # widths of a piece from the mean of the column, up to which the piece is a line about that mean
 
 
 @dataclass(frozen=True, eq=False)
 class Pieces:
     """A piecewise linear function of a number for each class.
 
-    On the piece s, break_(s−1) < x ≤ break_s, it is level_s + rise_s (x − begin_s) / width_s; it is constant on the
-    first and the last piece. `level` and `rise` are (pieces + 1, classes): the last entry is of a missing number.
+    On the piece s, break_(s−1) < x ≤ break_s, it is level_s + slope_s (x − origin_s); it is constant on the first and
+    the last piece. The origin is the mean of the column, unless digits would be lost there: then it is the begin of the
+    piece. `level` and `slope` are (pieces + 1, classes): the last entry is of a missing number.
     """
 
     of: NumberFeatures
     breaks: Array
-    begin: Array
-    width: Array
+    origin: Array
     level: Array
-    rise: Array
+    slope: Array
 
     @classmethod
     def sum(cls, of: NumberFeatures, coef: Array) -> Pieces:
@@ -43,18 +46,24 @@ class Pieces:
         if len(of.knots):
             smooth += np.outer(np.interp(breaks, of.knots, of.ranks), coef[:, at])
             at += 1
-        level = np.concatenate([smooth[:1], smooth])
+        width, begin = np.diff(breaks), breaks[:-1]
+        with np.errstate(over="ignore"):
+            slope = np.diff(smooth, axis=0) / width[:, None]
+        jumps = ~np.isfinite(slope).all(axis=1, keepdims=True)  # between neighbours among subnormal numbers
+        slope = np.where(jumps, 0.0, slope)
+        origin = np.where(np.abs(begin - of.mean) < FAR * width, of.mean, begin)
+        inner = np.where(jumps, smooth[1:], smooth[:-1] + slope * (origin - begin)[:, None])
+        level = np.concatenate([smooth[:1], inner, smooth[-1:]])
         if len(of.edges):
             level += coef[:, at:].T[np.append(np.searchsorted(of.edges, breaks), len(of.edges))]
         none = np.zeros((1, len(coef)))
-        return cls(
-            of,
-            breaks,
-            begin=np.concatenate([breaks[:1], breaks, breaks[:1]]),
-            width=np.concatenate([[1.0], np.diff(breaks), [1.0, 1.0]]),
-            level=np.concatenate([level, none]),
-            rise=np.concatenate([none, np.diff(smooth, axis=0), none, none]),
-        )
+        level, slope = np.concatenate([level, none]), np.concatenate([none, slope, none, none])
+        return cls(of, breaks, np.concatenate([[of.mean], origin, [of.mean] * 2]), level, slope)
+
+    @cached_property
+    def _is_centred(self) -> bool:
+        """Whether every piece is a line about the mean."""
+        return bool((self.origin == self.of.mean).all())
 
     def on(self, batch: Batch) -> Array:
         """Compute the function for every row and class, (rows, classes)."""
@@ -66,12 +75,11 @@ class Pieces:
         absent = np.isnan(x)
         if absent.any():
             piece[absent] = len(self.breaks) + 1
-            x = np.where(absent, self.breaks[0], x)
-        part = np.clip(x, self.breaks[0], self.breaks[-1])
-        part -= self.begin[piece]
-        part /= self.width[piece]
-        out = self.rise[piece]
-        out *= part[:, None]
+            x = np.where(absent, self.of.mean, x)
+        far = np.clip(x, self.breaks[0], self.breaks[-1])
+        far -= self.of.mean if self._is_centred else self.origin[piece]
+        out = self.slope[piece]
+        out *= far[:, None]
         out += self.level[piece]
         return out
 
@@ -81,12 +89,10 @@ class Pieces:
             present, absent = self.at(np.array([0.0, 1.0]))
             return Where(Missing(self.of.name), Constant(absent), Constant(present))
         x = Column(self.of.name)
-        level, rise = self.level[:-1].T, self.rise[:-1].T
-        begin, width = self.begin[None, :-1], self.width[None, :-1]
-        out: Formula = Steps(x, self.breaks, level)
-        if rise.any():
-            part = (x - Steps(x, self.breaks, begin)) / Steps(x, self.breaks, width)
-            out = out + Steps(x, self.breaks, rise) * part
+        out: Formula = Steps(x, self.breaks, self.level[:-1].T)
+        if self.slope.any():
+            origin = as_formula(self.of.mean) if self._is_centred else Steps(x, self.breaks, self.origin[None, :-1])
+            out = out + Steps(x, self.breaks, self.slope[:-1].T) * (x - origin)
         return unless_missing(self.of.name, out)
 
 

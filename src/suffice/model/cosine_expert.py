@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import Annotated
+from dataclasses import dataclass, fields
+from functools import cached_property, lru_cache
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from suffice import _core
 from suffice.core.arrays import Array, Codes, Positions
 from suffice.core.errors import MismatchError, NoFormulaError
 from suffice.core.parallel import in_threads
 from suffice.core.statistics import Batch
 from suffice.core.validation import Held
 from suffice.formulas import Term
-from suffice.model.features import Features
+from suffice.model.features import CategoryFeatures, Features, NumberFeatures
 from suffice.model.linear_expert import FittedRows
 from suffice.model.ridge_scatter import RidgeScatter, can_learn
 from suffice.model.storage import storable
@@ -25,18 +26,19 @@ COSINES = 512
 FEWEST, ENTRIES = 64, 1 << 15  # with many classes there are fewer, so that classes × cosines stay below the latter
 NARROWEST, WIDEST = 0.3, 3.0  # widths of the kernels that the cosines mix, relative to the spread of the features
 SEED = 20060  # of the frequencies, which are the same for all tables
-AT_ONCE = 1 << 12  # rows whose cosines are computed at a time
+LANES = 16  # the kernel computes so many cosines at a time
+AT_ONCE = 1 << 16  # rows whose cosines are computed at a time
 
 
 @storable
 @dataclass(frozen=True, eq=False)
 class CosineExpert:
-    """E_k(x) = intercept_k + coef_k · √(2/D) cos(ω φ(x) / spread + phase), a linear discriminant, see `ridge_scatter`.
+    """E_k(x) = intercept_k + coef_k · z(x),   z(x) = √(2/D) cos 2π(ω φ(x) / spread + phase).
 
-    φ are ranks of numbers and indicators of categories, ω frequencies that depend on nothing but how many features and
-    cosines there are (random Fourier features; Rahimi and Recht, 2007): Gaussian ones of widths from 0.3 to 3, so that
-    the cosines mix wide and narrow kernels. `spread` is the root of the mean of |φ|². `shrinkage` is λ, by exact
-    leave-one-out.
+    A linear discriminant, as `ridge_scatter` has it, of D cosines. φ are ranks of numbers and indicators of categories,
+    and `spread` is the root of the mean of |φ|². The frequencies ω depend on nothing but how many features and cosines
+    there are (random Fourier features; Rahimi and Recht, 2007): they are Gaussian, of widths from 0.3 to 3, so that the
+    cosines mix wide and narrow kernels. `shrinkage` is λ, by exact leave-one-out.
     """
 
     features: Features
@@ -44,6 +46,8 @@ class CosineExpert:
     coef: Annotated[Array, Held("classes", "cosines")]
     intercept: Annotated[Array, Held("classes")]
     shrinkage: Annotated[float, Held(above=0)]
+
+    title: ClassVar[str] = "cosines"
 
     @classmethod
     def fit(
@@ -56,12 +60,11 @@ class CosineExpert:
         features = features.only("ranks", "categories")
         if not can_learn(codes, weight, features.size):
             return None
-        phi = features.matrix(batch)
-        spread = float(np.sqrt(weight @ np.einsum("ij,ij->i", phi, phi) / weight.sum()))
+        spread = _spread(features, batch, weight)
         if not spread > 0:
             return None
-        cosines = int(np.clip(min(ENTRIES // classes, len(codes)), FEWEST, COSINES))
-        own = _cosines(phi, spread, cosines)
+        cosines = int(np.clip(min(ENTRIES // classes, len(codes)), FEWEST, COSINES)) // LANES * LANES
+        own = CosineFeatures(features, spread, cosines).matrix(batch)
         scatter = RidgeScatter.of(own, codes, weight, classes)
         shrinkage = scatter.choose(own, codes, weight, log_prior)
         ridge = scatter.ridge(shrinkage)
@@ -71,15 +74,22 @@ class CosineExpert:
         """Raise an error if there are no features, or more cosines than are ever made."""
         if not self.features.size:
             raise MismatchError("features must be of at least one column")
-        if not 0 < self.coef.shape[1] <= COSINES:
-            raise MismatchError(f"coef must be of at most {COSINES} cosines, found {self.coef.shape[1]}")
+        if not 0 < self.coef.shape[1] <= COSINES or self.coef.shape[1] % LANES:
+            raise MismatchError(f"coef must be of {LANES} to {COSINES} cosines, found {self.coef.shape[1]}")
+
+    @cached_property
+    def _cosines(self) -> CosineFeatures:
+        return CosineFeatures(self.features, self.spread, self.coef.shape[1])
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {f.name: getattr(self, f.name) for f in fields(self)}
 
     def evidence(self, batch: Batch) -> Array:
         """Compute E of every row and class, (rows, classes)."""
+        coef = np.ascontiguousarray(self.coef)
 
         def some(lo: int) -> Array:
-            phi = self.features.matrix(batch[lo : lo + AT_ONCE])
-            return np.asarray(_cosines(phi, self.spread, self.coef.shape[1]) @ self.coef.T + self.intercept)
+            return self._cosines.on(batch[lo : lo + AT_ONCE], coef, self.intercept)
 
         parts = in_threads(some, range(0, batch.n, AT_ONCE), batch.n * self.coef.shape[1])
         return np.concatenate([np.zeros((0, len(self.intercept))), *parts])
@@ -90,10 +100,8 @@ class CosineExpert:
         The rows must be some of those that the expert was `fitted` on; by default they are all of them.
         """
         kept, kept_codes, kept_weight = fitted or (batch, codes, weight)
-        classes, size = self.coef.shape
-        every = _cosines(self.features.matrix(kept), self.spread, size)
-        scatter = RidgeScatter.of(every, kept_codes, kept_weight, classes)
-        own = _cosines(self.features.matrix(batch), self.spread, size) - (scatter.mean + scatter.origin)[codes]
+        scatter = RidgeScatter.of(self._cosines.matrix(kept), kept_codes, kept_weight, len(self.coef))
+        own = self._cosines.matrix(batch) - (scatter.mean + scatter.origin)[codes]
         return scatter.left_out(own, codes, weight, scatter.ridge(self.shrinkage))
 
     @property
@@ -114,19 +122,61 @@ class CosineExpert:
         )
 
 
-def _cosines(phi: Array, spread: float, cosines: int) -> Array:
-    """Compute √(2/D) cos(ω φ / spread + phase), (rows, cosines): the sum in float32, whose digits are enough for it."""
-    frequency, phase = frequencies(phi.shape[1], cosines)
-    turned = phi.astype(np.float32) @ (frequency / np.float32(spread))
-    turned += phase
-    np.cos(turned, out=turned)
-    turned *= np.float32(np.sqrt(2.0 / cosines))
-    return turned.astype(np.float64)
+@dataclass(frozen=True, eq=False)
+class CosineFeatures:
+    """Cosines of ranks and categories, computed by a kernel: a category adds its row of frequencies."""
+
+    features: Features
+    spread: float
+    cosines: int
+
+    def matrix(self, batch: Batch) -> Array:
+        """Compute the cosines of rows, (rows, cosines)."""
+        return self.on(batch, None, np.empty(0))
+
+    def on(self, batch: Batch, coef: Array | None, intercept: Array) -> Array:
+        """Compute the cosines of rows, or their product with coef (classes, cosines) plus the intercept (classes,)."""
+        x, codes, at = self._read(batch)
+        out = np.empty((batch.n, self.cosines if coef is None else len(coef)))
+        _core.cosines(x, codes, at, *self._frequencies, float(np.sqrt(2.0 / self.cosines)), coef, intercept, out)
+        return out
+
+    @cached_property
+    def _frequencies(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        frequency, phase = frequencies(self.features.size, self.cosines)
+        return (frequency / self.spread).astype(np.float32), phase.astype(np.float32)
+
+    def _read(self, batch: Batch) -> tuple[NDArray[np.float32], NDArray[np.int32], NDArray[np.int64]]:
+        """Return ranks, the positions of categories among the features (−1 if there is none), and those of ranks."""
+        each = list(zip(self.features.columns, self.features.slices, strict=True))
+        numbers = [(column, own) for column, own in each if isinstance(column, NumberFeatures)]
+        categories = [(column, own) for column, own in each if isinstance(column, CategoryFeatures)]
+        x = np.empty((batch.n, len(numbers)), np.float32)
+        codes = np.empty((batch.n, len(categories)), np.int32)
+        for j, (number, _) in enumerate(numbers):
+            x[:, j] = number.rank(number.read(batch))
+        for j, (category, own) in enumerate(categories):
+            table = np.full(len(category.keys) + 2, -1, np.int32)
+            table[: own.stop - own.start] = np.arange(own.start, own.stop)
+            codes[:, j] = table[category.read(batch)]
+        return x, codes, np.array([own.start for _, own in numbers], np.int64)
+
+
+def _spread(features: Features, batch: Batch, weight: Array) -> float:
+    """Compute the root of the mean of |φ|²."""
+    total = 0.0
+    for column in features.columns:
+        if isinstance(column, NumberFeatures):
+            total += float(weight @ column.rank(column.read(batch)) ** 2)
+        else:
+            codes = column.read(batch)
+            total += float(weight[(codes >= 0) & (codes < column.sizes["categories"])].sum())
+    return float(np.sqrt(total / weight.sum()))
 
 
 @lru_cache(maxsize=8)
-def frequencies(features: int, cosines: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return frequencies ω (features, cosines) and phases (cosines,).
+def frequencies(features: int, cosines: int) -> tuple[Array, Array]:
+    """Return frequencies ω (features, cosines) and phases (cosines,), in turns.
 
     They come from the bits of a generator, not from its distributions: versions of NumPy may change the latter, and a
     file that was written by another version must mean the same.
@@ -137,5 +187,4 @@ def frequencies(features: int, cosines: int) -> tuple[NDArray[np.float32], NDArr
     uniform = ((np.asarray(bits) >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
     phase, width, rest = uniform[:cosines], uniform[cosines : 2 * cosines], uniform[2 * cosines :]
     spread = NARROWEST * (WIDEST / NARROWEST) ** width
-    frequency = ndtri(rest).reshape(features, cosines) / spread
-    return frequency.astype(np.float32), (2.0 * np.pi * phase).astype(np.float32)
+    return ndtri(rest).reshape(features, cosines) / (2.0 * np.pi * spread), phase

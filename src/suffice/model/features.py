@@ -124,6 +124,10 @@ class NumberFeatures:
         np.clip(out, -FARTHEST, FARTHEST, out=out)
         return np.nan_to_num(out, copy=False)
 
+    def rank(self, x: Array) -> Array:
+        """Return the ranks; 0 where a number is missing."""
+        return np.nan_to_num(np.interp(x, self.knots, self.ranks), copy=False)
+
     def fill(self, batch: Batch, out: Array) -> None:
         """Write the features to rows of zeros, (features, rows)."""
         x, at = self.read(batch), 0
@@ -131,7 +135,7 @@ class NumberFeatures:
             out[0] = self.score(x)
             at = 1
         if len(self.knots):
-            out[at] = np.nan_to_num(np.interp(x, self.knots, self.ranks))
+            out[at] = self.rank(x)
             at += 1
         if len(self.edges):
             present = np.flatnonzero(~np.isnan(x))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -39,6 +39,8 @@ class LinearExpert:
     intercept: Annotated[Array, Held("classes")]
     mean: Annotated[Array, Held("classes", "features")]
     shrinkage: Annotated[float, Held(above=0)]
+
+    title: ClassVar[str] = "linear"
 
     @classmethod
     def fit(

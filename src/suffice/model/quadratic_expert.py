@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,6 +81,8 @@ class QuadraticExpert:
     whitening: Annotated[Array, Held("classes", "columns", "columns")]
     weight: Annotated[Array, Held("classes", above=0)]
     strength: Annotated[float, Held(above=0)]
+
+    title: ClassVar[str] = "quadratic"
 
     @classmethod
     def fit(
