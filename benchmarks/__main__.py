@@ -13,7 +13,7 @@ from benchmarks.report import describe_environment, markdown_table, setting_line
 
 # What is measured together, and where its cases are; text and engines need peers that the others do without.
 SUITES = {
-    "models": ("naive_bayes", "discriminant_analysis", "densities", "classifier"),
+    "models": ("naive_bayes", "discriminant_analysis", "densities", "classifier", "tables"),
     "text": ("text",),
     "engines": ("engines",),
 }

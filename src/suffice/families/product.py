@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -69,7 +70,7 @@ class Block(Options):
             return self.family.read(columns[0])
         if self.family.reads == "categories":
             return self.family.read(frames.categories(*columns, names=self.names, frame=frame))
-        numbers = [frames.numbers(column, name) for column, name in zip(columns, self.names, strict=True)]
+        numbers = [frame.once("numbers", name, partial(frames.numbers, name=name)) for name in self.names]
         return self.family.read(np.stack(numbers, axis=1) if len(numbers) > 1 else numbers[0][:, None])
 
 

@@ -77,14 +77,13 @@ class Frame:
         """Select columns by name, in this order."""
         names = list(names)
         out = Frame({name: self.column(name) for name in names}, self.n)
-        known = self.__dict__.get("_known", {})
-        out.__dict__["_known"] = {key: made for key, made in known.items() if key[1] in out.columns}
+        out.__dict__["_known"] = self.__dict__.setdefault("_known", {})  # the columns are the same
         return out
 
     def drop(self, name: str) -> Frame:
         """Leave one column out."""
         self.column(name)
-        return Frame({other: column for other, column in self.columns.items() if other != name}, self.n)
+        return self.select(other for other in self.columns if other != name)
 
     def kind_of(self, name: str) -> ColumnKind:
         """Return the kind of values that a column holds: see `column_kind`."""

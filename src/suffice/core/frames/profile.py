@@ -6,7 +6,8 @@ from functools import cached_property
 
 import numpy as np
 
-from suffice.core.frames.frame import ArrowType, Column, ColumnKind, Frame, column_kind
+from suffice.core.frames.columns import dictionary_codes
+from suffice.core.frames.frame import ArrowType, Column, ColumnKind, Frame, column_kind, is_text
 
 ENOUGH = 50  # with fewer rows it cannot be judged what values have in common
 
@@ -16,8 +17,9 @@ class ColumnProfile:
 
     type: ArrowType
 
-    def __init__(self, column: Column):
+    def __init__(self, column: Column, frame: Frame | None = None, name: str = ""):
         self.column, self.type = column, column.type
+        self._frame, self._name = frame, name
 
     @cached_property
     def kind(self) -> ColumnKind:
@@ -34,6 +36,8 @@ class ColumnProfile:
         """The number of distinct values."""
         import pyarrow.compute as pc
 
+        if self._frame is not None and is_text(self.type):  # it is read by its distinct values later
+            return len(self._frame.once("codes", self._name, dictionary_codes)[1])
         return int(pc.count_distinct(self.column).as_py())
 
     @property
@@ -48,7 +52,8 @@ class ColumnProfile:
         """Whether it only numbers the rows: it holds integers that increase by 1 from row to row."""
         if not self.is_integer or len(self.column) < ENOUGH or self.column.null_count:
             return False
-        return bool((np.diff(self.column.to_numpy()) == 1).all())
+        first = self.column.slice(0, ENOUGH).to_numpy()
+        return bool((np.diff(first) == 1).all() and (np.diff(self.column.to_numpy()) == 1).all())
 
     @property
     def keeps_values(self) -> bool:
@@ -65,4 +70,4 @@ class ColumnProfile:
 
 def profiles(frame: Frame) -> dict[str, ColumnProfile]:
     """Profile every column of a table."""
-    return {name: ColumnProfile(column) for name, column in frame.columns.items()}
+    return {name: ColumnProfile(column, frame, name) for name, column in frame.columns.items()}
