@@ -20,6 +20,7 @@ using namespace nb::literals;
 namespace suffice {
 
 void bind_cells(nb::module_& m);  // cells_bindings.cpp
+void bind_choose(nb::module_& m);  // choose_bindings.cpp
 void bind_texts(nb::module_& m);  // text_bindings.cpp
 
 namespace {
@@ -611,6 +612,7 @@ NB_MODULE(_core, m) {
     bind_incomplete(m);
     bind_texts(m);
     bind_cells(m);
+    bind_choose(m);
     bind_sparse<double, std::int32_t>(m);
     bind_sparse<double, std::int64_t>(m);
     bind_sparse<float, std::int32_t>(m);

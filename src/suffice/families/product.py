@@ -27,7 +27,9 @@ from suffice.core.statistics import Batch, Blocks, Cells, RowSample
 from suffice.core.validation import Held
 from suffice.families._base import Distribution, Family, derived
 from suffice.families._contract import KeptRows, Outcomes, Summary, Table
+from suffice.families.choose import Automatic
 from suffice.families.logarithms import log_ratio
+from suffice.families.many_columns import ManyColumns
 from suffice.formulas import Constant, Missing, Term, Where
 
 AT_ONCE = 1 << 16  # rows that are scored at a time, so that the arrays of the blocks stay small
@@ -146,6 +148,9 @@ class Product(Family[Blocks]):
         """Read a table block by block; the last part is the table itself."""
         if isinstance(x, Batch):
             return x
+        if x.matrix is not None and all(type(block.family) is Automatic for block in self.blocks):
+            parts = [x.matrix.row(block.names[0])[:, None] for block in self.blocks]
+            return Batch((*parts, x.select(self.names)), len(x))
         parts = in_threads(lambda block: block.read(x), self.blocks, len(x) * len(self.blocks))
         return Batch((*parts, x.select(self.names)), len(x))
 
@@ -176,6 +181,12 @@ class Product(Family[Blocks]):
 
     def estimate(self, statistic: Blocks) -> ProductDistribution:
         """Estimate every block."""
+        many = ManyColumns.of([b.family for b in self.blocks], [b.names for b in self.blocks], statistic.parts)
+        if many is not None:
+            made = dict(zip(many.positions, many.parts, strict=True))
+            every = enumerate(zip(self.blocks, statistic.parts, strict=False))
+            found = tuple(made[j] if j in made else block.family.estimate(part) for j, (block, part) in every)
+            return ProductDistribution(self, found, many)
         parts = zip(self.blocks, statistic.parts, strict=False)
         rows = sum(len(part.weight) for cells in statistic.parts if isinstance(cells, Cells) for part in cells.parts)
         estimates = in_threads(lambda part: part[0].family.estimate(part[1]), parts, 16 * rows)
@@ -192,20 +203,43 @@ class Product(Family[Blocks]):
     ) -> Array:
         """Add the blocks' log-densities, each without the row."""
         start = np.zeros((len(codes), statistic.classes))
+        assert isinstance(fitted, ProductDistribution)
+        if fitted.many is not None and self._is_kept(statistic, x, codes, weight):
+            taken = set(fitted.many.positions)
+            rest = [j for j in range(len(self.blocks)) if j not in taken]
+            others = self._left_out(statistic, fitted, x, codes, weight, rest)
+            return sum(others, start=fitted.many.evidence.copy())
         return sum(self.block_leave_one_out(statistic, fitted, x, codes, weight), start=start)
+
+    def _is_kept(self, statistic: Blocks, x: Batch, codes: Codes, weight: Array | None) -> bool:
+        """Return whether rows are those that the statistic keeps, each of weight 1."""
+        kept, rows = self.kept_rows(statistic), x.parts[-1]
+        same = isinstance(rows, Frame) and rows.is_selection_of(kept.rows) and np.array_equal(codes, kept.codes)
+        return same and (weight is None or bool((weight == 1.0).all()))
 
     def block_leave_one_out(
         self, statistic: Blocks, fitted: Distribution, x: Batch, codes: Codes, weight: Array | None
     ) -> list[Array]:
         """Compute the log-density of each block of each row under the statistic without it, (rows, classes) each."""
         assert isinstance(fitted, ProductDistribution)
-        blocks = zip(self.blocks, statistic.parts, fitted.parts, x.parts, strict=False)
+        return self._left_out(statistic, fitted, x, codes, weight, range(len(self.blocks)))
+
+    def _left_out(
+        self,
+        statistic: Blocks,
+        fitted: ProductDistribution,
+        x: Batch,
+        codes: Codes,
+        weight: Array | None,
+        some: Sequence[int],
+    ) -> list[Array]:
+        blocks = [(self.blocks[j], statistic.parts[j], fitted.parts[j], x.parts[j]) for j in some]
 
         def left_out(block: tuple[Block, Any, Distribution, Rows]) -> Array:
             b, s, d, part = block
             return b.family.leave_one_out(s, d, part, codes, weight)
 
-        return in_threads(left_out, blocks, len(codes) * len(self.blocks))
+        return in_threads(left_out, blocks, len(codes) * len(blocks))
 
 
 class ProductDistribution(Distribution):
@@ -213,6 +247,7 @@ class ProductDistribution(Distribution):
 
     family: Product
     parts: tuple[Distribution, ...]
+    many: ManyColumns | None = None
 
     def read(self, x: Any) -> Batch:
         """Read a table block by block."""
@@ -244,10 +279,23 @@ class ProductDistribution(Distribution):
         if x.n > AT_ONCE:
             starts = range(0, x.n, AT_ONCE)
             return np.concatenate(in_threads(lambda lo: self._sum_from(lo, x, relative), starts, x.n))
+        if relative and self.many is not None:
+            return self._sum_many(x, self.many)
         each = self.each(x, relative)
         out = next(each)
         for part in each:
             out += part
+        return out
+
+    def _sum_many(self, x: Batch, many: ManyColumns) -> Array:
+        """Add the blocks of a kernel at once, and the others one by one."""
+        taken = set(many.positions)
+        out = np.zeros((x.n, many.evidence.shape[1]))
+        many.add(x, out, [block.names for block in self.family.blocks])
+        for j, (block, distribution) in enumerate(zip(self.family.blocks, self.parts, strict=True)):
+            if j not in taken:
+                with naming_columns(block.names):
+                    out += distribution.relative_log_density(distribution.read(x.parts[j]))
         return out
 
     # How many parts a row is read into: one for each block, and the row itself.

@@ -41,6 +41,8 @@ def row_hashes(frame: Frame, names: Iterable[str] | None = None) -> Hashes:
 
 def _bits(frame: Frame, name: str) -> Hashes | Array | tuple[Codes, Hashes]:
     """Return each entry as float64, or 64 bits: the microseconds of a time; of strings, codes and the hash of each."""
+    if frame.matrix is not None and name in frame.matrix:
+        return np.ascontiguousarray(frame.matrix.row(name))
     column = frame.column(name)
     kind = column_kind(column)
     if kind == "empty":
