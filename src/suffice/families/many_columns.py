@@ -100,7 +100,7 @@ class ManyColumns:
         some = [
             j
             for j, (family, cells) in enumerate(zip(families, blocks, strict=True))
-            if (family is first or (type(family) is Automatic and family == first))
+            if (family is first or _is_alike(family, first))
             and cells.parts[0].rest is None
             and 0 < len(cells.parts[0].weight) <= most
             and cells.level[0] == FINEST
@@ -112,8 +112,8 @@ class ManyColumns:
         whole = _core.all_whole(weight) and weight.min() >= 1.0
         if not whole or not _core.all_whole(kept.weight) or kept.weight.min(initial=1.0) < 1.0:
             return None
-        sizes = np.concatenate([np.diff(p.start) for p in parts])
-        start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        ends = np.stack([p.start for p in parts])
+        start = np.concatenate([[0], np.cumsum(ends[:, 1:] - ends[:, :-1])]).astype(np.int64)
         at = np.concatenate([p.values for p in parts])[:, 0]
         rows = _matrix(kept.rows, [names[j][0] for j in some])
         evidence = np.zeros((len(kept.codes), classes))
@@ -142,6 +142,10 @@ class ManyColumns:
             at = self.positions[column]
             with naming_columns(names[at]):
                 refuse_at(row, x.parts[at])
+
+
+def _is_alike(family: Any, other: Automatic) -> bool:
+    return type(family) is Automatic and family.smoothing == other.smoothing and family.gate == other.gate
 
 
 def _matrix(rows: Frame, names: Sequence[str]) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -30,7 +30,7 @@ from suffice.families._contract import KeptRows, Outcomes, Summary, Table
 from suffice.families.choose import Automatic
 from suffice.families.logarithms import log_ratio
 from suffice.families.many_columns import ManyColumns
-from suffice.formulas import Constant, Missing, Term, Where
+from suffice.formulas import Constant, Missing, Term, Where, X
 
 AT_ONCE = 1 << 16  # rows that are scored at a time, so that the arrays of the blocks stay small
 
@@ -49,6 +49,11 @@ class Block(Options):
             raise InvalidOptionError("Block: whether an entry is missing is a number of one column")
         if self.family.reads == "text" and len(self.names) > 1:
             raise InvalidOptionError(f"Block: {type(self.family).__name__} reads one column, found {self.names}")
+
+    @classmethod
+    def of_column(cls, name: str, family: Family[Any]) -> Block:
+        """Make the block of one column, whose name and family need no checks."""
+        return cls._made((name,), family, False)
 
     def __repr__(self) -> str:
         return f"Block({self.title}: {self.family!r})"
@@ -86,17 +91,29 @@ class ProductSummary(Summary[Blocks]):
     @property
     def statistic_options(self) -> dict[str, Any]:
         """The statistic of each block with its options; errors name the columns."""
-        readers = [(block.family.summary.statistic, block.family.summary.statistic_options) for block in self.blocks]
+        readers = [(summary.statistic, summary.statistic_options) for summary in self._summaries]
         names = (*(block.names for block in self.blocks), ())
         return {"readers": (*readers, (RowSample, {"size": self.keep})), "names": names}
 
     def entries(self, x: Batch) -> Batch:
         """Compute the entries that the statistic of each block summarizes."""
         entries = []
-        for block, part in zip(self.blocks, x.parts, strict=False):
+        for block, summary, part in zip(self.blocks, self._summaries, x.parts, strict=False):
+            if summary.of is X:
+                entries.append(part)
+                continue
             with naming_columns(block.names):
-                entries.append(block.family.summary.entries(part))
+                entries.append(summary.entries(part))
         return Batch((*entries, x.parts[-1]), x.n)
+
+    @cached_property
+    def _summaries(self) -> list[Summary[Any]]:
+        """What each block sums; blocks of one family share it."""
+        known: dict[int, Summary[Any]] = {}
+        for block in self.blocks:
+            if id(block.family) not in known:
+                known[id(block.family)] = block.family.summary
+        return [known[id(block.family)] for block in self.blocks]
 
 
 class Product(Family[Blocks]):
@@ -160,7 +177,10 @@ class Product(Family[Blocks]):
         *parts, kept = statistic.parts or (None,)
         if len(parts) != len(self.blocks) or not isinstance(kept, RowSample):
             raise MismatchError(f"Statistics of {len(self.blocks)} blocks and of rows were expected, found {statistic}")
+        numbers = next((block.family for block in self.blocks if type(block.family) is Automatic), None)
         for block, part in zip(self.blocks, parts, strict=True):
+            if block.family is numbers and type(part) is Cells and part.exact_moments and len(part.level) == 1:
+                continue  # there may be many of them
             with naming_columns(block.names):
                 block.family.check_statistic(part)
                 if block.family.columns_of(part) not in (None, len(block.names)):
