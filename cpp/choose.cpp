@@ -8,7 +8,7 @@
 #include <limits>
 #include <numbers>
 
-#include "threads.hpp"
+#include "vector_math.hpp"
 
 namespace suffice {
 namespace {
@@ -35,6 +35,18 @@ double log_half_rise(double a) {
     for (; a < 10; a += 1) product *= a / (a + 0.5);
     return (a - 0.5) * std::log1p(0.5 / a) + 0.5 * (std::log(a + 0.5) - 1.0) + (series(a + 0.5) - series(a)) +
            std::log(product);
+}
+
+// x[i] = log x[i] of positive numbers
+SUFFICE_CLONES void take_logs(double* x, Index n) {
+#pragma omp simd
+    for (Index i = 0; i < n; ++i) x[i] = vector_log(x[i]);
+}
+
+// sum[i] += exp(min(x[i], 700))
+SUFFICE_CLONES void add_exps(const double* x, Index n, double* sum) {
+#pragma omp simd
+    for (Index i = 0; i < n; ++i) sum[i] += vector_exp(x[i] < 700.0 ? x[i] : 700.0);
 }
 
 struct ClassMoments {
@@ -80,23 +92,23 @@ Centre centre_of(const ClassMoments* m, Index classes) {
     return {mean, 0.5 * variance, weight > 0 ? std::max(size * epsilon * size * epsilon, 1e-300) : 1.0};
 }
 
-// Location, 1 / (√ν s), ½ (ν + 1) and the log-norm of Student's t; `rise` is log Γ((ν + 1)/2) - log Γ(ν/2).
+// Location, νs² and ½ (ν + 1) of Student's t. The log-density is  rise - ½ log πνs² - ½ (ν + 1) log(1 + (x - m)²/νs²)
+// with rise = log Γ((ν + 1)/2) - log Γ(ν/2).
 struct Student {
-    double mean, inverse, power, norm;
-    Student(const ClassMoments& m, const Centre& prior, double rise) {
+    double mean, width, power;
+    SUFFICE_INLINE Student(const ClassMoments& m, const Centre& prior) {
         const double total = strength + m.weight, pull = m.weight / total, rest = strength / total;
         const double off = m.mean - prior.mean;
         const double a = shape + 0.5 * m.weight;
         const double scale = prior.scale + 0.5 * (m.squares + strength * pull * off * off);
-        const double spread = std::max(scale / a * (1.0 + 1.0 / total), prior.least), width = 2.0 * a * spread;
+        width = 2.0 * a * std::max(scale / a * (1.0 + 1.0 / total), prior.least);
         mean = pull > rest ? m.mean - rest * off : prior.mean + pull * off;
-        inverse = 1.0 / std::sqrt(width);
         power = a + 0.5;
-        norm = rise - 0.5 * std::log(std::numbers::pi * width);
     }
-    double log_density(double x) const {
-        const double z = (x - mean) * inverse;
-        return norm - power * std::log1p(z * z);
+    // (x - m)²/νs², at most the largest number whose square is finite, so that its logarithm is
+    SUFFICE_INLINE double square(double x) const {
+        const double z = (x - mean) / std::sqrt(width);
+        return std::min(z * z, 1e300);
     }
 };
 
@@ -185,15 +197,29 @@ private:
     void consider(Candidate candidate, Fill fill) {
         table_.assign(n_ * classes_, 0.0);
         fill();
+        // log p(y | x) = -log Σ_c exp(joint_c - joint_y)
         double mean = 0, gains = 0, squares = 0;
-        gain_.resize(n_);
+        gain_.assign(n_, 1.0);
+        difference_.resize(n_);
+        for (Index step = 1; step < classes_; ++step) {  // of each point, the class `step` after its own
+            for (Index i = 0; i < n_; ++i) {
+                const Index own = code_[i], c = own + step < classes_ ? own + step : own + step - classes_;
+                const double *row = table_.data() + i * classes_, *prior = prior_.data() + own * classes_;
+                difference_[i] = std::max(row[c], least_log) + prior[c] - std::max(row[own], least_log) - prior[own];
+            }
+            add_exps(difference_.data(), n_, gain_.data());
+        }
+        take_logs(gain_.data(), n_);
         for (Index i = 0; i < n_; ++i) {
             const double *row = table_.data() + i * classes_, *prior = prior_.data() + code_[i] * classes_;
-            double top = -infinity, sum = 0;
-            for (Index c = 0; c < classes_; ++c) top = std::max(top, std::max(row[c], least_log) + prior[c]);
-            for (Index c = 0; c < classes_; ++c) sum += std::exp(std::max(row[c], least_log) + prior[c] - top);
-            const double log_posterior =
-                std::max(row[code_[i]], least_log) + prior[code_[i]] - (top + std::log(sum));
+            double log_posterior = -gain_[i];
+            if (gain_[i] > 600) {  // beyond the range of exp
+                const double own = std::max(row[code_[i]], least_log) + prior[code_[i]];
+                double top = -infinity, sum = 0;
+                for (Index c = 0; c < classes_; ++c) top = std::max(top, std::max(row[c], least_log) + prior[c]);
+                for (Index c = 0; c < classes_; ++c) sum += std::exp(std::max(row[c], least_log) + prior[c] - top);
+                log_posterior = own - (top + std::log(sum));
+            }
             gain_[i] = std::max(log_posterior - prior[code_[i]], least_gain);
             mean += weight_[i] * log_posterior;
             gains += weight_[i] * gain_[i];
@@ -223,18 +249,32 @@ private:
             const ClassMoments whole = moments_[c];
             const double rise = rise_[c], left = whole.weight - 1.0;
             rise_[c] = log_half_rise(shape + 0.5 * std::max(left, 0.0));
-            for (Index k = 0; k < size(c); ++k) {
+            const Index n = size(c);
+            width_of_.resize(n * classes_);
+            square_.resize(n * classes_);
+            for (Index k = 0; k < n; ++k) {
                 const double x = at_[begin(c) + k], off = x - whole.mean;
                 ClassMoments rest;
                 if (left > 0) {
                     rest = {left, whole.mean - off / left, whole.squares - off * off * whole.weight / left};
                     if (!(rest.squares > 1e-5 * whole.squares))  // too few digits are left
-                        rest = moments_of(at_ + begin(c), weight_ + begin(c), size(c), k);
+                        rest = moments_of(at_ + begin(c), weight_ + begin(c), n, k);
                 }
                 moments_[c] = rest;
                 const Centre centre = centre_of(moments_.data(), classes_);
-                double* row = table_.data() + (begin(c) + k) * classes_;
-                for (Index d = 0; d < classes_; ++d) row[d] = Student(moments_[d], centre, rise_[d]).log_density(x);
+                for (Index d = 0; d < classes_; ++d) {
+                    const Student student(moments_[d], centre);
+                    width_of_[d * n + k] = std::numbers::pi * student.width;
+                    square_[d * n + k] = 1.0 + student.square(x);
+                }
+            }
+            take_logs(width_of_.data(), n * classes_);
+            take_logs(square_.data(), n * classes_);
+            for (Index d = 0; d < classes_; ++d) {
+                const double power = shape + 0.5 * (d == c ? std::max(left, 0.0) : moments_[d].weight) + 0.5;
+                for (Index k = 0; k < n; ++k)
+                    table_[(begin(c) + k) * classes_ + d] =
+                        rise_[d] - 0.5 * width_of_[d * n + k] - power * square_[d * n + k];
             }
             moments_[c] = whole;
             rise_[c] = rise;
@@ -283,12 +323,17 @@ private:
         if (n_groups_ == 1) return;  // a single bin has probability 1
         count_groups();
         const double alpha = rules_.smoothing, m = double(n_groups_);
-        for (Index i = 0; i < n_; ++i)
-            for (Index c = 0; c < classes_; ++c) {
-                const double less = c == code_[i], entry = count_[group_[i] * classes_ + c] + alpha - less;
-                const double norm = class_weight_[c] + alpha * m - less;
-                table_[i * classes_ + c] = norm > 0 && entry > 0 ? std::log(entry / norm) : -infinity;
+        const Index cells = n_groups_ * classes_;
+        log_.resize(2 * cells);  // with all rows, and without one
+        for (Index at = 0; at < cells; ++at)
+            for (Index less = 0; less < 2; ++less) {
+                const double entry = count_[at] + alpha - double(less);
+                const double norm = class_weight_[at % classes_] + alpha * m - double(less);
+                log_[less * cells + at] = norm > 0 && entry > 0 ? std::log(entry / norm) : -infinity;
             }
+        for (Index i = 0; i < n_; ++i)
+            for (Index c = 0; c < classes_; ++c)
+                table_[i * classes_ + c] = log_[(c == code_[i] ? cells : 0) + group_[i] * classes_ + c];
     }
 
     // ---- kernel
@@ -403,11 +448,11 @@ private:
             out.scale.resize(3 * classes_);
             const Centre centre = centre_of(moments_.data(), classes_);
             for (Index c = 0; c < classes_; ++c) {
-                const Student s(moments_[c], centre, rise_[c]);
+                const Student s(moments_[c], centre);
                 out.place.push_back(s.mean);
-                out.scale[c] = s.inverse;
+                out.scale[c] = 1.0 / std::sqrt(s.width);
                 out.scale[classes_ + c] = s.power;
-                out.scale[2 * classes_ + c] = s.norm;
+                out.scale[2 * classes_ + c] = rise_[c] - 0.5 * std::log(std::numbers::pi * s.width);
             }
         }
         if (out.choice == bins || out.choice == values) {
@@ -451,7 +496,7 @@ private:
     int best_ = general;
     std::vector<std::int32_t> code_, number_, group_, best_group_;
     std::vector<double> class_weight_, value_, value_weight_, prior_, table_, best_table_, gain_, rise_, groups_,
-        best_groups_, count_, width_, own_width_, unit_, cumulative_, sorted_, ones_, own_;
+        best_groups_, count_, log_, difference_, width_of_, square_, width_, own_width_, unit_, cumulative_, sorted_, ones_, own_;
     std::vector<Index> order_, ends_;
     std::vector<ClassMoments> moments_;
 };

@@ -156,6 +156,18 @@ double gaussian_at(const Sources& s, double h, double x, double removed) {
     return std::log(sum) - 0.5 * v0 * v0;
 }
 
+// value[i] = log(exp value[i] - removed[i]); sum[i] is set to -1 where few digits of it are left.
+SUFFICE_CLONES void take_away(const double* removed, Index n, double* sum, double* value) {
+#pragma omp simd
+    for (Index i = 0; i < n; ++i) {
+        const double whole = vector_exp(value[i]), others = whole - removed[i];
+        const bool right = others > 0.2 * whole && whole >= std::numeric_limits<double>::min();
+        const double rest = vector_log(right ? others : 1.0);
+        value[i] = removed[i] > 0 ? rest : value[i];
+        sum[i] = right || !(removed[i] > 0) ? sum[i] : -1.0;
+    }
+}
+
 // The same for a box of queries, removed[i] (null: 0) from the source at x[i].
 void gaussian_box(const Sources& s, double h, const double* x, const double* removed, Index n, double* sum,
                   double* value) {
@@ -190,16 +202,12 @@ void gaussian_box(const Sources& s, double h, const double* x, const double* rem
         threshold = std::max({s.total * std::exp(-T) / tolerance * (1.0 - 1e-9), 2e-5 * magnitude, rest / tolerance});
         gaussian_values(x, n, t, s0, inverse, c, sum, value);
     }
-    for (Index i = 0; i < n; ++i) {
-        const double r = removed ? removed[i] : 0.0;
-        bool right = threshold < infinity && sum[i] >= threshold && sum[i] >= std::numeric_limits<double>::min();
-        if (right && r > 0) {
-            const double whole = std::exp(value[i]), others = whole - r;
-            right = others > 0.2 * whole;
-            value[i] = std::log(others);
-        }
-        if (!right) value[i] = gaussian_at(s, h, x[i], r);
-    }
+    const bool expanded = threshold < infinity;
+    for (Index i = 0; i < n; ++i)
+        if (!(expanded && sum[i] >= threshold && sum[i] >= std::numeric_limits<double>::min())) sum[i] = -1;
+    if (removed && expanded) take_away(removed, n, sum, value);
+    for (Index i = 0; i < n; ++i)
+        if (sum[i] < 0) value[i] = gaussian_at(s, h, x[i], removed ? removed[i] : 0.0);
 }
 
 void gaussian_logs(const Sources& s, double h, const double* x, const double* removed, Index n, double* sum,
