@@ -701,6 +701,19 @@ NB_MODULE(_core, m) {
     bind_string_codes<std::int32_t>(m);
     bind_string_codes<std::int64_t>(m);
     m.def(
+        "step_scores",
+        [](nb::ndarray<const double, nb::ndim<1>, nb::device::cpu> x, Vector<double> edges, bool exact, Table scores,
+           Out<double> out) {
+            const Index n = Index(x.size()), m = Index(edges.size());
+            require(Index(scores.shape(0)) == m + 1, "one score more than edges");
+            require(out.ndim() == 2 && Index(out.shape(0)) == n && out.shape(1) <= scores.shape(1), "output size");
+            nb::gil_scoped_release release;
+            return step_scores(x.data(), n > 1 ? x.stride(0) : 1, n, edges.data(), m, exact, scores.data(),
+                               Index(scores.shape(1)), Index(out.shape(1)), out.data());
+        },
+        "Add the scores of the bin of each number, or of the value that it is; return the row of an infinite one, or -1.",
+        "x"_a.noconvert(), "edges"_a.noconvert(), "exact"_a, "scores"_a.noconvert(), "out"_a.noconvert());
+    m.def(
         "sort_segments",
         [](Out<double> values, Vector<Index> start, std::optional<Out<Index>> order) {
             const Index segments = Index(start.size()) - 1;

@@ -126,6 +126,12 @@ void row_hashes(const HashColumn* columns, Index cols, Index rows, std::uint64_t
 // The rows of positive weight (null: all) whose hash is among the `size` least distinct ones of these rows, ascending.
 std::vector<Index> least_hashes(const std::uint64_t* hashes, const double* weight, Index rows, Index size);
 
+// step_scores.cpp: out[i, c] += scores[k, c], k the number of the m ascending edges below x_i, so scores are
+// (m + 1, width). With `exact` edges are values, and k is m where x_i is none of them. NaN is missing. Returns the row of
+// an infinite value, or -1.
+Index step_scores(const double* x, Index stride, Index n, const double* edges, Index m, bool exact,
+                  const double* scores, Index width, Index classes, double* out);
+
 // string_codes.cpp: a column of strings, as Arrow holds it: string i is bytes[offset[i]] .. bytes[offset[i + 1] - 1],
 // and it is missing where bit i + first_bit of `valid` is 0 (null: none is).
 template <class Offset>

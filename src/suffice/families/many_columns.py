@@ -73,14 +73,14 @@ def _late(family: Automatic, cells: Cells, name: str, votes: bool, score: float,
 
 @dataclass(frozen=True, eq=False)
 class ManyColumns:
-    """Columns that a kernel has chosen families for, by their positions among the blocks.
+    """Columns that a kernel was given, by their positions among the blocks, and those that it has `chosen` families for.
 
     `evidence` (rows, classes) is the sum of the log-densities of the rows kept, each without itself, up to a term that
     all classes share.
     """
 
     positions: tuple[int, ...]
-    parts: tuple[Distribution, ...]
+    parts: dict[int, Distribution]  # by position, of the columns whose family the kernel has chosen
     chosen: Any
     evidence: Array
 
@@ -121,14 +121,14 @@ class ManyColumns:
         chosen = _core.ChosenColumns(at, weight, start, classes, *rules, rows, kept.codes, evidence)
         if not chosen.known:
             return None
-        made = zip(some, chosen.choice.tolist(), chosen.votes.tolist(), chosen.score.tolist(), chosen.chance.tolist())
-        late = [
-            _late(first, blocks[j], NAMES[choice], bool(votes), score, chance)
-            if choice >= 0
-            else first.estimate(blocks[j])
+        told = (chosen.choice, chosen.votes, chosen.score, chosen.chance)
+        made = zip(some, *(array.tolist() for array in told), strict=True)
+        late = {
+            j: _late(first, blocks[j], NAMES[choice], bool(votes), score, chance)
             for j, choice, votes, score, chance in made
-        ]
-        return cls(tuple(some), tuple(late), chosen, evidence)
+            if choice >= 0
+        }
+        return cls(tuple(some), late, chosen, evidence)
 
     def add(self, x: Batch, out: Array, names: Sequence[tuple[str, ...]]) -> None:
         """Add the log-densities of rows to `out` (rows, classes), up to a term that all classes share.

@@ -203,10 +203,9 @@ class Product(Family[Blocks]):
         """Estimate every block."""
         many = ManyColumns.of([b.family for b in self.blocks], [b.names for b in self.blocks], statistic.parts)
         if many is not None:
-            made = dict(zip(many.positions, many.parts, strict=True))
             every = enumerate(zip(self.blocks, statistic.parts, strict=False))
-            found = tuple(made[j] if j in made else block.family.estimate(part) for j, (block, part) in every)
-            return ProductDistribution(self, found, many)
+            found = (many.parts[j] if j in many.parts else block.family.estimate(part) for j, (block, part) in every)
+            return ProductDistribution(self, tuple(found), many)
         parts = zip(self.blocks, statistic.parts, strict=False)
         rows = sum(len(part.weight) for cells in statistic.parts if isinstance(cells, Cells) for part in cells.parts)
         estimates = in_threads(lambda part: part[0].family.estimate(part[1]), parts, 16 * rows)
@@ -225,8 +224,7 @@ class Product(Family[Blocks]):
         start = np.zeros((len(codes), statistic.classes))
         assert isinstance(fitted, ProductDistribution)
         if fitted.many is not None and self._is_kept(statistic, x, codes, weight):
-            taken = set(fitted.many.positions)
-            rest = [j for j in range(len(self.blocks)) if j not in taken]
+            rest = [j for j in range(len(self.blocks)) if j not in fitted.many.parts]
             others = self._left_out(statistic, fitted, x, codes, weight, rest)
             return sum(others, start=fitted.many.evidence.copy())
         return sum(self.block_leave_one_out(statistic, fitted, x, codes, weight), start=start)
@@ -302,20 +300,24 @@ class ProductDistribution(Distribution):
         if relative and self.many is not None:
             return self._sum_many(x, self.many)
         each = self.each(x, relative)
-        out = next(each)
+        out = np.ascontiguousarray(next(each))
+        if relative:
+            for j in range(1, len(self.parts)):
+                with naming_columns(self.family.blocks[j].names):
+                    self.parts[j].add_relative(x.parts[j], out)
+            return out
         for part in each:
             out += part
         return out
 
     def _sum_many(self, x: Batch, many: ManyColumns) -> Array:
         """Add the blocks of a kernel at once, and the others one by one."""
-        taken = set(many.positions)
         out = np.zeros((x.n, many.evidence.shape[1]))
         many.add(x, out, [block.names for block in self.family.blocks])
         for j, (block, distribution) in enumerate(zip(self.family.blocks, self.parts, strict=True)):
-            if j not in taken:
+            if j not in many.parts:
                 with naming_columns(block.names):
-                    out += distribution.relative_log_density(distribution.read(x.parts[j]))
+                    distribution.add_relative(x.parts[j], out)
         return out
 
     # How many parts a row is read into: one for each block, and the row itself.
