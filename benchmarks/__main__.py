@@ -13,7 +13,7 @@ from benchmarks.report import describe_environment, markdown_table, setting_line
 
 # What is measured together, and where its cases are; text, engines and boosting need peers that the models do without.
 SUITES = {
-    "models": ("naive_bayes", "discriminant_analysis", "densities", "classifier"),
+    "models": ("naive_bayes", "discriminant_analysis", "densities", "classifier", "lightgbm_bins"),
     "text": ("text",),
     "engines": ("engines",),
     "boosting": ("boosting",),

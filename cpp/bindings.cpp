@@ -12,6 +12,7 @@
 #include <variant>
 
 #include "kernels.hpp"
+#include "numpy_vectors.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -502,6 +503,33 @@ void bind_posterior(nb::module_& m) {
         "scores"_a.noconvert(), "added"_a.noconvert(), "fallback"_a.noconvert(), "as_log"_a, "out"_a.noconvert());
 }
 
+template <class Offset>
+void bind_string_codes(nb::module_& m) {
+    m.def(
+        "string_codes",
+        [](Vector<Offset> offsets, Vector<std::uint8_t> bytes, std::optional<Vector<std::uint8_t>> valid,
+           Index first_bit, Out<std::int32_t> codes) {
+            const Index rows = Index(codes.size());
+            require(Index(offsets.size()) == rows + 1, "one offset more than rows");
+            require(rows < (Index(1) << 31), "at most 2^31 rows at once");
+            require(!valid || (first_bit >= 0 && first_bit + rows <= 8 * Index(valid->size())), "one bit per row");
+            bool ascending = offsets(0) >= 0 && Index(offsets(rows)) <= Index(bytes.size());
+            for (Index i = 0; i < rows; ++i) ascending &= offsets.data()[i] <= offsets.data()[i + 1];
+            require(ascending, "offsets must ascend within the bytes");
+            const StringColumn<Offset> column{offsets.data(), reinterpret_cast<const char*>(bytes.data()),
+                                              valid ? valid->data() : nullptr, first_bit, rows};
+            std::vector<Index> found;
+            {
+                nb::gil_scoped_release release;
+                found = string_codes(column, codes.data());
+            }
+            return array(std::move(found));
+        },
+        "Number the distinct strings in sorted order, -1 being missing; return a row for each of them.",
+        "offsets"_a.noconvert(), "bytes"_a.noconvert(), "valid"_a.noconvert().none(), "first_bit"_a,
+        "codes"_a.noconvert());
+}
+
 template <class T>
 void bind_mixture_log_density(nb::module_& m) {
     m.def(
@@ -663,20 +691,61 @@ NB_MODULE(_core, m) {
         "text"_a.noconvert(), "deepest"_a, "state"_a.noconvert());
     m.def(
         "row_hashes",
-        [](std::vector<std::variant<Vector<double>, Vector<std::uint64_t>>> columns, std::uint64_t missing,
-           Out<std::uint64_t> out) {
+        [](std::vector<std::variant<Vector<double>, Vector<std::uint64_t>, std::pair<Codes, Vector<std::uint64_t>>>>
+               columns,
+           std::uint64_t missing, Out<std::uint64_t> out) {
             std::vector<HashColumn> parts;
             for (const auto& column : columns) {
-                require(std::visit([](const auto& x) { return x.size(); }, column) == out.size(), "one value per row");
-                const auto* numbers = std::get_if<Vector<double>>(&column);
-                parts.push_back({numbers ? numbers->data() : nullptr,
-                                 numbers ? nullptr : std::get<Vector<std::uint64_t>>(column).data()});
+                if (const auto* number = std::get_if<Vector<double>>(&column)) {
+                    require(number->size() == out.size(), "one value per row");
+                    parts.push_back({number->data(), nullptr, nullptr, 0});
+                } else if (const auto* bits = std::get_if<Vector<std::uint64_t>>(&column)) {
+                    require(bits->size() == out.size(), "one value per row");
+                    parts.push_back({nullptr, bits->data(), nullptr, 0});
+                } else {
+                    const auto& [codes, table] = std::get<std::pair<Codes, Vector<std::uint64_t>>>(column);
+                    require(codes.size() == out.size() && table.size() > 0, "one code per row, and their bits");
+                    const Index last = Index(table.size()) - 1;
+                    bool within = true;
+                    for (std::size_t i = 0; i < codes.size(); ++i) within &= codes.data()[i] <= last;
+                    require(within, "codes beyond the table");
+                    parts.push_back({nullptr, table.data(), codes.data(), last});
+                }
             }
             nb::gil_scoped_release release;
             row_hashes(parts.data(), Index(parts.size()), Index(out.size()), missing, out.data());
         },
-        "Write the hash of each row of columns of float64, NaN being `missing`, and of uint64.",
+        "Write the hash of each row of columns of float64, NaN being `missing`, of uint64, and of codes with a table of "
+        "uint64, the last of which is for negative codes.",
         "columns"_a.noconvert(), "missing"_a, "out"_a.noconvert());
+    m.def(
+        "least_hashes",
+        [](Vector<std::uint64_t> hashes, Weights weight, Index size) {
+            require(!weight || weight->size() == hashes.size(), "one weight per row");
+            std::vector<Index> found;
+            {
+                nb::gil_scoped_release release;
+                found = least_hashes(hashes.data(), weight ? weight->data() : nullptr, Index(hashes.size()), size);
+            }
+            return array(std::move(found));
+        },
+        "Return the rows of positive weight whose hash is among the `size` least distinct ones.",
+        "hashes"_a.noconvert(), "weight"_a.noconvert().none(), "size"_a);
+    bind_string_codes<std::int32_t>(m);
+    bind_string_codes<std::int64_t>(m);
+    m.def(
+        "step_scores",
+        [](nb::ndarray<const double, nb::ndim<1>, nb::device::cpu> x, Vector<double> edges, bool exact, Table scores,
+           Out<double> out) {
+            const Index n = Index(x.size()), m = Index(edges.size());
+            require(Index(scores.shape(0)) == m + 1, "one score more than edges");
+            require(out.ndim() == 2 && Index(out.shape(0)) == n && out.shape(1) <= scores.shape(1), "output size");
+            nb::gil_scoped_release release;
+            return step_scores(x.data(), n > 1 ? x.stride(0) : 1, n, edges.data(), m, exact, scores.data(),
+                               Index(scores.shape(1)), Index(out.shape(1)), out.data());
+        },
+        "Add the scores of the bin of each number, or of the value that it is; return the row of an infinite one, or -1.",
+        "x"_a.noconvert(), "edges"_a.noconvert(), "exact"_a, "scores"_a.noconvert(), "out"_a.noconvert());
     m.def(
         "sort_segments",
         [](Out<double> values, Vector<Index> start, std::optional<Out<Index>> order) {

@@ -362,8 +362,28 @@ private:
 // The same for rows that are no more than a class may have cells: sorted.
 ColumnCells sorted_cells(const CellColumn& x, Rows rows, Index n, Index& infinite) {
     ColumnCells out{finest_level, std::vector<std::vector<ValueCell>>(rows.classes)};
+    if (!rows.weight) {
+        std::vector<std::vector<double>> values(rows.classes);
+        for (Index i = 0; i < n; ++i) {
+            const double value = x[i];
+            if (value != value) continue;
+            if (std::isinf(value) && infinite < 0) infinite = i;
+            values[rows.code[i]].push_back(value + 0.0);
+        }
+        for (Index c = 0; c < rows.classes; ++c) {
+            std::sort(values[c].begin(), values[c].end());
+            auto& cells = out.of_class[c];
+            cells.reserve(values[c].size());
+            for (const double value : values[c])
+                if (!cells.empty() && cells.back().edge == value)
+                    cells.back().weight += 1.0;
+                else
+                    cells.push_back({value, 1.0, 0.0});
+        }
+        return out;
+    }
     for (Index i = 0; i < n; ++i) {
-        const double value = x[i], w = rows.weight ? rows.weight[i] : 1.0;
+        const double value = x[i], w = rows.weight[i];
         if (value != value || w == 0) continue;
         if (std::isinf(value) && infinite < 0) infinite = i;
         out.of_class[rows.code[i]].push_back({value + 0.0, w, 0.0});

@@ -156,6 +156,18 @@ double gaussian_at(const Sources& s, double h, double x, double removed) {
     return std::log(sum) - 0.5 * v0 * v0;
 }
 
+// value[i] = log(exp value[i] - removed[i]); sum[i] is set to -1 where few digits of it are left.
+SUFFICE_CLONES void take_away(const double* removed, Index n, double* sum, double* value) {
+#pragma omp simd
+    for (Index i = 0; i < n; ++i) {
+        const double whole = vector_exp(value[i]), others = whole - removed[i];
+        const bool right = others > 0.2 * whole && whole >= std::numeric_limits<double>::min();
+        const double rest = vector_log(right ? others : 1.0);
+        value[i] = removed[i] > 0 ? rest : value[i];
+        sum[i] = right || !(removed[i] > 0) ? sum[i] : -1.0;
+    }
+}
+
 // The same for a box of queries, removed[i] (null: 0) from the source at x[i].
 void gaussian_box(const Sources& s, double h, const double* x, const double* removed, Index n, double* sum,
                   double* value) {
@@ -190,16 +202,12 @@ void gaussian_box(const Sources& s, double h, const double* x, const double* rem
         threshold = std::max({s.total * std::exp(-T) / tolerance * (1.0 - 1e-9), 2e-5 * magnitude, rest / tolerance});
         gaussian_values(x, n, t, s0, inverse, c, sum, value);
     }
-    for (Index i = 0; i < n; ++i) {
-        const double r = removed ? removed[i] : 0.0;
-        bool right = threshold < infinity && sum[i] >= threshold && sum[i] >= std::numeric_limits<double>::min();
-        if (right && r > 0) {
-            const double whole = std::exp(value[i]), others = whole - r;
-            right = others > 0.2 * whole;
-            value[i] = std::log(others);
-        }
-        if (!right) value[i] = gaussian_at(s, h, x[i], r);
-    }
+    const bool expanded = threshold < infinity;
+    for (Index i = 0; i < n; ++i)
+        if (!(expanded && sum[i] >= threshold && sum[i] >= std::numeric_limits<double>::min())) sum[i] = -1;
+    if (removed && expanded) take_away(removed, n, sum, value);
+    for (Index i = 0; i < n; ++i)
+        if (sum[i] < 0) value[i] = gaussian_at(s, h, x[i], removed ? removed[i] : 0.0);
 }
 
 void gaussian_logs(const Sources& s, double h, const double* x, const double* removed, Index n, double* sum,
@@ -470,15 +478,91 @@ void kernel_log_density(Kernel kernel, const double* x, const Index* order, Inde
     });
 }
 
+namespace {
+
+// Bandwidths of rows that are left out hardly differ. Between two bandwidths of which one is at most 4 % above the other,
+// the logarithm of a sum of Gaussian kernels is a polynomial of the logarithm of the bandwidth: through five of them, it
+// is as exact as boxes are, and through fewer if they differ less. So a few passes over boxes answer for all these rows.
+constexpr int nodes = 5;
+constexpr double most_apart = 0.04;
+constexpr Index worth_boxes = 64;
+
+void near_bandwidths(const Sources& s, const double* x, const double* removed, const double* bandwidth,
+                     const std::vector<Index>& rows, Scratch& scratch, double* out) {
+    const Index n = Index(rows.size());
+    double low = infinity, high = 0;
+    std::vector<double> at(n), less(n), value(n * nodes);
+    for (Index k = 0; k < n; ++k) {
+        at[k] = x[rows[k]];
+        less[k] = removed[rows[k]];
+        low = std::min(low, bandwidth[rows[k]]);
+        high = std::max(high, bandwidth[rows[k]]);
+    }
+    const double middle = 0.5 * (std::log(low) + std::log(high)), half = 0.5 * (std::log(high) - std::log(low));
+    const int used = half > 2e-3 ? nodes : half > 1e-4 ? 4 : half > 1e-14 ? 3 : 1;
+    double place[nodes], share[nodes];
+    for (int j = 0; j < used; ++j) {
+        place[j] = used == 1 ? 0.0 : std::cos(std::numbers::pi * (j + 0.5) / used);  // Chebyshev's points
+        logs(Kernel::gaussian, s, std::exp(middle + half * place[j]), at.data(), less.data(), n, scratch,
+             value.data() + j * n);
+    }
+    for (int j = 0; j < used; ++j) {
+        share[j] = 1.0;
+        for (int k = 0; k < used; ++k)
+            if (k != j) share[j] /= place[j] - place[k];
+    }
+    for (Index k = 0; k < n; ++k) {
+        const double log_h = std::log(bandwidth[rows[k]]), u = used == 1 ? 0.0 : (log_h - middle) / half;
+        double sum = 0;
+        for (int j = 0; j < used; ++j) {
+            double product = share[j];
+            for (int m = 0; m < used; ++m)
+                if (m != j) product *= u - place[m];
+            sum += product * value[j * n + k];
+        }
+        out[rows[k]] = sum - (std::log(s.total - less[k]) + log_h);
+    }
+}
+
+}  // namespace
+
 void kernel_leave_one_out(Kernel kernel, const double* x, Index n, const double* removed, Points points,
                           const double* bandwidth, double* out) {
     const Sources s{points.at, points.weight, points.start[1], points.total[0]};
+    std::vector<Index> near, rest;
+    if (kernel == Kernel::gaussian && n >= worth_boxes && s.n >= worth_boxes) {
+        std::vector<double> widths(bandwidth, bandwidth + n);
+        std::nth_element(widths.begin(), widths.begin() + n / 2, widths.end());
+        const double usual = widths[n / 2], factor = std::exp(0.5 * most_apart);
+        for (Index i = 0; i < n; ++i)
+            (bandwidth[i] < usual * factor && bandwidth[i] * factor > usual ? near : rest).push_back(i);
+        if (Index(near.size()) < worth_boxes) {
+            near.clear();
+            rest.clear();
+        }
+    }
+    if (near.empty()) {
+        rest.resize(n);
+        for (Index i = 0; i < n; ++i) rest[i] = i;
+    } else {
+        std::stable_sort(near.begin(), near.end(), [&](Index a, Index b) { return x[a] < x[b]; });
+    }
+    // Parts of the sorted rows do not depend on the number of threads.
+    const Index part = std::max<Index>(512, (Index(near.size()) + 31) / 32),
+                parts = (Index(near.size()) + part - 1) / part;
     constexpr Index size = 64;
-    const Index blocks = (n + size - 1) / size;
-    const int threads = threads_for(n * s.n / 4, blocks);
+    const Index blocks = (Index(rest.size()) + size - 1) / size;
+    const int threads = threads_for((Index(near.size()) + s.n) * 64 + Index(rest.size()) * s.n / 4, parts + blocks);
     std::vector<Scratch> scratch(threads);
-    for_blocks(blocks, threads, [&](Index b, int slot) {
-        for (Index i = b * size; i < std::min(n, (b + 1) * size); ++i) {
+    for_blocks(parts + blocks, threads, [&](Index b, int slot) {
+        if (b < parts) {
+            const auto first = near.begin() + b * part;
+            const std::vector<Index> rows(first, first + std::min<Index>(part, near.end() - first));
+            near_bandwidths(s, x, removed, bandwidth, rows, scratch[slot], out);
+            return;
+        }
+        for (Index k = (b - parts) * size; k < std::min(Index(rest.size()), (b - parts + 1) * size); ++k) {
+            const Index i = rest[k];
             logs(kernel, s, bandwidth[i], x + i, removed + i, 1, scratch[slot], out + i);
             out[i] -= std::log(s.total - removed[i]) + std::log(bandwidth[i]);
         }

@@ -7,6 +7,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
+#include <vector>
 
 namespace suffice {
 
@@ -137,12 +139,38 @@ Index merge_moments(Moments a, Moments b, Index rows, Index cols, double sign, M
 // Moments (groups, cols) of all classes together, of moments (groups, classes, cols). Returns a column that overflows, or -1.
 Index pool_moments(Moments a, Index groups, Index classes, Index cols, Moments out);
 
-// row_hashes.cpp: mix 64 bits of every entry of a row into its hash, column by column. A column is float64, or `bits`.
+// row_hashes.cpp: mix 64 bits of every entry of a row into its hash, column by column. A column is float64, or `bits`;
+// or the bits of row i are bits[code[i]], those at `last` where the code is negative.
 struct HashColumn {
     const double* number;
     const std::uint64_t* bits;
+    const std::int32_t* code;
+    Index last;
 };
 void row_hashes(const HashColumn* columns, Index cols, Index rows, std::uint64_t missing, std::uint64_t* out);
+// The rows of positive weight (null: all) whose hash is among the `size` least distinct ones of these rows, ascending.
+std::vector<Index> least_hashes(const std::uint64_t* hashes, const double* weight, Index rows, Index size);
+
+// step_scores.cpp: out[i, c] += scores[k, c], k the number of the m ascending edges below x_i, so scores are
+// (m + 1, width). With `exact` edges are values, and k is m where x_i is none of them. NaN is missing. Returns the row of
+// an infinite value, or -1.
+Index step_scores(const double* x, Index stride, Index n, const double* edges, Index m, bool exact,
+                  const double* scores, Index width, Index classes, double* out);
+
+// string_codes.cpp: a column of strings, as Arrow holds it: string i is bytes[offset[i]] .. bytes[offset[i + 1] - 1],
+// and it is missing where bit i + first_bit of `valid` is 0 (null: none is).
+template <class Offset>
+struct StringColumn {
+    const Offset* offset;
+    const char* bytes;
+    const std::uint8_t* valid;
+    Index first_bit, rows;
+    bool present(Index i) const { return !valid || (valid[(i + first_bit) >> 3] >> ((i + first_bit) & 7) & 1); }
+    std::string_view operator[](Index i) const { return {bytes + offset[i], std::size_t(offset[i + 1] - offset[i])}; }
+};
+// Number the distinct strings in sorted order, -1 being missing; returns a row for each of them.
+template <class Offset>
+std::vector<Index> string_codes(StringColumn<Offset> column, std::int32_t* codes);
 
 // scatter.cpp: weight (classes,), mean (classes, cols) and centred cross-products (classes, cols, cols) of the rows of
 // each class without missing entries; `incomplete` (rows,) marks the other rows. x must be row-major, the outputs

@@ -1,4 +1,5 @@
 // The hash of each row: splitmix64 over 64 bits of every entry.
+#include <algorithm>
 #include <bit>
 
 #include "threads.hpp"
@@ -25,6 +26,10 @@ SUFFICE_CLONES void mix_bits(const std::uint64_t* x, Index n, std::uint64_t* out
     for (Index i = 0; i < n; ++i) out[i] = mixed(out[i] ^ x[i]);
 }
 
+void mix_codes(const std::uint64_t* bits, const std::int32_t* code, Index last, Index n, std::uint64_t* out) {
+    for (Index i = 0; i < n; ++i) out[i] = mixed(out[i] ^ bits[code[i] < 0 ? last : Index(code[i])]);
+}
+
 }  // namespace
 
 void row_hashes(const HashColumn* columns, Index cols, Index rows, std::uint64_t missing, std::uint64_t* out) {
@@ -33,10 +38,45 @@ void row_hashes(const HashColumn* columns, Index cols, Index rows, std::uint64_t
     for_blocks(blocks, threads_for(rows * cols * 2, blocks), [&](Index b, int) {
         const Index lo = b * block, n = std::min(block, rows - lo);
         std::fill_n(out + lo, n, 0);
-        for (Index j = 0; j < cols; ++j)
-            columns[j].number ? mix_numbers(columns[j].number + lo, n, missing, out + lo)
-                              : mix_bits(columns[j].bits + lo, n, out + lo);
+        for (Index j = 0; j < cols; ++j) {
+            const HashColumn& column = columns[j];
+            if (column.number)
+                mix_numbers(column.number + lo, n, missing, out + lo);
+            else if (column.code)
+                mix_codes(column.bits, column.code + lo, column.last, n, out + lo);
+            else
+                mix_bits(column.bits + lo, n, out + lo);
+        }
     });
+}
+
+std::vector<Index> least_hashes(const std::uint64_t* hashes, const double* weight, Index rows, Index size) {
+    std::vector<Index> out;
+    if (size <= 0) return out;
+    std::uint64_t most = ~std::uint64_t(0);  // no larger hash is among the least
+    std::vector<std::uint64_t> least;
+    const std::size_t full = 3 * std::size_t(std::min(size, rows)) + 1024;
+    std::vector<std::uint64_t> seen(std::bit_ceil(full));  // equal rows often come again
+    auto tidy = [&] {
+        std::sort(least.begin(), least.end());
+        least.erase(std::unique(least.begin(), least.end()), least.end());
+        if (Index(least.size()) < size) return;
+        least.resize(size);
+        most = least.back();
+    };
+    for (Index i = 0; i < rows; ++i) {
+        const std::uint64_t hash = hashes[i];
+        if (hash > most || (weight && !(weight[i] > 0))) continue;
+        std::uint64_t& last = seen[hash & (seen.size() - 1)];
+        if (last == hash && hash) continue;
+        last = hash;
+        least.push_back(hash);
+        if (least.size() > full) tidy();
+    }
+    tidy();
+    for (Index i = 0; i < rows; ++i)
+        if (hashes[i] <= most && (!weight || weight[i] > 0)) out.push_back(i);
+    return out;
 }
 
 }  // namespace suffice

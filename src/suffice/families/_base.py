@@ -95,6 +95,10 @@ class Distribution(ABC):
         """Compute log p(x | y) up to a term that all classes share, where that is less work. It compares classes."""
         return self.log_density(x)
 
+    def add_relative(self, x: Any, out: Array) -> None:
+        """Add `relative_log_density` of columns to `out`, (rows, classes); a kernel may do so in place."""
+        out += self.relative_log_density(self.read(x))
+
     @property
     def as_density(self) -> Distribution:
         """A distribution whose `log_density` is a density of rows. Another one if this one only scores classes."""

@@ -9,7 +9,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 
-from suffice.core.arrays import Array, Categories, Codes, Dense, Values, refuse_infinite
+from suffice import _core
+from suffice.core.arrays import Array, Categories, Codes, Dense, Values, refuse_at, refuse_infinite
 from suffice.core.errors import InvalidOptionError, MismatchError
 from suffice.core.priors import Dirichlet
 from suffice.core.statistics import Cells, Counts
@@ -243,6 +244,15 @@ class BinnedDistribution(Independent):
     def log_density(self, x: Dense) -> Array:
         """Compute the log of the probability of each row's bins under every class, (rows, classes)."""
         return self.table.log_density(cut(x, self.edges))
+
+    def add_relative(self, x: Dense, out: Array) -> None:
+        """Add the log-density to `out`, of one column by a kernel."""
+        _, scores, impossible = self.table.kernel_tables
+        if self.n_columns != 1 or impossible.any() or x.dtype != np.float64:
+            super().add_relative(x, out)
+            return
+        scores = scores[: len(self.edges[0]) + 1]
+        refuse_at(_core.step_scores(x[:, 0], np.ascontiguousarray(self.edges[0]), False, scores, out), x)
 
     def column_density(self, x: Column, column: int) -> Formula:
         """Return the log of the probability of the bin."""

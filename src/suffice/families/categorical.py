@@ -167,7 +167,7 @@ class CategoricalDistribution(Independent):
         return self.counts.keys or tuple(np.arange(size) for size in self.counts.sizes)
 
     @cached_property
-    def _kernel_tables(self) -> tuple[NDArray[np.int64], Array, Array]:
+    def kernel_tables(self) -> tuple[NDArray[np.int64], Array, Array]:
         """Offsets, scores with a slot for an unseen category at each column's end, and which scores are impossible."""
         sizes = self.counts.sizes
         offsets = np.concatenate([[0], np.cumsum(sizes + 1)]).astype(np.int64)
@@ -181,7 +181,7 @@ class CategoricalDistribution(Independent):
     def log_density(self, x: Categories) -> Array:
         """Compute log p(x | y) of every row under every class, (rows, classes)."""
         codes = self.numbered(as_categories(x))
-        offsets, scores, impossible = self._kernel_tables
+        offsets, scores, impossible = self.kernel_tables
         classes = len(self.probability)
         out = np.zeros((codes.shape[0], classes))
         negative = _core.category_scores(codes, offsets, scores, classes, out)
@@ -192,6 +192,25 @@ class CategoricalDistribution(Independent):
             _core.category_scores(codes, offsets, impossible, classes, vetoes)
             out[vetoes > 0] = -np.inf
         return out
+
+    def add_relative(self, x: Categories, out: Array) -> None:
+        """Add the log-density to `out`. Of one column with names, the table is put in the order of the rows' names."""
+        known, table = self.counts.keys, self.kernel_tables
+        named = x.keys is not None and known is not None and x.shape[1] == 1
+        if not named or not len(x.keys[0]) or x.codes.dtype != np.int32 or table[2].any():  # type: ignore[index]  # it has names
+            super().add_relative(x, out)
+            return
+        place = recoded(Categories(np.arange(len(x.keys[0]), dtype=np.int32)[:, None], x.keys), known)[:, 0]  # type: ignore[index,arg-type]
+        _core.category_scores(x.codes, np.array([0, len(place)]), table[1][place], out.shape[1], out)
+
+    def add_values(self, x: Array, out: Array) -> bool:
+        """Add the log-density of numbers, whose categories are numbers, to `out`; return False if there is no kernel."""
+        _, scores, impossible = self.kernel_tables
+        if self.counts.keys is None or impossible.any() or x.dtype != np.float64:
+            return False
+        keys = np.ascontiguousarray(self.counts.keys[0], dtype=np.float64)
+        refuse_at(_core.step_scores(x, keys, True, scores, out), x[:, None])
+        return True
 
     def numbered(self, x: Categories) -> Values:
         """Return the codes of the categories of `x` in this model; an unknown category has the code after the last."""

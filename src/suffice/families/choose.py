@@ -390,6 +390,12 @@ class ChosenDistribution(Distribution):
         """Compute the same up to a term that all classes share."""
         return self.fitted.relative_log_density(self.fitted.read(self.choice.read(x)))
 
+    def add_relative(self, x: Rows, out: Array) -> None:
+        """Add the same to `out`."""
+        if self.choice.name == "values" and isinstance(x, np.ndarray) and self.fitted.add_values(x[:, 0], out):  # type: ignore[attr-defined]
+            return
+        self.fitted.add_relative(self.choice.read(x), out)
+
     n_columns = derived(lambda _: 1)
     # The rest is that of the chosen family.
     n_parameters = derived(lambda self: self.fitted.n_parameters)
@@ -431,6 +437,9 @@ class SilentDistribution(ChosenDistribution):
     def relative_log_density(self, x: Rows) -> Array:
         """Return zeros: the classes do not differ."""
         return np.zeros((x.shape[0], self.classes))
+
+    def add_relative(self, x: Rows, out: Array) -> None:
+        """Add nothing: the classes do not differ."""
 
     def fill(self, x: Rows, posterior: Array, codes: Codes, method: FillMethod, rng: np.random.Generator) -> Values:
         """Fill missing entries from the one distribution, whatever the class."""

@@ -30,6 +30,7 @@ from suffice.core.validation import Held
 from suffice.families import _bandwidth as rules
 from suffice.families._base import Distribution, Family, Independent, derived
 from suffice.families._contract import Summary, Table
+from suffice.families._kernels import pack
 from suffice.formulas import Bumps, Column, Formula
 
 KernelName: TypeAlias = Literal["gaussian", "epanechnikov", "triangular", "uniform", "biweight", "cosine"]
@@ -296,6 +297,13 @@ class KernelDistribution(Independent):
             self.add_column(j, x[:, j].astype(np.float64), out)
         return out
 
+    def add_relative(self, x: Matrix, out: Array) -> None:
+        """Add the log-density to `out`."""
+        x = as_dense(x) if is_sparse(x) else x
+        refuse_infinite(x)
+        for j in range(self.n_columns):
+            self.add_column(j, x[:, j].astype(np.float64, copy=False), out)
+
     def add_column(self, j: int, column: Array, out: Array) -> None:
         """Add the log-densities of a column's entries (rows,) to `out` (rows, classes)."""
         part, order = self.parts[j], np.empty(len(column), np.int64)
@@ -305,7 +313,7 @@ class KernelDistribution(Independent):
         if few is not None:  # evaluate each distinct value once
             table = np.zeros((len(few[1]), out.shape[1]))
             self.add_column(j, few[1], table)
-            out += table[few[0]]
+            _core.category_scores(few[0][:, None], np.array([0, len(table)]), pack(table.T), out.shape[1], out)
             return
         column = column.copy()
         n = len(column) - np.count_nonzero(np.isnan(column))  # missing entries are sorted to the end

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -26,10 +27,11 @@ from suffice.core.statistics import Batch, Blocks, Cells, Pairs, RowSample
 from suffice.core.validation import Held
 from suffice.families._base import Distribution, Family, derived
 from suffice.families._contract import Decisions, KeptRows, Outcomes, Summary, Table
+from suffice.families.choose import Automatic
 from suffice.families.found_columns import FoundColumn
 from suffice.families.logarithms import log_ratio
 from suffice.families.pair_plan import PairPlan
-from suffice.formulas import Constant, Missing, Term, Where
+from suffice.formulas import Constant, Missing, Term, Where, X
 
 AT_ONCE = 1 << 16  # rows that are scored at a time, so that the arrays of the blocks stay small
 
@@ -52,6 +54,11 @@ class Block(Options):
             raise InvalidOptionError("Block: whether an entry is missing is a number of one column")
         if self.family.reads == "text" and len(self.names) > 1:
             raise InvalidOptionError(f"Block: {type(self.family).__name__} reads one column, found {self.names}")
+
+    @classmethod
+    def of_column(cls, name: str, family: Family[Any]) -> Block:
+        """Make the block of one column, whose name and family need no checks."""
+        return cls._made((name,), family, False, None)
 
     def __repr__(self) -> str:
         return f"Block({self.title}: {self.family!r})"
@@ -77,7 +84,7 @@ class Block(Options):
             return self.family.read(columns[0])
         if self.family.reads == "categories":
             return self.family.read(frames.categories(*columns, names=self.names, frame=frame))
-        numbers = [frames.numbers(column, name) for column, name in zip(columns, self.names, strict=True)]
+        numbers = [frame.once("numbers", name, partial(frames.numbers, name=name)) for name in self.names]
         if self.found is not None:
             return self.family.read(self.found.of(*numbers)[:, None])
         return self.family.read(np.stack(numbers, axis=1) if len(numbers) > 1 else numbers[0][:, None])
@@ -95,11 +102,9 @@ class ProductSummary(Summary[Blocks]):
     @property
     def statistic_options(self) -> dict[str, Any]:
         """The statistic of each block with its options; errors name the columns."""
-        readers, found = (
-            [(block.family.summary.statistic, block.family.summary.statistic_options) for block in blocks]
-            for blocks in (self.blocks, self.found)
-        )
-        readers += [(RowSample, {"size": self.keep}), *found]
+        own = len(self.blocks)
+        readers = [(summary.statistic, summary.statistic_options) for summary in self._summaries]
+        readers.insert(own, (RowSample, {"size": self.keep}))
         names = [*(block.names for block in self.blocks), (), *(block.names for block in self.found)]
         if self.plan is not None:
             readers.append((Pairs, {"sizes": self.plan.sizes, "pairs": self.plan.pairs}))
@@ -108,11 +113,23 @@ class ProductSummary(Summary[Blocks]):
 
     def entries(self, x: Batch) -> Batch:
         """Compute the entries that the statistic of each block summarizes."""
-        entries = list(x.parts)
-        for at, block in [*enumerate(self.blocks), *enumerate(self.found, start=len(self.blocks) + 1)]:
-            with naming_columns(block.names):
-                entries[at] = block.family.summary.entries(x.parts[at])
+        entries, own = list(x.parts), len(self.blocks)
+        for j, (block, summary) in enumerate(zip((*self.blocks, *self.found), self._summaries, strict=True)):
+            if summary.of is not X:
+                at = j if j < own else j + 1
+                with naming_columns(block.names):
+                    entries[at] = summary.entries(x.parts[at])
         return Batch(tuple(entries), x.n)
+
+    @cached_property
+    def _summaries(self) -> list[Summary[Any]]:
+        """What each block, and each found column, sums; blocks of one family share it."""
+        known: dict[int, Summary[Any]] = {}
+        every = (*self.blocks, *self.found)
+        for block in every:
+            if id(block.family) not in known:
+                known[id(block.family)] = block.family.summary
+        return [known[id(block.family)] for block in every]
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +194,10 @@ class Product(Family[Blocks]):
         """Read a table block by block; then come the table itself, found columns, and the codes of pairs."""
         if isinstance(x, Batch):
             return x
-        parts = in_threads(lambda block: block.read(x), self.blocks, len(x) * len(self.blocks))
+        if x.matrix is not None and all(type(block.family) is Automatic for block in self.blocks):
+            parts = [x.matrix.row(block.names[0])[:, None] for block in self.blocks]
+        else:
+            parts = in_threads(lambda block: block.read(x), self.blocks, len(x) * len(self.blocks))
         return self.read_plan(Batch((*parts, x.select(self.names)), len(x)))
 
     def read_plan(self, x: Batch) -> Batch:
@@ -319,7 +339,12 @@ class ProductDistribution(Distribution):
             starts = range(0, x.n, AT_ONCE)
             return np.concatenate(in_threads(lambda lo: self._sum_from(lo, x, relative), starts, x.n))
         each = self.each(x, relative)
-        out = next(each)
+        out = np.ascontiguousarray(next(each))
+        if relative:
+            for j in range(1, len(self.parts)):
+                with naming_columns(self.family.blocks[j].names):
+                    self.parts[j].add_relative(x.parts[j], out)
+            return out
         for part in each:
             out += part
         return out

@@ -53,5 +53,7 @@ def aligned(frame: Frame, names: Sequence[str]) -> Frame:
     if absent:
         what = f"Columns {absent[:10]} are not in this table; they count as missing"
         warnings.warn(what, MissingColumnWarning, stacklevel=5)
-    missing = pa.chunked_array([pa.nulls(frame.n)]) if absent else None
+    if not absent:
+        return frame.select(names)
+    missing = pa.chunked_array([pa.nulls(frame.n)])
     return Frame({name: frame.columns.get(name, missing) for name in names}, frame.n)

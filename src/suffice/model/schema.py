@@ -79,14 +79,15 @@ def infer(
             )
         _check_fits(columns, names, family)
         blocks.append(Block(names, family))
+    number = Automatic(smoothing, limit=limit)  # one for all columns of numbers
     for name, profile in columns.items():
         if name in named:
             continue
-        found = by_type(profile, smoothing, limit)
+        found = by_type(profile, smoothing, number)
         if isinstance(found, str):
             left_out[name] = found
         else:
-            blocks.append(Block((name,), found))
+            blocks.append(Block.of_column(name, found))
     order = {name: i for i, name in enumerate(columns)}
     blocks.sort(key=lambda block: order[block.names[0]])
     if missing == "informative":
@@ -97,15 +98,15 @@ def infer(
     return Schema(tuple(blocks), left_out, tuple(name for name, profile in columns.items() if profile.is_integer))
 
 
-def by_type(profile: ColumnProfile, smoothing: Smoothing, limit: int | None) -> Family[Any] | str:
-    """Return the family of a column that the user did not name, or the reason to leave it out."""
+def by_type(profile: ColumnProfile, smoothing: Smoothing, number: Automatic) -> Family[Any] | str:
+    """Return the family of a column that the user did not name, `number` for numbers, or the reason to leave it out."""
     kind = profile.kind
     if kind == "bool":
         return AutomaticBernoulli(smoothing)
     if kind == "number":
         if profile.is_row_number:
             return "it numbers the rows"
-        return Automatic(smoothing, limit=limit) if profile.keeps_values else Gaussian(learn="predictive")
+        return number if profile.keeps_values else Gaussian(learn="predictive")
     if kind == "category":
         return AutomaticCategorical(smoothing)
     if kind == "text":

@@ -6,11 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from suffice import _core
 from suffice.core.arrays import Array, Categories, Codes, Mask, Values, as_strings, as_weight, encode
 from suffice.core.errors import InvalidDataError, MissingLabelError
 from suffice.core.frames.arrow_arrays import as_numpy
 from suffice.core.frames.frame import Column, Frame, column_kind, is_text, unreadable, value_type
 from suffice.core.labels import Labels, refuse_changed
+
+
+MOST_BYTES = 1 << 31  # of the strings of a column whose offsets are of 32 bits
 
 
 def numbers(column: Column, name: str | None = None) -> Array:
@@ -56,8 +60,11 @@ def categories(*columns: Column, names: Sequence[str] | None = None, frame: Fram
     keys = []
     for j, column in enumerate(columns):
         name = None if names is None else names[j]
-        codes[:, j], found = _encode(column, name, "categories", frame)
+        own, found = _encode(column, name, "categories", frame)
         keys.append(found)
+        if len(columns) == 1:
+            return Categories(own[:, None], tuple(keys))
+        codes[:, j] = own
     return Categories(codes, tuple(keys))
 
 
@@ -115,6 +122,8 @@ def _encode(column: Column, name: str | None, what: str, frame: Frame | None = N
     else:
         codes, found = frame.once("codes", name, dictionary_codes)
     values = _keys(found)
+    if is_text(column.type):  # they are distinct, present and sorted
+        return codes, values
     if what == "labels" and pa.types.is_decimal(found.type):
         refuse_changed(found.to_pylist(), values, name)
     present = as_numpy(found.is_valid()) & ~_is_nan(values)
@@ -129,10 +138,15 @@ def _encode(column: Column, name: str | None, what: str, frame: Frame | None = N
 
 
 def dictionary_codes(column: Column) -> tuple[Codes, Column]:
-    """Return the position of each entry in an Arrow array of distinct values, −1 for nulls, and that array."""
+    """Return the position of each entry in an Arrow array of distinct values, −1 for nulls, and that array.
+
+    The distinct values of a column of strings are sorted, and none is null.
+    """
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    if is_text(column.type):
+        return _string_codes(column)
     if not pa.types.is_dictionary(column.type):
         column = pc.dictionary_encode(column)
     if column.num_chunks == 0:
@@ -145,6 +159,24 @@ def dictionary_codes(column: Column) -> tuple[Codes, Column]:
         )
         lo += len(chunk)
     return codes, column.chunk(0).dictionary
+
+
+def _string_codes(column: Column) -> tuple[Codes, Column]:
+    import pyarrow as pa
+
+    column = _chunked(column)
+    wide = column.type if pa.types.is_large_string(column.type) or column.nbytes < MOST_BYTES else pa.large_string()
+    whole = column.cast(wide).combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    codes = np.empty(len(whole), dtype=np.int32)
+    if not len(whole):
+        return codes, whole
+    validity, offsets, data = whole.buffers()
+    offset_type = np.int64 if pa.types.is_large_string(whole.type) else np.int32
+    place = np.frombuffer(offsets, offset_type)[whole.offset : whole.offset + len(whole) + 1]
+    bits = None if validity is None or not whole.null_count else np.frombuffer(validity, np.uint8)
+    text = np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)
+    first = _core.string_codes(place, text, bits, whole.offset, codes)
+    return codes, whole.take(pa.array(first))
 
 
 def _keys(found: Column) -> Values:

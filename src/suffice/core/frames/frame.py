@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -10,11 +10,46 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from suffice.core.errors import InvalidDataError, MismatchError
-from suffice.core.frames.arrow_arrays import as_numpy
+from suffice.core.frames.arrow_arrays import as_arrow, as_numpy
 
 Column: TypeAlias = Any  # a chunked or plain array of pyarrow, which has no type hints
 ArrowType: TypeAlias = Any
 ColumnKind: TypeAlias = Literal["bool", "number", "text", "category", "date", "empty", "other"]
+
+
+class MatrixColumns(Mapping[str, Column]):
+    """Columns that are rows `place[name]` of one float64 matrix; each becomes an Arrow column when it is asked for.
+
+    A table of a hundred thousand columns is read by its matrix, without an object for each column.
+    """
+
+    def __init__(self, place: dict[str, int], matrix: NDArray[np.float64]):
+        self.place, self.matrix = place, matrix
+        self._made: dict[str, Column] = {}
+
+    def __getitem__(self, name: str) -> Column:
+        if name not in self._made:
+            import pyarrow as pa
+
+            self._made[name] = pa.chunked_array([as_arrow(self.matrix[self.place[name]])])
+        return self._made[name]
+
+    def of_rows(self, rows: Any) -> MatrixColumns:
+        """Select rows."""
+        return MatrixColumns(self.place, self.matrix[:, rows])
+
+    def row(self, name: str) -> NDArray[np.float64]:
+        """Return the values of a column."""
+        return self.matrix[self.place[name]]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.place
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.place)
+
+    def __len__(self) -> int:
+        return len(self.place)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -28,8 +63,13 @@ class Frame:
     Frame(2 rows × 2 columns: age number, job text)
     """
 
-    columns: dict[str, Column]
+    columns: Mapping[str, Column]
     n: int
+
+    @property
+    def matrix(self) -> MatrixColumns | None:
+        """The columns as one matrix, if they came as one."""
+        return self.columns if isinstance(self.columns, MatrixColumns) else None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -52,6 +92,9 @@ class Frame:
 
     def __getitem__(self, rows: slice | ArrayLike) -> Frame:
         """Select rows by a slice, a mask or positions."""
+        if self.matrix is not None:
+            some = self.matrix.of_rows(rows if isinstance(rows, slice) else np.atleast_1d(_as_rows(rows)))
+            return Frame(some, some.matrix.shape[1])
         if isinstance(rows, slice):
             start, stop, step = rows.indices(self.n)
             if step == 1:
@@ -76,15 +119,20 @@ class Frame:
     def select(self, names: Iterable[str]) -> Frame:
         """Select columns by name, in this order."""
         names = list(names)
-        out = Frame({name: self.column(name) for name in names}, self.n)
-        known = self.__dict__.get("_known", {})
-        out.__dict__["_known"] = {key: made for key, made in known.items() if key[1] in out.columns}
+        if self.matrix is None:
+            out = Frame({name: self.column(name) for name in names}, self.n)
+        else:
+            for name in names:
+                if name not in self.columns:
+                    self.column(name)
+            out = Frame(MatrixColumns({name: self.matrix.place[name] for name in names}, self.matrix.matrix), self.n)
+        out.__dict__["_known"] = self.__dict__.setdefault("_known", {})  # the columns are the same
         return out
 
     def drop(self, name: str) -> Frame:
         """Leave one column out."""
         self.column(name)
-        return Frame({other: column for other, column in self.columns.items() if other != name}, self.n)
+        return self.select(other for other in self.columns if other != name)
 
     def kind_of(self, name: str) -> ColumnKind:
         """Return the kind of values that a column holds: see `column_kind`."""
@@ -111,7 +159,12 @@ class Frame:
         """Return the columns as a `pyarrow.Table`."""
         import pyarrow as pa
 
-        return pa.table(self.columns)
+        return pa.table(dict(self.columns))
+
+    def is_selection_of(self, other: Frame) -> bool:
+        """Return whether it holds columns of the same rows, because it was selected from `other`."""
+        known = self.__dict__.get("_known")
+        return known is not None and known is other.__dict__.get("_known")
 
     @classmethod
     def concat(cls, frames: Sequence[Frame]) -> Frame:
@@ -124,8 +177,12 @@ class Frame:
                 raise MismatchError(
                     f"Frame 0 has the columns {listed(first.names)}, frame {i} has {listed(frame.names)}"
                 )
+        n, matrices = sum(frame.n for frame in frames), [frame.matrix for frame in frames]
+        if first.matrix is not None and all(m is not None and m.place == first.matrix.place for m in matrices):
+            whole = np.concatenate([m.matrix for m in matrices if m is not None], axis=1)
+            return cls(MatrixColumns(first.matrix.place, whole), n)
         columns = {name: _joined(name, [frame.columns[name] for frame in frames]) for name in first.names}
-        return cls(columns, sum(frame.n for frame in frames))
+        return cls(columns, n)
 
 
 def _as_rows(rows: ArrayLike) -> NDArray[Any]:

@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 
 from suffice.core.arrays import Values, as_objects, is_sparse
 from suffice.core.errors import InvalidDataError, SufficeError
-from suffice.core.frames.frame import ArrowType, Column, Frame
+from suffice.core.frames.frame import MatrixColumns, ArrowType, Column, Frame
 
 ArrowTable: TypeAlias = Any  # a table or batch of pyarrow
 PandasSeries: TypeAlias = Any  # or an index
 
 MOST_NESTED = 64  # lists within lists
+CACHED = 1 << 14  # entries that are transposed together
 
 _READ: WeakSet[Any] = WeakSet()  # a reader of Arrow that is read again gives no rows and no error
 
@@ -176,7 +177,20 @@ def _read_array(x: NDArray[Any]) -> Frame:
     if x.ndim != 2:
         raise InvalidDataError(f"Expected a table of rows and columns, found an array of shape {x.shape}")
     x = x if isinstance(x, np.ma.MaskedArray) else np.asarray(x)
+    if x.dtype == np.float64 and x.dtype.isnative and x.size and not isinstance(x, np.ma.MaskedArray):
+        return Frame(MatrixColumns({f"x{j}": j for j in range(x.shape[1])}, _transposed(x)), len(x))
     return _unnamed([x[:, j] for j in range(x.shape[1])], len(x))
+
+
+def _transposed(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the columns of a matrix as contiguous rows; a copy is made a few rows at a time, in the cache."""
+    if x.T.flags.c_contiguous:
+        return x.T
+    out = np.empty(x.shape[::-1])
+    step = max(1, CACHED // x.shape[1])
+    for lo in range(0, len(x), step):
+        out[:, lo : lo + step] = x[lo : lo + step].T
+    return out
 
 
 # -------------------------------------------------------------------------------------------- columns

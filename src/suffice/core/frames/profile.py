@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
-from suffice.core.frames.frame import ArrowType, Column, ColumnKind, Frame, column_kind
+from suffice.core.frames.columns import dictionary_codes
+from suffice.core.frames.frame import ArrowType, Column, ColumnKind, Frame, MatrixColumns, column_kind, is_text
 
 ENOUGH = 50  # with fewer rows it cannot be judged what values have in common
 
@@ -16,8 +18,9 @@ class ColumnProfile:
 
     type: ArrowType
 
-    def __init__(self, column: Column):
+    def __init__(self, column: Column, frame: Frame | None = None, name: str = ""):
         self.column, self.type = column, column.type
+        self._frame, self._name = frame, name
 
     @cached_property
     def kind(self) -> ColumnKind:
@@ -34,6 +37,8 @@ class ColumnProfile:
         """The number of distinct values."""
         import pyarrow.compute as pc
 
+        if self._frame is not None and is_text(self.type):  # it is read by its distinct values later
+            return len(self._frame.once("codes", self._name, dictionary_codes)[1])
         return int(pc.count_distinct(self.column).as_py())
 
     @property
@@ -48,7 +53,8 @@ class ColumnProfile:
         """Whether it only numbers the rows: it holds integers that increase by 1 from row to row."""
         if not self.is_integer or len(self.column) < ENOUGH or self.column.null_count:
             return False
-        return bool((np.diff(self.column.to_numpy()) == 1).all())
+        first = self.column.slice(0, ENOUGH).to_numpy()
+        return bool((np.diff(first) == 1).all() and (np.diff(self.column.to_numpy()) == 1).all())
 
     @property
     def keeps_values(self) -> bool:
@@ -63,6 +69,33 @@ class ColumnProfile:
         return bool(pa.types.is_integer(self.type))
 
 
+class NumberProfile(ColumnProfile):
+    """Facts about a column of a matrix of float64."""
+
+    def __init__(self, columns: MatrixColumns, name: str, empty: bool):
+        self._columns, self._name, self._frame = columns, name, None
+        self.kind = "empty" if empty else "number"  # type: ignore[misc]  # it needs no computation
+
+    @property
+    def column(self) -> Column:  # type: ignore[override]  # it is made when it is asked for
+        """The Arrow column."""
+        return self._columns[self._name]
+
+    @property
+    def type(self) -> ArrowType:  # type: ignore[override]  # all are of the same
+        """The Arrow type."""
+        import pyarrow as pa
+
+        return pa.float64()
+
+    is_row_number: ClassVar = False  # type: ignore[misc]  # they are no integers
+    is_integer: ClassVar = False  # type: ignore[misc]
+
+
 def profiles(frame: Frame) -> dict[str, ColumnProfile]:
     """Profile every column of a table."""
-    return {name: ColumnProfile(column) for name, column in frame.columns.items()}
+    if frame.matrix is not None:
+        missing = np.isnan(frame.matrix.matrix[:, :1]).all(axis=1)
+        empty = missing & np.isnan(frame.matrix.matrix).all(axis=1) if missing.any() else missing
+        return {name: NumberProfile(frame.matrix, name, bool(empty[j])) for name, j in frame.matrix.place.items()}
+    return {name: ColumnProfile(column, frame, name) for name, column in frame.columns.items()}

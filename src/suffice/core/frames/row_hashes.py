@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from hashlib import blake2b
 from typing import TypeAlias
 
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice import _core
-from suffice.core.arrays import Array
+from suffice.core.arrays import Array, Codes
 from suffice.core.frames.columns import dictionary_codes, numbers
 from suffice.core.frames.frame import Column, Frame, column_kind, is_text, unreadable, value_type
 
@@ -38,20 +39,22 @@ def row_hashes(frame: Frame, names: Iterable[str] | None = None) -> Hashes:
     return out
 
 
-def _bits(frame: Frame, name: str) -> Hashes | Array:
-    """Return each entry as float64, or 64 bits: the hash of a string, or the microseconds of a time."""
+def _bits(frame: Frame, name: str) -> Hashes | Array | tuple[Codes, Hashes]:
+    """Return each entry as float64, or 64 bits: the microseconds of a time; of strings, codes and the hash of each."""
+    if frame.matrix is not None and name in frame.matrix:
+        return np.ascontiguousarray(frame.matrix.row(name))
     column = frame.column(name)
     kind = column_kind(column)
     if kind == "empty":
         return np.full(len(column), _MISSING)
     if is_text(value_type(column.type)):
         codes, found = frame.once("codes", name, dictionary_codes)
-        return np.append(_string_hashes(found), _MISSING)[codes]
+        return codes, np.append(_string_hashes(found), _MISSING)
     if kind == "date":
         return _times(column, name)
     if kind == "other":
         raise unreadable(column, name, "part of a row's hash: leave it out, or convert it to text or numbers")
-    return np.ascontiguousarray(numbers(column, name))
+    return np.ascontiguousarray(frame.once("numbers", name, partial(numbers, name=name)))
 
 
 def _string_hashes(found: Column) -> Hashes:

@@ -12,6 +12,7 @@ import numpy as np
 from suffice.core.arrays import Array, Codes, Mask, Positions, Rows
 from suffice.core.errors import MismatchError, naming_columns
 from suffice.core.parallel import in_threads
+from suffice.core.statistics.cells import Cells
 from suffice.core.statistics.hash_samples import MOST_CLASSES
 from suffice.core.statistics.statistic import Statistic
 from suffice.core.validation import Agrees, Held
@@ -80,8 +81,22 @@ class Blocks(Statistic):
             with naming_columns(own) if own else nullcontext():
                 return statistic.of(part, codes, classes, weight, old, **options)
 
-        blocks = zip(x.parts, readers, before, called, strict=True)
-        return cls(tuple(in_threads(summary, blocks, len(codes) * len(readers))), classes)
+        blocks = list(zip(x.parts, readers, before, called, strict=True))
+        options = next((options for statistic, options in readers if statistic is Cells), None)
+        alike = [statistic is Cells and own == options for statistic, own in readers]
+        together = [j for j, same in enumerate(alike) if same and _is_column(x.parts[j])]
+        parts: list[Any] = [None] * len(readers)
+        if len(together) > 1 and options is not None:
+            one = [(x.parts[j][:, 0], blocks[j][2], called[j]) for j in together]
+            columns, old, own_names = zip(*one, strict=True)
+            counted = Cells.of_columns(columns, codes, classes, weight, old, own_names, **options)
+            for j, cells in zip(together, counted, strict=True):
+                parts[j] = cells
+        rest = [j for j, part in enumerate(parts) if part is None]
+        others = in_threads(summary, [blocks[j] for j in rest], len(codes) * len(rest))
+        for j, part in zip(rest, others, strict=True):
+            parts[j] = part
+        return cls(tuple(parts), classes)
 
     def __add__(self, other: Self) -> Self:
         if not self.parts or not other.parts:
@@ -136,3 +151,8 @@ class Blocks(Statistic):
 
     def __repr__(self) -> str:
         return f"Blocks({self.classes} classes × {len(self.parts)} blocks)"
+
+
+def _is_column(x: Rows) -> bool:
+    """Return whether rows are a dense matrix of one column of numbers."""
+    return isinstance(x, np.ndarray) and x.shape[1] == 1

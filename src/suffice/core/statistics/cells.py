@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Annotated, Any, Self
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from suffice import _core
 from suffice.core.arrays import Array, Codes, Matrix, Positions, as_dense, is_sparse, positions_in, refuse_at, starts
-from suffice.core.errors import InvalidOptionError, MismatchError
+from suffice.core.errors import InvalidOptionError, MismatchError, naming_columns
+from suffice.core.parallel import in_threads
 from suffice.core.statistics.compensated import Sums, added, minus, plus, segment_sums, times
 from suffice.core.statistics.moments import Moments
 from suffice.core.statistics.sample import Points, no_points, side_by_side, sorted_points, taken, tidy
@@ -108,22 +109,93 @@ class Cells(Statistic):
     ) -> Self:
         """Count in cells, and add them to those of `onto`."""
         columns = [x[:, j] for j in range(x.shape[1])]
+        found, infinite = cls._count_columns(columns, codes, classes, weight, onto, limit)
+        if (infinite >= 0).any():
+            j = int(np.argmax(infinite >= 0))
+            refuse_at(int(infinite[j]) * x.shape[1] + j, x)
+        return found
+
+    @classmethod
+    def _count_columns(
+        cls,
+        columns: Sequence[Array],
+        codes: Codes,
+        classes: int,
+        weight: Array | None,
+        onto: Self | None,
+        limit: int,
+    ) -> tuple[Self, NDArray[np.int64]]:
+        """Count in cells, and add them to those of `onto`; also return the row of an infinite value, or −1."""
         level = np.full(len(columns), FINEST, np.int32) if onto is None else onto.level
         before = None if onto is None else onto._flat()
         (level, edge, total, low, start), infinite = _core.count_cells(
             columns, codes, classes, weight, limit, level, before
         )
-        if (infinite >= 0).any():
-            j = int(np.argmax(infinite >= 0))
-            refuse_at(int(infinite[j]) * x.shape[1] + j, x)
         weights = Sums(total, None) if weight is None else added(total, low, len(codes))
+        first = start[:-1:classes] if classes else np.zeros(len(columns), np.int64)
+        own = np.lib.stride_tricks.as_strided(start, (len(columns), classes + 1), (8 * classes, 8)) - first[:, None]
+        ends, edge = [*first.tolist(), len(edge)], edge.reshape(-1, 1)
         parts = []
         for j in range(len(columns)):
-            ends = start[j * classes : (j + 1) * classes + 1]
-            own = slice(ends[0], ends[-1])
-            value, rest = weights.at(own)
-            parts.append(Points(edge[own].reshape(-1, 1), value, ends - ends[0], rest))
-        return cls(tuple(parts), level, limit)
+            part = slice(ends[j], ends[j + 1])
+            value, rest = weights.at(part) if weights.rest is not None else (weights.value[part], None)
+            parts.append(Points(edge[part], value, own[j], rest))
+        return cls(tuple(parts), level, limit), infinite
+
+    @classmethod
+    def of_columns(
+        cls,
+        columns: Sequence[Array],
+        codes: Codes,
+        classes: int,
+        weight: Array | None,
+        onto: Sequence[Self | None],
+        names: Sequence[tuple[str, ...]],
+        limit: int | None = LIMIT,
+        exact_moments: bool = False,
+    ) -> list[Self]:
+        """Count several columns, each for itself, by one call of the kernel; what `of` gives for each of them.
+
+        `onto` are cells to add to, or None, and `names` those of the columns, for errors.
+        """
+        if weight is not None and (weight == 1.0).all():
+            weight = None
+        before = [cells for cells in onto if cells is not None]
+        plain = all(cells.limit == limit and cells._is_whole() for cells in before) and weight is None
+        if limit is None or (before and (len(before) < len(onto) or not plain)):
+
+            def one(column: tuple[Array, Self | None, tuple[str, ...]]) -> Self:
+                x, old, name = column
+                with naming_columns(name):
+                    return cls.of(x[:, None], codes, classes, weight, old, limit, exact_moments)
+
+            return in_threads(one, zip(columns, onto, names, strict=True), len(codes) * len(columns))
+        columns = [np.asarray(column, dtype=np.float64) for column in columns]
+        whole = None
+        if before:
+            whole = cls(tuple(p for b in before for p in b.parts), np.concatenate([b.level for b in before]), limit)
+        found, infinite = cls._count_columns(columns, codes, classes, weight, whole, limit)
+        if (infinite >= 0).any():
+            j = int(np.argmax(infinite >= 0))
+            with naming_columns(names[j]):
+                refuse_at(int(infinite[j]), columns[j][:, None])
+        keep = exact_moments and all(cells.exact_moments for cells in before)
+        wide = found.level != FINEST
+
+        def moments(j: int) -> Moments | None:
+            if not keep or not wide[j]:
+                return None
+            with naming_columns(names[j]):
+                return Moments.of(columns[j][:, None], codes, classes, weight, before[j].moments if before else None)
+
+        kept: list[Moments | None] = [None] * len(columns)
+        if keep and wide.any():
+            kept = in_threads(moments, range(len(columns)), len(codes) * len(columns))
+        levels = found.level.reshape(-1, 1)
+        return [
+            cls((part,), levels[j], limit, keep, held)
+            for j, (part, held) in enumerate(zip(found.parts, kept, strict=True))
+        ]
 
     def _is_whole(self) -> bool:
         return all(p.rest is None and _core.all_whole(p.weight) for p in self.parts)

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from suffice import _core
 from suffice.core.arrays import Array, Codes, Positions, positions_in, starts
 from suffice.core.errors import MismatchError
 from suffice.core.frames import Frame, row_hashes
@@ -133,10 +134,12 @@ class RowSample(HashSample, Statistic):
         size: int = 0,
     ) -> Self:
         """Keep the rows of a table with the smallest hashes."""
-        hashes = row_hashes(x)
-        weight = np.ones(len(x)) if weight is None else weight
-        some = candidates(hashes, weight, size)
-        found = cls(x[some], hashes[some], codes[some], weight[some], classes, size)._tidy()
+        hashes = row_hashes(x) if size else np.zeros(len(x), np.uint64)
+        some = _core.least_hashes(hashes, weight, size)
+        heavy = Sums(np.ones(len(some)) if weight is None else weight[some], None)
+        first, kept = smallest(hashes[some], codes[some], heavy, size)
+        rows = some[first]
+        found = cls(x[rows], hashes[rows], codes[rows], kept.value, classes, size, kept.rest)
         return found if onto is None else onto + found
 
     def _content(self, rows: Positions | slice) -> dict[str, Any]:
@@ -216,7 +219,7 @@ class DocumentSample(HashSample, Record, stored_as="BagSample"):
             return cls.empty()
         hashes = texts.hashes
         heavy = np.where(texts.present, 1.0 if weight is None else weight, 0.0)
-        some = candidates(hashes, heavy, size)
+        some = _core.least_hashes(hashes, heavy, size)
         first, kept = smallest(hashes[some], codes[some], Sums(heavy[some], None), size)
         rows = some[first]
         start, feature, count = Lexicon(vocabulary, tokenization).count(texts[rows])
@@ -240,28 +243,6 @@ class DocumentSample(HashSample, Record, stored_as="BagSample"):
 
     def __repr__(self) -> str:
         return f"DocumentSample({len(self)} documents of at most {self.size})"
-
-
-def candidates(hashes: NDArray[np.uint64], weight: Array, size: int) -> NDArray[np.int64]:
-    """Find rows with weight that include all with the `size` smallest distinct hashes, and not many more."""
-    if not size:
-        return np.zeros(0, dtype=np.int64)
-    some, most = np.flatnonzero(weight > 0), size
-    share = 2 * size / max(len(some), 1)  # hashes are uniform, so few rows need be looked at
-    while share < 0.25:
-        low = np.flatnonzero(hashes <= np.uint64(share * 2.0**64))
-        low = low[weight[low] > 0]
-        if len(np.unique(hashes[low])) > size:
-            some = low
-            break
-        share *= 4
-    while len(some) > most:  # a row that occurs several times has as many places among the smallest
-        cut = np.partition(hashes[some], most)[most]
-        first = some[hashes[some] <= cut]
-        if len(np.unique(hashes[first])) > size:
-            return first
-        most = max(2 * most, 1)
-    return some
 
 
 def smallest(hashes: NDArray[np.uint64], codes: Codes, weight: Sums, size: int) -> tuple[NDArray[np.int64], Sums]:

@@ -1,0 +1,50 @@
+// Scores of numbers by the bin they fall into, or by the value that they are.
+#include <cmath>
+
+#include "threads.hpp"
+
+namespace suffice {
+namespace {
+
+// The number of edges below each x: a comparison with each is faster than a search while they are few.
+SUFFICE_CLONES void count_below(const double* x, Index n, const double* edges, Index m, std::int32_t* out) {
+    for (Index i = 0; i < n; ++i) out[i] = 0;
+    for (Index k = 0; k < m; ++k) {
+        const double edge = edges[k];
+#pragma omp simd
+        for (Index i = 0; i < n; ++i) out[i] += x[i] > edge;
+    }
+}
+
+constexpr Index few = 24;
+
+}  // namespace
+
+Index step_scores(const double* x, Index stride, Index n, const double* edges, Index m, bool exact,
+                  const double* scores, Index width, Index classes, double* out) {
+    const Index size = 1024, blocks = (n + size - 1) / size;
+    FirstPosition infinite;
+    for_blocks(blocks, threads_for(n * 4, blocks), [&](Index b, int) {
+        const Index lo = b * size, rows = std::min(size, n - lo);
+        double value[size];
+        std::int32_t below[size];
+        for (Index i = 0; i < rows; ++i) value[i] = x[(lo + i) * stride];
+        if (m <= few)
+            count_below(value, rows, edges, m, below);
+        else
+            for (Index i = 0; i < rows; ++i) below[i] = std::int32_t(std::lower_bound(edges, edges + m, value[i]) - edges);
+        for (Index i = 0; i < rows; ++i) {
+            if (!std::isfinite(value[i])) {
+                if (std::isinf(value[i])) infinite.report(lo + i);
+                continue;
+            }
+            Index group = below[i];
+            if (exact && (group == m || edges[group] != value[i])) group = m;
+            const double* score = scores + group * width;
+            for (Index c = 0; c < classes; ++c) out[(lo + i) * classes + c] += score[c];
+        }
+    });
+    return infinite.get();
+}
+
+}  // namespace suffice

@@ -1,0 +1,136 @@
+"""Kernels that read columns of tables: strings as codes, rows of least hash, and scores by steps."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+import suffice as sf
+from suffice import _core
+from suffice.core.frames import as_frame, categories, row_hashes
+from suffice.core.statistics import RowSample
+from suffice.naive_bayes import KernelNB
+
+TEXTS = st.one_of(
+    st.text(max_size=20),
+    st.sampled_from(["", "a", "ab", "12345678", "123456789", "12345678x12345678", "12345678y12345678", "é", "𝒳"]),
+    st.none(),
+)
+
+
+@given(st.lists(TEXTS, max_size=60), st.integers(0, 5), st.sampled_from([pa.string(), pa.large_string()]))
+def test_strings_are_numbered_in_the_order_that_python_sorts_them(texts, first, arrow_type):
+    column = pa.array(texts, arrow_type).slice(min(first, len(texts)))
+    present = sorted({text for text in texts[first:] if text is not None})
+    found = categories(column)
+    wanted = [-1 if text is None else present.index(text) for text in texts[first:]]
+    assert_array_equal(found.codes.ravel(), wanted)
+    assert [str(key) for key in found.keys[0]] == present
+    halves = pa.chunked_array([column.slice(0, len(column) // 2), column.slice(len(column) // 2)])
+    assert_array_equal(categories(halves).codes.ravel(), wanted)
+
+
+def test_many_strings_are_numbered_alike_by_any_number_of_threads(monkeypatch):
+    rng = np.random.default_rng(0)
+    texts = [f"{'a long beginning ' * (k % 3)}{k % 997}" for k in rng.integers(0, 5000, 200_000).tolist()]
+    present = {text: number for number, text in enumerate(sorted(set(texts)))}
+    for threads in ("1", "3"):
+        monkeypatch.setenv("SUFFICE_NUM_THREADS", threads)
+        found = categories(pa.array(texts))
+        assert_array_equal(found.codes.ravel(), [present[text] for text in texts])
+        assert found.keys[0].tolist() == list(present)
+
+
+def test_malformed_strings_are_refused():
+    offsets, text, codes = np.array([0, 3, 2], np.int32), np.zeros(3, np.uint8), np.empty(2, np.int32)
+    with pytest.raises(ValueError, match="ascend"):
+        _core.string_codes(offsets, text, None, 0, codes)
+    with pytest.raises(ValueError, match="ascend"):
+        _core.string_codes(np.array([0, 1, 4], np.int32), text, None, 0, codes)
+
+
+@pytest.mark.parametrize("size", [0, 1, 7, 300, 5000])
+@pytest.mark.parametrize("copies", [1, 40])
+def test_the_rows_of_least_hash_are_those_of_a_full_sort(size, copies):
+    rng = np.random.default_rng(1)
+    hashes = np.tile(rng.integers(0, 2**64, 900, dtype=np.uint64), copies)
+    weight = rng.integers(0, 3, len(hashes)).astype(float)
+    least = np.unique(hashes[weight > 0])[:size]
+    wanted = np.flatnonzero(np.isin(hashes, least) & (weight > 0))
+    assert_array_equal(_core.least_hashes(hashes, weight, size), wanted)
+    assert_array_equal(_core.least_hashes(hashes, None, size), np.flatnonzero(np.isin(hashes, np.unique(hashes)[:size])))
+
+
+def test_a_row_sample_keeps_the_rows_of_least_hash_with_their_weights():
+    rng = np.random.default_rng(2)
+    frame = as_frame({"a": rng.integers(0, 40, 3000), "b": [f"t{k}" for k in rng.integers(0, 30, 3000)]})
+    codes, hashes = rng.integers(0, 3, 3000).astype(np.int32), row_hashes(frame)
+    kept = RowSample.of(frame, codes, 3, None, size=50)
+    least = np.unique(hashes)[:50]
+    assert_array_equal(np.unique(kept.hashes), least)
+    for hashed, code, weight in zip(kept.hashes, kept.codes, kept.weight, strict=True):
+        assert weight == np.sum((hashes == hashed) & (codes == code))
+    assert_array_equal(row_hashes(kept.rows), kept.hashes)
+
+
+@pytest.mark.parametrize("edges", [0, 1, 9, 24, 40])
+def test_scores_of_steps_are_those_of_a_search(edges):
+    rng = np.random.default_rng(3)
+    edge, scores = np.sort(rng.normal(size=edges)), rng.normal(size=(edges + 1, 8))
+    x = np.append(rng.normal(size=3000), edge)
+    x[::7] = np.nan
+    start = rng.normal(size=(len(x), 5))
+    out = start.copy()
+    assert _core.step_scores(x, edge, False, scores, out) == -1
+    wanted = np.where(np.isnan(x)[:, None], start, start + scores[np.searchsorted(edge, x), :5])
+    assert_allclose(out, wanted, rtol=1e-15)
+    out = start.copy()
+    assert _core.step_scores(x[::-1], edge, True, scores, out) == -1
+    place = np.where(np.isin(x, edge), np.searchsorted(edge, x), edges)[::-1]
+    assert_allclose(out, np.where(np.isnan(x[::-1])[:, None], start, start + scores[place, :5]), rtol=1e-15)
+    x[5] = -np.inf
+    assert _core.step_scores(x, edge, False, scores, out) == 5
+
+
+@pytest.mark.parametrize("shape", ["normal", "heavy tails", "repeated"])
+def test_leaving_rows_out_of_a_kernel_is_what_a_sum_over_all_others_gives(shape):
+    rng = np.random.default_rng(4)
+    x = {
+        "normal": rng.normal(size=400),
+        "heavy tails": rng.standard_cauchy(400),
+        "repeated": rng.normal(size=400).round(1),
+    }[shape]
+    y = np.zeros(400)
+    clf = KernelNB().fit(x[:, None], y)
+    statistic, fitted = clf._learned.statistics.statistic, clf._learned.model.distribution
+    found = clf._learned.family.leave_one_out(statistic, fitted, x[:, None], np.zeros(400, np.int32), None)[:, 0]
+    for i in range(0, 400, 7):
+        others = np.delete(x, i)
+        spread = min(others.std(), (np.quantile(others, 0.75) - np.quantile(others, 0.25)) / 1.349)
+        h = 0.9 * spread * 399**-0.2
+        z = -0.5 * ((x[i] - others) / h) ** 2
+        density = z.max() + np.log(np.exp(z - z.max()).sum()) - np.log(399 * h * np.sqrt(2 * np.pi))
+        assert_allclose(found[i], density, rtol=1e-8, atol=1e-8)
+
+
+def test_a_matrix_is_learned_as_its_columns_are():
+    rng = np.random.default_rng(5)
+    x, y = rng.normal(size=(200, 5)), rng.integers(0, 2, 200)
+    x[::9, 2] = np.nan
+    x[:, 4] = np.nan
+    one = sf.BayesClassifier().fit(x, y)
+    for same in (np.asfortranarray(x), np.repeat(x, 2, axis=1)[:, ::2]):
+        assert_array_equal(sf.BayesClassifier().fit(same, y).predict_proba(x), one.predict_proba(x))
+    named = {f"x{j}": x[:, j] for j in range(5)}
+    assert_allclose(sf.BayesClassifier().fit(named, y).predict_proba(named), one.predict_proba(x), rtol=1e-12)
+    frame = as_frame(x)
+    assert frame.matrix is not None
+    assert_array_equal(np.asarray(frame.column("x1")), x[:, 1])
+    assert_array_equal(np.asarray(frame[[3, 5]].column("x0")), x[[3, 5], 0])
+    assert frame[10:13].select(["x3", "x1"]).names == ["x3", "x1"]
+    assert_array_equal(row_hashes(frame), row_hashes(as_frame(named)))
+    assert frame.kind_of("x4") == "empty"
