@@ -19,10 +19,10 @@ from suffice.core.frames import ColumnProfile, Frame, as_frame
 from suffice.core.priors import ClassPrior, Dirichlet
 from suffice.core.statistics.cells import LIMIT
 from suffice.estimators._documentation import estimator
-from suffice.estimators._sklearn import validate_data
 from suffice.estimators._threads import answering
 from suffice.estimators.generative_classifier import CalibratedClassifier
 from suffice.estimators.parameter_checks import ARRAY_LIKE, BOOLEAN, Allowed, choice, interval
+from suffice.estimators.scikit_learn import validate_data
 from suffice.families import Family, Table
 from suffice.families.choose import AutomaticBernoulli
 from suffice.families.product import Product
