@@ -20,7 +20,7 @@ from attacks.tally import Tally, until
 from suffice.core import registry
 from suffice.core.frames import as_frame
 from suffice.core.statistics import ByClass, Moments, Statistic
-from suffice.core.statistics.blocks import Batch, Blocks
+from suffice.core.statistics.blocks import Batch
 from suffice.core.words import Texts
 from suffice.model import packing, storage
 
