@@ -38,7 +38,7 @@ AREAS = {
     "model": ("calibration", "storage", "formulas", "questions", "evaluation", "conditionals"),
     "engines": ("files", "checkpoints"),
 }
-# The finder of an editable install comes before PYTHONPATH, so that tests would import the sources that are not mutated.
+# The finder of an editable install comes before PYTHONPATH: with it, tests would import sources that are not mutated.
 FIND_THE_COPY = """import sys
 sys.meta_path[:] = [finder for finder in sys.meta_path if not type(finder).__module__.startswith("_editable_skbc")]
 """
