@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pyarrow
+import pyarrow.csv as pacsv
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,6 +19,7 @@ from scipy import stats
 
 import laws
 import suffice as sf
+from suffice.cli.program import run
 from suffice.formulas import Sqrt
 from suffice.formulas import X as EntryX
 from suffice.model.joint import leave_one_out
@@ -228,10 +231,35 @@ def test_such_a_family_has_a_formula_in_sql_and_on_the_page(fitted, winds_of_sea
     assert "has no closed form" not in page
 
 
+def test_such_a_family_is_scored_by_a_query_and_drawn(fitted, winds_of_seasons):
+    pytest.importorskip("ibis", reason="SQL is written by Ibis")
+    duckdb = pytest.importorskip("duckdb")
+    rows = pyarrow.table({name: winds_of_seasons[name] for name in ("pressure", "rain")})
+    connection = duckdb.connect()
+    connection.register("data", rows)
+    found = connection.sql(fitted.to_sql("duckdb", types={"rain": "boolean"})).fetchnumpy()
+    assert_allclose(found["probability winter"], fitted.predict_proba(rows)[:, 1], rtol=1e-9)
+    assert_array_equal(found["prediction"], fitted.predict(rows))
+    drawn = sf.plot.ConditionalsDisplay.from_estimator(fitted)
+    densities = [line.get_ydata() for ax in drawn.figure_.axes for line in ax.get_lines()]
+    assert any(len(y) > 50 and np.isfinite(y).all() and y.max() > 0 for y in densities)
+
+
+@pytest.mark.usefixtures("laplace")
+def test_such_a_family_is_named_on_the_command_line(winds_of_seasons, tmp_path, capsys):
+    pacsv.write_csv(pyarrow.table(winds_of_seasons), tmp_path / "winds.csv")
+    model = str(tmp_path / "winds.suffice")
+    options = ["--target", "season", "--families", "pressure=laplace", "-o", model]
+    assert run(["fit", str(tmp_path / "winds.csv"), *options]) == 0
+    assert run(["predict", model, str(tmp_path / "winds.csv"), "-o", str(tmp_path / "answers.csv")]) == 0
+    assert "laplace" in capsys.readouterr().out.lower()
+    expected = sf.BayesClassifier({"pressure": "laplace"}).fit(winds_of_seasons, "season").predict(winds_of_seasons)
+    assert_array_equal(pacsv.read_csv(tmp_path / "answers.csv")["prediction"].to_pylist(), expected)
+
+
 @pytest.mark.usefixtures("laplace")
 def test_such_a_family_learns_and_answers_in_a_database(winds_of_seasons):
     ibis = pytest.importorskip("ibis", reason="databases are reached by Ibis")
-    pyarrow = pytest.importorskip("pyarrow")
     table = ibis.duckdb.connect().create_table("winds", pyarrow.table(winds_of_seasons))
     there = sf.BayesClassifier({"pressure": "laplace", "rain": "bernoulli"}, calibrate=False).fit(table, "season")
     here = sf.BayesClassifier({"pressure": "laplace", "rain": "bernoulli"}, calibrate=False).fit(
@@ -245,7 +273,6 @@ def test_such_a_family_learns_and_answers_in_a_database(winds_of_seasons):
 
 def test_the_tutorials_family_sums_squares_in_a_database():
     ibis = pytest.importorskip("ibis", reason="databases are reached by Ibis")
-    pyarrow = pytest.importorskip("pyarrow")
     rows = {"speed": X[:, 0], "place": Y}
     table = ibis.duckdb.connect().create_table("winds", pyarrow.table(rows))
     there, here = (
@@ -256,7 +283,6 @@ def test_the_tutorials_family_sums_squares_in_a_database():
 
 def test_a_subclass_that_sums_something_else_does_so_in_a_database():
     ibis = pytest.importorskip("ibis", reason="databases are reached by Ibis")
-    pyarrow = pytest.importorskip("pyarrow")
 
     class RootGaussian(sf.Gaussian):
         summary = sf.Summary(sf.Moments, of=Sqrt(EntryX))

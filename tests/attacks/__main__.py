@@ -1,7 +1,7 @@
 """Run attacks: `python -m attacks --seconds 600 --seed 0 [name …]` with the folder `tests` on the path.
 
-Each attack gets as many parts of the seconds as its module says in `PARTS`, one by default; what one leaves over goes to
-the later ones. The exit status is 1 if a case failed.
+Each attack gets as many parts of the seconds as its module says in `PARTS`, one by default; what one leaves over goes
+to the later ones. The exit status is 1 if a case failed.
 """
 
 from __future__ import annotations
