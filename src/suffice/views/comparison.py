@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 LEAST_ROWS = 20  # fewer rows cannot be compared
 LEAST_OF_CLASS = 3  # rows that every class needs: one to test on, two to train on
-TUNED_EACH_TIME = 500  # training rows, up to which C is chosen anew in every repeat
+TUNED_EACH_TIME = 500  # training rows, up to which C is chosen again in every repeat
 DEFAULT_SIZES = 8  # how many sizes, if none are given
 MOST_ROWS = 50_000  # training rows, if no sizes are given
 BAND = 0.8  # the share of the repeats inside the band
