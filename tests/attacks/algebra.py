@@ -1,7 +1,7 @@
 """Random sequences of the algebra of statistics, against summarizing the rows that are held at once.
 
-Every registered statistic is attacked: rows are added by `onto` and by `+` from either side, taken away, scaled, and
-what is held is stored and loaded. A statistic that is added later is attacked with a matrix of numbers, unless `ROWS`
+Every registered statistic is attacked: rows are added by `onto` and by `+` from either side, taken away, dropped with
+their class, scaled, and what is held is stored and loaded. A statistic that is added later is attacked with a matrix of numbers, unless `ROWS`
 has other rows for it. Weights and numbers are multiples of powers of two, so that every count must come out exactly
 and every sum to rounding.
 """
@@ -131,7 +131,7 @@ def sequence(target: Target, rng: np.random.Generator, steps: int = STEPS) -> No
     batches = [batch()]
     value = target.of(batches[0])
     for _ in range(steps):
-        step = rng.choice(["onto", "add", "added to", "take away", "take away", "store", "scale"])
+        step = rng.choice(["onto", "add", "added to", "take away", "take away", "drop", "store", "scale"])
         if step in ("onto", "add", "added to"):
             more = batch()
             batches.append(more)
@@ -139,6 +139,11 @@ def sequence(target: Target, rng: np.random.Generator, steps: int = STEPS) -> No
             value = target.of(more, value) if step == "onto" else value + summary if step == "add" else summary + value
         elif step == "take away" and len(batches) > 1:
             value = value - target.of(batches.pop(int(rng.integers(len(batches)))))
+        elif step == "drop" and len(value.labels) > 1:
+            label = rng.choice(value.labels)
+            value = value.drop(label)
+            others = [[row for row in each if LABELS[row[1]] != label] for each in batches]
+            batches = [each for each in others if each]
         elif step == "scale":
             factor = float(rng.choice([0.5, 2.0, 4.0]))
             heavier = [(place, c, factor * weight) for each in batches for place, c, weight in each]
