@@ -1,9 +1,9 @@
 """Random sequences of the algebra of statistics, against summarizing the rows that are held at once.
 
 Every registered statistic is attacked: rows are added by `onto` and by `+` from either side, taken away, dropped with
-their class, scaled, and what is held is stored and loaded. A statistic that is added later is attacked with a matrix of numbers, unless `ROWS`
-has other rows for it. Weights and numbers are multiples of powers of two, so that every count must come out exactly
-and every sum to rounding.
+their class, scaled, and what is held is stored and loaded. A statistic that is added later is attacked with a matrix of
+numbers, unless `targets` has other rows for it. Weights and numbers are multiples of powers of two, so that every count
+must come out exactly and every sum to rounding.
 """
 
 from __future__ import annotations
