@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow
 import pyarrow.csv as pacsv
+import pyarrow.parquet as parquet
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -269,6 +270,43 @@ def test_such_a_family_learns_and_answers_in_a_database(winds_of_seasons):
     found = there.predict_proba(table).to_pyarrow()
     expected = here.predict_proba(winds_of_seasons)
     assert_allclose(found["probability winter"].to_numpy(), expected[:, 1], rtol=1e-9)
+
+
+def source_of(engine, rows, folder):
+    """The rows as an engine holds them."""
+    table = pyarrow.table(rows)
+    if engine in ("CSV", "gzip"):
+        path = folder / ("winds.csv" if engine == "CSV" else "winds.csv.gz")
+        with pyarrow.CompressedOutputStream(path, "gzip") if engine == "gzip" else path.open("wb") as file:
+            pacsv.write_csv(table, file)
+        return path
+    if engine == "Parquet files":
+        for i in range(3):
+            parquet.write_table(table.take(np.arange(i, len(table), 3)), folder / f"{i}.parquet")
+        return folder
+    if engine == "stream":
+        return pyarrow.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=7))
+    if engine in ("pandas", "polars"):
+        library = pytest.importorskip(engine)
+        return library.DataFrame(rows)
+    ibis = pytest.importorskip("ibis", reason="databases are reached by Ibis")
+    return getattr(ibis, engine).connect().create_table("winds", table)
+
+
+@pytest.mark.filterwarnings("default")  # Ibis and the drivers have warnings of their own
+@pytest.mark.parametrize("engine", ["CSV", "gzip", "Parquet files", "stream", "pandas", "polars", "duckdb", "sqlite"])
+def test_the_tutorials_family_gives_the_same_wherever_rows_are(engine, tmp_path):
+    """Spark, Dask and Ray are in tests/engines."""
+    speed = [None if np.isnan(v) else v for v in X[:, 0].tolist()]
+    rows = {"speed": speed, "place": Y.tolist()}
+    here = sf.BayesClassifier({"speed": Rayleigh()}, calibrate=False).fit(rows, "place")
+    there = sf.BayesClassifier({"speed": Rayleigh()}, calibrate=False).fit(source_of(engine, rows, tmp_path), "place")
+    (mine,), (theirs,) = (fitted.statistics_.statistic.parts[:1] for fitted in (there, here))
+    assert_array_equal(mine.weight, theirs.weight)
+    assert_allclose(mine.total, theirs.total, rtol=1e-14)
+    squares = [np.nansum(X[label == Y, 0] ** 2) for label in ("land", "sea")]
+    assert_allclose(mine.total[:, 0], squares, rtol=1e-14)
+    assert_allclose(there.predict_proba(rows), here.predict_proba(rows), rtol=1e-9)
 
 
 def test_the_tutorials_family_sums_squares_in_a_database():
