@@ -1,4 +1,4 @@
-// Cells of the values of a column: [k 2^e, (k + 1) 2^e), each told by its lower edge, which is a double.
+// Cells of the values of a column: [k 2^e, (k + 1) 2^e), each named by its lower edge, which is a double.
 #pragma once
 
 #include <algorithm>

@@ -9,6 +9,9 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pyarrow
+import pyarrow.csv as pacsv
+import pyarrow.parquet as parquet
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,6 +20,7 @@ from scipy import stats
 
 import laws
 import suffice as sf
+from suffice.cli.program import run
 from suffice.formulas import Sqrt
 from suffice.formulas import X as EntryX
 from suffice.model.joint import leave_one_out
@@ -228,10 +232,35 @@ def test_such_a_family_has_a_formula_in_sql_and_on_the_page(fitted, winds_of_sea
     assert "has no closed form" not in page
 
 
+def test_such_a_family_is_scored_by_a_query_and_drawn(fitted, winds_of_seasons):
+    pytest.importorskip("ibis", reason="SQL is written by Ibis")
+    duckdb = pytest.importorskip("duckdb")
+    rows = pyarrow.table({name: winds_of_seasons[name] for name in ("pressure", "rain")})
+    connection = duckdb.connect()
+    connection.register("data", rows)
+    found = connection.sql(fitted.to_sql("duckdb", types={"rain": "boolean"})).fetchnumpy()
+    assert_allclose(found["probability winter"], fitted.predict_proba(rows)[:, 1], rtol=1e-9)
+    assert_array_equal(found["prediction"], fitted.predict(rows))
+    drawn = sf.plot.ConditionalsDisplay.from_estimator(fitted)
+    densities = [line.get_ydata() for ax in drawn.figure_.axes for line in ax.get_lines()]
+    assert any(len(y) > 50 and np.isfinite(y).all() and y.max() > 0 for y in densities)
+
+
+@pytest.mark.usefixtures("laplace")
+def test_such_a_family_is_named_on_the_command_line(winds_of_seasons, tmp_path, capsys):
+    pacsv.write_csv(pyarrow.table(winds_of_seasons), tmp_path / "winds.csv")
+    model = str(tmp_path / "winds.suffice")
+    options = ["--target", "season", "--families", "pressure=laplace", "-o", model]
+    assert run(["fit", str(tmp_path / "winds.csv"), *options]) == 0
+    assert run(["predict", model, str(tmp_path / "winds.csv"), "-o", str(tmp_path / "answers.csv")]) == 0
+    assert "laplace" in capsys.readouterr().out.lower()
+    expected = sf.BayesClassifier({"pressure": "laplace"}).fit(winds_of_seasons, "season").predict(winds_of_seasons)
+    assert_array_equal(pacsv.read_csv(tmp_path / "answers.csv")["prediction"].to_pylist(), expected)
+
+
 @pytest.mark.usefixtures("laplace")
 def test_such_a_family_learns_and_answers_in_a_database(winds_of_seasons):
     ibis = pytest.importorskip("ibis", reason="databases are reached by Ibis")
-    pyarrow = pytest.importorskip("pyarrow")
     table = ibis.duckdb.connect().create_table("winds", pyarrow.table(winds_of_seasons))
     there = sf.BayesClassifier({"pressure": "laplace", "rain": "bernoulli"}, calibrate=False).fit(table, "season")
     here = sf.BayesClassifier({"pressure": "laplace", "rain": "bernoulli"}, calibrate=False).fit(
@@ -243,9 +272,45 @@ def test_such_a_family_learns_and_answers_in_a_database(winds_of_seasons):
     assert_allclose(found["probability winter"].to_numpy(), expected[:, 1], rtol=1e-9)
 
 
+def source_of(engine, rows, folder):
+    """The rows as an engine holds them."""
+    table = pyarrow.table(rows)
+    if engine in ("CSV", "gzip"):
+        path = folder / ("winds.csv" if engine == "CSV" else "winds.csv.gz")
+        with pyarrow.CompressedOutputStream(path, "gzip") if engine == "gzip" else path.open("wb") as file:
+            pacsv.write_csv(table, file)
+        return path
+    if engine == "Parquet files":
+        for i in range(3):
+            parquet.write_table(table.take(np.arange(i, len(table), 3)), folder / f"{i}.parquet")
+        return folder
+    if engine == "stream":
+        return pyarrow.RecordBatchReader.from_batches(table.schema, table.to_batches(max_chunksize=7))
+    if engine in ("pandas", "polars"):
+        library = pytest.importorskip(engine)
+        return library.DataFrame(rows)
+    ibis = pytest.importorskip("ibis", reason="databases are reached by Ibis")
+    return getattr(ibis, engine).connect().create_table("winds", table)
+
+
+@pytest.mark.filterwarnings("default")  # Ibis and the drivers have warnings of their own
+@pytest.mark.parametrize("engine", ["CSV", "gzip", "Parquet files", "stream", "pandas", "polars", "duckdb", "sqlite"])
+def test_the_tutorials_family_gives_the_same_wherever_rows_are(engine, tmp_path):
+    """Spark, Dask and Ray are in tests/engines."""
+    speed = [None if np.isnan(v) else v for v in X[:, 0].tolist()]
+    rows = {"speed": speed, "place": Y.tolist()}
+    here = sf.BayesClassifier({"speed": Rayleigh()}, calibrate=False).fit(rows, "place")
+    there = sf.BayesClassifier({"speed": Rayleigh()}, calibrate=False).fit(source_of(engine, rows, tmp_path), "place")
+    (mine,), (theirs,) = (fitted.statistics_.statistic.parts[:1] for fitted in (there, here))
+    assert_array_equal(mine.weight, theirs.weight)
+    assert_allclose(mine.total, theirs.total, rtol=1e-14)
+    squares = [np.nansum(X[label == Y, 0] ** 2) for label in ("land", "sea")]
+    assert_allclose(mine.total[:, 0], squares, rtol=1e-14)
+    assert_allclose(there.predict_proba(rows), here.predict_proba(rows), rtol=1e-9)
+
+
 def test_the_tutorials_family_sums_squares_in_a_database():
     ibis = pytest.importorskip("ibis", reason="databases are reached by Ibis")
-    pyarrow = pytest.importorskip("pyarrow")
     rows = {"speed": X[:, 0], "place": Y}
     table = ibis.duckdb.connect().create_table("winds", pyarrow.table(rows))
     there, here = (
@@ -256,7 +321,6 @@ def test_the_tutorials_family_sums_squares_in_a_database():
 
 def test_a_subclass_that_sums_something_else_does_so_in_a_database():
     ibis = pytest.importorskip("ibis", reason="databases are reached by Ibis")
-    pyarrow = pytest.importorskip("pyarrow")
 
     class RootGaussian(sf.Gaussian):
         summary = sf.Summary(sf.Moments, of=Sqrt(EntryX))

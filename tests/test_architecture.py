@@ -14,12 +14,10 @@ ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src"
 CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
 STRATA = next(contract["layers"] for contract in CONTRACTS if contract["type"] == "layers")
-SCIKIT_LEARN = (
-    "suffice.estimators._sklearn",
-    "suffice.views.",
-    "suffice.core.words.stop_words",  # for the English stop words, when they are asked for
-)
+SCIKIT_LEARN = "suffice.estimators.scikit_learn"
 
+# Names of functions that import, as `import_module(…)` or `importlib.import_module(…)`.
+IMPORTS = {"import_module", "__import__", "find_spec", "spec_from_file_location", "run_module", "run_path"}
 LOOKS_AT_ITS_FOLDER = {"suffice.families"}  # it imports its own modules, so that a family is one file
 
 
@@ -56,7 +54,7 @@ def test_no_module_is_imported_by_a_string():
         module
         for module, tree in MODULES.items()
         for node in ast.walk(tree)
-        if isinstance(node, ast.Name) and node.id in {"import_module", "__import__"}
+        if {getattr(node, "id", None), getattr(node, "attr", None)} & IMPORTS
     }
     assert found == LOOKS_AT_ITS_FOLDER, "use `import`, which import-linter sees"
 
@@ -70,8 +68,20 @@ def test_module_names_are_unique():
 
 def test_scikit_learn_is_imported_in_one_place():
     found = {module for module in MODULES if any(name.split(".")[0] == "sklearn" for name in imports(module))}
-    outside = {module for module in found if not module.startswith(SCIKIT_LEARN)}
-    assert outside == set(), "import it through suffice.estimators._sklearn"
+    assert found == {SCIKIT_LEARN}, "import it through this module"
+
+
+def test_scikit_learn_is_used_by_its_public_api():
+    """No part of a name begins with an underscore, and its files are not read."""
+    names = [name for name in imports(SCIKIT_LEARN) if name.split(".")[0] == "sklearn"]
+    assert [name for name in names if any(part.startswith("_") for part in name.split("."))] == []
+    strings = {
+        module
+        for module, tree in MODULES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value.split(".")[0] == "sklearn"
+    }
+    assert strings == set(), "a module that is named by a string is not seen here"
 
 
 def test_private_modules_are_imported_inside_their_package_only():

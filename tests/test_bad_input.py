@@ -46,7 +46,7 @@ FIT = [
         "(?i)mix of|unknown label type|Cannot order",
     ),
     ("missing label", X, np.array(["a", None, "b", "b"], object), None, ValueError, "row 1 is missing|contains NaN"),
-    ("NaN label", X, np.array([0.0, 1.0, np.nan, 1.0]), None, ValueError, "Input y contains NaN"),
+    ("NaN label", X, np.array([0.0, 1.0, np.nan, 1.0]), None, sf.MissingLabelError, "row 2 is missing"),
     ("continuous labels", X, np.array([0.1, 0.2, 0.3, 0.4]), None, ValueError, "Unknown label type"),
     ("two-dimensional labels", X, np.ones((4, 2)), None, ValueError, "1d array"),
     ("zero total weight", X, Y, np.zeros(4), InvalidDataError, "total weight of all rows is zero"),

@@ -30,7 +30,7 @@ ROOT = Path(__file__).parents[1]
 
 # What is mutated, and the tests that must notice: those that are about these modules and take seconds.
 AREAS = {
-    "core/statistics": ("statistics", "sample", "row_sample", "word_counts"),
+    "core/statistics": ("statistics", "sample", "row_sample", "word_counts", "cells", "forgetting"),
     "families": (
         *("families", "leave_one_out", "kernels", "positive_families", "automatic", "binned", "mixture", "kernel"),
         *("multivariate_gaussian", "joint_categorical", "event_models"),
@@ -38,6 +38,10 @@ AREAS = {
     "model": ("calibration", "storage", "formulas", "questions", "evaluation", "conditionals"),
     "engines": ("files", "checkpoints"),
 }
+# The finder of an editable install comes before PYTHONPATH: with it, tests would import sources that are not mutated.
+FIND_THE_COPY = """import sys
+sys.meta_path[:] = [finder for finder in sys.meta_path if not type(finder).__module__.startswith("_editable_skbc")]
+"""
 FOREIGN = ("engines/sql", "engines/spark", "engines/dask", "engines/ray", "engines/ibis")  # tests of real sessions
 LONGEST = 300.0  # seconds for the tests of one mutant
 
@@ -86,9 +90,14 @@ def copy_of_the_tree(folder: Path) -> Path:
         (home / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, home / name)
     shutil.copy2(str(native.__file__), home / "src/suffice")
+    (home / "src/sitecustomize.py").write_text(FIND_THE_COPY, encoding="utf-8")  # run by Python when it starts
     os.environ["PYTHONPATH"] = str(home / "src")
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"  # a mutant and its source may have one time and one size
     os.chdir(home)
+    found = subprocess.run(
+        [sys.executable, "-c", "import suffice; print(suffice.__file__)"], capture_output=True, text=True, check=True
+    ).stdout
+    assert Path(found.strip()).is_relative_to(home), f"tests would import {found.strip()}, which is not mutated"
     return home
 
 

@@ -33,9 +33,9 @@ TESTS = {
     "address": (
         *("kernels", "text_kernels", "statistics", "sample", "tokens", "word_counts", "words", "kernel", "mixture"),
         *("multivariate_gaussian", "joint_categorical", "event_models", "binned", "calibration", "leave_one_out"),
-        *("text_bad_input", "bad_input", "threads"),
+        *("text_bad_input", "bad_input", "threads", "cells", "row_sample", "forgetting", "arrow_arrays"),
     ),
-    "thread": ("threads", "kernels", "text_kernels", "statistics", "word_counts", "kernel", "mixture"),
+    "thread": ("threads", "kernels", "text_kernels", "statistics", "word_counts", "kernel", "mixture", "cells"),
 }
 ATTACKS = {"address": ("attacks/test_malformed_matrices.py",), "thread": ()}
 LEFT_OUT = "not every_character_is_what_python_says"  # a text of all of Unicode takes minutes

@@ -1,7 +1,7 @@
 """Run attacks: `python -m attacks --seconds 600 --seed 0 [name …]` with the folder `tests` on the path.
 
-The seconds are shared equally; what one attack leaves over goes to the later ones. The exit status is 1 if a case
-failed.
+Each attack gets as many parts of the seconds as its module says in `PARTS`, one by default; what one leaves over goes
+to the later ones. The exit status is 1 if a case failed.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ def main() -> int:
         parser.error(f"there is no attack {unknown[0]!r}: the attacks are {', '.join(ATTACKS)}")
     seed = time.time_ns() % 2**32 if options.seed is None else options.seed
     names, end = options.names or list(ATTACKS), time.monotonic() + options.seconds
+    parts = [getattr(sys.modules[ATTACKS[name].__module__], "PARTS", 1) for name in names]
     lines, failed = [], 0
     for i, name in enumerate(names):
-        share = max(end - time.monotonic(), 1.0) / (len(names) - i)
+        share = max(end - time.monotonic(), 1.0) * parts[i] / sum(parts[i:])
         print(f"{name}: {share:.0f} s with seed {seed}", file=sys.stderr, flush=True)
         start = time.monotonic()
         tally = ATTACKS[name](share, seed)

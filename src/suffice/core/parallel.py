@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from suffice import _core
@@ -23,5 +22,7 @@ def in_threads(function: Callable[[T], R], items: Iterable[T], entries: int) -> 
     threads = min(_core.max_threads(), len(todo))
     if threads < 2 or entries < WORTH_THREADS:
         return [function(item) for item in todo]
+    from concurrent.futures import ThreadPoolExecutor  # commands that answer for few rows start sooner without it
+
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(function, todo))

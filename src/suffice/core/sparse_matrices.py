@@ -28,9 +28,9 @@ class CheckedRows(scipy.sparse.csr_matrix):
 def checked(x: Any) -> CheckedRows:
     """Return a sparse matrix or array of any format as CSR, of numbers of this machine's types; refuse a malformed one.
 
-    The numbers keep their type, so that booleans and integers can be told from floats; floats of other sizes become
-    float64. The arrays are shared where they need no conversion. Nothing that the matrix says of itself is believed:
-    SciPy finds out again whether its indices are sorted, when that is needed.
+    Booleans and integers keep their type, so that they differ from floats; floats of other sizes become float64. The
+    arrays are shared where they need no conversion. Nothing that the matrix says of itself is believed: SciPy finds out
+    again whether its indices are sorted, when that is needed.
     """
     if type(x) is CheckedRows:
         return x
@@ -42,7 +42,7 @@ def checked(x: Any) -> CheckedRows:
 
 
 def _malformed(what: str) -> InvalidDataError:
-    return InvalidDataError(f"The sparse matrix is malformed: {what}. Build it anew from its entries")
+    return InvalidDataError(f"The sparse matrix is malformed: {what}. Build it again from its entries")
 
 
 # ---------------------------------------------------------------------------------------------- formats

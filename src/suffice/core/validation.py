@@ -91,7 +91,7 @@ def check_options(options: Any, *names: str) -> None:
     """Check the fields of options that a user has given: all of them, or those that are named."""
     cls: Any = type(options)
     rules, sizes = rules_of(cls), Sizes()
-    # Estimators make their family anew for every row that they learn: options that were checked before are known.
+    # Estimators make a new family for every row that they learn: options that were checked before are known.
     values = [getattr(options, name) for name in names or rules]
     known = (cls, names, *((type(value), value) for value in values)) if _PLAIN.issuperset(map(type, values)) else None
     if known is not None and known in _checked:

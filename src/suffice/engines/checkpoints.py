@@ -57,18 +57,18 @@ class Checkpoint:
         if held.task != self.task:
             raise MismatchError(
                 f"{self.path} is the checkpoint of another fit: of other columns, parameters or labels. "
-                "Remove it to begin anew, or choose another name"
+                "Remove it to start again, or choose another name"
             )
         for before, now in zip(held.files, self.files, strict=False):
             if before != now:
                 raise MismatchError(
                     f"{before[0]} was changed or replaced since the checkpoint {self.path} was written (here is "
-                    f"{now[0]} of {now[1]} bytes, there were {before[1]}): remove the checkpoint to begin anew"
+                    f"{now[0]} of {now[1]} bytes, there were {before[1]}): remove the checkpoint to start again"
                 )
         if len(held.files) != len(self.files):
             raise MismatchError(
                 f"{self.path} is the checkpoint of {len(held.files)} files, and here are {len(self.files)}: "
-                "remove the checkpoint to begin anew"
+                "remove the checkpoint to start again"
             )
         return held.found, held.part, held.row
 

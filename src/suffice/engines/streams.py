@@ -131,7 +131,7 @@ class Stream(Source):
     def _fresh(self) -> _Seen:
         seen = _seen(self.stream)
         if seen.used or was_read(self.stream):
-            raise InvalidDataError("This stream has been read before, and can be read only once: make it anew")
+            raise InvalidDataError("This stream has been read before, and can be read only once: make a new one")
         return seen
 
     def _first(self) -> Any:

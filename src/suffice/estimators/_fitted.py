@@ -14,7 +14,9 @@ from suffice.core.errors import MismatchError, RefusedValueError
 from suffice.core.priors import ClassPrior
 from suffice.core.statistics import ByClass
 from suffice.estimators import _documentation, parameter_checks
-from suffice.estimators._sklearn import (
+from suffice.estimators._threads import snapshot
+from suffice.estimators.parameter_checks import Allowed
+from suffice.estimators.scikit_learn import (
     BaseEstimator,
     ClassifierMixin,
     as_labels,
@@ -22,8 +24,6 @@ from suffice.estimators._sklearn import (
     check_is_fitted,
     validate_data,
 )
-from suffice.estimators._threads import snapshot
-from suffice.estimators.parameter_checks import Allowed
 from suffice.families import Family
 from suffice.model.calibration import Calibration
 from suffice.model.forms import Form

@@ -17,8 +17,8 @@ from suffice.core.frozen_options import same_options
 from suffice.core.labels import as_label, encode_labels, label_positions, read_labels
 from suffice.core.statistics import ByClass
 from suffice.estimators._fitted import Fitted, PathLike
-from suffice.estimators._sklearn import as_labels, clone
 from suffice.estimators._threads import learning
+from suffice.estimators.scikit_learn import as_labels, clone
 from suffice.families import Family
 from suffice.model.forms import in_form
 from suffice.model.learned import Learned

@@ -22,9 +22,9 @@ from suffice.core.frames import as_frame
 from suffice.core.words import Lexicon, Stem, Texts, Tokenization, Vocabulary, stems
 from suffice.core.words.tokenizing import MOST_COLUMNS
 from suffice.estimators import parameter_checks
-from suffice.estimators._sklearn import CountVectorizer, NotFittedError, as_sparse_interface, check_array, normalize
 from suffice.estimators._threads import learning, snapshot
 from suffice.estimators.parameter_checks import BOOLEAN, CALLABLE, Allowed, choice, interval
+from suffice.estimators.scikit_learn import CountVectorizer, NotFittedError, as_sparse_interface, check_array, normalize
 
 TOKEN_PATTERN = r"(?u)\b\w\w+\b"
 SAME_PATTERNS = {TOKEN_PATTERN, r"\b\w\w+\b", r"(?u)\w\w+", r"\w\w+"}  # these find the same words

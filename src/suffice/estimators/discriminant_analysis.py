@@ -22,10 +22,10 @@ from suffice.core.priors import ClassPrior
 from suffice.core.statistics import Scatter
 from suffice.estimators._documentation import estimator
 from suffice.estimators._fitted import read_only
-from suffice.estimators._sklearn import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from suffice.estimators._threads import answering
 from suffice.estimators.generative_classifier import GenerativeClassifier
 from suffice.estimators.parameter_checks import ARRAY_LIKE, BOOLEAN, Allowed, choice, has_method, interval
+from suffice.estimators.scikit_learn import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from suffice.families import MultivariateGaussian
 from suffice.families.covariance import as_scatter, one_blas_thread, per_weight
 from suffice.families.linear_discriminant import Directions, LinearDiscriminant

@@ -22,9 +22,9 @@ from suffice.core.priors import Beta, ClassPrior, Dirichlet, Gamma
 from suffice.core.statistics.cells import LIMIT
 from suffice.estimators._documentation import estimator
 from suffice.estimators._fitted import read_only
-from suffice.estimators._sklearn import check_columns, check_random_state, validate_data
 from suffice.estimators.generative_classifier import GenerativeClassifier
 from suffice.estimators.parameter_checks import ARRAY_LIKE, BOOLEAN, RANDOM_STATE, Allowed, choice, interval
+from suffice.estimators.scikit_learn import check_columns, check_random_state, validate_data
 from suffice.families import Bernoulli, Categorical, Complement, Family, Gaussian, Kernel, Mixture, Multinomial, Poisson
 from suffice.families.kernel import RULES, SHAPES, KernelName, RuleName
 from suffice.families.logarithms import log

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import field, replace
+from functools import partial
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
@@ -22,10 +23,10 @@ from suffice.core.statistics import ByClass
 from suffice.core.statistics.cells import LIMIT
 from suffice.estimators._documentation import estimator
 from suffice.estimators._planned_learning import learn_with_plan
-from suffice.estimators._sklearn import validate_data
 from suffice.estimators._threads import answering
 from suffice.estimators.generative_classifier import CalibratedClassifier
 from suffice.estimators.parameter_checks import ARRAY_LIKE, BOOLEAN, Allowed, choice, interval
+from suffice.estimators.scikit_learn import validate_data
 from suffice.families import Family, Table
 from suffice.families.choose import AutomaticBernoulli
 from suffice.families.product import Product
@@ -250,17 +251,19 @@ class BayesClassifier(CalibratedClassifier):
         Returns
         -------
         evidence : table
-            For each row the classes compared, the prior log-odds, each block's contribution, what calibration
-            changes, and their sum, the log-odds of `predict_proba`; of the type of X.
+            For each row the classes compared, the prior log-odds, what each column (and pair of columns) adds, what is
+            left, and their sum, the log-odds of `predict_proba`; of the type of X.
         """
         return frames.table_like(self._evidence(X, label, against).columns(), X)
 
     def _evidence(self, X: Any, label: Any = None, against: Any = None) -> Evidence:
         learned = self._settled()
         rows = learned.family.read(self._check_X(X))
-        log_posterior = learned.log_posterior(rows, self._calibration())
+        calibration = self._calibration()
+        log_posterior = learned.log_posterior(rows, calibration)
         titles = [block.title for block in self._product().blocks]
-        return Evidence.of(learned.model, rows, log_posterior, titles, label, against)
+        split = None if calibration is None else partial(calibration.contrast, learned, rows, titles)
+        return Evidence.of(learned.model, rows, log_posterior, titles, label, against, split)
 
     @answering
     def sample(self, n: int = 1, label: Any = None, random_state: Any = None) -> tuple[Any, Values]:

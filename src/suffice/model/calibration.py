@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 import numpy as np
 
 from suffice import _core
-from suffice.core.arrays import Array, Codes
+from suffice.core.arrays import Array, Codes, Positions
 from suffice.core.errors import InvalidDataError
 from suffice.core.validation import Held
 from suffice.formulas.scoring import BEYOND
@@ -109,6 +109,16 @@ class Calibration:
     def left_out(self, learned: Learned, rows: Any, labels: Any, weight: Any) -> tuple[Array, Array]:
         """Compute the evidence of learned rows, each left out, and their log-priors, (rows, classes) each."""
         return learned.left_out(rows, labels, weight)
+
+    def contrast(
+        self, learned: Learned, rows: Any, titles: list[str], first: Positions, second: Positions
+    ) -> tuple[list[str], Array]:
+        """Return the titles of blocks, and what each adds to the log-odds of two classes, (rows, blocks).
+
+        Evidence is tempered by the common slope; slopes of classes are not parted by blocks.
+        """
+        blocks = learned.model.distribution.contrast(rows, first, second)
+        return titles, blocks * self.slope[0] if (self.slope == self.slope[0]).all() else blocks
 
     def posterior(self, evidence: Array, log_prior: Array) -> Array:
         """Return p(y | x) of rows whose evidence is (rows, classes) and is overwritten; `log_prior` is (classes,)."""

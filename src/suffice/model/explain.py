@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.core.arrays import Array, Rows, Values
+from suffice.core.arrays import Array, Positions, Rows, Values
 from suffice.core.errors import InvalidOptionError, NoDistributionError
 from suffice.core.statistics import Batch
 from suffice.core.words import Texts
@@ -51,11 +51,15 @@ def contrasted(
     return first, np.where(order[:, 0] == first, order[:, 1], order[:, 0])
 
 
+Split: TypeAlias = Callable[[Positions, Positions], tuple[list[str], Array]]
+
+
 @dataclass(frozen=True)
 class Evidence:
     """Two classes for each row, and the parts of the log-odds of the first against the second.
 
-    log_odds = prior + Σ blocks + calibration, (rows,); `blocks` is (rows, blocks).
+    log_odds = prior + Σ blocks + calibration, (rows,); `blocks` is (rows, blocks). What blocks say is tempered;
+    `calibration` is what is left: the share of the prior that is mixed in, and experts that no column tells of.
     """
 
     label: Values
@@ -68,12 +72,26 @@ class Evidence:
 
     @classmethod
     def of(
-        cls, model: Model, rows: Rows, log_posterior: Array, titles: list[str], label: Any = None, against: Any = None
+        cls,
+        model: Model,
+        rows: Rows,
+        log_posterior: Array,
+        titles: list[str],
+        label: Any = None,
+        against: Any = None,
+        split: Split | None = None,
     ) -> Evidence:
-        """Compare classes: those given, or the second of two and the first, or the two best of each row."""
+        """Compare classes: those given, or the second of two and the first, or the two best of each row.
+
+        `split` gives the titles and log-odds of all parts for two classes of each row; by default these are the blocks
+        of the model, as it is without calibration.
+        """
         at = np.arange(len(log_posterior))
         first, second = contrasted(model, log_posterior, label, against)
-        blocks = model.distribution.contrast(rows, first, second)
+        if split is None:
+            blocks = model.distribution.contrast(rows, first, second)
+        else:
+            titles, blocks = split(first, second)
         prior = log_ratio(model.log_prior[first], model.log_prior[second])
         total = log_ratio(log_posterior[at, first], log_posterior[at, second])
         with np.errstate(invalid="ignore"):  # infinite if a class is impossible; then the rest is 0
@@ -84,7 +102,7 @@ class Evidence:
     def columns(self, calibrated: bool = True) -> dict[str, Values]:
         """Return the columns of a table; that of calibration only if the model is `calibrated`."""
         out: dict[str, Values] = {"label": self.label, "against": self.against, "prior": self.prior}
-        rest = ({"calibration": self.calibration} if calibrated else {}) | {"log_odds": self.log_odds}
+        rest = ({"rest": self.calibration} if calibrated else {}) | {"log_odds": self.log_odds}
         titles = [f"{title} (column)" if title in out or title in rest else title for title in self.titles]
         return out | dict(zip(titles, self.blocks.T, strict=True)) | rest
 

@@ -344,7 +344,7 @@ def _why_not(value: Any, path: str) -> str:
     if registry.find(kind.__name__) is not None:
         return (
             f"{_at(path)}{kind.__name__} was defined again after {_short(value)} was made, and a file would be read as "
-            "the new one: make it anew"
+            "the new one: make it again"
         )
     return (
         f"{_at(path)}{_short(value)} of type {kind.__module__}.{kind.__qualname__} cannot be stored: only numbers, "

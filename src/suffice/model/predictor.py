@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
@@ -22,6 +22,7 @@ from suffice.model.forms import Columns, Form, aligned, in_form
 from suffice.model.learned import Learned, combined
 from suffice.model.schema import Schema, describe
 from suffice.model.storage import storable
+from suffice.model.structure import Structure
 
 Question: TypeAlias = Literal["predict", "predict_proba", "predict_log_proba"]
 
@@ -150,7 +151,8 @@ class Predictor:
         if isinstance(learned.family, Product):
             titles = [block.title for block in learned.family.blocks]
         log_posterior = learned.log_posterior(read, self.calibration)
-        found = Evidence.of(learned.model, read, log_posterior, titles, label, against)
+        split = None if self.calibration is None else partial(self.calibration.contrast, learned, read, titles)
+        found = Evidence.of(learned.model, read, log_posterior, titles, label, against, split)
         return found.columns(calibrated=self.form == "table")
 
     @property
@@ -175,7 +177,11 @@ class Predictor:
 
     def formula(self) -> Scoring:
         """Return what `predict_proba` computes, as formulas over the columns; an error names columns without one."""
-        found = self.learned.model.formula(self.columns)
+        learned, calibration = self.learned, self.calibration
+        if isinstance(calibration, Structure):
+            found = Scoring.plain(learned.labels, learned.model.log_prior, calibration.terms(learned))
+            return replace(found, mixed=calibration.mixed)
+        found = learned.model.formula(self.columns)
         if self.calibration is None:
             return found
         return replace(found, slope=self.calibration.slope, bias=self.calibration.bias, mixed=self.calibration.mixed)

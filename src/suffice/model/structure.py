@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.core.arrays import Array, Codes, Positions
-from suffice.core.errors import MismatchError, NoFormulaError
+from suffice.core.errors import MismatchError
 from suffice.core.frames import Frame
 from suffice.core.frozen_options import same_options
 from suffice.core.parallel import in_threads
@@ -32,7 +32,7 @@ from suffice.families.found_columns import FoundColumn, find_columns
 from suffice.families.logarithms import log_ratio
 from suffice.families.pair_plan import PairPlan, plan_pairs
 from suffice.families.product import Block, Product, ProductDistribution
-from suffice.formulas import Term
+from suffice.formulas import Constant, Term
 from suffice.model.calibration import Calibration, bounded, mixture
 from suffice.model.cosine_expert import CosineExpert
 from suffice.model.exponents import LogLinear
@@ -41,6 +41,7 @@ from suffice.model.linear_expert import LinearExpert
 from suffice.model.pair_evidence import PairEvidence
 from suffice.model.quadratic_expert import QuadraticExpert
 from suffice.model.storage import storable
+from suffice.model.structure_formulas import structure_terms
 
 if TYPE_CHECKING:
     from suffice.model.learned import Learned
@@ -133,7 +134,9 @@ class Structure(Calibration):
             out += v * parts.expert_left_out(expert, x, codes, unit)
         return out + (self.prior - 1.0) * _finite(log_prior), log_prior
 
-    def contrast(self, learned: Learned, rows: Any, first: Positions, second: Positions) -> tuple[list[str], Array]:
+    def contrast(
+        self, learned: Learned, rows: Any, titles: list[str], first: Positions, second: Positions
+    ) -> tuple[list[str], Array]:
         """Return the names of all parts of the evidence, and what each adds to the log-odds of two classes.
 
         Parts are columns, found columns and pairs; experts are divided among them. What they do not tell by column or
@@ -170,13 +173,11 @@ class Structure(Calibration):
     def terms(self, learned: Learned) -> list[Term]:
         """Return the scores, less the log-prior, as formulas over columns."""
         parts = Parts(learned, self)
-        out = parts.column_terms()
+        out = structure_terms(parts, self)
         for expert, v in zip(self.experts, self.weights.tolist(), strict=True):
             out += [replace(term, formula=v * term.formula) for term in expert.formula()]
-        if self.prior != 1.0:
-            shift = (self.prior - 1.0) * _finite(parts.learned.model.log_prior)
-            out[0] = replace(out[0], formula=out[0].formula + shift)
-        return out
+        shift = (self.prior - 1.0) * _finite(parts.learned.model.log_prior)
+        return [*out, Term("prior", (), Constant(shift))] if shift.any() else out
 
     def describe(self, learned: Learned, most: int = 10) -> list[tuple[str, str, float]]:
         """Return what has which weight: ("column" | "pair" | "expert", name, exponent), pairs by what they say."""
@@ -244,12 +245,13 @@ class Parts:
     def each_column(self, x: Batch) -> list[Array]:
         """Return the log-densities of each block and found column, (rows, classes)."""
         own = len(self.family.blocks)
-        out = list(self._naive().each(x))
+        out = list(self.naive().each(x))
         for fitted, part in zip(self.distributions, x.parts[own + 1 :], strict=False):
             out.append(fitted.relative_log_density(fitted.read(part)))
         return out
 
-    def _naive(self) -> ProductDistribution:
+    def naive(self) -> ProductDistribution:
+        """The distribution of the blocks."""
         found = self.learned.model.distribution
         assert isinstance(found, ProductDistribution), "tables have blocks"
         return found
@@ -258,7 +260,7 @@ class Parts:
         """Return the sum of log-densities of blocks and found columns with their exponents, (rows, classes)."""
         assert self.structure is not None, "exponents are known"
         exponents, own = self.structure.columns, len(self.family.blocks)
-        naive = self._naive()
+        naive = self.naive()
         fitted = [*zip(naive.parts, x.parts, exponents, strict=False)]
         fitted += zip(self.distributions, x.parts[own + 1 :], exponents[own:], strict=False)
         used = [(each, part, a) for each, part, a in fitted if a and each.votes]
@@ -283,7 +285,7 @@ class Parts:
 
     def columns_left_out(self, x: Batch, codes: Codes, unit: Array) -> list[Array]:
         """Return the log-densities of each block and found column without the row, (rows, classes)."""
-        out = self.family.block_leave_one_out(self.statistic, self._naive(), x, codes, unit)
+        out = self.family.block_leave_one_out(self.statistic, self.naive(), x, codes, unit)
         own = len(self.family.blocks)
         each = [
             *zip(
@@ -311,11 +313,6 @@ class Parts:
                 rows[at[some]], sample.codes[at[some]], np.minimum(sample.weight[at[some]], unit[some]), fitted
             )
         return out
-
-    def column_terms(self) -> list[Term]:
-        """Return the terms of blocks, found columns and pairs with their exponents."""
-        raise NoFormulaError("not yet")
-
 
 AT_ONCE = 1 << 15  # rows that are scored at a time
 

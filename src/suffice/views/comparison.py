@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 LEAST_ROWS = 20  # fewer rows cannot be compared
 LEAST_OF_CLASS = 3  # rows that every class needs: one to test on, two to train on
-TUNED_EACH_TIME = 500  # training rows, up to which C is chosen anew in every repeat
+TUNED_EACH_TIME = 500  # training rows, up to which C is chosen again in every repeat
 DEFAULT_SIZES = 8  # how many sizes, if none are given
 MOST_ROWS = 50_000  # training rows, if no sizes are given
 BAND = 0.8  # the share of the repeats inside the band
@@ -197,7 +197,7 @@ def compare(
     >>> found.accuracy.shape
     (2, 2, 2)
     """
-    from sklearn.base import clone
+    from suffice.estimators.scikit_learn import clone
 
     for name, value, least in (("repeats", repeats, 1), ("folds", folds, 2)):
         if not isinstance(value, (int, np.integer)) or value < least:
@@ -263,7 +263,7 @@ def _scores(posterior: Array, codes: Codes) -> tuple[float, float]:
 
 def _read(estimator: Any, X: Any, y: object) -> tuple[Any, Callable[[Rows], object], Columns, Labels]:
     """Return the estimator, a function that takes rows by number, the columns for logistic regression, and labels."""
-    from sklearn.base import clone
+    from suffice.estimators.scikit_learn import clone
 
     labels = encode_labels(labels_of(X, y))
     if isinstance(y, str):

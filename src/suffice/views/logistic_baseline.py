@@ -80,16 +80,14 @@ class Columns:
 
 
 def _transformer(kind: Kind) -> Any:
-    from sklearn.feature_extraction.text import TfidfVectorizer
-    from sklearn.impute import SimpleImputer
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler
+    from suffice.estimators import scikit_learn as skl
 
     if kind == "numbers":
-        return make_pipeline(SimpleImputer(strategy="median", keep_empty_features=True), StandardScaler())
+        imputer = skl.SimpleImputer(strategy="median", keep_empty_features=True)
+        return skl.make_pipeline(imputer, skl.StandardScaler())
     if kind == "categories":
-        return OneHotEncoder(handle_unknown="ignore")
-    return TfidfVectorizer(sublinear_tf=True) if kind == "text" else MaxAbsScaler()
+        return skl.OneHotEncoder(handle_unknown="ignore")
+    return skl.TfidfVectorizer(sublinear_tf=True) if kind == "text" else skl.MaxAbsScaler()
 
 
 def train(columns: Columns, codes: Codes, rows: Rows, test: Rows, classes: int, strength: float) -> tuple[Array, float]:
@@ -132,15 +130,16 @@ def log_loss(posterior: Array, codes: Codes) -> float:
 
 
 def _regression(strength: float, **options: Any) -> Any:
-    from sklearn.linear_model import LogisticRegression
+    from suffice.estimators.scikit_learn import LogisticRegression
 
     return LogisticRegression(C=strength, max_iter=300, **options)
 
 
 def _fit(model: Any, x: Any, codes: Codes) -> None:
     """Fit without the warning of convergence: after 300 steps the fit is good enough for a comparison."""
-    from sklearn.exceptions import ConvergenceWarning
     from threadpoolctl import threadpool_limits
+
+    from suffice.estimators.scikit_learn import ConvergenceWarning
 
     small = is_sparse(x) or x.size <= SMALL
     with warnings.catch_warnings(), threadpool_limits(1, user_api="blas") if small else nullcontext():

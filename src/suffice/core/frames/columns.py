@@ -13,7 +13,6 @@ from suffice.core.frames.arrow_arrays import as_numpy
 from suffice.core.frames.frame import Column, Frame, column_kind, is_text, unreadable, value_type
 from suffice.core.labels import Labels, refuse_changed
 
-
 MOST_BYTES = 1 << 31  # of the strings of a column whose offsets are of 32 bits
 
 

@@ -79,9 +79,9 @@ class Scatter(Statistic):
         return cls(np.zeros(classes), mean, cross, gaps, None, np.zeros((classes, _width(columns))))
 
     def check_agreement(self) -> None:
-        """Raise an error if rows with gaps are not whole rows, or if a variance is negative."""
+        """Raise an error if incomplete rows are not whole rows, or if a variance is negative."""
         if not self.gaps.joint:
-            raise MismatchError("gaps must be whole rows, found values of each column")
+            raise MismatchError("incomplete rows must be kept as whole rows, found values of each column")
         if (np.diagonal(self.cross, axis1=1, axis2=2) < 0).any():
             raise MismatchError("cross must have no negative squares")
         if self.rest is not None and self.rest.shape[1] != _width(self.n_columns):

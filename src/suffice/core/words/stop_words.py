@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.util import find_spec
 from pathlib import Path
-from runpy import run_path
 
 from suffice.core.errors import InvalidOptionError, MissingPackageError
 
@@ -37,19 +35,7 @@ def named(language: str) -> frozenset[str]:
     """Return the stop words of a language. The English list is that of scikit-learn, so that results are the same."""
     check(language)
     if language == "english":
-        return _english()
+        return frozenset(Path(__file__).with_name("english_stop_words.txt").read_text(encoding="ascii").split())
     from stop_words import get_stop_words
 
     return frozenset(get_stop_words(language))
-
-
-def _english() -> frozenset[str]:
-    """Read the list of scikit-learn from its file, because importing the package takes a second."""
-    home = find_spec("sklearn")
-    if home is not None and home.origin is not None:
-        file = Path(home.origin).parent / "feature_extraction" / "_stop_words.py"
-        if file.exists():
-            return frozenset(run_path(str(file))["ENGLISH_STOP_WORDS"])
-    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
-
-    return frozenset(ENGLISH_STOP_WORDS)

@@ -220,7 +220,7 @@
 
   const weights = { count: (c) => c, binary: () => 1, sqrt: Math.sqrt, log: (c) => 1 + Math.log(c) };
 
-  // A column of texts: gives what its words say for each class, {scores, words: [{title, told}], besides: [...]}.
+  // A column of texts: returns scores of its words by class, {scores, words: [{title, scores}], besides: [...]}.
   function text(node) {
     const how = { ...node.how, stop: new Set(node.how.stop) };
     const start = new Uint32Array(bytes(node.start)), codes = new Uint32Array(bytes(node.codes));
@@ -250,16 +250,16 @@
       const rest = unknown.map((n, b) => (norm === null || sums[b] <= 0 ? 0 : n * scale[b] * factor[b]));
       let words = 0;
       for (const [name, each] of counts) {
-        const x = each.value * scale[each.block] * factor[each.block], told = new Array(classes);
+        const x = each.value * scale[each.block] * factor[each.block], scores = new Array(classes);
         words += x;
         const missing = node.excludes ? -Infinity : 0;
-        for (let c = 0; c < classes; c++) told[c] = node.urn ? 0 : missing + x * base[each.block][c];
+        for (let c = 0; c < classes; c++) scores[c] = node.urn ? 0 : missing + x * base[each.block][c];
         const i = place.get(name);
         for (let e = start[i]; e < start[i + 1]; e++) {
           const c = codes[e];
-          told[c] = node.urn ? urn(coef[e], x) : x * (base[each.block][c] + coef[e]);
+          scores[c] = node.urn ? urn(coef[e], x) : x * (base[each.block][c] + coef[e]);
         }
-        out.words.push({ title: name, told });
+        out.words.push({ title: name, scores });
       }
       const strange = new Array(classes).fill(0), absent = intercept.slice();
       const gone = rest.reduce((sum, x) => sum + x, 0);
@@ -268,10 +268,10 @@
         if (node.excludes && gone > 0) strange[c] = -Infinity;
         if (node.urn) absent[c] = logGamma(total[c]) - logGamma(total[c] + words + gone);
       }
-      out.besides = [{ title: "unknown words", told: strange },
-        { title: node.urn ? "the number of words" : "words that are not there", told: absent }];
+      out.besides = [{ title: "unknown words", scores: strange },
+        { title: node.urn ? "the number of words" : "words that are not there", scores: absent }];
       for (const each of [...out.words, ...out.besides]) {
-        for (let c = 0; c < classes; c++) out.scores[c] += each.told[c];
+        for (let c = 0; c < classes; c++) out.scores[c] += each.scores[c];
       }
       return out;
     };
@@ -302,17 +302,17 @@
 
   function answer(values) {
     const row = new Map(model.inputs.map((input, i) => [input.name, values[i]]));
-    const told = terms.map((term) => term.read(row));
+    const outputs = terms.map((term) => term.read(row));
     const evidence = new Array(classes).fill(0);
-    for (const each of told) for (let c = 0; c < classes; c++) evidence[c] += each.scores[c];
-    const unknown = terms.filter((_, t) => told[t].scores.some(Number.isNaN));
+    for (const each of outputs) for (let c = 0; c < classes; c++) evidence[c] += each.scores[c];
+    const unknown = terms.filter((_, t) => outputs[t].scores.some(Number.isNaN));
     if (unknown.length) return { unknown };
     const top = Math.max(...evidence), origin = Number.isFinite(top) ? top : 0;
     let scores = evidence.map((e, c) => (e === -Infinity ? -Infinity
       : logPrior[c] + slope[c] * Math.max(e - origin, -1e9) + bias[c]));
     if (scores.every((s) => s === -Infinity)) scores = possible ? logPrior : logPrior.map(() => 0);
     const posterior = softmax(scores).map((p, c) => (1 - model.mixed) * p + model.mixed * prior[c]);
-    return { posterior, told };
+    return { posterior, outputs };
   }
 
   // ---------------------------------------------------------------- reading the form
@@ -406,7 +406,7 @@
     return order;
   }
 
-  function showEvidence(told, posterior, order) {
+  function showEvidence(outputs, posterior, order) {
     let first = chosen.label.value === "" ? (classes === 2 ? 1 : order[0]) : Number(chosen.label.value);
     let second = chosen.against.value === "" ? order.find((c) => c !== first) : Number(chosen.against.value);
     if (chosen.label.value === "" && second === first) first = order.find((c) => c !== second);
@@ -417,16 +417,16 @@
     const parts = [["prior", "prior", odds(logPrior), "aside"]];
     terms.forEach((term, t) => {
       if (!term.words) {
-        parts.push([`term ${t}`, term.title, odds(told[t].scores), ""]);
+        parts.push([`term ${t}`, term.title, odds(outputs[t].scores), ""]);
         return;
       }
       const prefix = term.title ? `${term.title}: ` : "";
-      const words = told[t].words.map((w) => [w.title, odds(w.told)]).sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]));
+      const words = outputs[t].words.map((w) => [w.title, odds(w.scores)]).sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]));
       for (const [word, v] of words.slice(0, 20)) parts.push([`word ${t} ${word}`, prefix + word, v, "word"]);
       const others = words.slice(20).reduce((sum, [, v]) => sum + v, 0);
       if (words.length > 20) parts.push([`more ${t}`, `${prefix}${words.length - 20} further words`, others, "aside"]);
-      for (const each of told[t].besides) {
-        if (odds(each.told)) parts.push([`besides ${t} ${each.title}`, prefix + each.title, odds(each.told), "aside"]);
+      for (const each of outputs[t].besides) {
+        if (odds(each.scores)) parts.push([`besides ${t} ${each.title}`, prefix + each.title, odds(each.scores), "aside"]);
       }
     });
     const sum = odds(posterior.map(Math.log));
@@ -465,7 +465,7 @@
       return;
     }
     const order = showPosterior(found.posterior);
-    if (classes > 1) showEvidence(found.told, found.posterior, order);
+    if (classes > 1) showEvidence(found.outputs, found.posterior, order);
   }
 
   function use(values) {

@@ -1,9 +1,10 @@
-"""All that estimators take from scikit-learn, by its public API."""
+"""All that the package takes from scikit-learn, by its public API: no other module imports it."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
 from sklearn import get_config
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -12,12 +13,16 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
 
 from suffice.core.arrays import Values
-from suffice.core.errors import InvalidDataError
+from suffice.core.errors import InvalidDataError, MissingLabelError
 from suffice.core.labels import encode_labels, is_column, read_labels
 
 if TYPE_CHECKING:
-    from sklearn.feature_extraction.text import CountVectorizer
-    from sklearn.preprocessing import normalize
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+    from sklearn.impute import SimpleImputer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, StandardScaler, normalize
 
     class BaseEstimator:
         """The base class, with members of any type: under a base of unknown type, constructors accept any parameter."""
@@ -27,7 +32,7 @@ if TYPE_CHECKING:
         def __setstate__(self, state: dict[str, Any]) -> None: ...
         def __repr__(self, N_CHAR_MAX: int = 700) -> str: ...
         def __sklearn_tags__(self) -> Any: ...
-        def set_params(self, **params: Any) -> Self: ...
+        def set_params(self, **params: Any) -> Self: ...  # noqa: D102  # described by scikit-learn
 
     class ClassifierMixin(BaseEstimator):
         """As the base class."""
@@ -41,21 +46,35 @@ else:
     from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     def __getattr__(name: str) -> object:
-        """Import what only `BagOfWords` needs when it is asked for: it takes long."""
-        if name not in ("CountVectorizer", "normalize"):
+        """Import what only `BagOfWords` and comparisons need when it is asked for: it takes long."""
+        if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        from sklearn.feature_extraction.text import CountVectorizer
-        from sklearn.preprocessing import normalize
+        from sklearn import preprocessing
+        from sklearn.feature_extraction import text
 
-        return {"CountVectorizer": CountVectorizer, "normalize": normalize}[name]
+        for module in (text, preprocessing):
+            if hasattr(module, name):
+                return getattr(module, name)
+        from sklearn import exceptions, impute, linear_model, pipeline
+
+        return next(
+            getattr(module, name) for module in (exceptions, impute, linear_model, pipeline) if hasattr(module, name)
+        )
 
 
 __all__ = [
     "BaseEstimator",
     "ClassNamePrefixFeaturesOutMixin",
     "ClassifierMixin",
+    "ConvergenceWarning",
     "CountVectorizer",
+    "LogisticRegression",
+    "MaxAbsScaler",
     "NotFittedError",
+    "OneHotEncoder",
+    "SimpleImputer",
+    "StandardScaler",
+    "TfidfVectorizer",
     "TransformerMixin",
     "as_labels",
     "as_sparse_interface",
@@ -65,6 +84,7 @@ __all__ = [
     "check_is_fitted",
     "check_random_state",
     "clone",
+    "make_pipeline",
     "normalize",
     "validate_data",
 ]
@@ -81,6 +101,9 @@ def as_labels(y: Any, estimator: Any) -> Values:
     if labels.dtype.kind in "OmM":  # these must sort before scikit-learn can judge them, and none may be missing
         check_classification_targets(encode_labels(labels).values)
     elif labels.dtype.kind == "f":
+        missing = np.isnan(labels)
+        if missing.any():
+            raise MissingLabelError(int(np.argmax(missing)))
         assert_all_finite(labels, input_name="y", estimator_name=type(estimator).__name__)
         check_classification_targets(labels)
     return labels

@@ -1,0 +1,121 @@
+"""The evidence of a structure as formulas over columns, for databases and pages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from suffice.core.arrays import Array
+from suffice.core.errors import NoFormulaError
+from suffice.families._base import Distribution, Independent
+from suffice.families.choose import ChosenDistribution
+from suffice.families.pair_plan import CodedColumn
+from suffice.families.product import Block
+from suffice.formulas import Among, Below, Column, Constant, Formula, Lookup, Missing, Steps, Term, Where
+from suffice.formulas.conditions import Condition
+
+if TYPE_CHECKING:
+    from suffice.model.structure import Parts, Structure
+
+MOST_NUMBERS = 1_000_000  # in the tables of pairs; more would make a query or a page that nothing reads
+
+
+def structure_terms(parts: Parts, structure: Structure) -> list[Term]:
+    """Return the terms of blocks, found columns and pairs with their exponents."""
+    family, own = parts.family, len(parts.family.blocks)
+    out: list[Term] = []
+    refused: list[str] = []
+    naive = parts.naive()
+    for block, fitted, a in zip(family.blocks, naive.parts, structure.columns, strict=False):
+        if a and fitted.votes:
+            try:
+                found = naive.formula_of_block(fitted, block.names, block.missing, block.title)
+            except NoFormulaError as error:
+                refused.append(f"{block.title!r}: {error}")
+                continue
+            out += [Term(term.title, term.columns, float(a) * term.formula) for term in found]
+    for block, fitted, a in zip(family.found, parts.distributions, structure.columns[own:], strict=True):
+        if a and fitted.votes:
+            out.append(Term(block.title, block.names, float(a) * found_density(block, fitted)))
+    if refused:
+        raise NoFormulaError("; ".join(refused))
+    return out + pair_terms(parts, structure)
+
+
+def found_density(block: Block, fitted: Distribution) -> Formula:
+    """Return the log-density of a found column as a formula of the columns that it is computed from."""
+    inner = fitted.fitted if isinstance(fitted, ChosenDistribution) else fitted
+    if not isinstance(inner, Independent) or inner.reads != "numbers":
+        raise NoFormulaError(f"{block.title!r} has no formula in closed form")
+    x = number(block)
+    density = inner.column_density(x, 0)  # type: ignore[arg-type]  # a formula stands for a column
+    if density is None:
+        return Constant(np.zeros(1))
+    return present([block], density)
+
+
+def number(block: Block) -> Formula:
+    """Return the number of a block of one column, which may be computed."""
+    return Column(block.names[0]) if block.found is None else block.found.formula()
+
+
+def present(blocks: Sequence[Block], formula: Formula) -> Formula:
+    """Return a formula that is 0 where a column is missing, or a ratio has no value."""
+    conditions: list[Condition] = []
+    for block in blocks:
+        conditions += [Missing(name) for name in block.names]
+        if block.found is not None and block.found.operation == "ratio":
+            conditions += [Below(Column(name), 0.0, True) for name in block.names]
+    for condition in conditions[::-1]:
+        formula = Where(condition, Constant(np.zeros(1)), formula)
+    return formula
+
+
+def pair_terms(parts: Parts, structure: Structure) -> list[Term]:
+    """Return a term for each pair of columns with an exponent."""
+    plan = parts.family.plan
+    if plan is None or not structure.pairs.any():
+        return []
+    evidence = parts.pair_evidence
+    if evidence.ratios.size > MOST_NUMBERS:
+        raise NoFormulaError(
+            f"the tables of {len(structure.pairs)} pairs of columns hold {evidence.ratios.size} numbers, too many for a "
+            "formula: structure='columns' has one"
+        )
+    blocks = (*parts.family.blocks, *parts.family.found)
+    out = []
+    tables = evidence.pairs.tables(evidence.ratios)
+    for (i, j), u, table in zip(plan.pairs.T, structure.pairs, tables, strict=True):
+        if u:
+            first, second = plan.columns[i], plan.columns[j]
+            a, b = blocks[first.block], blocks[second.block]
+            formula = present([a, b], pair_formula(first, a, second, b, float(u) * table))
+            names = tuple(dict.fromkeys((*a.names, *b.names)))
+            out.append(Term(f"{a.title} × {b.title}", names, formula))
+    return out
+
+
+def pair_formula(first: CodedColumn, a: Block, second: CodedColumn, b: Block, table: Array) -> Formula:
+    """Return the number of a cell; `table` is (classes, codes of the first, codes of the second)."""
+    rows = [row_formula(second, b, table[:, k]) for k in range(table.shape[1])]
+    out = rows[-1]
+    if first.edges is not None:
+        for edge, row in zip(first.edges[::-1].tolist(), rows[-2::-1], strict=True):
+            out = Where(Below(number(a), edge, True), row, out)
+        return out
+    assert first.keys is not None, "categories"
+    for key, row in zip(first.keys.tolist(), rows[:-1], strict=True):
+        out = Where(Among(a.names[0], (key,)), row, out)
+    return out
+
+
+def row_formula(column: CodedColumn, block: Block, numbers: Array) -> Formula:
+    """Return the number of a code of a column; `numbers` is (classes, codes)."""
+    if column.edges is not None:
+        return Steps(number(block), column.edges, numbers)
+    assert column.keys is not None, "categories"
+    return Lookup(block.names[0], tuple(column.keys.tolist()), numbers[:, :-1], numbers[:, -1])
+
+
