@@ -377,6 +377,17 @@ def test_the_parts_of_a_contrast_add_up_and_missing_columns_add_nothing(cls):
         assert parts[~missing, 0].all()
 
 
+def test_columns_tell_all_that_the_quadratic_expert_knows_of_independent_columns():
+    rng = np.random.default_rng(0)
+    codes = (np.arange(3000) % 2).astype(np.int32)
+    x = rng.normal(size=(3000, 3)) * np.where(codes, 0.3, 2.0)[:, None]
+    blocks, batch = (Block(("a", "b", "c"), Gaussian()),), Batch((x,), 3000)
+    expert, _ = fitted(QuadraticExpert, batch, codes, np.ones(3000), 2, Features.fit(blocks, batch, np.ones(3000)))
+    parts = expert.contrast(batch, codes, 1 - codes)
+    assert np.abs(parts[:, -1]).max() < 0.02
+    assert np.median(np.abs(parts[:, :-1])) > 1.0
+
+
 def test_a_column_of_the_linear_expert_adds_nothing_halfway_between_the_class_means():
     rng = np.random.default_rng(0)
     codes = np.repeat(np.arange(2), 200).astype(np.int32)

@@ -185,8 +185,8 @@ class QuadraticExpert:
 
         q is a sum over columns and pairs, Σ_ij d_i Λ⁻¹_ij d_j with d = z − m. Each summand gets the share of the
         logarithm that it has in q (the value of Aumann and Shapley), and a pair's is split evenly between both columns.
-        Of the level a column gets −½ log Λ_jj, and the last part the rest. What this is for missing values is in the
-        last part, so that columns which are missing add 0.
+        Of the level a column gets −½ log Λ_jj and an even share of the constants, and the last part the rest, which is
+        of correlations. What this is for missing values is in the last part, so that columns which are missing add 0.
         """
         z = self.features.matrix(batch)
         rows, p = np.arange(batch.n), z.shape[1]
@@ -195,6 +195,7 @@ class QuadraticExpert:
             np.stack([c.is_missing(batch) for c in self.features.columns], axis=1),
         )
         spread = -0.5 * np.log(np.square(np.linalg.inv(self.whitening)).sum(axis=2))
+        spread += (_norm(self._freedom, p, self._scale) / p)[:, None]
         for sign, codes in ((1.0, first), (-1.0, second)):
             for k in np.unique(codes):
                 own = rows[codes == k]
