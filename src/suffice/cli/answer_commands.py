@@ -136,7 +136,7 @@ def _of_columns(found: dict[str, Any], values: dict[str, list[Any]]) -> dict[str
     for title, log_odds in found.items():
         if title in ("label", "against", "log_odds"):
             continue
-        if title in ("prior", "calibration"):
+        if title in ("prior", "rest"):
             parts.append({"part": title, "what": title, "log_odds": log_odds})
             continue
         column = title.removesuffix(" (column)")  # which a column called "prior" has
@@ -164,7 +164,7 @@ def _show_evidence(evidence: dict[str, Any], title: str) -> None:
     bars += [(_titled(part), part["log_odds"]) for part in inner[:MOST_BARS]]
     if len(inner) > MOST_BARS:
         bars.append((f"({len(inner) - MOST_BARS} others)", sum(part["log_odds"] for part in inner[MOST_BARS:])))
-    bars += [("(calibration)", part["log_odds"]) for part in parts if part["part"] == "calibration"]
+    bars += [(f"({part['part']})", part["log_odds"]) for part in parts if part["part"] in ("calibration", "rest")]
     show_bars([*bars, ("= log-odds", evidence["log_odds"])])
 
 

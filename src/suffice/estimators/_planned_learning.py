@@ -1,8 +1,8 @@
 """Learning a table whose pairs of columns are counted by a plan, which must be settled before.
 
 As long as the kept rows are all rows, no plan is needed: a structure is fitted on those rows. Beyond that, the plan is
-settled by the rows that are kept of a whole table in memory, by the first rows of files, streams and engines, and by the
-rows learned so far where `partial_fit` exceeds what is kept.
+settled by the rows that are kept of a whole table in memory, by the first rows of files, streams and engines, and by
+the rows learned so far where `partial_fit` exceeds what is kept.
 """
 
 from __future__ import annotations

@@ -28,8 +28,8 @@ Calibrate: TypeAlias = bool | Literal["classes", "columns", "pairs", "pool"]
 def combined(calibrate: Any, structure: Any = "naive") -> Calibrate:
     """Return how evidence is combined and calibrated, from the parameters of an estimator."""
     if calibrate is not True or structure == "naive":
-        return calibrate  # type: ignore[no-any-return]  # parameters are checked
-    return "pool" if structure == "auto" else structure  # type: ignore[no-any-return]
+        return calibrate
+    return "pool" if structure == "auto" else structure
 
 
 @storable
@@ -126,9 +126,10 @@ class Learned:
         declared = [each for each in (self.declared, other.declared) if each is not None]
         if isinstance(self.family, Product) and isinstance(other.family, Product):
             mine, theirs = with_one_plan(self, other)
-            seen, family = without_plan(mine.family, mine.seen + theirs.seen)  # type: ignore[arg-type]  # a product
+            whole = mine.seen + theirs.seen
+            seen, family = without_plan(mine.family, whole)  # type: ignore[arg-type]  # a product
         else:
-            seen, family = self.seen + other.seen, self.family
+            seen, family = self.seen + other.seen, self.family  # type: ignore[assignment]  # of another kind
         return replace(
             self,
             seen=seen,

@@ -71,7 +71,7 @@ class PairEvidence:
         a, b = columns[first], columns[second]
         present = (a < height) & (b < width)
         a, b = np.where(present, a, 0).astype(np.int64), np.where(present, b, 0).astype(np.int64)
-        return a * width + b, present, a, b  # type: ignore[return-value]  # positions
+        return a * width + b, present, a, b
 
     def scores(self, exponents: Array) -> Array:
         """Return Σ_q u_q R_q as a table of scores, (cells, classes), for `score`."""

@@ -28,16 +28,15 @@ from suffice.core.validation import Held
 from suffice.families._base import Distribution
 from suffice.families._contract import Decisions, KeptRows
 from suffice.families.choose import Automatic
+from suffice.families.covariance import one_blas_thread
 from suffice.families.found_columns import FoundColumn, find_columns
 from suffice.families.logarithms import log_ratio
 from suffice.families.pair_plan import PairPlan, plan_pairs
 from suffice.families.product import Block, Product, ProductDistribution
 from suffice.formulas import Constant, Term
 from suffice.model.calibration import Calibration, bounded, mixture
-from suffice.model.cosine_expert import CosineExpert
+from suffice.model.experts import Expert, fit_experts
 from suffice.model.exponents import LogLinear
-from suffice.model.features import Features
-from suffice.model.linear_expert import LinearExpert
 from suffice.model.pair_evidence import PairEvidence
 from suffice.model.quadratic_expert import QuadraticExpert
 from suffice.model.storage import storable
@@ -47,12 +46,12 @@ if TYPE_CHECKING:
     from suffice.model.learned import Learned
 
 StructureName = Literal["columns", "pairs", "pool"]
-Expert = LinearExpert | QuadraticExpert | CosineExpert
 
 PULL = 30.0  # strength, in rows, of the pull of exponents towards the common one
 FEWEST_ROWS = 50  # fewer rows cannot tell exponents apart
 ROWS_FOR_A_PAIR = 30  # kept rows for each pair, so that each pair has an exponent of its own
 MOST_WORK = 1e9  # rows × exponents², and × classes of more than two: a second of Newton's method
+MOST_COLUMNS = 300  # that have an exponent each
 ENOUGH_ROWS = 5000  # that exponents are fitted on, if there are so many
 EXPERT_ROWS = 10_000  # that experts are fitted on where not all rows are kept
 LEAST = np.log(1e-12)  # lower bound of a log-prior
@@ -190,6 +189,7 @@ class Structure(Calibration):
                 float(abs(u)) * _spread(t)
                 for u, t in zip(self.pairs, evidence.pairs.tables(evidence.ratios), strict=True)
             ]
+            assert family.plan is not None, "there are exponents of its pairs"
             names = [titles[column.block] for column in family.plan.columns]
             for q in np.argsort(-np.array(said), kind="stable")[:most]:
                 i, j = family.plan.pairs[:, q]
@@ -227,7 +227,7 @@ class Parts:
     @property
     def distributions(self) -> tuple[Distribution, ...]:
         """The distributions of found columns."""
-        return self._kept("found", self._estimate_found)  # type: ignore[no-any-return]
+        return self._kept("found", self._estimate_found)
 
     def _estimate_found(self) -> tuple[Distribution, ...]:
         own, found = len(self.family.blocks), self.family.found
@@ -240,7 +240,7 @@ class Parts:
         """The log-ratios of pairs."""
         pairs = self.statistic.parts[-1]
         assert isinstance(pairs, Pairs), "there is a plan"
-        return self._kept("pairs", lambda: PairEvidence(pairs))  # type: ignore[no-any-return]
+        return self._kept("pairs", lambda: PairEvidence(pairs))
 
     def each_column(self, x: Batch) -> list[Array]:
         """Return the log-densities of each block and found column, (rows, classes)."""
@@ -354,7 +354,7 @@ def planned(learned: Learned, structure: Structure | None = None) -> Learned:
     """
     known = learned.__dict__.get("_planned")
     if known is not None:
-        return known  # type: ignore[no-any-return]
+        return known
     out = _with_plan(learned, structure)
     if out is not learned:
         out.__dict__["model"] = learned.model  # p(x | y) is the same
@@ -471,6 +471,11 @@ def _under(settled: Product, learned: Learned) -> Learned:
 
 def fit_structure(learned: Learned, name: StructureName) -> Structure | None:
     """Fit exponents on the kept rows; None if there are too few of them, or a single class."""
+    with one_blas_thread(0):  # its threads would spin while ours work, and change the last digits
+        return _fit_structure(learned, name)
+
+
+def _fit_structure(learned: Learned, name: StructureName) -> Structure | None:
     parts = Parts(learned)
     learned, family = parts.learned, parts.family
     kept = family.kept_rows(parts.statistic)
@@ -488,14 +493,18 @@ def fit_structure(learned: Learned, name: StructureName) -> Structure | None:
     columns = len(family.blocks) + len(family.found)
     own = len(some) >= ROWS_FOR_A_PAIR * pairs and _affordable(columns + pairs, len(learned.labels)) >= ENOUGH_ROWS
     exponents = columns + (pairs if own else 0 if plan is None else len(plan.columns))
+    exponents = exponents if columns <= MOST_COLUMNS else 1
     some = some[: max(_affordable(exponents, len(learned.labels)), ENOUGH_ROWS)]
     rows = x[some]
     members = Members(codes[some], kept.weight[some], _finite(log_prior[some]))
     each = [bounded(part) for part in parts.columns_left_out(rows, codes[some], unit[some])]
     evidence = np.stack(each, axis=2)
     members.naive(evidence, len(family.blocks))
-    found = PairParts.of(parts, rows, codes[some], unit[some], own) if pairs else None
-    members.pairs(evidence, found)
+    if columns > MOST_COLUMNS:  # too many for an exponent each
+        plan, pairs = None, 0
+    if columns <= MOST_COLUMNS:
+        found = PairParts.of(parts, rows, codes[some], unit[some], own) if pairs else None
+        members.pairs(evidence, found)
     if name == "pool":
         members.experts(family, x, kept, log_prior, some)
     return members.pooled(name, parts)
@@ -577,14 +586,12 @@ class Members:
         """Linear and quadratic discriminants and cosines, fitted on kept rows; `some` of them are those of the pool."""
         rows = slice(0, x.n if x.n < family.keep else max(EXPERT_ROWS, int(some[-1]) + 1))
         x, weight = x[rows], kept.weight[rows]
-        features = Features.fit(family.blocks, x, weight)
-        for kind in (LinearExpert, QuadraticExpert, CosineExpert):
-            fitted = kind.fit(features, x, kept.codes[rows], weight, log_prior.shape[1], _finite(log_prior[rows]))
-            if fitted is not None:
-                expert, left_out = fitted
-                left_out = left_out[some]
-                w = self._problem(left_out[:, :, None], np.ones(1), 1.0).fit()
-                self._add(kind.__name__, self.log_prior + w[0] * left_out, expert=(expert, float(w[0])))
+        classes = log_prior.shape[1]
+        fitted = fit_experts(family.blocks, x, kept.codes[rows], weight, classes, _finite(log_prior[rows]))
+        for expert, left_out in fitted:
+            own = left_out[some]
+            w = self._problem(own[:, :, None], np.ones(1), 1.0).fit()
+            self._add(type(expert).__name__, self.log_prior + w[0] * own, expert=(expert, float(w[0])))
 
     def _add(
         self, name: str, scores: Array, columns: Array | None = None, pairs: Array | None = None, expert: Any = None

@@ -91,12 +91,12 @@ class EvidenceDisplay(Display):
             frame = as_frame(found)
             parts = {name: frame.column(name)[_checked(row, frame.n)].as_py() for name in frame.names}
             label, against = parts.pop("label"), parts.pop("against")
-            prior, calibration = parts.pop("prior"), parts.pop("calibration", 0.0)
+            prior, calibration = parts.pop("prior"), parts.pop("rest", 0.0)
             parts.pop("log_odds")
             values = _values(X, row, list(parts))
         steps = [("prior", prior), *_largest(parts, values, most)]
         if abs(calibration) > ROUNDING * max(1.0, *(abs(value) for _, value in steps)):
-            steps.append(("calibration", calibration))
+            steps.append(("rest", calibration))
         return cls(steps, label, against).plot(ax)
 
     @property

@@ -18,6 +18,7 @@ from suffice.families.text import TextDistribution
 from suffice.formulas import Term, in_base64, to_json
 from suffice.model.calibration import Calibration
 from suffice.model.joint import Model
+from suffice.model.structure import Structure
 
 MOST_INPUTS = 300  # columns that anybody would fill in
 MOST_EXAMPLES = 30  # classes of which a row is drawn
@@ -54,11 +55,13 @@ class Panel:
         """Of a fitted estimator."""
         model: Model = estimator.model_
         inputs: dict[str, Input] = {}
-        terms, refused = [], []
+        terms: list[Any] = []
+        refused = []
         blocks = list(_blocks(model, names))
         wide = len({name for _, columns, _, _ in blocks for name in columns})
         if wide > MOST_INPUTS:
             refused.append((f"{wide} columns", f"Nobody would fill in {wide} columns"))
+        calibration = cls._calibration(estimator)
         for title, columns, part, missing in blocks if wide <= MOST_INPUTS else ():
             try:
                 found = list(_terms(title, columns, part, missing))
@@ -67,12 +70,27 @@ class Panel:
                 refused.append((title, str(error)))
                 continue
             terms += found
-            if part.votes:
+            if part.votes or isinstance(calibration, Structure):
                 for name in columns:
                     inputs.setdefault(name, own.get(name) or _asked_for(model, names, name))
+        if isinstance(calibration, Structure) and inputs and not refused:
+            terms = [term.to_json(packed) for term in calibration.terms(estimator._settled())]
         examples = tuple(_examples(estimator, list(inputs.values()), names))
-        calibration = getattr(estimator, "calibration_", None) or Calibration.none(len(model.labels))
         return cls(model, tuple(terms), tuple(inputs.values()), examples, tuple(refused), calibration)
+
+    @staticmethod
+    def _calibration(estimator: Any) -> Calibration:
+        """Return how the panel combines evidence: as the model does, or without experts that have no formula."""
+        found: Calibration = getattr(estimator, "calibration_", None) or Calibration.none(len(estimator.classes_))
+        for simpler in ("pairs", True):
+            if not isinstance(found, Structure):
+                break
+            try:
+                found.terms(estimator._settled())
+                break
+            except NoFormulaError:
+                found = estimator._settled().calibration(simpler)
+        return found
 
     @property
     def obstacle(self) -> str | None:
