@@ -1,0 +1,313 @@
+"""Exponents for columns, evidence of pairs, found columns and the pool: against obvious versions and against refits."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+import suffice as sf
+from suffice.core.errors import MismatchError, NoFormulaError
+from suffice.core.statistics import Pairs
+from suffice.families.bin_edges import of_quantiles_with_ties
+from suffice.families.found_columns import FoundColumn, find_columns
+from suffice.model.exponents import LogLinear
+from suffice.model.pair_evidence import PairEvidence
+from suffice.model.structure import Structure
+
+STRUCTURES = ("columns", "pairs", "pool")
+
+
+def a_table(n=400, seed=0, classes=("a", "b")):
+    """A table whose classes differ in a pair of categories, in a ratio, and a little in a number; with missing values."""
+    rng = np.random.default_rng(seed)
+    y = np.array(classes)[rng.integers(0, len(classes), n)]
+    first = y == classes[0]
+    coin = rng.integers(0, 2, n)
+    x = np.exp(rng.normal(size=n))
+    table = {
+        "left": np.where(coin, "heads", "tails"),
+        "right": np.where(coin ^ (first & (rng.random(n) < 0.8)), "heads", "tails"),
+        "x": x,
+        "z": x * np.exp(rng.normal(scale=0.3, size=n) + 0.6 * first),
+        "noise": np.where(rng.random(n) < 0.1, np.nan, rng.normal(size=n) + 0.3 * first),
+    }
+    return table, y
+
+
+def rows(table, some):
+    return {name: column[some] for name, column in table.items()}
+
+
+# ------------------------------------------------------------------------------------------------ the statistic
+
+
+def pairs_of(codes, y, classes, weight=None):
+    sizes = np.array([3, 4, 2], np.int64)
+    pairs = np.array([[0, 0, 1], [1, 2, 2]], np.int32)
+    return Pairs.of(codes, y, classes, weight, sizes=sizes, pairs=pairs)
+
+
+def coded(n, rng):
+    codes = np.stack([rng.integers(0, size, n) for size in (3, 4, 2)], axis=1).astype(np.uint8)
+    codes[rng.random((n, 3)) < 0.1] = 255
+    return codes, rng.integers(0, 2, n).astype(np.int32)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_pairs_are_counted_as_a_loop_counts_them(weighted):
+    rng = np.random.default_rng(1)
+    codes, y = coded(200, rng)
+    weight = rng.choice([0.0, 0.5, 1.25, 3.0], 200) if weighted else None
+    found = pairs_of(codes, y, 2, weight)
+    for (i, j), table in zip(found.pairs.T, found.tables(found.weight), strict=True):
+        expected = np.zeros(table.shape)
+        for r in range(200):
+            if codes[r, i] < 255 and codes[r, j] < 255:
+                expected[y[r], codes[r, i], codes[r, j]] += 1.0 if weight is None else weight[r]
+        np.testing.assert_allclose(table, expected, rtol=1e-12)
+
+
+def test_pairs_of_two_parts_add_up_and_can_be_taken_away():
+    codes, y = coded(300, np.random.default_rng(2))
+    whole, first, second = pairs_of(codes, y, 2), pairs_of(codes[:120], y[:120], 2), pairs_of(codes[120:], y[120:], 2)
+    assert first + second == whole == second + first
+    assert whole - second == first
+    assert first.scale(2.0) == first + first
+
+
+def test_pairs_of_other_plans_do_not_merge():
+    codes, y = coded(30, np.random.default_rng(3))
+    other = Pairs.of(codes, y, 2, sizes=np.array([3, 5, 2]), pairs=np.array([[0], [1]], np.int32))
+    with pytest.raises(MismatchError, match="different plans"):
+        pairs_of(codes, y, 2).check_fits(other)
+
+
+def test_the_evidence_of_a_row_left_out_is_that_of_counts_without_it():
+    codes, y = coded(80, np.random.default_rng(4))
+    whole = PairEvidence(pairs_of(codes, y, 2))
+    left_out = np.stack(list(whole.left_out(np.ascontiguousarray(codes.T), y, np.ones(80))), axis=2)
+    for r in range(0, 80, 7):
+        rest = np.delete(np.arange(80), r)
+        without = PairEvidence(pairs_of(codes[rest], y[rest], 2))
+        expected = np.stack(list(without.each(np.ascontiguousarray(codes[r : r + 1].T))), axis=2)[0]
+        np.testing.assert_allclose(left_out[r], expected, atol=1e-12)
+
+
+def test_scores_of_cells_are_sums_of_evidence():
+    codes, y = coded(500, np.random.default_rng(5))
+    evidence, u = PairEvidence(pairs_of(codes, y, 2)), np.array([0.5, 0.0, -1.0])
+    columns, out = np.ascontiguousarray(codes.T), np.zeros((500, 2))
+    evidence.score(columns, evidence.scores(u), out)
+    expected = sum(a * part for a, part in zip(u, evidence.each(columns), strict=True))
+    np.testing.assert_allclose(out, expected, atol=1e-12)
+
+
+# ------------------------------------------------------------------------------------------------ edges and exponents
+
+
+def test_a_frequent_value_is_a_bin_of_its_own():
+    x = np.concatenate([np.zeros(90), np.arange(1.0, 11.0)])
+    edges = of_quantiles_with_ties(x, np.ones(100), 5)
+    assert edges[0] == 0.5  # nothing shares a bin with 0
+    counts = np.bincount(np.searchsorted(edges, x))
+    assert counts.tolist() == [90, 2, 2, 2, 2, 2]
+
+
+def test_few_values_are_a_bin_each():
+    assert of_quantiles_with_ties(np.array([3.0, 1.0, 2.0, 2.0, np.nan]), np.ones(5), 4).tolist() == [1.5, 2.5]
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_exponents_of_evidence_are_those_of_logistic_regression(classes):
+    rng = np.random.default_rng(6)
+    x, codes = rng.normal(size=(300, 2)), rng.integers(0, classes, 300).astype(np.int32)
+    x += 0.5 * codes[:, None]
+    parts = np.zeros((300, classes, 2 * (classes - 1)))  # one-hot of classes × columns: softmax regression
+    for k in range(1, classes):
+        parts[:, k, 2 * (k - 1) : 2 * k] = x
+    m = parts.shape[2]
+    found = LogLinear(
+        parts, np.zeros((300, classes)), codes, np.ones(300), np.zeros(m), np.full(m, 1e-6), np.zeros(m, dtype=bool)
+    ).fit()
+    peer = LogisticRegression(C=1e6, fit_intercept=False, tol=1e-10, max_iter=1000).fit(x, codes)
+    expected = peer.coef_ if classes == 2 else peer.coef_[1:] - peer.coef_[0]
+    np.testing.assert_allclose(found.reshape(classes - 1, 2), expected, atol=2e-3)
+
+
+def test_exponents_that_must_not_be_negative_are_zero_where_evidence_misleads():
+    rng = np.random.default_rng(7)
+    codes = rng.integers(0, 2, 200).astype(np.int32)
+    right = np.zeros((200, 2))
+    right[np.arange(200), codes] = 1.0
+    parts = np.stack([right + rng.normal(size=(200, 2)), -right], axis=2)
+    problem = LogLinear(
+        parts, np.zeros((200, 2)), codes, np.ones(200), np.full(2, 0.5), np.ones(2), np.ones(2, dtype=bool)
+    )
+    w = problem.fit()
+    assert w[0] > 0.5
+    assert w[1] == 0.0
+
+
+# ------------------------------------------------------------------------------------------------ found columns
+
+
+def test_a_ratio_that_tells_more_than_its_columns_is_found():
+    table, y = a_table(1500)
+    codes = (y == "b").astype(np.int32)
+    numbers = [(name, table[name]) for name in ("x", "z", "noise")]
+    found = find_columns(numbers, codes, np.ones(len(y)), 2, 4)
+    assert found[0].names == ("x", "z")
+    assert found[0].operation == "ratio"
+    rng = np.random.default_rng(0)
+    assert not find_columns([("a", rng.normal(size=900)), ("b", rng.normal(size=900))], codes[:900], np.ones(900), 2, 4)
+
+
+def test_ratios_are_missing_where_a_number_is_not_positive():
+    ratio = FoundColumn("z", "x", "ratio")
+    assert ratio.title == "z / x"
+    np.testing.assert_array_equal(
+        ratio.of(np.array([6.0, 1.0, -1.0, np.nan]), np.array([3.0, 0.0, 2.0, 1.0])), [2.0, np.nan, np.nan, np.nan]
+    )
+    assert FoundColumn("z", "x", "difference", (2.0, 1.0)).of(np.array([6.0]), np.array([1.0])) == 2.0
+
+
+def test_found_columns_are_named_and_can_be_turned_off():
+    table, y = a_table(1500)
+    found = sf.BayesClassifier(structure="pairs").fit(table, y).calibration_
+    assert "x / z" in [block.title for block in found.found]
+    assert sf.BayesClassifier(structure="pairs", found_columns=False).fit(table, y).calibration_.found == ()
+    assert len(sf.BayesClassifier(structure="pairs", found_columns=1).fit(table, y).calibration_.found) == 1
+
+
+# ------------------------------------------------------------------------------------------------ the classifier
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_probabilities_are_those_of_the_parts_added_up(structure):
+    """Evidence by column and pair, what is left, and the prior are the log-odds of predict_proba."""
+    table, y = a_table()
+    clf = sf.BayesClassifier(structure=structure).fit(table, y)
+    p = clf.predict_proba(table)
+    assert isinstance(clf.calibration_, Structure)
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+    found = clf.evidence(table)
+    parts = [v for name, v in found.items() if name not in ("label", "against", "log_odds")]
+    np.testing.assert_allclose(sum(parts), found["log_odds"], atol=1e-9)
+    np.testing.assert_allclose(found["log_odds"], np.log(p[:, 1] / p[:, 0]), atol=1e-9)
+    if structure != "pool":  # without experts, all but the share of the prior is told by column and pair
+        assert np.median(np.abs(found["rest"])) < 0.1 * np.median(np.abs(found["log_odds"]))
+
+
+def test_pairs_tell_what_columns_by_themselves_cannot():
+    table, y = a_table(2000)
+    train, test = slice(0, 1000), slice(1000, 2000)
+    accuracy = {
+        structure: sf.BayesClassifier(structure=structure)
+        .fit(rows(table, train), y[train])
+        .score(rows(table, test), y[test])
+        for structure in ("naive", *STRUCTURES)
+    }
+    assert accuracy["pairs"] > accuracy["columns"] + 0.05
+    assert accuracy["pairs"] > accuracy["naive"] + 0.05
+    assert accuracy["pool"] > accuracy["naive"] + 0.05
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_leaving_a_row_out_is_learning_without_it(structure):
+    """Exponents and experts' parameters stay; with one row of 400 less, the refit hardly differs."""
+    table, y = a_table()
+    clf = sf.BayesClassifier(structure=structure).fit(table, y)
+    left_out = np.exp(clf.leave_one_out(table, y))
+    for r in (0, 17, 203):
+        rest = np.delete(np.arange(400), r)
+        refit = sf.BayesClassifier(structure=structure).fit(rows(table, rest), y[rest])
+        np.testing.assert_allclose(left_out[r], refit.predict_proba(rows(table, [r]))[0], atol=0.08)
+    own = left_out[np.arange(400), np.searchsorted(clf.classes_, y)]
+    fitted = clf.predict_proba(table)[np.arange(400), np.searchsorted(clf.classes_, y)]
+    assert np.log(own).mean() < np.log(fitted).mean()  # without the row itself, its class is less probable
+
+
+@pytest.mark.parametrize("keep", [20_000, 150])
+def test_merging_and_forgetting_give_what_one_fit_gives(keep):
+    """All rows are kept, or the plan of the first is used for the second."""
+    table, y = a_table()
+    options = {"keep": keep, "structure": "pairs"}
+    whole = sf.BayesClassifier(**options).fit(table, y)
+    first = sf.BayesClassifier(**options).fit(rows(table, slice(0, 250)), y[:250])
+    later = rows(table, slice(250, 400))
+    merged = sf.BayesClassifier(**options).fit(rows(table, slice(0, 250)), y[:250]).partial_fit(later, y[250:])
+    if keep > 400:
+        np.testing.assert_allclose(merged.predict_proba(table), whole.predict_proba(table), atol=1e-9)
+        both = first + sf.BayesClassifier(**options).fit(later, y[250:])
+        np.testing.assert_allclose(both.predict_proba(table), whole.predict_proba(table), atol=1e-9)
+    assert merged.forget(later, y[250:])._learned.seen == first._learned.seen
+
+
+def test_row_by_row_is_learned_as_in_chunks():
+    table, y = a_table(120)
+    chunked = sf.BayesClassifier(keep=60).partial_fit(rows(table, slice(0, 100)), y[:100])
+    chunked.partial_fit(rows(table, slice(100, 120)), y[100:])
+    by_row = sf.BayesClassifier(keep=60).partial_fit(rows(table, slice(0, 10)), y[:10])
+    for r in range(10, 120):
+        by_row.partial_fit(rows(table, slice(r, r + 1)), y[r : r + 1])
+    assert by_row._learned.family.plan is not None
+    assert by_row._learned.seen == chunked._learned.seen
+    np.testing.assert_allclose(by_row.predict_proba(table), chunked.predict_proba(table), atol=1e-9)
+
+
+def test_models_of_different_plans_do_not_merge():
+    table, y = a_table()
+    a = sf.BayesClassifier(keep=100).fit(rows(table, slice(0, 200)), y[:200])
+    b = sf.BayesClassifier(keep=100).fit(rows(table, slice(200, 400)), y[200:])
+    with pytest.raises(MismatchError, match="different plans"):
+        a + b
+
+
+@pytest.mark.parametrize("keep", [20_000, 100])
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_a_saved_model_answers_the_same(tmp_path, structure, keep):
+    table, y = a_table()
+    clf = sf.BayesClassifier(structure=structure, keep=keep).fit(table, y)
+    expected = clf.predict_proba(table)
+    clf.save(tmp_path / "model.suffice")
+    loaded = sf.load(tmp_path / "model.suffice")
+    assert isinstance(loaded._learned.decided.calibrations[structure], Structure)
+    np.testing.assert_array_equal(loaded.predict_proba(table), expected)
+
+
+@pytest.mark.parametrize("structure", ["columns", "pairs"])
+def test_the_formula_gives_the_same_probabilities(structure):
+    table, y = a_table()
+    clf = sf.BayesClassifier(structure=structure).fit(table, y)
+    columns = pa.table(table)
+    found = clf.formula().posterior(
+        {name: columns[name].to_numpy(zero_copy_only=False) for name in columns.column_names}
+    )
+    np.testing.assert_allclose(found, clf.predict_proba(table), atol=1e-9)
+
+
+def test_cosines_have_no_formula_and_the_error_says_what_has():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, (600, 2))
+    y = (np.sin(6 * x[:, 0]) * np.sin(6 * x[:, 1]) > 0).astype(int)
+    clf = sf.BayesClassifier(structure="pool").fit(x, y)
+    assert "CosineExpert" in [type(each).__name__ for each in clf.calibration_.experts]
+    with pytest.raises(NoFormulaError, match="structure='pairs'"):
+        clf.formula()
+
+
+def test_few_rows_have_one_exponent():
+    table, y = a_table(30)
+    assert not isinstance(sf.BayesClassifier().fit(table, y).calibration_, Structure)
+
+
+def test_files_are_learned_by_the_plan_of_their_head(tmp_path):
+    table, y = a_table(600)
+    pa.parquet.write_table(pa.table(table | {"y": y}), tmp_path / "rows.parquet", row_group_size=100)
+    small = sf.BayesClassifier(structure="pairs").fit(str(tmp_path / "rows.parquet"), "y")
+    np.testing.assert_allclose(
+        small.predict_proba(table), sf.BayesClassifier(structure="pairs").fit(table, y).predict_proba(table), atol=1e-9
+    )
+    large = sf.BayesClassifier(structure="pairs", keep=100).fit(str(tmp_path / "rows.parquet"), "y")
+    assert large._learned.family.plan is not None
+    assert large.score(table, y) > sf.BayesClassifier(structure="naive").fit(table, y).score(table, y)
