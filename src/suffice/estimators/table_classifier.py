@@ -55,8 +55,9 @@ class BayesClassifier(CalibratedClassifier):
     calibrate : bool or 'classes', default=True
         Temper the evidence so that probabilities can be believed, fitted on exact leave-one-out scores of rows kept
         for that. With 'classes' every class has a slope and bias of its own.
-    keep : int, default=5000
-        Rows kept beside the statistics, chosen by what they hold, for calibration and outliers.
+    keep : int or 'auto', default='auto'
+        Rows kept beside the statistics, chosen by what they hold, for calibration and outliers. 'auto' is 5000, but
+        none of a table in a database: with a number, that many of its rows leave the database.
     limit : int, 'auto' or None, default='auto'
         The number of cells that the values of a column of numbers are counted in, for each class. Where there are no
         more distinct values, the cells are the values themselves; where there are more, cells become wider. 'auto' is
@@ -81,7 +82,7 @@ class BayesClassifier(CalibratedClassifier):
         "smoothing": (choice("auto"), interval(Real, 0)),
         "missing": (choice("ignore", "informative"),),
         "calibrate": (BOOLEAN, choice("classes")),
-        "keep": (interval(Integral, 0),),
+        "keep": (interval(Integral, 0), choice("auto")),
         "limit": (interval(Integral, 1), choice("auto"), None),
     }
 
@@ -90,7 +91,7 @@ class BayesClassifier(CalibratedClassifier):
     smoothing: float | Literal["auto"] = 1.0
     missing: Literal["ignore", "informative"] = "ignore"
     calibrate: bool | Literal["classes"] = True
-    keep: int = 5000
+    keep: int | Literal["auto"] = "auto"
     limit: int | Literal["auto"] | None = "auto"
 
     def _family(self) -> Product:
@@ -118,9 +119,9 @@ class BayesClassifier(CalibratedClassifier):
         learned = self._settled()
         if self.calibrate and self.keep and not len(self._product().kept_rows(learned.statistics.statistic).codes):
             warnings.warn(
-                "No rows could be kept to calibrate by, as none leave a database: probabilities are those of the "
-                "model, which are often too sure. Pass calibrate=False to have it so, or fit on rows, such as those of "
-                "table.to_pyarrow_batches()",
+                "No rows were kept to calibrate by, as none leave a database unasked: probabilities are those of the "
+                "model, which are often too sure. Pass keep=5000 to let that many rows leave it, or calibrate=False to "
+                "have it so",
                 UncalibratedWarning,
                 stacklevel=4,
             )
