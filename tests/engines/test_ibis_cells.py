@@ -91,13 +91,14 @@ def test_the_cells_of_a_database_are_those_of_memory_to_the_last_count(database,
 
 
 def test_columns_are_counted_where_the_drawn_rows_tell_the_wrong_level(database, monkeypatch):
-    here = table({name: columns()[name] for name in ("far from zero", "fewer values than cells", "mostly zeros")}, y=labels())
-    names = here.column_names[:-1]
+    names = ["far from zero", "fewer values than cells", "mostly zeros"]
+    here = table({name: columns()[name] for name in names}, y=labels())
     local = kernels(names).fit(here, "y")
-    for room in (1e-3, 1e9):  # so coarse that finer levels must be tried, and as fine as can be
-        monkeypatch.setattr(cell_queries, "ROOM", room)
+    there = put(database, here)
+    for sure, room in ((1.25, 1e-3), (1e9, 1e9)):  # so coarse that finer levels must be tried, and as fine as can be
+        monkeypatch.setattr(cell_queries, "SURE", sure)
         monkeypatch.setattr(cell_queries, "MOST_ROOM", room)
-        assert cells(kernels(names).fit(put(database, here), "y")) == cells(local)
+        assert cells(kernels(names).fit(there, "y")) == cells(local)
 
 
 def test_nan_is_missing_and_infinity_is_refused_by_name(duckdb, postgres):
@@ -116,7 +117,8 @@ def test_nan_is_missing_and_infinity_is_refused_by_name(duckdb, postgres):
 def test_weights_are_summed_in_every_cell(database):
     rng = np.random.default_rng(8)
     here = table({"x": rng.normal(size=N)}, w=rng.choice([0.0, 1.0, 2.5], N), y=labels())
-    local, there = (sf.BayesClassifier(calibrate=False).fit(t, "y", sample_weight="w") for t in (here, put(database, here)))
+    both = (here, put(database, here))
+    local, there = (sf.BayesClassifier(calibrate=False).fit(rows, "y", sample_weight="w") for rows in both)
     (mine,), (theirs,) = (cells(model)[0].parts for model in (there, local))
     np.testing.assert_array_equal(mine.values, theirs.values)
     np.testing.assert_array_equal(mine.weight, theirs.weight)
@@ -152,6 +154,18 @@ def test_families_are_chosen_and_answers_given_as_in_memory(database):
     np.testing.assert_allclose(there.predict_proba(here), local.predict_proba(here), rtol=1e-9, atol=1e-12)
 
 
+def test_what_was_chosen_there_answers_there(database):
+    here = rows_of_classes()
+    there = put(database, here)
+    fitted = sf.BayesClassifier(limit=300, calibrate=False).fit(there, "y")
+    assert "kernel" in fitted.schema_.values[:, 0]
+    told = fitted.predict_proba(there.limit(500)).to_pyarrow()
+    local = sf.BayesClassifier(limit=300, calibrate=False).fit(here, "y")
+    expected = local.predict_proba(told.select(here.column_names[:-1]))
+    for k, label in enumerate(local.classes_):
+        np.testing.assert_allclose(told[f"probability {label}"].to_numpy(), expected[:, k], rtol=1e-9, atol=1e-12)
+
+
 def test_parts_of_a_database_and_of_memory_add_up(duckdb):
     here = rows_of_classes()
     parts = [here.slice(0, 9000), here.slice(9000)]
@@ -162,13 +176,14 @@ def test_parts_of_a_database_and_of_memory_add_up(duckdb):
 
 def test_all_values_are_kept_of_few_and_refused_of_many(database, monkeypatch):
     monkeypatch.setattr(checks, "MOST_VALUES", 8000)
-    here = table({name: columns()[name] for name in ("far from zero", "fewer values than cells")}, y=labels())
-    there = put(database, here)
-    few = ["fewer values than cells"]
-    local, fitted = (kernels(few, None).fit(rows.select([*few, "y"]) if rows is here else rows[[*few, "y"]], "y") for rows in (here, there))
-    assert cells(fitted) == cells(local)
-    with pytest.raises(InvalidDataError, match=r"needs the values of column 'far from zero'.*to_pyarrow_batches"):
-        kernels(["far from zero"], None).fit(there, "y")
+    for name in ("fewer values than cells", "far from zero"):
+        here = table({"x": columns()[name]}, y=labels())
+        there = put(database, here)
+        if name == "far from zero":
+            with pytest.raises(InvalidDataError, match=r"needs the values of column 'x'.*to_pyarrow_batches"):
+                kernels(["x"], None).fit(there, "y")
+        else:
+            assert cells(kernels(["x"], None).fit(there, "y")) == cells(kernels(["x"], None).fit(here, "y"))
 
 
 # ---- calibration
@@ -176,9 +191,13 @@ def test_all_values_are_kept_of_few_and_refused_of_many(database, monkeypatch):
 
 def test_rows_leave_the_database_only_if_that_is_asked_for(duckdb, monkeypatch):
     there = put(duckdb, rows_of_classes())
-    asked = []
-    original = ir.Table.to_pyarrow
-    monkeypatch.setattr(ir.Table, "to_pyarrow", lambda self, **more: asked.append(self.columns) or original(self, **more))
+    asked, original = [], ir.Table.to_pyarrow
+
+    def spy(self, **more):
+        asked.append(self.columns)
+        return original(self, **more)
+
+    monkeypatch.setattr(ir.Table, "to_pyarrow", spy)
     with pytest.warns(UncalibratedWarning, match="keep=5000"):
         sf.BayesClassifier().fit(there, "y")
     sf.BayesClassifier(keep=0).fit(there, "y")

@@ -1,4 +1,4 @@
-"""Tables of databases by Ibis: statistics are aggregate queries. Rows leave the database only where the user says so."""
+"""Tables of databases by Ibis: statistics are aggregate queries, and no row leaves the database unless asked for."""
 
 from __future__ import annotations
 

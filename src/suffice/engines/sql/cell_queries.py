@@ -16,6 +16,7 @@ import ibis.expr.operations as ops
 import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from suffice.core import frames
 from suffice.core.arrays import Array, Codes, Values
@@ -39,13 +40,13 @@ from suffice.engines.sql.table_columns import (
 )
 
 SAMPLED = 1 << 15  # rows, about, that show the level to begin with; the values of no more rows are all counted
-ROOM = 4  # cells that may be fetched for each that is kept, as far as the drawn rows tell
-MOST_ROOM = 64  # the same, if every cell of which one row was drawn stood for as many cells as it stands for rows
+SURE = 1.25  # cells for each that is kept, by an estimate that is rather too small, that are surely too many
+MOST_ROOM = 64  # cells that may be fetched for each that is kept, if all that were drawn once stood for many
 
 
 def cell_statistics(rows: SqlRows, blocks: Mapping[int, SummedBlock], total: int) -> BlockStatistics:
     """Count the columns of blocks in cells, without the moments that are kept beside them; there are `total` rows."""
-    t = rows.cleaned
+    t = rows.select()
     classes = execute(t.group_by("y").aggregate(n=weight_of(t)), "the weight of each class")
     labels = class_labels(classes, rows.task.target)
     count = ColumnCells(rows, labels.values)
@@ -58,8 +59,7 @@ class ColumnCells:
     """Queries of the cells of columns, for known labels."""
 
     def __init__(self, rows: SqlRows, labels: Values):
-        self.t, self.labels = rows.cleaned, labels
-        self.target = rows.task.target
+        self.rows, self.labels = rows, labels
 
     def of_block(self, block: SummedBlock, begin: Mapping[str, tuple[int, int]]) -> Cells:
         """Count every column of a block; `begin` has the least level that may be its own, and the one to begin with."""
@@ -106,17 +106,16 @@ class ColumnCells:
 
     def _counted(self, column: str, level: int, guarded: bool) -> tuple[Codes, Array, Array]:
         """Return the class, the key and the weight of each cell."""
-        keyed = self._keyed(self.t[column], level, guarded)
+        keyed = self._keyed(self.rows.expressions[column], level, guarded)
         result = execute(keyed.group_by(["y", "k"]).aggregate(n=weight_of(keyed)), f"the cells of {column!r}")
         return self._codes(result), frames.numbers(result["k"]), frames.numbers(result["n"])
 
     def _keyed(self, x: ir.Value, level: int, guarded: bool) -> ir.Table:
-        weight = ["w"] if "w" in self.t.columns else []
-        return self.t.select("y", *weight, k=edge_in_sql(x, level) if guarded else key_in_sql(x, level))
+        return self.rows.select(k=edge_in_sql(x, level) if guarded else key_in_sql(x, level))
 
     def _count(self, column: str, level: int) -> int:
         """Return the largest number of cells of a class."""
-        keyed = self._keyed(without_nan(self.t[column]), level, guarded=level < 0)
+        keyed = self._keyed(without_nan(self.rows.expressions[column]), level, guarded=level < 0)
         cells = keyed.filter(keyed["k"].notnull()).select("y", "k").distinct()
         by_class = cells.group_by("y").aggregate(cells=cells.count())
         found = execute_row(by_class, {"most": by_class["cells"].max()}, f"the number of cells of {column!r}")
@@ -124,7 +123,7 @@ class ColumnCells:
 
     def _codes(self, result: pa.Table) -> Codes:
         """Return the place of each label of a result among those that are known."""
-        labels = class_labels(result, self.target)
+        labels = class_labels(result, self.rows.task.target)
         places = label_positions(labels.values, self.labels)
         if places is None:
             raise EngineError(
@@ -143,7 +142,7 @@ class ColumnCells:
                 with naming_column(block):
                     values, codes = drawn(column)
                     cells = Cells.of(values[:, None], codes, len(self.labels), limit=limit_of(block))
-                out[column] = int(cells.level[0]), _enough(cells, limit_of(block), total / SAMPLED)
+                out[column] = int(cells.level[0]), _begin(cells, limit_of(block), total / SAMPLED)
         return out
 
     def _drawn(self, columns: list[str], share: float) -> Callable[[str], tuple[Array, Codes]]:
@@ -151,7 +150,7 @@ class ColumnCells:
 
         The values of each column come in order, so that they do not show the rows.
         """
-        part = self.t.filter(ibis.random() < share).select("y", *columns)
+        part = self.rows.cleaned.filter(ibis.random() < share).select("y", *columns)
         if all(part.get_backend().has_operation(op) for op in (ops.ArrayCollect, ops.ArraySort)):
             lists = part.group_by("y").aggregate(**{c: part[c].collect().sort() for c in columns})
             result = execute(lists, "values of some rows")
@@ -159,8 +158,7 @@ class ColumnCells:
 
             def listed(column: str) -> tuple[Array, Codes]:
                 found = result[column].combine_chunks()
-                length = np.diff(np.asarray(found.offsets)) if not found.null_count else _lengths(found)
-                return frames.numbers(pa.chunked_array([found.flatten()])), np.repeat(codes, length)
+                return frames.numbers(pa.chunked_array([found.flatten()])), np.repeat(codes, _lengths(found))
 
             return listed
         values = grouped(part, [(c,) for c in columns])
@@ -180,44 +178,52 @@ def limit_of(block: SummedBlock) -> Any:
     return block.summary.options["limit"]
 
 
-def _lengths(lists: Any) -> Array:
+def _lengths(lists: Any) -> NDArray[np.int64]:
     """Return the lengths of lists; that of a missing one is 0."""
     import pyarrow.compute as pc
 
-    return np.asarray(pc.fill_null(pc.list_value_length(lists), 0))
+    return np.asarray(pc.fill_null(pc.list_value_length(lists), 0), dtype=np.int64)
 
 
-def _enough(cells: Cells, limit: int, rows: float) -> int:
-    """Return the level to begin with: the least at which all rows are likely to have at most `ROOM` · `limit` cells.
+def _begin(cells: Cells, limit: int, rows: float) -> int:
+    """Return the level to begin with, where drawn rows have `cells`; each of them stands for `rows`.
 
-    Of a drawn row there are `rows`.
+    It is the coarsest at which there are likely to be more than `limit` cells, so that the level is known when they
+    were counted, and few more.
     """
     (points,) = cells.parts
-    least = int(cells.level[0])
-    if _fits(points, limit, rows):
-        return least
-    low, high = least + 1, COARSEST
-    while low < high:
-        half = (low + high) // 2
-        if _fits(coarser(points, half), limit, rows):
-            high = half
+    least = level = int(cells.level[0])
+    high = COARSEST
+    while level < high:
+        half = (level + high + 1) // 2
+        if _likely(coarser(points, half), rows) > SURE * limit:
+            level = half
         else:
-            low = half + 1
-    return high
+            high = half - 1
+    while level < COARSEST and _most(points if level == least else coarser(points, level), rows) > MOST_ROOM * limit:
+        level += 1
+    return level
 
 
-def _fits(points: Points, limit: int, rows: float) -> bool:
-    """Return whether few enough cells are to be expected of all rows, of which some were drawn.
+def _likely(points: Points, rows: float) -> float:
+    """Estimate how many cells all rows have, in the class that has the most.
 
     Cells that were drawn once (f₁) and twice (f₂) tell how many were not: at least f₁(f₁ − 1) / 2(f₂ + 1)
     (Chao, 1984).
     """
-    classes = len(points.start) - 1
-    once, twice = (np.bincount(points.codes[points.weight == times], minlength=classes) for times in (1, 2))
-    seen = np.diff(points.start)
-    most = seen + once * (rows - 1)
-    likely = np.minimum(seen + once * (once - 1) / (2 * (twice + 1)), most)
-    return bool(likely.max(initial=0) <= ROOM * limit and most.max(initial=0) <= MOST_ROOM * limit)
+    once, twice = (_drawn(points, times) for times in (1, 2))
+    unseen = np.minimum(once * (once - 1) / (2 * (twice + 1)), once * (rows - 1))
+    return float((np.diff(points.start) + unseen).max(initial=0))
+
+
+def _most(points: Points, rows: float) -> float:
+    """Return how many cells there were if each that was drawn once stood for as many as it stands for rows."""
+    return float((np.diff(points.start) + _drawn(points, 1) * (rows - 1)).max(initial=0))
+
+
+def _drawn(points: Points, times: int) -> NDArray[np.int64]:
+    """Return how many cells of each class were drawn so many times."""
+    return np.bincount(points.codes[points.weight == times], minlength=len(points.start) - 1)
 
 
 # ---- levels in SQL
@@ -251,7 +257,7 @@ def edges_of(key: Array, level: int) -> Array:
     return np.where(edge == -np.inf, np.where(key == -np.inf, key, np.finfo(np.float64).min), edge)
 
 
-@ibis.udf.scalar.builtin(name="floor")
+@ibis.udf.scalar.builtin(name="floor")  # type: ignore[untyped-decorator]  # Ibis has no types for it
 def _floor(x: float) -> float:  # type: ignore[empty-body]  # the database has it; that of Ibis becomes an integer
     ...
 
@@ -259,7 +265,8 @@ def _floor(x: float) -> float:  # type: ignore[empty-body]  # the database has i
 def _scaled(x: ir.Value, exponent: int) -> ir.Value:
     """Return x · 2^exponent, by factors that every database reads exactly."""
     for power in _powers(abs(exponent)):
-        x = x * power if exponent > 0 else x / power
+        factor = as_float(ibis.literal(power))
+        x = x * factor if exponent > 0 else x / factor
     return x
 
 

@@ -19,7 +19,6 @@ from suffice.core.errors import EngineError, InvalidOptionError
 from suffice.core.frames import as_frame
 from suffice.core.labels import label_positions
 from suffice.core.statistics import RowSample
-from suffice.engines.sql.expressions import category, number
 from suffice.engines.sql.table_columns import ELSEWHERE, SqlRows, class_labels, execute, execute_row, weight_of
 
 MOST_ARGUMENTS = 50  # of a function; PostgreSQL allows 100
@@ -29,9 +28,7 @@ def kept_rows(rows: SqlRows, labels: Values, size: int) -> RowSample:
     """Fetch the rows with the `size` smallest hashes, each with its weight."""
     names = rows.task.names
     columns = {f"x{j}": rows.table[name] for j, name in enumerate(names)}
-    weight = {} if rows.task.weight is None else {"w": number(rows.table[rows.task.weight])}
-    target = category(rows.table[rows.task.target])
-    t = rows.table.select(y=target, h=row_hash(rows.table, names), **weight, **columns)
+    t = rows.select(h=row_hash(rows.table, names), **columns)
     least = t.select("h").distinct().order_by("h").limit(size)
     most = execute_row(least, {"most": least["h"].max()}, "hashes of rows")["most"]
     some = t.filter(t["h"] <= most)
@@ -75,6 +72,6 @@ def _hash(text: str) -> int:
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little", signed=True)
 
 
-@ibis.udf.scalar.builtin(name="suffice_hash")
+@ibis.udf.scalar.builtin(name="suffice_hash")  # type: ignore[untyped-decorator]  # Ibis has no types for it
 def _suffice_hash(text: str) -> int:  # type: ignore[empty-body]  # SQLite calls `_hash`
     ...

@@ -59,10 +59,7 @@ def sum_statistics(rows: SqlRows, wanted: Mapping[int, SummedBlock], middles: Mi
         raise NotFiniteError("sums by class")
     labels = class_labels(result, rows.task.target)
     result = result.take(np.argsort(labels.codes))
-    statistics = {
-        k: QUERIES[block.statistic].statistic(result, block, middles)
-        for k, block in wanted.items()
-    }
+    statistics = {k: QUERIES[block.statistic].statistic(result, block, middles) for k, block in wanted.items()}
     return BlockStatistics(labels.values, as_array(result, ["n"])[:, 0], statistics)
 
 

@@ -94,8 +94,12 @@ class SqlRows:
     @cached_property
     def cleaned(self) -> ir.Table:
         """The columns; missing values are NULL."""
+        return self.select(**self.expressions)
+
+    def select(self, **columns: ir.Value) -> ir.Table:
+        """Return the labels, the weights and some columns."""
         weight = {} if self.task.weight is None else {"w": number(self.table[self.task.weight])}
-        return self.table.select(y=category(self.table[self.task.target]), **weight, **self.expressions)
+        return self.table.select(y=category(self.table[self.task.target]), **weight, **columns)
 
     def of(self, *statistics: type[Statistic]) -> dict[int, SummedBlock]:
         """Return the blocks that have one of some statistics, by their positions."""
