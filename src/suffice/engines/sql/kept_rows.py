@@ -7,7 +7,6 @@ they are chosen by what they hold alone, too.
 from __future__ import annotations
 
 from hashlib import blake2b
-from typing import Any
 
 import ibis
 import ibis.expr.types as ir
@@ -19,9 +18,8 @@ from suffice.core.errors import EngineError, InvalidOptionError
 from suffice.core.frames import as_frame
 from suffice.core.labels import label_positions
 from suffice.core.statistics import RowSample
+from suffice.engines.sql.expressions import by_groups
 from suffice.engines.sql.table_columns import ELSEWHERE, SqlRows, class_labels, execute, execute_row, weight_of
-
-MOST_ARGUMENTS = 50  # of a function; PostgreSQL allows 100
 
 
 def kept_rows(rows: SqlRows, labels: Values, size: int) -> RowSample:
@@ -49,7 +47,8 @@ def row_hash(table: ir.Table, names: tuple[str, ...]) -> ir.Value:
     backend = table.get_backend()
     if backend.name == "duckdb":
         return ibis.struct({f"x{j}": table[name] for j, name in enumerate(names)}).hash()
-    text = _text([table[name].cast("string").fill_null("") for name in names])
+    texts = [table[name].cast("string").fill_null("") for name in names]
+    text = by_groups(texts, lambda some: ibis.literal("|").join(some))
     if backend.name == "postgres":
         return text.hash()
     if backend.name == "sqlite":  # which runs in this process
@@ -59,13 +58,6 @@ def row_hash(table: ir.Table, names: tuple[str, ...]) -> ir.Value:
         f"keep: rows of {backend.name} cannot be chosen by their hashes, only those of DuckDB, PostgreSQL and SQLite. "
         f"Leave keep out, or {ELSEWHERE}"
     )
-
-
-def _text(parts: list[Any]) -> Any:
-    while len(parts) > 1:
-        some = (parts[lo : lo + MOST_ARGUMENTS] for lo in range(0, len(parts), MOST_ARGUMENTS))
-        parts = [ibis.literal("|").join(each) for each in some]
-    return parts[0]
 
 
 def _hash(text: str) -> int:
