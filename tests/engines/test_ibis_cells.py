@@ -1,6 +1,7 @@
 """Columns of numbers of a database: the cells, the families and the calibration of rows in memory."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -222,10 +223,14 @@ def test_probabilities_are_calibrated_with_consent(database):
         for model in (fitted, local, sf.BayesClassifier(calibrate=False).fit(here, "y"))
     ]
     assert abs(losses[0] - losses[1]) < 0.1 * (losses[2] - losses[1])  # as well calibrated, by other rows
-    # Each kept row was learned: without it, what it says is that of a model without it.
-    rows = kept.rows.select(fitted.feature_names_in_.tolist())
-    again = sf.BayesClassifier(keep=0, calibrate=False).fit(here, "y").forget(rows[:1], fitted.classes_[kept.codes[:1]])
-    assert again.class_count_.sum() == N - 1
+    # The same rows beside the statistics of memory, from which each was left out, give the same calibration.
+    seen = local._learned.seen
+    beside = replace(seen, statistic=replace(seen.statistic, parts=(*seen.statistic.parts[:-1], kept)))
+    expected = replace(local._learned, seen=beside).calibration(True)
+    np.testing.assert_allclose(fitted.calibration_.slope, expected.slope, rtol=1e-6)
+    # Each was learned, as often as it weighs.
+    left = local.forget(kept.rows.select(x.column_names), local.classes_[kept.codes], kept.weight)
+    assert left.class_count_.sum() == N - kept.weight.sum()
 
 
 def test_the_kept_rows_are_chosen_by_what_they_hold(database):
