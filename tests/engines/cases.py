@@ -136,6 +136,11 @@ def arrow(table: pd.DataFrame) -> pa.Table:
     return pa.Table.from_pandas(table, preserve_index=False)
 
 
+def put(database: Any, table: pd.DataFrame | pa.Table, name: str = "t") -> Any:
+    """A table of a database of Ibis."""
+    return database.create_table(name, table if isinstance(table, pa.Table) else arrow(table), overwrite=True)
+
+
 def assert_same(case: Case, fitted: Any, local: Any) -> None:
     """The same classes, the same counts exactly, the same probabilities to 1e-9."""
     np.testing.assert_array_equal(fitted.classes_, local.classes_)

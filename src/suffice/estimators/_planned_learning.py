@@ -59,7 +59,7 @@ def learn_with_plan(
 def _learn_table(source: engines.Memory, task: engines.Task, family: Product) -> tuple[ByClass[Any], Product]:
     """Learn all rows of a table in memory; if they are more than are kept, count pairs in a second pass."""
     seen = source.learn(task)
-    if all_rows(family, seen) is not None or not family.keep:
+    if all_rows(family, seen) is not None or not family.most_kept:
         return seen, family
     kept = family.kept_rows(seen.statistic)
     if len(kept.codes) < FEWEST_ROWS:
@@ -101,7 +101,7 @@ def _learn_rows(
 def _filling(frame: Frame, family: Product, onto: ByClass[Any] | None) -> int:
     """Return how many of the first rows fit into what is kept."""
     known = np.zeros(0, np.uint64) if onto is None else np.unique(family.sample_of(onto.statistic).hashes)
-    room = family.keep - len(known)
+    room = family.most_kept - len(known)
     if frame.n <= room:
         return frame.n
     hashes = row_hashes(frame)
@@ -112,7 +112,7 @@ def _filling(frame: Frame, family: Product, onto: ByClass[Any] | None) -> int:
 
 def _settled_by_head(source: engines.Source, task: engines.Task, family: Product) -> Product:
     """Return the family with a plan that the first rows settle, if there are enough of them."""
-    if not source.counts_pairs or not family.keep:
+    if not source.counts_pairs or not family.most_kept:
         return family
     try:
         seen = task.summarize(as_frame(source.head()))

@@ -62,8 +62,9 @@ class BayesClassifier(CalibratedClassifier):
         Temper the evidence so that probabilities can be believed, fitted on exact leave-one-out scores of rows kept
         for that, as `structure` says. With 'classes' every class has a slope and bias of its own, with 'columns' every
         column an exponent; both are without pairs and experts. False is naive Bayes as it is.
-    keep : int, default=20000
-        Rows kept beside the statistics, chosen by what they hold, for structure, calibration and outliers.
+    keep : int or 'auto', default='auto'
+        Rows kept beside the statistics, chosen by what they hold, for structure, calibration and outliers. 'auto' is
+        20000, but none of a table in a database: with a number, that many of its rows leave the database.
     limit : int, 'auto' or None, default='auto'
         The number of cells that the values of a column of numbers are counted in, for each class. Where there are no
         more distinct values, the cells are the values themselves; where there are more, cells become wider. 'auto' is
@@ -96,7 +97,7 @@ class BayesClassifier(CalibratedClassifier):
         "smoothing": (choice("auto"), interval(Real, 0)),
         "missing": (choice("ignore", "informative"),),
         "calibrate": (BOOLEAN, choice("classes", "columns")),
-        "keep": (interval(Integral, 0),),
+        "keep": (interval(Integral, 0), choice("auto")),
         "limit": (interval(Integral, 1), choice("auto"), None),
         "structure": (choice("auto", "naive", "columns", "pairs", "pool"),),
         "found_columns": (BOOLEAN, interval(Integral, 0)),
@@ -107,7 +108,7 @@ class BayesClassifier(CalibratedClassifier):
     smoothing: float | Literal["auto"] = 1.0
     missing: Literal["ignore", "informative"] = "ignore"
     calibrate: bool | Literal["classes", "columns"] = True
-    keep: int = 20_000
+    keep: int | Literal["auto"] = "auto"
     limit: int | Literal["auto"] | None = "auto"
     structure: Literal["auto", "naive", "columns", "pairs", "pool"] = "auto"
     found_columns: bool | int = True
@@ -158,9 +159,9 @@ class BayesClassifier(CalibratedClassifier):
         learned = self._settled()
         if self.calibrate and self.keep and not len(self._product().kept_rows(learned.statistics.statistic).codes):
             warnings.warn(
-                "No rows could be kept to calibrate by, as none leave a database: probabilities are those of the "
-                "model, which are often too sure. Pass calibrate=False to have it so, or fit on rows, such as those of "
-                "table.to_pyarrow_batches()",
+                "No rows were kept to calibrate by, as none leave a database unasked: probabilities are those of the "
+                "model, which are often too sure. Pass keep=5000 to let that many rows leave it, or calibrate=False to "
+                "have it so",
                 UncalibratedWarning,
                 stacklevel=4,
             )

@@ -353,7 +353,7 @@ class KernelDistribution(Independent):
         if sizes.max() > MOST_BUMPS:
             raise NoFormulaError(
                 f"Column {x.column!r} has a kernel over {sizes.max()} points, and a formula holds at most "
-                f"{MOST_BUMPS}: fit with a limit, or choose another family"
+                f"{MOST_BUMPS}: fit with limit={MOST_BUMPS}, or choose another family"
             )
         shape = len(sizes), int(sizes.max())
         centre, height = np.zeros(shape), np.full(shape, -np.inf)

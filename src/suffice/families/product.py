@@ -33,6 +33,7 @@ from suffice.families.logarithms import log_ratio
 from suffice.families.pair_plan import PairPlan
 from suffice.formulas import Constant, Missing, Term, Where, X
 
+KEPT = 20_000  # rows that are kept where it is not said how many
 AT_ONCE = 1 << 16  # rows that are scored at a time, so that the arrays of the blocks stay small
 
 
@@ -143,14 +144,15 @@ class Product(Family[Blocks]):
     """Independent blocks of columns, each with its own family.
 
     Rows are tables. The statistic holds those of the blocks and a sample of up to `keep` rows (see `RowSample`), for
-    questions that need rows. With a `plan`, it also holds those of `found` columns, which are computed from others, and
-    the counts of pairs of columns (see `Pairs`): they are evidence about the class, and no part of p(x | y).
+    questions that need rows. With `keep="auto"` these are 20 000, but none of a database, which rows do not leave unless
+    that is asked for. With a `plan`, the statistic also holds those of `found` columns, which are computed from others,
+    and the counts of pairs of columns (see `Pairs`): they are evidence about the class, and no part of p(x | y).
     """
 
     prior: None = field(default=None, init=False)  # the blocks have theirs
     learn: Literal["mle"] = field(default="mle", init=False)
     blocks: tuple[Block, ...] = ()
-    keep: Annotated[int, Held(least=0)] = 0
+    keep: Annotated[int | Literal["auto"], Held(least=0)] = 0
     find: Annotated[int, Held(least=0)] = 0  # how many columns may be found
     found: tuple[Block, ...] = ()
     plan: PairPlan | None = None
@@ -166,13 +168,18 @@ class Product(Family[Blocks]):
             raise InvalidDataError(f"Column {min(twice)!r} is in two blocks: put it into one of them")
 
     @property
+    def most_kept(self) -> int:
+        """How many rows are kept, of rows that are at hand."""
+        return KEPT if isinstance(self.keep, str) else self.keep
+
+    @property
     def names(self) -> list[str]:
         """The columns that are read, in the order of the blocks."""
         return list(dict.fromkeys(name for block in self.blocks for name in block.names))
 
     # The statistics of all blocks, and a sample of rows.
     summary = derived(
-        lambda self: ProductSummary(Blocks, blocks=self.blocks, keep=self.keep, found=self.found, plan=self.plan)
+        lambda self: ProductSummary(Blocks, blocks=self.blocks, keep=self.most_kept, found=self.found, plan=self.plan)
     )
 
     def check_same(self, other: Product) -> None:

@@ -17,7 +17,6 @@ from suffice.core.statistics.cells import LIMIT
 from suffice.families import Family, Table
 from suffice.families import named as family_named
 from suffice.families.choose import Automatic, AutomaticBernoulli, AutomaticCategorical, ChosenDistribution, Smoothing
-from suffice.families.gaussian import Gaussian
 from suffice.families.product import Block, ProductDistribution
 from suffice.families.text import Text
 
@@ -106,7 +105,7 @@ def by_type(profile: ColumnProfile, smoothing: Smoothing, number: Automatic) -> 
     if kind == "number":
         if profile.is_row_number:
             return "it numbers the rows"
-        return number if profile.keeps_values else Gaussian(learn="predictive")
+        return number
     if kind == "category":
         return AutomaticCategorical(smoothing)
     if kind == "text":

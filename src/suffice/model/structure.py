@@ -314,6 +314,7 @@ class Parts:
             )
         return out
 
+
 AT_ONCE = 1 << 15  # rows that are scored at a time
 
 
@@ -437,7 +438,7 @@ def with_one_plan(a: Learned, b: Learned) -> tuple[Learned, Learned]:
     both = a.seen + b.seen
     if all_rows(first, both) is not None:
         return a, b
-    large = max(first.keep, second.keep) + len(kept[0].codes) + len(kept[1].codes)
+    large = max(first.most_kept, second.most_kept) + len(kept[0].codes) + len(kept[1].codes)
     samples = [_roomy(each, large) for each in (a, b)]
     rows = first.kept_rows((samples[0] + samples[1]).statistic)
     settled = settle(first, rows, float(both.weight.sum()), len(both.labels))
@@ -584,7 +585,7 @@ class Members:
 
     def experts(self, family: Product, x: Batch, kept: KeptRows, log_prior: Array, some: NDArray[np.int64]) -> None:
         """Linear and quadratic discriminants and cosines, fitted on kept rows; `some` of them are those of the pool."""
-        rows = slice(0, x.n if x.n < family.keep else max(EXPERT_ROWS, int(some[-1]) + 1))
+        rows = slice(0, x.n if x.n < family.most_kept else max(EXPERT_ROWS, int(some[-1]) + 1))
         x, weight = x[rows], kept.weight[rows]
         classes = log_prior.shape[1]
         fitted = fit_experts(family.blocks, x, kept.codes[rows], weight, classes, _finite(log_prior[rows]))

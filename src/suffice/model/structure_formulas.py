@@ -117,5 +117,3 @@ def row_formula(column: CodedColumn, block: Block, numbers: Array) -> Formula:
         return Steps(number(block), column.edges, numbers)
     assert column.keys is not None, "categories"
     return Lookup(block.names[0], tuple(column.keys.tolist()), numbers[:, :-1], numbers[:, -1])
-
-

@@ -57,11 +57,6 @@ class ColumnProfile:
         return bool((np.diff(first) == 1).all() and (np.diff(self.column.to_numpy()) == 1).all())
 
     @property
-    def keeps_values(self) -> bool:
-        """Whether its distinct values are available, which some families need."""
-        return True
-
-    @property
     def is_integer(self) -> bool:
         """Whether its type is one of integers."""
         import pyarrow as pa

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import ibis.expr.types as ir
@@ -9,7 +10,7 @@ import numpy as np
 
 from suffice.core.arrays import LEAST_WEIGHT, MOST_WEIGHT, WEIGHTS_ARE
 from suffice.core.errors import InvalidDataError
-from suffice.core.statistics import Counts, Moments, Sample, Totals
+from suffice.core.statistics import Cells, Counts, Moments, Sample, Totals
 from suffice.engines.sql.expressions import has_fraction, number
 from suffice.engines.sql.table_columns import (
     ELSEWHERE,
@@ -49,11 +50,11 @@ def check_weights(table: ir.Table, name: str) -> None:
         raise InvalidDataError("The total weight of all rows is zero: there is nothing to learn from")
 
 
-def middles(rows: SqlRows) -> dict[str, float]:
-    """Return the mean of the first rows of each column that is summed: sums are taken of differences from it."""
+def middles(rows: SqlRows, summed: Iterable[SummedBlock]) -> dict[str, float]:
+    """Return the mean of the first rows of each column of blocks: sums are taken of differences from it."""
     first = rows.table.limit(FIRST_ROWS)
     aggregates = {}
-    for block in rows.of(*SUMS):
+    for block in summed:
         for c, x in zip(block.columns, block_expressions(first, block.block), strict=True):
             aggregates[c] = x.mean()
     found = execute_row(first, aggregates, "the middle of columns")
@@ -65,9 +66,9 @@ def refuse_values(rows: SqlRows, thoroughly: bool = False) -> None:
 
     Infinite numbers make a sum infinite. So families that accept all finite numbers are only checked `thoroughly`.
     """
-    summed = [b for b in rows.of(*SUMS) if not b.block.missing and (thoroughly or _refuses_numbers(b))]
-    binned = [b for b in rows.of(Counts) if b.summary.of is not X and not b.block.missing]
-    sampled = rows.of(Sample)
+    summed = [b for b in rows.of(*SUMS, Cells).values() if not b.block.missing and (thoroughly or _refuses_numbers(b))]
+    binned = [b for b in rows.of(Counts).values() if b.summary.of is not X and not b.block.missing]
+    sampled = [*rows.of(Sample).values(), *(b for b in rows.of(Cells).values() if b.summary.options["limit"] is None)]
     aggregates = {name: value for block in (*summed, *binned) for name, value in _extremes(rows, block).items()}
     aggregates |= {f"d_{c}": rows.expressions[c].approx_nunique() for block in sampled for c in block.columns}
     found = execute_row(rows.table, aggregates, "the extremes of columns")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -11,8 +12,8 @@ import pyarrow as pa
 from suffice.core.frames import ColumnProfile
 from suffice.core.frames.frame import ColumnKind, column_kind
 from suffice.core.frames.profile import ENOUGH
-from suffice.engines.sql.checks import MOST_VALUES
-from suffice.engines.sql.expressions import is_missing, number
+from suffice.engines.sql.checks import FIRST_ROWS
+from suffice.engines.sql.expressions import is_missing
 from suffice.engines.sql.table_columns import execute_row
 
 FACTS = ("distinct", "range", "letters")
@@ -26,21 +27,33 @@ class ColumnFacts:
 
     @cached_property
     def counts(self) -> dict[str, int]:
-        """The number of entries of each column that are not missing; the number of rows is that of column ""."""
-        present = {f"n{j}": (~is_missing(self.table[name])).sum() for j, name in enumerate(self.names)}
-        found = execute_row(self.table, {"n": self.table.count(), **present}, "the number of entries")
-        return {"": found["n"]} | {name: found[f"n{j}"] or 0 for j, name in enumerate(self.names)}
+        """The number of entries of each column that are not missing; the number of rows is that of column "".
+
+        Of a column of float numbers it is that of the first rows, unless all of these are missing: every entry would
+        have to be tested for NaN, and only whether there are any is asked of it.
+        """
+        first = self.table.limit(FIRST_ROWS)
+        floating = [name for name in self.names if self.table[name].type().is_floating()]
+        found = self._present(first, floating)
+        asked = [name for name in self.names if not found.get(name)]
+        rows = execute_row(self.table, {"n": self.table.count()}, "the number of rows")["n"]
+        return found | self._present(self.table, asked) | {"": rows}
+
+    @staticmethod
+    def _present(table: ir.Table, names: Sequence[str]) -> dict[str, int]:
+        aggregates = {f"n{j}": (~is_missing(table[name])).sum() for j, name in enumerate(names)}
+        found = execute_row(table, aggregates, "the number of entries")
+        return {name: found[f"n{j}"] or 0 for j, name in enumerate(names)}
 
     @cached_property
     def facts(self) -> dict[tuple[str, str], Any]:
-        """About how many values are distinct, the range of integers, and the mean length of texts."""
+        """About how many integers or texts are distinct, the range of integers, and the mean length of texts."""
         aggregates: dict[str, ir.Value] = {}
         for j, name in enumerate(self.names):
             x = self.table[name]
-            if x.type().is_numeric():
-                aggregates[f"distinct{j}"] = number(x).approx_nunique()
             if x.type().is_integer():
-                aggregates[f"range{j}"] = x.cast("float64").max() - x.cast("float64").min()
+                whole = x.cast("float64")
+                aggregates |= {f"distinct{j}": x.approx_nunique(), f"range{j}": whole.max() - whole.min()}
             if x.type().is_string():
                 aggregates |= {f"distinct{j}": x.approx_nunique(), f"letters{j}": x.length().cast("float64").mean()}
         found = execute_row(self.table, aggregates, "the number of distinct values")
@@ -67,7 +80,7 @@ class TableColumnProfile(ColumnProfile):
 
     @property
     def n_distinct(self) -> int:
-        """About how many values are distinct."""
+        """About how many integers or texts are distinct."""
         return int(self._fact("distinct"))
 
     @property
@@ -82,11 +95,6 @@ class TableColumnProfile(ColumnProfile):
         if not self.is_integer or n < ENOUGH or self.n_present < n:
             return False
         return bool(self._fact("range") == n - 1 and self.n_distinct > 0.9 * n)
-
-    @property
-    def keeps_values(self) -> bool:
-        """Whether its distinct values are few enough to be fetched."""
-        return self.n_distinct <= MOST_VALUES
 
     def _fact(self, what: str) -> Any:
         return self.facts.facts[self.name, what] or 0

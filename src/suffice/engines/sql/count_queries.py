@@ -5,6 +5,7 @@ The result is rows with weights, which statistics of values summarize like any r
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import ibis
@@ -17,9 +18,16 @@ import sqlglot.expressions as sge
 from suffice.core import frames
 from suffice.core.arrays import Array, Categories, Codes
 from suffice.core.frames import as_frame
-from suffice.core.statistics import Counts, Sample, Statistic
-from suffice.engines.sql.sum_queries import BlockStatistics
-from suffice.engines.sql.table_columns import SqlRows, SummedBlock, class_labels, database_error, execute, naming_column
+from suffice.core.statistics import Counts, Statistic
+from suffice.engines.sql.table_columns import (
+    BlockStatistics,
+    SqlRows,
+    SummedBlock,
+    class_labels,
+    database_error,
+    execute,
+    naming_column,
+)
 from suffice.formulas import X
 
 GROUPING_SETS = (
@@ -36,9 +44,8 @@ GROUPING_SETS = (
 )
 
 
-def count_statistics(rows: SqlRows) -> BlockStatistics:
-    """Compute the statistics that are made of distinct values."""
-    wanted = {k: block for k, block in enumerate(rows.blocks) if block.statistic in (Counts, Sample)}
+def count_statistics(rows: SqlRows, wanted: Mapping[int, SummedBlock]) -> BlockStatistics:
+    """Compute the statistics of blocks that are made of distinct values."""
     sets: list[tuple[str, ...]] = []
     sets_of = {}
     for k, block in wanted.items():
@@ -46,7 +53,7 @@ def count_statistics(rows: SqlRows) -> BlockStatistics:
         sets_of[k] = np.arange(len(sets), len(sets) + len(new))
         sets += new
     used = rows.cleaned.select("y", *(["w"] if rows.weighted else []), *(c for s in sets for c in s))
-    result = _grouped(used, sets)
+    result = grouped(used, sets)
     labels = class_labels(result, rows.task.target)
     which = frames.numbers(result["which"])
     weight = frames.numbers(result["n"])
@@ -73,7 +80,7 @@ def _of_rows(block: SummedBlock, result: pa.Table, codes: Codes, n_classes: int,
         return summary.take(x, codes, n_classes, weight)
 
 
-def _grouped(t: ir.Table, sets: list[tuple[str, ...]]) -> pa.Table:
+def grouped(t: ir.Table, sets: list[tuple[str, ...]]) -> pa.Table:
     """Return the weight `n` of each class, and of each class and value; `which` is the set of a row, −1 for a class."""
     try:
         backend = t.get_backend()

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+
 import ibis
 import ibis.expr.datatypes as dt
 import ibis.expr.operations as ops
 import ibis.expr.types as ir
 
 from suffice.core.errors import InvalidDataError
+
+MOST_ARGUMENTS = 50  # of a function; PostgreSQL allows 100
+
+
+def by_groups(parts: Sequence[ir.Value], function: Callable[[Sequence[ir.Value]], ir.Value]) -> ir.Value:
+    """Apply an associative function to any number of expressions, to some at a time."""
+    while len(parts) > 1:
+        groups = (parts[lo : lo + MOST_ARGUMENTS] for lo in range(0, len(parts), MOST_ARGUMENTS))
+        parts = [function(group) if len(group) > 1 else group[0] for group in groups]
+    return parts[0]
 
 
 def number(x: ir.Value, nan: bool | None = None) -> ir.Value:

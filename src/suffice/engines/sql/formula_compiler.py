@@ -21,7 +21,7 @@ from sqlglot.generator import Generator
 from suffice import formulas as f
 from suffice.core.arrays import Array
 from suffice.core.errors import InvalidDataError, InvalidOptionError, NoFormulaError
-from suffice.engines.sql.expressions import as_float, boolean, category, has_fraction, is_missing, number
+from suffice.engines.sql.expressions import as_float, boolean, by_groups, category, has_fraction, is_missing, number
 from suffice.formulas.lookups import Key
 from suffice.model.predictor import Question
 
@@ -114,7 +114,7 @@ def _exp(x: ir.Value) -> ir.Value:
 
 
 def _greatest(terms: Sequence[ir.Value]) -> ir.Value:
-    return ibis.greatest(*terms) if len(terms) > 1 else terms[0]
+    return by_groups(terms, lambda some: ibis.greatest(*some))
 
 
 def _total(terms: Sequence[ir.Value], plus: Callable[[ir.Value, ir.Value], ir.Value] = add) -> ir.Value:

@@ -17,10 +17,19 @@ import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
-from suffice.core.arrays import Array, Values
+from suffice.core.arrays import Array
 from suffice.core.errors import InvalidDataError
-from suffice.core.statistics import Moments, Sample, Scatter, Statistic, Totals
-from suffice.engines.sql.table_columns import ELSEWHERE, SqlRows, SummedBlock, as_array, class_labels, execute
+from suffice.core.statistics import Cells, Moments, Sample, Scatter, Statistic, Totals
+from suffice.engines.sql.table_columns import (
+    ELSEWHERE,
+    BlockStatistics,
+    SqlRows,
+    SummedBlock,
+    as_array,
+    class_labels,
+    execute,
+    weight_of,
+)
 
 Aggregates = dict[str, ir.Value]
 Middles = Mapping[str, float]
@@ -37,33 +46,20 @@ class NotFiniteError(Exception):
     """A sum is NaN or infinite: an entry is, or the sum is too large."""
 
 
-class BlockStatistics(NamedTuple):
-    """Statistics of some of the blocks, by class; the keys are the positions of the blocks."""
-
-    labels: Values
-    weight: Array
-    statistics: dict[int, Statistic]
-
-
-def sum_statistics(rows: SqlRows, middles: Middles) -> BlockStatistics:
-    """Compute the statistics that are sums, in one query about given middles of columns."""
-    wanted = rows.of(*QUERIES)
+def sum_statistics(rows: SqlRows, wanted: Mapping[int, SummedBlock], middles: Middles) -> BlockStatistics:
+    """Compute sums of blocks, in one query about given middles of columns: of cells, the moments kept beside them."""
     t = rows.cleaned
-    if rows.weighted or any(block.statistic is Scatter for block in wanted):
-        t = _centred(t, [c for block in wanted if block.statistic is not Totals for c in block.columns])
-    aggregates = {"n": _weight(t)}
-    for block in wanted:
+    if rows.weighted or any(block.statistic is Scatter for block in wanted.values()):
+        t = _centred(t, [c for block in wanted.values() if block.statistic is not Totals for c in block.columns])
+    aggregates = {"n": weight_of(t)}
+    for block in wanted.values():
         aggregates |= QUERIES[block.statistic].aggregates(t, block, middles)
     result = execute(t.group_by("y").aggregate(**aggregates), "sums by class")
     if not all(np.isfinite(np.asarray(result[name].drop_null(), dtype=np.float64)).all() for name in aggregates):
         raise NotFiniteError("sums by class")
     labels = class_labels(result, rows.task.target)
     result = result.take(np.argsort(labels.codes))
-    statistics = {
-        k: QUERIES[block.statistic].statistic(result, block, middles)
-        for k, block in enumerate(rows.blocks)
-        if block in wanted
-    }
+    statistics = {k: QUERIES[block.statistic].statistic(result, block, middles) for k, block in wanted.items()}
     return BlockStatistics(labels.values, as_array(result, ["n"])[:, 0], statistics)
 
 
@@ -71,12 +67,6 @@ def _centred(t: ir.Table, columns: list[str]) -> ir.Table:
     """Add the means m_c0, m_c1, … of its class to every row."""
     centres = t.group_by("y").aggregate(**{f"m_{c}": t[c].mean() for c in columns}).rename(label="y")
     return t.left_join(centres, t["y"] == centres["label"])  # rows without a label stay, to be refused
-
-
-def _weight(t: ir.Table, where: ir.Value | None = None) -> ir.Value:
-    """Return the weight of the rows for which a condition is true."""
-    counted = t.count(where=where) if "w" not in t.columns else t["w"].sum(where=where)
-    return counted.cast("float64")
 
 
 def _weighted_sum(t: ir.Table, x: ir.Value) -> ir.Value:
@@ -97,7 +87,7 @@ def _moments(t: ir.Table, block: SummedBlock, middles: Middles) -> Aggregates:
     for c in block.columns:
         if "w" in t.columns:
             z = t[c] - t[f"m_{c}"]
-            out |= {f"n_{c}": _weight(t, t[c].notnull()), f"mid_{c}": t[f"m_{c}"].max()}
+            out |= {f"n_{c}": weight_of(t, t[c].notnull()), f"mid_{c}": t[f"m_{c}"].max()}
             out |= {f"z_{c}": _weighted_sum(t, z), f"zz_{c}": _weighted_sum(t, z * z)}
         else:
             z = t[c] - middles[c]
@@ -122,7 +112,7 @@ def _as_moments(result: pa.Table, block: SummedBlock, middles: Middles) -> Momen
 def _totals(t: ir.Table, block: SummedBlock, middles: Middles) -> Aggregates:  # noqa: ARG001  # entries are ≥ 0
     out: Aggregates = {}
     for c in block.columns:
-        out |= {f"n_{c}": _weight(t, t[c].notnull()), f"x_{c}": _weighted_sum(t, t[c])}
+        out |= {f"n_{c}": weight_of(t, t[c].notnull()), f"x_{c}": _weighted_sum(t, t[c])}
     return out
 
 
@@ -140,7 +130,7 @@ def _scatter(t: ir.Table, block: SummedBlock, middles: Middles) -> Aggregates:  
         )
     complete = reduce(and_, (t[c].notnull() for c in block.columns))
     first = block.columns[0]
-    out = {f"n_{first}": _weight(t, complete), f"incomplete_{first}": (~complete).sum()}
+    out = {f"n_{first}": weight_of(t, complete), f"incomplete_{first}": (~complete).sum()}
     z = {c: ibis.ifelse(complete, t[c] - t[f"m_{c}"], ibis.null("float64")) for c in block.columns}
     for i, a in enumerate(block.columns):
         out |= {f"mid_{a}": t[f"m_{a}"].max(), f"z_{a}": _weighted_sum(t, z[a])}
@@ -171,6 +161,7 @@ def _as_scatter(result: pa.Table, block: SummedBlock, middles: Middles) -> Scatt
 
 QUERIES: dict[type[Statistic], Query] = {
     Moments: Query(_moments, _as_moments),
+    Cells: Query(_moments, _as_moments),
     Totals: Query(_totals, _as_totals),
     Scatter: Query(_scatter, _as_scatter),
 }

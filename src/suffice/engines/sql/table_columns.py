@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import ibis
 import ibis.expr.types as ir
@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 
 from suffice.core import frames
-from suffice.core.arrays import Array
+from suffice.core.arrays import Array, Values
 from suffice.core.errors import EngineError, InvalidDataError, RefusedValueError
 from suffice.core.labels import Labels
-from suffice.core.statistics import Counts, Moments, Sample, Scatter, Statistic, Totals
+from suffice.core.statistics import Cells, Counts, Moments, Sample, Scatter, Statistic, Totals
 from suffice.engines.sql.expressions import boolean, category, is_missing, number
 from suffice.engines.sql.formula_compiler import write_entry
 from suffice.engines.summarizing import Task
@@ -26,6 +26,7 @@ from suffice.families.product import Block
 from suffice.formulas import X
 
 SUMS = (Moments, Totals, Scatter)  # statistics that are sums
+VALUES = (Counts, Cells, Sample)  # statistics that are made of distinct values
 ELSEWHERE = "pass table.to_pyarrow_batches() instead of the table, so that its rows are read here"
 
 
@@ -50,6 +51,14 @@ class SummedBlock:
     def family_name(self) -> str:
         """The name of its family, for errors."""
         return type(self.block.family).__name__
+
+
+class BlockStatistics(NamedTuple):
+    """Statistics of some of the blocks, by class; the keys are the positions of the blocks."""
+
+    labels: Values
+    weight: Array
+    statistics: dict[int, Statistic]
 
 
 class SqlRows:
@@ -77,7 +86,7 @@ class SqlRows:
     def check_statistics(self) -> None:
         """Refuse a statistic that SQL cannot compute by aggregates."""
         for block in self.blocks:
-            if block.statistic not in (Counts, Sample, *SUMS):
+            if block.statistic not in (*VALUES, *SUMS):
                 raise InvalidDataError(
                     f"SQL cannot compute the statistic of {block.family_name} for {block.block.title!r}: {ELSEWHERE}"
                 )
@@ -85,12 +94,16 @@ class SqlRows:
     @cached_property
     def cleaned(self) -> ir.Table:
         """The columns; missing values are NULL."""
-        weight = {} if self.task.weight is None else {"w": number(self.table[self.task.weight])}
-        return self.table.select(y=category(self.table[self.task.target]), **weight, **self.expressions)
+        return self.select(**self.expressions)
 
-    def of(self, *statistics: type[Statistic]) -> list[SummedBlock]:
-        """Return the blocks that have one of some statistics."""
-        return [block for block in self.blocks if block.statistic in statistics]
+    def select(self, **columns: ir.Value) -> ir.Table:
+        """Return the labels, the weights and some columns."""
+        weight = {} if self.task.weight is None else {"w": number(self.table[self.task.weight])}
+        return self.table.select(y=category(self.table[self.task.target]), **weight, **columns)
+
+    def of(self, *statistics: type[Statistic]) -> dict[int, SummedBlock]:
+        """Return the blocks that have one of some statistics, by their positions."""
+        return {k: block for k, block in enumerate(self.blocks) if block.statistic in statistics}
 
 
 # ---- columns
@@ -111,7 +124,7 @@ def block_expressions(table: ir.Table, block: Block, nan: bool | None = None) ->
         elif family.reads == "categories":
             out.append(category(column))
         else:
-            shows_nan = summary.statistic in SUMS and summary.of is X  # NaN in an entry makes the sum NaN
+            shows_nan = summary.statistic in (*SUMS, Cells) and summary.of is X  # NaN makes a sum NaN, or is a cell
             x = number(column, nan if shows_nan else None)
             of = summary.of[j] if isinstance(summary.of, tuple) else summary.of
             out.append(x if of is X else ibis.ifelse(x.isnull(), ibis.null("float64"), write_entry(of, x)))
@@ -142,6 +155,12 @@ def execute(query: ir.Table, what: str) -> pa.Table:
 def execute_row(table: ir.Table, aggregates: dict[str, ir.Value], what: str) -> dict[str, Any]:
     """Return aggregates over a whole table by name."""
     return execute(table.aggregate(**aggregates), what).to_pylist()[0] if aggregates else {}
+
+
+def weight_of(t: ir.Table, where: ir.Value | None = None) -> ir.Value:
+    """Return the weight of the rows for which a condition is true."""
+    counted = t.count(where=where) if "w" not in t.columns else t["w"].sum(where=where)
+    return counted.cast("float64")
 
 
 def database_error(what: str, error: Exception) -> EngineError:

@@ -1,0 +1,277 @@
+"""Cells of columns of numbers: a query for each column counts by class and ⌊x / 2^e⌋.
+
+The level e is that of `Cells`, the least at which no class has more than `limit` cells. That of some of the rows is at
+most that of all. So a random part of the rows shows where to begin, and what is counted there is made coarser here.
+Which rows were drawn does not show in the result: where they gave too coarse a level, finer ones are tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import ibis
+import ibis.expr.operations as ops
+import ibis.expr.types as ir
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from suffice.core import frames
+from suffice.core.arrays import Array, Codes, Values
+from suffice.core.errors import EngineError
+from suffice.core.labels import label_positions
+from suffice.core.statistics import Cells, Statistic
+from suffice.core.statistics.cells import COARSEST, FINEST, coarser
+from suffice.core.statistics.compensated import rounded
+from suffice.core.statistics.sample import Points
+from suffice.engines.sql.count_queries import grouped
+from suffice.engines.sql.expressions import as_float, without_nan
+from suffice.engines.sql.table_columns import (
+    BlockStatistics,
+    SqlRows,
+    SummedBlock,
+    class_labels,
+    execute,
+    execute_row,
+    naming_column,
+    weight_of,
+)
+
+SAMPLED = 1 << 15  # rows, about, that show the level to begin with; the values of no more rows are all counted
+SURE = 1.25  # cells for each that is kept, by an estimate that is rather too small, that are surely too many
+MOST_ROOM = 64  # cells that may be fetched for each that is kept, if all that were drawn once stood for many
+
+
+def cell_statistics(rows: SqlRows, blocks: Mapping[int, SummedBlock], total: int) -> BlockStatistics:
+    """Count the columns of blocks in cells, without the moments that are kept beside them; there are `total` rows."""
+    t = rows.select()
+    classes = execute(t.group_by("y").aggregate(n=weight_of(t)), "the weight of each class")
+    labels = class_labels(classes, rows.task.target)
+    count = ColumnCells(rows, labels.values)
+    begin = count.first_levels(blocks.values(), total)
+    found: dict[int, Statistic] = {k: count.of_block(block, begin) for k, block in blocks.items()}
+    return BlockStatistics(labels.values, frames.numbers(classes["n"])[np.argsort(labels.codes)], found)
+
+
+class ColumnCells:
+    """Queries of the cells of columns, for known labels."""
+
+    def __init__(self, rows: SqlRows, labels: Values):
+        self.rows, self.labels = rows, labels
+
+    def of_block(self, block: SummedBlock, begin: Mapping[str, tuple[int, int]]) -> Cells:
+        """Count every column of a block; `begin` has the least level that may be its own, and the one to begin with."""
+        found = []
+        with naming_column(block):
+            for column in block.columns:
+                found.append(self._cells(column, limit_of(block), *begin[column]))
+        level = np.concatenate([cells.level for cells in found])
+        options = block.summary.options
+        parts = tuple(part for cells in found for part in cells.parts)
+        return Cells(parts, level, limit_of(block), options.get("exact_moments", False))
+
+    def _cells(self, column: str, limit: int, least: int, level: int) -> Cells:
+        found = self._at_level(column, limit, level)
+        if found.level[0] > level or level == least:
+            return found
+        most = level
+        level = least
+        while least < most:  # seldom: how many cells there are is counted until the level is known
+            if self._count(column, level) > limit:
+                least = level + 1
+            else:
+                most = level
+            level = (least + most) // 2
+        return self._at_level(column, limit, most)
+
+    def _at_level(self, column: str, limit: int, level: int) -> Cells:
+        """Count in cells of a level, or of the least coarser one at which no class has more than `limit`."""
+        try:
+            codes, key, n = self._counted(column, level, guarded=False)
+            guarded = bool(np.isinf(key).any())
+        except EngineError:  # some databases refuse to multiply what overflows
+            guarded = True
+        if guarded and FINEST < level < 0:
+            codes, key, n = self._counted(column, level, guarded=True)
+            edge = key
+        else:
+            edge = edges_of(key, level)
+        classes = len(self.labels)
+        found = Cells.of(edge[:, None], codes, classes, n, limit=limit)
+        found += replace(Cells.empty(classes, 1, limit), level=np.array([level], np.int32))
+        (part,) = found.parts
+        return replace(found, parts=(replace(part, rest=rounded(part.weight)),))
+
+    def _counted(self, column: str, level: int, guarded: bool) -> tuple[Codes, Array, Array]:
+        """Return the class, the key and the weight of each cell."""
+        keyed = self._keyed(self.rows.expressions[column], level, guarded)
+        result = execute(keyed.group_by(["y", "k"]).aggregate(n=weight_of(keyed)), f"the cells of {column!r}")
+        return self._codes(result), frames.numbers(result["k"]), frames.numbers(result["n"])
+
+    def _keyed(self, x: ir.Value, level: int, guarded: bool) -> ir.Table:
+        return self.rows.select(k=edge_in_sql(x, level) if guarded else key_in_sql(x, level))
+
+    def _count(self, column: str, level: int) -> int:
+        """Return the largest number of cells of a class."""
+        keyed = self._keyed(without_nan(self.rows.expressions[column]), level, guarded=level < 0)
+        cells = keyed.filter(keyed["k"].notnull()).select("y", "k").distinct()
+        by_class = cells.group_by("y").aggregate(cells=cells.count())
+        found = execute_row(by_class, {"most": by_class["cells"].max()}, f"the number of cells of {column!r}")
+        return found["most"] or 0
+
+    def _codes(self, result: pa.Table) -> Codes:
+        """Return the place of each label of a result among those that are known."""
+        labels = class_labels(result, self.rows.task.target)
+        places = label_positions(labels.values, self.labels)
+        if places is None:
+            raise EngineError(
+                "The rows changed between two queries: other labels were found. Fit again, or in a transaction"
+            )
+        return places[labels.codes].astype(np.int32)
+
+    # ---- the level to begin with
+
+    def first_levels(self, blocks: Collection[SummedBlock], total: int) -> dict[str, tuple[int, int]]:
+        """Return the least level that each column may have, and the level to begin with."""
+        out = {}
+        drawn = self._drawn([column for block in blocks for column in block.columns], SAMPLED / total)
+        for block in blocks:
+            for column in block.columns:
+                with naming_column(block):
+                    values, codes = drawn(column)
+                    cells = Cells.of(values[:, None], codes, len(self.labels), limit=limit_of(block))
+                out[column] = int(cells.level[0]), _begin(cells, limit_of(block), total / SAMPLED)
+        return out
+
+    def _drawn(self, columns: list[str], share: float) -> Callable[[str], tuple[Array, Codes]]:
+        """Draw rows at random, and return a function that gives the values of a column and their classes.
+
+        The values of each column come in order, so that they do not show the rows.
+        """
+        part = self.rows.cleaned.filter(ibis.random() < share).select("y", *columns)
+        if all(part.get_backend().has_operation(op) for op in (ops.ArrayCollect, ops.ArraySort)):
+            lists = part.group_by("y").aggregate(**{c: part[c].collect().sort() for c in columns})
+            result = execute(lists, "values of some rows")
+            codes = self._codes(result)
+
+            def listed(column: str) -> tuple[Array, Codes]:
+                found = result[column].combine_chunks()
+                return frames.numbers(pa.chunked_array([found.flatten()])), np.repeat(codes, _lengths(found))
+
+            return listed
+        values = grouped(part, [(c,) for c in columns])
+        which, all_codes = frames.numbers(values["which"]), self._codes(values)
+
+        def taken(column: str) -> tuple[Array, Codes]:
+            own = np.flatnonzero(which == columns.index(column))
+            times = frames.numbers(values["n"])[own].astype(np.int64)
+            x = frames.numbers(values[column])[own]
+            return np.repeat(x, times), np.repeat(all_codes[own], times)
+
+        return taken
+
+
+def limit_of(block: SummedBlock) -> Any:
+    """Return the most cells of a class and column."""
+    return block.summary.options["limit"]
+
+
+def _lengths(lists: Any) -> NDArray[np.int64]:
+    """Return the lengths of lists; that of a missing one is 0."""
+    import pyarrow.compute as pc
+
+    return np.asarray(pc.fill_null(pc.list_value_length(lists), 0), dtype=np.int64)
+
+
+def _begin(cells: Cells, limit: int, rows: float) -> int:
+    """Return the level to begin with, where drawn rows have `cells`; each of them stands for `rows`.
+
+    It is the coarsest at which there are likely to be more than `limit` cells, so that the level is known when they
+    were counted, and few more.
+    """
+    (points,) = cells.parts
+    least = level = int(cells.level[0])
+    high = COARSEST
+    while level < high:
+        half = (level + high + 1) // 2
+        if _likely(coarser(points, half), rows) > SURE * limit:
+            level = half
+        else:
+            high = half - 1
+    while level < COARSEST and _most(points if level == least else coarser(points, level), rows) > MOST_ROOM * limit:
+        level += 1
+    return level
+
+
+def _likely(points: Points, rows: float) -> float:
+    """Estimate how many cells all rows have, in the class that has the most.
+
+    Cells that were drawn once (f₁) and twice (f₂) tell how many were not: at least f₁(f₁ − 1) / 2(f₂ + 1)
+    (Chao, 1984).
+    """
+    once, twice = (_drawn(points, times) for times in (1, 2))
+    unseen = np.minimum(once * (once - 1) / (2 * (twice + 1)), once * (rows - 1))
+    return float((np.diff(points.start) + unseen).max(initial=0))
+
+
+def _most(points: Points, rows: float) -> float:
+    """Return how many cells there were if each that was drawn once stood for as many as it stands for rows."""
+    return float((np.diff(points.start) + _drawn(points, 1) * (rows - 1)).max(initial=0))
+
+
+def _drawn(points: Points, times: int) -> NDArray[np.int64]:
+    """Return how many cells of each class were drawn so many times."""
+    return np.bincount(points.codes[points.weight == times], minlength=len(points.start) - 1)
+
+
+# ---- levels in SQL
+
+
+def key_in_sql(x: ir.Value, level: int) -> ir.Value:
+    """Return ⌊x / 2^e⌋, a float64. It is exact: far from 0 the quotient is an integer already, unless it overflows."""
+    if level == FINEST:
+        return x
+    if level <= 0:
+        return _floor(_scaled(x, -level))
+    near = 2.0 ** (level - 1)  # what is nearer to 0 might be rounded to 0, or refused for that
+    inside = ibis.ifelse(x < 0, as_float(ibis.literal(-1.0)), as_float(ibis.literal(0.0)))
+    return ibis.ifelse((x > -near) & (x < near), inside, _floor(_scaled(x, -level)))
+
+
+def edge_in_sql(x: ir.Value, level: int) -> ir.Value:
+    """Return the lower edge of the cell, ⌊x / 2^e⌋ · 2^e, at a negative level: no step overflows."""
+    if level == FINEST:
+        return x
+    far = 2.0 ** (level + 52)  # whose multiples of 2^e are all numbers from there on
+    return ibis.ifelse((x > -far) & (x < far), _scaled(_floor(_scaled(x, -level)), level), x)
+
+
+def edges_of(key: Array, level: int) -> Array:
+    """Return the lower edges of cells by their keys: see `edges`."""
+    if level == FINEST:
+        return key
+    with np.errstate(over="ignore"):
+        edge = np.ldexp(key, level)
+    return np.where(edge == -np.inf, np.where(key == -np.inf, key, np.finfo(np.float64).min), edge)
+
+
+@ibis.udf.scalar.builtin(name="floor")  # type: ignore[untyped-decorator]  # Ibis has no types for it
+def _floor(x: float) -> float:  # type: ignore[empty-body]  # the database has it; that of Ibis becomes an integer
+    ...
+
+
+def _scaled(x: ir.Value, exponent: int) -> ir.Value:
+    """Return x · 2^exponent, by factors that every database reads exactly."""
+    for power in _powers(abs(exponent)):
+        factor = as_float(ibis.literal(power))
+        x = x * factor if exponent > 0 else x / factor
+    return x
+
+
+def _powers(exponent: int) -> Iterator[float]:
+    while exponent:
+        step = min(exponent, 52)
+        yield 2.0**step
+        exponent -= step
