@@ -19,7 +19,7 @@ STRUCTURES = ("columns", "pairs", "pool")
 
 
 def a_table(n=400, seed=0, classes=("a", "b")):
-    """A table whose classes differ in a pair of categories, in a ratio, and a little in a number with missing values."""
+    """A table whose classes differ in a pair of categories, a ratio, and a little in a number with missing values."""
     rng = np.random.default_rng(seed)
     y = np.array(classes)[rng.integers(0, len(classes), n)]
     first = y == classes[0]

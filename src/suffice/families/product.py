@@ -116,7 +116,7 @@ class ProductSummary(Summary[Blocks]):
         """Compute the entries that the statistic of each block summarizes."""
         entries, own = list(x.parts), len(self.blocks)
         for j, (block, summary) in enumerate(zip((*self.blocks, *self.found), self._summaries, strict=True)):
-            if summary.of is not X:
+            if summary.of is not X or type(summary) is not Summary:
                 at = j if j < own else j + 1
                 with naming_columns(block.names):
                     entries[at] = summary.entries(x.parts[at])
@@ -144,9 +144,10 @@ class Product(Family[Blocks]):
     """Independent blocks of columns, each with its own family.
 
     Rows are tables. The statistic holds those of the blocks and a sample of up to `keep` rows (see `RowSample`), for
-    questions that need rows. With `keep="auto"` these are 20 000, but none of a database, which rows do not leave unless
-    that is asked for. With a `plan`, the statistic also holds those of `found` columns, which are computed from others,
-    and the counts of pairs of columns (see `Pairs`): they are evidence about the class, and no part of p(x | y).
+    questions that need rows. With `keep="auto"` these are 20 000, but none of a database, which rows do not leave
+    unless that is asked for. With a `plan`, the statistic also holds those of `found` columns, which are computed from
+    others, and the counts of pairs of columns (see `Pairs`): they are evidence about the class, and no part of
+    p(x | y).
     """
 
     prior: None = field(default=None, init=False)  # the blocks have theirs
@@ -316,8 +317,9 @@ class ProductDistribution(Distribution):
     parts: tuple[Distribution, ...]
 
     def read(self, x: Any) -> Batch:
-        """Read a table block by block."""
-        return self.family.read(x)
+        """Read a table block by block, without what a plan adds."""
+        rows, parts = self.family.read(x), len(self.parts) + 1
+        return rows if len(rows.parts) == parts else Batch(rows.parts[:parts], rows.n)
 
     def each(self, x: Batch, relative: bool = True) -> Iterator[Array]:
         """Yield the log-densities of each block, (rows, classes), or those up to a term that all classes share."""

@@ -63,7 +63,7 @@ class CosineExpert:
         spread = _spread(features, batch, weight)
         if not spread > 0:
             return None
-        cosines = int(np.clip(min(ENTRIES // classes, len(codes)), FEWEST, COSINES)) // LANES * LANES
+        cosines = int(np.clip(ENTRIES // classes, FEWEST, COSINES)) // LANES * LANES
         own = CosineFeatures(features, spread, cosines).matrix(batch)
         scatter = RidgeScatter.of(own, codes, weight, classes)
         shrinkage = scatter.choose(own, codes, weight, log_prior)

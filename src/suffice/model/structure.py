@@ -2,7 +2,7 @@
 
 The score of class k is a log-linear combination of everything that speaks for it,
 
-    s_k(x) = γ log π_k + Σ_j a_j L_jk(x) + Σ_q u_q R_qk(x) + Σ_e v_e E_ek(x)
+    s_k(x) = log π_k + Σ_j a_j L_jk(x) + Σ_q u_q R_qk(x) + Σ_e v_e E_ek(x)
 
 with the log-density L of each column, what each pair of columns says beyond the two, R, and the evidence E of experts
 that were fitted on the kept rows. The posterior is  p(y | x) = (1 − ε) softmax(s) + ε π.  Exponents are fitted on exact
@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.core.arrays import Array, Codes, Positions
-from suffice.core.errors import MismatchError
+from suffice.core.arrays import Array, Codes, Positions, refuse_infinite
+from suffice.core.errors import MismatchError, RefusedValueError, naming_columns
 from suffice.core.frames import Frame
 from suffice.core.frozen_options import same_options
 from suffice.core.parallel import in_threads
@@ -33,8 +33,9 @@ from suffice.families.found_columns import FoundColumn, find_columns
 from suffice.families.logarithms import log_ratio
 from suffice.families.pair_plan import PairPlan, plan_pairs
 from suffice.families.product import Block, Product, ProductDistribution
-from suffice.formulas import Constant, Term
+from suffice.formulas import Term
 from suffice.model.calibration import Calibration, bounded, mixture
+from suffice.model.cosine_expert import CosineExpert
 from suffice.model.experts import Expert, fit_experts
 from suffice.model.exponents import LogLinear
 from suffice.model.pair_evidence import PairEvidence
@@ -55,6 +56,7 @@ MOST_COLUMNS = 300  # that have an exponent each
 ENOUGH_ROWS = 5000  # that exponents are fitted on, if there are so many
 EXPERT_ROWS = 10_000  # that experts are fitted on where not all rows are kept
 LEAST = np.log(1e-12)  # lower bound of a log-prior
+WORTH = 2.0  # standard errors of the log-loss that cosines must gain
 NEGLIGIBLE = 0.02  # a member of the pool with less weight is left out
 
 
@@ -64,7 +66,6 @@ class Structure(Calibration):
     """The exponents of all evidence. Slope and bias of the calibration are 1 and 0."""
 
     name: StructureName
-    prior: Annotated[float, Held(least=0)]  # γ
     columns: Annotated[Array, Held("blocks", least=0)]  # a, of blocks, then of found columns
     pairs: Annotated[Array, Held("pairs")]  # u
     experts: tuple[Expert, ...]
@@ -112,7 +113,6 @@ class Structure(Calibration):
         parts.add_pairs(x, out)
         for expert, weight in zip(self.experts, self.weights.tolist(), strict=True):
             out += weight * expert.evidence(x)
-        out += (self.prior - 1.0) * _finite(parts.learned.model.log_prior)
         return out
 
     def left_out(self, learned: Learned, rows: Any, labels: Any, weight: Any) -> tuple[Array, Array]:
@@ -131,7 +131,7 @@ class Structure(Calibration):
                 out += u * part
         for expert, v in zip(self.experts, self.weights.tolist(), strict=True):
             out += v * parts.expert_left_out(expert, x, codes, unit)
-        return out + (self.prior - 1.0) * _finite(log_prior), log_prior
+        return out, log_prior
 
     def contrast(
         self, learned: Learned, rows: Any, titles: list[str], first: Positions, second: Positions
@@ -175,8 +175,7 @@ class Structure(Calibration):
         out = structure_terms(parts, self)
         for expert, v in zip(self.experts, self.weights.tolist(), strict=True):
             out += [replace(term, formula=v * term.formula) for term in expert.formula()]
-        shift = (self.prior - 1.0) * _finite(parts.learned.model.log_prior)
-        return [*out, Term("prior", (), Constant(shift))] if shift.any() else out
+        return out
 
     def describe(self, learned: Learned, most: int = 10) -> list[tuple[str, str, float]]:
         """Return what has which weight: ("column" | "pair" | "expert", name, exponent), pairs by what they say."""
@@ -261,17 +260,24 @@ class Parts:
         assert self.structure is not None, "exponents are known"
         exponents, own = self.structure.columns, len(self.family.blocks)
         naive = self.naive()
-        fitted = [*zip(naive.parts, x.parts, exponents, strict=False)]
-        fitted += zip(self.distributions, x.parts[own + 1 :], exponents[own:], strict=False)
-        used = [(each, part, a) for each, part, a in fitted if a and each.votes]
+        fitted = [*zip(self.family.blocks, naive.parts, x.parts, exponents, strict=False)]
+        fitted += zip(self.family.found, self.distributions, x.parts[own + 1 :], exponents[own:], strict=False)
 
         def some(lo: int) -> Array:
             out = np.zeros((min(lo + AT_ONCE, x.n) - lo, len(self.learned.labels)))
-            for each, part, a in used:
-                out += a * each.relative_log_density(each.read(part[lo : lo + AT_ONCE]))
+            try:
+                for block, each, part, a in fitted:
+                    with naming_columns(block.names):
+                        rows = each.read(part[lo : lo + AT_ONCE])
+                        if a and each.votes:
+                            out += a * each.relative_log_density(rows)
+                        elif isinstance(rows, np.ndarray):
+                            refuse_infinite(rows)
+            except RefusedValueError as error:
+                raise error.shifted(lo) from None
             return out
 
-        parts = in_threads(some, range(0, x.n, AT_ONCE), x.n * len(used))
+        parts = in_threads(some, range(0, x.n, AT_ONCE), x.n * len(fitted))
         return np.concatenate(parts) if parts else np.zeros((0, len(self.learned.labels)))
 
     def add_pairs(self, x: Batch, out: Array) -> None:
@@ -603,21 +609,38 @@ class Members:
         self.of_pairs.append(np.zeros(0) if pairs is None else pairs)
         self.of_experts.append(expert)
 
-    def _pool(self, chosen: NDArray[np.int64]) -> Array:
-        """Fit the weights of some members, ≥ 0."""
+    def _pool(self, chosen: list[int]) -> tuple[Array, Array]:
+        """Fit the weights of some members, ≥ 0; return them, and the log-loss of each row."""
         m = len(chosen)
-        scores = np.stack([self.scores[i] for i in chosen], axis=2)
-        scores -= scores.max(axis=1, keepdims=True)
-        nothing, all_of_them = np.zeros(scores.shape[:2]), np.ones(m, dtype=bool)
-        return LogLinear(scores, nothing, self.codes, self.weight, np.full(m, 1.0 / m), np.ones(m), all_of_them).fit()
+        parts = np.stack([self.scores[i] - self.log_prior for i in chosen], axis=2)
+        problem = self._problem(parts, np.full(m, 1.0 / m), 1.0)
+        w = problem.fit()
+        scores = self.log_prior + parts @ w
+        top = scores.max(axis=1, keepdims=True)
+        losses = np.log(np.exp(scores - top).sum(axis=1)) + top[:, 0] - scores[np.arange(len(self.codes)), self.codes]
+        return w, losses
+
+    def _chosen(self) -> tuple[list[int], Array]:
+        """Choose the members that have weight. Cosines, which no column tells of, must gain two standard errors."""
+        chosen = list(range(len(self.names)))
+        w, losses = self._pool(chosen)
+        cosines = [i for i in chosen if self.names[i] == CosineExpert.__name__]
+        if cosines:
+            without = [i for i in chosen if i not in cosines]
+            simpler, others = self._pool(without)
+            gain = others - losses
+            mean = float(np.average(gain, weights=self.weight))
+            error = np.sqrt(np.average((gain - mean) ** 2, weights=self.weight) / self.weight.sum())
+            if mean <= WORTH * error:
+                chosen, w = without, simpler
+        while (w < NEGLIGIBLE).any() and len(chosen) > 1:
+            del chosen[int(np.argmin(w))]
+            w, _ = self._pool(chosen)
+        return chosen, w
 
     def pooled(self, name: StructureName, parts: Parts) -> Structure:
         """Combine the members."""
-        chosen = np.arange(len(self.names))
-        w = self._pool(chosen)
-        while (w < NEGLIGIBLE).any() and len(chosen) > 1:
-            chosen = np.delete(chosen, np.argmin(w))
-            w = self._pool(chosen)
+        chosen, w = self._chosen()
         family = parts.family
         columns = np.zeros(len(family.blocks) + len(family.found))
         pairs = np.zeros(0 if family.plan is None else family.plan.pairs.shape[1])
@@ -629,7 +652,8 @@ class Members:
             if expert is not None:
                 experts.append(expert[0])
                 weights.append(share * expert[1])
-        scores = np.sum([share * self.scores[i] for i, share in zip(chosen, w, strict=True)], axis=0)
+        each = [share * (self.scores[i] - self.log_prior) for i, share in zip(chosen, w, strict=True)]
+        scores = self.log_prior + np.sum(each, axis=0)
         p = np.exp(scores - scores.max(axis=1, keepdims=True))
         p /= p.sum(axis=1, keepdims=True)
         mixed = mixture(p, np.exp(self.log_prior), self.codes, self.weight)
@@ -639,7 +663,6 @@ class Members:
             np.zeros(classes),
             mixed,
             name,
-            float(w.sum()),
             columns,
             pairs,
             tuple(experts),

@@ -81,8 +81,8 @@ def pair_terms(parts: Parts, structure: Structure) -> list[Term]:
     evidence = parts.pair_evidence
     if evidence.ratios.size > MOST_NUMBERS:
         raise NoFormulaError(
-            f"the tables of {len(structure.pairs)} pairs of columns hold {evidence.ratios.size} numbers, too many for a "
-            "formula: structure='columns' has one"
+            f"the tables of {len(structure.pairs)} pairs of columns hold {evidence.ratios.size} numbers, too many for "
+            "a formula: structure='columns' has one"
         )
     blocks = (*parts.family.blocks, *parts.family.found)
     out = []
