@@ -144,10 +144,11 @@ def test_the_number_of_threads_changes_no_bit(monkeypatch, tokenization):
     for threads in ("1", "2", "8"):
         monkeypatch.setenv("SUFFICE_NUM_THREADS", threads)
         names, *rows = count_matrix(texts, tokenization)
-        sums = word_totals(texts, codes, 3, weight, tokenization, Weighting("log", "l2"), exact=True)
-        vocabulary, totals = sums[0], [*sums[1:3], *sums[3], *sums[4]]
+        some = np.flatnonzero(weight)[::-3].copy()
+        sums = word_totals(texts, codes, 3, weight, tokenization, Weighting("log", "l2"), exact=True, kept=some)
+        kept, vocabulary, totals = sums[0], sums[1], [*sums[2:4], *sums[4], *sums[5]]
         weighed = Lexicon(vocabulary, tokenization).weigh(texts, Weighting("sqrt", "l1"))
-        parts = [names.text, names.start, *rows, vocabulary.text, *totals, *weighed]
+        parts = [names.text, names.start, *rows, vocabulary.text, *totals, *weighed, *kept]
         found.append(b"".join(part.tobytes() for part in parts))
     assert found[0] == found[1] == found[2]
 
@@ -157,7 +158,7 @@ def test_the_number_of_threads_changes_no_bit(monkeypatch, tokenization):
 def test_totals_are_sums_of_weighted_documents(term, norm):
     documents, weight = ["aa bb aa", None, "bb cc", "zz zz", ""], np.array([0.5, 1.0, 2.0, 0.0, 3.0])
     codes, tokenization = np.array([0, 0, 1, 1, 1], np.int32), Tokenization(ngram_range=(1, 2))
-    vocabulary, start, of_class, (total, n_documents, n_words), _ = word_totals(
+    _, vocabulary, start, of_class, (total, n_documents, n_words), _ = word_totals(
         Texts.of(documents), codes, 2, weight, tokenization, Weighting(term, norm), exact=False
     )
     value = {"count": lambda c: c, "binary": lambda _: 1.0, "sqrt": np.sqrt, "log": lambda c: 1.0 + np.log(c)}[term]
@@ -290,5 +291,8 @@ def test_arrays_beyond_their_bounds_are_refused():
             texts.take(places(row))
     for codes, classes in (((0, 1), 1), ((0, -1), 2), ((0,), 1), ((0, 0), -1)):
         with pytest.raises(ValueError, match="class"):
-            _core.word_totals(texts, np.array(codes, np.int32), classes, None, tokenization, 0, 0, False)
+            _core.word_totals(texts, np.array(codes, np.int32), classes, None, tokenization, 0, 0, False, places())
+    for row in (2, -1):
+        with pytest.raises(ValueError, match="documents to keep"):
+            _core.word_totals(texts, np.zeros(2, np.int32), 1, None, tokenization, 0, 0, False, places(row))
     assert len(texts) == 2

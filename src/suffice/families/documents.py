@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from suffice import _core
-from suffice.core.arrays import Array, Mask, Positions, Values
+from suffice.core.arrays import Array, Codes, Mask, Positions, Values, starts
 from suffice.core.statistics import WordCounts
-from suffice.core.words import Lexicon, Texts, Tokenization, Weighting
+from suffice.core.words import Lexicon, Texts, Weighting
+from suffice.core.words.texts import ranges
 
 AT_ONCE = 4096  # documents whose features are held at a time
 
@@ -42,17 +44,17 @@ class Bags:
 
     @classmethod
     def kept(
-        cls, counts: WordCounts, weighting: Weighting, tokenization: Tokenization, most: int | None = None
+        cls, counts: WordCounts, weighting: Weighting, block: Positions, blocks: int, most: int | None = None
     ) -> Bags:
-        """Return the documents that a statistic keeps, or the first `most` of them."""
+        """Return the documents that a statistic keeps, or the first `most`; `block` is the block of every feature."""
         kept = counts.kept
         n = len(kept) if most is None else min(most, len(kept))
         start, end = kept.start[: n + 1], int(kept.start[n])
         feature, count = kept.feature[:end], kept.count[:end]
-        block = tokenization.size_of(counts.vocabulary)[feature]
-        value = weighting.of(start, count.astype(np.float64), block)
-        place = np.repeat(np.arange(n), np.diff(start)) * tokenization.n_sizes + block
-        features = np.bincount(place, count, n * tokenization.n_sizes).reshape(n, tokenization.n_sizes)
+        size = block[feature]
+        value = weighting.of(start, count.astype(np.float64), size)
+        place = np.repeat(np.arange(n), np.diff(start)) * blocks + size
+        features = np.bincount(place, count, n * blocks).reshape(n, blocks)
         return cls(start, feature, value, features, np.zeros(features.shape), np.ones(n, dtype=bool))
 
     def __len__(self) -> int:
@@ -86,13 +88,17 @@ class Bags:
         return np.bincount(place, self.value, len(self) * blocks).reshape(len(self), blocks) + self.unknown
 
     def only(self, block: Positions, which: int) -> Bags:
-        """Return the features of one block, numbered among themselves; `block` is the block of every feature."""
-        in_block = block == which
-        kept = in_block[self.feature]
-        start = np.concatenate([[0], np.cumsum(kept)])[self.start].astype(np.int64)
-        feature = (np.cumsum(in_block) - 1).astype(np.int32)[self.feature[kept]]
+        """Return the features of one block; `block` is the block of every feature."""
+        kept = block[self.feature] == which
         features, unknown = self.features[:, [which]], self.unknown[:, [which]]
-        return Bags(start, feature, self.value[kept], features, unknown, self.present)
+        return Bags(starts(kept)[self.start], self.feature[kept], self.value[kept], features, unknown, self.present)
+
+    def rows(self, some: slice) -> Bags:
+        """Return the documents from `some.start` to `some.stop`."""
+        start = self.start[some.start : some.stop + 1]
+        own = slice(int(start[0]), int(start[-1]))
+        rest = self.features[some], self.unknown[some], self.present[some]
+        return Bags(start - start[0], self.feature[own], self.value[own], *rest)
 
     def scaled(self, factor: Array, block: Positions) -> Bags:
         """Multiply the values of each document and block by a factor, (documents, blocks)."""
@@ -109,15 +115,36 @@ class Bags:
         """The arrays that kernels read."""
         return self.start, self.feature, self.value
 
-    def scores(self, counts: WordCounts, coef: Array, base: Array | None = None) -> Array:
+    def scores(self, counts: WordCounts | Entries, coef: Array, base: Array | None = None) -> Array:
         """Compute base_c Σ_j x_j + Σ_j x_j coef_jc of the known features, (documents, classes).
 
-        `coef` has a number for each entry of `counts.total`.
+        `coef` has a number for each entry of `counts`.
         """
         out, lengths = np.empty((len(self), counts.n_classes)), np.empty(len(self))
         base = np.zeros(counts.n_classes) if base is None else np.ascontiguousarray(base)
         _core.bag_scores(*self.arrays, counts.start, counts.codes, coef, base, out, lengths)
         return out
+
+    def narrowed(self, counts: WordCounts) -> tuple[Bags, Entries]:
+        """Number the features that there are from 0 on, and return the entries of these alone."""
+        some, feature = np.unique(self.feature, return_inverse=True)
+        length = counts.start[some + 1] - counts.start[some]
+        place = ranges(counts.start[some], length)
+        entries = Entries(starts(length), counts.codes[place], counts.n_classes, place, np.repeat(some, length))
+        return replace(self, feature=feature.astype(np.int32)), entries
+
+
+class Entries(NamedTuple):
+    """The classes of some features: those of feature i are `codes[start[i] : start[i + 1]]`.
+
+    `place` is the position of each entry among all, and `owner` its feature.
+    """
+
+    start: NDArray[np.int64]
+    codes: Codes
+    n_classes: int
+    place: Positions
+    owner: Positions
 
 
 def in_parts(x: Texts | Bags, lexicon: Lexicon, weighting: Weighting) -> Iterator[Bags]:

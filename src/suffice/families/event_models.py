@@ -17,13 +17,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from suffice import _core
-from suffice.core.arrays import Array, Codes
+from suffice.core.arrays import Array, Codes, Mask, Positions
 from suffice.core.errors import NoDistributionError, NoFormulaError
 from suffice.core.statistics import WordCounts
 from suffice.core.statistics.statistic import clear_residue
@@ -31,6 +32,9 @@ from suffice.families.documents import Bags
 from suffice.families.logarithms import log, log_ratio
 from suffice.families.multinomial import log_urn
 from suffice.formulas import in_base64, to_json
+
+
+FEW = 4  # a part of the coefficients is computed for few documents, until it is a quarter of all
 
 
 class EventModel(ABC):
@@ -95,13 +99,71 @@ class EventModel(ABC):
         """Return what else is added, (documents,), by the name of what adds it."""
 
 
+class Words:
+    """The words that an event model is of, all of them or those of one block, and what is summed over them.
+
+    `by_class` is Σ_j n_yj, (classes,), and `by_word` Σ_y n_yj, of every word of the vocabulary.
+    """
+
+    def __init__(self, counts: WordCounts, own: Mask | None, by_word: Array, by_class: Array):
+        self.counts, self.own, self.by_class = counts, own, by_class
+        self.by_word = by_word if own is None else np.where(own, by_word, 0.0)
+        self.size = len(counts.vocabulary) if own is None else int(np.count_nonzero(own))
+
+    @classmethod
+    def all(cls, counts: WordCounts) -> Words:
+        """Return all words."""
+        (words,) = cls.blocks(counts, np.zeros(len(counts.vocabulary), np.uint8), 1)
+        return words
+
+    @classmethod
+    def blocks(cls, counts: WordCounts, block: NDArray[np.uint8], blocks: int) -> list[Words]:
+        """Return the words of each block; `block` is the block of every word."""
+        by_word, by_class = np.empty(len(counts.vocabulary)), np.empty((blocks, counts.n_classes))
+        _core.entry_sums(counts.start, counts.codes, counts.total, block, by_word, by_class)
+        return [cls(counts, block == b if blocks > 1 else None, by_word, by_class[b]) for b in range(blocks)]
+
+    @cached_property
+    def entries(self) -> Positions:
+        """The positions of the totals of the words."""
+        if self.own is None:
+            return np.arange(len(self.counts.total))
+        return np.flatnonzero(np.repeat(self.own, np.diff(self.counts.start)))
+
+    @cached_property
+    def owner(self) -> Positions:
+        """The word of each of these totals."""
+        return self.counts.owner if self.own is None else self.counts.owner[self.entries]
+
+
 class LinearEventModel(EventModel):
     """Scores that are linear in x. `base` is (blocks, classes), and `block` is the block of every word."""
 
-    coef: Array
     base: Array
     intercept: Array | float = 0.0
     block: NDArray[Any] | None = None
+    _computed = 0  # entries whose coefficients were computed for few documents
+
+    def coef_at(self, place: Positions, owner: Positions) -> Array:  # noqa: ARG002  # the contract
+        """Return the score of words where a class has them: of the totals at `place`, which are of words `owner`."""
+        return self.coef[place]
+
+    @cached_property
+    def coef(self) -> Array:
+        """The score of every word where a class has it, one for each total."""
+        return self.coef_at(np.arange(len(self.counts.total)), self.counts.owner)
+
+    def _sums(self, bags: Bags, base: Array | None = None) -> Array:
+        """Sum the scores of the words that each document has.
+
+        Few documents have few words: the scores of all words are computed when that is less work than was done before.
+        """
+        if "coef" not in vars(self) and FEW * len(bags.feature) < len(self.counts.vocabulary):
+            few, entries = bags.narrowed(self.counts)
+            self._computed += len(entries.place)
+            if FEW * self._computed < len(self.counts.total):
+                return few.scores(entries, self.coef_at(entries.place, entries.owner), base)
+        return bags.scores(self.counts, self.coef, base)
 
     def to_page(self, blocks: int) -> dict[str, Any]:
         """Write the coefficients."""
@@ -114,11 +176,11 @@ class LinearEventModel(EventModel):
         """Sum over the features that each document has."""
         bags = self._weighed(bags)
         if self.block is None:
-            out = bags.scores(self.counts, self.coef, self.base[0])
+            out = self._sums(bags, self.base[0])
             if bags.unknown.any():
                 out += bags.unknown.sum(axis=1, keepdims=True) * self.base
         else:
-            out = bags.scores(self.counts, self.coef) + bags.lengths_by(self.block) @ self.base
+            out = self._sums(bags) + bags.lengths_by(self.block) @ self.base
         if np.any(self.intercept):
             out[bags.present] += self.intercept
         return self._vetoed(bags, out)
@@ -161,15 +223,17 @@ def entries_of(counts: WordCounts, feature: Any, codes: Any) -> NDArray[np.int64
 class MultinomialModel(LinearEventModel):
     """Every word drawn from the class's bag:  θ_yj = (n_yj + a) / N_y,  N_y = Σ_j n_yj + a V."""
 
-    def __init__(self, counts: WordCounts, added: float):
+    def __init__(self, counts: WordCounts, added: float, words: Words | None = None):
         super().__init__(counts, added)
-        self.total = counts.by_class(counts.total) + added * self.size
-        if added > 0:
-            self.coef = np.log1p(counts.total / added)
-            self.base = (np.log(added) - log(self.total, of_zero=0.0))[None]
-        else:  # a word that a class does not have excludes it
-            self.coef = log(counts.total, of_zero=0.0)
-            self.base = -log(self.total, of_zero=0.0)[None]
+        self.words = Words.all(counts) if words is None else words
+        self.total = self.words.by_class + added * self.words.size
+        smallest = np.log(added) if added > 0 else 0.0
+        self.base = (smallest - log(self.total, of_zero=0.0))[None]
+
+    def coef_at(self, place: Positions, owner: Positions) -> Array:  # noqa: ARG002  # the contract
+        """Log(1 + n / a); without smoothing, log n: a word that a class does not have excludes it."""
+        total = self.counts.total[place]
+        return np.log1p(total / self.added) if self.added > 0 else log(total, of_zero=0.0)
 
     def to_page(self, blocks: int) -> dict[str, Any]:
         """Without smoothing a word that a class does not have excludes it."""
@@ -185,8 +249,11 @@ class MultinomialModel(LinearEventModel):
 
     def leave_one_out(self, bags: Bags, codes: Codes, weight: Array | None) -> Array:
         """Only the document's own class changes, and there only its words: n_yj − w x_j, and N_y − w Σ_j x_j."""
-        out, sums, lengths = self.scores(bags), np.empty(len(bags)), bags.lengths
-        counts = self.counts
+        counts, sums, lengths = self.counts, np.empty(len(bags)), bags.lengths
+        if "coef" not in vars(self) and self.words.own is not None:
+            self.coef = np.zeros(len(counts.total))
+            self.coef[self.words.entries] = self.coef_at(self.words.entries, self.words.owner)
+        out = self.scores(bags)
         parts = counts.start, counts.codes, counts.total
         _core.bag_log_sums(*bags.arrays, codes, self.classes, weight, *parts, self.added, -np.inf, sums)
         unknown = bags.unknown.sum(axis=1)  # of documents without weight: all words of others are known
@@ -209,14 +276,18 @@ class ComplementModel(LinearEventModel):
 
     sums_to_one = False
 
-    def __init__(self, counts: WordCounts, added: float):
+    def __init__(self, counts: WordCounts, added: float, words: Words | None = None):
         super().__init__(counts, added)
-        self.all = counts.by_word(counts.total)
-        whole = self.all[counts.owner]
-        others = clear_residue(whole - counts.total, whole)
-        self.coef = np.log(whole + added) - np.log(others + added)
-        self.rest = self.all.sum() - counts.by_class(counts.total) + added * self.size
+        self.words = Words.all(counts) if words is None else words
+        self.all = self.words.by_word
+        self.rest = self.all.sum() - self.words.by_class + added * self.words.size
         self.base = log(self.rest, of_zero=0.0)[None]
+
+    def coef_at(self, place: Positions, owner: Positions) -> Array:
+        """Log((n_j + a) / (n_j − n_yj + a))."""
+        whole = self.all[owner]
+        others = clear_residue(whole - self.counts.total[place], whole)
+        return np.asarray(np.log(whole + self.added) - np.log(others + self.added))
 
     def shared(self, bags: Bags) -> Array:
         """−Σ_j x_j log(n_j + a)."""
@@ -407,11 +478,18 @@ class MixedModel(LinearEventModel):
     ):
         super().__init__(counts, parts[0].model.added)
         self.block, self.parts, self.exponent, self.length, self.mixed = block, tuple(parts), exponent, length, mixed
-        self.coef, self.base = np.zeros(len(counts.total)), np.zeros((len(length), self.classes))
-        entry_block = np.repeat(block, np.diff(counts.start))
+        self.base = np.zeros((len(length), self.classes))
         for part in parts:
-            self.coef[entry_block == part.block] += part.weight * part.model.coef
             self.base[part.block] += part.weight * part.model.base[0]
+
+    def coef_at(self, place: Positions, owner: Positions) -> Array:
+        """Add the scores of the parts of each word's block."""
+        out, block = np.zeros(len(place)), self.block[owner]  # type: ignore[index]  # it has blocks
+        for b in range(len(self.length)):
+            own = np.flatnonzero(block == b)
+            for part in (part for part in self.parts if part.block == b):
+                out[own] += part.weight * part.model.coef_at(place[own], owner[own])
+        return out
 
     def _parameters(self) -> str:
         kinds = (type(part.model).__name__.removesuffix("Model").lower() for part in self.parts)

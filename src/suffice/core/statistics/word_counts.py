@@ -73,12 +73,15 @@ class WordCounts(Statistic):
     ) -> Self:
         """Sum the weighted words of texts, and keep up to `keep` of the texts."""
         exact = weight is not None and not (weighting == COUNTED and _core.all_whole(weight))
-        names, start, of_class, sums, low = word_totals(x, codes, classes, weight, tokenization, weighting, exact)
+        rows, sample = DocumentSample.chosen(x, codes, weight, keep)
+        bags, names, start, of_class, sums, low = word_totals(
+            x, codes, classes, weight, tokenization, weighting, exact, rows
+        )
         parts = [added(high, lost, len(codes)) for high, lost in zip(sums, low, strict=True)] if exact else []
         total, documents, words = parts or (
             Sums(each, None if weighting == COUNTED else rounded(each)) for each in sums
         )
-        kept = DocumentSample.of(x, codes, weight, keep, names, tokenization)
+        kept = sample.with_bags(*bags)
         rests = total.rest, documents.rest, words.rest
         out = cls(names, start, of_class, total.value, documents.value, words.value, kept, *rests)
         return out if onto is None else onto + out
