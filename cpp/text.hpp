@@ -91,7 +91,7 @@ WordMatrix<std::int64_t> word_matrix(const Texts& texts, const Tokenization& tok
 // A vocabulary ready to be looked up.
 struct FixedLexicon {
     Lexicon lexicon;
-    std::vector<Feature> feature;     // of each number of the lexicon, or no_feature
+    Large<Feature> feature;           // of each number of the lexicon, or no_feature
     std::vector<std::uint8_t> group;  // of each feature
     Index size;
 };
@@ -136,5 +136,16 @@ void bag_complement(Bags x, Rows rows, Entries entries, const double* total, con
 // bag_urns.cpp: out[i, c] = Σ_j f(n_jc) - f(0), f(n) = log Γ(n + added + x_ij) - log Γ(n + added), with rows taken out
 // of their classes unless `rows.code` is null.
 void bag_urns(Bags x, Rows rows, Entries entries, const double* total, double added, double* out);
+
+// word_scores.cpp: out[i, c] = Σ_b L_ib base_bc + Σ_j x_ij coef_jc of the features j of document i. x is weighted, then
+// multiplied by e^(exponent (log(1 + features of i of size b) - length_b)), and L_ib is the sum of x over the features of
+// size b, unknown ones included. Missing documents have scores of 0. base is (sizes, classes).
+struct LinearScores {
+    const double *coef, *base, *length;
+    double exponent;
+    Index classes;
+};
+void word_scores(const Texts& texts, const Tokenization& tokenization, const FixedLexicon& vocabulary,
+                 Weighting weighting, const Entries& entries, const LinearScores& scores, double* out);
 
 }  // namespace suffice

@@ -497,6 +497,26 @@ void bind_texts(nb::module_& m) {
         "Weigh the features of a lexicon: indptr, indices and data, words of each row, and sums of unknown features.",
         "texts"_a, "lexicon"_a, "term"_a, "norm"_a);
     m.def(
+        "word_scores",
+        [](const TextList& list, const OwnedLexicon& lexicon, int term, int norm, Places at, Vector<std::int32_t> code,
+           Vector<double> coef, Vector<double> base, Vector<double> length, double exponent, Out<double> out) {
+            const Texts texts = list.read();
+            const Weighting w = weighting(term, norm);
+            const Tokenization& tokenization = lexicon.tokenization.tokenization;
+            const Index sizes = tokenization.n_sizes();
+            require(Index(length.size()) == sizes && base.size() % sizes == 0 && base.size() > 0,
+                    "a row for each size");
+            const LinearScores scores{coef.data(), base.data(), length.data(), exponent, Index(base.size()) / sizes};
+            const Entries entries = entries_of(at, code, scores.classes);
+            require(coef.size() == code.size() && entries.features == lexicon.fixed.size, "sizes");
+            require(Index(out.size()) == texts.n * scores.classes, "output size");
+            nb::gil_scoped_release release;
+            word_scores(texts, tokenization, lexicon.fixed, w, entries, scores, out.data());
+        },
+        "Write scores that are linear in the weighted features of documents, (documents, classes).", "texts"_a,
+        "lexicon"_a, "term"_a, "norm"_a, "at"_a.noconvert(), "code"_a.noconvert(), "coef"_a.noconvert(),
+        "base"_a.noconvert(), "length"_a.noconvert(), "exponent"_a, "out"_a.noconvert());
+    m.def(
         "merge_names",
         [](Bytes text_a, Places start_a, Bytes text_b, Places start_b) {
             const View a = view_of(text_a, start_a), b = view_of(text_b, start_b);

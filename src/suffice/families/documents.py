@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from suffice import _core
-from suffice.core.arrays import Array, Codes, Mask, Positions, Values, starts
+from suffice.core.arrays import Array, Mask, Positions, Values, starts
 from suffice.core.statistics import WordCounts
 from suffice.core.words import Lexicon, Texts, Weighting
-from suffice.core.words.texts import ranges
 
 AT_ONCE = 4096  # documents whose features are held at a time
 
@@ -115,36 +113,15 @@ class Bags:
         """The arrays that kernels read."""
         return self.start, self.feature, self.value
 
-    def scores(self, counts: WordCounts | Entries, coef: Array, base: Array | None = None) -> Array:
+    def scores(self, counts: WordCounts, coef: Array, base: Array | None = None) -> Array:
         """Compute base_c Σ_j x_j + Σ_j x_j coef_jc of the known features, (documents, classes).
 
-        `coef` has a number for each entry of `counts`.
+        `coef` has a number for each entry of `counts.total`.
         """
         out, lengths = np.empty((len(self), counts.n_classes)), np.empty(len(self))
         base = np.zeros(counts.n_classes) if base is None else np.ascontiguousarray(base)
         _core.bag_scores(*self.arrays, counts.start, counts.codes, coef, base, out, lengths)
         return out
-
-    def narrowed(self, counts: WordCounts) -> tuple[Bags, Entries]:
-        """Number the features that there are from 0 on, and return the entries of these alone."""
-        some, feature = np.unique(self.feature, return_inverse=True)
-        length = counts.start[some + 1] - counts.start[some]
-        place = ranges(counts.start[some], length)
-        entries = Entries(starts(length), counts.codes[place], counts.n_classes, place, np.repeat(some, length))
-        return replace(self, feature=feature.astype(np.int32)), entries
-
-
-class Entries(NamedTuple):
-    """The classes of some features: those of feature i are `codes[start[i] : start[i + 1]]`.
-
-    `place` is the position of each entry among all, and `owner` its feature.
-    """
-
-    start: NDArray[np.int64]
-    codes: Codes
-    n_classes: int
-    place: Positions
-    owner: Positions
 
 
 def in_parts(x: Texts | Bags, lexicon: Lexicon, weighting: Weighting) -> Iterator[Bags]:

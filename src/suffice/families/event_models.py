@@ -17,24 +17,24 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from suffice import _core
-from suffice.core.arrays import Array, Codes, Mask, Positions
+from suffice.core.arrays import Array, Codes, Mask, Positions, starts
 from suffice.core.errors import NoDistributionError, NoFormulaError
 from suffice.core.statistics import WordCounts
 from suffice.core.statistics.statistic import clear_residue
+from suffice.core.words import Lexicon, Texts, Weighting
+from suffice.core.words.counting import Linear
+from suffice.core.words.texts import ranges
 from suffice.families.documents import Bags
 from suffice.families.logarithms import log, log_ratio
 from suffice.families.multinomial import log_urn
 from suffice.formulas import in_base64, to_json
-
-
-FEW = 4  # a part of the coefficients is computed for few documents, until it is a quarter of all
 
 
 class EventModel(ABC):
@@ -142,7 +142,6 @@ class LinearEventModel(EventModel):
     base: Array
     intercept: Array | float = 0.0
     block: NDArray[Any] | None = None
-    _computed = 0  # entries whose coefficients were computed for few documents
 
     def coef_at(self, place: Positions, owner: Positions) -> Array:  # noqa: ARG002  # the contract
         """Return the score of words where a class has them: of the totals at `place`, which are of words `owner`."""
@@ -153,17 +152,25 @@ class LinearEventModel(EventModel):
         """The score of every word where a class has it, one for each total."""
         return self.coef_at(np.arange(len(self.counts.total)), self.counts.owner)
 
-    def _sums(self, bags: Bags, base: Array | None = None) -> Array:
-        """Sum the scores of the words that each document has.
+    def text_scores(self, texts: Texts, lexicon: Lexicon, weighting: Weighting) -> Array | None:
+        """Score texts in one pass; None if not only the words of a text decide."""
+        if not self.added > 0 or np.any(self.intercept):
+            return None
+        return lexicon.score(texts, weighting, partial(self._linear, lexicon.tokenization.n_sizes))
 
-        Few documents have few words: the scores of all words are computed when that is less work than was done before.
-        """
-        if "coef" not in vars(self) and FEW * len(bags.feature) < len(self.counts.vocabulary):
-            few, entries = bags.narrowed(self.counts)
-            self._computed += len(entries.place)
-            if FEW * self._computed < len(self.counts.total):
-                return few.scores(entries, self.coef_at(entries.place, entries.owner), base)
-        return bags.scores(self.counts, self.coef, base)
+    def _linear(self, sizes: int, words: NDArray[np.int32] | None) -> Linear:
+        """Return the scores of some words, or of all."""
+        counts, base = self.counts, np.ascontiguousarray(np.broadcast_to(self.base, (sizes, self.classes)))
+        rest = base, np.broadcast_to(self._lengths, (sizes,)).astype(np.float64), self._exponent
+        if words is None:
+            return Linear(counts.start, counts.codes, self.coef, *rest)
+        length = counts.start[words + 1] - counts.start[words]
+        place = ranges(counts.start[words], length)
+        coef = self.coef_at(place, np.repeat(words, length))
+        return Linear(starts(length), counts.codes[place], coef, *rest)
+
+    _lengths: Array | float = 0.0  # see `MixedModel`
+    _exponent = 0.0
 
     def to_page(self, blocks: int) -> dict[str, Any]:
         """Write the coefficients."""
@@ -176,11 +183,11 @@ class LinearEventModel(EventModel):
         """Sum over the features that each document has."""
         bags = self._weighed(bags)
         if self.block is None:
-            out = self._sums(bags, self.base[0])
+            out = bags.scores(self.counts, self.coef, self.base[0])
             if bags.unknown.any():
                 out += bags.unknown.sum(axis=1, keepdims=True) * self.base
         else:
-            out = self._sums(bags) + bags.lengths_by(self.block) @ self.base
+            out = bags.scores(self.counts, self.coef) + bags.lengths_by(self.block) @ self.base
         if np.any(self.intercept):
             out[bags.present] += self.intercept
         return self._vetoed(bags, out)
@@ -478,6 +485,7 @@ class MixedModel(LinearEventModel):
     ):
         super().__init__(counts, parts[0].model.added)
         self.block, self.parts, self.exponent, self.length, self.mixed = block, tuple(parts), exponent, length, mixed
+        self._lengths, self._exponent = length, exponent
         self.base = np.zeros((len(length), self.classes))
         for part in parts:
             self.base[part.block] += part.weight * part.model.base[0]

@@ -34,6 +34,7 @@ from suffice.families.event_models import (
     BernoulliModel,
     ComplementModel,
     EventModel,
+    LinearEventModel,
     MixedModel,
     MultinomialModel,
     UrnModel,
@@ -282,6 +283,10 @@ class TextDistribution(Distribution):
 
     def relative_log_density(self, x: Texts | Bags) -> Array:
         """Compute the same up to a term that all classes share."""
+        if isinstance(x, Texts) and isinstance(self.event, LinearEventModel):
+            found = self.event.text_scores(x, self.lexicon, self.weighting)
+            if found is not None:
+                return found
         return np.concatenate([self.event.scores(bags) for bags in self.bags(x)])
 
     @property

@@ -75,6 +75,21 @@ class Weighed(NamedTuple):
     unknown: Array
 
 
+class Linear(NamedTuple):
+    """Scores of features for the classes that have them: those of feature i are at `start[i] : start[i + 1]`.
+
+    `base` (sizes, classes) is the score of any feature of a size. Values of a document are multiplied by
+    e^(exponent (log(1 + n_b) − length_b)), where n_b is the number of its features of size b.
+    """
+
+    start: Positions
+    codes: Codes
+    coef: Array
+    base: Array
+    length: Array
+    exponent: float
+
+
 @dataclass(frozen=True)
 class Lexicon:
     """A vocabulary ready to be looked up in texts. `stem` replaces the stemmer of the tokenization."""
@@ -86,19 +101,32 @@ class Lexicon:
     def count(self, texts: Texts) -> CsrArrays:
         """Count the features of the vocabulary in each document; columns ascend in each row."""
         with _named_errors():
-            native, place = self._for(texts)
+            native, place = self.native_for(texts)
             start, feature, count = _core.count_words(texts.native, native)
         return start, feature if place is None else place[feature], count
 
     def weigh(self, texts: Texts, weighting: Weighting) -> Weighed:
         """Weigh the features of the vocabulary in each document; columns are in no order."""
         with _named_errors():
-            native, place = self._for(texts)
+            native, place = self.native_for(texts)
             found = Weighed(*_core.weigh_words(texts.native, native, *weighting.numbers))
         feature = found.feature if place is None else place[found.feature]
         return found._replace(feature=feature, unknown=found.unknown.reshape(len(texts), self.tokenization.n_sizes))
 
-    def _for(self, texts: Texts) -> tuple[_core.Lexicon, NDArray[np.int32] | None]:
+    def score(self, texts: Texts, weighting: Weighting, scores: Callable[[NDArray[np.int32] | None], Linear]) -> Array:
+        """Compute scores that are linear in the weighted features of each document, (documents, classes).
+
+        `scores` returns those of the features at some places of the vocabulary, or of all.
+        """
+        with _named_errors():
+            native, place = self.native_for(texts)
+            found = scores(place)
+            out = np.empty((len(texts), found.base.shape[1]))
+            parts = found.start, found.codes, found.coef, found.base.ravel(), found.length, found.exponent
+            _core.word_scores(texts.native, native, *weighting.numbers, *parts, out)
+        return out
+
+    def native_for(self, texts: Texts) -> tuple[_core.Lexicon, NDArray[np.int32] | None]:
         """Return a native lexicon, and the places of its features in the vocabulary; None if it has all of them.
 
         A table of a large vocabulary takes longer to make than few texts to read. So at first only the features that
@@ -169,9 +197,9 @@ def word_totals(
 ) -> tuple[CsrArrays, Vocabulary, Positions, Codes, list[Array], list[Array]]:
     """Sum the features of documents by class.
 
-    Return the counts of features in the documents that are `kept`; the vocabulary; start and classes of totals, those of feature i being at `start[i] : start[i + 1]`; totals,
-    and the weight of the documents and of the words of each class; and, if they are to be `exact`, what rounding took
-    from the three.
+    Return the counts of features in the documents that are `kept`; the vocabulary; start and classes of totals, those
+    of feature i being at `start[i] : start[i + 1]`; totals, and the weight of the documents and of the words of each
+    class; and, if they are to be `exact`, what rounding took from the three.
     """
     with _named_errors():
         bags, names, start, of_class, *sums = _core.word_totals(
