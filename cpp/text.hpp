@@ -125,6 +125,9 @@ void entry_sums(Entries entries, const double* value, const std::uint8_t* block,
 // lengths[i] = Σ_j x_ij.
 void bag_scores(Bags x, Entries entries, const double* coef, const double* base, Index classes, double* out,
                 double* lengths);
+// The same, and in the same pass sums[i] = Σ_j x_ij log(total_jc + added - w_i x_ij) with c = code[i], added > 0.
+void bag_scores_without(Bags x, Rows rows, Entries entries, const double* coef, const double* base, const double* total,
+                        double added, double* out, double* lengths, double* sums);
 // bag_log_sums.cpp: sums[i] = Σ_j x_ij log(table_jc + added - w_i x_ij) with c = code[i]; a logarithm is
 // `of_nothing` where nothing is left.
 void bag_log_sums(Bags x, Rows rows, Entries entries, const double* table, double added, double of_nothing,

@@ -295,6 +295,26 @@ void bind_bags(nb::module_& m) {
         "start"_a.noconvert(), "feature"_a.noconvert(), "value"_a.noconvert(), "at"_a.noconvert(), "code"_a.noconvert(),
         "coef"_a.noconvert(), "base"_a.noconvert(), "out"_a.noconvert(), "lengths"_a.noconvert());
     m.def(
+        "bag_scores_without",
+        [](Places start, Codes feature, Vector<double> value, Codes codes, Index classes, Weights weight, Places at,
+           Codes code, Vector<double> coef, Vector<double> base, Vector<double> total, double added, Out<double> out,
+           Out<double> lengths, Out<double> sums) {
+            const Entries entries = entries_of(at, code, classes);
+            const Bags x = bags_of(start, feature, value, entries.features);
+            const Rows rows = rows_of(codes, weight, classes, x.rows);
+            require(coef.size() == code.size() && total.size() == code.size() && added > 0, "sizes");
+            require(Index(base.size()) == classes && Index(out.size()) == x.rows * classes, "sizes");
+            require(Index(lengths.size()) == x.rows && Index(sums.size()) == x.rows, "sizes");
+            nb::gil_scoped_release release;
+            bag_scores_without(x, rows, entries, coef.data(), base.data(), total.data(), added, out.data(),
+                               lengths.data(), sums.data());
+        },
+        "Write what `bag_scores` does, and Σ_j x_ij log(total_jc + added - w_i x_ij), c being the class of row i.",
+        "start"_a.noconvert(), "feature"_a.noconvert(), "value"_a.noconvert(), "codes"_a.noconvert(), "classes"_a,
+        "weight"_a.noconvert().none(), "at"_a.noconvert(), "code"_a.noconvert(), "coef"_a.noconvert(),
+        "base"_a.noconvert(), "total"_a.noconvert(), "added"_a, "out"_a.noconvert(), "lengths"_a.noconvert(),
+        "sums"_a.noconvert());
+    m.def(
         "bag_log_sums",
         [](Places start, Codes feature, Vector<double> value, Codes codes, Index classes, Weights weight, Places at,
            Codes code, Vector<double> table, double added, double of_nothing, Out<double> out) {

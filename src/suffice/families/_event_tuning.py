@@ -21,6 +21,7 @@ import numpy as np
 
 from suffice.core.arrays import Array, Codes
 from suffice.core.errors import MismatchError
+from suffice.core.parallel import in_threads
 from suffice.core.statistics import WordCounts
 from suffice.core.validation import Held
 from suffice.core.words import Tokenization, Weighting
@@ -142,13 +143,16 @@ class _Search:
         bags = Bags.kept(counts, weighting, block, tokenization.n_sizes, max(CELLS // max(counts.n_classes, 1), 1))
         n = len(bags)
         self.codes, self.weight = counts.kept.codes[:n], counts.kept.weight[:n]
-        self.bags = [bags.only(block, b) for b in range(len(words))] if len(words) > 1 else [bags]
+        self.work = 64 * len(bags.feature)
+        several = range(len(words)) if len(words) > 1 else ()
+        self.bags = in_threads(lambda b: bags.only(block, b), several, self.work) or [bags]
         logs = np.log1p(bags.features if len(words) > 1 else bags.features.sum(axis=1, keepdims=True))
         self.length = self.weight @ logs / self.weight.sum() if n else np.zeros(logs.shape[1])
         self.logs = logs - self.length
         self.mean = [float(each.value.mean()) if len(each.value) else 1.0 for each in self.bags]
         self.log_prior = _log_prior(counts.documents, self.codes, np.minimum(self.weight, 1.0))
         self._scores: dict[tuple[int, str, float], Array] = {}
+        self._parts: dict[tuple[int, int, int], Bags] = {}
 
     def _added(self, b: int, smoothing: float) -> float:
         """Return what is added to the totals of a block."""
@@ -166,16 +170,24 @@ class _Search:
         if first < n:
             some = slice(first, n)
             model = MODELS[name](self.counts, self._added(b, smoothing), self.words[b])
-            found = model.leave_one_out(self.bags[b].rows(some), self.codes[some], np.minimum(self.weight[some], 1.0))
+            found = model.leave_one_out(self._rows(b, first, n), self.codes[some], np.minimum(self.weight[some], 1.0))
             found -= found.mean(axis=1, keepdims=True)
             known = found if known is None else np.concatenate([known, found])
             self._scores[b, name, smoothing] = known
         assert known is not None
         return known[:n]
 
+    def _rows(self, b: int, first: int, last: int) -> Bags:
+        """Return some of the documents; many points of the grid ask for the same."""
+        key = (b, first, last)
+        if key not in self._parts:
+            self._parts[key] = self.bags[b].rows(slice(first, last))
+        return self._parts[key]
+
     def _at(self, smoothing: dict[str, float], start: Array | None, n: int) -> _Found:
         """Find the best weights for a smoothing by n documents."""
-        scores = np.array([self._score(b, name, smoothing[name], n) for b, name in self.parts])
+        each = in_threads(lambda part: self._score(*part, smoothing[part[1]], n), self.parts, self.work)
+        scores = np.array(each)
         logs = np.array([self.logs[:n, b] for b, _ in self.parts])
         rows = self.codes[:n], self.weight[:n]
         fit = _Weights(self.log_prior[:n], scores, logs, *rows, self.centre, self.lengths)

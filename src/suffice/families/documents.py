@@ -42,7 +42,7 @@ class Bags:
 
     @classmethod
     def kept(
-        cls, counts: WordCounts, weighting: Weighting, block: Positions, blocks: int, most: int | None = None
+        cls, counts: WordCounts, weighting: Weighting, block: NDArray[np.uint8], blocks: int, most: int | None = None
     ) -> Bags:
         """Return the documents that a statistic keeps, or the first `most`; `block` is the block of every feature."""
         kept = counts.kept

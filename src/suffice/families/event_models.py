@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from suffice import _core
 from suffice.core.arrays import Array, Codes, Mask, Positions, starts
 from suffice.core.errors import NoDistributionError, NoFormulaError
+from suffice.core.parallel import in_threads
 from suffice.core.statistics import WordCounts
 from suffice.core.statistics.statistic import clear_residue
 from suffice.core.words import Lexicon, Texts, Weighting
@@ -257,12 +258,17 @@ class MultinomialModel(LinearEventModel):
     def leave_one_out(self, bags: Bags, codes: Codes, weight: Array | None) -> Array:
         """Only the document's own class changes, and there only its words: n_yj − w x_j, and N_y − w Σ_j x_j."""
         counts, sums, lengths = self.counts, np.empty(len(bags)), bags.lengths
+        rows, parts = (codes, self.classes, weight), (counts.start, counts.codes)
         if "coef" not in vars(self) and self.words.own is not None:
             self.coef = np.zeros(len(counts.total))
             self.coef[self.words.entries] = self.coef_at(self.words.entries, self.words.owner)
-        out = self.scores(bags)
-        parts = counts.start, counts.codes, counts.total
-        _core.bag_log_sums(*bags.arrays, codes, self.classes, weight, *parts, self.added, -np.inf, sums)
+        if self.added > 0 and not bags.unknown.any():  # in one pass
+            out, known = np.empty((len(bags), self.classes)), np.empty(len(bags))
+            smoothed = self.coef, np.ascontiguousarray(self.base[0]), counts.total
+            _core.bag_scores_without(*bags.arrays, *rows, *parts, *smoothed, self.added, out, known, sums)
+        else:
+            out = self.scores(bags)
+            _core.bag_log_sums(*bags.arrays, *rows, *parts, counts.total, self.added, -np.inf, sums)
         unknown = bags.unknown.sum(axis=1)  # of documents without weight: all words of others are known
         sums[unknown > 0] += unknown[unknown > 0] * (np.log(self.added) if self.added > 0 else -np.inf)
         removed = lengths if weight is None else weight * lengths
@@ -493,10 +499,14 @@ class MixedModel(LinearEventModel):
     def coef_at(self, place: Positions, owner: Positions) -> Array:
         """Add the scores of the parts of each word's block."""
         out, block = np.zeros(len(place)), self.block[owner]  # type: ignore[index]  # it has blocks
-        for b in range(len(self.length)):
+
+        def add(b: int) -> None:
             own = np.flatnonzero(block == b)
-            for part in (part for part in self.parts if part.block == b):
-                out[own] += part.weight * part.model.coef_at(place[own], owner[own])
+            places = place[own], owner[own]
+            scores = (part.weight * part.model.coef_at(*places) for part in self.parts if part.block == b)
+            out[own] = sum(scores, start=np.zeros(len(own)))
+
+        in_threads(add, range(len(self.length)), 64 * len(place))
         return out
 
     def _parameters(self) -> str:

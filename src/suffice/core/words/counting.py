@@ -122,8 +122,9 @@ class Lexicon:
             native, place = self.native_for(texts)
             found = scores(place)
             out = np.empty((len(texts), found.base.shape[1]))
-            parts = found.start, found.codes, found.coef, found.base.ravel(), found.length, found.exponent
-            _core.word_scores(texts.native, native, *weighting.numbers, *parts, out)
+            entries, base = (found.start, found.codes), found.base.ravel()
+            parts = found.coef, base, found.length
+            _core.word_scores(texts.native, native, *weighting.numbers, *entries, *parts, found.exponent, out)
         return out
 
     def native_for(self, texts: Texts) -> tuple[_core.Lexicon, NDArray[np.int32] | None]:
