@@ -49,7 +49,7 @@ CENTRE = {"multinomial": float(np.log(0.5)), "complement": 0.0, "bernoulli": 0.0
 FURTHER = -1.0  # added to the centre for every further block: longer n-grams repeat much of what shorter ones say
 LENGTH_SPREAD = 0.25
 CELLS = 1 << 21  # documents × classes that are scored
-WALKED = 1500  # documents that points of the grid are compared by
+WALKED = 600_000  # features of the documents that points of the grid are compared by
 MOST, MOST_EXPONENT = 1e100, 100.0  # of what a file may say was found
 
 
@@ -144,6 +144,7 @@ class _Search:
         n = len(bags)
         self.codes, self.weight = counts.kept.codes[:n], counts.kept.weight[:n]
         self.work = 64 * len(bags.feature)
+        self.walked = max(int(np.searchsorted(bags.start, WALKED, side="right")) - 1, min(n, 1))
         several = range(len(words)) if len(words) > 1 else ()
         self.bags = in_threads(lambda b: bags.only(block, b), several, self.work) or [bags]
         logs = np.log1p(bags.features if len(words) > 1 else bags.features.sum(axis=1, keepdims=True))
@@ -203,8 +204,8 @@ class _Search:
         smoothing, n = {name: START[name] for name in self.models}, len(self.codes)
         if not n:
             return _Found(smoothing, np.concatenate([self.centre, [0.0, -np.inf]]), 0.0)
-        found = self._walked(self._at(smoothing, None, min(n, WALKED)), min(n, WALKED))
-        return found if n <= WALKED else self._at(found.smoothing, found.phi, n)
+        found = self._walked(self._at(smoothing, None, self.walked), self.walked)
+        return found if n == self.walked else self._at(found.smoothing, found.phi, n)
 
     def _walked(self, found: _Found, n: int) -> _Found:
         moved = self.alpha is None
