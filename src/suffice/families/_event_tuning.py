@@ -8,7 +8,8 @@ event model k (multinomial, complement) are combined as
 u, v and ε minimize the log-loss of the documents. Weak priors decide if there are few documents: u is normal around
 its centre with standard deviation 1, v around 0 with ¼, and ε is Beta(2, 2), so that ε = 1 / (n + 2) if no document is
 misclassified. The smoothing of each event model is searched on a grid of half decades around α = 10^r times the mean
-value of a feature, with a normal prior of one decade.
+value of a feature, with a normal prior of one decade. Points of the grid are compared by the documents of the least
+hashes that have up to 600 000 features together, and u, v and ε are then fitted to all documents.
 """
 
 from __future__ import annotations
