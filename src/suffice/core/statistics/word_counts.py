@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice import _core
-from suffice.core.arrays import Array, Codes, Mask, Positions, positions_in, starts
+from suffice.core.arrays import Array, Codes, Positions, positions_in, starts
 from suffice.core.errors import MismatchError, NotPartError
 from suffice.core.statistics.compensated import Sums, added, check_rest, minus, plus, rounded, times
 from suffice.core.statistics.hash_samples import DocumentSample
@@ -124,19 +124,6 @@ class WordCounts(Statistic):
         owner = np.repeat(np.arange(hi - lo), np.diff(self.start[lo : hi + 1]))
         out[self.codes[part], owner] = (self.total if values is None else values)[part]
         return out
-
-    def only(self, words: Mask) -> Self:
-        """Keep some words, and no documents."""
-        entries = np.repeat(words, np.diff(self.start))
-        return replace(
-            self,
-            vocabulary=self.vocabulary.take(words),
-            start=starts(np.diff(self.start)[words]),
-            codes=self.codes[entries],
-            total=self.total[entries],
-            total_rest=None if self.total_rest is None else self.total_rest[entries],
-            kept=DocumentSample.empty(),
-        )
 
     # ---- the algebra
 
