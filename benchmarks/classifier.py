@@ -13,7 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.harness import AnswersDifferError, Case, Group, Measurement, Settings, Task, short, versus
+from benchmarks.harness import AnswersDifferError, Case, Group, Measurement, Settings, Target, Task, short, versus
+from benchmarks.loading import first_answer
 from benchmarks.naive_bayes import times
 from benchmarks.peers import MixedNB
 from suffice import BayesClassifier
@@ -36,7 +37,15 @@ def groups(settings: Settings) -> list[Group]:
         Case(f"BayesClassifier fit, {size}", times(10), partial(fits, settings)),
         Case(f"BayesClassifier predict_proba, {size}", times(10), partial(predictions, settings)),
     ]
-    return [Group(lambda: Adult.of(once, copies), cases)]
+    soon = Case(
+        "BayesClassifier, loaded: the first answer, Adult", Target(high=10, unit=" ms"), partial(loaded, settings)
+    )
+    return [Group(lambda: Adult.of(once, copies), cases), Group(lambda: once, [soon])]
+
+
+def loaded(settings: Settings, table: pa.Table) -> Measurement:
+    """Time the first answer of a model that was loaded."""
+    return first_answer(BayesClassifier().fit(table, TARGET), table.slice(0, 1), settings)
 
 
 def read(part: str, folder: str) -> pa.Table:

@@ -30,6 +30,7 @@ from benchmarks.harness import (
     relative,
     versus,
 )
+from benchmarks.loading import first_answer
 from benchmarks.naive_bayes import times
 from benchmarks.text_memory import measure
 from benchmarks.text_peers import FastText, Polars, River, VowpalWabbit, default_pipeline, spell_numbers
@@ -124,7 +125,8 @@ def speed_cases(news: News) -> list[Case]:  # noqa: ARG001
         Case("multinomial fit, Arrow strings ÷ list of str", None, arrow),
         Case(f"multinomial predict from raw text, {back}", times(20), predictions),
         Case(f"multinomial fit, words and bigrams, {to}", times(30), partial(fits, (1, 2))),
-        Case("default TextClassifier() fit ÷ multinomial, words and bigrams", None, default_fit),
+        Case("default TextClassifier() fit ÷ multinomial, words and bigrams", Target(high=2.5), default_fit),
+        Case("default TextClassifier(), loaded: the first answer", Target(high=100, unit=" ms"), default_first_answer),
     ]
 
 
@@ -184,6 +186,12 @@ def default_fit(news: News) -> Measurement:
     return relative(*map(Task, sides), news.settings)
 
 
+def default_first_answer(news: News) -> Measurement:
+    """Time the first answer of a default model that was loaded."""
+    model = TextClassifier().fit(news.train.texts, news.train.labels)
+    return first_answer(model, news.test.texts[:1], news.settings)
+
+
 # ------------------------------------------------------------------------------------------ others
 
 
@@ -194,7 +202,7 @@ def other_cases(news: News) -> list[Case]:  # noqa: ARG001
         cases += [
             Case(f"multinomial fit from raw text, against {name} on words", times(1), partial(other_fit, make)),
             Case(f"multinomial predict from raw text, against {name} on words", times(1), partial(other_ask, make)),
-            Case(f"default predict from raw text, against {name} on words", None, partial(default_ask, make)),
+            Case(f"default predict from raw text, against {name} on words", times(1), partial(default_ask, make)),
         ]
     return [*cases, Case("multinomial fit from raw text, against Polars counting words", None, polars)]
 

@@ -86,7 +86,7 @@ public:
         if (++waiting_ == together) flush();
     }
 
-    std::vector<Feature> features() {
+    Large<Feature> features() {
         flush();
         feature_of_.resize(lexicon_.size(), no_feature);
         return std::move(feature_of_);
@@ -135,7 +135,7 @@ private:
     }
 
     Lexicon& lexicon_;
-    std::vector<Feature> feature_of_;
+    Large<Feature> feature_of_;
     const std::uint8_t* prefix_name_ = nullptr;
     Index prefix_length_ = -1;
     Feature prefix_ = no_feature;
@@ -148,8 +148,7 @@ private:
 
 }  // namespace
 
-std::vector<Feature> learn_vocabulary(Lexicon& lexicon, const std::uint8_t* text, const Index* start, Index n,
-                                      bool joined) {
+Large<Feature> learn_vocabulary(Lexicon& lexicon, const std::uint8_t* text, const Index* start, Index n, bool joined) {
     VocabularyLearner learner(lexicon, n);
     for (Index i = 0; i < n; ++i) {
         if (joined)

@@ -154,8 +154,7 @@ private:
 void learn_replaced(Lexicon& lexicon, const Replacements& replaced);
 // Add the sorted features of a vocabulary, n-grams as pairs if `joined`. Returns the feature of each number of the
 // lexicon, or no_feature.
-std::vector<Feature> learn_vocabulary(Lexicon& lexicon, const std::uint8_t* text, const Index* start, Index n,
-                                      bool joined);
+Large<Feature> learn_vocabulary(Lexicon& lexicon, const std::uint8_t* text, const Index* start, Index n, bool joined);
 // A hash of bytes that is the same on all machines.
 std::uint64_t stable_hash(const std::uint8_t* bytes, Index length, std::uint64_t seed = 0);
 // MurmurHash3 of 32 bits, as used by scikit-learn's HashingVectorizer.
@@ -209,7 +208,7 @@ struct Bag {
     void read(FeatureReader& reader, const Texts& texts, Index i, const Lexicon& lexicon) {
         feature.clear(), group.clear();
         words = reader.read(texts, i, [&](const Feature* features, Index n, int own) {
-            if (Index(times_.size()) < lexicon.size()) times_.resize(lexicon.size() + lexicon.size() / 2);
+            if (Index(times_.size()) < lexicon.size()) times_.resize(lexicon.size() + lexicon.size() / 2, 0);
             std::uint32_t* times = times_.data();
             for (Index t = 0; t < n; ++t)
                 if (features[t] != no_feature && !times[features[t]]++) feature.push_back(features[t]);
@@ -223,7 +222,7 @@ struct Bag {
     }
 
 private:
-    std::vector<std::uint32_t> times_;
+    Large<std::uint32_t> times_;
 };
 
 // Call read(i) for documents lo .. hi-1, or for row[lo] .. row[hi-1]; report the first that cannot be read.

@@ -55,19 +55,27 @@ struct Merged {
     std::vector<Index> place_a, place_b;
 };
 Merged merge_names(View a, View b);
+// The position of each name in another vocabulary, or -1. Few of its names are looked at, and only these are checked to
+// lie within its `size` bytes.
+void find_names(View names, View among, Index size, Index* out);
+// The number of words of each feature less `least`, between 0 and `most`: words are joined by spaces.
+void name_sizes(View names, Index least, Index most, std::uint8_t* out);
 
 // word_counts.cpp: the total of every feature in every class that has it: start[i] .. start[i + 1] of code and total
 // are those of feature i, by ascending class. Also the weight of the documents of each class, and of their words. If they
-// are to be `exact`, what rounding takes from these sums is beside them.
+// are to be `exact`, what rounding takes from these sums is beside them. Besides, the counts of the features of some
+// documents, which are to be kept: row k has those of document kept[k], by ascending feature.
 struct WordTotals {
     Names names;
     Large<Index> start;
     Large<std::int32_t> code;
     Large<double> total, total_low;
     std::vector<double> documents, words, documents_low, words_low;
+    Large<Index> kept_start, kept_count;
+    Large<std::int32_t> kept_feature;
 };
 WordTotals word_totals(const Texts& texts, const Rows& rows, const Tokenization& tokenization, Weighting weighting,
-                       bool exact);
+                       bool exact, const Index* kept, Index n_kept);
 
 // word_matrix.cpp: a row for each document, with the counts of its features. With a vocabulary of all features found:
 template <class T>
@@ -83,7 +91,7 @@ WordMatrix<std::int64_t> word_matrix(const Texts& texts, const Tokenization& tok
 // A vocabulary ready to be looked up.
 struct FixedLexicon {
     Lexicon lexicon;
-    std::vector<Feature> feature;     // of each number of the lexicon, or no_feature
+    Large<Feature> feature;           // of each number of the lexicon, or no_feature
     std::vector<std::uint8_t> group;  // of each feature
     Index size;
 };
@@ -109,10 +117,17 @@ struct Entries {
     const std::int32_t* code;
     Index features;
 };
+// entry_sums.cpp: the sum of the numbers of each feature, by_feature[j], and of each class over the features of a block,
+// by_class[block[j], c], (blocks, classes).
+void entry_sums(Entries entries, const double* value, const std::uint8_t* block, Index blocks, Index classes,
+                double* by_feature, double* by_class);
 // bag_scores.cpp: out[i, c] = base[c] Σ_j x_ij + Σ_j x_ij coef_jc, coef being 0 where there is no entry, and
 // lengths[i] = Σ_j x_ij.
 void bag_scores(Bags x, Entries entries, const double* coef, const double* base, Index classes, double* out,
                 double* lengths);
+// The same, and in the same pass sums[i] = Σ_j x_ij log(total_jc + added - w_i x_ij) with c = code[i], added > 0.
+void bag_scores_without(Bags x, Rows rows, Entries entries, const double* coef, const double* base, const double* total,
+                        double added, double* out, double* lengths, double* sums);
 // bag_log_sums.cpp: sums[i] = Σ_j x_ij log(table_jc + added - w_i x_ij) with c = code[i]; a logarithm is
 // `of_nothing` where nothing is left.
 void bag_log_sums(Bags x, Rows rows, Entries entries, const double* table, double added, double of_nothing,
@@ -124,5 +139,16 @@ void bag_complement(Bags x, Rows rows, Entries entries, const double* total, con
 // bag_urns.cpp: out[i, c] = Σ_j f(n_jc) - f(0), f(n) = log Γ(n + added + x_ij) - log Γ(n + added), with rows taken out
 // of their classes unless `rows.code` is null.
 void bag_urns(Bags x, Rows rows, Entries entries, const double* total, double added, double* out);
+
+// word_scores.cpp: out[i, c] = Σ_b L_ib base_bc + Σ_j x_ij coef_jc of the features j of document i. x is weighted, then
+// multiplied by e^(exponent (log(1 + features of i of size b) - length_b)), and L_ib is the sum of x over the features of
+// size b, unknown ones included. Missing documents have scores of 0. base is (sizes, classes).
+struct LinearScores {
+    const double *coef, *base, *length;
+    double exponent;
+    Index classes;
+};
+void word_scores(const Texts& texts, const Tokenization& tokenization, const FixedLexicon& vocabulary,
+                 Weighting weighting, const Entries& entries, const LinearScores& scores, double* out);
 
 }  // namespace suffice

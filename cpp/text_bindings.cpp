@@ -264,6 +264,22 @@ void bind_tokens(nb::module_& m) {
 void bind_bags(nb::module_& m) {
     using Codes = Vector<std::int32_t>;
     m.def(
+        "entry_sums",
+        [](Places at, Codes code, Vector<double> value, Vector<std::uint8_t> block, Out<double> by_feature,
+           Out<double> by_class) {
+            require(by_class.ndim() == 2 && by_class.shape(0) > 0, "a row for each block");
+            const Index blocks = Index(by_class.shape(0)), classes = Index(by_class.shape(1));
+            const Entries entries = entries_of(at, code, classes);
+            require(value.size() == code.size() && Index(block.size()) == entries.features, "sizes");
+            require(Index(by_feature.size()) == entries.features, "sizes");
+            for (Index j = 0; j < entries.features; ++j) require(block(j) < blocks, "blocks");
+            nb::gil_scoped_release release;
+            entry_sums(entries, value.data(), block.data(), blocks, classes, by_feature.data(), by_class.data());
+        },
+        "Write the sum of the numbers of each feature, and of each class over the features of every block.",
+        "at"_a.noconvert(), "code"_a.noconvert(), "value"_a.noconvert(), "block"_a.noconvert(),
+        "by_feature"_a.noconvert(), "by_class"_a.noconvert());
+    m.def(
         "bag_scores",
         [](Places start, Codes feature, Vector<double> value, Places at, Codes code, Vector<double> coef,
            Vector<double> base, Out<double> out, Out<double> lengths) {
@@ -278,6 +294,26 @@ void bind_bags(nb::module_& m) {
         "Write base·length + Σ_j x_ij coef_jc (rows, classes) and the length Σ_j x_ij of each row.",
         "start"_a.noconvert(), "feature"_a.noconvert(), "value"_a.noconvert(), "at"_a.noconvert(), "code"_a.noconvert(),
         "coef"_a.noconvert(), "base"_a.noconvert(), "out"_a.noconvert(), "lengths"_a.noconvert());
+    m.def(
+        "bag_scores_without",
+        [](Places start, Codes feature, Vector<double> value, Codes codes, Index classes, Weights weight, Places at,
+           Codes code, Vector<double> coef, Vector<double> base, Vector<double> total, double added, Out<double> out,
+           Out<double> lengths, Out<double> sums) {
+            const Entries entries = entries_of(at, code, classes);
+            const Bags x = bags_of(start, feature, value, entries.features);
+            const Rows rows = rows_of(codes, weight, classes, x.rows);
+            require(coef.size() == code.size() && total.size() == code.size() && added > 0, "sizes");
+            require(Index(base.size()) == classes && Index(out.size()) == x.rows * classes, "sizes");
+            require(Index(lengths.size()) == x.rows && Index(sums.size()) == x.rows, "sizes");
+            nb::gil_scoped_release release;
+            bag_scores_without(x, rows, entries, coef.data(), base.data(), total.data(), added, out.data(),
+                               lengths.data(), sums.data());
+        },
+        "Write what `bag_scores` does, and Σ_j x_ij log(total_jc + added - w_i x_ij), c being the class of row i.",
+        "start"_a.noconvert(), "feature"_a.noconvert(), "value"_a.noconvert(), "codes"_a.noconvert(), "classes"_a,
+        "weight"_a.noconvert().none(), "at"_a.noconvert(), "code"_a.noconvert(), "coef"_a.noconvert(),
+        "base"_a.noconvert(), "total"_a.noconvert(), "added"_a, "out"_a.noconvert(), "lengths"_a.noconvert(),
+        "sums"_a.noconvert());
     m.def(
         "bag_log_sums",
         [](Places start, Codes feature, Vector<double> value, Codes codes, Index classes, Weights weight, Places at,
@@ -417,24 +453,29 @@ void bind_texts(nb::module_& m) {
     m.def(
         "word_totals",
         [](const TextList& list, Vector<std::int32_t> codes, Index classes, Weights weight,
-           const OwnedTokenization& tokenization, int term, int norm, bool exact) {
+           const OwnedTokenization& tokenization, int term, int norm, bool exact, Places kept) {
             const Texts texts = list.read();
             const Rows rows = rows_of(codes, weight, classes, texts.n);
+            for (std::size_t k = 0; k < kept.size(); ++k)
+                require(0 <= kept(k) && kept(k) < texts.n, "documents to keep must be among the texts");
             const Weighting w = weighting(term, norm);
             WordTotals out;
             {
                 nb::gil_scoped_release release;
-                out = word_totals(texts, rows, tokenization.tokenization, w, exact);
+                out = word_totals(texts, rows, tokenization.tokenization, w, exact, kept.data(), Index(kept.size()));
             }
-            return std::tuple(arrays(std::move(out.names)), array(std::move(out.start)), array(std::move(out.code)),
-                              array(std::move(out.total)), array(std::move(out.documents)), array(std::move(out.words)),
-                              array(std::move(out.total_low)), array(std::move(out.documents_low)),
-                              array(std::move(out.words_low)));
+            auto rest = std::tuple(array(std::move(out.kept_start)), array(std::move(out.kept_feature)),
+                                   array(std::move(out.kept_count)));
+            return std::tuple(std::move(rest), arrays(std::move(out.names)), array(std::move(out.start)),
+                              array(std::move(out.code)), array(std::move(out.total)), array(std::move(out.documents)),
+                              array(std::move(out.words)), array(std::move(out.total_low)),
+                              array(std::move(out.documents_low)), array(std::move(out.words_low)));
         },
-        "Sum features by class: names, then start, code and total of their entries, and the weight of documents and "
-        "words; if exact, also what rounding took from the three sums.",
+        "Sum features by class: the documents to keep as indptr, indices and data; names, then start, code and total "
+        "of "
+        "their entries, and the weight of documents and words; if exact, also what rounding took from the three sums.",
         "texts"_a, "codes"_a.noconvert(), "classes"_a, "weight"_a.noconvert().none(), "tokenization"_a, "term"_a,
-        "norm"_a, "exact"_a);
+        "norm"_a, "exact"_a, "kept"_a.noconvert());
     m.def(
         "word_matrix",
         [](const TextList& list, const OwnedTokenization& tokenization) {
@@ -476,6 +517,26 @@ void bind_texts(nb::module_& m) {
         "Weigh the features of a lexicon: indptr, indices and data, words of each row, and sums of unknown features.",
         "texts"_a, "lexicon"_a, "term"_a, "norm"_a);
     m.def(
+        "word_scores",
+        [](const TextList& list, const OwnedLexicon& lexicon, int term, int norm, Places at, Vector<std::int32_t> code,
+           Vector<double> coef, Vector<double> base, Vector<double> length, double exponent, Out<double> out) {
+            const Texts texts = list.read();
+            const Weighting w = weighting(term, norm);
+            const Tokenization& tokenization = lexicon.tokenization.tokenization;
+            const Index sizes = tokenization.n_sizes();
+            require(Index(length.size()) == sizes && base.size() % sizes == 0 && base.size() > 0,
+                    "a row for each size");
+            const LinearScores scores{coef.data(), base.data(), length.data(), exponent, Index(base.size()) / sizes};
+            const Entries entries = entries_of(at, code, scores.classes);
+            require(coef.size() == code.size() && entries.features == lexicon.fixed.size, "sizes");
+            require(Index(out.size()) == texts.n * scores.classes, "output size");
+            nb::gil_scoped_release release;
+            word_scores(texts, tokenization, lexicon.fixed, w, entries, scores, out.data());
+        },
+        "Write scores that are linear in the weighted features of documents, (documents, classes).", "texts"_a,
+        "lexicon"_a, "term"_a, "norm"_a, "at"_a.noconvert(), "code"_a.noconvert(), "coef"_a.noconvert(),
+        "base"_a.noconvert(), "length"_a.noconvert(), "exponent"_a, "out"_a.noconvert());
+    m.def(
         "merge_names",
         [](Bytes text_a, Places start_a, Bytes text_b, Places start_b) {
             const View a = view_of(text_a, start_a), b = view_of(text_b, start_b);
@@ -489,6 +550,28 @@ void bind_texts(nb::module_& m) {
         },
         "Merge two sorted vocabularies: names, and the position of each name of either.", "text_a"_a.noconvert(),
         "start_a"_a.noconvert(), "text_b"_a.noconvert(), "start_b"_a.noconvert());
+    m.def(
+        "find_names",
+        [](Bytes text, Places start, Bytes among_text, Places among_start, Out<Index> out) {
+            const View names = view_of(text, start);
+            require(Index(out.size()) == names.n && among_start.size() > 0, "output size");
+            const View among{among_text.data(), among_start.data(), Index(among_start.size()) - 1};
+            nb::gil_scoped_release release;
+            find_names(names, among, Index(among_text.size()), out.data());
+        },
+        "Write the position of each name of a sorted vocabulary in another one, -1 if it is not there.",
+        "text"_a.noconvert(), "start"_a.noconvert(), "among_text"_a.noconvert(), "among_start"_a.noconvert(),
+        "out"_a.noconvert());
+    m.def(
+        "name_sizes",
+        [](Bytes text, Places start, Index least, Index most, Out<std::uint8_t> out) {
+            const View names = view_of(text, start);
+            require(Index(out.size()) == names.n && most < 256, "output size");
+            nb::gil_scoped_release release;
+            name_sizes(names, least, most, out.data());
+        },
+        "Write how many words each name has, less `least`, between 0 and `most`.", "text"_a.noconvert(),
+        "start"_a.noconvert(), "least"_a, "most"_a, "out"_a.noconvert());
     bind_bags(m);
     bind_tokens(m);
 }

@@ -239,6 +239,39 @@ Large<std::int32_t> Ordered::places(std::uint32_t lexicon, Index size) const {
     return out;
 }
 
+void find_names(View names, View among, Index size, Index* out) {
+    auto before = [&](Index i, Index j) {  // whether name i of the others is less than name j
+        if (among.start[i] < 0 || among.start[i] > among.start[i + 1] || among.start[i + 1] > size)
+            throw std::invalid_argument("names beyond the text");
+        return compare(among.text + among.start[i], among.start[i + 1] - among.start[i], names.text + names.start[j],
+                       names.start[j + 1] - names.start[j]) < 0;
+    };
+    Index lo = 0;  // both ascend: the next name is not before the last one
+    for (Index j = 0; j < names.n; ++j) {
+        Index hi = lo, step = 1;
+        while (hi < among.n && before(hi, j)) lo = hi + 1, hi += step, step *= 2;
+        hi = std::min(hi, among.n);
+        while (lo < hi) {
+            const Index middle = lo + (hi - lo) / 2;
+            before(middle, j) ? lo = middle + 1 : hi = middle;
+        }
+        const bool same =
+            lo < among.n && among.start[lo + 1] - among.start[lo] == names.start[j + 1] - names.start[j] &&
+            std::equal(names.text + names.start[j], names.text + names.start[j + 1], among.text + among.start[lo]);
+        out[j] = same ? lo : -1;
+    }
+}
+
+void name_sizes(View names, Index least, Index most, std::uint8_t* out) {
+    const Index width = 1 << 14, blocks = (names.n + width - 1) / width;
+    for_blocks(blocks, threads_for(names.n ? names.start[names.n] : 0, blocks), [&](Index b, int) {
+        for (Index i = b * width; i < std::min(names.n, (b + 1) * width); ++i) {
+            const Index size = 1 + std::count(names.text + names.start[i], names.text + names.start[i + 1], ' ');
+            out[i] = std::uint8_t(std::clamp<Index>(size - least, 0, most));
+        }
+    });
+}
+
 Merged merge_names(View a, View b) {
     Merged out;
     out.place_a.resize(a.n), out.place_b.resize(b.n);

@@ -60,6 +60,52 @@ struct Block {
     Large<V> total = {};
 };
 
+// The features of the documents that are to be kept, in the numbers of the thread that read them.
+struct Kept {
+    struct Document {
+        int finder = 0;
+        std::vector<Feature> feature;
+        std::vector<std::uint32_t> count;
+    };
+    std::vector<std::int32_t> row;  // of each document among those kept, or -1; empty if none is kept
+    std::vector<Document> documents;
+
+    Kept(const Index* kept, Index n, Index texts) : row(n ? std::size_t(texts) : 0, -1), documents(n) {
+        for (Index k = 0; k < n; ++k) row[kept[k]] = std::int32_t(k);
+    }
+    bool takes(Index i) const { return !row.empty() && row[i] >= 0; }
+    void take(Index i, int finder, const Bag& bag) { documents[row[i]] = {finder, bag.feature, bag.count}; }
+
+    // Write the counts by ascending place in the vocabulary.
+    void write(const std::vector<Learned>& learned, const Ordered& ordered, WordTotals& out) const {
+        const Index n = Index(documents.size()), width = 64, blocks = (n + width - 1) / width;
+        const int threads = int(learned.size());
+        out.kept_start.assign(1, 0);
+        if (!n) return;
+        std::vector<Large<std::int32_t>> places(learned.size());
+        for_blocks(threads, threads,
+                   [&](Index l, int) { places[l] = ordered.places(std::uint32_t(l), learned[l].lexicon->size()); });
+        for (const Document& each : documents)
+            out.kept_start.push_back(out.kept_start.back() + Index(each.feature.size()));
+        out.kept_feature.resize(out.kept_start[n]);
+        out.kept_count.resize(out.kept_start[n]);
+        for_blocks(blocks, threads, [&](Index b, int) {
+            std::vector<std::uint64_t> keys;
+            for (Index k = b * width; k < std::min(n, (b + 1) * width); ++k) {
+                const Document& own = documents[k];
+                keys.resize(own.feature.size());
+                for (std::size_t e = 0; e < keys.size(); ++e)
+                    keys[e] = std::uint64_t(std::uint32_t(places[own.finder][own.feature[e]])) << 32 | own.count[e];
+                std::sort(keys.begin(), keys.end());
+                for (std::size_t e = 0; e < keys.size(); ++e) {
+                    out.kept_feature[out.kept_start[k] + e] = std::int32_t(keys[e] >> 32);
+                    out.kept_count[out.kept_start[k] + e] = Index(std::uint32_t(keys[e]));
+                }
+            }
+        });
+    }
+};
+
 template <class T>
 void make_room(std::vector<T>& table, const Lexicon& lexicon) {
     if (Index(table.size()) < lexicon.size()) table.resize(lexicon.size() + lexicon.size() / 2);
@@ -80,10 +126,22 @@ void hand_over(std::vector<Feature>& touched, std::vector<V>& counted, Block<V>&
 
 // If every word of every document counts 1, documents need not be distinguished.
 void count(const Texts& texts, const Rows&, const Tokenization&, Weighting, const std::int32_t* row, Finder& own,
-           Block<std::uint32_t>& block, FirstPosition& refused) {
+           Block<std::uint32_t>& block, Kept& kept, FirstPosition& refused) {
     read_each(row, block.lo, block.hi, refused, [&](Index i) {
         if (texts.missing(i)) return;
         block.documents += 1;
+        if (kept.takes(i)) {
+            own.bag.read(own.reader, texts, i, own.lexicon);
+            kept.take(i, block.finder, own.bag);
+            make_room(own.times, own.lexicon);
+            for (std::size_t e = 0; e < own.bag.feature.size(); ++e) {
+                std::uint32_t& times = own.times[own.bag.feature[e]];
+                if (!times) own.touched.push_back(own.bag.feature[e]);
+                times += own.bag.count[e];
+            }
+            block.words += double(own.bag.words);
+            return;
+        }
         block.words += double(own.reader.read(texts, i, [&](const Feature* features, Index n, int) {
             make_room(own.times, own.lexicon);
             std::uint32_t* times = own.times.data();
@@ -96,7 +154,7 @@ void count(const Texts& texts, const Rows&, const Tokenization&, Weighting, cons
 
 template <class V>
 void count(const Texts& texts, const Rows& rows, const Tokenization& tokenization, Weighting weighting,
-           const std::int32_t* row, Finder& own, Block<V>& block, FirstPosition& refused) {
+           const std::int32_t* row, Finder& own, Block<V>& block, Kept& kept, FirstPosition& refused) {
     std::vector<V>& totals = [&]() -> std::vector<V>& {
         if constexpr (std::is_same_v<V, Exact>)
             return own.exact;
@@ -106,6 +164,7 @@ void count(const Texts& texts, const Rows& rows, const Tokenization& tokenizatio
     read_each(row, block.lo, block.hi, refused, [&](Index i) {
         if (texts.missing(i)) return;
         own.bag.read(own.reader, texts, i, own.lexicon);
+        if (kept.takes(i)) kept.take(i, block.finder, own.bag);
         const Index n = Index(own.bag.feature.size());
         own.value.resize(n);
         double unknown[most_words] = {};
@@ -257,7 +316,8 @@ void gather(std::vector<Block<V>>& blocks, const std::vector<Learned>& learned, 
 }
 
 template <class V>
-WordTotals totals_as(const Texts& texts, const Rows& rows, const Tokenization& tokenization, Weighting weighting) {
+WordTotals totals_as(const Texts& texts, const Rows& rows, const Tokenization& tokenization, Weighting weighting,
+                     Kept kept) {
     ByClassOrder order;
     order.sort(rows, 0, texts.n);
     std::vector<Block<V>> blocks;
@@ -275,7 +335,7 @@ WordTotals totals_as(const Texts& texts, const Rows& rows, const Tokenization& t
     FirstPosition refused;
     for_blocks(Index(blocks.size()), threads, [&](Index b, int slot) {
         blocks[b].finder = slot;
-        count(texts, rows, tokenization, weighting, order.row.data(), *finders[slot], blocks[b], refused);
+        count(texts, rows, tokenization, weighting, order.row.data(), *finders[slot], blocks[b], kept, refused);
     });
     throw_refused(refused, texts, tokenization);
     for (auto& finder : finders) finder->close();
@@ -297,6 +357,7 @@ WordTotals totals_as(const Texts& texts, const Rows& rows, const Tokenization& t
     }
     Ordered ordered = order_features(learned, tokenization);
     out.names = std::move(ordered.names);
+    kept.write(learned, ordered, out);
     gather(blocks, learned, ordered, out);
     return out;
 }
@@ -304,10 +365,12 @@ WordTotals totals_as(const Texts& texts, const Rows& rows, const Tokenization& t
 }  // namespace
 
 WordTotals word_totals(const Texts& texts, const Rows& rows, const Tokenization& tokenization, Weighting weighting,
-                       bool exact) {
-    if (exact) return totals_as<Exact>(texts, rows, tokenization, weighting);
-    if (weighting.plain() && !rows.weight) return totals_as<std::uint32_t>(texts, rows, tokenization, weighting);
-    return totals_as<double>(texts, rows, tokenization, weighting);
+                       bool exact, const Index* kept, Index n_kept) {
+    Kept own(kept, n_kept, texts.n);
+    if (exact) return totals_as<Exact>(texts, rows, tokenization, weighting, std::move(own));
+    if (weighting.plain() && !rows.weight)
+        return totals_as<std::uint32_t>(texts, rows, tokenization, weighting, std::move(own));
+    return totals_as<double>(texts, rows, tokenization, weighting, std::move(own));
 }
 
 }  // namespace suffice

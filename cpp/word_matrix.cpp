@@ -145,13 +145,7 @@ FixedLexicon fixed_lexicon(View vocabulary, const Tokenization& tokenization) {
     out.feature = learn_vocabulary(out.lexicon, vocabulary.text, vocabulary.start, vocabulary.n, joined);
     out.size = vocabulary.n;
     out.group.resize(vocabulary.n);
-    if (joined)
-        for (Index i = 0; i < vocabulary.n; ++i) {
-            const std::uint8_t* from = vocabulary.text + vocabulary.start[i];
-            const std::uint8_t* end = vocabulary.text + vocabulary.start[i + 1];
-            const Index size = 1 + std::count(from, end, ' ');
-            out.group[i] = std::uint8_t(std::clamp<Index>(size - tokenization.least, 0, tokenization.n_sizes() - 1));
-        }
+    if (joined) name_sizes(vocabulary, tokenization.least, tokenization.n_sizes() - 1, out.group.data());
     return out;
 }
 

@@ -475,7 +475,9 @@ def test_documents_kept_are_the_documents_read_again():
     for ngrams, term, norm in [((1, 1), "count", None), ((1, 3), "sqrt", "l2"), ((1, 2), "log", "l1")]:
         family = sf.Text(event="multinomial", prior="auto", ngrams=ngrams, term_weight=term, length_norm=norm)
         counts, distribution = fitted(family)
-        kept = Bags.kept(counts, family.weighting, family.tokenization)
+        tokenization = family.tokenization
+        block = tokenization.size_of(counts.vocabulary)
+        kept = Bags.kept(counts, family.weighting, block, tokenization.n_sizes)
         present = [i for i, text in enumerate(TEXTS) if text is not None]
         hashes = Texts.of(TEXTS).hashes
         keyed = {(int(hashes[i]), int(CODES[i])): i for i in present}
@@ -499,7 +501,8 @@ def test_documents_kept_are_the_documents_read_again():
 def test_documents_kept_are_the_documents_read_again_however_they_are_read(options):
     family = sf.Text(event="auto", **options)
     counts, distribution = fitted(family, ["running wah runs wah", "wbh ran, 12 cats"], ["a", "b"])
-    kept = Bags.kept(counts, family.weighting, family.tokenization)
+    block = family.tokenization.size_of(counts.vocabulary)
+    kept = Bags.kept(counts, family.weighting, block, family.tokenization.n_sizes)
     texts = ["running wah runs wah", "wbh ran, 12 cats"]
     order = np.argsort(Texts.of(texts).hashes)
     read = next(distribution.bags(Texts.of([texts[i] for i in order])))

@@ -24,7 +24,7 @@ from suffice.core.words import (
     hashed_matrix,
     word_totals,
 )
-from suffice.core.words.counting import native
+from suffice.core.words.counting import Linear, native
 from suffice.core.words.texts import padded
 from text_oracle import analyze, word_ngrams
 
@@ -144,10 +144,11 @@ def test_the_number_of_threads_changes_no_bit(monkeypatch, tokenization):
     for threads in ("1", "2", "8"):
         monkeypatch.setenv("SUFFICE_NUM_THREADS", threads)
         names, *rows = count_matrix(texts, tokenization)
-        sums = word_totals(texts, codes, 3, weight, tokenization, Weighting("log", "l2"), exact=True)
-        vocabulary, totals = sums[0], [*sums[1:3], *sums[3], *sums[4]]
+        some = np.flatnonzero(weight)[::-3].copy()
+        sums = word_totals(texts, codes, 3, weight, tokenization, Weighting("log", "l2"), exact=True, kept=some)
+        kept, vocabulary, totals = sums[0], sums[1], [*sums[2:4], *sums[4], *sums[5]]
         weighed = Lexicon(vocabulary, tokenization).weigh(texts, Weighting("sqrt", "l1"))
-        parts = [names.text, names.start, *rows, vocabulary.text, *totals, *weighed]
+        parts = [names.text, names.start, *rows, vocabulary.text, *totals, *weighed, *kept]
         found.append(b"".join(part.tobytes() for part in parts))
     assert found[0] == found[1] == found[2]
 
@@ -157,7 +158,7 @@ def test_the_number_of_threads_changes_no_bit(monkeypatch, tokenization):
 def test_totals_are_sums_of_weighted_documents(term, norm):
     documents, weight = ["aa bb aa", None, "bb cc", "zz zz", ""], np.array([0.5, 1.0, 2.0, 0.0, 3.0])
     codes, tokenization = np.array([0, 0, 1, 1, 1], np.int32), Tokenization(ngram_range=(1, 2))
-    vocabulary, start, of_class, (total, n_documents, n_words), _ = word_totals(
+    _, vocabulary, start, of_class, (total, n_documents, n_words), _ = word_totals(
         Texts.of(documents), codes, 2, weight, tokenization, Weighting(term, norm), exact=False
     )
     value = {"count": lambda c: c, "binary": lambda _: 1.0, "sqrt": np.sqrt, "log": lambda c: 1.0 + np.log(c)}[term]
@@ -290,5 +291,119 @@ def test_arrays_beyond_their_bounds_are_refused():
             texts.take(places(row))
     for codes, classes in (((0, 1), 1), ((0, -1), 2), ((0,), 1), ((0, 0), -1)):
         with pytest.raises(ValueError, match="class"):
-            _core.word_totals(texts, np.array(codes, np.int32), classes, None, tokenization, 0, 0, False)
+            _core.word_totals(texts, np.array(codes, np.int32), classes, None, tokenization, 0, 0, False, places())
+    for row in (2, -1):
+        with pytest.raises(ValueError, match="documents to keep"):
+            _core.word_totals(texts, np.zeros(2, np.int32), 1, None, tokenization, 0, 0, False, places(row))
     assert len(texts) == 2
+
+
+# ---- vocabularies, sums and scores
+
+
+def test_kept_documents_are_those_read_again_with_the_whole_vocabulary():
+    rng = np.random.default_rng(7)
+    texts = Texts.of([" ".join(f"w{i}" for i in rng.integers(60, size=n)) for n in rng.integers(0, 40, 300)])
+    codes, rows = rng.integers(4, size=300).astype(np.int32), rng.permutation(300)[:90]
+    for ngrams, weighting in [((1, 1), Weighting()), ((1, 2), Weighting("sqrt", "l2")), ((2, 3), Weighting("binary"))]:
+        tokenization = Tokenization(ngram_range=ngrams, stop_words=("w3", "w5"))
+        kept, vocabulary, *_ = word_totals(texts, codes, 4, None, tokenization, weighting, exact=False, kept=rows)
+        for found, expected in zip(kept, Lexicon(vocabulary, tokenization).count(texts[rows]), strict=True):
+            assert_array_equal(found, expected)
+
+
+def test_names_are_found_in_another_vocabulary():
+    rng = np.random.default_rng(0)
+    for n in (0, 1, 50, 3000):
+        known, asked = (sorted({f"{i:x}é" for i in rng.integers(0, 5000, n)}) for _ in range(2))
+        vocabulary, place = Vocabulary.of(known), {name: i for i, name in enumerate(known)}
+        assert vocabulary.find(Vocabulary.of(asked)).tolist() == [place.get(name, -1) for name in asked]
+    with pytest.raises(ValueError, match="beyond the text"):
+        _core.find_names(letters(b"a"), places(0, 1), letters(b"b"), places(0, 9), np.empty(1, np.int64))
+
+
+def test_sizes_of_features_are_numbers_of_words():
+    vocabulary = Vocabulary.of(["a", "a b", "a b c", "a b c d"])
+    assert Tokenization(ngram_range=(2, 4)).size_of(vocabulary).tolist() == [0, 0, 1, 2]
+    assert Tokenization(ngram_range=(1, 2)).size_of(vocabulary).tolist() == [0, 1, 1, 1]
+
+
+def test_sums_over_entries_are_those_of_a_dense_table(monkeypatch):
+    rng = np.random.default_rng(2)
+    features, classes = 150_000, 3
+    start = np.concatenate([[0], np.cumsum(rng.integers(0, classes + 1, features))]).astype(np.int64)
+    code = np.concatenate([np.sort(rng.permutation(classes)[:n]) for n in np.diff(start)]).astype(np.int32)
+    value, block = rng.random(len(code)), rng.integers(0, 2, features).astype(np.uint8)
+    table, owner = np.zeros((features, classes)), np.repeat(np.arange(features), np.diff(start))
+    table[owner, code] = value
+    found = []
+    for threads in ("1", "3"):
+        monkeypatch.setenv("SUFFICE_NUM_THREADS", threads)
+        by_feature, by_class = np.empty(features), np.empty((2, classes))
+        _core.entry_sums(start, code, value, block, by_feature, by_class)
+        np.testing.assert_allclose(by_feature, table.sum(axis=1), rtol=1e-14)
+        np.testing.assert_allclose(by_class, [table[block == b].sum(axis=0) for b in (0, 1)], rtol=1e-12)
+        found.append(by_feature.tobytes() + by_class.tobytes())
+    assert found[0] == found[1]
+    with pytest.raises(ValueError, match="blocks"):
+        _core.entry_sums(places(0, 1), code[:1] * 0, value[:1], np.array([2], np.uint8), np.empty(1), np.empty((2, 1)))
+
+
+@pytest.mark.parametrize(("term", "norm"), [("count", None), ("sqrt", "l2"), ("log", "l1")])
+def test_scores_in_one_pass_are_those_of_the_matrix_of_features(term, norm):
+    rng = np.random.default_rng(4)
+    learned = Texts.of([" ".join(f"w{i}" for i in rng.integers(80, size=30)) for _ in range(200)])
+    asked = Texts.of([*(" ".join(f"w{i}" for i in rng.integers(120, size=n)) for n in range(40)), None, ""])
+    tokenization, weighting, classes = Tokenization(ngram_range=(1, 2)), Weighting(term, norm), 3
+    codes = rng.integers(classes, size=200).astype(np.int32)
+    _, vocabulary, start, of_class, *_ = word_totals(
+        learned, codes, classes, None, tokenization, weighting, exact=False
+    )
+    coef, base, length, exponent = rng.normal(size=len(of_class)), rng.normal(size=(2, classes)), np.ones(2), -0.2
+    dense = np.zeros((len(vocabulary), classes))
+    dense[np.repeat(np.arange(len(vocabulary)), np.diff(start)), of_class] = coef
+    block = tokenization.size_of(vocabulary)
+    found = Lexicon(vocabulary, tokenization).weigh(asked, weighting)
+    expected = np.zeros((len(asked), classes))
+    for i in range(len(asked)):
+        own = slice(found.start[i], found.start[i + 1])
+        for b in (0, 1):
+            some = block[found.feature[own]] == b
+            words = max(int(found.words[i]) - b, 0)
+            factor = np.exp(exponent * (np.log1p(words) - length[b]))
+            x = found.value[own][some] * factor
+            expected[i] += x @ dense[found.feature[own][some]] + (x.sum() + found.unknown[i, b] * factor) * base[b]
+
+    def scores(some):
+        if some is None:
+            return Linear(start, of_class, coef, base, length, exponent)
+        at = np.concatenate([np.zeros(0, int), *(np.arange(start[j], start[j + 1]) for j in some)]).astype(int)
+        sizes = (start[1:] - start[:-1])[some]
+        return Linear(np.concatenate([[0], np.cumsum(sizes)]), of_class[at], coef[at], base, length, exponent)
+
+    few, whole = Lexicon(vocabulary, tokenization), Lexicon(vocabulary, tokenization)
+    vars(whole)["_read"] = 10**9  # so much was read before that a table is made
+    in_one, again = whole.score(asked, weighting, scores), few.score(asked[np.arange(3)], weighting, scores)
+    np.testing.assert_allclose(in_one, expected, rtol=1e-12, atol=1e-12)
+    assert "_native" in vars(whole)
+    assert_array_equal(again, in_one[:3])
+
+
+def test_scores_with_rows_taken_out_are_both_of_the_separate_kernels():
+    rng = np.random.default_rng(8)
+    features, classes, n = 40, 4, 130
+    start = np.concatenate([[0], np.cumsum(rng.integers(1, classes + 1, features))]).astype(np.int64)
+    code = np.concatenate([np.sort(rng.permutation(classes)[:k]) for k in np.diff(start)]).astype(np.int32)
+    total, coef, base = rng.random(len(code)) + 3.0, rng.normal(size=len(code)), rng.normal(size=classes)
+    at = np.concatenate([[0], np.cumsum(rng.integers(0, 150, n))]).astype(np.int64)
+    feature, value = rng.integers(0, features, at[-1]).astype(np.int32), rng.random(at[-1])
+    codes, weight = rng.integers(0, classes, n).astype(np.int32), rng.choice([0.5, 1.0, 2.0], n)
+    bags, table = (at, feature, value), (start, code)
+    scores, lengths, sums = np.empty((n, classes)), np.empty(n), np.empty(n)
+    _core.bag_scores_without(*bags, codes, classes, weight, *table, coef, base, total, 0.25, scores, lengths, sums)
+    expected, expected_lengths, expected_sums = np.empty((n, classes)), np.empty(n), np.empty(n)
+    _core.bag_scores(*bags, *table, coef, base, expected, expected_lengths)
+    _core.bag_log_sums(*bags, codes, classes, weight, *table, total, 0.25, -np.inf, expected_sums)
+    np.testing.assert_allclose(scores, expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(lengths, expected_lengths, rtol=1e-14)
+    np.testing.assert_allclose(sums, expected_sums, rtol=1e-12, atol=1e-12)

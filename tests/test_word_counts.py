@@ -339,9 +339,6 @@ def test_reading_them():
     assert_array_equal(found.dense(1, 2, absent=-1.0), [[1], [-1], [-1]])
     assert_array_equal(found.by_class(found.total), [3, 1, 0])
     assert_array_equal(found.by_word(found.total), [1, 1, 2])
-    only = found.only(np.array([False, True, True]))
-    assert list(only.vocabulary.names) == ["green", "red"]
-    assert_array_equal(only.dense(), [[1, 2], [0, 0], [0, 0]])
     assert found != "something else"
     assert found.kept != "something else"
     assert DocumentSample.empty() == DocumentSample.empty(5)

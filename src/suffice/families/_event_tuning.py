@@ -8,7 +8,8 @@ event model k (multinomial, complement) are combined as
 u, v and ε minimize the log-loss of the documents. Weak priors decide if there are few documents: u is normal around
 its centre with standard deviation 1, v around 0 with ¼, and ε is Beta(2, 2), so that ε = 1 / (n + 2) if no document is
 misclassified. The smoothing of each event model is searched on a grid of half decades around α = 10^r times the mean
-value of a feature, with a normal prior of one decade.
+value of a feature, with a normal prior of one decade. Points of the grid are compared by the documents of the least
+hashes that have up to 600 000 features together, and u, v and ε are then fitted to all documents.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 
 from suffice.core.arrays import Array, Codes
 from suffice.core.errors import MismatchError
+from suffice.core.parallel import in_threads
 from suffice.core.statistics import WordCounts
 from suffice.core.validation import Held
 from suffice.core.words import Tokenization, Weighting
@@ -35,12 +36,13 @@ from suffice.families.event_models import (
     MixedModel,
     MultinomialModel,
     Part,
+    Words,
 )
 
-MODELS: dict[str, Callable[[WordCounts, float], LinearEventModel]] = {
+MODELS: dict[str, Callable[[WordCounts, float, Words], LinearEventModel]] = {
     "multinomial": MultinomialModel,
     "complement": ComplementModel,
-    "bernoulli": BernoulliModel,
+    "bernoulli": lambda counts, added, _: BernoulliModel(counts, added),
 }
 START = {"multinomial": -1.0, "complement": -0.5, "bernoulli": 0.0}  # log10 of α over the mean value of a feature
 STEP, LOWEST, HIGHEST = 0.5, -4.0, 1.0
@@ -48,6 +50,7 @@ CENTRE = {"multinomial": float(np.log(0.5)), "complement": 0.0, "bernoulli": 0.0
 FURTHER = -1.0  # added to the centre for every further block: longer n-grams repeat much of what shorter ones say
 LENGTH_SPREAD = 0.25
 CELLS = 1 << 21  # documents × classes that are scored
+WALKED = 600_000  # features of the documents that points of the grid are compared by
 MOST, MOST_EXPONENT = 1e100, 100.0  # of what a file may say was found
 
 
@@ -73,36 +76,39 @@ class TextDecisions(Decisions):
         if self.smoothing.shape != expected:
             raise MismatchError(f"Decisions of shape {expected} were expected, found {self.smoothing.shape}")
 
-    def model(self, counts: WordCounts, event: str, tokenization: Tokenization) -> EventModel:
+    def model(self, words: BlocksOfWords, event: str) -> EventModel:
         """Return the event model that was decided on."""
+        counts = words.counts
         if event != "auto":
-            return MODELS[event](counts, float(self.smoothing[0, 0]))
-        block = tokenization.size_of(counts.vocabulary)
+            return MODELS[event](counts, float(self.smoothing[0, 0]), Words.all(counts))
         parts = [
-            Part(b, float(self.weight[b, k]), MODELS[name](piece, float(self.smoothing[b, k])))
-            for b, piece in enumerate(_pieces(counts, block, tokenization.n_sizes))
+            Part(b, float(self.weight[b, k]), MODELS[name](counts, float(self.smoothing[b, k]), own))
+            for b, own in enumerate(words.each)
             for k, name in enumerate(TOGETHER)
         ]
-        return MixedModel(counts, block, parts, self.exponent, self.length, self.mixed)
+        return MixedModel(counts, words.block, parts, self.exponent, self.length, self.mixed)
+
+
+class BlocksOfWords:
+    """The words of a statistic in blocks of one size: `block` is the block of every word."""
+
+    def __init__(self, counts: WordCounts, tokenization: Tokenization):
+        self.counts, blocks = counts, tokenization.n_sizes
+        self.block = tokenization.size_of(counts.vocabulary)
+        self.each = Words.blocks(counts, self.block, blocks)
 
 
 def tuned(
-    counts: WordCounts, event: str, weighting: Weighting, tokenization: Tokenization, alpha: float | None
+    words: BlocksOfWords, event: str, weighting: Weighting, tokenization: Tokenization, alpha: float | None
 ) -> TextDecisions:
     """Choose the weights of an event model, and its smoothing unless it is given, by leaving documents out."""
     if event == "auto":
-        pieces = _pieces(counts, tokenization.size_of(counts.vocabulary), tokenization.n_sizes)
-        search = _Search(counts, pieces, TOGETHER, weighting, tokenization, alpha, lengths=True)
+        search = _Search(words, words.each, TOGETHER, weighting, tokenization, alpha, lengths=True)
         found = search.best()
-        weight = np.exp(found.phi[:-2]).reshape(len(pieces), len(TOGETHER))
+        weight = np.exp(found.phi[:-2]).reshape(len(words.each), len(TOGETHER))
         return TextDecisions(search.added(found), weight, float(found.phi[-2]), search.length, found.mixed)
-    search = _Search(counts, [counts], (event,), weighting, tokenization, alpha, lengths=False)
+    search = _Search(words, [Words.all(words.counts)], (event,), weighting, tokenization, alpha, lengths=False)
     return TextDecisions(search.added(search.best()), np.ones((1, 1)), 0.0, np.zeros(1), 0.0)
-
-
-def _pieces(counts: WordCounts, block: NDArray[np.uint8], blocks: int) -> list[WordCounts]:
-    """Return the totals of the words of each block."""
-    return [counts.only(block == b) for b in range(blocks)] if blocks > 1 else [counts]
 
 
 @dataclass(frozen=True)
@@ -123,28 +129,32 @@ class _Search:
 
     def __init__(
         self,
-        counts: WordCounts,
-        pieces: list[WordCounts],
+        known: BlocksOfWords,
+        words: list[Words],
         models: tuple[str, ...],
         weighting: Weighting,
         tokenization: Tokenization,
         alpha: float | None,
         lengths: bool,
     ):
-        self.pieces, self.models, self.alpha, self.lengths = pieces, models, alpha, lengths
-        self.parts = [(b, name) for b in range(len(pieces)) for name in models]
+        counts, block = known.counts, known.block
+        self.counts, self.words, self.models, self.alpha, self.lengths = counts, words, models, alpha, lengths
+        self.parts = [(b, name) for b in range(len(words)) for name in models]
         self.centre = np.array([CENTRE[name] + FURTHER * b for b, name in self.parts])
-        bags = Bags.kept(counts, weighting, tokenization, max(CELLS // max(counts.n_classes, 1), 1))
+        bags = Bags.kept(counts, weighting, block, tokenization.n_sizes, max(CELLS // max(counts.n_classes, 1), 1))
         n = len(bags)
         self.codes, self.weight = counts.kept.codes[:n], counts.kept.weight[:n]
-        block = tokenization.size_of(counts.vocabulary)
-        self.bags = [bags.only(block, b) for b in range(len(pieces))] if len(pieces) > 1 else [bags]
-        logs = np.log1p(bags.features if len(pieces) > 1 else bags.features.sum(axis=1, keepdims=True))
+        self.work = 64 * len(bags.feature)
+        self.walked = max(int(np.searchsorted(bags.start, WALKED, side="right")) - 1, min(n, 1))
+        several = range(len(words)) if len(words) > 1 else ()
+        self.bags = in_threads(lambda b: bags.only(block, b), several, self.work) or [bags]
+        logs = np.log1p(bags.features if len(words) > 1 else bags.features.sum(axis=1, keepdims=True))
         self.length = self.weight @ logs / self.weight.sum() if n else np.zeros(logs.shape[1])
         self.logs = logs - self.length
         self.mean = [float(each.value.mean()) if len(each.value) else 1.0 for each in self.bags]
         self.log_prior = _log_prior(counts.documents, self.codes, np.minimum(self.weight, 1.0))
         self._scores: dict[tuple[int, str, float], Array] = {}
+        self._parts: dict[tuple[int, int, int], Bags] = {}
 
     def _added(self, b: int, smoothing: float) -> float:
         """Return what is added to the totals of a block."""
@@ -153,46 +163,66 @@ class _Search:
     def added(self, found: _Found) -> Array:
         """Return what is added to the totals of each block by each event model, (blocks, models)."""
         each = [self._added(b, found.smoothing[name]) for b, name in self.parts]
-        return np.array(each).reshape(len(self.pieces), len(self.models))
+        return np.array(each).reshape(len(self.words), len(self.models))
 
-    def _score(self, b: int, name: str, smoothing: float) -> Array:
-        key = (b, name, smoothing)
-        if key not in self._scores:
-            one_row = np.minimum(self.weight, 1.0)
-            model = MODELS[name](self.pieces[b], self._added(b, smoothing))
-            found = model.leave_one_out(self.bags[b], self.codes, one_row)
-            self._scores[key] = found - found.mean(axis=1, keepdims=True)
-        return self._scores[key]
+    def _score(self, b: int, name: str, smoothing: float, n: int) -> Array:
+        """Return the scores of the first n documents, each left out; those of some of them may be known."""
+        known = self._scores.get((b, name, smoothing))
+        first = 0 if known is None else len(known)
+        if first < n:
+            some = slice(first, n)
+            model = MODELS[name](self.counts, self._added(b, smoothing), self.words[b])
+            found = model.leave_one_out(self._rows(b, first, n), self.codes[some], np.minimum(self.weight[some], 1.0))
+            found -= found.mean(axis=1, keepdims=True)
+            known = found if known is None else np.concatenate([known, found])
+            self._scores[b, name, smoothing] = known
+        assert known is not None
+        return known[:n]
 
-    def _at(self, smoothing: dict[str, float], start: Array | None) -> _Found:
-        """Find the best weights for a smoothing."""
-        scores = np.array([self._score(b, name, smoothing[name]) for b, name in self.parts])
-        logs = np.array([self.logs[:, b] for b, _ in self.parts])
-        fit = _Weights(self.log_prior, scores, logs, self.codes, self.weight, self.centre, self.lengths)
+    def _rows(self, b: int, first: int, last: int) -> Bags:
+        """Return some of the documents; many points of the grid ask for the same."""
+        key = (b, first, last)
+        if key not in self._parts:
+            self._parts[key] = self.bags[b].rows(slice(first, last))
+        return self._parts[key]
+
+    def _at(self, smoothing: dict[str, float], start: Array | None, n: int) -> _Found:
+        """Find the best weights for a smoothing by n documents."""
+        each = in_threads(lambda part: self._score(*part, smoothing[part[1]], n), self.parts, self.work)
+        scores = np.array(each)
+        logs = np.array([self.logs[:n, b] for b, _ in self.parts])
+        rows = self.codes[:n], self.weight[:n]
+        fit = _Weights(self.log_prior[:n], scores, logs, *rows, self.centre, self.lengths)
         phi, cost = fit.minimum(start)
         penalty = 0.5 * sum((smoothing[name] - START[name]) ** 2 for name in self.models)
         return _Found(smoothing, phi, cost + penalty)
 
     def best(self) -> _Found:
-        """Walk from the start, changing the smoothing of one event model at a time, until nothing improves."""
-        smoothing = {name: START[name] for name in self.models}
-        if not len(self.codes):
+        """Walk from the start, changing the smoothing of one event model at a time, until nothing improves.
+
+        Some of the documents are enough to compare points of the grid; the weights are then those of all documents.
+        """
+        smoothing, n = {name: START[name] for name in self.models}, len(self.codes)
+        if not n:
             return _Found(smoothing, np.concatenate([self.centre, [0.0, -np.inf]]), 0.0)
-        found = self._at(smoothing, None)
+        found = self._walked(self._at(smoothing, None, self.walked), self.walked)
+        return found if n == self.walked else self._at(found.smoothing, found.phi, n)
+
+    def _walked(self, found: _Found, n: int) -> _Found:
         moved = self.alpha is None
         while moved:
             moved = False
             for name in self.models:
                 for step in (STEP, -STEP):
-                    further = self._walk(found, name, step)
+                    further = self._walk(found, name, step, n)
                     if further is not found:
                         found, moved = further, True
                         break
         return found
 
-    def _walk(self, found: _Found, name: str, step: float) -> _Found:
+    def _walk(self, found: _Found, name: str, step: float, n: int) -> _Found:
         while LOWEST <= found.smoothing[name] + step <= HIGHEST:
-            trial = self._at(found.smoothing | {name: found.smoothing[name] + step}, found.phi)
+            trial = self._at(found.smoothing | {name: found.smoothing[name] + step}, found.phi, n)
             if trial.cost >= found.cost:
                 break
             found = trial

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice import _core
-from suffice.core.arrays import Array, Mask, Positions, Values
+from suffice.core.arrays import Array, Mask, Positions, Values, starts
 from suffice.core.statistics import WordCounts
-from suffice.core.words import Lexicon, Texts, Tokenization, Weighting
+from suffice.core.words import Lexicon, Texts, Weighting
 
 AT_ONCE = 4096  # documents whose features are held at a time
 
@@ -42,17 +42,17 @@ class Bags:
 
     @classmethod
     def kept(
-        cls, counts: WordCounts, weighting: Weighting, tokenization: Tokenization, most: int | None = None
+        cls, counts: WordCounts, weighting: Weighting, block: NDArray[np.uint8], blocks: int, most: int | None = None
     ) -> Bags:
-        """Return the documents that a statistic keeps, or the first `most` of them."""
+        """Return the documents that a statistic keeps, or the first `most`; `block` is the block of every feature."""
         kept = counts.kept
         n = len(kept) if most is None else min(most, len(kept))
         start, end = kept.start[: n + 1], int(kept.start[n])
         feature, count = kept.feature[:end], kept.count[:end]
-        block = tokenization.size_of(counts.vocabulary)[feature]
-        value = weighting.of(start, count.astype(np.float64), block)
-        place = np.repeat(np.arange(n), np.diff(start)) * tokenization.n_sizes + block
-        features = np.bincount(place, count, n * tokenization.n_sizes).reshape(n, tokenization.n_sizes)
+        size = block[feature]
+        value = weighting.of(start, count.astype(np.float64), size)
+        place = np.repeat(np.arange(n), np.diff(start)) * blocks + size
+        features = np.bincount(place, count, n * blocks).reshape(n, blocks)
         return cls(start, feature, value, features, np.zeros(features.shape), np.ones(n, dtype=bool))
 
     def __len__(self) -> int:
@@ -86,13 +86,17 @@ class Bags:
         return np.bincount(place, self.value, len(self) * blocks).reshape(len(self), blocks) + self.unknown
 
     def only(self, block: Positions, which: int) -> Bags:
-        """Return the features of one block, numbered among themselves; `block` is the block of every feature."""
-        in_block = block == which
-        kept = in_block[self.feature]
-        start = np.concatenate([[0], np.cumsum(kept)])[self.start].astype(np.int64)
-        feature = (np.cumsum(in_block) - 1).astype(np.int32)[self.feature[kept]]
+        """Return the features of one block; `block` is the block of every feature."""
+        kept = block[self.feature] == which
         features, unknown = self.features[:, [which]], self.unknown[:, [which]]
-        return Bags(start, feature, self.value[kept], features, unknown, self.present)
+        return Bags(starts(kept)[self.start], self.feature[kept], self.value[kept], features, unknown, self.present)
+
+    def rows(self, some: slice) -> Bags:
+        """Return the documents from `some.start` to `some.stop`."""
+        start = self.start[some.start : some.stop + 1]
+        own = slice(int(start[0]), int(start[-1]))
+        rest = self.features[some], self.unknown[some], self.present[some]
+        return Bags(start - start[0], self.feature[own], self.value[own], *rest)
 
     def scaled(self, factor: Array, block: Positions) -> Bags:
         """Multiply the values of each document and block by a factor, (documents, blocks)."""

@@ -17,16 +17,21 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from suffice import _core
-from suffice.core.arrays import Array, Codes
+from suffice.core.arrays import Array, Codes, Mask, Positions, starts
 from suffice.core.errors import NoDistributionError, NoFormulaError
+from suffice.core.parallel import in_threads
 from suffice.core.statistics import WordCounts
 from suffice.core.statistics.statistic import clear_residue
+from suffice.core.words import Lexicon, Texts, Weighting
+from suffice.core.words.counting import Linear
+from suffice.core.words.texts import ranges
 from suffice.families.documents import Bags
 from suffice.families.logarithms import log, log_ratio
 from suffice.families.multinomial import log_urn
@@ -95,13 +100,78 @@ class EventModel(ABC):
         """Return what else is added, (documents,), by the name of what adds it."""
 
 
+class Words:
+    """The words that an event model is of, all of them or those of one block, and what is summed over them.
+
+    `by_class` is Σ_j n_yj, (classes,), and `by_word` Σ_y n_yj, of every word of the vocabulary.
+    """
+
+    def __init__(self, counts: WordCounts, own: Mask | None, by_word: Array, by_class: Array):
+        self.counts, self.own, self.by_class = counts, own, by_class
+        self.by_word = by_word if own is None else np.where(own, by_word, 0.0)
+        self.size = len(counts.vocabulary) if own is None else int(np.count_nonzero(own))
+
+    @classmethod
+    def all(cls, counts: WordCounts) -> Words:
+        """Return all words."""
+        (words,) = cls.blocks(counts, np.zeros(len(counts.vocabulary), np.uint8), 1)
+        return words
+
+    @classmethod
+    def blocks(cls, counts: WordCounts, block: NDArray[np.uint8], blocks: int) -> list[Words]:
+        """Return the words of each block; `block` is the block of every word."""
+        by_word, by_class = np.empty(len(counts.vocabulary)), np.empty((blocks, counts.n_classes))
+        _core.entry_sums(counts.start, counts.codes, counts.total, block, by_word, by_class)
+        return [cls(counts, block == b if blocks > 1 else None, by_word, by_class[b]) for b in range(blocks)]
+
+    @cached_property
+    def entries(self) -> Positions:
+        """The positions of the totals of the words."""
+        if self.own is None:
+            return np.arange(len(self.counts.total))
+        return np.flatnonzero(np.repeat(self.own, np.diff(self.counts.start)))
+
+    @cached_property
+    def owner(self) -> Positions:
+        """The word of each of these totals."""
+        return self.counts.owner if self.own is None else self.counts.owner[self.entries]
+
+
 class LinearEventModel(EventModel):
     """Scores that are linear in x. `base` is (blocks, classes), and `block` is the block of every word."""
 
-    coef: Array
     base: Array
     intercept: Array | float = 0.0
     block: NDArray[Any] | None = None
+
+    def coef_at(self, place: Positions, owner: Positions) -> Array:  # noqa: ARG002  # the contract
+        """Return the score of words where a class has them: of the totals at `place`, which are of words `owner`."""
+        return self.coef[place]
+
+    @cached_property
+    def coef(self) -> Array:
+        """The score of every word where a class has it, one for each total."""
+        return self.coef_at(np.arange(len(self.counts.total)), self.counts.owner)
+
+    def text_scores(self, texts: Texts, lexicon: Lexicon, weighting: Weighting) -> Array | None:
+        """Score texts in one pass; None if not only the words of a text decide."""
+        if not self.added > 0 or np.any(self.intercept):
+            return None
+        return lexicon.score(texts, weighting, partial(self._linear, lexicon.tokenization.n_sizes))
+
+    def _linear(self, sizes: int, words: NDArray[np.int32] | None) -> Linear:
+        """Return the scores of some words, or of all."""
+        counts, base = self.counts, np.ascontiguousarray(np.broadcast_to(self.base, (sizes, self.classes)))
+        rest = base, np.broadcast_to(self._lengths, (sizes,)).astype(np.float64), self._exponent
+        if words is None:
+            return Linear(counts.start, counts.codes, self.coef, *rest)
+        length = counts.start[words + 1] - counts.start[words]
+        place = ranges(counts.start[words], length)
+        coef = self.coef_at(place, np.repeat(words, length))
+        return Linear(starts(length), counts.codes[place], coef, *rest)
+
+    _lengths: Array | float = 0.0  # see `MixedModel`
+    _exponent = 0.0
 
     def to_page(self, blocks: int) -> dict[str, Any]:
         """Write the coefficients."""
@@ -161,15 +231,17 @@ def entries_of(counts: WordCounts, feature: Any, codes: Any) -> NDArray[np.int64
 class MultinomialModel(LinearEventModel):
     """Every word drawn from the class's bag:  θ_yj = (n_yj + a) / N_y,  N_y = Σ_j n_yj + a V."""
 
-    def __init__(self, counts: WordCounts, added: float):
+    def __init__(self, counts: WordCounts, added: float, words: Words | None = None):
         super().__init__(counts, added)
-        self.total = counts.by_class(counts.total) + added * self.size
-        if added > 0:
-            self.coef = np.log1p(counts.total / added)
-            self.base = (np.log(added) - log(self.total, of_zero=0.0))[None]
-        else:  # a word that a class does not have excludes it
-            self.coef = log(counts.total, of_zero=0.0)
-            self.base = -log(self.total, of_zero=0.0)[None]
+        self.words = Words.all(counts) if words is None else words
+        self.total = self.words.by_class + added * self.words.size
+        smallest = np.log(added) if added > 0 else 0.0
+        self.base = (smallest - log(self.total, of_zero=0.0))[None]
+
+    def coef_at(self, place: Positions, owner: Positions) -> Array:  # noqa: ARG002  # the contract
+        """Log(1 + n / a); without smoothing, log n: a word that a class does not have excludes it."""
+        total = self.counts.total[place]
+        return np.log1p(total / self.added) if self.added > 0 else log(total, of_zero=0.0)
 
     def to_page(self, blocks: int) -> dict[str, Any]:
         """Without smoothing a word that a class does not have excludes it."""
@@ -185,10 +257,18 @@ class MultinomialModel(LinearEventModel):
 
     def leave_one_out(self, bags: Bags, codes: Codes, weight: Array | None) -> Array:
         """Only the document's own class changes, and there only its words: n_yj − w x_j, and N_y − w Σ_j x_j."""
-        out, sums, lengths = self.scores(bags), np.empty(len(bags)), bags.lengths
-        counts = self.counts
-        parts = counts.start, counts.codes, counts.total
-        _core.bag_log_sums(*bags.arrays, codes, self.classes, weight, *parts, self.added, -np.inf, sums)
+        counts, sums, lengths = self.counts, np.empty(len(bags)), bags.lengths
+        rows, parts = (codes, self.classes, weight), (counts.start, counts.codes)
+        if "coef" not in vars(self) and self.words.own is not None:
+            self.coef = np.zeros(len(counts.total))
+            self.coef[self.words.entries] = self.coef_at(self.words.entries, self.words.owner)
+        if self.added > 0 and not bags.unknown.any():  # in one pass
+            out, known = np.empty((len(bags), self.classes)), np.empty(len(bags))
+            smoothed = self.coef, np.ascontiguousarray(self.base[0]), counts.total
+            _core.bag_scores_without(*bags.arrays, *rows, *parts, *smoothed, self.added, out, known, sums)
+        else:
+            out = self.scores(bags)
+            _core.bag_log_sums(*bags.arrays, *rows, *parts, counts.total, self.added, -np.inf, sums)
         unknown = bags.unknown.sum(axis=1)  # of documents without weight: all words of others are known
         sums[unknown > 0] += unknown[unknown > 0] * (np.log(self.added) if self.added > 0 else -np.inf)
         removed = lengths if weight is None else weight * lengths
@@ -209,14 +289,18 @@ class ComplementModel(LinearEventModel):
 
     sums_to_one = False
 
-    def __init__(self, counts: WordCounts, added: float):
+    def __init__(self, counts: WordCounts, added: float, words: Words | None = None):
         super().__init__(counts, added)
-        self.all = counts.by_word(counts.total)
-        whole = self.all[counts.owner]
-        others = clear_residue(whole - counts.total, whole)
-        self.coef = np.log(whole + added) - np.log(others + added)
-        self.rest = self.all.sum() - counts.by_class(counts.total) + added * self.size
+        self.words = Words.all(counts) if words is None else words
+        self.all = self.words.by_word
+        self.rest = self.all.sum() - self.words.by_class + added * self.words.size
         self.base = log(self.rest, of_zero=0.0)[None]
+
+    def coef_at(self, place: Positions, owner: Positions) -> Array:
+        """Log((n_j + a) / (n_j − n_yj + a))."""
+        whole = self.all[owner]
+        others = clear_residue(whole - self.counts.total[place], whole)
+        return np.asarray(np.log(whole + self.added) - np.log(others + self.added))
 
     def shared(self, bags: Bags) -> Array:
         """−Σ_j x_j log(n_j + a)."""
@@ -407,11 +491,23 @@ class MixedModel(LinearEventModel):
     ):
         super().__init__(counts, parts[0].model.added)
         self.block, self.parts, self.exponent, self.length, self.mixed = block, tuple(parts), exponent, length, mixed
-        self.coef, self.base = np.zeros(len(counts.total)), np.zeros((len(length), self.classes))
-        entry_block = np.repeat(block, np.diff(counts.start))
+        self._lengths, self._exponent = length, exponent
+        self.base = np.zeros((len(length), self.classes))
         for part in parts:
-            self.coef[entry_block == part.block] += part.weight * part.model.coef
             self.base[part.block] += part.weight * part.model.base[0]
+
+    def coef_at(self, place: Positions, owner: Positions) -> Array:
+        """Add the scores of the parts of each word's block."""
+        out, block = np.zeros(len(place)), self.block[owner]  # type: ignore[index]  # it has blocks
+
+        def add(b: int) -> None:
+            own = np.flatnonzero(block == b)
+            places = place[own], owner[own]
+            scores = (part.weight * part.model.coef_at(*places) for part in self.parts if part.block == b)
+            out[own] = sum(scores, start=np.zeros(len(own)))
+
+        in_threads(add, range(len(self.length)), 64 * len(place))
+        return out
 
     def _parameters(self) -> str:
         kinds = (type(part.model).__name__.removesuffix("Model").lower() for part in self.parts)

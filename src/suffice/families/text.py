@@ -28,12 +28,13 @@ from suffice.core.words.counting import LengthNorm, TermWeight
 from suffice.core.words.tokenizing import MOST_COLUMNS, Accents, Analyzer
 from suffice.families._base import DEFAULT, Distribution, Family, derived
 from suffice.families._contract import WORDS, Decisions, KeptRows, Outcomes, Summary, Table
-from suffice.families._event_tuning import TextDecisions, tuned
+from suffice.families._event_tuning import BlocksOfWords, TextDecisions, tuned
 from suffice.families.documents import Bags, in_parts
 from suffice.families.event_models import (
     BernoulliModel,
     ComplementModel,
     EventModel,
+    LinearEventModel,
     MixedModel,
     MultinomialModel,
     UrnModel,
@@ -178,11 +179,14 @@ class Text(Family[WordCounts]):
 
     def estimate_decided(self, counts: WordCounts, decisions: Decisions | None) -> TextDistribution:
         """Estimate the event model with the smoothing and the weights that were found before."""
-        assert decisions is None or isinstance(decisions, TextDecisions)
-        if self.automatic and decisions is None:
+        if not self.automatic:
+            return TextDistribution(counts.vocabulary, self.model(counts), self.tokenization, self.weighting)
+        words = BlocksOfWords(counts, self.tokenization)
+        if decisions is None:
             alpha = None if isinstance(self.prior, str) else float(self.prior.alpha)
-            decisions = tuned(counts, self.event, self.weighting, self.tokenization, alpha)
-        event = self.model(counts) if decisions is None else decisions.model(counts, self.event, self.tokenization)
+            decisions = tuned(words, self.event, self.weighting, self.tokenization, alpha)
+        assert isinstance(decisions, TextDecisions)
+        event = decisions.model(words, self.event)
         return TextDistribution(counts.vocabulary, event, self.tokenization, self.weighting, decisions)
 
     def check_decisions(self, counts: WordCounts, decisions: Decisions | None) -> None:
@@ -204,7 +208,9 @@ class Text(Family[WordCounts]):
 
     def kept_rows(self, counts: WordCounts) -> KeptRows:
         """Return the sample of documents."""
-        return KeptRows(Bags.kept(counts, self.weighting, self.tokenization), counts.kept.codes, counts.kept.weight)
+        block = self.tokenization.size_of(counts.vocabulary)
+        bags = Bags.kept(counts, self.weighting, block, self.tokenization.n_sizes)
+        return KeptRows(bags, counts.kept.codes, counts.kept.weight)
 
     def leave_one_out(
         self,
@@ -277,6 +283,10 @@ class TextDistribution(Distribution):
 
     def relative_log_density(self, x: Texts | Bags) -> Array:
         """Compute the same up to a term that all classes share."""
+        if isinstance(x, Texts) and isinstance(self.event, LinearEventModel):
+            found = self.event.text_scores(x, self.lexicon, self.weighting)
+            if found is not None:
+                return found
         return np.concatenate([self.event.scores(bags) for bags in self.bags(x)])
 
     @property

@@ -16,7 +16,7 @@ from suffice.core.frozen_options import Record
 from suffice.core.statistics.compensated import Sums, minus, rounded, segment_sums, times
 from suffice.core.statistics.statistic import Statistic
 from suffice.core.validation import Held
-from suffice.core.words import Lexicon, Texts, Tokenization, Vocabulary
+from suffice.core.words import Texts
 from suffice.core.words.texts import ranges
 
 MOST_CLASSES = 1 << 24  # of a sample of rows, which has no array of that length
@@ -205,25 +205,28 @@ class DocumentSample(HashSample, Record, stored_as="BagSample"):
         return cls(hashes, none, np.zeros(0), np.zeros(1, np.int64), none, counts, size)
 
     @classmethod
-    def of(
-        cls,
-        texts: Texts,
-        codes: Codes,
-        weight: Array | None,
-        size: int,
-        vocabulary: Vocabulary,
-        tokenization: Tokenization,
-    ) -> DocumentSample:
-        """Keep the documents with the smallest hashes, missing ones left out."""
+    def chosen(
+        cls, texts: Texts, codes: Codes, weight: Array | None, size: int
+    ) -> tuple[NDArray[np.int64], DocumentSample]:
+        """Choose the documents with the smallest hashes, missing ones left out.
+
+        Return their positions, and a sample that lacks their features: `with_bags` adds them.
+        """
         if not size:
-            return cls.empty()
+            return np.zeros(0, np.int64), cls.empty()
         hashes = texts.hashes
         heavy = np.where(texts.present, 1.0 if weight is None else weight, 0.0)
         some = _core.least_hashes(hashes, heavy, size)
         first, kept = smallest(hashes[some], codes[some], Sums(heavy[some], None), size)
-        rows = some[first]
-        start, feature, count = Lexicon(vocabulary, tokenization).count(texts[rows])
-        return cls(hashes[rows], codes[rows], kept.value, start, feature, count, size, kept.rest)
+        rows, none = some[first], cls.empty()
+        nothing = np.zeros(len(rows) + 1, np.int64), none.feature, none.count
+        return rows, cls(hashes[rows], codes[rows], kept.value, *nothing, size, kept.rest)
+
+    def with_bags(
+        self, start: NDArray[np.int64], feature: NDArray[np.int32], count: NDArray[np.int64]
+    ) -> DocumentSample:
+        """Return the sample with the features of its documents."""
+        return replace(self, start=start, feature=feature, count=count)
 
     def _content(self, rows: Positions | slice) -> dict[str, Any]:
         length = np.diff(self.start)[rows]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice import _core
-from suffice.core.arrays import Array, Codes, Mask, Positions, positions_in, starts
+from suffice.core.arrays import Array, Codes, Positions, positions_in, starts
 from suffice.core.errors import MismatchError, NotPartError
 from suffice.core.statistics.compensated import Sums, added, check_rest, minus, plus, rounded, times
 from suffice.core.statistics.hash_samples import DocumentSample
@@ -73,12 +73,15 @@ class WordCounts(Statistic):
     ) -> Self:
         """Sum the weighted words of texts, and keep up to `keep` of the texts."""
         exact = weight is not None and not (weighting == COUNTED and _core.all_whole(weight))
-        names, start, of_class, sums, low = word_totals(x, codes, classes, weight, tokenization, weighting, exact)
+        rows, sample = DocumentSample.chosen(x, codes, weight, keep)
+        bags, names, start, of_class, sums, low = word_totals(
+            x, codes, classes, weight, tokenization, weighting, exact, rows
+        )
         parts = [added(high, lost, len(codes)) for high, lost in zip(sums, low, strict=True)] if exact else []
         total, documents, words = parts or (
             Sums(each, None if weighting == COUNTED else rounded(each)) for each in sums
         )
-        kept = DocumentSample.of(x, codes, weight, keep, names, tokenization)
+        kept = sample.with_bags(*bags)
         rests = total.rest, documents.rest, words.rest
         out = cls(names, start, of_class, total.value, documents.value, words.value, kept, *rests)
         return out if onto is None else onto + out
@@ -121,19 +124,6 @@ class WordCounts(Statistic):
         owner = np.repeat(np.arange(hi - lo), np.diff(self.start[lo : hi + 1]))
         out[self.codes[part], owner] = (self.total if values is None else values)[part]
         return out
-
-    def only(self, words: Mask) -> Self:
-        """Keep some words, and no documents."""
-        entries = np.repeat(words, np.diff(self.start))
-        return replace(
-            self,
-            vocabulary=self.vocabulary.take(words),
-            start=starts(np.diff(self.start)[words]),
-            codes=self.codes[entries],
-            total=self.total[entries],
-            total_rest=None if self.total_rest is None else self.total_rest[entries],
-            kept=DocumentSample.empty(),
-        )
 
     # ---- the algebra
 

@@ -19,6 +19,8 @@ from suffice.core.words.texts import Texts, padded
 from suffice.core.words.tokenizing import ACCENTS, ANALYZERS, Tokenization
 from suffice.core.words.vocabulary import Positions, Vocabulary
 
+FEW = 16  # bytes of a vocabulary for each byte of text that is read without a table
+
 TermWeight: TypeAlias = Literal["count", "binary", "sqrt", "log"]
 LengthNorm: TypeAlias = Literal["l1", "l2"]
 CsrArrays: TypeAlias = tuple[Positions, NDArray[np.int32], NDArray[np.int64]]  # indptr, indices and data
@@ -73,6 +75,21 @@ class Weighed(NamedTuple):
     unknown: Array
 
 
+class Linear(NamedTuple):
+    """Scores of features for the classes that have them: those of feature i are at `start[i] : start[i + 1]`.
+
+    `base` (sizes, classes) is the score of any feature of a size. Values of a document are multiplied by
+    e^(exponent (log(1 + n_b) − length_b)), where n_b is the number of its features of size b.
+    """
+
+    start: Positions
+    codes: Codes
+    coef: Array
+    base: Array
+    length: Array
+    exponent: float
+
+
 @dataclass(frozen=True)
 class Lexicon:
     """A vocabulary ready to be looked up in texts. `stem` replaces the stemmer of the tokenization."""
@@ -84,23 +101,60 @@ class Lexicon:
     def count(self, texts: Texts) -> CsrArrays:
         """Count the features of the vocabulary in each document; columns ascend in each row."""
         with _named_errors():
-            return _core.count_words(texts.native, self._for(texts))
+            native, place = self.native_for(texts)
+            start, feature, count = _core.count_words(texts.native, native)
+        return start, feature if place is None else place[feature], count
 
     def weigh(self, texts: Texts, weighting: Weighting) -> Weighed:
         """Weigh the features of the vocabulary in each document; columns are in no order."""
         with _named_errors():
-            found = Weighed(*_core.weigh_words(texts.native, self._for(texts), *weighting.numbers))
-            return found._replace(unknown=found.unknown.reshape(len(texts), self.tokenization.n_sizes))
+            native, place = self.native_for(texts)
+            found = Weighed(*_core.weigh_words(texts.native, native, *weighting.numbers))
+        feature = found.feature if place is None else place[found.feature]
+        return found._replace(feature=feature, unknown=found.unknown.reshape(len(texts), self.tokenization.n_sizes))
 
-    def _for(self, texts: Texts) -> _core.Lexicon:
-        """Return the native lexicon. It is kept unless words are stemmed: new words may have a stem that is known."""
+    def score(self, texts: Texts, weighting: Weighting, scores: Callable[[NDArray[np.int32] | None], Linear]) -> Array:
+        """Compute scores that are linear in the weighted features of each document, (documents, classes).
+
+        `scores` returns those of the features at some places of the vocabulary, or of all.
+        """
+        with _named_errors():
+            native, place = self.native_for(texts)
+            found = scores(place)
+            out = np.empty((len(texts), found.base.shape[1]))
+            entries, base = (found.start, found.codes), found.base.ravel()
+            parts = found.coef, base, found.length
+            _core.word_scores(texts.native, native, *weighting.numbers, *entries, *parts, found.exponent, out)
+        return out
+
+    def native_for(self, texts: Texts) -> tuple[_core.Lexicon, NDArray[np.int32] | None]:
+        """Return a native lexicon, and the places of its features in the vocabulary; None if it has all of them.
+
+        A table of a large vocabulary takes longer to make than few texts to read. So at first only the features that
+        texts have are looked up, by their names. The table is kept unless words are stemmed: new words may have a stem
+        that is known.
+        """
         found = vars(self).get("_native")
-        if found is None:
-            tokenization = native_for(self.tokenization, texts, self.stem)
-            found = _core.Lexicon(padded(self.vocabulary.text), self.vocabulary.start, tokenization)
-            if self.stem is None and self.tokenization.stem is None:
-                vars(self)["_native"] = found
-        return found
+        if found is not None:
+            return found, None
+        tokenization = native_for(self.tokenization, texts, self.stem)
+        if self._are_few(texts):
+            names, *_ = _core.word_matrix(texts.native, tokenization)
+            some = Vocabulary(*names)
+            place = self.vocabulary.find(some)
+            own = some.take(place >= 0)
+            return _core.Lexicon(padded(own.text), own.start, tokenization), place[place >= 0].astype(np.int32)
+        found = _core.Lexicon(padded(self.vocabulary.text), self.vocabulary.start, tokenization)
+        if self.stem is None and self.tokenization.stem is None:
+            vars(self)["_native"] = found
+        return found, None
+
+    def _are_few(self, texts: Texts) -> bool:
+        """Return whether texts, and those that were read before, are few for the vocabulary."""
+        sizes = np.empty(len(texts), dtype=np.int64)
+        texts.native.sizes(sizes)
+        read = vars(self)["_read"] = vars(self).get("_read", 0) + int(sizes.sum())
+        return bool(FEW * read < len(self.vocabulary.text))
 
     def __getstate__(self) -> dict[str, Any]:
         return {"vocabulary": self.vocabulary, "tokenization": self.tokenization, "stem": self.stem}
@@ -140,18 +194,26 @@ def word_totals(
     tokenization: Tokenization,
     weighting: Weighting,
     exact: bool,
-) -> tuple[Vocabulary, Positions, Codes, list[Array], list[Array]]:
+    kept: Positions | None = None,
+) -> tuple[CsrArrays, Vocabulary, Positions, Codes, list[Array], list[Array]]:
     """Sum the features of documents by class.
 
-    Return the vocabulary; start and classes of totals, those of feature i being at `start[i] : start[i + 1]`; totals,
-    and the weight of the documents and of the words of each class; and, if they are to be `exact`, what rounding took
-    from the three.
+    Return the counts of features in the documents that are `kept`; the vocabulary; start and classes of totals, those
+    of feature i being at `start[i] : start[i + 1]`; totals, and the weight of the documents and of the words of each
+    class; and, if they are to be `exact`, what rounding took from the three.
     """
     with _named_errors():
-        names, start, of_class, *sums = _core.word_totals(
-            texts.native, codes, classes, weight, native_for(tokenization, texts), *weighting.numbers, exact
+        bags, names, start, of_class, *sums = _core.word_totals(
+            texts.native,
+            codes,
+            classes,
+            weight,
+            native_for(tokenization, texts),
+            *weighting.numbers,
+            exact,
+            np.zeros(0, np.int64) if kept is None else kept,
         )
-    return Vocabulary(*names), start, of_class, sums[:3], sums[3:] if exact else []
+    return bags, Vocabulary(*names), start, of_class, sums[:3], sums[3:] if exact else []
 
 
 def native(tokenization: Tokenization, replaced: dict[str, str | None] | None = None) -> _core.Tokenization:

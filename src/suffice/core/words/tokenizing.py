@@ -12,6 +12,7 @@ from typing import Annotated, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from suffice import _core
 from suffice.core.errors import InvalidOptionError
 from suffice.core.registry import Registered
 from suffice.core.validation import Held, check_options
@@ -91,9 +92,9 @@ class Tokenization(Registered, stored_as="Reading"):
         """Return the size of each feature, counted from the smallest."""
         if self.n_sizes == 1:
             return np.zeros(len(vocabulary), dtype=np.uint8)
-        spaces = np.flatnonzero(vocabulary.text == ord(" "))
-        sizes = 1 + np.diff(np.searchsorted(spaces, vocabulary.start))
-        return np.clip(sizes - self.ngram_range[0], 0, self.n_sizes - 1).astype(np.uint8)
+        out = np.empty(len(vocabulary), dtype=np.uint8)
+        _core.name_sizes(vocabulary.text, vocabulary.start, self.ngram_range[0], self.n_sizes - 1, out)
+        return out
 
     @cached_property
     def stop_list(self) -> frozenset[str]:

@@ -78,6 +78,10 @@ class Vocabulary(Record):
 
     def find(self, names: Vocabulary | Iterable[str] | ArrowStrings) -> Positions:
         """Return the position of each word, −1 if it is not known. The words of a vocabulary stay bytes."""
+        if isinstance(names, Vocabulary):
+            out = np.empty(len(names), dtype=np.int64)
+            _core.find_names(names.text, names.start, self.text, self.start, out)
+            return out
         import pyarrow.compute as pc
 
         found = pc.index_in(_as_arrow(names), value_set=self._as_arrow())
