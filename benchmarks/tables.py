@@ -47,7 +47,13 @@ def groups(settings: Settings) -> list[Group]:
     found = [
         Group(
             lambda: data.gaussian(rows, columns, 10),
-            [Case(f"BayesClassifier fit and first answer ÷ LightGBM's bins, {size}", below(0.5), partial(fits, settings))],
+            [
+                Case(
+                    f"BayesClassifier fit and first answer ÷ LightGBM's bins, {size}",
+                    below(0.5),
+                    partial(fits, settings),
+                )
+            ],
         ),
         *(wide(settings, *shape) for shape in ((4, 100_000, 5.0), (1000, 4000, 1.0))),
     ]
@@ -59,7 +65,9 @@ def groups(settings: Settings) -> list[Group]:
     once = read("train", folder)
     size = f"Adult × {copies} ({short(round(copies * once.num_rows, -3))} rows from Arrow)"
     cases = [
-        Case(f"BayesClassifier fit and first answer ÷ LightGBM's bins, {size}", below(0.7), partial(adult_fits, settings)),
+        Case(
+            f"BayesClassifier fit and first answer ÷ LightGBM's bins, {size}", below(0.7), partial(adult_fits, settings)
+        ),
         Case(f"BayesClassifier predict_proba ÷ LightGBM's, {size}", below(0.1), partial(adult_predictions, settings)),
     ]
     return [*found, Group(lambda: Adult.of(once, copies), cases)]
@@ -111,7 +119,7 @@ def wide(settings: Settings, rows: int, columns: int, most: float) -> Group:
 
 @dataclass(frozen=True)
 class Adult:
-    """The rows many times over: as Arrow for ours, as a matrix with codes of categories for LightGBM; and both models."""
+    """The rows many times over: as Arrow for ours, as a matrix with codes of categories for LightGBM. Both models."""
 
     table: pa.Table
     matrix: Any

@@ -168,7 +168,9 @@ private:
         for (Index i = 0; i < n_; ++i) order_[i] = i;
         auto less = [&](Index a, Index b) { return at_[a] < at_[b]; };
         for (Index c = 1; c < classes_; ++c)
-            if (size(c)) std::inplace_merge(order_.begin(), order_.begin() + begin(c), order_.begin() + begin(c) + size(c), less);
+            if (size(c))
+                std::inplace_merge(order_.begin(), order_.begin() + begin(c), order_.begin() + begin(c) + size(c),
+                                   less);
         value_.clear();
         value_weight_.clear();
         number_.resize(n_);
@@ -496,7 +498,8 @@ private:
     int best_ = general;
     std::vector<std::int32_t> code_, number_, group_, best_group_;
     std::vector<double> class_weight_, value_, value_weight_, prior_, table_, best_table_, gain_, rise_, groups_,
-        best_groups_, count_, log_, difference_, width_of_, square_, width_, own_width_, unit_, cumulative_, sorted_, ones_, own_;
+        best_groups_, count_, log_, difference_, width_of_, square_, width_, own_width_, unit_, cumulative_, sorted_,
+        ones_, own_;
     std::vector<Index> order_, ends_;
     std::vector<ClassMoments> moments_;
 };

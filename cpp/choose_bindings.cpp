@@ -85,8 +85,8 @@ private:
 void bind_choose(nb::module_& m) {
     nb::class_<ChosenColumns>(m, "ChosenColumns",
                               "The families of many columns, chosen by leave-one-out from their distinct values.")
-        .def(nb::init<Vector<double>, Vector<double>, Vector<Index>, Index, double, Index, Index, double, double, double,
-                      Table, Vector<std::int32_t>, Out>(),
+        .def(nb::init<Vector<double>, Vector<double>, Vector<Index>, Index, double, Index, Index, double, double,
+                      double, Table, Vector<std::int32_t>, Out>(),
              "at"_a.noconvert(), "weight"_a.noconvert(), "start"_a.noconvert(), "classes"_a, "smoothing"_a, "bins"_a,
              "most_categories"_a, "repeats"_a, "common"_a, "margin"_a, "left"_a.noconvert(), "codes"_a.noconvert(),
              "evidence"_a.noconvert())

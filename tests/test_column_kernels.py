@@ -62,7 +62,9 @@ def test_the_rows_of_least_hash_are_those_of_a_full_sort(size, copies):
     least = np.unique(hashes[weight > 0])[:size]
     wanted = np.flatnonzero(np.isin(hashes, least) & (weight > 0))
     assert_array_equal(_core.least_hashes(hashes, weight, size), wanted)
-    assert_array_equal(_core.least_hashes(hashes, None, size), np.flatnonzero(np.isin(hashes, np.unique(hashes)[:size])))
+    assert_array_equal(
+        _core.least_hashes(hashes, None, size), np.flatnonzero(np.isin(hashes, np.unique(hashes)[:size]))
+    )
 
 
 def test_a_row_sample_keeps_the_rows_of_least_hash_with_their_weights():

@@ -91,7 +91,9 @@ def test_weights_are_learned_column_by_column():
     x, y = gaussian(60, 80, 2)
     weight = RNG.integers(1, 4, 60).astype(float)
     whole = sf.BayesClassifier(keep=0, calibrate=False).fit(x, y, weight)
-    repeated = sf.BayesClassifier(keep=0, calibrate=False).fit(np.repeat(x, weight.astype(int), axis=0), np.repeat(y, weight.astype(int)))
+    repeated = sf.BayesClassifier(keep=0, calibrate=False).fit(
+        np.repeat(x, weight.astype(int), axis=0), np.repeat(y, weight.astype(int))
+    )
     assert_allclose(whole.predict_proba(x), repeated.predict_proba(x), rtol=1e-9)
     halves = sf.BayesClassifier(keep=0, calibrate=False).fit(x, y, 0.5 * weight)
     assert halves._learned.model.distribution.many is None

@@ -1,8 +1,8 @@
 """The families of many columns of numbers, chosen at once by a kernel: what `Automatic` chooses for each.
 
 A table of thousands of columns has few rows, or it would not be in memory. A call of NumPy takes about as long as a
-column of it then, and each column needs hundreds of them. The kernel takes all columns whose cells are values of integer
-weight; the others are estimated one by one. Objects of a column are made when they are asked for.
+column of it then, and each column needs hundreds of them. The kernel takes all columns whose cells are values of
+integer weight; the others are estimated one by one. Objects of a column are made when they are asked for.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _late(family: Automatic, cells: Cells, name: str, votes: bool, score: float,
 
 @dataclass(frozen=True, eq=False)
 class ManyColumns:
-    """Columns that a kernel was given, by their positions among the blocks, and those that it has `chosen` families for.
+    """Columns that a kernel was given, by their positions among the blocks, and the families that it has `chosen`.
 
     `evidence` (rows, classes) is the sum of the log-densities of the rows kept, each without itself, up to a term that
     all classes share.

@@ -99,7 +99,7 @@ class ProductSummary(Summary[Blocks]):
         """Compute the entries that the statistic of each block summarizes."""
         entries = []
         for block, summary, part in zip(self.blocks, self._summaries, x.parts, strict=False):
-            if summary.of is X:
+            if type(summary) is Summary and summary.of is X:  # there may be many of them
                 entries.append(part)
                 continue
             with naming_columns(block.names):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,6 @@ from suffice.core.errors import InvalidDataError, MissingLabelError
 from suffice.core.frames.arrow_arrays import as_numpy
 from suffice.core.frames.frame import Column, Frame, column_kind, is_text, unreadable, value_type
 from suffice.core.labels import Labels, refuse_changed
-
 
 MOST_BYTES = 1 << 31  # of the strings of a column whose offsets are of 32 bits
 
@@ -171,7 +171,7 @@ def _string_codes(column: Column) -> tuple[Codes, Column]:
     if not len(whole):
         return codes, whole
     validity, offsets, data = whole.buffers()
-    offset_type = np.int64 if pa.types.is_large_string(whole.type) else np.int32
+    offset_type: Any = np.int64 if pa.types.is_large_string(whole.type) else np.int32
     place = np.frombuffer(offsets, offset_type)[whole.offset : whole.offset + len(whole) + 1]
     bits = None if validity is None or not whole.null_count else np.frombuffer(validity, np.uint8)
     text = np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)

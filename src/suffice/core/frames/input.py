@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from suffice.core.arrays import Values, as_objects, is_sparse
 from suffice.core.errors import InvalidDataError, SufficeError
-from suffice.core.frames.frame import MatrixColumns, ArrowType, Column, Frame
+from suffice.core.frames.frame import ArrowType, Column, Frame, MatrixColumns
 
 ArrowTable: TypeAlias = Any  # a table or batch of pyarrow
 PandasSeries: TypeAlias = Any  # or an index

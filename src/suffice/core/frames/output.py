@@ -80,7 +80,7 @@ def _first_row(x: Any, otherwise: Callable[[Any], Any]) -> Any:
     return x[:1].copy() if isinstance(x, np.ndarray) else otherwise(x)
 
 
-def _types(source: Table) -> dict[str, Column]:
+def _types(source: Table) -> Mapping[str, Column]:
     """Return the columns of `source` for their types and categories; of a stream, which can be read once, no rows."""
     import pyarrow as pa
 
