@@ -80,7 +80,7 @@ def _first_row(x: Any, otherwise: Callable[[Any], Any]) -> Any:
     return x[:1].copy() if isinstance(x, np.ndarray) else otherwise(x)
 
 
-def _types(source: Table) -> Mapping[str, Column]:
+def _types(source: Table) -> dict[str, Column]:
     """Return the columns of `source` for their types and categories; of a stream, which can be read once, no rows."""
     import pyarrow as pa
 
@@ -90,7 +90,7 @@ def _types(source: Table) -> Mapping[str, Column]:
         source = pa.table({f.name: pa.chunked_array([], type=f.type) for f in source.schema})
     elif hasattr(source, "__arrow_c_stream__") and not is_in_memory(source):
         return {}
-    return as_frame(source).columns
+    return dict(as_frame(source).columns)
 
 
 # ----------------------------------------------------------------------------------- types that still fit
