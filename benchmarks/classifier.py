@@ -34,8 +34,8 @@ def groups(settings: Settings) -> list[Group]:
     once = read("train", folder)
     size = f"Adult × {copies} ({short(round(copies * once.num_rows, -3))} rows from Arrow)"
     cases = [
-        Case(f"BayesClassifier fit, {size}", times(10), partial(fits, settings)),
-        Case(f"BayesClassifier predict_proba, {size}", times(10), partial(predictions, settings)),
+        Case(f"BayesClassifier fit, {size}", times(40), partial(fits, settings)),
+        Case(f"BayesClassifier predict_proba, {size}", times(20), partial(predictions, settings)),
     ]
     soon = Case(
         "BayesClassifier, loaded: the first answer, Adult", Target(high=10, unit=" ms"), partial(loaded, settings)

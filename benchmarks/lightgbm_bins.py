@@ -119,7 +119,7 @@ def wide(settings: Settings, rows: int, columns: int, most: float) -> Group:
 
 @dataclass(frozen=True)
 class Adult:
-    """The rows many times over: as Arrow for ours, as a matrix with codes of categories for LightGBM; and both models."""
+    """The rows many times over: as Arrow for ours, as a matrix with codes of categories for LightGBM. Both models."""
 
     table: pa.Table
     matrix: Any

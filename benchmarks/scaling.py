@@ -1,8 +1,8 @@
 """How time falls with the number of threads: `python -m benchmarks.scaling [--threads 1,2,4,8,16] [--only SUBSTRING]`.
 
-Each case runs in a process of its own for each number of threads (`SUFFICE_NUM_THREADS`), several times; the table gives
-the median, and how many times as fast as one thread it is. `SUFFICE_DATA` says where 20 Newsgroups is; without it the
-cases of text read generated documents.
+Each case runs in a process of its own for each number of threads (`SUFFICE_NUM_THREADS`), several times. The table
+gives the median, and how many times as fast as one thread it is. `SUFFICE_DATA` says where 20 Newsgroups is. Without
+it the cases of text read generated documents.
 """
 
 from __future__ import annotations

@@ -715,7 +715,8 @@ NB_MODULE(_core, m) {
             nb::gil_scoped_release release;
             row_hashes(parts.data(), Index(parts.size()), Index(out.size()), missing, out.data());
         },
-        "Write the hash of each row of columns of float64, NaN being `missing`, of uint64, and of codes with a table of "
+        "Write the hash of each row of columns of float64, NaN being `missing`, of uint64, and of codes with a table "
+        "of "
         "uint64, the last of which is for negative codes.",
         "columns"_a.noconvert(), "missing"_a, "out"_a.noconvert());
     m.def(
@@ -744,7 +745,8 @@ NB_MODULE(_core, m) {
             return step_scores(x.data(), n > 1 ? x.stride(0) : 1, n, edges.data(), m, exact, scores.data(),
                                Index(scores.shape(1)), Index(out.shape(1)), out.data());
         },
-        "Add the scores of the bin of each number, or of the value that it is; return the row of an infinite one, or -1.",
+        "Add the scores of the bin of each number, or of the value that it is; return the row of an infinite one, or "
+        "-1.",
         "x"_a.noconvert(), "edges"_a.noconvert(), "exact"_a, "scores"_a.noconvert(), "out"_a.noconvert());
     m.def(
         "sort_segments",

@@ -132,6 +132,29 @@ struct Start {
     double centre = 0;
 };
 
+// The granularity of values, as a level; that of integers if there are only zeros.
+int unit_of(const std::vector<double>& values) {
+    int unit = coarsest_level;
+    for (const double value : values)
+        if (value != 0) unit = std::min(unit, granularity(value));
+    return values.front() == 0 && values.back() == 0 ? 0 : unit;
+}
+
+// The same of cells that were counted before: the level of all rows is at least theirs.
+bool look_at(const ColumnCells& before, Start& start) {
+    const std::vector<ValueCell>* most = nullptr;
+    for (const auto& cells : before.of_class)
+        if (!most || cells.size() > most->size()) most = &cells;
+    if (!most || most->empty()) return false;
+    start = {before.level, before.level, (*most)[most->size() / 2].edge};
+    if (before.level == finest_level) {
+        std::vector<double> values(most->size());
+        std::transform(most->begin(), most->end(), values.begin(), [](const ValueCell& cell) { return cell.edge; });
+        start.unit = unit_of(values);
+    }
+    return true;
+}
+
 Start look(const CellColumn& x, Rows rows, Index n, Index limit, int level) {
     n = std::min(n, most_first_rows);
     auto counts = [&](Index i) { return (!rows.weight || rows.weight[i] > 0) && std::isfinite(x[i]); };
@@ -148,12 +171,7 @@ Start look(const CellColumn& x, Rows rows, Index n, Index limit, int level) {
     start.centre = values[values.size() / 2];
     start.level = cells_at(values, level, limit) > limit ? least_level(values, level + 1, limit) : level;
     start.unit = start.level;
-    if (start.level == finest_level) {
-        start.unit = coarsest_level;
-        for (const double value : values)
-            if (value != 0) start.unit = std::min(start.unit, granularity(value));
-        if (values.front() == 0 && values.back() == 0) start.unit = 0;
-    }
+    if (start.level == finest_level) start.unit = unit_of(values);
     return start;
 }
 
@@ -406,7 +424,10 @@ void count_columns(const std::vector<CellColumn>& columns, Rows rows, Index n, I
     std::vector<Index> bad(tasks, -1);
     std::vector<Start> start(cols);
     const bool few = n <= limit;
-    if (!few) for_blocks(cols, threads, [&](Index j, int) { start[j] = look(columns[j], rows, n, limit, level[j]); });
+    if (!few)
+        for_blocks(cols, threads, [&](Index j, int) {
+            if (!look_at(out[j], start[j])) start[j] = look(columns[j], rows, n, limit, level[j]);
+        });
     std::vector<std::unique_ptr<Counter<Count>>> counters(threads);
     for_blocks(tasks, threads, [&](Index task, int slot) {
         const Index j = task / slices, s = task % slices;

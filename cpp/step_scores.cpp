@@ -32,7 +32,8 @@ Index step_scores(const double* x, Index stride, Index n, const double* edges, I
         if (m <= few)
             count_below(value, rows, edges, m, below);
         else
-            for (Index i = 0; i < rows; ++i) below[i] = std::int32_t(std::lower_bound(edges, edges + m, value[i]) - edges);
+            for (Index i = 0; i < rows; ++i)
+                below[i] = std::int32_t(std::lower_bound(edges, edges + m, value[i]) - edges);
         for (Index i = 0; i < rows; ++i) {
             if (!std::isfinite(value[i])) {
                 if (std::isinf(value[i])) infinite.report(lo + i);

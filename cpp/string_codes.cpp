@@ -33,7 +33,8 @@ struct Key {
             last = 0;
         } else {
             first = last = 0;
-            for (std::size_t k = 0; k < length; ++k) first |= std::uint64_t(std::uint8_t(at[k])) << (64 - 8 * (length - k));
+            for (std::size_t k = 0; k < length; ++k)
+                first |= std::uint64_t(std::uint8_t(at[k])) << (64 - 8 * (length - k));
         }
     }
 

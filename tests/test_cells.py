@@ -244,3 +244,30 @@ def test_no_edge_of_a_bin_lies_within_a_cell():
         assert counts == fixed.summarize(x, y).statistic
         assert len(fixed.edges[0]) > 3
     assert "0" in sf.families.bin_edges.names([np.nextafter(0.0, -1.0), 1.0])[0]
+
+
+def test_files_streams_and_memory_count_the_same_cells(tmp_path, monkeypatch):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    monkeypatch.setattr("suffice.engines.files.BATCH", 700)
+    rng = np.random.default_rng(9)
+    y = rng.integers(0, 3, 9000)
+    columns = {
+        "normal": rng.normal(y, 1.0),
+        "outliers": rng.standard_cauchy(9000) ** 3,
+        "integers": rng.integers(-5000, 5000, 9000).astype(float),
+        "small, then large": np.r_[rng.normal(0.0, 1e-9, 4500), rng.normal(0.0, 1e9, 4500)],
+        "gaps": np.where(rng.random(9000) < 0.5, np.nan, rng.normal(size=9000)),
+    }
+    table = pa.table(columns | {"y": y})
+    for k in range(3):
+        pq.write_table(table.slice(3000 * k, 3000), tmp_path / f"{k}.parquet", row_group_size=1000)
+    memory = sf.BayesClassifier(limit=256).fit(table, "y").statistics_.statistic
+    files = sf.BayesClassifier(limit=256).fit(str(tmp_path / "*.parquet"), "y").statistics_.statistic
+    stream = table.to_reader(max_chunksize=450)
+    streamed = sf.BayesClassifier(limit=256).fit(stream, "y").statistics_.statistic
+    for name, a, b, c in zip(columns, memory.parts, files.parts, streamed.parts, strict=False):
+        assert a.level == b.level == c.level, name
+        assert a.parts == b.parts == c.parts, name
+    assert not all(part.exact.all() for part in memory.parts[:5])

@@ -18,7 +18,7 @@ from suffice.families.product import Block, Product
 from suffice.model import storage
 from suffice.model.forms import Form, form_of, in_form
 
-BATCH = 1 << 16  # rows that are summarized together
+BATCH = 1 << 17  # rows that are summarized together
 
 
 @storage.storable

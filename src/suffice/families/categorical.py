@@ -204,7 +204,7 @@ class CategoricalDistribution(Independent):
         _core.category_scores(x.codes, np.array([0, len(place)]), table[1][place], out.shape[1], out)
 
     def add_values(self, x: Array, out: Array) -> bool:
-        """Add the log-density of numbers, whose categories are numbers, to `out`; return False without a kernel."""
+        """Add the log-density of numbers that are categories to `out`; return False if there is no kernel."""
         _, scores, impossible = self.kernel_tables
         if self.counts.keys is None or impossible.any() or x.dtype != np.float64:
             return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -170,7 +171,7 @@ def _string_codes(column: Column) -> tuple[Codes, Column]:
     if not len(whole):
         return codes, whole
     validity, offsets, data = whole.buffers()
-    offset_type = np.int64 if pa.types.is_large_string(whole.type) else np.int32
+    offset_type: Any = np.int64 if pa.types.is_large_string(whole.type) else np.int32
     place = np.frombuffer(offsets, offset_type)[whole.offset : whole.offset + len(whole) + 1]
     bits = None if validity is None or not whole.null_count else np.frombuffer(validity, np.uint8)
     text = np.empty(0, np.uint8) if data is None else np.frombuffer(data, np.uint8)

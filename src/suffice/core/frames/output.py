@@ -90,7 +90,7 @@ def _types(source: Table) -> dict[str, Column]:
         source = pa.table({f.name: pa.chunked_array([], type=f.type) for f in source.schema})
     elif hasattr(source, "__arrow_c_stream__") and not is_in_memory(source):
         return {}
-    return as_frame(source).columns
+    return dict(as_frame(source).columns)
 
 
 # ----------------------------------------------------------------------------------- types that still fit

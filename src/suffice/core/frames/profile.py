@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from suffice.core.arrays import Mask
 from suffice.core.frames.columns import dictionary_codes
 from suffice.core.frames.frame import ArrowType, Column, ColumnKind, Frame, MatrixColumns, column_kind, is_text
 
@@ -69,28 +70,28 @@ class NumberProfile(ColumnProfile):
 
     def __init__(self, columns: MatrixColumns, name: str, empty: bool):
         self._columns, self._name, self._frame = columns, name, None
-        self.kind = "empty" if empty else "number"  # type: ignore[misc]  # it needs no computation
+        self.kind = "empty" if empty else "number"  # it needs no computation
 
     @property
-    def column(self) -> Column:  # type: ignore[override]  # it is made when it is asked for
+    def column(self) -> Column:  # it is made when it is asked for
         """The Arrow column."""
         return self._columns[self._name]
 
     @property
-    def type(self) -> ArrowType:  # type: ignore[override]  # all are of the same
+    def type(self) -> ArrowType:  # all are of the same
         """The Arrow type."""
         import pyarrow as pa
 
         return pa.float64()
 
-    is_row_number: ClassVar = False  # type: ignore[misc]  # they are no integers
-    is_integer: ClassVar = False  # type: ignore[misc]
+    is_row_number: ClassVar = False  # they are no integers
+    is_integer: ClassVar = False
 
 
 def profiles(frame: Frame) -> dict[str, ColumnProfile]:
     """Profile every column of a table."""
     if frame.matrix is not None:
-        missing = np.isnan(frame.matrix.matrix[:, :1]).all(axis=1)
-        empty = missing & np.isnan(frame.matrix.matrix).all(axis=1) if missing.any() else missing
+        missing: Mask = np.isnan(frame.matrix.matrix[:, 0])
+        empty = np.asarray(np.isnan(frame.matrix.matrix).all(axis=1)) if missing.any() else missing
         return {name: NumberProfile(frame.matrix, name, bool(empty[j])) for name, j in frame.matrix.place.items()}
     return {name: ColumnProfile(column, frame, name) for name, column in frame.columns.items()}

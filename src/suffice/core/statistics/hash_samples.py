@@ -136,6 +136,8 @@ class RowSample(HashSample, Statistic):
         """Keep the rows of a table with the smallest hashes."""
         hashes = row_hashes(x) if size else np.zeros(len(x), np.uint64)
         some = _core.least_hashes(hashes, weight, size)
+        if onto is not None and len(onto) and len(np.unique(onto.hashes)) >= size == onto.size:
+            some = some[hashes[some] <= onto.hashes.max()]  # no other will be kept
         heavy = Sums(np.ones(len(some)) if weight is None else weight[some], None)
         first, kept = smallest(hashes[some], codes[some], heavy, size)
         rows = some[first]
