@@ -165,15 +165,15 @@ def columns(k, n=1500, seed=0, rare=0.4):
 @pytest.mark.parametrize("k", [1, 4, 16])
 def test_a_column_repeated_k_times_has_an_exponent_of_1_over_k(k):
     rows, y = columns(k)
-    clf = BayesClassifier(dict.fromkeys(rows, Gaussian())).fit(rows, y)
+    clf = BayesClassifier(dict.fromkeys(rows, Gaussian()), structure="naive").fit(rows, y)
     assert_allclose(clf.calibration_.slope * k, 1.0, atol=0.15)
-    single = BayesClassifier({"copy 0": Gaussian()}).fit({"copy 0": rows["copy 0"]}, y)
+    single = BayesClassifier({"copy 0": Gaussian()}, structure="naive").fit({"copy 0": rows["copy 0"]}, y)
     assert_allclose(clf.predict_proba(rows), single.predict_proba({"copy 0": rows["copy 0"]}), atol=2e-3)
 
 
 def test_a_rare_class_stays_rare_where_a_temperature_would_make_it_common():
     rows, y = columns(8, 4000, rare=0.03)
-    clf = BayesClassifier(dict.fromkeys(rows, Gaussian())).fit(rows, y)
+    clf = BayesClassifier(dict.fromkeys(rows, Gaussian()), structure="naive").fit(rows, y)
     mean = clf.predict_proba(rows)[:, 1].mean()
     assert_allclose(mean, y.mean(), rtol=0.15)
     joint = clf.predict_joint_log_proba(rows)
@@ -183,7 +183,7 @@ def test_a_rare_class_stays_rare_where_a_temperature_would_make_it_common():
 
 def test_calibration_is_fitted_on_leave_one_out_scores_by_the_same_minimum():
     rows, y = columns(3, 300)
-    clf = BayesClassifier(dict.fromkeys(rows, Gaussian())).fit(rows, y)
+    clf = BayesClassifier(dict.fromkeys(rows, Gaussian()), structure="naive").fit(rows, y)
     raw = BayesClassifier(dict.fromkeys(rows, Gaussian()), calibrate=False)
     evidence, log_prior = np.empty((300, 2)), np.empty((300, 2))
     for i in range(300):
@@ -199,8 +199,8 @@ def test_calibration_is_fitted_on_leave_one_out_scores_by_the_same_minimum():
 def test_a_class_of_one_row_does_not_spoil_the_others():
     rows, y = columns(2, 500)
     labels = np.where(np.arange(500) == 0, "lone", y.astype(str))
-    usual = BayesClassifier(dict.fromkeys(rows, Gaussian())).fit(rows, y).calibration_
-    found = BayesClassifier(dict.fromkeys(rows, Gaussian())).fit(rows, labels).calibration_
+    usual = BayesClassifier(dict.fromkeys(rows, Gaussian()), structure="naive").fit(rows, y).calibration_
+    found = BayesClassifier(dict.fromkeys(rows, Gaussian()), structure="naive").fit(rows, labels).calibration_
     assert_allclose(found.slope, usual.slope[0], rtol=0.1)
 
 
@@ -263,7 +263,9 @@ def test_the_order_of_rows_does_not_show_in_the_answers():
         rows = {"a": first, "b": 0.5 * first + rng.normal(size=n)}
         order = rng.permutation(n)
         families = {"a": sf.Gaussian(), "b": sf.Gaussian()}
-        one = sf.BayesClassifier(families).fit(rows, y)
-        two = sf.BayesClassifier(families).fit({name: x[order] for name, x in rows.items()}, y[order])
+        one = sf.BayesClassifier(families, structure="naive").fit(rows, y)
+        two = sf.BayesClassifier(families, structure="naive").fit(
+            {name: x[order] for name, x in rows.items()}, y[order]
+        )
         assert one.calibration_.slope[0] != 1.0
         assert_allclose(two.predict_proba(rows), one.predict_proba(rows), rtol=1e-12)

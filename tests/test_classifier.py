@@ -289,7 +289,7 @@ def test_absent_columns_count_as_missing_and_extra_ones_are_ignored():
 def test_with_nothing_observed_the_prior_remains():
     frame = simple()
     for calibrate in (True, False, "classes"):
-        clf = BayesClassifier(calibrate=calibrate, prior=[0.3, 0.7]).fit(frame, "y")
+        clf = BayesClassifier(calibrate=calibrate, prior=[0.3, 0.7], structure="pairs").fit(frame, "y")
         if calibrate != "classes":  # which moves the prior, by its biases
             empty = {name: [None] for name in ("num", "cat", "flag", "count")}
             assert_allclose(clf.predict_proba(empty), [[0.3, 0.7]], rtol=1e-12)
@@ -320,7 +320,7 @@ def test_new_classes_join_at_any_time():
 @pytest.mark.parametrize("calibrate", [True, False, "classes"])
 def test_evidence_adds_up_to_the_log_odds(calibrate):
     frame = simple()
-    clf = BayesClassifier(calibrate=calibrate).fit(frame, "y")
+    clf = BayesClassifier(calibrate=calibrate, structure="naive").fit(frame, "y")
     found = clf.evidence(frame)
     assert isinstance(found, pd.DataFrame)
     assert found.columns.tolist() == [
@@ -331,7 +331,7 @@ def test_evidence_adds_up_to_the_log_odds(calibrate):
         "cat",
         "flag",
         "count",
-        "calibration",
+        "rest",
         "log_odds",
     ]
     log_p = clf.predict_log_proba(frame)
@@ -340,7 +340,7 @@ def test_evidence_adds_up_to_the_log_odds(calibrate):
     assert_allclose(parts, found["log_odds"], rtol=1e-12, atol=1e-12)
     assert_allclose(found["prior"], np.log(clf.class_count_[1] / clf.class_count_[0]), rtol=1e-12)
     if calibrate is False:
-        assert_allclose(found["calibration"], 0.0, atol=1e-12)
+        assert_allclose(found["rest"], 0.0, atol=1e-12)
 
 
 def test_the_evidence_of_a_column_is_its_log_likelihood_ratio():
@@ -561,7 +561,7 @@ def test_leave_one_out_is_refitting_without_each_row(weighed):
 def test_calibrated_leave_one_out_tempers_the_evidence_and_not_the_prior():
     frame = simple(60)
     families = {"num": sf.Gaussian(), "cat": sf.Categorical(), "flag": None, "count": None}
-    clf = BayesClassifier(families).fit(frame, "y")
+    clf = BayesClassifier(families, structure="naive").fit(frame, "y")
     found, c = clf.leave_one_out(frame, "y"), clf.calibration_
     for i in range(60):
         rest = frame.drop(index=i)

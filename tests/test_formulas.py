@@ -307,7 +307,16 @@ def a_table(n=240):
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"calibrate": False}, {"calibrate": "classes"}, {"missing": "informative"}], ids=repr
+    "options",
+    [
+        {"structure": "pairs"},
+        {"structure": "naive"},
+        {"calibrate": "columns"},
+        {"calibrate": False},
+        {"calibrate": "classes"},
+        {"missing": "informative", "structure": "pairs"},
+    ],
+    ids=repr,
 )
 def test_the_scoring_of_a_table_is_predict_proba(options):
     table, y = a_table()
@@ -322,7 +331,8 @@ def test_the_scoring_of_a_table_is_predict_proba(options):
 
 def test_the_terms_are_the_evidence_of_the_columns():
     table, y = a_table()
-    clf = sf.BayesClassifier({("a", "b"): sf.MultivariateGaussian()}).fit({k: list(v) for k, v in table.items()}, y)
+    clf = sf.BayesClassifier({("a", "b"): sf.MultivariateGaussian()}, structure="pairs")
+    clf.fit({k: list(v) for k, v in table.items()}, y)
     told = clf.evidence({k: list(v[:20]) for k, v in table.items()}, "top", "low")
     for term in clf.formula().terms:
         said = term.formula.evaluate({k: v[:20] for k, v in table.items()})
@@ -341,7 +351,7 @@ def test_an_error_names_every_block_without_a_formula():
     rng = np.random.default_rng(1)
     table = {"x": rng.normal(size=60), "z": rng.normal(size=60), "note": ["some words"] * 60}
     families = {"x": sf.Kernel("cosine"), "z": sf.Gaussian(), "note": sf.Text()}
-    clf = sf.BayesClassifier(families).fit(table, ["a", "b"] * 30)
+    clf = sf.BayesClassifier(families, structure="naive").fit(table, ["a", "b"] * 30)
     with pytest.raises(NoFormulaError, match=r"'x': The cosine kernel.*'note': Text"):
         clf.formula()
 
@@ -410,7 +420,8 @@ def test_a_pattern_of_gaps_has_a_formula_of_its_own():
 
 def test_json_holds_everything_and_infinity_as_a_string():
     table, y = a_table(90)
-    clf = sf.BayesClassifier({"colour": sf.Categorical(prior=None)}).fit({k: list(v) for k, v in table.items()}, y)
+    clf = sf.BayesClassifier({"colour": sf.Categorical(prior=None)}, structure="naive")
+    clf.fit({k: list(v) for k, v in table.items()}, y)
     said = json.loads(json.dumps(clf.formula().to_json(), allow_nan=False))
     assert said["labels"] == ["low", "mid", "top"]
     assert {term["title"] for term in said["terms"]} == set(table)

@@ -38,7 +38,9 @@ from suffice.estimators import discriminant_analysis, naive_bayes
 from suffice.estimators import table_classifier as classifier
 from suffice.estimators.table_classifier import BayesClassifier
 from suffice.families.choose import Automatic, AutomaticBernoulli, AutomaticCategorical
+from suffice.families.found_columns import FoundColumn
 from suffice.families.linear_discriminant import LinearDiscriminant
+from suffice.families.pair_plan import CodedColumn, PairPlan
 from suffice.families.product import Block, Product
 from suffice.model import storage
 from suffice.model.storage import from_bytes, to_bytes
@@ -106,6 +108,14 @@ STATISTICS = [
     statistics.Counts.of(NAMES, CODES, 3),
     sf.JointCategorical().summarize(NAMES, Y).statistic,
     statistics.Cells.of(GAPS, CODES, 3, WEIGHT),
+    statistics.Pairs.of(
+        np.zeros((len(CODES), 2), np.uint8),
+        CODES,
+        3,
+        WEIGHT,
+        sizes=np.array([1, 2]),
+        pairs=np.array([[0], [1]], np.int32),
+    ),
     statistics.Cells.of(REAL, CODES, 3, WEIGHT, limit=4, exact_moments=True),
     statistics.Sample.of(GAPS, CODES, 3, joint=True),
     statistics.Sample.of(REAL, CODES, 3, joint=True, limit=4),
@@ -127,6 +137,11 @@ PARTS = [
     Tokenization(analyzer="char_wb", n_features=100),
 ]
 OPTIONS = [
+    PairPlan(
+        (CodedColumn(0, edges=np.array([0.5])), CodedColumn(1, keys=np.array(["a"]))), np.array([[0], [1]], np.int32)
+    ),
+    CodedColumn(0, keys=np.array(["a", "b"])),
+    FoundColumn("z", "x", "sum", (2.0, 1.5)),
     sf.Beta(0.5, np.array([1.0, 2.0, 3.0])),
     sf.Dirichlet(2),
     sf.Dirichlet(np.float32(0.1)),

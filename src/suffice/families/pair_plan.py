@@ -100,9 +100,9 @@ class PairPlan(Options):
 
 
 def plan_pairs(
-    families: tuple[Family[Any], ...], rows: Batch, codes: Codes, weight: Array, classes: int, total: float
+    families: tuple[Family[Any] | None, ...], rows: Batch, codes: Codes, weight: Array, classes: int, total: float
 ) -> PairPlan:
-    """Settle codes by kept rows, of a table of `total` rows, and pair the columns that tell most.
+    """Settle codes by kept rows, of a table of `total` rows, and pair the columns that tell most; None takes no part.
 
     Columns of numbers get about (n / K)^⅓ bins, so that the cells of a pair hold more and more rows.
     """
@@ -110,7 +110,7 @@ def plan_pairs(
     while True:
         columns = []
         for b, (family, part) in enumerate(zip(families, rows.parts, strict=False)):
-            column = code_column(b, family, part, weight, bins)
+            column = None if family is None else code_column(b, family, part, weight, bins)
             if column is not None:
                 columns.append(column)
         if len(columns) > MOST_COLUMNS:

@@ -339,7 +339,7 @@ def settle(family: Product, kept: KeptRows, total: float, classes: int) -> Produ
     found = find_columns(numbers, kept.codes, kept.weight, classes, family.find) if family.find else []
     blocks = tuple(Block(each.names, _found_family(family, each), found=each) for each in found)
     parts = (*rows.parts[:own], *(block.read(kept.rows) for block in blocks))
-    families = tuple(block.family for block in (*family.blocks, *blocks))
+    families = tuple(None if block.missing else block.family for block in (*family.blocks, *blocks))
     plan = plan_pairs(families, Batch(parts, rows.n), kept.codes, kept.weight, classes, total)
     return replace(family, found=blocks, plan=plan)
 
