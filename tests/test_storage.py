@@ -100,6 +100,7 @@ MIXED = Product(
     ),
     keep=10,
 )
+ZEROS, PAIR = np.zeros((len(CODES), 2), np.uint8), np.array([[0], [1]], np.int32)
 STATISTICS = [
     statistics.Moments.of(GAPS, CODES, 3, WEIGHT),
     statistics.Totals.of(NUMBERS, CODES, 3),
@@ -108,14 +109,6 @@ STATISTICS = [
     statistics.Counts.of(NAMES, CODES, 3),
     sf.JointCategorical().summarize(NAMES, Y).statistic,
     statistics.Cells.of(GAPS, CODES, 3, WEIGHT),
-    statistics.Pairs.of(
-        np.zeros((len(CODES), 2), np.uint8),
-        CODES,
-        3,
-        WEIGHT,
-        sizes=np.array([1, 2]),
-        pairs=np.array([[0], [1]], np.int32),
-    ),
     statistics.Cells.of(REAL, CODES, 3, WEIGHT, limit=4, exact_moments=True),
     statistics.Sample.of(GAPS, CODES, 3, joint=True),
     statistics.Sample.of(REAL, CODES, 3, joint=True, limit=4),
@@ -123,6 +116,7 @@ STATISTICS = [
     statistics.Scatter.of(GAPS, CODES, 3),
     statistics.RowSample.of(TABLE, CODES, 3, WEIGHT, size=20),
     MIXED.summarize(TABLE, Y, WEIGHT).statistic,
+    statistics.Pairs.of(ZEROS, CODES, 3, WEIGHT, sizes=np.array([1, 2]), pairs=PAIR),
     sf.Text().summarize(NAMES[:, 0], Y, WEIGHT).statistic,
     sf.Text(event="auto", ngrams=(1, 2), keep=9).summarize(TEXTS, Y, WEIGHT).statistic,
 ]
@@ -137,9 +131,7 @@ PARTS = [
     Tokenization(analyzer="char_wb", n_features=100),
 ]
 OPTIONS = [
-    PairPlan(
-        (CodedColumn(0, edges=np.array([0.5])), CodedColumn(1, keys=np.array(["a"]))), np.array([[0], [1]], np.int32)
-    ),
+    PairPlan((CodedColumn(0, edges=np.array([0.5])), CodedColumn(1, keys=np.array(["a"]))), PAIR),
     CodedColumn(0, keys=np.array(["a", "b"])),
     FoundColumn("z", "x", "sum", (2.0, 1.5)),
     sf.Beta(0.5, np.array([1.0, 2.0, 3.0])),

@@ -57,6 +57,12 @@ def _names() -> Any:
     return np.array(["red", "green", "blue", None], dtype=object)[np.random.default_rng(5).integers(0, 4, (POOL, 2))]
 
 
+def _codes() -> Any:
+    codes = np.random.default_rng(6).integers(0, 3, (POOL, 2)).astype(np.uint8)
+    codes[::9, 0] = 255
+    return codes
+
+
 def _texts() -> Any:
     words = np.array(["red", "green", "blue", "", "red"])
     chosen = np.random.default_rng(4).integers(0, len(words), (POOL, 4))
@@ -78,6 +84,7 @@ def targets() -> Iterator[Target]:
         "Cells": [("", _numbers(1e9), {}), ("with moments", _numbers(), {"exact_moments": True})],
         "Counts": [("", np.floor(np.abs(_numbers())), {}), ("of names", _names(), {})],
         "Moments": [("", _numbers(1e6), {})],
+        "Pairs": [("", _codes(), {"sizes": np.array([3, 4]), "pairs": np.array([[0], [1]], np.int32)})],
         "RowSample": [("", _table(), {"size": 10 * POOL})],
         "Sample": [("", _numbers(), {"joint": True})],
         "Scatter": [("", _numbers(), {}), ("with fourth moments", complete, {"fourth": True})],

@@ -20,7 +20,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
 from typing import Any
@@ -49,7 +49,9 @@ from suffice.families.product import Block, Product
 from suffice.model import storage
 from suffice.model.calibration import Calibration
 from suffice.model.class_conditionals import conditionals
+from suffice.model.experts import fit_experts
 from suffice.model.predictor import Saved
+from suffice.model.structure import Structure
 from suffice.text import TextClassifier
 from suffice.views.report.page import render
 
@@ -135,7 +137,7 @@ def saved(estimator: Any) -> bytes:
 @cache
 def specimens() -> dict[str, Specimen]:
     """Every estimator, every family in a table, and every other class that files may hold."""
-    found = [*_estimators(), *_families(), *_values()]
+    found = [*_estimators(), *_families(), *_structures(), *_values()]
     return {each.name: each for each in found}
 
 
@@ -158,6 +160,28 @@ def _families() -> Iterator[Specimen]:
             table = {each: TABLE[each] for each in (*used, "truth")}
             model = sf.BayesClassifier({key: cls(**options)}, keep=12)
             yield Specimen(f"table of {name}-{i}", saved(fitted(model, table)), table)
+
+
+def _structures() -> Iterator[Specimen]:
+    """Tables with found columns, pairs and all experts: of rows that are all kept, and of more than are kept."""
+    rng = np.random.default_rng(3)
+    y, x = rng.integers(0, 2, 90), np.exp(rng.normal(size=90))
+    table = {
+        "x": x.tolist(),
+        "z": (x * np.exp(0.3 * rng.normal(size=90) + y)).tolist(),
+        "name": [("red", "blue", None)[i] for i in rng.integers(0, 3, 90)],
+    }
+    for keep in (100, 60):
+        model = sf.BayesClassifier(keep=keep, structure="pool").fit(table, y)
+        learned = model._learned
+        pool = learned.calibration("pool")
+        assert isinstance(pool, Structure)
+        kept = learned.family.kept_rows(learned.statistics.statistic)
+        rows = learned.family.read(kept.rows)
+        found = fit_experts(learned.family.blocks, rows, kept.codes, kept.weight, 2, learned.model.log_prior)
+        experts = tuple(expert for expert, _ in found)
+        learned._decide(calibrations={"pool": replace(pool, experts=experts, weights=np.full(len(experts), 0.1))})
+        yield Specimen(f"structure of {keep} rows", saved(model), table)
 
 
 def _values() -> Iterator[Specimen]:

@@ -101,7 +101,7 @@ def _learn_rows(
 def _filling(frame: Frame, family: Product, onto: ByClass[Any] | None) -> int:
     """Return how many of the first rows fit into what is kept."""
     known = np.zeros(0, np.uint64) if onto is None else np.unique(family.sample_of(onto.statistic).hashes)
-    room = family.most_kept - len(known)
+    room = max(family.most_kept - len(known), 0)
     if frame.n <= room:
         return frame.n
     hashes = row_hashes(frame)

@@ -74,7 +74,7 @@ class Learned:
             if isinstance(calibration, Structure):
                 if not isinstance(self.family, Product):
                     raise MismatchError(f"decided.calibrations.{form} must be of a table")
-                calibration.check_model(self.family, len(self.labels))
+                calibration.check_model(self.family, self.statistics)
 
     def checked(self) -> Learned:
         """Return the same, after refusing what makes no model: no class, or a prior of other classes."""

@@ -84,9 +84,11 @@ class Structure(Calibration):
         if len(self.decisions) != len(self.found) or any(block.found is None for block in self.found):
             raise MismatchError("found must be found columns, with what was decided about each")
 
-    def check_model(self, family: Product, classes: int) -> None:
+    def check_model(self, family: Product, seen: ByClass[Any]) -> None:
         """Raise an error if the exponents are not those of these blocks and classes."""
-        blocks = (*family.blocks, *self.found)
+        blocks, classes = (*family.blocks, *self.found), len(seen.labels)
+        if family.plan is None and (self.found or self.plan is not None) and all_rows(family, seen) is None:
+            raise MismatchError("There must be a plan of pairs where not all rows are kept")
         if len(self.columns) != len(blocks):
             raise MismatchError(f"columns must be exponents of {len(blocks)} columns, found {len(self.columns)}")
         if family.plan is not None and not (same_options(family.plan, self.plan) and family.found == self.found):

@@ -46,7 +46,7 @@ class Pairs(Statistic):
         cls, classes: int, columns: int, sizes: NDArray[np.int64] | None = None, pairs: NDArray[np.int32] | None = None
     ) -> Self:
         """Summarize no rows."""
-        sizes = np.zeros(columns, np.int64) if sizes is None else sizes
+        sizes = np.zeros(columns, np.int64) if sizes is None else np.asarray(sizes, np.int64)
         pairs = np.zeros((2, 0), np.int32) if pairs is None else pairs
         return cls(sizes, pairs, np.zeros((classes, int(cell_offsets(sizes, pairs)[-1]))))
 
@@ -79,7 +79,7 @@ class Pairs(Statistic):
         if onto is not None and onto.weight.size and onto.rest is None and weight is None:
             found = replace(onto, weight=onto.weight.copy())
             onto = None
-        columns = np.ascontiguousarray(x.T)
+        columns, codes = np.ascontiguousarray(x.T), np.ascontiguousarray(codes, np.int32)
         if weight is None or (weight == 1.0).all():
             _core.pair_counts(columns, found.sizes, found.pairs, found.offsets, codes, classes, found.weight)
         else:

@@ -45,9 +45,11 @@ class Points(Record):
     rest: Annotated[Array | None, Held("points", 2)] = None
 
     def check_agreement(self) -> None:
-        """Raise an error if values of one column are missing, or do not ascend within a class."""
+        """Raise an error if values of one column are missing, or do not ascend in a class, or rows are not distinct."""
         check_rest("rest", self.weight, self.rest)
         if self.values.shape[1] != 1:
+            if len(tidy(self.values, self.codes, self.sums, len(self.start) - 1).weight) < len(self.weight):
+                raise MismatchError("values must be distinct rows in each class")
             return
         values = self.values[:, 0]
         ascending = values[1:] > values[:-1]
