@@ -70,7 +70,7 @@ def tables() -> None:
     row = {"age": [34], "job": ["law"], "member": [False], "shoe size": [None]}
     print("34, law, no member:          ", posterior(model, row))
     evidence = {name: values[0] for name, values in model.evidence(row, label="yes").items()}
-    for name in ("prior", *row, "calibration", "log_odds"):
+    for name in ("prior", *row, "rest", "log_odds"):
         print(f"  {name:12} {evidence[name]:+6.2f}  {bar(evidence[name])}")
     filled = model.impute(CUSTOMERS)
     print(f"the unknown jobs are filled:  {[filled['job'][i] for i in (3, 15)]}")

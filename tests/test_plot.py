@@ -295,7 +295,7 @@ def test_the_waterfall_ends_at_the_log_odds(mixed):
     p = mixed.predict_proba({name: values[7:8] for name, values in TABLE.items()})[0]
     assert_allclose(shown.log_odds, np.log(p[1] / p[0]), rtol=1e-9)
     assert shown.steps[0][0] == "prior"
-    assert shown.steps[-1][0] == "calibration"
+    assert shown.steps[-1][0] == "rest"
     text = written(shown.ax_)
     assert "log-odds of birch against ash" in text
     assert f"age = {TABLE['age'][7]:.4g}" in text
@@ -319,11 +319,11 @@ def test_what_rounding_leaves_is_no_calibration():
     for row in range(0, 180, 9):
         names = [name for name, _ in plot.EvidenceDisplay.from_estimator(clf, X, row=row).steps]
         assert names[0] == "prior"
-        assert "calibration" not in names
+        assert "rest" not in names
         plt.close("all")
     raw = sf.TextClassifier(calibrate=False, event="multinomial").fit(TEXTS, KINDS)
     shown = plot.EvidenceDisplay.from_estimator(raw, "Buy the cheap lunch now and claim")
-    assert "calibration" not in [name for name, _ in shown.steps]
+    assert "rest" not in [name for name, _ in shown.steps]
 
 
 def test_the_waterfall_of_a_text_names_its_words(texts):

@@ -265,6 +265,23 @@ def test_models_of_different_plans_do_not_merge():
         a + b
 
 
+def test_models_of_one_plan_merge_to_the_statistics_of_one_pass():
+    table, y = a_table()
+    a = sf.BayesClassifier(keep=100, structure="pairs").fit(rows(table, slice(0, 200)), y[:200])
+    b = a.like().fit(rows(table, slice(200, 400)), y[200:])
+    whole = a.like().fit(table, y)
+    assert (a + b)._learned.seen == whole._learned.seen
+    np.testing.assert_allclose((a + b).predict_proba(table), whole.predict_proba(table), atol=1e-9)
+
+
+def test_the_schema_tells_of_found_columns_pairs_and_experts():
+    table, y = a_table(1500)
+    shown = str(sf.BayesClassifier().fit(table, y).schema_)
+    assert "x / z" in shown
+    assert "left × right" in shown
+    assert "exponent" in shown
+
+
 @pytest.mark.parametrize("keep", [20_000, 100])
 @pytest.mark.parametrize("structure", STRUCTURES)
 def test_a_saved_model_answers_the_same(tmp_path, structure, keep):

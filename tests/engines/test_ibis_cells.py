@@ -212,10 +212,10 @@ def test_probabilities_are_calibrated_with_consent(database):
     there = put(database, here)
     with warnings.catch_warnings():
         warnings.simplefilter("error", UncalibratedWarning)
-        fitted = sf.BayesClassifier(keep=2000).fit(there, "y")
+        fitted = sf.BayesClassifier(keep=2000, structure="naive").fit(there, "y")
     kept = fitted.statistics_.statistic.parts[-1]
     assert len(kept) == 2000
-    local = sf.BayesClassifier(keep=2000).fit(here, "y")
+    local = sf.BayesClassifier(keep=2000, structure="naive").fit(here, "y")
     x = here.drop_columns(["y"])
     y = here["y"].to_numpy(zero_copy_only=False)
     losses = [

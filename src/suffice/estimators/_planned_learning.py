@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from suffice import engines
+from suffice.core import frames
 from suffice.core.arrays import as_weight
 from suffice.core.errors import SufficeError
 from suffice.core.frames import Frame, as_frame
@@ -115,10 +116,12 @@ def _settled_by_head(source: engines.Source, task: engines.Task, family: Product
     if not source.counts_pairs or not family.most_kept:
         return family
     try:
-        seen = task.summarize(as_frame(source.head()))
+        frame = as_frame(source.head())
+        if not frame.n:
+            return family
+        weight = None if task.weight is None else frames.weights(frame.column(task.weight), task.weight)
+        seen = task.summarize_frame(frame, frames.label_codes(frame.column(task.target), task.target), weight, None)
     except SufficeError:  # the pass over all rows says it better
-        return family
-    if seen is None:
         return family
     kept = family.kept_rows(seen.statistic)
     if len(kept.codes) < FEWEST_ROWS:

@@ -26,7 +26,7 @@ from suffice.estimators._planned_learning import learn_with_plan
 from suffice.estimators._threads import answering
 from suffice.estimators.generative_classifier import CalibratedClassifier
 from suffice.estimators.parameter_checks import ARRAY_LIKE, BOOLEAN, Allowed, choice, interval
-from suffice.estimators.scikit_learn import validate_data
+from suffice.estimators.scikit_learn import clone, validate_data
 from suffice.families import Family, Table
 from suffice.families.choose import AutomaticBernoulli
 from suffice.families.product import Product
@@ -34,6 +34,7 @@ from suffice.model.explain import Evidence
 from suffice.model.forms import Form, aligned
 from suffice.model.learned import Calibrate, Learned, combined
 from suffice.model.schema import infer
+from suffice.model.structure import planned
 
 __all__ = ["BayesClassifier"]
 
@@ -120,7 +121,12 @@ class BayesClassifier(CalibratedClassifier):
             else MOST_FOUND * self.found_columns
         )
         pairs = combined(self.calibrate, self.structure) in ("pairs", "pool")
-        return Product(blocks=self._schema.blocks, keep=self.keep, find=int(most) if pairs else 0)
+        family = Product(blocks=self._schema.blocks, keep=self.keep, find=int(most) if pairs else 0)
+        given: Product | None = self.__dict__.get("_plan_of")
+        if given is None or not pairs:
+            return family
+        given.check_same(family)
+        return replace(family, found=given.found, plan=given.plan)
 
     def _family_of_learned(self) -> Product:
         learned = self._learned.family
@@ -194,6 +200,23 @@ class BayesClassifier(CalibratedClassifier):
         return merged
 
     __radd__ = __add__
+
+    def like(self) -> Self:
+        """Return an unfitted classifier that counts pairs of columns by the plan of this one.
+
+        Classifiers that were fitted on more rows than are kept can be added if their pairs were counted by one plan:
+        fit one, and the others with its `like()`, elsewhere.
+
+        Returns
+        -------
+        classifier : BayesClassifier
+            With the same parameters, and the same bins, categories and found columns.
+        """
+        made = clone(self)
+        learned = self._settled()
+        if self._calibrate() in ("pairs", "pool"):
+            made._plan_of = planned(learned).family
+        return made
 
     # ---- reading input
 

@@ -12,7 +12,7 @@ from typing import Any
 from suffice.core import registry
 from suffice.core.errors import InvalidOptionError, did_you_mean
 from suffice.families._base import Distribution, Entrywise, Family, FillMethod, Independent
-from suffice.families._contract import Decisions, LinearForm, Summary, Support, Table
+from suffice.families._contract import Decisions, KeptRows, LinearForm, Summary, Support, Table
 
 __all__ = [
     "Decisions",
@@ -21,6 +21,7 @@ __all__ = [
     "Family",
     "FillMethod",
     "Independent",
+    "KeptRows",
     "LinearForm",
     "Summary",
     "Support",

@@ -8,6 +8,7 @@ from suffice.families._base import Family as Family
 from suffice.families._base import FillMethod as FillMethod
 from suffice.families._base import Independent as Independent
 from suffice.families._contract import Decisions as Decisions
+from suffice.families._contract import KeptRows as KeptRows
 from suffice.families._contract import LinearForm as LinearForm
 from suffice.families._contract import Summary as Summary
 from suffice.families._contract import Support as Support

@@ -42,6 +42,11 @@ class PairEvidence:
             out[:, start : start + ratio[0].size] = ratio.reshape(len(out), -1)
         return out
 
+    @property
+    def shares(self) -> Array:
+        """The share of the rows of each class that is in every cell, (classes, cells)."""
+        return self.pairs.weight / np.maximum(self.pairs.weight.sum(axis=1, keepdims=True), 1e-300)
+
     def each(self, columns: NDArray[np.uint8]) -> Iterator[Array]:
         """Yield R of rows of codes (columns, rows) for each pair, (rows, classes); 0 where one is missing."""
         for q in range(self.pairs.n_pairs):

@@ -160,7 +160,15 @@ class Predictor:
         """What each column of a table is taken to be."""
         found = self.learned.model.distribution
         assert isinstance(found, ProductDistribution), "only tables have columns of several kinds"
-        return describe(found, self.schema)
+        shown = describe(found, self.schema)
+        if not isinstance(self.calibration, Structure):
+            return shown
+        rows = self.calibration.describe(self.learned)
+        return replace(
+            shown,
+            rows=[*shown.rows, *(name for name, _ in rows)],
+            values=np.array([*shown.values, *(cells for _, cells in rows)], dtype=object),
+        )
 
     def answer(self, question: Question, batch: Any) -> dict[str, Values]:
         """Return the answers for a batch of rows, as columns by name.

@@ -25,9 +25,8 @@ from suffice.core.frozen_options import same_options
 from suffice.core.parallel import in_threads
 from suffice.core.statistics import Batch, Blocks, ByClass, Pairs
 from suffice.core.validation import Held
-from suffice.families._base import Distribution
-from suffice.families._contract import Decisions, KeptRows
-from suffice.families.choose import Automatic
+from suffice.families import Decisions, Distribution, KeptRows
+from suffice.families.choose import Automatic, ChosenDistribution
 from suffice.families.covariance import one_blas_thread
 from suffice.families.found_columns import FoundColumn, find_columns
 from suffice.families.logarithms import log_ratio
@@ -57,6 +56,7 @@ ENOUGH_ROWS = 5000  # that exponents are fitted on, if there are so many
 EXPERT_ROWS = 10_000  # that experts are fitted on where not all rows are kept
 LEAST = np.log(1e-12)  # lower bound of a log-prior
 WORTH = 2.0  # standard errors of the log-loss that cosines must gain
+SHOWN = 5  # pairs that are listed
 NEGLIGIBLE = 0.02  # a member of the pool with less weight is left out
 
 
@@ -179,32 +179,36 @@ class Structure(Calibration):
             out += [replace(term, formula=v * term.formula) for term in expert.formula()]
         return out
 
-    def describe(self, learned: Learned, most: int = 10) -> list[tuple[str, str, float]]:
-        """Return what has which weight: ("column" | "pair" | "expert", name, exponent), pairs by what they say."""
-        family = Parts(learned, self).family
-        titles = [block.title for block in (*family.blocks, *family.found)]
-        out = [("column", title, float(a)) for title, a in zip(titles, self.columns, strict=True)]
-        if len(self.pairs):
-            evidence = Parts(learned, self).pair_evidence
-            said = [
-                float(abs(u)) * _spread(t)
-                for u, t in zip(self.pairs, evidence.pairs.tables(evidence.ratios), strict=True)
-            ]
+    def describe(self, learned: Learned) -> list[tuple[str, list[str]]]:
+        """Return rows of a table for people: found columns, the pairs that say most, and experts with their weights."""
+        parts = Parts(learned, self)
+        family, own = parts.family, len(parts.family.blocks)
+        out: list[tuple[str, list[str]]] = []
+        for block, fitted, a in zip(family.found, parts.distributions, self.columns[own:], strict=True):
+            chosen = fitted.choice.name if isinstance(fitted, ChosenDistribution) else type(fitted).__name__
+            bits = (
+                max(fitted.score - fitted.chance, 0.0) / np.log(2) if isinstance(fitted, ChosenDistribution) else np.nan
+            )
+            note = f"found: it tells more than {block.names[0]} or {block.names[1]}"
+            out.append((block.title, [chosen, "yes" if fitted.votes and a else "no", f"{bits:.4f}", note]))
+        if self.pairs.any():
             assert family.plan is not None, "there are exponents of its pairs"
+            evidence = parts.pair_evidence
+            titles = [block.title for block in (*family.blocks, *family.found)]
             names = [titles[column.block] for column in family.plan.columns]
-            for q in np.argsort(-np.array(said), kind="stable")[:most]:
+            tables = evidence.pairs.tables(evidence.ratios * evidence.shares)
+            said = [abs(u) * float(np.abs(t).sum()) for u, t in zip(self.pairs, tables, strict=True)]
+            for q in np.argsort(-np.array(said), kind="stable")[:SHOWN]:
                 i, j = family.plan.pairs[:, q]
-                out.append(("pair", f"{names[i]} × {names[j]}", float(self.pairs[q])))
-        out += [("expert", type(e).__name__, float(v)) for e, v in zip(self.experts, self.weights, strict=True)]
+                note = f"exponent {self.pairs[q]:.2f}; one of {int(np.count_nonzero(self.pairs))} pairs"
+                out.append((f"{names[i]} × {names[j]}", ["pair", "yes", "", note]))
+        for expert, v in zip(self.experts, self.weights.tolist(), strict=True):
+            out.append((f"({expert.title})", ["expert", "yes", "", f"exponent {v:.2f}"]))
         return out
 
 
 def _finite(log_prior: Array) -> Array:
     return np.maximum(log_prior, LEAST)
-
-
-def _spread(table: Array) -> float:
-    return float(table.std())
 
 
 class Parts:

@@ -9,7 +9,7 @@ import numpy as np
 
 from suffice.core.arrays import Array
 from suffice.core.errors import NoFormulaError
-from suffice.families._base import Distribution, Independent
+from suffice.families import Distribution, Independent
 from suffice.families.choose import ChosenDistribution
 from suffice.families.pair_plan import CodedColumn
 from suffice.families.product import Block
@@ -100,15 +100,20 @@ def pair_terms(parts: Parts, structure: Structure) -> list[Term]:
 def pair_formula(first: CodedColumn, a: Block, second: CodedColumn, b: Block, table: Array) -> Formula:
     """Return the number of a cell; `table` is (classes, codes of the first, codes of the second)."""
     rows = [row_formula(second, b, table[:, k]) for k in range(table.shape[1])]
-    out = rows[-1]
-    if first.edges is not None:
-        for edge, row in zip(first.edges[::-1].tolist(), rows[-2::-1], strict=True):
-            out = Where(Below(number(a), edge, True), row, out)
-        return out
-    assert first.keys is not None, "categories"
-    for key, row in zip(first.keys.tolist(), rows[:-1], strict=True):
-        out = Where(Among(a.names[0], (key,)), row, out)
-    return out
+
+    def chosen(lo: int, hi: int) -> Formula:  # a tree, because parsers of databases refuse deep ones
+        if hi - lo == 1:
+            return rows[lo]
+        middle = (lo + hi) // 2
+        condition: Condition
+        if first.edges is not None:
+            condition = Below(number(a), float(first.edges[middle - 1]), True)
+        else:
+            assert first.keys is not None, "categories"
+            condition = Among(a.names[0], tuple(first.keys[lo:middle].tolist()))
+        return Where(condition, chosen(lo, middle), chosen(middle, hi))
+
+    return chosen(0, len(rows))
 
 
 def row_formula(column: CodedColumn, block: Block, numbers: Array) -> Formula:
