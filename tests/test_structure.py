@@ -127,9 +127,8 @@ def test_exponents_of_evidence_are_those_of_logistic_regression(classes):
     for k in range(1, classes):
         parts[:, k, 2 * (k - 1) : 2 * k] = x
     m = parts.shape[2]
-    found = LogLinear(
-        parts, np.zeros((300, classes)), codes, np.ones(300), np.zeros(m), np.full(m, 1e-6), np.zeros(m, dtype=bool)
-    ).fit()
+    offset = np.zeros((300, classes))
+    found = LogLinear(parts, offset, codes, np.ones(300), np.zeros(m), np.full(m, 1e-6)).fit()
     peer = LogisticRegression(C=1e6, fit_intercept=False, tol=1e-10, max_iter=1000).fit(x, codes)
     expected = peer.coef_ if classes == 2 else peer.coef_[1:] - peer.coef_[0]
     np.testing.assert_allclose(found.reshape(classes - 1, 2), expected, atol=2e-3)
@@ -141,9 +140,7 @@ def test_exponents_that_must_not_be_negative_are_zero_where_evidence_misleads():
     right = np.zeros((200, 2))
     right[np.arange(200), codes] = 1.0
     parts = np.stack([right + rng.normal(size=(200, 2)), -right], axis=2)
-    problem = LogLinear(
-        parts, np.zeros((200, 2)), codes, np.ones(200), np.full(2, 0.5), np.ones(2), np.ones(2, dtype=bool)
-    )
+    problem = LogLinear(parts, np.zeros((200, 2)), codes, np.ones(200), np.full(2, 0.5), np.ones(2))
     w = problem.fit()
     assert w[0] > 0.5
     assert w[1] == 0.0

@@ -223,9 +223,7 @@ def test_long_texts_in_a_table_are_read_as_words_and_learn_with_the_rest():
     top = clf.top_features("yes", 3)
     assert all(row.startswith("note: word") for row in top.rows)
     said = clf.evidence({"note": texts[:3], "size": [0.0, 1.0, None]})
-    assert_allclose(
-        np.array(said["prior"]) + said["note"] + said["size"] + said["rest"], said["log_odds"], rtol=1e-9
-    )
+    assert_allclose(np.array(said["prior"]) + said["note"] + said["size"] + said["rest"], said["log_odds"], rtol=1e-9)
     halves = [sf.BayesClassifier().fit({k: v[a:b] for k, v in table.items()}, "y") for a, b in ((0, 150), (150, 300))]
     assert_allclose((halves[0] + halves[1]).predict_proba(table), clf.predict_proba(table), rtol=1e-9)
     drawn, _ = clf.sample(2, random_state=0)

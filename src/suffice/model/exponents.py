@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.core.arrays import Array, Codes, Mask
+from suffice.core.arrays import Array, Codes
 
 STEPS = 40  # of Newton's method, at most
 ENOUGH = 1e-7  # a step that gains less is the last
@@ -26,8 +26,8 @@ FOLDS = 5
 class LogLinear:
     """Evidence of rows in parts, and what their exponents are drawn to.
 
-    `parts` F is (rows, classes, parts), `offset` s (rows, classes), `start` is w⁰, `penalty` λ, and `nonnegative` says
-    which exponents must not be negative, (parts,) each.
+    `parts` F is (rows, classes, parts), `offset` s (rows, classes), `start` is w⁰ and `penalty` λ, (parts,) each.
+    Exponents are not negative.
     """
 
     parts: Array
@@ -36,7 +36,6 @@ class LogLinear:
     weight: Array
     start: Array
     penalty: Array
-    nonnegative: Mask
 
     @cached_property
     def _design(self) -> Array:
@@ -85,19 +84,16 @@ class LogLinear:
 
     def _step(self, w: Array, gradient: Array, hessian: Array) -> Array:
         """Return Newton's step; exponents that would become negative stay 0."""
-        free = ~self.nonnegative | (w > 0) | (gradient < 0)
+        free = (w > 0) | (gradient < 0)
         step = np.zeros(len(w))
         if free.any():
             ridge = np.diag(self.penalty[free] + 1e-9)
             step[free] = -np.linalg.solve(hessian[np.ix_(free, free)] + ridge, gradient[free])
         return step
 
-    def _allowed(self, w: Array) -> Array:
-        return np.where(self.nonnegative, np.maximum(w, 0.0), w)
-
     def fit(self) -> Array:
         """Return the exponents w, (parts,)."""
-        w = self._allowed(self.start)
+        w = np.maximum(self.start, 0.0)
         if not self.parts.size or self.parts.shape[1] < 2:
             return w
         best, p = self.value(w)
@@ -105,7 +101,7 @@ class LogLinear:
             gradient = self.gradient(p) + self.penalty * (w - self.start)
             step, size, found = self._step(w, gradient, self.hessian(p)), 1.0, None
             while size > 1e-4:
-                tried = self._allowed(w + size * step)
+                tried = np.maximum(w + size * step, 0.0)
                 loss, q = self.value(tried)
                 if loss < best:
                     found = tried, loss, q
@@ -131,6 +127,6 @@ class LogLinear:
         gradients = [self.gradient(p, own) for own in rows]
         whole, slope = sum(hessians), sum(gradients) + self.penalty * (w - self.start)
         for own, hessian, gradient in zip(rows, hessians, gradients, strict=True):
-            rest = self._allowed(w + self._step(w, slope - gradient, whole - hessian))
+            rest = np.maximum(w + self._step(w, slope - gradient, whole - hessian), 0.0)
             out[own] = self.offset[own] + self.parts[own] @ rest
         return out

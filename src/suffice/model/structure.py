@@ -61,18 +61,23 @@ NEGLIGIBLE = 0.02  # a member of the pool with less weight is left out
 
 
 @storable
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Structure(Calibration):
-    """The exponents of all evidence. Slope and bias of the calibration are 1 and 0."""
+    """The exponents of all evidence, which are not negative. Slope and bias of the calibration are 1 and 0."""
 
     name: StructureName
     columns: Annotated[Array, Held("blocks", least=0)]  # a, of blocks, then of found columns
-    pairs: Annotated[Array, Held("pairs")]  # u
+    pairs: Annotated[Array, Held("pairs", least=0)]  # u
     experts: tuple[Expert, ...]
     weights: Annotated[Array, Held("experts", least=0)]  # v
     found: tuple[Block, ...]  # found columns
     plan: PairPlan | None  # of pairs of columns
     decisions: tuple[Decisions | None, ...]  # about found columns
+
+    def __repr__(self) -> str:
+        said = f"{np.count_nonzero(self.columns)} columns, {np.count_nonzero(self.pairs)} pairs"
+        experts = "".join(f", {each.title}" for each in self.experts)
+        return f"Structure({self.name}: {said}{experts}; mixed={self.mixed:.3g})"
 
     def check_agreement(self) -> None:
         """Raise an error if there is not a weight for each expert."""
@@ -565,11 +570,9 @@ class Members:
         self.of_pairs: list[Array] = []
         self.of_experts: list[tuple[Expert, float] | None] = []
 
-    def _problem(self, parts: Array, start: Array, penalty: float, free: int = 0) -> LogLinear:
-        """State a fit of exponents, the last `free` of any sign."""
-        m = parts.shape[2]
-        nonnegative = np.arange(m) < m - free
-        return LogLinear(parts, self.log_prior, self.codes, self.weight, start, np.full(m, penalty), nonnegative)
+    def _problem(self, parts: Array, start: Array, penalty: float) -> LogLinear:
+        """State a fit of exponents."""
+        return LogLinear(parts, self.log_prior, self.codes, self.weight, start, np.full(parts.shape[2], penalty))
 
     def naive(self, columns: Array, blocks: int) -> None:
         """One exponent for all columns."""
@@ -585,12 +588,11 @@ class Members:
         p = columns.shape[2]
         sums = [columns.sum(axis=2)] if pairs is None else [columns.sum(axis=2), pairs.evidence.sum(axis=2)]
         common = self._problem(np.stack(sums, axis=2), np.array([0.5, 0.1])[: len(sums)], 1.0).fit()
-        start, design, free = np.full(p, common[0]), columns, 0
+        start, design = np.full(p, common[0]), columns
         if pairs is not None:
-            free = pairs.evidence.shape[2]
-            start = np.concatenate([start, np.full(free, common[1])])
+            start = np.concatenate([start, np.full(pairs.evidence.shape[2], common[1])])
             design = np.concatenate([columns, pairs.evidence], axis=2)
-        problem = self._problem(design, start, PULL, free)
+        problem = self._problem(design, start, PULL)
         w = problem.fit()
         of_pairs = None if pairs is None else pairs.spread @ w[p:]
         self._add("columns" if pairs is None else "pairs", problem.cross_fitted(w), w[:p], of_pairs)
