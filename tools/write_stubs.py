@@ -35,7 +35,9 @@ def families_stub() -> str:
 
 def package_stub(text: str) -> str:
     """Put the families into the stub of the package, which holds every other public name already."""
-    public = [n for n in suffice.families.__all__ if n not in ("Bins", "FillMethod", "Independent", "KeptRows", "Decisions")]
+    public = [
+        n for n in suffice.families.__all__ if n not in ("Bins", "FillMethod", "Independent", "KeptRows", "Decisions")
+    ]
     before = re.search(r"from \.families import \(?([\w,\s]+?)\)?\n(?=from)", text)
     assert before is not None, "the stub imports families"
     text = text.replace(before[0], "from .families import (\n" + "".join(f"    {n},\n" for n in sorted(public)) + ")\n")

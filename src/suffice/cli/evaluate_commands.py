@@ -54,6 +54,7 @@ def cv(
     weight: options.Weight = None,
     smoothing: options.Smoothing = None,
     calibrate: options.Calibrate = True,
+    structure: options.Structure = "auto",
     input_format: options.InputFormat = None,
     json: options.Json = False,
 ) -> None:
@@ -73,7 +74,7 @@ def cv(
     from suffice.model.evaluate import Evaluation
 
     with opened(data, input_format, drop) as source:
-        estimator = unfitted(source, target, weight, families, smoothing, calibrate)
+        estimator = unfitted(source, target, weight, families, smoothing, calibrate, structure=structure)
         estimator.fit(source, target, weight)
         found = Fitted(estimator)
         table = pa.Table.from_batches(list(source.batches()), source.schema)
@@ -127,6 +128,7 @@ def compare(
     drop: options.Drop = None,
     smoothing: options.Smoothing = None,
     calibrate: options.Calibrate = True,
+    structure: options.Structure = "auto",
     input_format: options.InputFormat = None,
     json: options.Json = False,
 ) -> None:
@@ -149,7 +151,7 @@ def compare(
         _check_plot(plot)
     wanted = _sizes(sizes)
     with opened(data, input_format, drop) as source:
-        estimator = unfitted(source, target, None, families, smoothing, calibrate)
+        estimator = unfitted(source, target, None, families, smoothing, calibrate, structure=structure)
         table = pa.Table.from_batches(list(source.batches()), source.schema)
     from suffice.views.comparison import compare as curves
 

@@ -13,6 +13,8 @@ from suffice.estimators.text_classifier import TextClassifier
 from suffice.families import named
 from suffice.families.text import Text
 
+STRUCTURES = ("auto", "naive", "columns", "pairs", "pool")
+
 
 def unfitted(
     source: Files,
@@ -22,6 +24,7 @@ def unfitted(
     smoothing: str | None,
     calibrate: bool,
     limit: str = "auto",
+    structure: str = "auto",
 ) -> TextClassifier | BayesClassifier:
     """Return a text classifier for a single column of texts, otherwise a table classifier."""
     source.check_column(target, "to learn")
@@ -39,7 +42,9 @@ def unfitted(
         family = chosen.get(columns[0], "auto")
         if isinstance(family, Text) or (family == "auto" and _is_text(source, columns[0])):
             return TextClassifier(**options)
-    return BayesClassifier(chosen or "auto", limit=_parse_limit(limit), **options)
+    if structure not in STRUCTURES:
+        raise InvalidOptionError(f"--structure: expected one of {', '.join(STRUCTURES)}; found {structure!r}")
+    return BayesClassifier(chosen or "auto", limit=_parse_limit(limit), structure=structure, **options)  # type: ignore[arg-type]  # one of them
 
 
 def _check_labels(source: Files, target: str) -> None:

@@ -23,6 +23,7 @@ def fit(
     weight: options.Weight = None,
     smoothing: options.Smoothing = None,
     calibrate: options.Calibrate = True,
+    structure: options.Structure = "auto",
     limit: Annotated[
         str,
         Option(
@@ -58,7 +59,7 @@ def fit(
     if checkpoint is not None and STDIN in data:
         raise options.invalid("--checkpoint is for files: standard input cannot be read a second time")
     with opened(data, input_format, drop) as source:
-        estimator = unfitted(source, target, weight, families, smoothing, calibrate, limit)
+        estimator = unfitted(source, target, weight, families, smoothing, calibrate, limit, structure)
         estimator.fit(source, target, weight, checkpoint=checkpoint)
         model = Fitted(estimator)
         found = checked(model, source, target, weight) if check else None

@@ -42,6 +42,9 @@ Smoothing = Annotated[
     str | None, Option("--smoothing", metavar="NUMBER|auto", help="Added to every count; auto chooses the best.")
 ]
 Calibrate = Annotated[bool, Option("--calibrate/--no-calibrate", help="Calibrate the probabilities.")]
+Structure = Annotated[
+    str, Option("--structure", help="How the evidence of a table is combined: auto, naive, columns, pairs or pool.")
+]
 Output = Annotated[
     str | None,
     Option(
