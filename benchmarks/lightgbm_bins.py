@@ -94,7 +94,7 @@ def fits(settings: Settings, rows: tuple[Any, Any]) -> Measurement:
     X, y = rows
 
     def ours() -> Any:
-        return BayesClassifier().fit(X, y).predict_proba(X[:1])
+        return BayesClassifier(structure="naive").fit(X, y).predict_proba(X[:1])
 
     return ratio(Task(ours), Task(lambda: lightgbm.Dataset(X, y, params=SILENT).construct()), settings)
 
@@ -106,7 +106,7 @@ def wide(settings: Settings, rows: int, columns: int, most: float) -> Group:
     def measure(table: tuple[Any, Any]) -> Measurement:
         X, y = table
         with no_collecting():
-            task = Task(lambda: BayesClassifier().fit(X, y).predict_proba(X[:1]))
+            task = Task(lambda: BayesClassifier(structure="naive").fit(X, y).predict_proba(X[:1]))
             seconds = [turn(task) for _ in range(min(settings.repeats, 3))]
         return Measurement(median(seconds), milliseconds(seconds), details={"ours_seconds": seconds})
 
@@ -146,7 +146,7 @@ class Adult:
         binned = lightgbm.Dataset(matrix, y, params=SILENT, categorical_feature=categories)
         theirs = lightgbm.train({"objective": "binary", **SILENT}, binned)
         table = pa.concat_tables([once] * copies).combine_chunks()
-        ours = BayesClassifier().fit(table, TARGET)
+        ours = BayesClassifier(structure="naive").fit(table, TARGET)
         return cls(table, np.tile(matrix, (copies, 1)), categories, np.tile(y, copies), ours, theirs)
 
 
@@ -155,7 +155,7 @@ def adult_fits(settings: Settings, rows: Adult) -> Measurement:
     first = rows.table.drop_columns([TARGET]).slice(0, 1)
 
     def ours() -> Any:
-        return BayesClassifier().fit(rows.table, TARGET).predict_proba(first)
+        return BayesClassifier(structure="naive").fit(rows.table, TARGET).predict_proba(first)
 
     def theirs() -> Any:
         made = lightgbm.Dataset(rows.matrix, rows.codes, params=SILENT, categorical_feature=rows.categories)
