@@ -126,7 +126,7 @@ def test_the_panel_gives_the_probabilities_of_a_table_with_gaps(opened, options)
 
 def test_typing_into_the_form_moves_the_probabilities(opened):
     table = a_table()
-    clf = sf.BayesClassifier(FAMILIES).fit(table, LABELS)
+    clf = sf.BayesClassifier(FAMILIES, structure="pairs").fit(table, LABELS)
     page = opened(report.render(clf))
     row = {
         "age": 41.0,
@@ -160,7 +160,7 @@ def test_typing_into_the_form_moves_the_probabilities(opened):
             "rows => rows.map(row => [row.querySelector('th').textContent, Number(row.dataset.value)])"
         )
     )
-    for name in ("age", "colour", "shape", "a, b", "visits", "calibration"):
+    for name in ("age", "colour", "shape", "a, b", "visits", "rest"):
         assert_allclose(by_title[name], told[name][0], atol=1e-8, err_msg=name)
     assert_allclose(by_title["log-odds"], told["log_odds"][0], atol=1e-8)
     assert_allclose(sum(v for title, v in by_title.items() if title.startswith("note: ")), told["note"][0], atol=1e-8)
@@ -225,7 +225,8 @@ def test_hostile_names_labels_and_words_stay_text(opened):
     table = {name: (rng.normal(size=n) + codes).tolist() for name in HOSTILE[:8]}
     table["constructor"] = [HOSTILE[c] for c in codes]
     table["<b>words</b>"] = [f"{HOSTILE[c]} and some more words" for c in codes]
-    clf = sf.BayesClassifier({"<b>words</b>": sf.Text(), "__proto__": sf.Gaussian()}).fit(table, y)
+    families = {"<b>words</b>": sf.Text(), "__proto__": sf.Gaussian()}
+    clf = sf.BayesClassifier(families, structure="pairs").fit(table, y)
     page = opened(report.render(clf, table | {"y": y.tolist()}, "y", title=HOSTILE[1]))
     row = [table[each["name"]][3] for each in page.evaluate("suffice.inputs")]
     asked = {name: column[3:4] for name, column in table.items()}

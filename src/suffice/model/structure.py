@@ -176,13 +176,17 @@ class Structure(Calibration):
         titles += [f"{a} × {b}" for a, b in by_pair]
         return titles, np.stack([*values, *by_pair.values()], axis=1)
 
-    def terms(self, learned: Learned) -> list[Term]:
-        """Return the scores, less the log-prior, as formulas over columns."""
+    def terms(self, learned: Learned, texts: bool = True) -> list[Term]:
+        """Return the scores, less the log-prior, as formulas over columns; without `texts`, those of other columns."""
         parts = Parts(learned, self)
-        out = structure_terms(parts, self)
+        out = {term.title: term for term in structure_terms(parts, self, texts)}
         for expert, v in zip(self.experts, self.weights.tolist(), strict=True):
-            out += [replace(term, formula=v * term.formula) for term in expert.formula()]
-        return out
+            for term in expert.formula():
+                scaled = v * term.formula
+                known = out.get(term.title)
+                formula = scaled if known is None else known.formula + scaled
+                out[term.title] = Term(term.title, term.columns, formula)
+        return list(out.values())
 
     def describe(self, learned: Learned) -> list[tuple[str, list[str]]]:
         """Return rows of a table for people: found columns, the pairs that say most, and experts with their weights."""

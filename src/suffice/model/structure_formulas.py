@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 MOST_NUMBERS = 1_000_000  # in the tables of pairs; more would make a query or a page that nothing reads
 
 
-def structure_terms(parts: Parts, structure: Structure) -> list[Term]:
-    """Return the terms of blocks, found columns and pairs with their exponents."""
+def structure_terms(parts: Parts, structure: Structure, texts: bool = True) -> list[Term]:
+    """Return the terms of blocks, found columns and pairs with their exponents; texts are left out unless asked for."""
     family, own = parts.family, len(parts.family.blocks)
     out: list[Term] = []
     refused: list[str] = []
     naive = parts.naive()
     for block, fitted, a in zip(family.blocks, naive.parts, structure.columns, strict=False):
-        if a and fitted.votes:
+        if a and fitted.votes and (texts or block.missing or block.family.reads != "text"):
             try:
                 found = naive.formula_of_block(fitted, block.names, block.missing, block.title)
             except NoFormulaError as error:

@@ -252,6 +252,10 @@ def _panel(panel: Panel) -> Section:
     refused = [
         tag("li", tag("strong", named(title)), f" counts as missing here. {why}.") for title, why in panel.refused
     ]
+    refused += [
+        tag("li", f"The model also uses {each}, which this page cannot compute: its probabilities differ from these.")
+        for each in panel.without
+    ]
     example, evidence, labels = None, None, panel.model.labels.tolist()
     if panel.examples:
         choose = [tag("option", "choose a class …", value=""), _options(label for label, _ in panel.examples)]

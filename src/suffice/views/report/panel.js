@@ -283,8 +283,16 @@
   const possible = logPrior.some(Number.isFinite), prior = softmax(possible ? logPrior : logPrior.map(() => 0));
   const terms = model.terms.map((term) => {
     if (term.text) {
-      const read = text(term.text);
-      return { title: term.title, read, words: true };
+      const read = text(term.text), times = term.times ?? 1;
+      const scaled = (each) => ({ ...each, scores: each.scores.map((score) => times * score) });
+      return {
+        title: term.title,
+        words: true,
+        read: (row) => {
+          const found = read(row);
+          return { ...scaled(found), words: found.words.map(scaled), besides: found.besides.map(scaled) };
+        },
+      };
     }
     const of = formula(term.formula);
     return { title: term.title, columns: term.columns, read: (row) => ({ scores: spread(of(row)) }) };
@@ -431,7 +439,7 @@
     });
     const sum = odds(posterior.map(Math.log));
     const rest = sum - parts.reduce((a, part) => a + part[2], 0);
-    if (model.calibrated) parts.push(["calibration", "calibration", Number.isNaN(rest) ? 0 : rest, "aside"]);
+    if (model.calibrated) parts.push(["rest", "rest", Number.isNaN(rest) ? 0 : rest, "aside"]);
     parts.push(["sum", "log-odds", sum, "sum"]);
     const finite = parts.map((part) => Math.abs(part[2])).filter(Number.isFinite);
     const widest = Math.max(1, ...finite), wanted = new Set(parts.map((part) => part[0]));

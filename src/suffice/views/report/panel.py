@@ -49,6 +49,7 @@ class Panel:
     examples: tuple[tuple[Any, list[Any]], ...]
     refused: tuple[tuple[str, str], ...]
     calibration: Calibration
+    without: tuple[str, ...] = ()  # parts of the model that a page cannot compute
 
     @classmethod
     def of(cls, estimator: Any, names: Sequence[str]) -> Panel:
@@ -57,11 +58,14 @@ class Panel:
         inputs: dict[str, Input] = {}
         terms: list[Any] = []
         refused = []
+        simpler: list[str] = []
         blocks = list(_blocks(model, names))
         wide = len({name for _, columns, _, _ in blocks for name in columns})
         if wide > MOST_INPUTS:
             refused.append((f"{wide} columns", f"Nobody would fill in {wide} columns"))
         calibration = cls._calibration(estimator)
+        if isinstance(calibration, Structure) and calibration is not estimator.calibration_:
+            simpler.append("random cosines")
         for title, columns, part, missing in blocks if wide <= MOST_INPUTS else ():
             try:
                 found = list(_terms(title, columns, part, missing))
@@ -74,9 +78,10 @@ class Panel:
                 for name in columns:
                     inputs.setdefault(name, own.get(name) or _asked_for(model, names, name))
         if isinstance(calibration, Structure) and inputs and not refused:
-            terms = [term.to_json(packed) for term in calibration.terms(estimator._settled())]
+            terms = [each | {"times": float(a)} for each, a in _texts(model, calibration)]
+            terms += [term.to_json(packed) for term in calibration.terms(estimator._settled(), texts=False)]
         examples = tuple(_examples(estimator, list(inputs.values()), names))
-        return cls(model, tuple(terms), tuple(inputs.values()), examples, tuple(refused), calibration)
+        return cls(model, tuple(terms), tuple(inputs.values()), examples, tuple(refused), calibration, tuple(simpler))
 
     @staticmethod
     def _calibration(estimator: Any) -> Calibration:
@@ -86,7 +91,7 @@ class Panel:
             if not isinstance(found, Structure):
                 break
             try:
-                found.terms(estimator._settled())
+                found.terms(estimator._settled(), texts=False)
                 break
             except NoFormulaError:
                 found = estimator._settled().calibration(simpler)
@@ -135,6 +140,15 @@ def _terms(title: str, columns: tuple[str, ...], part: Distribution, missing: bo
     elif part.votes:
         found: list[Term] = ProductDistribution.formula_of_block(part, columns, missing, title)
         yield from (term.to_json(packed) for term in found)
+
+
+def _texts(model: Model, structure: Structure) -> Iterator[tuple[dict[str, Any], float]]:
+    """The columns of texts of a table, as the script reads them, and their exponents."""
+    found = model.distribution
+    assert isinstance(found, ProductDistribution), "tables have a structure"
+    for block, part, a in zip(found.family.blocks, found.parts, structure.columns, strict=False):
+        if isinstance(part, TextDistribution) and not block.missing and a:
+            yield {"title": block.title, "columns": list(block.names), "text": part.to_page(block.names[0])}, a
 
 
 def packed(array: Array) -> dict[str, Any] | None:
