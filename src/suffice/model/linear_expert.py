@@ -14,7 +14,7 @@ from suffice.core.errors import MismatchError
 from suffice.core.parallel import in_threads
 from suffice.core.statistics import Batch
 from suffice.core.validation import Held
-from suffice.formulas import Term
+from suffice.formulas import Constant, Term
 from suffice.model.column_scores import CategoryTable, Pieces, column_scores
 from suffice.model.features import Features
 from suffice.model.ridge_scatter import RidgeScatter, can_learn
@@ -120,7 +120,6 @@ class LinearExpert:
     def formula(self, names: Sequence[str] = ()) -> list[Term]:  # noqa: ARG002  # features know their names
         """Return a formula for each column; their sum is the evidence."""
         out = []
-        for j, (column, scores) in enumerate(zip(self.features.columns, self._scores, strict=True)):
-            formula = scores.formula()
-            out.append(Term(column.name, (column.name,), formula + self.intercept if j == 0 else formula))
-        return out
+        for column, scores in zip(self.features.columns, self._scores, strict=True):
+            out.append(Term(column.name, (column.name,), scores.formula()))
+        return [*out, Term("level of the linear expert", (), Constant(self.intercept))]

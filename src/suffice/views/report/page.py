@@ -23,6 +23,7 @@ from suffice.model.calibration import Calibration
 from suffice.model.class_conditionals import Bars, Conditional, Curve, Ellipses, Words, conditionals
 from suffice.model.evaluate import Evaluation
 from suffice.model.joint import Model
+from suffice.model.structure import Structure
 from suffice.views.fitted import column_names, form_of, spelled_as
 from suffice.views.report import svg_drawings as drawings
 from suffice.views.report.html import Child, Markup, embedded, markup, named, tag
@@ -234,6 +235,12 @@ def _summary(estimator: GenerativeClassifier, model: Model, evaluation: Evaluati
 
 def _calibration(estimator: GenerativeClassifier) -> Markup | None:
     found: Calibration | None = getattr(estimator, "calibration_", None)
+    if isinstance(found, Structure):
+        experts = "".join(f", and the {each.title} expert" for each in found.experts)
+        said = (
+            f"{np.count_nonzero(found.columns)} columns and {np.count_nonzero(found.pairs)} pairs of columns{experts}"
+        )
+        return _note(f"The evidence of {said} is added up, each with an exponent of its own.")
     if found is None:
         return None
     if not is_calibrated(found):

@@ -414,6 +414,8 @@
     return order;
   }
 
+  const mostShown = 24;  // columns and pairs; the others are added up
+
   function showEvidence(outputs, posterior, order) {
     let first = chosen.label.value === "" ? (classes === 2 ? 1 : order[0]) : Number(chosen.label.value);
     let second = chosen.against.value === "" ? order.find((c) => c !== first) : Number(chosen.against.value);
@@ -437,8 +439,13 @@
         if (odds(each.scores)) parts.push([`besides ${t} ${each.title}`, prefix + each.title, odds(each.scores), "aside"]);
       }
     });
+    const said = parts.filter((part) => part[3] === "").sort((a, b) => Math.abs(b[2]) - Math.abs(a[2]));
+    const hidden = new Set(said.filter((part, i) => i >= mostShown || Math.abs(part[2]) < 0.005));
+    const left = [...hidden].reduce((a, part) => a + part[2], 0);
+    parts.splice(0, parts.length, ...parts.filter((part) => !hidden.has(part)));
+    if (Math.abs(left) >= 0.005) parts.push(["others", `${hidden.size} others`, left, "aside"]);
     const sum = odds(posterior.map(Math.log));
-    const rest = sum - parts.reduce((a, part) => a + part[2], 0);
+    const rest = sum - left * (Math.abs(left) < 0.005) - parts.reduce((a, part) => a + part[2], 0);
     if (model.calibrated) parts.push(["rest", "rest", Number.isNaN(rest) ? 0 : rest, "aside"]);
     parts.push(["sum", "log-odds", sum, "sum"]);
     const finite = parts.map((part) => Math.abs(part[2])).filter(Number.isFinite);
