@@ -37,6 +37,7 @@ REPEATS = 3  # times that a value must occur on average for that
 COMMON = 0.05  # if one value has a larger share, a kernel would make a spike of it
 MARGIN = 0.5  # standard errors by which a column must beat the class prior to vote
 BINS = (6, 12, 24, 128, 512)  # numbers of bins to choose from
+FEW = (12,)  # the same where columns are many
 ROWS_PER_BIN = 3  # that a column must have on average
 AMOUNTS = (0.1, 0.5, 1.0, 3.0, 10.0)  # of smoothing that "auto" chooses from
 
@@ -223,7 +224,8 @@ class Automatic(Chosen):
     The values of the column are counted in cells, at most `limit` for each class (see `Cells`). The candidates are
     Student's t (a `Gaussian` with its parameters integrated out), 6, 12, 24, 128 or 512 bins of about equal weight, in
     which a frequent value is a bin of its own (`Binned`), a `Kernel` unless one value holds more than 5 % of the rows,
-    and the values themselves as categories if there are at most 20.
+    and the values themselves as categories if there are at most 20. With `few` the only bins are twelve, and there is no
+    kernel.
 
     >>> family = Automatic()
     >>> x = [[v] for v in (1.0, 1.2, 0.9, 1.1, 5.0, 5.2, 4.9, 5.1)]
@@ -232,6 +234,7 @@ class Automatic(Chosen):
     """
 
     limit: Annotated[int | None, Held(least=1)] = LIMIT
+    few: bool = False  # fewer candidates, for tables of so many columns that each must be quick
 
     summary = derived(lambda self: Summary(Cells, options={"limit": self.limit, "exact_moments": True}))
 
@@ -253,11 +256,11 @@ class Automatic(Chosen):
         values, weight = distinct.values[:, 0], distinct.weight
         for amount in self.amounts:
             if len(values) > 2:
-                for bins in self._numbers_of_bins(len(values), float(weight.sum())):
+                for bins in FEW if self.few else self._numbers_of_bins(len(values), float(weight.sum())):
                     yield Candidate("bins", amount, partial(_bins, cells, amount, bins), bins)
             if cells.exact[0] and len(values) <= min(MOST_CATEGORIES, weight.sum() / REPEATS):
                 yield Candidate("values", amount, partial(_values, cells, values, amount))
-        if len(values) > MOST_CATEGORIES and weight.max() <= COMMON * weight.sum():
+        if not self.few and len(values) > MOST_CATEGORIES and weight.max() <= COMMON * weight.sum():
             yield Candidate("kernel", None, lambda: Choice("kernel", Kernel(), cells))
 
     @staticmethod

@@ -21,6 +21,7 @@ from suffice.families.product import Block, ProductDistribution
 from suffice.families.text import Text
 
 FREE_TEXT = 30  # mean number of characters, above which a column of mostly distinct strings is text
+WIDE = 300  # columns, above which fewer families are tried for each
 DISTINCT = 0.9  # share of distinct values, from which on strings are texts or identifiers
 
 FITS = {
@@ -78,7 +79,7 @@ def infer(
             )
         _check_fits(columns, names, family)
         blocks.append(Block(names, family))
-    number = Automatic(smoothing, limit=limit)  # one for all columns of numbers
+    number = Automatic(smoothing, limit=limit, few=len(columns) > WIDE)  # one for all columns of numbers
     for name, profile in columns.items():
         if name in named:
             continue
