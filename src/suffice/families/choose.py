@@ -224,7 +224,7 @@ class Automatic(Chosen):
     The values of the column are counted in cells, at most `limit` for each class (see `Cells`). The candidates are
     Student's t (a `Gaussian` with its parameters integrated out), 6, 12, 24, 128 or 512 bins of about equal weight, in
     which a frequent value is a bin of its own (`Binned`), a `Kernel` unless one value holds more than 5 % of the rows,
-    and the values themselves as categories if there are at most 20. With `few` the only bins are twelve, and there is no
+    and the values themselves as categories if there are at most 20. With `few` there are twelve bins only, and no
     kernel.
 
     >>> family = Automatic()
