@@ -135,9 +135,11 @@ class Gaussian(Family[Moments]):
 
 def _outweighs(moments: Moments, x: Dense, codes: Codes, weight: Array | None) -> Mask:
     """Tell which rows make up nearly all of the weight or of the squares of a column: float64 keeps few digits then."""
+    out = np.zeros(len(codes), dtype=bool)
+    if _none_outweighs(moments, x, 1.0 if weight is None else float(weight.max(initial=0.0))):
+        return out
     w = 1.0 if weight is None else weight[:, None]
     whole, pooled = moments.take(codes), moments.pooled()
-    out = np.zeros(len(codes), dtype=bool)
     for own in (whole, pooled):
         left = own.weight - w
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -145,6 +147,19 @@ def _outweighs(moments: Moments, x: Dense, codes: Codes, weight: Array | None) -
             lossy = (left < 1e-4 * own.weight) | ~(own.squares - gone > 1e-4 * own.squares)
         out |= (lossy & (own.squares > 0) & ~np.isnan(x)).any(axis=1)
     return out
+
+
+def _none_outweighs(moments: Moments, x: Dense, w: float) -> bool:
+    """Tell that no row can outweigh the others: not even one as far out as the least and largest value, of weight w."""
+    low, high = np.fmin.reduce(x, axis=0, initial=np.inf), np.fmax.reduce(x, axis=0, initial=-np.inf)
+    for own in (moments, moments.pooled()):
+        left = own.weight - w
+        with np.errstate(all="ignore"):
+            gone = np.maximum(np.abs(low - own.mean), np.abs(high - own.mean)) ** 2 * (w * own.weight / left)
+            safe = (left >= 1e-4 * own.weight) & (own.squares - gone > 1e-4 * own.squares)
+        if not (safe | (own.squares <= 0)).all():
+            return False
+    return True
 
 
 class GaussianDistribution(Entrywise):
