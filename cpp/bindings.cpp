@@ -88,10 +88,12 @@ void bind_dense(nb::module_& m) {
             require_size(rest, 6 * classes * mx.cols);
             Rows r = rows(codes, weight, classes, mx.rows);
             nb::gil_scoped_release release;
-            return moments(mx, r, w.data(), mean.data(), squares.data(), rest.data());
+            Index overflow;
+            const Index infinite = moments(mx, r, w.data(), mean.data(), squares.data(), rest.data(), &overflow);
+            return std::pair(infinite, overflow);
         },
         "Add weight, mean and centred squares (classes, columns) to the outputs, and to rest (classes, 6, columns) "
-        "what rounding takes.",
+        "what rounding takes. Return the position of an infinite value, and a column whose squares overflow, or -1.",
         "x"_a.noconvert(), "codes"_a.noconvert(), "classes"_a, "weight"_a.noconvert().none(),
         "out_weight"_a.noconvert(), "out_mean"_a.noconvert(), "out_squares"_a.noconvert(), "out_rest"_a.noconvert());
     m.def(

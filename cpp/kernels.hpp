@@ -110,9 +110,10 @@ bool all_whole(const double* values, Index n, bool summed);
 bool codes_within(const std::int32_t* codes, Index n, Index classes);
 
 // moments.cpp: weight, mean and centred squares (classes, cols) of every class and column, and beside them what rounding
-// took from weight, mean and squares, then the doubt of each: `rest` (classes, 6, cols).
+// took from weight, mean and squares, then the doubt of each: `rest` (classes, 6, cols). `overflow` gets a column whose
+// squares are not finite, or -1.
 template <class T>
-Index moments(Matrix<T> x, Rows rows, double* weight, double* mean, double* squares, double* rest);
+Index moments(Matrix<T> x, Rows rows, double* weight, double* mean, double* squares, double* rest, Index* overflow);
 
 // compensated.cpp: sums and what rounding took from them. `rest` is (n, 2): the remainder and the doubt of each number;
 // null: the numbers are exact.

@@ -7,6 +7,7 @@
 // Golub and LeVeque (1979), in pairs.
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "buffer.hpp"
 #include "merge_moments.hpp"
@@ -389,8 +390,35 @@ SUFFICE_CLONES void merge_block(Index classes, double rounding, MomentSums& s, B
         }
 }
 
+namespace {
+
+// The classes that rows are of. Fewer rows than classes are numbered by the classes that they have, so that the work
+// for a single row does not grow with the number of classes.
+struct Present {
+    std::vector<std::int32_t> classes, codes;
+
+    Present(const Rows& rows, Index n) : classes(std::min(n, rows.classes)) {
+        if (n >= rows.classes) {
+            std::iota(classes.begin(), classes.end(), 0);
+            return;
+        }
+        std::copy_n(rows.code, n, classes.begin());
+        std::sort(classes.begin(), classes.end());
+        classes.erase(std::unique(classes.begin(), classes.end()), classes.end());
+        for (Index i = 0; i < n; ++i)
+            codes.push_back(std::lower_bound(classes.begin(), classes.end(), rows.code[i]) - classes.begin());
+    }
+    Rows numbered(const Rows& rows) const {
+        return {codes.empty() ? rows.code : codes.data(), rows.weight, Index(classes.size())};
+    }
+};
+
+}  // namespace
+
 template <class T>
-Index moments(Matrix<T> x, Rows rows, double* weight, double* mean, double* squares, double* rest) {
+Index moments(Matrix<T> x, Rows given, double* weight, double* mean, double* squares, double* rest, Index* overflow) {
+    const Present present(given, x.rows);
+    const Rows rows = present.numbered(given);
     const Index d = x.cols, k = rows.classes;
     // Large enough that merging k classes costs little compared with reading the block.
     const Index size = std::clamp<Index>(std::max(64 * k, x.rows / 128), 4096, 1 << 16),
@@ -406,10 +434,11 @@ Index moments(Matrix<T> x, Rows rows, double* weight, double* mean, double* squa
     auto for_parts = [&](auto copy) {
         for (Index c = 0; c < k; ++c)
             for (Index r = 0; r < 9; ++r) {
-                double* own = r == 0   ? weight + c * d
-                              : r == 1 ? mean + c * d
-                              : r == 2 ? squares + c * d
-                                       : rest + (6 * c + r - 3) * d;
+                const Index to = present.classes[c];
+                double* own = r == 0   ? weight + to * d
+                              : r == 1 ? mean + to * d
+                              : r == 2 ? squares + to * d
+                                       : rest + (6 * to + r - 3) * d;
                 copy(own, all + (9 * c + r) * stride);
             }
     };
@@ -464,10 +493,14 @@ Index moments(Matrix<T> x, Rows rows, double* weight, double* mean, double* squa
     auto merge = [&](Index, int slot) { merge_block(k, rounding[slot], sums[slot], all); };
     for_blocks(blocks, threads, work, merge);
     for_parts([&](double* own, double* from) { std::copy_n(from, d, own); });
+    *overflow = -1;
+    for (Index c = 0; c < k && *overflow < 0; ++c)
+        for (Index j = 0; j < d && *overflow < 0; ++j)
+            if (!std::isfinite(all[(9 * c + 2) * stride + j])) *overflow = j;
     return infinite.get();
 }
 
-template Index moments(Matrix<double>, Rows, double*, double*, double*, double*);
-template Index moments(Matrix<float>, Rows, double*, double*, double*, double*);
+template Index moments(Matrix<double>, Rows, double*, double*, double*, double*, Index*);
+template Index moments(Matrix<float>, Rows, double*, double*, double*, double*, Index*);
 
 }  // namespace suffice

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import fields
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -57,8 +58,9 @@ class Options(Record):
         values = (getattr(self, f.name) for f in fields(self))  # type: ignore[arg-type]
         return self._made(*(np.asarray(v)[codes] if np.ndim(v) == 2 and len(v) > 1 else v for v in values))
 
+    @cached_property
     def width(self) -> int | None:
-        """Return the number of columns that the options are for; None if they are for any."""
+        """The number of columns that the options are for; None if they are for any."""
         values = [v for v in vars(self).values() if isinstance(v, (np.ndarray, list, tuple))]
         return self._only(np.shape(v)[-1] for v in values if np.ndim(v))
 

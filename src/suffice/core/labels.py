@@ -64,9 +64,11 @@ def read_labels(y: Any) -> Values:
     """Read a sequence, array, Series or Arrow array of labels, one for each row; or labels that were read as codes."""
     if isinstance(y, Labels):
         return y.each
-    if isinstance(y, np.ma.MaskedArray) and np.ma.is_masked(y):
+    if type(y) is np.ndarray:
+        array = y
+    elif isinstance(y, np.ma.MaskedArray) and np.ma.is_masked(y):
         raise MissingLabelError(int(np.argmax(np.ma.getmaskarray(y).ravel())))
-    if isinstance(y, np.ndarray):
+    elif isinstance(y, np.ndarray):
         array = np.ma.getdata(y)
     elif isinstance(y, (list, tuple)):
         array = _from_list(y)
@@ -252,7 +254,11 @@ def label_positions(some: Values, labels: Values) -> NDArray[np.int32] | None:
     try:
         some, labels = (some, labels) if plain else as_one_type(some, labels)
         places = labels.searchsorted(some)
-        if places.max() >= len(labels) or (labels[places] != some).any():
+        if len(some) == 1:  # fast for models that learn one row at a time
+            known = places[0] < len(labels) and labels[places[0]] == some[0]
+        else:
+            known = places.max() < len(labels) and (labels[places] == some).all()
+        if not known:
             return None
     except (MismatchError, TypeError):  # of other kinds, or without an order
         return None

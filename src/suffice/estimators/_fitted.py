@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from functools import wraps
 from typing import Any, ClassVar, ParamSpec, Self, TypeVar
 
 import numpy as np
@@ -32,7 +33,33 @@ from suffice.model.learned import Learned
 
 P = ParamSpec("P")
 R = TypeVar("R")
+E = TypeVar("E", bound="Fitted")
 PathLike = str | os.PathLike[str]
+
+
+PLAIN = frozenset({bool, int, float, str, type(None)})  # types of parameters that never change
+MOST_MADE = 1000
+
+
+def made_once(make: Callable[[E], R]) -> Callable[[E], R]:
+    """Keep what a method makes of parameters alone: the same is asked for with every row that is learned."""
+    known: dict[tuple[Any, ...], R] = {}
+
+    @wraps(make)
+    def made(self: E) -> R:
+        held = self.__dict__
+        values = [held[name] for name in self._parameters]
+        types = [*map(type, values)]
+        if not PLAIN.issuperset(types):
+            return make(self)
+        key = (type(self), *types, *values)
+        if key not in known:
+            if len(known) >= MOST_MADE:
+                known.clear()
+            known[key] = make(self)
+        return known[key]
+
+    return made
 
 
 class Fitted(ClassifierMixin, BaseEstimator, ABC):

@@ -21,7 +21,7 @@ from suffice.core.errors import InvalidOptionError
 from suffice.core.priors import Beta, ClassPrior, Dirichlet, Gamma
 from suffice.core.statistics.cells import LIMIT
 from suffice.estimators._documentation import estimator
-from suffice.estimators._fitted import read_only
+from suffice.estimators._fitted import made_once, read_only
 from suffice.estimators.generative_classifier import GenerativeClassifier
 from suffice.estimators.parameter_checks import ARRAY_LIKE, BOOLEAN, RANDOM_STATE, Allowed, choice, interval
 from suffice.estimators.scikit_learn import check_columns, check_random_state, validate_data
@@ -56,6 +56,7 @@ class _RealNB(GenerativeClassifier):
 
     _accept_sparse: ClassVar[str | bool] = False
 
+    @made_once
     def _class_prior(self) -> ClassPrior:
         return ClassPrior() if self.priors is None else ClassPrior(np.asarray(self.priors))
 
@@ -90,6 +91,7 @@ class GaussianNB(_RealNB):
 
     var_smoothing: float = 1e-9
 
+    @made_once
     def _family(self) -> Gaussian:
         return Gaussian(prior=None, var_smoothing=self.var_smoothing)
 
@@ -145,6 +147,7 @@ class _DiscreteNB(GenerativeClassifier):
         "force_alpha": (BOOLEAN,),
     }
 
+    @made_once
     def _class_prior(self) -> ClassPrior:
         if self.class_prior is not None:
             return ClassPrior(np.asarray(self.class_prior))
@@ -461,6 +464,7 @@ class KernelNB(_RealNB):
     bandwidth: RuleName | float | ArrayLike = "silverman"
     limit: int | None = LIMIT
 
+    @made_once
     def _family(self) -> Kernel:
         width: Any = self.bandwidth if isinstance(self.bandwidth, (str, Real)) else np.asarray(self.bandwidth)
         return Kernel(self.kernel, width, self.limit)
@@ -536,6 +540,7 @@ class MixtureNB(_RealNB):
     random_state: Any = 0
     limit: int | None = LIMIT
 
+    @made_once
     def _family(self) -> Mixture:
         seed = self.random_state
         if not isinstance(seed, Integral):  # the family's options are frozen: draw a number for them

@@ -421,7 +421,7 @@ class Family(DataclassOptions, ABC, Generic[S]):
     def check_width(self, columns: int) -> None:
         """Refuse a prior or other options that are for another number of columns."""
         for options in (self, self.prior) if self.by_column else ():
-            width = options.width() if isinstance(options, Options) else None
+            width = options.width if isinstance(options, Options) else None
             if width not in (None, columns):
                 raise MismatchError(f"{type(self).__name__}: options for {width} columns, data of {columns}")
 

@@ -105,9 +105,7 @@ class MultivariateGaussian(Family[Any]):
                 )
             object.__setattr__(self, "share", share / share.sum())
 
-    def width(self) -> int | None:
-        """Return None, for any number of columns: `share` has a number for each class."""
-        return None
+    width = None  # any number of columns: `share` has a number for each class
 
     def height(self) -> int | None:
         """Return the number of classes of `share`; None if there is none."""

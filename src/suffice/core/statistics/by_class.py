@@ -89,8 +89,8 @@ class ByClass(Registered, Generic[S]):
             found = found if (rows.value > 0).all() else found.take(np.flatnonzero(rows.value > 0))
             return found if onto is None else onto + found
         classes = len(onto.labels)
-        codes = labels.codes if len(places) == classes else places[labels.codes]
-        rows = plus(onto.sums, class_weight(codes, classes, weight))
+        codes = labels.codes if len(places) == classes else places if n == 1 else places[labels.codes]
+        rows = class_weight(codes, classes, weight, onto.sums)
         summary = statistic.of(x, codes, classes, weight, onto.statistic, **options)
         return ByClass(onto.labels, rows.value, summary, rows.rest)
 

@@ -139,8 +139,15 @@ def segment_sums(a: Sums, first: NDArray[np.int64]) -> Sums:
     return _checked(out, np.stack([low, doubt], axis=-1))
 
 
-def class_weight(codes: Codes, classes: int, weight: Array | None) -> Sums:
-    """Sum the weights of the rows of each class."""
+def class_weight(codes: Codes, classes: int, weight: Array | None, onto: Sums | None = None) -> Sums:
+    """Sum the weights of the rows of each class, and add that to `onto`."""
+    if onto is not None:
+        if weight is onto.rest is None and _core.all_whole(onto.value):
+            out = onto.value.copy()
+            _core.class_weights(codes, classes, None, out, None)
+            if _core.all_whole(out):  # so that no sum was rounded
+                return Sums(out, None)
+        return plus(onto, class_weight(codes, classes, weight))
     out = np.zeros(classes)
     if weight is None:
         _core.class_weights(codes, classes, None, out, None)

@@ -62,10 +62,10 @@ class Moments(ArrayStatistic):
             return onto + cls.of(x, codes, classes, weight)
         out = cls.empty(classes, x.shape[1]) if onto is None else onto._copy()
         assert out.rest is not None
-        infinite = _core.moments(x, codes, classes, weight, out.weight, out.mean, out.squares, out.rest)
+        infinite, overflow = _core.moments(x, codes, classes, weight, out.weight, out.mean, out.squares, out.rest)
         refuse_at(infinite, x)
-        if not np.isfinite(out.squares).all():
-            raise _overflow(int(np.argwhere(~np.isfinite(out.squares))[0, 1]))
+        if overflow >= 0:
+            raise _overflow(overflow)
         return out
 
     def _copy(self) -> Self:
