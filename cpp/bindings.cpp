@@ -661,6 +661,14 @@ NB_MODULE(_core, m) {
     bind_categories<std::int32_t>(m);
     bind_categories<std::int64_t>(m);
     m.def(
+        "integer_range",
+        [](Vector<std::int64_t> values) {
+            require(values.size() > 0, "there must be integers");
+            nb::gil_scoped_release release;
+            return integer_range(values.data(), Index(values.size()));
+        },
+        "Return the least and the largest of some integers.", "values"_a.noconvert());
+    m.def(
         "number_integers",
         [](Vector<std::int64_t> values, std::int64_t low, Out<std::int32_t> codes, Out<bool> seen) {
             require(codes.size() == values.size(), "output size");

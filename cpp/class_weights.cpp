@@ -15,27 +15,18 @@ SUFFICE_CLONES bool all_whole(const double* values, Index n, bool summed) {
 }
 
 void class_weights(Rows rows, Index n, double* out, double* low) {
+    if (!rows.weight) return count_codes(rows.code, n, rows.classes, out);
     // Four separate sums: neighbouring rows are often of one class, and each addition would wait for the one before.
     constexpr Index ways = 4;
     const Index k = rows.classes;
-    auto add = [&](auto one) {
-        const std::int32_t* code = rows.code;
-        Index i = 0;
-        for (; i + ways <= n; i += ways)
-            for (Index w = 0; w < ways; ++w) one(w * k + code[i + w], i + w);
-        for (; i < n; ++i) one(code[i], i);
-    };
-    if (rows.weight) {
-        std::vector<double> high(ways * k), lost(ways * k);
-        add([&](Index at, Index i) { add_to(high[at], lost[at], rows.weight[i]); });
-        for (Index at = 0; at < ways * k; ++at) {
-            add_to(out[at % k], low[at % k], high[at]);
-            low[at % k] += lost[at];
-        }
-    } else {
-        std::vector<Index> counts(ways * k);
-        add([count = counts.data()](Index at, Index) { ++count[at]; });
-        for (Index at = 0; at < ways * k; ++at) out[at % k] += double(counts[at]);
+    std::vector<double> high(ways * k), lost(ways * k);
+    for (Index i = 0; i < n; ++i) {
+        const Index at = (i < n / ways * ways ? i % ways : 0) * k + rows.code[i];
+        add_to(high[at], lost[at], rows.weight[i]);
+    }
+    for (Index at = 0; at < ways * k; ++at) {
+        add_to(out[at % k], low[at % k], high[at]);
+        low[at % k] += lost[at];
     }
 }
 

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace suffice {
@@ -60,7 +61,10 @@ struct CountRule {
 // The number of threads that a large call may use: SUFFICE_NUM_THREADS, else the CPUs this process may run on.
 int max_threads();
 
-// labels.cpp: codes[i] = values[i] - low, and which of the `range` codes occur. Returns false if a value is outside.
+// labels.cpp: the least and the largest of n integers; codes[i] = values[i] - low, and which of the `range` codes occur
+// (false if a value is outside); and how many rows have each code, added to `out`.
+std::pair<std::int64_t, std::int64_t> integer_range(const std::int64_t* values, Index n);
+void count_codes(const std::int32_t* codes, Index n, Index classes, double* out);
 bool number_integers(const std::int64_t* values, Index n, std::int64_t low, Index range, std::int32_t* codes,
                      bool* seen);
 

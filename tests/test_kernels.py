@@ -11,6 +11,8 @@ import scipy.sparse
 
 import suffice as sf
 from suffice import _core
+from suffice.core.labels import encode_labels
+from suffice.core.statistics.compensated import class_weight
 from suffice.families import _derive as derive
 from suffice.families import complement, exponential, gaussian, geometric, log_normal, multinomial, poisson
 from suffice.families._base import Entrywise
@@ -289,3 +291,24 @@ def test_cosines_refuse_arrays_that_do_not_fit():
     for position, value in wrong:
         with pytest.raises(ValueError, match=r"for each|rows of frequencies|multiple of 16|output size"):
             _core.cosines(*given[:position], value, *given[position + 1 :])
+
+
+@pytest.mark.parametrize("threads", ["1", "5"])
+@pytest.mark.parametrize("dtype", [np.int64, np.int16, np.uint64, bool])
+@pytest.mark.parametrize("rows", [1, 7, 300_000])
+def test_labels_of_integers_are_numbered_as_numpy_numbers_them(rows, dtype, threads, monkeypatch):
+    monkeypatch.setenv("SUFFICE_NUM_THREADS", threads)
+    y = np.random.default_rng(rows).choice([3, 4, 9, 11, 500], rows).astype(dtype)
+    values, codes, counts = np.unique(y, return_inverse=True, return_counts=True)
+    found = encode_labels(y)
+    assert found.values.dtype == y.dtype
+    np.testing.assert_array_equal(found.values, values)
+    np.testing.assert_array_equal(found.codes, codes)
+    np.testing.assert_array_equal(class_weight(found.codes, len(values), None).value, counts)
+
+
+@pytest.mark.parametrize("low", [-(2**63), 2**63 - 1 - 9, -3])
+def test_labels_at_the_ends_of_the_integers_are_numbered(low):
+    y = np.array([low, low + 9, low], dtype=np.int64)
+    assert encode_labels(y).codes.tolist() == [0, 1, 0]
+    assert encode_labels(y).values.tolist() == [low, low + 9]

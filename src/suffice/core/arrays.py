@@ -283,12 +283,12 @@ def encode(values: Values) -> tuple[Codes, Values]:
     if len(values) == 1 and kind in "iubU":  # fast for models that learn one row at a time
         return np.zeros(1, dtype=np.int32), values.copy()
     if kind == "b":
-        codes, found = _encode_small_integers(values.astype(np.int8), 0, 1)
-        return codes, found.astype(bool)
-    if kind in "iu" and values.size:
-        low, high = int(values.min()), int(values.max())
-        if high - low < max(1024, values.size) and high < 1 << 63:
-            return _encode_small_integers(values, low, high)
+        return _encode_small_integers(values.astype(np.int64), 0, 1, values.dtype)
+    if kind in "iu" and values.size and np.can_cast(values.dtype, np.int64):
+        whole = np.ascontiguousarray(values, dtype=np.int64)
+        low, high = _core.integer_range(whole)
+        if high - low < max(1024, values.size):
+            return _encode_small_integers(whole, low, high, values.dtype)
     if kind == "O":
         return _encode_objects(values)
     if kind in "fmM":
@@ -304,12 +304,12 @@ def encode(values: Values) -> tuple[Codes, Values]:
     return inverse.astype(np.int32), found + 0.0 if kind == "f" else found  # −0.0 and 0.0 are one value, 0.0
 
 
-def _encode_small_integers(values: Values, low: int, high: int) -> tuple[Codes, Values]:
+def _encode_small_integers(values: Values, low: int, high: int, dtype: np.dtype[Any]) -> tuple[Codes, Values]:
     """Number integers between low and high without sorting, by a table of those that occur."""
     codes, seen = np.empty(len(values), dtype=np.int32), np.zeros(high - low + 1, dtype=bool)
-    _core.number_integers(np.ascontiguousarray(values, dtype=np.int64), low, codes, seen)
+    _core.number_integers(values, low, codes, seen)
     present = np.flatnonzero(seen)
-    found = (present + low).astype(values.dtype)
+    found = (present + low).astype(dtype)
     return codes if len(present) == len(seen) else positions_in(present, len(seen))[codes], found
 
 
