@@ -8,7 +8,6 @@
 #include <nanobind/stl/vector.h>
 
 #include <optional>
-#include <stdexcept>
 #include <variant>
 
 #include "kernels.hpp"
@@ -28,8 +27,6 @@ namespace {
 template <class T>
 using Dense = nb::ndarray<const T, nb::ndim<2>, nb::device::cpu>;
 template <class T>
-using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <class T>
 using Out = nb::ndarray<T, nb::c_contig, nb::device::cpu>;
 using Table = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using Cube = nb::ndarray<const double, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
@@ -37,10 +34,6 @@ using Codes = Vector<std::int32_t>;
 using Weights = std::optional<Vector<double>>;
 using Threshold = std::optional<double>;
 using Low = std::optional<Out<double>>;
-
-void require(bool ok, const char* what) {
-    if (!ok) throw std::invalid_argument(what);
-}
 
 template <class T>
 Matrix<T> matrix(const Dense<T>& x) {

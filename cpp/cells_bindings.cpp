@@ -6,7 +6,6 @@
 #include <nanobind/stl/vector.h>
 
 #include <optional>
-#include <stdexcept>
 
 #include "cells.hpp"
 #include "numpy_vectors.hpp"
@@ -17,14 +16,8 @@ using namespace nb::literals;
 namespace suffice {
 namespace {
 
-template <class T>
-using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Column = nb::ndarray<const double, nb::ndim<1>, nb::device::cpu>;
 using Weights = std::optional<Vector<double>>;
-
-void require(bool ok, const char* what) {
-    if (!ok) throw std::invalid_argument(what);
-}
 
 // Cells of columns in arrays: the level of each column, and edges, weights, what rounding took from those, and where the
 // cells of every column and class start.

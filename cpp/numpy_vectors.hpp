@@ -1,13 +1,21 @@
-// NumPy arrays that own a vector, without a copy.
+// What all bindings share: vectors that come from NumPy, checks, and NumPy arrays that own a vector, without a copy.
 #pragma once
 
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
 #include <memory>
+#include <stdexcept>
 #include <utility>
 
 namespace suffice {
+
+template <class T>
+using Vector = nanobind::ndarray<const T, nanobind::ndim<1>, nanobind::c_contig, nanobind::device::cpu>;
+
+inline void require(bool ok, const char* what) {
+    if (!ok) throw std::invalid_argument(what);
+}
 
 template <class T>
 using Numpy = nanobind::ndarray<nanobind::numpy, T, nanobind::ndim<1>>;

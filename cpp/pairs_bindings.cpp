@@ -2,9 +2,8 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
-#include <stdexcept>
-
 #include "kernels.hpp"
+#include "numpy_vectors.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -13,15 +12,9 @@ namespace suffice {
 namespace {
 
 template <class T>
-using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <class T>
 using Table = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using CodeTable = Table<const std::uint8_t>;
 using Column = nb::ndarray<const double, nb::ndim<1>, nb::device::cpu>;
-
-void require(bool ok, const char* what) {
-    if (!ok) throw std::invalid_argument(what);
-}
 
 CodedColumns columns_of(const CodeTable& codes, const Vector<Index>& sizes) {
     require(codes.shape(0) == sizes.size(), "a size for each column");

@@ -22,16 +22,10 @@ namespace suffice {
 namespace {
 
 template <class T>
-using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <class T>
 using Out = nb::ndarray<T, nb::c_contig, nb::device::cpu>;
 using Bytes = Vector<std::uint8_t>;
 using Places = Vector<Index>;
 using Weights = std::optional<Vector<double>>;
-
-void require(bool ok, const char* what) {
-    if (!ok) throw std::invalid_argument(what);
-}
 
 auto arrays(Names&& names) { return std::pair(array(std::move(names.text)), array(std::move(names.start))); }
 

@@ -23,7 +23,7 @@ from suffice.core.labels import Labels, encode_labels
 from suffice.core.statistics import Blocks, ByClass
 from suffice.families.product import Product
 from suffice.model.learned import Learned
-from suffice.model.structure import FEWEST_ROWS, all_rows, counted_with, planned_statistics, settle, without_plan
+from suffice.model.planning import FEWEST_ROWS, all_rows, counted_with, planned_statistics, settle, without_plan
 
 EXPECTED = 10  # times as many rows as its head has are expected of an engine
 

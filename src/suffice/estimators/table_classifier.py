@@ -33,8 +33,8 @@ from suffice.families.product import Product
 from suffice.model.explain import Evidence
 from suffice.model.forms import Form, aligned
 from suffice.model.learned import Calibrate, Learned, combined
+from suffice.model.planning import planned
 from suffice.model.schema import infer
-from suffice.model.structure import planned
 
 __all__ = ["BayesClassifier"]
 

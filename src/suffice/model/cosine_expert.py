@@ -18,8 +18,7 @@ from suffice.core.statistics import Batch
 from suffice.core.validation import Held
 from suffice.formulas import Term
 from suffice.model.features import CategoryFeatures, Features, NumberFeatures
-from suffice.model.linear_expert import FittedRows
-from suffice.model.ridge_scatter import RidgeScatter, can_learn
+from suffice.model.ridge_scatter import FittedRows, RidgeScatter, can_learn
 from suffice.model.storage import storable
 
 COSINES = 512
@@ -99,10 +98,8 @@ class CosineExpert:
 
         The rows must be some of those that the expert was `fitted` on; by default they are all of them.
         """
-        kept, kept_codes, kept_weight = fitted or (batch, codes, weight)
-        scatter = RidgeScatter.of(self._cosines.matrix(kept), kept_codes, kept_weight, len(self.coef))
-        own = self._cosines.matrix(batch) - (scatter.mean + scatter.origin)[codes]
-        return scatter.left_out(own, codes, weight, scatter.ridge(self.shrinkage))
+        rows = batch, codes, weight
+        return RidgeScatter.left_out_of(self._cosines.matrix, self.shrinkage, rows, fitted or rows, len(self.coef))
 
     @property
     def parts(self) -> tuple[tuple[str, ...], ...]:

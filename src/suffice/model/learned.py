@@ -19,8 +19,10 @@ from suffice.families.product import Product
 from suffice.model.calibration import Calibration, CalibrationForm
 from suffice.model.forms import Form, form_of
 from suffice.model.joint import Model, leave_one_out_parts, left_out_prior
+from suffice.model.planning import with_one_plan, without_plan
 from suffice.model.storage import storable
-from suffice.model.structure import Structure, fit_structure, with_one_plan, without_plan
+from suffice.model.structure import Structure
+from suffice.model.structure_fit import fit_structure
 
 Calibrate: TypeAlias = bool | Literal["classes", "columns", "pairs", "pool"]
 

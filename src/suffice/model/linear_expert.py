@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Annotated, Any, ClassVar, TypeAlias
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -17,12 +17,10 @@ from suffice.core.validation import Held
 from suffice.formulas import Constant, Term
 from suffice.model.column_scores import CategoryTable, Pieces, column_scores
 from suffice.model.features import Features
-from suffice.model.ridge_scatter import RidgeScatter, can_learn
+from suffice.model.ridge_scatter import FittedRows, RidgeScatter, can_learn
 from suffice.model.storage import storable
 
 AT_ONCE = 1 << 16  # rows that are scored at a time
-
-FittedRows: TypeAlias = tuple[Batch, Codes, Array]  # the rows that an expert was fitted on, their classes and weights
 
 
 @storable
@@ -91,10 +89,8 @@ class LinearExpert:
 
         The rows must be some of those that the expert was `fitted` on; by default they are all of them.
         """
-        kept, kept_codes, kept_weight = fitted or (batch, codes, weight)
-        scatter = RidgeScatter.of(self.features.matrix(kept), kept_codes, kept_weight, len(self.coef))
-        own = self.features.matrix(batch) - (scatter.mean + scatter.origin)[codes]
-        return scatter.left_out(own, codes, weight, scatter.ridge(self.shrinkage))
+        rows = batch, codes, weight
+        return RidgeScatter.left_out_of(self.features.matrix, self.shrinkage, rows, fitted or rows, len(self.coef))
 
     @property
     def parts(self) -> tuple[tuple[str, ...], ...]:

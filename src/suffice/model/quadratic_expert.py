@@ -18,8 +18,7 @@ from suffice.core.validation import Held
 from suffice.families.covariance import LOG_2PI
 from suffice.formulas import Below, Column, Formula, Log1p, Square, Term, Where, as_formula, total, unless_missing
 from suffice.model.features import FARTHEST, Features, NumberFeatures
-from suffice.model.linear_expert import FittedRows
-from suffice.model.ridge_scatter import LEAST_LEFT, PULL, can_learn, class_sums
+from suffice.model.ridge_scatter import LEAST_LEFT, PULL, FittedRows, can_learn, class_sums
 from suffice.model.storage import storable
 from suffice.model.tempered_loss import tempered_loss
 

@@ -13,11 +13,14 @@ costs as much as one prediction. The mean of all rows, and ρ, stay as they are.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
 from suffice.core.arrays import Array, Codes
+from suffice.core.statistics import Batch
 from suffice.model.tempered_loss import tempered_loss
 
 SHRINKAGES = (1e-4, 1e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, 3.0)
@@ -26,6 +29,8 @@ AT_ONCE = 4096  # rows that are summed or left out at a time
 JUDGES, FEWEST, ENTRIES = 4096, 1024, 1 << 16  # rows that judge a shrinkage: fewer if there are many classes
 FEW_CLASSES = 32  # up to which sums of classes are a product of matrices
 LEAST_LEFT = 1e-12  # share of a determinant that remains without a row; less is rounding
+
+FittedRows: TypeAlias = tuple[Batch, Codes, Array]  # the rows that an expert was fitted on, their classes and weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +112,16 @@ class RidgeScatter:
             np.square(white, out=white)
             out[some] = self._left_out(white.sum(axis=0), solved @ own[some].T, between, codes[some], weight[some])
         return out
+
+    @classmethod
+    def left_out_of(
+        cls, matrix: Callable[[Batch], Array], shrinkage: float, rows: FittedRows, fitted: FittedRows, classes: int
+    ) -> Array:
+        """Compute the same of `rows` among those that an expert was `fitted` on; `matrix` computes features of rows."""
+        scatter = cls.of(matrix(fitted[0]), *fitted[1:], classes)
+        batch, codes, weight = rows
+        own = matrix(batch) - (scatter.mean + scatter.origin)[codes]
+        return scatter.left_out(own, codes, weight, scatter.ridge(shrinkage))
 
     def _left_out(self, h: Array, across: Array, between: Array, codes: Codes, weight: Array) -> Array:
         """Compute evidence from h = dᵀ M⁻¹ d, across (classes, rows) = m_kᵀ M⁻¹ d, and between = m_jᵀ M⁻¹ m_k."""

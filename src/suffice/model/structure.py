@@ -12,32 +12,27 @@ Bayes, pairs and experts has weights ≥ 0, fitted on scores whose exponents wer
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from suffice.core.arrays import Array, Codes, Positions, refuse_infinite
 from suffice.core.errors import MismatchError, RefusedValueError, naming_columns
-from suffice.core.frames import Frame
 from suffice.core.frozen_options import same_options
 from suffice.core.parallel import in_threads
 from suffice.core.statistics import Batch, Blocks, ByClass, Pairs
 from suffice.core.validation import Held
-from suffice.families import Decisions, Distribution, KeptRows
-from suffice.families.choose import Automatic, ChosenDistribution
-from suffice.families.covariance import one_blas_thread
-from suffice.families.found_columns import FoundColumn, find_columns
+from suffice.families import Decisions, Distribution
+from suffice.families.choose import ChosenDistribution
 from suffice.families.logarithms import log_ratio
-from suffice.families.pair_plan import PairPlan, plan_pairs
+from suffice.families.pair_plan import PairPlan
 from suffice.families.product import Block, Product, ProductDistribution
 from suffice.formulas import Term
-from suffice.model.calibration import Calibration, bounded, mixture
-from suffice.model.cosine_expert import CosineExpert
-from suffice.model.experts import Expert, fit_experts
-from suffice.model.exponents import LogLinear
+from suffice.model.calibration import Calibration
+from suffice.model.experts import Expert
 from suffice.model.pair_evidence import PairEvidence
+from suffice.model.planning import all_rows, planned
 from suffice.model.quadratic_expert import QuadraticExpert
 from suffice.model.storage import storable
 from suffice.model.structure_formulas import structure_terms
@@ -47,17 +42,8 @@ if TYPE_CHECKING:
 
 StructureName = Literal["columns", "pairs", "pool"]
 
-PULL = 30.0  # strength, in rows, of the pull of exponents towards the common one
-FEWEST_ROWS = 50  # fewer rows cannot tell exponents apart
-ROWS_FOR_A_PAIR = 30  # kept rows for each pair, so that each pair has an exponent of its own
-MOST_WORK = 1e9  # rows × exponents², and × classes of more than two: a second of Newton's method
-MOST_COLUMNS = 300  # that have an exponent each
-ENOUGH_ROWS = 5000  # that exponents are fitted on, if there are so many
-EXPERT_ROWS = 10_000  # that experts are fitted on where not all rows are kept
-LEAST = np.log(1e-12)  # lower bound of a log-prior
-WORTH = 2.0  # standard errors of the log-loss that cosines must gain
 SHOWN = 5  # pairs that are listed
-NEGLIGIBLE = 0.02  # a member of the pool with less weight is left out
+AT_ONCE = 1 << 15  # rows that are scored at a time
 
 
 @storable
@@ -216,10 +202,6 @@ class Structure(Calibration):
         return out
 
 
-def _finite(log_prior: Array) -> Array:
-    return np.maximum(log_prior, LEAST)
-
-
 class Parts:
     """The parts of the evidence of what was learned, under a plan."""
 
@@ -334,352 +316,3 @@ class Parts:
                 rows[at[some]], sample.codes[at[some]], np.minimum(sample.weight[at[some]], unit[some]), fitted
             )
         return out
-
-
-AT_ONCE = 1 << 15  # rows that are scored at a time
-
-
-# ------------------------------------------------------------------------------------------------ the plan
-
-
-def settle(family: Product, kept: KeptRows, total: float, classes: int) -> Product:
-    """Return the family with a plan that the kept rows settle: found columns, and the codes of pairs."""
-    rows = family.read(kept.rows)
-    own = len(family.blocks)
-    numbers = [
-        (block.names[0], np.asarray(part, np.float64)[:, 0])
-        for block, part in zip(family.blocks, rows.parts, strict=False)
-        if block.family.reads == "numbers" and len(block.names) == 1 and not block.missing
-    ]
-    found = find_columns(numbers, kept.codes, kept.weight, classes, family.find) if family.find else []
-    blocks = tuple(Block(each.names, _found_family(family, each), found=each) for each in found)
-    parts = (*rows.parts[:own], *(block.read(kept.rows) for block in blocks))
-    families = tuple(None if block.missing else block.family for block in (*family.blocks, *blocks))
-    plan = plan_pairs(families, Batch(parts, rows.n), kept.codes, kept.weight, classes, total)
-    return replace(family, found=blocks, plan=plan)
-
-
-def _found_family(family: Product, found: FoundColumn) -> Automatic:
-    """Return the family of a found column: that of its first column, if it chooses itself."""
-    for block in family.blocks:
-        if block.names == (found.first,) and isinstance(block.family, Automatic):
-            return block.family
-    return Automatic()
-
-
-def planned(learned: Learned, structure: Structure | None = None) -> Learned:
-    """Return what was learned with a plan, and with the statistics that the plan needs.
-
-    As long as the kept rows are all rows, nothing but those rows is needed for it: the plan is settled, and its
-    statistics are counted, when a structure is fitted. Where rows were left out, pairs were counted by a plan that was
-    settled before, or there are none.
-    """
-    known = learned.__dict__.get("_planned")
-    if known is not None:
-        return known
-    out = _with_plan(learned, structure)
-    if out is not learned:
-        out.__dict__["model"] = learned.model  # p(x | y) is the same
-    learned.__dict__["_planned"] = out
-    return out
-
-
-def _with_plan(learned: Learned, structure: Structure | None) -> Learned:
-    family, seen = learned.family, learned.statistics
-    assert isinstance(family, Product), "tables have plans"
-    if family.plan is not None:
-        return learned
-    kept = all_rows(family, seen)
-    if kept is None:
-        return learned
-    if structure is not None:
-        family = replace(family, found=structure.found, plan=structure.plan)
-    else:
-        family = settle(family, kept, float(seen.weight.sum()), len(seen.labels))
-    return replace(learned, family=family, seen=counted_with(family, seen, kept), declared=None)
-
-
-def all_rows(family: Product, seen: ByClass[Any]) -> KeptRows | None:
-    """Return the kept rows if they are all rows that were learned."""
-    sample = family.sample_of(seen.statistic)
-    held = np.bincount(sample.codes, sample.weight, minlength=len(seen.labels))
-    if not len(sample) or not np.allclose(held, seen.weight, rtol=1e-9, atol=0.0):
-        return None
-    return KeptRows(sample.rows, sample.codes, sample.weight)
-
-
-def counted_with(family: Product, seen: ByClass[Any], kept: KeptRows) -> ByClass[Any]:
-    """Add the statistics that the plan of a family needs to those of the same rows without a plan."""
-    statistic = seen.statistic
-    rows, options = _planned_rows(family, kept.rows)
-    extra = Blocks.of(rows, kept.codes, len(seen.labels), kept.weight, **options)
-    return replace(seen, statistic=Blocks((*statistic.parts, *extra.parts), statistic.classes))
-
-
-def planned_statistics(family: Product, frame: Frame, labels: Any, weight: Any) -> ByClass[Any]:
-    """Summarize what the plan of a family needs, and nothing else."""
-    rows, options = _planned_rows(family, frame)
-    return ByClass.of(Blocks, rows, labels, weight, **options)
-
-
-def _planned_rows(family: Product, frame: Frame) -> tuple[Batch, dict[str, Any]]:
-    """Read what the plan of a family counts, and the options to count it with."""
-    own, options = len(family.blocks), family.summary.statistic_options
-    entries = family.summary.entries(family.read(frame))
-    return Batch(entries.parts[own + 1 :], entries.n), {name: each[own + 1 :] for name, each in options.items()}
-
-
-def without_plan(family: Product, seen: ByClass[Any]) -> tuple[ByClass[Any], Product]:
-    """Drop the plan, and what it counted, where the kept rows are all rows: these settle a better one."""
-    if family.plan is None or all_rows(family, seen) is None:
-        return seen, family
-    statistic = seen.statistic
-    parts = statistic.parts[: len(family.blocks) + 1]
-    return replace(seen, statistic=Blocks(parts, statistic.classes)), replace(family, found=(), plan=None)
-
-
-def with_one_plan(a: Learned, b: Learned) -> tuple[Learned, Learned]:
-    """Return what was learned twice under one plan, so that it can be added."""
-    first, second = a.family, b.family
-    assert isinstance(first, Product), "tables have plans"
-    assert isinstance(second, Product), "tables have plans"
-    if first.plan is not None and second.plan is not None:
-        if same_options(first.plan, second.plan) and first.found == second.found:
-            return a, b
-        raise MismatchError(
-            "Cannot merge: the pairs of columns were counted by different plans, and more rows were learned than are "
-            "kept. Train one of them with `like()` of the other, or both with a larger `keep`"
-        )
-    if first.plan is not None or second.plan is not None:
-        settled = first if first.plan is not None else second
-        return _under(settled, a), _under(settled, b)
-    kept = [all_rows(first, a.seen), all_rows(second, b.seen)]
-    if first.find == second.find == 0 or kept[0] is None or kept[1] is None:
-        return a, b
-    both = a.seen + b.seen
-    if all_rows(first, both) is not None:
-        return a, b
-    large = max(first.most_kept, second.most_kept) + len(kept[0].codes) + len(kept[1].codes)
-    samples = [_roomy(each, large) for each in (a, b)]
-    rows = first.kept_rows((samples[0] + samples[1]).statistic)
-    settled = settle(first, rows, float(both.weight.sum()), len(both.labels))
-    return _under(settled, a), _under(settled, b)
-
-
-def _roomy(learned: Learned, size: int) -> ByClass[Any]:
-    """Return the statistics with room for more kept rows."""
-    family, statistic = learned.family, learned.seen.statistic
-    assert isinstance(family, Product), "tables have plans"
-    at = len(family.blocks)
-    parts = (*statistic.parts[:at], replace(family.sample_of(statistic), size=size), *statistic.parts[at + 1 :])
-    return replace(learned.seen, statistic=Blocks(parts, statistic.classes))
-
-
-def _under(settled: Product, learned: Learned) -> Learned:
-    """Return what was learned under the plan of a family."""
-    family = learned.family
-    assert isinstance(family, Product), "tables have plans"
-    if family.plan is not None:
-        return learned
-    kept = all_rows(family, learned.seen)
-    if kept is None:
-        raise MismatchError("Cannot merge: one of the two has counted pairs of columns, and the other has not")
-    family = replace(family, found=settled.found, plan=settled.plan)
-    return replace(learned, family=family, seen=counted_with(family, learned.seen, kept))
-
-
-# ------------------------------------------------------------------------------------------------ fitting
-
-
-def fit_structure(learned: Learned, name: StructureName) -> Structure | None:
-    """Fit exponents on the kept rows; None if there are too few of them, or a single class."""
-    with one_blas_thread(0):  # its threads would spin while ours work, and change the last digits
-        return _fit_structure(learned, name)
-
-
-def _fit_structure(learned: Learned, name: StructureName) -> Structure | None:
-    parts = Parts(learned)
-    learned, family = parts.learned, parts.family
-    kept = family.kept_rows(parts.statistic)
-    if len(kept.codes) < FEWEST_ROWS or len(learned.labels) < 2:
-        return None
-    x = family.read(kept.rows)
-    codes, unit, log_prior = learned.left_out_prior(x.n, learned.labels[kept.codes], np.minimum(kept.weight, 1.0))
-    # The only row of a class does not show how well the class is known.
-    others = learned.statistics.weight[codes] > unit * (1 + 1e-9)
-    some = np.flatnonzero(others & np.isfinite(log_prior[np.arange(len(codes)), codes]))
-    if len(some) < FEWEST_ROWS:
-        return None
-    plan = family.plan if name != "columns" else None
-    pairs = 0 if plan is None else plan.pairs.shape[1]
-    columns = len(family.blocks) + len(family.found)
-    own = len(some) >= ROWS_FOR_A_PAIR * pairs and _affordable(columns + pairs, len(learned.labels)) >= ENOUGH_ROWS
-    exponents = columns + (pairs if own else 0 if plan is None else len(plan.columns))
-    exponents = exponents if columns <= MOST_COLUMNS else 1
-    some = some[: max(_affordable(exponents, len(learned.labels)), ENOUGH_ROWS)]
-    rows = x[some]
-    members = Members(codes[some], kept.weight[some], _finite(log_prior[some]))
-    each = [bounded(part) for part in parts.columns_left_out(rows, codes[some], unit[some])]
-    evidence = np.stack(each, axis=2)
-    members.naive(evidence, len(family.blocks))
-    if columns > MOST_COLUMNS:  # too many for an exponent each
-        plan, pairs = None, 0
-    if columns <= MOST_COLUMNS:
-        found = PairParts.of(parts, rows, codes[some], unit[some], own) if pairs else None
-        members.pairs(evidence, found)
-    if name == "pool":
-        members.experts(family, x, kept, log_prior, some)
-    return members.pooled(name, parts)
-
-
-def _affordable(exponents: int, classes: int) -> int:
-    """Return how many rows so many exponents can be fitted on in the time that there is."""
-    return int(MOST_WORK / (max(exponents, 1) ** 2 * (1 if classes == 2 else classes)))
-
-
-@dataclass
-class PairParts:
-    """Evidence of pairs as columns of a design: of each pair, or of all pairs of a column."""
-
-    evidence: Array  # (rows, classes, exponents)
-    spread: Array  # (pairs, exponents): the exponent of a pair is a sum of these
-
-    @classmethod
-    def of(cls, parts: Parts, x: Batch, codes: Codes, unit: Array, own: bool) -> PairParts:
-        """Compute the evidence of rows that are left out; with `own` each pair has an exponent of its own."""
-        evidence, plan = parts.pair_evidence, parts.family.plan
-        assert plan is not None, "there are pairs"
-        q, (n, classes) = plan.pairs.shape[1], (len(codes), len(parts.learned.labels))
-        columns = len(plan.columns)
-        each = evidence.left_out(np.ascontiguousarray(x.parts[-1].T), codes, unit)
-        if own:
-            return cls(np.stack(list(each), axis=2), np.eye(q))
-        spread = np.zeros((q, columns))
-        total = np.zeros((columns, n, classes))
-        for k, ((i, j), part) in enumerate(zip(plan.pairs.T, each, strict=True)):
-            spread[k, i] = spread[k, j] = 1.0
-            total[i] += part
-            total[j] += part
-        return cls(np.ascontiguousarray(total.transpose(1, 2, 0)), spread)
-
-
-class Members:
-    """The members of a pool: scores of kept rows, and how they are made of exponents."""
-
-    def __init__(self, codes: Codes, weight: Array, log_prior: Array):
-        self.codes, self.weight, self.log_prior = codes, weight, log_prior
-        self.names: list[str] = []
-        self.scores: list[Array] = []
-        self.of_columns: list[Array] = []
-        self.of_pairs: list[Array] = []
-        self.of_experts: list[tuple[Expert, float] | None] = []
-
-    def _problem(self, parts: Array, start: Array, penalty: float) -> LogLinear:
-        """State a fit of exponents."""
-        return LogLinear(parts, self.log_prior, self.codes, self.weight, start, np.full(parts.shape[2], penalty))
-
-    def naive(self, columns: Array, blocks: int) -> None:
-        """One exponent for all columns."""
-        whole = columns[:, :, :blocks].sum(axis=2, keepdims=True)
-        problem = self._problem(whole, np.full(1, 0.5), 1.0)
-        w = problem.fit()
-        exponents = np.zeros(columns.shape[2])
-        exponents[:blocks] = w
-        self._add("naive", problem.cross_fitted(w), exponents)
-
-    def pairs(self, columns: Array, pairs: PairParts | None) -> None:
-        """An exponent for every column and for pairs, drawn towards the common ones."""
-        p = columns.shape[2]
-        sums = [columns.sum(axis=2)] if pairs is None else [columns.sum(axis=2), pairs.evidence.sum(axis=2)]
-        common = self._problem(np.stack(sums, axis=2), np.array([0.5, 0.1])[: len(sums)], 1.0).fit()
-        start, design = np.full(p, common[0]), columns
-        if pairs is not None:
-            start = np.concatenate([start, np.full(pairs.evidence.shape[2], common[1])])
-            design = np.concatenate([columns, pairs.evidence], axis=2)
-        problem = self._problem(design, start, PULL)
-        w = problem.fit()
-        of_pairs = None if pairs is None else pairs.spread @ w[p:]
-        self._add("columns" if pairs is None else "pairs", problem.cross_fitted(w), w[:p], of_pairs)
-
-    def experts(self, family: Product, x: Batch, kept: KeptRows, log_prior: Array, some: NDArray[np.int64]) -> None:
-        """Linear and quadratic discriminants and cosines, fitted on kept rows; `some` of them are those of the pool."""
-        rows = slice(0, x.n if x.n < family.most_kept else max(EXPERT_ROWS, int(some[-1]) + 1))
-        x, weight = x[rows], kept.weight[rows]
-        classes = log_prior.shape[1]
-        fitted = fit_experts(family.blocks, x, kept.codes[rows], weight, classes, _finite(log_prior[rows]))
-        for expert, left_out in fitted:
-            own = left_out[some]
-            w = self._problem(own[:, :, None], np.ones(1), 1.0).fit()
-            self._add(type(expert).__name__, self.log_prior + w[0] * own, expert=(expert, float(w[0])))
-
-    def _add(
-        self, name: str, scores: Array, columns: Array | None = None, pairs: Array | None = None, expert: Any = None
-    ) -> None:
-        self.names.append(name)
-        self.scores.append(scores)
-        self.of_columns.append(np.zeros(0) if columns is None else columns)
-        self.of_pairs.append(np.zeros(0) if pairs is None else pairs)
-        self.of_experts.append(expert)
-
-    def _pool(self, chosen: list[int]) -> tuple[Array, Array]:
-        """Fit the weights of some members, ≥ 0; return them, and the log-loss of each row."""
-        m = len(chosen)
-        parts = np.stack([self.scores[i] - self.log_prior for i in chosen], axis=2)
-        problem = self._problem(parts, np.full(m, 1.0 / m), 1.0)
-        w = problem.fit()
-        scores = self.log_prior + parts @ w
-        top = scores.max(axis=1, keepdims=True)
-        losses = np.log(np.exp(scores - top).sum(axis=1)) + top[:, 0] - scores[np.arange(len(self.codes)), self.codes]
-        return w, losses
-
-    def _chosen(self) -> tuple[list[int], Array]:
-        """Choose the members that have weight. Cosines, which no column tells of, must gain two standard errors."""
-        chosen = list(range(len(self.names)))
-        w, losses = self._pool(chosen)
-        cosines = [i for i in chosen if self.names[i] == CosineExpert.__name__]
-        if cosines:
-            without = [i for i in chosen if i not in cosines]
-            simpler, others = self._pool(without)
-            gain = others - losses
-            mean = float(np.average(gain, weights=self.weight))
-            error = np.sqrt(np.average((gain - mean) ** 2, weights=self.weight) / self.weight.sum())
-            if mean <= WORTH * error:
-                chosen, w = without, simpler
-        while (w < NEGLIGIBLE).any() and len(chosen) > 1:
-            del chosen[int(np.argmin(w))]
-            w, _ = self._pool(chosen)
-        return chosen, w
-
-    def pooled(self, name: StructureName, parts: Parts) -> Structure:
-        """Combine the members."""
-        chosen, w = self._chosen()
-        family = parts.family
-        columns = np.zeros(len(family.blocks) + len(family.found))
-        pairs = np.zeros(0 if family.plan is None else family.plan.pairs.shape[1])
-        experts, weights = [], []
-        for i, share in zip(chosen, w, strict=True):
-            columns[: len(self.of_columns[i])] += share * self.of_columns[i]
-            pairs[: len(self.of_pairs[i])] += share * self.of_pairs[i]
-            expert = self.of_experts[i]
-            if expert is not None:
-                experts.append(expert[0])
-                weights.append(share * expert[1])
-        each = [share * (self.scores[i] - self.log_prior) for i, share in zip(chosen, w, strict=True)]
-        scores = self.log_prior + np.sum(each, axis=0)
-        p = np.exp(scores - scores.max(axis=1, keepdims=True))
-        p /= p.sum(axis=1, keepdims=True)
-        mixed = mixture(p, np.exp(self.log_prior), self.codes, self.weight)
-        classes = self.log_prior.shape[1]
-        return Structure(
-            np.ones(classes),
-            np.zeros(classes),
-            mixed,
-            name,
-            columns,
-            pairs,
-            tuple(experts),
-            np.array(weights),
-            family.found,
-            family.plan,
-            tuple(each.decisions for each in parts.distributions),
-        )

@@ -1,0 +1,174 @@
+"""The plan that pairs of columns are counted by, around what was learned: when it is settled, and for which rows.
+
+As long as the kept rows are all rows, nothing but those rows is needed: a plan is settled, and its statistics are
+counted, when a structure is fitted. Beyond that a plan is settled once, and the counts are part of the statistics.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from suffice.core.errors import MismatchError
+from suffice.core.frames import Frame
+from suffice.core.frozen_options import same_options
+from suffice.core.statistics import Batch, Blocks, ByClass
+from suffice.families import KeptRows
+from suffice.families.choose import Automatic
+from suffice.families.found_columns import FoundColumn, find_columns
+from suffice.families.pair_plan import plan_pairs
+from suffice.families.product import Block, Product
+
+if TYPE_CHECKING:
+    from suffice.model.learned import Learned
+    from suffice.model.structure import Structure
+
+FEWEST_ROWS = 50  # fewer rows settle no plan, and cannot tell exponents apart
+
+
+def settle(family: Product, kept: KeptRows, total: float, classes: int) -> Product:
+    """Return the family with a plan that the kept rows settle: found columns, and the codes of pairs."""
+    rows = family.read(kept.rows)
+    own = len(family.blocks)
+    numbers = [
+        (block.names[0], np.asarray(part, np.float64)[:, 0])
+        for block, part in zip(family.blocks, rows.parts, strict=False)
+        if block.family.reads == "numbers" and len(block.names) == 1 and not block.missing
+    ]
+    found = find_columns(numbers, kept.codes, kept.weight, classes, family.find) if family.find else []
+    blocks = tuple(Block(each.names, _found_family(family, each), found=each) for each in found)
+    parts = (*rows.parts[:own], *(block.read(kept.rows) for block in blocks))
+    families = tuple(None if block.missing else block.family for block in (*family.blocks, *blocks))
+    plan = plan_pairs(families, Batch(parts, rows.n), kept.codes, kept.weight, classes, total)
+    return replace(family, found=blocks, plan=plan)
+
+
+def _found_family(family: Product, found: FoundColumn) -> Automatic:
+    """Return the family of a found column: that of its first column, if it chooses itself."""
+    for block in family.blocks:
+        if block.names == (found.first,) and isinstance(block.family, Automatic):
+            return block.family
+    return Automatic()
+
+
+def planned(learned: Learned, structure: Structure | None = None) -> Learned:
+    """Return what was learned with a plan, and with the statistics that the plan needs.
+
+    As long as the kept rows are all rows, nothing but those rows is needed for it: the plan is settled, and its
+    statistics are counted, when a structure is fitted. Where rows were left out, pairs were counted by a plan that was
+    settled before, or there are none.
+    """
+    known = learned.__dict__.get("_planned")
+    if known is not None:
+        return known
+    out = _with_plan(learned, structure)
+    if out is not learned:
+        out.__dict__["model"] = learned.model  # p(x | y) is the same
+    learned.__dict__["_planned"] = out
+    return out
+
+
+def _with_plan(learned: Learned, structure: Structure | None) -> Learned:
+    family, seen = learned.family, learned.statistics
+    assert isinstance(family, Product), "tables have plans"
+    if family.plan is not None:
+        return learned
+    kept = all_rows(family, seen)
+    if kept is None:
+        return learned
+    if structure is not None:
+        family = replace(family, found=structure.found, plan=structure.plan)
+    else:
+        family = settle(family, kept, float(seen.weight.sum()), len(seen.labels))
+    return replace(learned, family=family, seen=counted_with(family, seen, kept), declared=None)
+
+
+def all_rows(family: Product, seen: ByClass[Any]) -> KeptRows | None:
+    """Return the kept rows if they are all rows that were learned."""
+    sample = family.sample_of(seen.statistic)
+    held = np.bincount(sample.codes, sample.weight, minlength=len(seen.labels))
+    if not len(sample) or not np.allclose(held, seen.weight, rtol=1e-9, atol=0.0):
+        return None
+    return KeptRows(sample.rows, sample.codes, sample.weight)
+
+
+def counted_with(family: Product, seen: ByClass[Any], kept: KeptRows) -> ByClass[Any]:
+    """Add the statistics that the plan of a family needs to those of the same rows without a plan."""
+    statistic = seen.statistic
+    rows, options = _planned_rows(family, kept.rows)
+    extra = Blocks.of(rows, kept.codes, len(seen.labels), kept.weight, **options)
+    return replace(seen, statistic=Blocks((*statistic.parts, *extra.parts), statistic.classes))
+
+
+def planned_statistics(family: Product, frame: Frame, labels: Any, weight: Any) -> ByClass[Any]:
+    """Summarize what the plan of a family needs, and nothing else."""
+    rows, options = _planned_rows(family, frame)
+    return ByClass.of(Blocks, rows, labels, weight, **options)
+
+
+def _planned_rows(family: Product, frame: Frame) -> tuple[Batch, dict[str, Any]]:
+    """Read what the plan of a family counts, and the options to count it with."""
+    own, options = len(family.blocks), family.summary.statistic_options
+    entries = family.summary.entries(family.read(frame))
+    return Batch(entries.parts[own + 1 :], entries.n), {name: each[own + 1 :] for name, each in options.items()}
+
+
+def without_plan(family: Product, seen: ByClass[Any]) -> tuple[ByClass[Any], Product]:
+    """Drop the plan, and what it counted, where the kept rows are all rows: these settle a better one."""
+    if family.plan is None or all_rows(family, seen) is None:
+        return seen, family
+    statistic = seen.statistic
+    parts = statistic.parts[: len(family.blocks) + 1]
+    return replace(seen, statistic=Blocks(parts, statistic.classes)), replace(family, found=(), plan=None)
+
+
+def with_one_plan(a: Learned, b: Learned) -> tuple[Learned, Learned]:
+    """Return what was learned twice under one plan, so that it can be added."""
+    first, second = a.family, b.family
+    assert isinstance(first, Product), "tables have plans"
+    assert isinstance(second, Product), "tables have plans"
+    if first.plan is not None and second.plan is not None:
+        if same_options(first.plan, second.plan) and first.found == second.found:
+            return a, b
+        raise MismatchError(
+            "Cannot merge: the pairs of columns were counted by different plans, and more rows were learned than are "
+            "kept. Train one of them with `like()` of the other, or both with a larger `keep`"
+        )
+    if first.plan is not None or second.plan is not None:
+        settled = first if first.plan is not None else second
+        return _under(settled, a), _under(settled, b)
+    kept = [all_rows(first, a.seen), all_rows(second, b.seen)]
+    if first.find == second.find == 0 or kept[0] is None or kept[1] is None:
+        return a, b
+    both = a.seen + b.seen
+    if all_rows(first, both) is not None:
+        return a, b
+    large = max(first.most_kept, second.most_kept) + len(kept[0].codes) + len(kept[1].codes)
+    samples = [_roomy(each, large) for each in (a, b)]
+    rows = first.kept_rows((samples[0] + samples[1]).statistic)
+    settled = settle(first, rows, float(both.weight.sum()), len(both.labels))
+    return _under(settled, a), _under(settled, b)
+
+
+def _roomy(learned: Learned, size: int) -> ByClass[Any]:
+    """Return the statistics with room for more kept rows."""
+    family, statistic = learned.family, learned.seen.statistic
+    assert isinstance(family, Product), "tables have plans"
+    at = len(family.blocks)
+    parts = (*statistic.parts[:at], replace(family.sample_of(statistic), size=size), *statistic.parts[at + 1 :])
+    return replace(learned.seen, statistic=Blocks(parts, statistic.classes))
+
+
+def _under(settled: Product, learned: Learned) -> Learned:
+    """Return what was learned under the plan of a family."""
+    family = learned.family
+    assert isinstance(family, Product), "tables have plans"
+    if family.plan is not None:
+        return learned
+    kept = all_rows(family, learned.seen)
+    if kept is None:
+        raise MismatchError("Cannot merge: one of the two has counted pairs of columns, and the other has not")
+    family = replace(family, found=settled.found, plan=settled.plan)
+    return replace(learned, family=family, seen=counted_with(family, learned.seen, kept))
