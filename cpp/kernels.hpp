@@ -99,8 +99,16 @@ struct ColumnPairs {
 // pairs.cpp: add the number of rows of each class in every cell to table (classes, cells); rows have no weights.
 void pair_counts(CodedColumns x, ColumnPairs of, Rows rows, double* table);
 
-// pairs.cpp: add the scores (cells, classes) of the cells of each row to out (rows, classes).
-void pair_scores(CodedColumns x, ColumnPairs of, const double* scores, Index classes, double* out);
+// pairs.cpp: add the scores of the cells of each row to the classes but the first of out (rows, width + 1). The scores
+// of a pair are (codes of the first + 1, codes of the second + 1, width), pair by pair; the last ones are of missing values.
+void pair_scores(CodedColumns x, Index columns, ColumnPairs of, const double* scores, Index width, double* out);
+
+// pairs.cpp: what pairs say for each class but the first, relative to the first, about rows that are left out of the
+// counts (classes, cells) of their class:  u_q (R_k − R_0),  R = log (C + 3) / (C_a C_b / n + 3),  which is `ratios`
+// (classes, cells) for all classes but the row's own. It is added to the places to[q] and, unless they are the same,
+// to[pairs + q] of out (classes - 1, rows, width). Rows have weights.
+void pair_left_out(CodedColumns x, ColumnPairs of, Rows rows, const double* counts, const double* ratios,
+                   const double* exponents, const std::int32_t* to, Index width, double* out);
 
 // pairs.cpp: the number of edges below each value; `missing` for NaN.
 void bin_codes(const double* values, Index n, Index stride, const double* edges, Index count, std::uint8_t missing,

@@ -1,4 +1,5 @@
 // Tables of pairs of columns: their counts by class, and the scores looked up for them.
+#include <cmath>
 #include <vector>
 
 #include "threads.hpp"
@@ -7,55 +8,164 @@ namespace suffice {
 namespace {
 
 constexpr Index block_rows = 1 << 12;
+constexpr Index few_rows = 1 << 10;     // whose codes and scores stay in the first cache
+constexpr Index pairs_at_once = 8;      // that are counted together: their tables stay in the second cache
+constexpr Index left_out_rows = 64;     // whose evidence stays in the second cache
+constexpr double smoothing = 3;         // as in pair_evidence.py
+constexpr double least_total = 1e-300;  // what counts are divided by, at least
+
+// Pairs first .. last-1 of the same first column.
+struct PairGroup {
+    Index first, last;
+};
+
+std::vector<PairGroup> groups_of(const ColumnPairs& of) {
+    std::vector<PairGroup> groups;
+    for (Index q = 0; q < of.pairs; ++q)
+        if (groups.empty() || of.first[groups.back().first] != of.first[q] || q - groups.back().first == pairs_at_once)
+            groups.push_back({q, q + 1});
+        else
+            groups.back().last = q + 1;
+    return groups;
+}
+
+// Rows are added to two tables in turn, as the next addition to a number has to wait for the one before. The last row
+// and column of a table are of missing values.
+void count_group(const CodedColumns& x, const ColumnPairs& of, PairGroup group, const Rows& rows, Index cells,
+                 double* table) {
+    const Index height = x.sizes[of.first[group.first]];
+    const std::uint8_t* a = x.codes + of.first[group.first] * x.rows;
+    std::vector<std::vector<std::uint32_t>> counts;
+    for (Index q = group.first; q < group.last; ++q)
+        counts.emplace_back(2 * (rows.classes * height + 1) * (x.sizes[of.second[q]] + 1));
+    std::vector<std::uint32_t> row(block_rows);
+    for (Index lo = 0; lo < x.rows; lo += block_rows) {
+        const Index n = std::min(block_rows, x.rows - lo);
+        for (Index i = 0; i < n; ++i)
+            row[i] = a[lo + i] < height ? std::uint32_t(rows.code[lo + i] * height + a[lo + i])
+                                        : std::uint32_t(rows.classes * height);
+        for (Index q = group.first; q < group.last; ++q) {
+            const std::uint8_t* b = x.codes + of.second[q] * x.rows + lo;
+            const std::uint32_t width = std::uint32_t(x.sizes[of.second[q]]), step = width + 1;
+            std::uint32_t* __restrict even = counts[q - group.first].data();
+            std::uint32_t* __restrict odd = even + counts[q - group.first].size() / 2;
+            Index i = 0;
+            for (; i + 2 <= n; i += 2) {
+                ++even[row[i] * step + std::min<std::uint32_t>(b[i], width)];
+                ++odd[row[i + 1] * step + std::min<std::uint32_t>(b[i + 1], width)];
+            }
+            if (i < n) ++even[row[i] * step + std::min<std::uint32_t>(b[i], width)];
+        }
+    }
+    for (Index q = group.first; q < group.last; ++q) {
+        const Index width = x.sizes[of.second[q]], half = Index(counts[q - group.first].size() / 2);
+        const std::uint32_t* from = counts[q - group.first].data();
+        for (Index c = 0; c < rows.classes; ++c)
+            for (Index v = 0; v < height; ++v, from += width + 1)
+                for (Index w = 0; w < width; ++w)
+                    table[c * cells + of.offsets[q] + v * width + w] += double(from[w]) + from[half + w];
+    }
+}
+
+// Codes of rows lo .. hi-1 of every column, one after the other; missing values get the code after the last.
+void known_codes(const CodedColumns& x, Index columns, Index lo, Index hi, std::uint8_t* out) {
+    for (Index j = 0; j < columns; ++j)
+        for (Index i = lo; i < hi; ++i)
+            out[j * few_rows + i - lo] = std::min<std::uint8_t>(x.codes[j * x.rows + i], std::uint8_t(x.sizes[j]));
+}
 
 template <int classes>  // 0: any number
-SUFFICE_INLINE void scores_of_rows(const CodedColumns& x, const ColumnPairs& of, const double* scores, Index any,
-                                   Index lo, Index hi, double* __restrict out) {
+SUFFICE_INLINE void scores_of_rows(const std::uint8_t* codes, const Index* sizes, const ColumnPairs& of,
+                                   const double* scores, Index any, Index rows, double* __restrict out) {
     const Index K = classes ? classes : any;
     for (Index q = 0; q < of.pairs; ++q) {
-        const std::uint8_t* a = x.codes + of.first[q] * x.rows;
-        const std::uint8_t* b = x.codes + of.second[q] * x.rows;
-        const Index rows = x.sizes[of.first[q]], cols = x.sizes[of.second[q]];
-        const double* __restrict table = scores + of.offsets[q] * K;
-        for (Index i = lo; i < hi; ++i) {
-            if (a[i] >= rows || b[i] >= cols) continue;
-            const double* __restrict score = table + (a[i] * cols + b[i]) * K;
+        const std::uint8_t* a = codes + of.first[q] * few_rows;
+        const std::uint8_t* b = codes + of.second[q] * few_rows;
+        const std::uint32_t step = std::uint32_t(sizes[of.second[q]] + 1);
+        const double* __restrict table = scores;
+        for (Index i = 0; i < rows; ++i) {
+            const double* __restrict score = table + (a[i] * step + b[i]) * std::uint32_t(K);
             for (Index k = 0; k < K; ++k) out[i * K + k] += score[k];
         }
+        scores += (sizes[of.first[q]] + 1) * Index(step) * K;
     }
 }
 
 }  // namespace
 
 void pair_counts(CodedColumns x, ColumnPairs of, Rows rows, double* table) {
-    const Index cells = of.offsets[of.pairs];
-    auto count = [&](Index q, int) {
-        const std::uint8_t* a = x.codes + of.first[q] * x.rows;
-        const std::uint8_t* b = x.codes + of.second[q] * x.rows;
-        const Index height = x.sizes[of.first[q]], width = x.sizes[of.second[q]];
-        std::vector<std::uint32_t> counts(std::size_t(rows.classes * height * width));
-        std::uint32_t* __restrict to = counts.data();
-        for (Index i = 0; i < x.rows; ++i)
-            if (a[i] < height && b[i] < width) ++to[(rows.code[i] * height + a[i]) * width + b[i]];
-        for (Index c = 0; c < rows.classes; ++c)
-            for (Index v = 0; v < height * width; ++v)
-                table[c * cells + of.offsets[q] + v] += to[c * height * width + v];
-    };
-    for_blocks(of.pairs, threads_for(x.rows * of.pairs, of.pairs), count);
+    const std::vector<PairGroup> groups = groups_of(of);
+    const Index cells = of.offsets[of.pairs], n = Index(groups.size());
+    for_blocks(n, threads_for(x.rows * of.pairs, n),
+               [&](Index g, int) { count_group(x, of, groups[g], rows, cells, table); });
 }
 
-void pair_scores(CodedColumns x, ColumnPairs of, const double* scores, Index classes, double* out) {
-    const Index blocks = (x.rows + block_rows - 1) / block_rows;
+void pair_scores(CodedColumns x, Index columns, ColumnPairs of, const double* scores, Index width, double* out) {
+    const Index blocks = (x.rows + few_rows - 1) / few_rows;
     auto work = [&](Index block, int) {
-        const Index lo = block * block_rows, hi = std::min(x.rows, lo + block_rows);
-        switch (classes) {
-            case 2: return scores_of_rows<2>(x, of, scores, classes, lo, hi, out);
-            case 3: return scores_of_rows<3>(x, of, scores, classes, lo, hi, out);
-            case 4: return scores_of_rows<4>(x, of, scores, classes, lo, hi, out);
-            default: return scores_of_rows<0>(x, of, scores, classes, lo, hi, out);
+        const Index lo = block * few_rows, hi = std::min(x.rows, lo + few_rows), rows = hi - lo;
+        std::vector<std::uint8_t> codes(std::size_t(columns * few_rows));
+        std::vector<double> sum(std::size_t(rows * width));
+        known_codes(x, columns, lo, hi, codes.data());
+        switch (width) {
+            case 1: scores_of_rows<1>(codes.data(), x.sizes, of, scores, width, rows, sum.data()); break;
+            case 2: scores_of_rows<2>(codes.data(), x.sizes, of, scores, width, rows, sum.data()); break;
+            case 3: scores_of_rows<3>(codes.data(), x.sizes, of, scores, width, rows, sum.data()); break;
+            default: scores_of_rows<0>(codes.data(), x.sizes, of, scores, width, rows, sum.data());
         }
+        for (Index i = 0; i < rows; ++i)
+            for (Index k = 0; k < width; ++k) out[(lo + i) * (width + 1) + k + 1] += sum[i * width + k];
     };
-    for_blocks(blocks, threads_for(x.rows * of.pairs * classes, blocks), work);
+    for_blocks(blocks, threads_for(x.rows * of.pairs * width, blocks), work);
+}
+
+void pair_left_out(CodedColumns x, ColumnPairs of, Rows rows, const double* counts, const double* ratios,
+                   const double* exponents, const std::int32_t* to, Index width, double* out) {
+    const Index cells = of.offsets[of.pairs], K = rows.classes, blocks = (x.rows + left_out_rows - 1) / left_out_rows;
+    // The weight of each class and code of the first and the second column, and of each class, pair by pair.
+    std::vector<Index> start(of.pairs + 1);
+    for (Index q = 0; q < of.pairs; ++q)
+        start[q + 1] = start[q] + K * (x.sizes[of.first[q]] + x.sizes[of.second[q]] + 1);
+    std::vector<double> margins(std::size_t(start[of.pairs]));
+    for (Index q = 0; q < of.pairs; ++q) {
+        const Index height = x.sizes[of.first[q]], w = x.sizes[of.second[q]];
+        for (Index c = 0; c < K; ++c) {
+            double* first = margins.data() + start[q] + c * (height + w + 1);
+            const double* table = counts + c * cells + of.offsets[q];
+            for (Index a = 0; a < height; ++a)
+                for (Index b = 0; b < w; ++b) {
+                    const double count = std::max(table[a * w + b], 0.0);
+                    first[a] += count;
+                    first[height + b] += count;
+                    first[height + w] += count;
+                }
+        }
+    }
+    for_blocks(blocks, threads_for(8 * x.rows * of.pairs * K, blocks), [&](Index block, int) {
+        const Index lo = block * left_out_rows, hi = std::min(x.rows, lo + left_out_rows);
+        for (Index q = 0; q < of.pairs; ++q) {
+            const std::uint8_t* first = x.codes + of.first[q] * x.rows;
+            const std::uint8_t* second = x.codes + of.second[q] * x.rows;
+            const Index height = x.sizes[of.first[q]], w = x.sizes[of.second[q]];
+            for (Index i = lo; i < hi; ++i) {
+                const Index a = first[i], b = second[i], y = rows.code[i];
+                if (a >= height || b >= w) continue;
+                const Index cell = of.offsets[q] + a * w + b;
+                const double* margin = margins.data() + start[q] + y * (height + w + 1);
+                const double u = rows.weight[i], count = std::max(counts[y * cells + cell] - u, 0.0);
+                const double expected = std::max(margin[a] - u, 0.0) * std::max(margin[height + b] - u, 0.0) /
+                                        std::max(margin[height + w] - u, least_total);
+                const double own = std::log((count + smoothing) / (expected + smoothing));
+                const double base = y == 0 ? own : ratios[cell];
+                for (Index k = 1; k < K; ++k) {
+                    const double said = exponents[q] * ((k == y ? own : ratios[k * cells + cell]) - base);
+                    double* row = out + ((k - 1) * x.rows + i) * width;
+                    row[to[q]] += said;
+                    if (to[of.pairs + q] != to[q]) row[to[of.pairs + q]] += said;
+                }
+            }
+        }
+    });
 }
 
 void bin_codes(const double* values, Index n, Index stride, const double* edges, Index count, std::uint8_t missing,

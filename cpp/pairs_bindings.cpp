@@ -57,14 +57,49 @@ void bind_pairs(nb::module_& m) {
            Table<const double> scores, Table<double> out) {
             const CodedColumns x = columns_of(codes, sizes);
             const ColumnPairs of = pairs_of(pairs, offsets, sizes);
-            require(Index(scores.shape(0)) == of.offsets[of.pairs] && scores.shape(1) == out.shape(1), "scores");
+            Index cells = 0;
+            for (Index q = 0; q < of.pairs; ++q) cells += (sizes(of.first[q]) + 1) * (sizes(of.second[q]) + 1);
+            require(Index(scores.shape(0)) == cells && scores.shape(1) + 1 == out.shape(1), "scores");
             require(Index(out.shape(0)) == x.rows, "output size");
             nb::gil_scoped_release release;
-            pair_scores(x, of, scores.data(), Index(scores.shape(1)), out.data());
+            pair_scores(x, Index(sizes.size()), of, scores.data(), Index(scores.shape(1)), out.data());
         },
-        "Add the scores (cells, classes) of the cells of each row to out (rows, classes).", "codes"_a.noconvert(),
-        "sizes"_a.noconvert(), "pairs"_a.noconvert(), "offsets"_a.noconvert(), "scores"_a.noconvert(),
-        "out"_a.noconvert());
+        "Add the scores of the cells of each row to out (rows, classes), for each class but the first.\n\n"
+        "The scores of a pair are (codes of the first + 1, codes of the second + 1, classes - 1); those of all pairs "
+        "are one after the other, and the last ones of each are of missing values.",
+        "codes"_a.noconvert(), "sizes"_a.noconvert(), "pairs"_a.noconvert(), "offsets"_a.noconvert(),
+        "scores"_a.noconvert(), "out"_a.noconvert());
+    m.def(
+        "pair_left_out",
+        [](CodeTable codes, Vector<Index> sizes, Table<const std::int32_t> pairs, Vector<Index> offsets,
+           Vector<std::int32_t> classes_of, Vector<double> weight, Table<const double> counts,
+           Table<const double> ratios, Vector<double> exponents, Table<const std::int32_t> to,
+           nb::ndarray<double, nb::ndim<3>, nb::c_contig, nb::device::cpu> out) {
+            const CodedColumns x = columns_of(codes, sizes);
+            const ColumnPairs of = pairs_of(pairs, offsets, sizes);
+            const Index classes = Index(counts.shape(0)), cells = of.offsets[of.pairs];
+            require(Index(classes_of.size()) == x.rows && Index(weight.size()) == x.rows, "a class and a weight each");
+            require(classes > 0 && Index(counts.shape(1)) == cells && ratios.shape(0) == counts.shape(0) &&
+                        ratios.shape(1) == counts.shape(1),
+                    "counts and ratios of cells");
+            require(Index(exponents.size()) == of.pairs && to.shape(0) == 2 && Index(to.shape(1)) == of.pairs,
+                    "an exponent and two places for each pair");
+            require(Index(out.shape(0)) == classes - 1 && Index(out.shape(1)) == x.rows, "output size");
+            for (Index q = 0; q < of.pairs; ++q)
+                for (int side = 0; side < 2; ++side)
+                    require(to(side, q) >= 0 && std::size_t(to(side, q)) < out.shape(2), "places of pairs");
+            const std::int32_t* code = classes_of.data();
+            nb::gil_scoped_release release;
+            for (Index i = 0; i < x.rows; ++i) require(code[i] >= 0 && code[i] < classes, "class of a row");
+            pair_left_out(x, of, {code, weight.data(), classes}, counts.data(), ratios.data(), exponents.data(),
+                          to.data(), Index(out.shape(2)), out.data());
+        },
+        "Add what pairs say about rows that are left out of the counts of their class to out.\n\n"
+        "It is relative to the first class: out is (classes - 1, rows, places), and pair q is added to the places "
+        "to[0, q] and to[1, q], once if they are the same.",
+        "codes"_a.noconvert(), "sizes"_a.noconvert(), "pairs"_a.noconvert(), "offsets"_a.noconvert(),
+        "classes_of"_a.noconvert(), "weight"_a.noconvert(), "counts"_a.noconvert(), "ratios"_a.noconvert(),
+        "exponents"_a.noconvert(), "to"_a.noconvert(), "out"_a.noconvert());
     m.def(
         "bin_codes",
         [](Column values, Vector<double> edges,

@@ -83,24 +83,45 @@ def test_pairs_of_other_plans_do_not_merge():
         pairs_of(codes, y, 2).check_fits(other)
 
 
-def test_the_evidence_of_a_row_left_out_is_that_of_counts_without_it():
-    codes, y = coded(80, np.random.default_rng(4))
-    whole = PairEvidence(pairs_of(codes, y, 2))
-    left_out = np.stack(list(whole.left_out(np.ascontiguousarray(codes.T), y, np.ones(80))), axis=2)
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_evidence_of_a_row_left_out_is_that_of_counts_without_it(classes):
+    rng = np.random.default_rng(4)
+    codes, y = coded(80, rng)[0], rng.integers(0, classes, 80).astype(np.int32)
+    weight = np.where(np.arange(80) % 3, 1.0, 0.5)
+    whole = PairEvidence(pairs_of(codes, y, classes))
+    columns, places = np.ascontiguousarray(codes.T), np.repeat(np.arange(3)[None], 2, axis=0)
+    left_out = np.zeros((classes - 1, 80, 3))
+    whole.left_out(columns, y, weight, np.array([1.0, 2.0, 1.0]), places, left_out)
     for r in range(0, 80, 7):
-        rest = np.delete(np.arange(80), r)
-        without = PairEvidence(pairs_of(codes[rest], y[rest], 2))
-        expected = np.stack(list(without.each(np.ascontiguousarray(codes[r : r + 1].T))), axis=2)[0]
-        np.testing.assert_allclose(left_out[r], expected, atol=1e-12)
+        rest = np.ones(80)
+        rest[r] -= weight[r]
+        without = PairEvidence(pairs_of(codes, y, classes, rest))
+        expected = np.stack(list(without.each(columns[:, r : r + 1])), axis=2)[0]
+        np.testing.assert_allclose(left_out[:, r], (expected[1:] - expected[0]) * [1, 2, 1], atol=1e-12)
 
 
-def test_scores_of_cells_are_sums_of_evidence():
-    codes, y = coded(500, np.random.default_rng(5))
-    evidence, u = PairEvidence(pairs_of(codes, y, 2)), np.array([0.5, 0.0, -1.0])
-    columns, out = np.ascontiguousarray(codes.T), np.zeros((500, 2))
-    evidence.score(columns, evidence.scores(u), out)
+def test_the_evidence_of_pairs_left_out_adds_up_in_the_places_of_both_columns():
+    codes, y = coded(60, np.random.default_rng(8))
+    evidence, columns = PairEvidence(pairs_of(codes, y, 2)), np.ascontiguousarray(codes.T)
+    each, sums = np.zeros((1, 60, 3)), np.zeros((1, 60, 3))
+    evidence.left_out(columns, y, np.ones(60), np.ones(3), np.repeat(np.arange(3)[None], 2, axis=0), each)
+    evidence.left_out(columns, y, np.ones(60), np.ones(3), evidence.pairs.pairs, sums)
+    expected = np.zeros((1, 60, 3))
+    for q, (i, j) in enumerate(evidence.pairs.pairs.T):
+        expected[:, :, i] += each[:, :, q]
+        expected[:, :, j] += each[:, :, q]
+    np.testing.assert_allclose(sums, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("classes", [2, 3, 4, 6])
+def test_scores_of_cells_are_sums_of_evidence_relative_to_the_first_class(classes):
+    rng = np.random.default_rng(5)
+    codes, y = coded(2500, rng)[0], rng.integers(0, classes, 2500).astype(np.int32)
+    evidence, u = PairEvidence(pairs_of(codes, y, classes)), np.array([0.5, 0.0, 2.0])
+    columns, out = np.ascontiguousarray(codes.T), np.ones((2500, classes))
+    evidence.scores(u).add(columns, out)
     expected = sum(a * part for a, part in zip(u, evidence.each(columns), strict=True))
-    np.testing.assert_allclose(out, expected, atol=1e-12)
+    np.testing.assert_allclose(out, 1.0 + expected - expected[:, :1], atol=1e-12)
 
 
 # ------------------------------------------------------------------------------------------------ edges and exponents
@@ -118,6 +139,11 @@ def test_few_values_are_a_bin_each():
     assert of_quantiles_with_ties(np.array([3.0, 1.0, 2.0, 2.0, np.nan]), np.ones(5), 4).tolist() == [1.5, 2.5]
 
 
+def apart(evidence):
+    """Evidence (rows, classes, …) relative to the first class, (classes − 1, rows, …)."""
+    return np.ascontiguousarray(np.swapaxes(evidence[:, 1:] - evidence[:, :1], 0, 1))
+
+
 @pytest.mark.parametrize("classes", [2, 3])
 def test_exponents_of_evidence_are_those_of_logistic_regression(classes):
     rng = np.random.default_rng(6)
@@ -128,7 +154,7 @@ def test_exponents_of_evidence_are_those_of_logistic_regression(classes):
         parts[:, k, 2 * (k - 1) : 2 * k] = x
     m = parts.shape[2]
     offset = np.zeros((300, classes))
-    found = LogLinear(parts, offset, codes, np.ones(300), np.zeros(m), np.full(m, 1e-6)).fit()
+    found = LogLinear(apart(parts), apart(offset), codes, np.ones(300), np.zeros(m), np.full(m, 1e-6)).fit()
     peer = LogisticRegression(C=1e6, fit_intercept=False, tol=1e-10, max_iter=1000).fit(x, codes)
     expected = peer.coef_ if classes == 2 else peer.coef_[1:] - peer.coef_[0]
     np.testing.assert_allclose(found.reshape(classes - 1, 2), expected, atol=2e-3)
@@ -140,10 +166,42 @@ def test_exponents_that_must_not_be_negative_are_zero_where_evidence_misleads():
     right = np.zeros((200, 2))
     right[np.arange(200), codes] = 1.0
     parts = np.stack([right + rng.normal(size=(200, 2)), -right], axis=2)
-    problem = LogLinear(parts, np.zeros((200, 2)), codes, np.ones(200), np.full(2, 0.5), np.ones(2))
+    problem = LogLinear(apart(parts), np.zeros((1, 200)), codes, np.ones(200), np.full(2, 0.5), np.ones(2))
     w = problem.fit()
     assert w[0] > 0.5
     assert w[1] == 0.0
+
+
+@pytest.mark.parametrize(("classes", "rows", "parts"), [(2, 4000, 40), (3, 900, 25), (2, 120, 30)])
+def test_exponents_are_at_the_minimum_over_numbers_that_are_not_negative(classes, rows, parts):
+    rng = np.random.default_rng(9)
+    codes = rng.integers(0, classes, rows).astype(np.int32)
+    evidence = rng.normal(size=(rows, classes, parts)) * rng.exponential(2.0, parts)
+    evidence[np.arange(rows), codes] += rng.choice([0.0, 0.5, -0.5], parts)
+    weight, penalty = rng.choice([0.5, 1.0, 30.0], rows), np.full(parts, 30.0)
+    problem = LogLinear(apart(evidence), np.zeros((classes - 1, rows)), codes, weight, np.full(parts, 0.2), penalty)
+    w = problem.fit()
+    slope = problem.gradient(problem.value(w)[1]) + penalty * (w - 0.2)
+    assert 0 < np.count_nonzero(w) < parts
+    assert np.abs(slope[w > 0]).max() < 1e-3 * weight.sum() ** 0.5
+    assert slope[w == 0].min() > -1e-3 * weight.sum() ** 0.5
+
+
+def test_scores_are_those_of_exponents_that_were_fitted_without_the_row():
+    rng = np.random.default_rng(10)
+    codes = rng.integers(0, 2, 500).astype(np.int32)
+    evidence = rng.normal(size=(1, 500, 3)) + 0.4 * (2 * codes - 1)[:, None]
+
+    def problem(rows):
+        return LogLinear(evidence[:, rows], np.zeros((1, len(rows))), codes[rows], np.ones(len(rows)), start, pulled)
+
+    start, pulled = np.full(3, 0.5), np.full(3, 30.0)
+    whole = problem(np.arange(500))
+    found = whole.cross_fitted(whole.fit())
+    for fold in range(5):
+        own = np.arange(500) % 5 == fold
+        expected = evidence[:, own] @ problem(np.flatnonzero(~own)).fit()
+        np.testing.assert_allclose(found[:, own], expected, atol=0.02)
 
 
 # ------------------------------------------------------------------------------------------------ found columns

@@ -59,6 +59,11 @@ def learn_with_plan(
 
 def _learn_table(source: engines.Memory, task: engines.Task, family: Product) -> tuple[ByClass[Any], Product]:
     """Learn all rows of a table in memory; if they are more than are kept, count pairs in a second pass."""
+    frame, labels = source.rows, source.labels
+    assert isinstance(frame, Frame), "a table"
+    if frame.n > family.most_kept:
+        labels = encode_labels(labels)  # once for both passes
+        source = replace(source, labels=labels)
     seen = source.learn(task)
     if all_rows(family, seen) is not None or not family.most_kept:
         return seen, family
@@ -66,8 +71,6 @@ def _learn_table(source: engines.Memory, task: engines.Task, family: Product) ->
     if len(kept.codes) < FEWEST_ROWS:
         return seen, family
     family = settle(family, kept, float(seen.weight.sum()), len(seen.labels))
-    frame, labels = source.rows, source.labels
-    assert isinstance(frame, Frame), "a table"
     extra = planned_statistics(family, frame, labels, source.weight).over(seen.labels)
     statistic = seen.statistic
     return replace(seen, statistic=Blocks((*statistic.parts, *extra.statistic.parts), statistic.classes)), family

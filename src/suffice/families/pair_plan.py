@@ -64,11 +64,12 @@ class CodedColumn(Options):
             return out
         assert isinstance(part, Categories), "a block of categories"
         codes = np.asarray(part.codes)[:, 0]
-        missing = codes < 0 if codes.dtype.kind in "iu" else np.isnan(codes)
+        if codes.dtype.kind not in "iu":
+            codes = np.where(np.isnan(codes), -1, codes).astype(np.int64)
         known = {} if self.keys is None else {key: i for i, key in enumerate(self.keys.tolist())}
         named = list(range(int(codes.max(initial=-1)) + 1)) if part.keys is None else part.keys[0].tolist()
-        place = np.array([known.get(value, len(known)) for value in named] or [0], dtype=np.uint8)
-        return np.where(missing, MISSING, place[np.where(missing, 0, codes).astype(np.int64)]).astype(np.uint8)
+        place = np.array([*(known.get(value, len(known)) for value in named), MISSING], dtype=np.uint8)
+        return np.asarray(place[np.maximum(codes, -1)])  # the last is of missing values
 
 
 @dataclass(frozen=True, eq=False, repr=False)

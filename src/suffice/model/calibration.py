@@ -95,7 +95,8 @@ class Calibration:
             if form == "classes":
                 slope, bias = _by_class(slope, scaled, unit, prior, own, w)
         tempered = np.exp(cls(slope, bias, 0.0).log_posterior(evidence, log_prior))
-        mixed = mixture(tempered, np.exp(log_prior), codes, weight)
+        at = np.arange(len(codes)), codes
+        mixed = mixture(tempered[at], np.exp(log_prior[at]), weight)
         if not (np.isfinite(slope).all() and np.isfinite(bias).all() and 0.0 <= mixed <= 1.0):
             raise InvalidDataError(
                 "The weights of the kept rows are too large for float64 to calibrate by: rescale them"
@@ -207,9 +208,11 @@ def _by_class(
     return found[:classes] / unit, found[classes:]
 
 
-def mixture(p: Array, prior: Array, codes: Codes, weight: Array) -> float:
-    """Return the ε of the lowest log-loss, at least 1 / (n + 2): what held n times may still fail."""
-    own, base = p[np.arange(len(codes)), codes], prior[np.arange(len(codes)), codes]
+def mixture(own: Array, base: Array, weight: Array) -> float:
+    """Return the ε of the lowest log-loss, at least 1 / (n + 2): what held n times may still fail.
+
+    `own` is the probability of each row's class, (rows,), and `base` that by the class prior.
+    """
     least = 1.0 / (weight.sum() + 2.0)
 
     def loss(z: float) -> float:

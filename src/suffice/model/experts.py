@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from suffice.core.arrays import Array, Codes
+from suffice.core.parallel import in_threads
 from suffice.core.statistics import Batch
 from suffice.families.product import Block
 from suffice.model.cosine_expert import CosineExpert
@@ -33,9 +34,8 @@ def fit_experts(
     `log_prior` is (classes,), or (rows, classes) if it is that of each row left out.
     """
     features = Features.fit(blocks, batch, weight)
-    found: list[tuple[Expert, Array]] = []
-    for expert in EXPERTS:
-        fitted = expert.fit(features, batch, codes, weight, classes, log_prior)
-        if fitted is not None:
-            found.append(fitted)
-    return found
+
+    def fitted(expert: type[Expert]) -> tuple[Expert, Array] | None:
+        return expert.fit(features, batch, codes, weight, classes, log_prior)
+
+    return [found for found in in_threads(fitted, EXPERTS, batch.n * features.size) if found is not None]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from suffice import _core
 from suffice.core.arrays import Array, Codes
 from suffice.core.statistics import Pairs
+from suffice.core.statistics.pairs import cell_offsets
 
 SMOOTHING = 3.0  # rows that every cell, and what is expected of it, is drawn by towards equality
 
@@ -27,18 +29,17 @@ class PairEvidence:
 
     def __init__(self, pairs: Pairs):
         self.pairs = pairs
-        self.margins = [
-            (t.sum(axis=2), t.sum(axis=1), t.sum(axis=(1, 2))) for t in map(_positive, pairs.tables(pairs.weight))
-        ]
 
     @cached_property
     def ratios(self) -> Array:
         """R of every class and cell, (classes, cells)."""
         out = np.empty(self.pairs.weight.shape)
-        tables = zip(self.pairs.tables(self.pairs.weight), self.pairs.offsets.tolist(), self.margins, strict=False)
-        for table, start, (rows, columns, total) in tables:
-            expected = rows[:, :, None] * columns[:, None, :] / np.maximum(total, 1e-300)[:, None, None]
-            ratio = np.log(table + SMOOTHING) - np.log(expected + SMOOTHING)
+        tables = zip(self.pairs.tables(self.pairs.weight), self.pairs.offsets.tolist(), strict=False)
+        for table, start in tables:
+            counts = np.maximum(table, 0.0)
+            total = np.maximum(counts.sum(axis=(1, 2)), 1e-300)[:, None, None]
+            expected = counts.sum(axis=2)[:, :, None] * counts.sum(axis=1)[:, None, :] / total
+            ratio = np.log((table + SMOOTHING) / (expected + SMOOTHING))
             out[:, start : start + ratio[0].size] = ratio.reshape(len(out), -1)
         return out
 
@@ -49,44 +50,50 @@ class PairEvidence:
 
     def each(self, columns: NDArray[np.uint8]) -> Iterator[Array]:
         """Yield R of rows of codes (columns, rows) for each pair, (rows, classes); 0 where one is missing."""
+        cells = self.pairs.cells(columns)
+        ratios = np.concatenate([self.ratios.T, np.zeros((1, len(self.ratios)))])  # the last is of missing values
         for q in range(self.pairs.n_pairs):
-            cell, present, _, _ = self._cells(columns, q)
-            yield np.where(present[:, None], self._of_pair(q)[cell], 0.0)
+            yield ratios[cells[:, q]]
 
-    def left_out(self, columns: NDArray[np.uint8], codes: Codes, weight: Array) -> Iterator[Array]:
-        """Yield the same of rows that are left out of the counts of their own class."""
-        at = np.arange(len(codes))
-        for q, table in enumerate(self.pairs.tables(self.pairs.weight)):
-            cell, present, a, b = self._cells(columns, q)
-            out = self._of_pair(q)[cell]
-            rows, cols, total = self.margins[q]
-            count = np.maximum(table[codes, a, b] - weight, 0.0)
-            expected = np.maximum(rows[codes, a] - weight, 0.0) * np.maximum(cols[codes, b] - weight, 0.0)
-            expected /= np.maximum(total[codes] - weight, 1e-300)
-            out[at, codes] = np.log(count + SMOOTHING) - np.log(expected + SMOOTHING)
-            yield np.where(present[:, None], out, 0.0)
+    def left_out(
+        self, columns: NDArray[np.uint8], codes: Codes, weight: Array, exponents: Array, to: Codes, out: Array
+    ) -> None:
+        """Add u_q (R_k − R_0) of rows that are left out of the counts of their own class to `out`.
 
-    def _of_pair(self, q: int) -> Array:
-        """R of one pair, (cells, classes)."""
-        return self.ratios[:, self.pairs.offsets[q] : self.pairs.offsets[q + 1]].T
+        `out` is (classes − 1, rows, places). Pair q is added to the places `to[0, q]` and `to[1, q]`, once if they are
+        the same.
+        """
+        of = self.pairs
+        where = columns, of.sizes, of.pairs, of.offsets, np.ascontiguousarray(codes, np.int32)
+        counts = np.ascontiguousarray(of.weight)
+        _core.pair_left_out(*where, weight, counts, self.ratios, exponents, np.ascontiguousarray(to, np.int32), out)
 
-    def _cells(self, columns: NDArray[np.uint8], q: int) -> tuple[NDArray[np.int64], NDArray[np.bool_], Codes, Codes]:
-        first, second = self.pairs.pairs[:, q]
-        height, width = int(self.pairs.sizes[first]), int(self.pairs.sizes[second])
-        a, b = columns[first], columns[second]
-        present = (a < height) & (b < width)
-        a, b = np.where(present, a, 0).astype(np.int64), np.where(present, b, 0).astype(np.int64)
-        return a * width + b, present, a, b
-
-    def scores(self, exponents: Array) -> Array:
-        """Return Σ_q u_q R_q as a table of scores, (cells, classes), for `score`."""
-        per_cell = np.repeat(exponents, np.diff(self.pairs.offsets))
-        return np.ascontiguousarray((self.ratios * per_cell).T)
-
-    def score(self, columns: NDArray[np.uint8], scores: Array, out: Array) -> None:
-        """Add the scores of the cells of rows of codes (columns, rows) to `out`, (rows, classes)."""
-        _core.pair_scores(columns, self.pairs.sizes, self.pairs.pairs, self.pairs.offsets, scores, out)
+    def scores(self, exponents: Array) -> PairScores:
+        """Return Σ_q u_q R_q as a table of scores."""
+        of, tables = self.pairs, []
+        chosen = np.flatnonzero(exponents)
+        ratios = of.tables(self.ratios)
+        for q in chosen.tolist():
+            table = np.zeros((len(ratios[q]) - 1, ratios[q].shape[1] + 1, ratios[q].shape[2] + 1))
+            table[:, :-1, :-1] = exponents[q] * (ratios[q][1:] - ratios[q][0])
+            tables.append(table.reshape(len(table), -1).T)
+        pairs = np.ascontiguousarray(of.pairs[:, chosen])
+        scores = np.concatenate([np.zeros((0, of.n_classes - 1)), *tables])
+        return PairScores(of.sizes, pairs, cell_offsets(of.sizes, pairs), np.ascontiguousarray(scores))
 
 
-def _positive(table: Array) -> Array:
-    return np.maximum(table, 0.0)
+class PairScores(NamedTuple):
+    """What pairs add to the scores of each class but the first, relative to the first: a number for each cell.
+
+    The scores of a pair are (codes of the first + 1, codes of the second + 1, classes − 1), and those of all pairs come
+    one after the other. The last code is of missing values.
+    """
+
+    sizes: NDArray[np.int64]
+    pairs: NDArray[np.int32]
+    offsets: NDArray[np.int64]
+    scores: Array
+
+    def add(self, columns: NDArray[np.uint8], out: Array) -> None:
+        """Add the scores of rows of codes (columns, rows) to `out`, (rows, classes)."""
+        _core.pair_scores(columns, self.sizes, self.pairs, self.offsets, self.scores, out)

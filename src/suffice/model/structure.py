@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from suffice.core.arrays import Array, Codes, Positions, refuse_infinite
 from suffice.core.errors import MismatchError, RefusedValueError, naming_columns
@@ -114,14 +115,14 @@ class Structure(Calibration):
         x = parts.family.read_plan(parts.family.read(rows))
         codes, unit, log_prior = parts.learned.left_out_prior(x.n, labels, weight)
         each = parts.columns_left_out(x, codes, unit)
-        out = sum(
-            (a * np.maximum(part, -1e300) for a, part in zip(self.columns, each, strict=True) if a),
-            start=np.zeros(log_prior.shape),
-        )
+        out: Array = np.zeros(log_prior.shape)
+        for a, part in zip(self.columns, each, strict=True):
+            if a:
+                out += a * np.maximum(part, -1e300)
         if self.pairs.any():
-            columns = np.ascontiguousarray(x.parts[-1].T)
-            for u, part in zip(self.pairs, parts.pair_evidence.left_out(columns, codes, unit), strict=True):
-                out += u * part
+            pairs, together = np.zeros((out.shape[1] - 1, x.n, 1)), np.zeros((2, len(self.pairs)), np.int32)
+            parts.pair_evidence.left_out(coded_columns(x), codes, unit, self.pairs, together, pairs)
+            out[:, 1:] += pairs[:, :, 0].T  # relative to the first class
         for expert, v in zip(self.experts, self.weights.tolist(), strict=True):
             out += v * parts.expert_left_out(expert, x, codes, unit)
         return out, log_prior
@@ -146,7 +147,7 @@ class Structure(Calibration):
         ]
         by_pair: dict[tuple[str, str], Array] = {}
         if self.pairs.any():
-            columns, plan = np.ascontiguousarray(x.parts[-1].T), family.plan
+            columns, plan = coded_columns(x), family.plan
             assert plan is not None, "there are exponents of its pairs"
             names = [titles[column.block] for column in plan.columns]
             for (i, j), u, part in zip(plan.pairs.T, self.pairs, parts.pair_evidence.each(columns), strict=True):
@@ -260,31 +261,37 @@ class Parts:
         fitted = [*zip(self.family.blocks, naive.parts, x.parts, exponents, strict=False)]
         fitted += zip(self.family.found, self.distributions, x.parts[own + 1 :], exponents[own:], strict=False)
 
-        def some(lo: int) -> Array:
-            out = np.zeros((min(lo + AT_ONCE, x.n) - lo, len(self.learned.labels)))
+        out = np.zeros((x.n, len(self.learned.labels)))
+
+        def add(lo: int) -> None:
+            own = out[lo : lo + AT_ONCE]
+            said = np.empty(own.shape)
             try:
                 for block, each, part, a in fitted:
                     with naming_columns(block.names):
-                        rows = each.read(part[lo : lo + AT_ONCE])
+                        rows = part[lo : lo + AT_ONCE]
                         if a and each.votes:
-                            out += a * each.relative_log_density(rows)
-                        elif isinstance(rows, np.ndarray):
-                            refuse_infinite(rows)
+                            said[:] = 0.0
+                            each.add_relative(rows, said)
+                            said *= a
+                            own += said
+                        else:
+                            rows = each.read(rows)
+                            if isinstance(rows, np.ndarray):
+                                refuse_infinite(rows)
             except RefusedValueError as error:
                 raise error.shifted(lo) from None
-            return out
 
-        parts = in_threads(some, range(0, x.n, AT_ONCE), x.n * len(fitted))
-        return np.concatenate(parts) if parts else np.zeros((0, len(self.learned.labels)))
+        in_threads(add, range(0, x.n, AT_ONCE), x.n * len(fitted))
+        return out
 
     def add_pairs(self, x: Batch, out: Array) -> None:
-        """Add the scores of pairs to `out`."""
+        """Add the scores of pairs, relative to the first class, to `out`."""
         assert self.structure is not None, "exponents are known"
         exponents = self.structure.pairs
         if exponents.any():
-            evidence = self.pair_evidence
-            scores = self._kept("scores", lambda: evidence.scores(exponents))
-            evidence.score(np.ascontiguousarray(x.parts[-1].T), scores, out)
+            scores = self._kept("scores", lambda: self.pair_evidence.scores(exponents))
+            scores.add(coded_columns(x), out)
 
     def columns_left_out(self, x: Batch, codes: Codes, unit: Array) -> list[Array]:
         """Return the log-densities of each block and found column without the row, (rows, classes)."""
@@ -316,3 +323,8 @@ class Parts:
                 rows[at[some]], sample.codes[at[some]], np.minimum(sample.weight[at[some]], unit[some]), fitted
             )
         return out
+
+
+def coded_columns(x: Batch) -> NDArray[np.uint8]:
+    """Return the codes of rows by the plan, (columns, rows)."""
+    return np.ascontiguousarray(x.parts[-1].T)

@@ -7,22 +7,22 @@ evidence, and from exponents that were fitted without the row. The pool weighs t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from suffice.core.arrays import Array, Codes
+from suffice.core.parallel import in_threads
 from suffice.core.statistics import Batch
-from suffice.families import KeptRows
 from suffice.families.covariance import one_blas_thread
-from suffice.families.product import Product
+from suffice.families.pair_plan import PairPlan
 from suffice.model.calibration import bounded, mixture
 from suffice.model.cosine_expert import CosineExpert
 from suffice.model.experts import Expert, fit_experts
-from suffice.model.exponents import LogLinear
+from suffice.model.exponents import LogLinear, relative
 from suffice.model.planning import FEWEST_ROWS
-from suffice.model.structure import Parts, Structure, StructureName
+from suffice.model.structure import Parts, Structure, StructureName, coded_columns
 
 if TYPE_CHECKING:
     from suffice.model.learned import Learned
@@ -57,26 +57,35 @@ def _fit_structure(learned: Learned, name: StructureName) -> Structure | None:
     some = np.flatnonzero(others & np.isfinite(log_prior[np.arange(len(codes)), codes]))
     if len(some) < FEWEST_ROWS:
         return None
-    plan = family.plan if name != "columns" else None
-    pairs = 0 if plan is None else plan.pairs.shape[1]
-    columns = len(family.blocks) + len(family.found)
-    own = len(some) >= ROWS_FOR_A_PAIR * pairs and _affordable(columns + pairs, len(learned.labels)) >= ENOUGH_ROWS
-    exponents = columns + (pairs if own else 0 if plan is None else len(plan.columns))
-    exponents = exponents if columns <= MOST_COLUMNS else 1
-    some = some[: max(_affordable(exponents, len(learned.labels)), ENOUGH_ROWS)]
-    rows = x[some]
-    members = Members(codes[some], kept.weight[some], _finite(log_prior[some]))
-    each = [bounded(part) for part in parts.columns_left_out(rows, codes[some], unit[some])]
-    evidence = np.stack(each, axis=2)
-    members.naive(evidence, len(family.blocks))
-    if columns > MOST_COLUMNS:  # too many for an exponent each
-        plan, pairs = None, 0
-    if columns <= MOST_COLUMNS:
-        found = PairParts.of(parts, rows, codes[some], unit[some], own) if pairs else None
-        members.pairs(evidence, found)
-    if name == "pool":
-        members.experts(family, x, kept, log_prior, some)
-    return members.pooled(name, parts)
+    columns, classes = len(family.blocks) + len(family.found), len(learned.labels)
+    many = columns > MOST_COLUMNS  # too many for an exponent each
+    places = PairPlaces.of(family.plan if name != "columns" else None, columns, len(some), classes)
+    exponents = 1 if many else columns + places.exponents
+    some = some[: max(_affordable(exponents, classes), ENOUGH_ROWS)]
+    rows, log_prior = x[some], np.maximum(log_prior, LEAST)
+    pool = Pool(codes[some], kept.weight[some], relative(log_prior[some]))
+    each = [relative(bounded(part)) for part in parts.columns_left_out(rows, codes[some], unit[some])]
+    whole = np.sum(each[: len(family.blocks)], axis=0)
+
+    def exponents_of_columns() -> list[Member]:
+        if many:
+            return [pool.naive(whole, columns, len(family.blocks))]
+        evidence = np.zeros((classes - 1, len(some), exponents))
+        for j, part in enumerate(each):
+            evidence[:, :, j] = part
+        places.fill(parts, rows, codes[some], unit[some], columns, evidence)
+        return [pool.naive(whole, columns, len(family.blocks)), pool.exponents(evidence, columns, places)]
+
+    def experts() -> list[Member]:
+        if name != "pool":
+            return []
+        # Where not all rows are kept, those that are kept in addition cost more than they tell.
+        fitted_on = slice(0, x.n if x.n < family.most_kept else max(EXPERT_ROWS, int(some[-1]) + 1))
+        own = x[fitted_on], kept.codes[fitted_on], kept.weight[fitted_on], classes, log_prior[fitted_on]
+        return [pool.expert(expert, left_out[some]) for expert, left_out in fit_experts(family.blocks, *own)]
+
+    found = in_threads(lambda members: members(), (exponents_of_columns, experts), x.n * exponents)
+    return pool.combined(name, parts, found[0] + found[1])
 
 
 def _affordable(exponents: int, classes: int) -> int:
@@ -84,139 +93,127 @@ def _affordable(exponents: int, classes: int) -> int:
     return int(MOST_WORK / (max(exponents, 1) ** 2 * (1 if classes == 2 else classes)))
 
 
-@dataclass
-class PairParts:
-    """Evidence of pairs as columns of a design: of each pair, or of all pairs of a column."""
+@dataclass(frozen=True)
+class PairPlaces:
+    """Which exponents are those of a pair: one of its own, or the sum of one of each column.
 
-    evidence: Array  # (rows, classes, exponents)
-    spread: Array  # (pairs, exponents): the exponent of a pair is a sum of these
+    `to` (2, pairs) are their places among the exponents of pairs, twice the same if there is one.
+    """
+
+    to: NDArray[np.int32]
+    exponents: int
 
     @classmethod
-    def of(cls, parts: Parts, x: Batch, codes: Codes, unit: Array, own: bool) -> PairParts:
-        """Compute the evidence of rows that are left out; with `own` each pair has an exponent of its own."""
-        evidence, plan = parts.pair_evidence, parts.family.plan
-        assert plan is not None, "there are pairs"
-        q, (n, classes) = plan.pairs.shape[1], (len(codes), len(parts.learned.labels))
-        columns = len(plan.columns)
-        each = evidence.left_out(np.ascontiguousarray(x.parts[-1].T), codes, unit)
-        if own:
-            return cls(np.stack(list(each), axis=2), np.eye(q))
-        spread = np.zeros((q, columns))
-        total = np.zeros((columns, n, classes))
-        for k, ((i, j), part) in enumerate(zip(plan.pairs.T, each, strict=True)):
-            spread[k, i] = spread[k, j] = 1.0
-            total[i] += part
-            total[j] += part
-        return cls(np.ascontiguousarray(total.transpose(1, 2, 0)), spread)
+    def of(cls, plan: PairPlan | None, columns: int, rows: int, classes: int) -> PairPlaces:
+        """Give each pair an exponent of its own, if there are enough rows for that, and time."""
+        if plan is None:
+            return cls(np.zeros((2, 0), np.int32), 0)
+        pairs = plan.pairs.shape[1]
+        if rows >= ROWS_FOR_A_PAIR * pairs and _affordable(columns + pairs, classes) >= ENOUGH_ROWS:
+            return cls(np.repeat(np.arange(pairs, dtype=np.int32)[None], 2, axis=0), pairs)
+        return cls(plan.pairs, len(plan.columns))
+
+    def fill(self, parts: Parts, x: Batch, codes: Codes, unit: Array, start: int, out: Array) -> None:
+        """Add the evidence of pairs of rows left out to `out`, (classes − 1, rows, exponents), from `start` on."""
+        if self.to.size:
+            every, to = np.ones(self.to.shape[1]), self.to + np.int32(start)
+            parts.pair_evidence.left_out(coded_columns(x), codes, unit, every, to, out)
+
+    def of_pairs(self, w: Array) -> Array:
+        """Return the exponent of each pair, from the exponents of pairs."""
+        return np.where(self.to[0] == self.to[1], 0.0, w[self.to[1]]) + w[self.to[0]]
 
 
-class Members:
-    """The members of a pool: scores of kept rows, and how they are made of exponents."""
+@dataclass(frozen=True)
+class Member:
+    """A member of a pool: scores of rows, (classes − 1, rows), and what they are made of."""
+
+    name: str
+    scores: Array
+    columns: Array
+    pairs: Array
+    expert: tuple[Expert, float] | None = None
+
+
+class Pool:
+    """The rows that exponents are fitted on. All scores are relative to the first class."""
 
     def __init__(self, codes: Codes, weight: Array, log_prior: Array):
         self.codes, self.weight, self.log_prior = codes, weight, log_prior
-        self.names: list[str] = []
-        self.scores: list[Array] = []
-        self.of_columns: list[Array] = []
-        self.of_pairs: list[Array] = []
-        self.of_experts: list[tuple[Expert, float] | None] = []
 
     def _problem(self, parts: Array, start: Array, penalty: float) -> LogLinear:
         """State a fit of exponents."""
         return LogLinear(parts, self.log_prior, self.codes, self.weight, start, np.full(parts.shape[2], penalty))
 
-    def naive(self, columns: Array, blocks: int) -> None:
-        """One exponent for all columns."""
-        whole = columns[:, :, :blocks].sum(axis=2, keepdims=True)
-        problem = self._problem(whole, np.full(1, 0.5), 1.0)
+    def naive(self, whole: Array, columns: int, blocks: int) -> Member:
+        """One exponent for the sum of the first columns, which are those of `blocks`."""
+        problem = self._problem(whole[:, :, None], np.full(1, 0.5), 1.0)
         w = problem.fit()
-        exponents = np.zeros(columns.shape[2])
+        exponents = np.zeros(columns)
         exponents[:blocks] = w
-        self._add("naive", problem.cross_fitted(w), exponents)
+        return Member("naive", problem.cross_fitted(w), exponents, np.zeros(0))
 
-    def pairs(self, columns: Array, pairs: PairParts | None) -> None:
-        """An exponent for every column and for pairs, drawn towards the common ones."""
-        p = columns.shape[2]
-        sums = [columns.sum(axis=2)] if pairs is None else [columns.sum(axis=2), pairs.evidence.sum(axis=2)]
+    def exponents(self, evidence: Array, columns: int, places: PairPlaces) -> Member:
+        """An exponent for every column and for pairs, which come after the columns, drawn towards the common ones."""
+        sums = [evidence[:, :, :columns].sum(axis=2)]
+        if places.exponents:
+            sums.append(evidence[:, :, columns:].sum(axis=2))
         common = self._problem(np.stack(sums, axis=2), np.array([0.5, 0.1])[: len(sums)], 1.0).fit()
-        start, design = np.full(p, common[0]), columns
-        if pairs is not None:
-            start = np.concatenate([start, np.full(pairs.evidence.shape[2], common[1])])
-            design = np.concatenate([columns, pairs.evidence], axis=2)
-        problem = self._problem(design, start, PULL)
+        problem = self._problem(evidence, np.repeat(common, [columns, places.exponents][: len(sums)]), PULL)
         w = problem.fit()
-        of_pairs = None if pairs is None else pairs.spread @ w[p:]
-        self._add("columns" if pairs is None else "pairs", problem.cross_fitted(w), w[:p], of_pairs)
+        name = "pairs" if places.exponents else "columns"
+        return Member(name, problem.cross_fitted(w), w[:columns], places.of_pairs(w[columns:]))
 
-    def experts(self, family: Product, x: Batch, kept: KeptRows, log_prior: Array, some: NDArray[np.int64]) -> None:
-        """Linear and quadratic discriminants and cosines, fitted on kept rows; `some` of them are those of the pool."""
-        rows = slice(0, x.n if x.n < family.most_kept else max(EXPERT_ROWS, int(some[-1]) + 1))
-        x, weight = x[rows], kept.weight[rows]
-        classes = log_prior.shape[1]
-        fitted = fit_experts(family.blocks, x, kept.codes[rows], weight, classes, _finite(log_prior[rows]))
-        for expert, left_out in fitted:
-            own = left_out[some]
-            w = self._problem(own[:, :, None], np.ones(1), 1.0).fit()
-            self._add(type(expert).__name__, self.log_prior + w[0] * own, expert=(expert, float(w[0])))
+    def expert(self, expert: Expert, left_out: Array) -> Member:
+        """An expert with one exponent, by its evidence of rows left out, (rows, classes)."""
+        own = relative(left_out)
+        w = self._problem(own[:, :, None], np.ones(1), 1.0).fit()
+        scores = self.log_prior + w[0] * own
+        return Member(type(expert).__name__, scores, np.zeros(0), np.zeros(0), (expert, float(w[0])))
 
-    def _add(
-        self, name: str, scores: Array, columns: Array | None = None, pairs: Array | None = None, expert: Any = None
-    ) -> None:
-        self.names.append(name)
-        self.scores.append(scores)
-        self.of_columns.append(np.zeros(0) if columns is None else columns)
-        self.of_pairs.append(np.zeros(0) if pairs is None else pairs)
-        self.of_experts.append(expert)
-
-    def _pool(self, chosen: list[int]) -> tuple[Array, Array]:
-        """Fit the weights of some members, ≥ 0; return them, and the log-loss of each row."""
-        m = len(chosen)
-        parts = np.stack([self.scores[i] - self.log_prior for i in chosen], axis=2)
+    def _weigh(self, members: list[Member]) -> tuple[Array, Array]:
+        """Fit the weights of members, ≥ 0; return them, and the log-loss of each row."""
+        m = len(members)
+        parts = np.stack([each.scores - self.log_prior for each in members], axis=2)
         problem = self._problem(parts, np.full(m, 1.0 / m), 1.0)
         w = problem.fit()
-        scores = self.log_prior + parts @ w
-        top = scores.max(axis=1, keepdims=True)
-        losses = np.log(np.exp(scores - top).sum(axis=1)) + top[:, 0] - scores[np.arange(len(self.codes)), self.codes]
-        return w, losses
+        return w, problem.losses(problem.scores(w))[0]
 
-    def _chosen(self) -> tuple[list[int], Array]:
-        """Choose the members that have weight. Cosines, which no column tells of, must gain two standard errors."""
-        chosen = list(range(len(self.names)))
-        w, losses = self._pool(chosen)
-        cosines = [i for i in chosen if self.names[i] == CosineExpert.__name__]
-        if cosines:
-            without = [i for i in chosen if i not in cosines]
-            simpler, others = self._pool(without)
+    def _chosen(self, members: list[Member]) -> tuple[list[Member], Array, Array]:
+        """Choose the members that have weight; return them, their weights, and the log-loss of each row.
+
+        Cosines, which no column tells of, must gain two standard errors.
+        """
+        w, losses = self._weigh(members)
+        without = [each for each in members if each.name != CosineExpert.__name__]
+        if len(without) < len(members):
+            simpler, others = self._weigh(without)
             gain = others - losses
             mean = float(np.average(gain, weights=self.weight))
             error = np.sqrt(np.average((gain - mean) ** 2, weights=self.weight) / self.weight.sum())
             if mean <= WORTH * error:
-                chosen, w = without, simpler
-        while (w < NEGLIGIBLE).any() and len(chosen) > 1:
-            del chosen[int(np.argmin(w))]
-            w, _ = self._pool(chosen)
-        return chosen, w
+                members, w, losses = without, simpler, others
+        while (w < NEGLIGIBLE).any() and len(members) > 1:
+            least = int(np.argmin(w))
+            members = members[:least] + members[least + 1 :]
+            w, losses = self._weigh(members)
+        return members, w, losses
 
-    def pooled(self, name: StructureName, parts: Parts) -> Structure:
+    def combined(self, name: StructureName, parts: Parts, members: list[Member]) -> Structure:
         """Combine the members."""
-        chosen, w = self._chosen()
-        family = parts.family
+        members, w, losses = self._chosen(members)
+        family, classes = parts.family, len(self.log_prior) + 1
         columns = np.zeros(len(family.blocks) + len(family.found))
         pairs = np.zeros(0 if family.plan is None else family.plan.pairs.shape[1])
         experts, weights = [], []
-        for i, share in zip(chosen, w, strict=True):
-            columns[: len(self.of_columns[i])] += share * self.of_columns[i]
-            pairs[: len(self.of_pairs[i])] += share * self.of_pairs[i]
-            expert = self.of_experts[i]
-            if expert is not None:
-                experts.append(expert[0])
-                weights.append(share * expert[1])
-        each = [share * (self.scores[i] - self.log_prior) for i, share in zip(chosen, w, strict=True)]
-        scores = self.log_prior + np.sum(each, axis=0)
-        p = np.exp(scores - scores.max(axis=1, keepdims=True))
-        p /= p.sum(axis=1, keepdims=True)
-        mixed = mixture(p, np.exp(self.log_prior), self.codes, self.weight)
-        classes = self.log_prior.shape[1]
+        for member, share in zip(members, w, strict=True):
+            columns[: len(member.columns)] += share * member.columns
+            pairs[: len(member.pairs)] += share * member.pairs
+            if member.expert is not None:
+                experts.append(member.expert[0])
+                weights.append(share * member.expert[1])
+        prior = self._problem(np.zeros((classes - 1, len(self.codes), 0)), np.zeros(0), 0.0)
+        mixed = mixture(np.exp(-losses), np.exp(-prior.losses(self.log_prior)[0]), self.weight)
         return Structure(
             np.ones(classes),
             np.zeros(classes),
@@ -230,7 +227,3 @@ class Members:
             family.plan,
             tuple(each.decisions for each in parts.distributions),
         )
-
-
-def _finite(log_prior: Array) -> Array:
-    return np.maximum(log_prior, LEAST)
