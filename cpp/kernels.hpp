@@ -114,6 +114,21 @@ void pair_left_out(CodedColumns x, ColumnPairs of, Rows rows, const double* coun
 void bin_codes(const double* values, Index n, Index stride, const double* edges, Index count, std::uint8_t missing,
                std::uint8_t* out);
 
+// Columns that are computed from the columns `first` and `second`: how, and what these are divided by before.
+enum class Combination : std::int32_t { alone, ratio, difference, sum };
+struct Combinations {
+    const std::int32_t* first;
+    const std::int32_t* second;
+    const std::int32_t* how;
+    const double* scales;  // two for each
+    Index count;
+};
+
+// found_columns.cpp: the mean log p(y | x) of n rows, each left out of the bins of a combination of columns (columns, n).
+// The best of several numbers of bins is taken; a smaller number than was asked for is the last that is tried.
+void combinations_tell(const double* columns, Combinations of, Rows rows, Index n, const Index* bins, Index choices,
+                       double* out);
+
 // class_weights.cpp: the weight of the rows of each class (classes,), and what rounding took from it; whether n numbers
 // are integers, and (`summed`) so small that their sum is exact; and whether all codes are 0 .. classes-1. In this kernel and the next, `low` gets what
 // rounding takes from the sums. It may be null where all weights and counts are integers.

@@ -101,6 +101,33 @@ void bind_pairs(nb::module_& m) {
         "classes_of"_a.noconvert(), "weight"_a.noconvert(), "counts"_a.noconvert(), "ratios"_a.noconvert(),
         "exponents"_a.noconvert(), "to"_a.noconvert(), "out"_a.noconvert());
     m.def(
+        "combinations_tell",
+        [](Table<const double> columns, Vector<std::int32_t> first, Vector<std::int32_t> second,
+           Vector<std::int32_t> how, Table<const double> scales, Vector<std::int32_t> classes_of, Vector<double> weight,
+           Index classes, Vector<Index> bins, nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu> out) {
+            const Index n = Index(columns.shape(1)), count = Index(out.size());
+            require(Index(classes_of.size()) == n && Index(weight.size()) == n, "a class and a weight for each row");
+            require(Index(first.size()) == count && Index(second.size()) == count && Index(how.size()) == count &&
+                        Index(scales.shape(0)) == count && scales.shape(1) == 2,
+                    "two columns and two scales for each combination");
+            for (Index q = 0; q < count; ++q) {
+                require(first(q) >= 0 && std::size_t(first(q)) < columns.shape(0), "columns of combinations");
+                require(second(q) >= 0 && std::size_t(second(q)) < columns.shape(0), "columns of combinations");
+                require(how(q) >= 0 && how(q) <= std::int32_t(Combination::sum), "kinds of combinations");
+            }
+            for (std::size_t k = 0; k < bins.size(); ++k) require(bins(k) > 0, "numbers of bins");
+            for (Index i = 0; i < n; ++i) require(classes_of(i) >= 0 && classes_of(i) < classes, "class of a row");
+            nb::gil_scoped_release release;
+            combinations_tell(columns.data(), {first.data(), second.data(), how.data(), scales.data(), count},
+                              {classes_of.data(), weight.data(), classes}, n, bins.data(), Index(bins.size()),
+                              out.data());
+        },
+        "Write the mean log p(y | x) of rows, each left out of the bins of a combination of two columns.\n\n"
+        "`how` is 0 for the first column alone, 1 for the ratio, 2 for the difference and 3 for the sum of both.",
+        "columns"_a.noconvert(), "first"_a.noconvert(), "second"_a.noconvert(), "how"_a.noconvert(),
+        "scales"_a.noconvert(), "classes_of"_a.noconvert(), "weight"_a.noconvert(), "classes"_a, "bins"_a.noconvert(),
+        "out"_a.noconvert());
+    m.def(
         "bin_codes",
         [](Column values, Vector<double> edges,
            nb::ndarray<std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu> out) {

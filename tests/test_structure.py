@@ -10,7 +10,7 @@ import suffice as sf
 from suffice.core.errors import MismatchError, NoFormulaError
 from suffice.core.statistics import Pairs, RowSample
 from suffice.families.bin_edges import of_quantiles_with_ties
-from suffice.families.found_columns import FoundColumn, find_columns
+from suffice.families.found_columns import OPERATIONS, Candidate, FoundColumn, find_columns, judge, tell
 from suffice.model.exponents import LogLinear
 from suffice.model.pair_evidence import PairEvidence
 from suffice.model.structure import Structure
@@ -205,6 +205,20 @@ def test_scores_are_those_of_exponents_that_were_fitted_without_the_row():
 
 
 # ------------------------------------------------------------------------------------------------ found columns
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_the_kernel_that_screens_combinations_judges_as_leave_one_out_does(classes):
+    rng = np.random.default_rng(11)
+    y, weight = rng.integers(0, classes, 700).astype(np.int32), rng.choice([0.5, 1.0, 2.0], 700)
+    table = np.stack([rng.normal(size=700) + y, np.round(rng.exponential(size=700), 1), rng.integers(-3, 4, 700) + 0.0])
+    table[0, ::9], table[1, ::7] = np.nan, -0.0
+    candidates = [Candidate(i, i) for i in range(3)]
+    candidates += [Candidate(i, j, how, (1.5, 0.7)) for i, j in [(0, 1), (2, 1)] for how in OPERATIONS]
+    found = tell(table, candidates, y, weight, classes)
+    for (i, j, how, scales), mean in zip(candidates, found, strict=True):
+        x = table[i] if how is None else FoundColumn("a", "b", how, scales).of(table[i], table[j])
+        assert mean == pytest.approx(judge(x, y, weight, classes).mean, rel=1e-12)
 
 
 def test_a_ratio_that_tells_more_than_its_columns_is_found():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Annotated, Literal, NamedTuple
@@ -25,6 +25,7 @@ WORTH = 2.0  # standard errors that a gain must exceed
 DISTINCT = 6  # values that a column must have
 
 Operation = Literal["ratio", "difference", "sum"]
+OPERATIONS: tuple[Operation, ...] = ("ratio", "difference", "sum")
 SIGNS = {"ratio": "/", "difference": "−", "sum": "+"}
 
 
@@ -81,6 +82,15 @@ class Judged(NamedTuple):
     rows: Array
 
 
+class Candidate(NamedTuple):
+    """A combination of two columns, by their positions; the first column by itself has no operation."""
+
+    first: int
+    second: int
+    operation: Operation | None = None
+    scales: tuple[float, float] = (1.0, 1.0)
+
+
 def find_columns(
     columns: Sequence[tuple[str, Array]], codes: Codes, weight: Array, classes: int, most: int
 ) -> list[FoundColumn]:
@@ -89,26 +99,28 @@ def find_columns(
     A combination is judged by exact leave-one-out of its bins, against the better of its two columns. Its gain must be
     worth two standard errors. Of two columns only the best combination is taken.
     """
+    numbers = [(name, x) for name, x in columns if _varies(x)]
+    if len(numbers) < 2:
+        return []
     few = np.arange(len(codes)) if len(codes) <= SCREENED else np.linspace(0, len(codes) - 1, SCREENED).astype(np.int64)
-    alone = {name: judge(x[few], codes[few], weight[few], classes) for name, x in columns if _varies(x)}
-    told = sorted(alone, key=lambda name: -alone[name].mean)[:AMONG]
-    numbers = {name: x for name, x in columns if name in set(told)}
-    screened: list[tuple[float, FoundColumn]] = []
-    for a, b in combinations([name for name, _ in columns if name in numbers], 2):
-        best = max(alone[a].mean, alone[b].mean)
-        for each in _combined(a, b, numbers[a], numbers[b]):
-            found = judge(each.of(numbers[a][few], numbers[b][few]), codes[few], weight[few], classes)
-            screened.append((found.mean - best, each))
-    screened.sort(key=lambda pair: -pair[0])
-    finalists = [each for gain, each in screened[:FINALISTS] if gain > 0]
+    table = np.stack([x[few] for _, x in numbers])
+    alone = tell(table, [Candidate(i, i) for i in range(len(table))], codes[few], weight[few], classes)
+    among = np.sort(np.argsort(-alone, kind="stable")[:AMONG]).tolist()
+    candidates = _combined([x for _, x in numbers], among)
+    told = tell(table, candidates, codes[few], weight[few], classes)
+    gains = told - [max(alone[each.first], alone[each.second]) for each in candidates]
+    finalists = [candidates[i] for i in np.argsort(-gains, kind="stable")[:FINALISTS] if gains[i] > 0]
     kept: list[tuple[float, FoundColumn]] = []
-    whole: dict[str, Judged] = {}
-    for each in finalists:
-        for name in each.names:
-            if name not in whole:
-                whole[name] = judge(numbers[name], codes, weight, classes)
-        best_alone = max((whole[name] for name in each.names), key=lambda found: found.mean)
-        found = judge(each.of(*(numbers[name] for name in each.names)), codes, weight, classes)
+    whole: dict[int, Judged] = {}
+    for first, second, operation, scales in finalists:
+        assert operation is not None, "of two columns"
+        for i in (first, second):
+            if i not in whole:
+                whole[i] = judge(numbers[i][1], codes, weight, classes)
+        (a, x), (b, y) = numbers[first], numbers[second]
+        each = FoundColumn(a, b, operation, scales)
+        best_alone = max((whole[first], whole[second]), key=lambda found: found.mean)
+        found = judge(each.of(x, y), codes, weight, classes)
         gain = found.rows - best_alone.rows
         mean = float(np.average(gain, weights=weight))
         error = float(np.sqrt(np.average((gain - mean) ** 2, weights=weight) / weight.sum()))
@@ -119,6 +131,18 @@ def find_columns(
     for _, each in kept:
         best_of.setdefault(each.names, each)
     return list(best_of.values())[:most]
+
+
+def tell(table: Array, candidates: Sequence[Candidate], codes: Codes, weight: Array, classes: int) -> Array:
+    """Return the mean that `judge` finds for each candidate, of columns (columns, rows), by a kernel."""
+    out = np.empty(len(candidates))
+    first, second = np.array([each[:2] for each in candidates], np.int32).reshape(-1, 2).T.copy()
+    how = np.array([0 if each.operation is None else 1 + OPERATIONS.index(each.operation) for each in candidates])
+    scales = np.array([each.scales for each in candidates], np.float64).reshape(-1, 2)
+    rows = np.ascontiguousarray(codes, np.int32), np.ascontiguousarray(weight, np.float64), classes
+    bins = np.array(BINS, np.int64)
+    _core.combinations_tell(np.ascontiguousarray(table), first, second, how.astype(np.int32), scales, *rows, bins, out)
+    return out
 
 
 def judge(x: Array, codes: Codes, weight: Array, classes: int) -> Judged:
@@ -143,14 +167,19 @@ def judge(x: Array, codes: Codes, weight: Array, classes: int) -> Judged:
     return best
 
 
-def _combined(a: str, b: str, x: Array, y: Array) -> Iterator[FoundColumn]:
-    """Yield the combinations of two columns."""
-    if np.nanmin(x) > 0 and np.nanmin(y) > 0:
-        yield FoundColumn(a, b, "ratio")
-    scales = tuple(float(f"{np.nanstd(each):.3g}") for each in (x, y))  # short numbers, as people will read them
-    if min(scales) > 0 and np.isfinite(scales).all():
-        yield FoundColumn(a, b, "difference", scales)  # type: ignore[arg-type]  # there are two
-        yield FoundColumn(a, b, "sum", scales)  # type: ignore[arg-type]
+def _combined(numbers: Sequence[Array], among: Sequence[int]) -> list[Candidate]:
+    """List the combinations of every two of some columns."""
+    positive = {i: bool(np.nanmin(numbers[i]) > 0) for i in among}
+    # Short numbers, as people will read them.
+    scale = {i: float(f"{np.nanstd(numbers[i]):.3g}") for i in among}
+    out = []
+    for i, j in combinations(among, 2):
+        scales = scale[i], scale[j]
+        if positive[i] and positive[j]:
+            out.append(Candidate(i, j, "ratio"))
+        if min(scales) > 0 and np.isfinite(scales).all():
+            out += [Candidate(i, j, "difference", scales), Candidate(i, j, "sum", scales)]
+    return out
 
 
 def _varies(x: Array) -> bool:

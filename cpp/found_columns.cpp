@@ -1,0 +1,130 @@
+// How much columns, and combinations of two, tell about the class: leave-one-out of their bins.
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "threads.hpp"
+
+namespace suffice {
+namespace {
+
+// A column of a combination, sorted: distinct values as ranges of rows, and the weight of each.
+struct SortedColumn {
+    std::vector<double> value;
+    std::vector<Index> order, begin;
+    std::vector<double> weight;
+    Index present = 0;
+
+    void sort(const double* weights) {
+        const Index n = Index(value.size()), start[] = {0, n};
+        order.resize(n);
+        sort_segments(value.data(), start, 1, order.data());  // NaN last
+        for (present = n; present > 0 && value[present - 1] != value[present - 1];) --present;
+        begin.clear();
+        weight.clear();
+        for (Index i = 0; i < present; ++i) {
+            if (i == 0 || value[i] != value[i - 1]) {
+                begin.push_back(i);
+                weight.push_back(0);
+            }
+            weight.back() += weights[order[i]];
+        }
+        begin.push_back(present);
+    }
+};
+
+// After which of the distinct values there is a cut, as `of_quantiles_with_ties` has it.
+std::vector<bool> cuts_with_ties(const std::vector<double>& weight, Index bins) {
+    const Index n = Index(weight.size());
+    std::vector<bool> cut(std::size_t(n), n <= bins);
+    if (n > bins) {
+        const double total = std::accumulate(weight.begin(), weight.end(), 0.0);
+        std::vector<double> reached(weight.size());
+        double sum = 0;
+        for (Index i = 0; i < n; ++i) reached[i] = sum += weight[i] * double(bins) > total ? 0.0 : weight[i];
+        for (Index k = 1; sum > 0 && k < bins; ++k)
+            cut[std::lower_bound(reached.begin(), reached.end(), double(k) * (sum / double(bins)) * (1.0 - 1e-10)) -
+                reached.begin()] = true;
+        for (Index i = 0; i < n; ++i)
+            if (weight[i] * double(bins) > total) {
+                cut[i] = true;
+                if (i) cut[i - 1] = true;
+            }
+    }
+    if (n) cut[n - 1] = false;  // there is nothing after the last
+    return cut;
+}
+
+// Σ w log p(y | bin) of all rows that have a value, each left out. The weight of the bins is smoothed by one row that is
+// spread as the bins of all classes, as in `cell_scores`.
+double told(const SortedColumn& x, const std::vector<bool>& cut, Index bins, const Rows& rows) {
+    const Index K = rows.classes;
+    std::vector<double> count(std::size_t(bins * K));
+    Index bin = 0;
+    for (std::size_t v = 0; v + 1 < x.begin.size(); ++v) {
+        for (Index i = x.begin[v]; i < x.begin[v + 1]; ++i)
+            count[bin * K + rows.code[x.order[i]]] += rows.weight[x.order[i]];
+        bin += cut[v];
+    }
+    double whole = std::accumulate(count.begin(), count.end(), 0.0), sum = 0;
+    whole = std::max(whole - 1.0 + 0.5 * double(bins), 1.0);
+    for (bin = 0; bin < bins; ++bin) {
+        const double* of = count.data() + bin * K;
+        const double every = std::accumulate(of, of + K, 0.0), spread = std::max(every - 0.5, 0.25) / whole;
+        for (Index c = 0; c < K; ++c)
+            if (of[c] > 0) {
+                const double own = std::max(of[c] - 1.0, 0.0) + spread;
+                sum += of[c] * std::log(own / (every + double(K) * spread - of[c] - spread + own));
+            }
+    }
+    return sum;
+}
+
+double combine(Combination how, double a, double b, const double* scales) {
+    const double none = std::numeric_limits<double>::quiet_NaN();
+    double out = a;
+    switch (how) {
+        case Combination::alone: break;
+        case Combination::ratio: out = a > 0 && b > 0 ? a / b : none; break;
+        case Combination::difference: out = a / scales[0] - b / scales[1]; break;
+        case Combination::sum: out = a / scales[0] + b / scales[1]; break;
+    }
+    return std::isfinite(out) ? out + 0.0 : none;  // -0 is 0
+}
+
+}  // namespace
+
+void combinations_tell(const double* columns, Combinations of, Rows rows, Index n, const Index* bins, Index choices,
+                       double* out) {
+    std::vector<double> share(std::size_t(rows.classes));
+    double total = 0;
+    for (Index i = 0; i < n; ++i) {
+        share[rows.code[i]] += rows.weight[i];
+        total += rows.weight[i];
+    }
+    auto judge = [&](Index q, int) {
+        const double* a = columns + of.first[q] * n;
+        const double* b = columns + of.second[q] * n;
+        SortedColumn x;
+        x.value.resize(std::size_t(n));
+        for (Index i = 0; i < n; ++i) x.value[i] = combine(Combination(of.how[q]), a[i], b[i], of.scales + 2 * q);
+        x.sort(rows.weight);
+        double missing = 0;  // rows without a value get the class prior
+        for (Index i = x.present; i < n; ++i) {
+            const double own = rows.weight[x.order[i]];
+            if (own > 0) missing += own * std::log(share[rows.code[x.order[i]]] / total);
+        }
+        double best = -std::numeric_limits<double>::infinity();
+        for (Index k = 0; k < choices; ++k) {
+            const std::vector<bool> cut = cuts_with_ties(x.weight, bins[k]);
+            const Index edges = std::count(cut.begin(), cut.end(), true);
+            best = std::max(best, (told(x, cut, edges + 1, rows) + missing) / total);
+            if (edges < bins[k] - 1) break;
+        }
+        out[q] = best;
+    };
+    for_blocks(of.count, threads_for(of.count * n * 32, of.count), judge);
+}
+
+}  // namespace suffice
