@@ -2,7 +2,7 @@
 #include <cmath>
 #include <vector>
 
-#include "threads.hpp"
+#include "search.hpp"
 
 namespace suffice {
 namespace {
@@ -91,6 +91,10 @@ SUFFICE_INLINE void scores_of_rows(const std::uint8_t* codes, const Index* sizes
     }
 }
 
+SUFFICE_CLONES void bins_of(const double* x, Index n, const double* edges, Index count, std::int32_t* out) {
+    count_below(x, n, edges, count, out);
+}
+
 }  // namespace
 
 void pair_counts(CodedColumns x, ColumnPairs of, Rows rows, double* table) {
@@ -170,22 +174,15 @@ void pair_left_out(CodedColumns x, ColumnPairs of, Rows rows, const double* coun
 
 void bin_codes(const double* values, Index n, Index stride, const double* edges, Index count, std::uint8_t missing,
                std::uint8_t* out) {
-    const Index blocks = (n + block_rows - 1) / block_rows;
-    auto work = [&](Index block, int) {
-        const Index hi = std::min(n, (block + 1) * block_rows);
-        for (Index i = block * block_rows; i < hi; ++i) {
-            const double v = values[i * stride];
-            // Branchless search for the number of edges below v.
-            Index lo = 0;
-            for (Index left = count; left > 0;) {
-                const Index half = (left + 1) / 2;
-                lo += edges[lo + half - 1] < v ? half : 0;
-                left -= half;
-            }
-            out[i] = v == v ? std::uint8_t(lo) : missing;
-        }
-    };
-    for_blocks(blocks, threads_for(8 * n, blocks), work);
+    const Index blocks = (n + searched_rows - 1) / searched_rows;
+    for_blocks(blocks, threads_for(8 * n, blocks), [&](Index block, int) {
+        const Index lo = block * searched_rows, rows = std::min(searched_rows, n - lo);
+        double value[searched_rows];
+        std::int32_t below[searched_rows];
+        for (Index i = 0; i < rows; ++i) value[i] = values[(lo + i) * stride];
+        bins_of(value, rows, edges, count, below);
+        for (Index i = 0; i < rows; ++i) out[lo + i] = value[i] == value[i] ? std::uint8_t(below[i]) : missing;
+    });
 }
 
 }  // namespace suffice

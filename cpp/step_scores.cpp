@@ -1,13 +1,16 @@
 // Scores of numbers by the bin they fall into, or by the value that they are.
 #include <cmath>
 
-#include "threads.hpp"
+#include "search.hpp"
 
 namespace suffice {
 namespace {
 
-// The number of edges below each x: a comparison with each is faster than a search while they are few.
-SUFFICE_CLONES void count_below(const double* x, Index n, const double* edges, Index m, std::int32_t* out) {
+constexpr Index few = 24;
+
+// A comparison with each edge is faster than a search while they are few.
+SUFFICE_CLONES void edges_below(const double* x, Index n, const double* edges, Index m, std::int32_t* out) {
+    if (m > few) return count_below(x, n, edges, m, out);
     for (Index i = 0; i < n; ++i) out[i] = 0;
     for (Index k = 0; k < m; ++k) {
         const double edge = edges[k];
@@ -16,24 +19,19 @@ SUFFICE_CLONES void count_below(const double* x, Index n, const double* edges, I
     }
 }
 
-constexpr Index few = 24;
-
 }  // namespace
 
 Index step_scores(const double* x, Index stride, Index n, const double* edges, Index m, bool exact,
                   const double* scores, Index width, Index classes, double* out) {
-    const Index size = 1024, blocks = (n + size - 1) / size;
+    constexpr Index size = searched_rows;
+    const Index blocks = (n + size - 1) / size;
     FirstPosition infinite;
     for_blocks(blocks, threads_for(n * 4, blocks), [&](Index b, int) {
         const Index lo = b * size, rows = std::min(size, n - lo);
         double value[size];
         std::int32_t below[size];
         for (Index i = 0; i < rows; ++i) value[i] = x[(lo + i) * stride];
-        if (m <= few)
-            count_below(value, rows, edges, m, below);
-        else
-            for (Index i = 0; i < rows; ++i)
-                below[i] = std::int32_t(std::lower_bound(edges, edges + m, value[i]) - edges);
+        edges_below(value, rows, edges, m, below);
         for (Index i = 0; i < rows; ++i) {
             if (!std::isfinite(value[i])) {
                 if (std::isinf(value[i])) infinite.report(lo + i);

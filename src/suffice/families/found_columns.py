@@ -22,6 +22,7 @@ BINS = (12, 24)  # that a candidate is judged with
 SCREENED = 2000  # rows that every candidate is judged on first
 FINALISTS = 24  # candidates that are judged on all kept rows
 WORTH = 2.0  # standard errors that a gain must exceed
+AT_ONCE = 1 << 14  # rows that are computed at a time, so that they stay in the cache
 DISTINCT = 6  # values that a column must have
 
 Operation = Literal["ratio", "difference", "sum"]
@@ -54,6 +55,13 @@ class FoundColumn(Options):
 
     def of(self, first: Array, second: Array) -> Array:
         """Compute the column; a ratio with a number that is not positive is missing."""
+        out = np.empty(len(first))
+        for lo in range(0, len(out), AT_ONCE):
+            some = slice(lo, lo + AT_ONCE)
+            out[some] = self._part_of(first[some], second[some])
+        return out
+
+    def _part_of(self, first: Array, second: Array) -> Array:
         with np.errstate(all="ignore"):
             if self.operation == "ratio":
                 out = np.where((first > 0) & (second > 0), first / second, np.nan)

@@ -18,6 +18,7 @@ from suffice import _core
 from suffice.core.arrays import Array, Categories, Codes, Rows, Values
 from suffice.core.errors import InvalidOptionError
 from suffice.core.frozen_options import Options
+from suffice.core.parallel import in_threads
 from suffice.core.statistics import Batch
 from suffice.core.statistics.pairs import MISSING, MOST_CODES
 from suffice.core.validation import Held, Labels
@@ -92,8 +93,11 @@ class PairPlan(Options):
     def codes(self, parts: tuple[Rows, ...], n: int) -> NDArray[np.uint8]:
         """Return the codes of rows, (rows, columns), from the parts of the blocks."""
         out = np.empty((len(self.columns), n), np.uint8)
-        for row, column in zip(out, self.columns, strict=True):
-            row[:] = column.codes(parts[column.block])
+
+        def fill(j: int) -> None:
+            out[j] = self.columns[j].codes(parts[self.columns[j].block])
+
+        in_threads(fill, range(len(out)), out.size)
         return out.T
 
     def __repr__(self) -> str:
