@@ -45,6 +45,7 @@ StructureName = Literal["columns", "pairs", "pool"]
 
 SHOWN = 5  # pairs that are listed
 AT_ONCE = 1 << 15  # rows that are scored at a time
+EXPERT_ROWS = 10_000  # that experts are fitted on where not all rows are kept: further ones tell little, and cost much
 
 
 @storable
@@ -305,23 +306,30 @@ class Parts:
         out += in_threads(lambda one: one[0].family.leave_one_out(*one[1:], codes, unit), each, len(codes) * len(each))
         return out
 
+    @property
+    def expert_rows(self) -> slice:
+        """The kept rows that experts are fitted on."""
+        kept = len(self.family.sample_of(self.statistic))
+        return slice(0, kept if kept < self.family.most_kept else min(kept, EXPERT_ROWS))
+
     def expert_left_out(self, expert: Expert, x: Batch, codes: Codes, unit: Array) -> Array:
         """Return the evidence of an expert for rows; those that it was fitted on are left out."""
         from suffice.core.frames.row_hashes import row_hashes
 
         own = len(self.family.blocks)
-        sample = self.family.sample_of(self.statistic)
+        sample, first = self.family.sample_of(self.statistic), self.expert_rows
+        kept_codes, kept_weight = sample.codes[first], sample.weight[first]
         out = expert.evidence(x)
-        known = {key: i for i, key in enumerate(zip(sample.hashes.tolist(), sample.codes.tolist(), strict=True))}
+        keys = zip(sample.hashes[first].tolist(), kept_codes.tolist(), strict=True)
+        known = {key: i for i, key in enumerate(keys)}
         hashes = row_hashes(x.parts[own])
         at = np.array([known.get(key, -1) for key in zip(hashes.tolist(), codes.tolist(), strict=True)], dtype=np.int64)
         some = np.flatnonzero(at >= 0)
         if len(some):
-            rows = self.family.read(sample.rows)
-            fitted = rows, sample.codes, sample.weight
-            out[some] = expert.left_out(
-                rows[at[some]], sample.codes[at[some]], np.minimum(sample.weight[at[some]], unit[some]), fitted
-            )
+            rows, at = self.family.read(sample.rows[first]), at[some]
+            fitted = rows, kept_codes, kept_weight
+            weight = np.minimum(kept_weight[at], unit[some])
+            out[some] = expert.left_out(rows[at], kept_codes[at], weight, fitted)
         return out
 
 

@@ -6,7 +6,7 @@ evidence, and from exponents that were fitted without the row. The pool weighs t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,7 +32,6 @@ ROWS_FOR_A_PAIR = 30  # kept rows for each pair, so that each pair has an expone
 MOST_WORK = 1e9  # rows × exponents², and × classes of more than two: a second of Newton's method
 MOST_COLUMNS = 300  # that have an exponent each
 ENOUGH_ROWS = 5000  # that exponents are fitted on, if there are so many
-EXPERT_ROWS = 10_000  # that experts are fitted on where not all rows are kept
 LEAST = np.log(1e-12)  # lower bound of a log-prior
 WORTH = 2.0  # standard errors of the log-loss that cosines must gain
 NEGLIGIBLE = 0.02  # a member of the pool with less weight is left out
@@ -76,16 +75,20 @@ def _fit_structure(learned: Learned, name: StructureName) -> Structure | None:
         places.fill(parts, rows, codes[some], unit[some], columns, evidence)
         return [pool.naive(whole, columns, len(family.blocks)), pool.exponents(evidence, columns, places)]
 
+    # The rows of experts are those that members of the pool are weighed by.
+    judged = int(np.searchsorted(some, parts.expert_rows.stop)) if name == "pool" else len(some)
+    judges = pool[:judged]
+
     def experts() -> list[Member]:
         if name != "pool":
             return []
-        # Where not all rows are kept, those that are kept in addition cost more than they tell.
-        fitted_on = slice(0, x.n if x.n < family.most_kept else max(EXPERT_ROWS, int(some[-1]) + 1))
-        own = x[fitted_on], kept.codes[fitted_on], kept.weight[fitted_on], classes, log_prior[fitted_on]
-        return [pool.expert(expert, left_out[some]) for expert, left_out in fit_experts(family.blocks, *own)]
+        first = parts.expert_rows
+        own = x[first], kept.codes[first], kept.weight[first], classes, log_prior[first]
+        return [judges.expert(expert, left_out[some[:judged]]) for expert, left_out in fit_experts(family.blocks, *own)]
 
     found = in_threads(lambda members: members(), (exponents_of_columns, experts), x.n * exponents)
-    return pool.combined(name, parts, found[0] + found[1])
+    members = [replace(each, scores=each.scores[:, :judged]) for each in found[0]] + found[1]
+    return judges.combined(name, parts, members)
 
 
 def _affordable(exponents: int, classes: int) -> int:
@@ -140,6 +143,9 @@ class Pool:
 
     def __init__(self, codes: Codes, weight: Array, log_prior: Array):
         self.codes, self.weight, self.log_prior = codes, weight, log_prior
+
+    def __getitem__(self, rows: slice) -> Pool:
+        return Pool(self.codes[rows], self.weight[rows], self.log_prior[:, rows])
 
     def _problem(self, parts: Array, start: Array, penalty: float) -> LogLinear:
         """State a fit of exponents."""
