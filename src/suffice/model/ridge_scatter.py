@@ -28,6 +28,7 @@ PULL = 1.0  # the weight of the row at the mean of all rows that every class has
 AT_ONCE = 4096  # rows that are summed or left out at a time
 JUDGES, FEWEST, ENTRIES = 4096, 1024, 1 << 16  # rows that judge a shrinkage: fewer if there are many classes
 FEW_CLASSES = 32  # up to which sums of classes are a product of matrices
+LEAST_SPREAD = 1e-13  # of the largest eigenvalue: less is rounding
 LEAST_LEFT = 1e-12  # share of a determinant that remains without a row; less is rounding
 
 FittedRows: TypeAlias = tuple[Batch, Codes, Array]  # the rows that an expert was fitted on, their classes and weights
@@ -86,8 +87,8 @@ class RidgeScatter:
         Some rows are judges. Kept rows come in the order of their hashes, so the first are a random sample.
         """
         some = slice(int(np.clip(ENTRIES // len(self.mean), FEWEST, JUDGES)))
-        values, basis = np.linalg.eigh(self.scatter)
-        values, mean, turned = np.maximum(values, 0.0), self.mean @ basis, own[some] @ basis
+        values, basis = self._axes(own, weight)
+        mean, turned = self.mean @ basis, own[some] @ basis
         squares, codes, weight = turned**2, codes[some], weight[some]
         log_prior = log_prior[some] if log_prior.ndim == 2 else log_prior
         losses, exponent = [], 1.0
@@ -98,6 +99,20 @@ class RidgeScatter:
             loss, exponent = tempered_loss(evidence, log_prior, codes, weight, exponent)
             losses.append(loss)
         return SHRINKAGES[int(np.argmin(losses))]
+
+    def _axes(self, own: Array, weight: Array) -> tuple[Array, Array]:
+        """Return the eigenvalues of W and its axes, (features, axes); of few rows only those above 0, which is faster.
+
+        W = Bᵀ B with a row of B for each row and class; rows of weight and class means lie in what these span.
+        """
+        if len(own) + len(self.mean) >= len(self.scatter) or not (weight > 0).all():
+            values, basis = np.linalg.eigh(self.scatter)
+            return np.maximum(values, 0.0), basis
+        root = np.concatenate([own * np.sqrt(weight)[:, None], np.sqrt(PULL) * self.mean])
+        values, turned = np.linalg.eigh(root @ root.T)
+        some = values > LEAST_SPREAD * values[-1]
+        values = values[some]
+        return values, root.T @ (turned[:, some] / np.sqrt(values))
 
     def left_out(self, own: Array, codes: Codes, weight: Array, ridge: float) -> Array:
         """Compute the evidence of each row without min(weight, 1) of it, (rows, classes); `own` is x − m_y."""
