@@ -91,10 +91,6 @@ SUFFICE_INLINE void scores_of_rows(const std::uint8_t* codes, const Index* sizes
     }
 }
 
-SUFFICE_CLONES void bins_of(const double* x, Index n, const double* edges, Index count, std::int32_t* out) {
-    count_below(x, n, edges, count, out);
-}
-
 }  // namespace
 
 void pair_counts(CodedColumns x, ColumnPairs of, Rows rows, double* table) {
@@ -174,15 +170,11 @@ void pair_left_out(CodedColumns x, ColumnPairs of, Rows rows, const double* coun
 
 void bin_codes(const double* values, Index n, Index stride, const double* edges, Index count, std::uint8_t missing,
                std::uint8_t* out) {
-    const Index blocks = (n + searched_rows - 1) / searched_rows;
-    for_blocks(blocks, threads_for(8 * n, blocks), [&](Index block, int) {
-        const Index lo = block * searched_rows, rows = std::min(searched_rows, n - lo);
-        double value[searched_rows];
-        std::int32_t below[searched_rows];
-        for (Index i = 0; i < rows; ++i) value[i] = values[(lo + i) * stride];
-        bins_of(value, rows, edges, count, below);
-        for (Index i = 0; i < rows; ++i) out[lo + i] = value[i] == value[i] ? std::uint8_t(below[i]) : missing;
-    });
+    for_searched(values, stride, n, edges, count,
+                 [&](Index lo, Index rows, const double* value, const std::int32_t* below) {
+                     for (Index i = 0; i < rows; ++i)
+                         out[lo + i] = value[i] == value[i] ? std::uint8_t(below[i]) : missing;
+                 });
 }
 
 }  // namespace suffice

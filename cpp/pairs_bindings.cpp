@@ -1,4 +1,4 @@
-// Python bindings of the kernels on pairs of columns.
+// Python bindings of the kernels on pairs of columns, and on columns that become others.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
@@ -127,6 +127,19 @@ void bind_pairs(nb::module_& m) {
         "columns"_a.noconvert(), "first"_a.noconvert(), "second"_a.noconvert(), "how"_a.noconvert(),
         "scales"_a.noconvert(), "classes_of"_a.noconvert(), "weight"_a.noconvert(), "classes"_a, "bins"_a.noconvert(),
         "out"_a.noconvert());
+    m.def(
+        "interpolate",
+        [](Column x, Vector<double> knots, Vector<double> values,
+           nb::ndarray<float, nb::ndim<1>, nb::device::cpu> out) {
+            require(knots.size() > 0 && knots.size() == values.size(), "a value for each knot");
+            require(knots.size() < (std::size_t(1) << 31), "fewer than 2^31 knots");
+            require(out.size() == x.size(), "output size");
+            nb::gil_scoped_release release;
+            interpolate(x.data(), x.stride(0), Index(x.size()), knots.data(), values.data(), Index(knots.size()),
+                        out.data(), out.stride(0));
+        },
+        "Write values between ascending knots, linearly, and those of the ends beyond; 0 for NaN.", "x"_a.noconvert(),
+        "knots"_a.noconvert(), "values"_a.noconvert(), "out"_a.noconvert());
     m.def(
         "bin_codes",
         [](Column values, Vector<double> edges,

@@ -5,18 +5,23 @@
 
 namespace suffice {
 
-constexpr Index searched_rows = 1024;  // at most, that are searched at once
+constexpr Index searched_rows = 1024;  // at a time
 
-// out[i] is the number of ascending edges below x[i], i < rows; NaN has none below.
-SUFFICE_INLINE void count_below(const double* __restrict x, Index rows, const double* edges, Index count,
-                                std::int32_t* __restrict out) {
-    for (Index i = 0; i < rows; ++i) out[i] = 0;
-    for (Index left = count; left > 0;) {
-        const std::int32_t half = std::int32_t((left + 1) / 2);
-#pragma omp simd
-        for (Index i = 0; i < rows; ++i) out[i] += edges[out[i] + half - 1] < x[i] ? half : 0;
-        left -= half;
-    }
+// search.cpp: out[i] is the number of ascending edges below x[i], i < rows; NaN has none below.
+void count_below(const double* x, Index rows, const double* edges, Index count, std::int32_t* out);
+
+// Search n numbers in threads, and call body(lo, rows, value, below) for each block of rows lo .. lo+rows-1.
+template <class Body>
+void for_searched(const double* x, Index stride, Index n, const double* edges, Index count, Body body) {
+    const Index blocks = (n + searched_rows - 1) / searched_rows;
+    for_blocks(blocks, threads_for(8 * n, blocks), [&](Index block, int) {
+        const Index lo = block * searched_rows, rows = std::min(searched_rows, n - lo);
+        double value[searched_rows];
+        std::int32_t below[searched_rows];
+        for (Index i = 0; i < rows; ++i) value[i] = x[(lo + i) * stride];
+        count_below(value, rows, edges, count, below);
+        body(lo, rows, value, below);
+    });
 }
 
 }  // namespace suffice

@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import multivariate_t
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
+from suffice import _core
 from suffice.core.arrays import Categories
 from suffice.core.errors import MismatchError, NoFormulaError, StorageError
 from suffice.core.statistics import Batch
@@ -311,6 +312,30 @@ def test_the_parameter_of_least_left_out_loss_is_chosen():
     }
     assert min(losses, key=losses.get) == expert.shrinkage
     assert left_out.shape == (150, 3)
+
+
+def test_the_parameter_of_cosines_is_chosen_as_well_if_there_are_more_of_them_than_rows():
+    batch, codes, weight = table()
+    few, prior = slice(0, 60), np.log(np.full(3, 1 / 3))
+    expert, left_out = fitted(CosineExpert, batch[few], codes[few], weight[few])
+    assert expert.coef.shape[1] > len(left_out) + 3
+    losses = {}
+    for s in SHRINKAGES:
+        other = replace(expert, shrinkage=s).left_out(batch[few], codes[few], weight[few])
+        losses[s] = tempered_loss(other, prior, codes[few], weight[few])[0]
+    assert min(losses, key=losses.get) == expert.shrinkage
+
+
+def test_the_kernel_of_ranks_interpolates_as_numpy_does():
+    rng = np.random.default_rng(3)
+    x = np.concatenate([rng.normal(size=5000), [np.nan, 9.0, -9.0, 0.0, -0.0]])
+    for knots in (np.array([0.0]), np.sort(rng.normal(size=200)), x[:7].copy()):
+        knots = np.unique(knots)
+        values, out = rng.normal(size=len(knots)), np.ones((len(x), 2), np.float32)
+        _core.interpolate(x, knots, values, out[:, 1])
+        expected = np.where(np.isnan(x), 0.0, np.interp(x, knots, values))
+        np.testing.assert_allclose(out[:, 1], expected, rtol=1e-6, atol=1e-6)
+        assert (out[:, 0] == 1.0).all()
 
 
 def test_the_exponent_of_least_loss_is_found():

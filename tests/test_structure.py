@@ -268,6 +268,13 @@ def test_probabilities_are_those_of_the_parts_added_up(structure):
         assert np.median(np.abs(found["rest"])) < 0.1 * np.median(np.abs(found["log_odds"]))
 
 
+def test_on_adult_columns_and_pairs_tell_nearly_all_of_the_log_odds(data_dir):
+    train, test = (pq.read_table(data_dir / f"adult-{part}.parquet") for part in ("train", "test"))
+    found = sf.BayesClassifier().fit(train, "income").evidence(test.drop_columns(["income"]))
+    rest, odds = (np.abs(found[name].to_numpy()) for name in ("rest", "log_odds"))
+    assert np.median(rest) <= 0.1 * np.median(odds)
+
+
 def test_pairs_tell_what_columns_by_themselves_cannot():
     table, y = a_table(2000)
     train, test = slice(0, 1000), slice(1000, 2000)

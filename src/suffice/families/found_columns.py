@@ -12,6 +12,7 @@ import numpy as np
 from suffice import _core
 from suffice.core.arrays import Array, Codes
 from suffice.core.frozen_options import Options
+from suffice.core.parallel import in_threads
 from suffice.core.validation import Held
 from suffice.families import bin_edges as cutting
 from suffice.families.pair_plan import cell_scores
@@ -108,37 +109,41 @@ def find_columns(
     worth two standard errors. Of two columns only the best combination is taken.
     """
     numbers = [(name, x) for name, x in columns if _varies(x)]
-    if len(numbers) < 2:
-        return []
-    few = np.arange(len(codes)) if len(codes) <= SCREENED else np.linspace(0, len(codes) - 1, SCREENED).astype(np.int64)
-    table = np.stack([x[few] for _, x in numbers])
-    alone = tell(table, [Candidate(i, i) for i in range(len(table))], codes[few], weight[few], classes)
-    among = np.sort(np.argsort(-alone, kind="stable")[:AMONG]).tolist()
-    candidates = _combined([x for _, x in numbers], among)
-    told = tell(table, candidates, codes[few], weight[few], classes)
-    gains = told - [max(alone[each.first], alone[each.second]) for each in candidates]
-    finalists = [candidates[i] for i in np.argsort(-gains, kind="stable")[:FINALISTS] if gains[i] > 0]
-    kept: list[tuple[float, FoundColumn]] = []
-    whole: dict[int, Judged] = {}
-    for first, second, operation, scales in finalists:
-        assert operation is not None, "of two columns"
-        for i in (first, second):
-            if i not in whole:
-                whole[i] = judge(numbers[i][1], codes, weight, classes)
-        (a, x), (b, y) = numbers[first], numbers[second]
-        each = FoundColumn(a, b, operation, scales)
-        best_alone = max((whole[first], whole[second]), key=lambda found: found.mean)
-        found = judge(each.of(x, y), codes, weight, classes)
-        gain = found.rows - best_alone.rows
+    finalists = _finalists([x for _, x in numbers], codes, weight, classes)
+    singles, work = sorted({i for each in finalists for i in each[:2]}), len(codes) * len(finalists)
+    judged = in_threads(lambda i: judge(numbers[i][1], codes, weight, classes), singles, work)
+    whole = dict(zip(singles, judged, strict=True))
+
+    def gained(each: Candidate) -> tuple[float, float, FoundColumn]:
+        """Return the gain of a combination, its standard error, and the combination as a column."""
+        (a, x), (b, y) = numbers[each.first], numbers[each.second]
+        assert each.operation is not None, "of two columns"
+        column = FoundColumn(a, b, each.operation, each.scales)
+        best = max((whole[each.first], whole[each.second]), key=lambda found: found.mean)
+        gain = judge(column.of(x, y), codes, weight, classes).rows - best.rows
         mean = float(np.average(gain, weights=weight))
-        error = float(np.sqrt(np.average((gain - mean) ** 2, weights=weight) / weight.sum()))
-        if mean > WORTH * error:
-            kept.append((mean, each))
+        return mean, float(np.sqrt(np.average((gain - mean) ** 2, weights=weight) / weight.sum())), column
+
+    found = in_threads(gained, finalists, work)
+    kept = [(mean, column) for mean, error, column in found if mean > WORTH * error]
     kept.sort(key=lambda pair: -pair[0])
     best_of: dict[tuple[str, str], FoundColumn] = {}
     for _, each in kept:
         best_of.setdefault(each.names, each)
     return list(best_of.values())[:most]
+
+
+def _finalists(numbers: Sequence[Array], codes: Codes, weight: Array, classes: int) -> list[Candidate]:
+    """Return the combinations that gain most on some of the rows."""
+    if len(numbers) < 2:
+        return []
+    few = np.arange(len(codes)) if len(codes) <= SCREENED else np.linspace(0, len(codes) - 1, SCREENED).astype(np.int64)
+    table = np.stack([x[few] for x in numbers])
+    alone = tell(table, [Candidate(i, i) for i in range(len(table))], codes[few], weight[few], classes)
+    candidates = _combined(numbers, np.sort(np.argsort(-alone, kind="stable")[:AMONG]).tolist())
+    told = tell(table, candidates, codes[few], weight[few], classes)
+    gains = told - [max(alone[each.first], alone[each.second]) for each in candidates]
+    return [candidates[i] for i in np.argsort(-gains, kind="stable")[:FINALISTS] if gains[i] > 0]
 
 
 def tell(table: Array, candidates: Sequence[Candidate], codes: Codes, weight: Array, classes: int) -> Array:

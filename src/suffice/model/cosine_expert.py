@@ -151,7 +151,7 @@ class CosineFeatures:
         x = np.empty((batch.n, len(numbers)), np.float32)
         codes = np.empty((batch.n, len(categories)), np.int32)
         for j, (number, _) in enumerate(numbers):
-            x[:, j] = number.rank(number.read(batch))
+            number.fill_ranks(batch, x[:, j])
         for j, (category, own) in enumerate(categories):
             table = np.full(len(category.keys) + 2, -1, np.int32)
             table[: own.stop - own.start] = np.arange(own.start, own.stop)

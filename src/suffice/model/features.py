@@ -25,6 +25,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from suffice import _core
 from suffice.core.arrays import Array, Categories, Codes, Values
 from suffice.core.errors import MismatchError
 from suffice.core.statistics import Batch
@@ -127,6 +128,10 @@ class NumberFeatures:
     def rank(self, x: Array) -> Array:
         """Return the ranks; 0 where a number is missing."""
         return np.nan_to_num(np.interp(x, self.knots, self.ranks), copy=False)
+
+    def fill_ranks(self, batch: Batch, out: NDArray[np.float32]) -> None:
+        """Write the ranks, (rows,), by a kernel."""
+        _core.interpolate(self.read(batch), np.ascontiguousarray(self.knots), np.ascontiguousarray(self.ranks), out)
 
     def fill(self, batch: Batch, out: Array) -> None:
         """Write the features to rows of zeros, (features, rows)."""
