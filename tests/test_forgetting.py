@@ -378,3 +378,22 @@ def test_weights_scaled_by_a_power_of_two_keep_light_rows_beside_heavy_ones(fact
     left = both - family.summarize([[1.0]], ["b"], [1e9 * factor])
     assert left.weight.tolist() == [1e-9 * factor]
     assert left.statistic.total.tolist() == [[2e-9 * factor]]
+
+
+CATEGORIES = np.array([["a", "u"], ["b", "v"], ["c", "u"]], dtype=object)
+NUMBERED = np.array([[0.0, 1.0], [2.0, 3.0], [1.0, 0.0]])
+
+
+@pytest.mark.parametrize("x", [CATEGORIES, NUMBERED], ids=["strings", "numbers"])
+def test_categories_that_only_a_dropped_class_had_are_none_any_more(x):
+    family = sf.Categorical()
+    rest = family.summarize(x, ["p", "q", "p"]).drop("q")
+    refitted = family.summarize(x[[0, 2]], ["p", "p"])
+    assert rest.statistic.sizes.tolist() == refitted.statistic.sizes.tolist() == [2, len(set(x[[0, 2], 1]))]
+    assert pack(rest)[0] == pack(refitted)[0]
+
+
+def test_categories_of_rows_without_weight_are_none():
+    for x in (CATEGORIES, NUMBERED):
+        found = sf.Categorical().summarize(x, ["p"] * 3, [1.0, 0.0, 1.0])
+        assert found.statistic.sizes.tolist() == sf.Categorical().summarize(x[[0, 2]], ["p"] * 2).statistic.sizes.tolist()
