@@ -626,7 +626,7 @@ def test_a_header_that_is_cut_off_is_said_to_be(tmp_path):
     path = tmp_path / "model.suffice"
     for end in (9, 20, int.from_bytes(MODEL[:8], "little") + 7):
         path.write_bytes(MODEL[:end])
-        for read in (lambda: from_bytes(path.read_bytes()), lambda: sf.load(path), lambda: storage.load(path)):  # noqa: B023 - used at once
+        for read in (lambda: from_bytes(path.read_bytes()), lambda: sf.load(path), lambda: storage.load(path)):
             with pytest.raises(sf.DamagedFileError, match=rf"truncated: .* and {end - 8} are present"):
                 read()
 
@@ -822,8 +822,8 @@ def test_many_objects_of_one_type_are_stored_as_an_array(values):
 
 
 def test_one_long_string_does_not_make_all_as_long():
-    for texts in (["a"] * 5000 + ["b" * 50_000], ["a", "b\0"]):
-        values = np.array(texts, dtype=object)
+    for strings in (["a"] * 5000 + ["b" * 50_000], ["a", "b\0"]):
+        values = np.array(strings, dtype=object)
         data = to_bytes(values)
         assert len(data) < 200_000
         assert alike(from_bytes(data), values)
