@@ -222,6 +222,16 @@ def test_every_statistic_prior_and_family_comes_back_as_it_was(value):
     assert alike(back, value)
 
 
+@pytest.mark.parametrize("value", STATISTICS, ids=lambda v: type(v).__name__)
+def test_negative_weights_are_refused(value):
+    tree, tensors = storage.pack(value)
+    for name in [name for name, tensor in tensors.items() if name.rpartition(".")[2] == "weight" and tensor.size]:
+        other = tensors[name].copy()
+        other.flat[np.argmax(other)] = -0.25
+        with pytest.raises(sf.DamagedFileError, match="weight"):
+            storage.unpack(tree, tensors | {name: other})
+
+
 def test_no_statistic_prior_or_family_was_forgotten():
     made = {type(v) for v in STATISTICS + OPTIONS} | {sf.ByClass, statistics.Fourth, statistics.Points}
     ours = {c for c in subclasses(Statistic) | subclasses(Options) if c.__module__.startswith("suffice.")}

@@ -59,7 +59,10 @@ AREAS = {
     "core/statistics": Area(
         ("core/statistics/*.py",),
         90,
-        ("statistics", "sample", "row_sample", "word_counts", "cells", "forgetting", "structure", "bad_input"),
+        (
+            *("statistics", "sample", "row_sample", "word_counts", "cells", "forgetting", "structure", "bad_input"),
+            *("storage", "hostile_storage"),
+        ),
     ),
     "families": Area(
         ("families/*.py",),
