@@ -390,3 +390,33 @@ def test_samples_of_whole_rows_and_of_columns_are_told_apart():
         sample.check_made_with(joint=joint)
         with pytest.raises(MismatchError, match=f"joint={not joint}, found one with joint={joint}"):
             sample.check_made_with(joint=not joint)
+
+
+def test_pooled_squares_keep_their_digits_far_from_0():
+    """About 0 the squares are 10¹⁸ times as large as about the mean, and all digits would be lost."""
+    x = 1e9 + np.array([[0.0], [1.0], [4.0], [5.0], [2.0]])
+    for of in (Moments, Scatter):
+        pooled = of.of(x, np.array([0, 0, 1, 1, 2], np.int32), 3).pooled()
+        found = pooled.squares if of is Moments else pooled.cross[:, :, 0]
+        np.testing.assert_allclose(found, [[17.2]], rtol=1e-7)
+
+
+def test_totals_that_overflow_name_the_column():
+    x = np.array([[1.0, 1e308], [1.0, 1.7e308]])
+    with pytest.raises(InvalidDataError, match="Column 1 holds values so large that their sum overflows"):
+        Totals.of(x, np.zeros(2, np.int32), 1)
+
+
+def test_missing_entries_of_sparse_rows_weigh_as_those_of_dense_ones():
+    rng = np.random.default_rng(8)
+    x, weight, codes = rng.integers(0, 3, (40, 3)).astype(float), rng.random(40), (np.arange(40) % 2).astype(np.int32)
+    x[rng.random((40, 3)) < 0.4] = np.nan
+    assert Totals.of(scipy.sparse.csr_matrix(x), codes, 2, weight) == Totals.of(x, codes, 2, weight)
+
+
+def test_totals_that_differ_in_what_rounding_took_are_not_equal():
+    codes, sums = np.zeros(2, np.int32), ([[0.1], [0.2]], [[0.1 + 0.2], [0.0]], [[0.3], [2.0**-54]])
+    found = [Totals.of(np.array(each), codes, 1) for each in sums]
+    assert found[0].total == found[1].total
+    assert found[0] != found[1]
+    assert found[0] == Totals.of(np.array(sums[0])[::-1], codes, 1)

@@ -61,7 +61,7 @@ AREAS = {
         90,
         (
             *("statistics", "sample", "row_sample", "word_counts", "cells", "forgetting", "structure", "bad_input"),
-            *("storage", "hostile_storage"),
+            *("storage", "hostile_storage", "leave_one_out"),
         ),
     ),
     "families": Area(
@@ -154,11 +154,13 @@ def main() -> int:
             else:
                 known = {each: outcome for each, outcome in known.items() if each.area != name}
             run_area(home, name, tried, known)
-    table = as_table(known)
-    print(table)
+    print(as_table(known))
     if options.write:
         sys.path.insert(0, str(ROOT))
-        import_module("benchmarks.quality_page").write_section("mutants", table, PAGE)
+        write_section = import_module("benchmarks.quality_page").write_section
+        write_section("mutants", as_table(known), PAGE)
+        write_section("equivalent", as_list(known, "equivalent"), PAGE)
+        write_section("survivors", as_list(known, "survived"), PAGE)
     return 0
 
 
@@ -192,10 +194,22 @@ def as_table(known: dict[Mutant, str]) -> str:
     return "\n".join(lines)
 
 
-def equivalent() -> set[tuple[str, str, str]]:
-    """Return the changes that no test can notice, as `Mutant.change`."""
+def as_list(known: dict[Mutant, str], what: str) -> str:
+    """Return the mutants of one outcome, and why they are equivalent, for docs/testing.md."""
+    why = equivalent()
+    lines = ["| module | before | after |" + (" why |" if what == "equivalent" else "")]
+    lines.append("|---|---|---|" + ("---|" if what == "equivalent" else ""))
+    for mutant in sorted((each for each in known if known[each] == what), key=lambda each: (each.module, each.line)):
+        cells = [mutant.module.removeprefix("src/suffice/"), mutant.before, mutant.after]
+        line = " | ".join(f"`{cell.replace('|', chr(92) + '|')}`" for cell in cells)
+        lines.append(f"| {line} |" + (f" {why[mutant.change]} |" if what == "equivalent" else ""))
+    return "\n".join(lines)
+
+
+def equivalent() -> dict[tuple[str, str, str], str]:
+    """Return the changes that no test can notice, as `Mutant.change`, and why."""
     listed = tomllib.loads((Path(__file__).parent / "equivalent_mutants.toml").read_text(encoding="utf-8"))
-    return {(each["module"], each["before"], each["after"]) for each in listed["mutant"]}
+    return {(each["module"], each["before"], each["after"]): each["why"] for each in listed["mutant"]}
 
 
 # -------------------------------------------------------------------------------------------------- the copy
