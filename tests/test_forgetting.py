@@ -412,3 +412,11 @@ def test_sums_that_were_rounded_elsewhere_are_doubted_by_a_few_last_digits_and_n
             minus(whole, Sums(np.array(more), None))
     left = minus(whole, Sums(value * (1 - 1e-12), None)).value
     np.testing.assert_allclose(left, 1e-12 * value, rtol=1e-3)  # it is not taken for rounding
+
+
+def test_light_documents_stay_when_a_merged_heavy_one_is_forgotten():
+    family = sf.Text()
+    light = family.summarize(["red green", "green"], ["p", "q"], [0.1, 0.3])
+    heavy = family.summarize(["green blue", "green"], ["p", "q"], [1e13 + 0.5, 7e12])
+    for merged in (light + heavy, heavy + light):
+        np.testing.assert_allclose((merged - heavy).statistic.total, light.statistic.total, rtol=1e-12)

@@ -420,3 +420,14 @@ def test_totals_that_differ_in_what_rounding_took_are_not_equal():
     assert found[0].total == found[1].total
     assert found[0] != found[1]
     assert found[0] == Totals.of(np.array(sums[0])[::-1], codes, 1)
+
+
+@pytest.mark.parametrize("kind", [Moments, Totals, Counts, Scatter, Cells, Sample])
+def test_statistics_of_other_rows_or_weights_are_not_equal(kind):
+    x, codes = np.array([[0.0], [2.0], [1.0]]), np.zeros(3, np.int32)
+    one = kind.of(x, codes, 1)
+    assert one == kind.of(x.copy(), codes, 1)
+    assert one != kind.of(np.array([[0.0], [2.0], [2.0]]), codes, 1)
+    assert one != kind.of(x, codes, 1, np.array([1.0, 1.0, 2.0]))
+    assert one != kind.of(x, codes, 1, np.array([1.0, 1.0, 0.1]))
+    assert one != kind.of(x, codes, 2)
