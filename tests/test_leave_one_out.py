@@ -340,3 +340,12 @@ def test_light_rows_are_not_lost_where_a_heavy_one_is_left_out(estimator):
     for i in rows:
         rest = clone(estimator).fit(x[rows != i], labels[rows != i], HEAVY[rows != i])
         np.testing.assert_allclose(found[i], rest.predict_proba(x[[i]])[0], rtol=0, atol=1e-6)
+
+
+def test_words_of_one_document_are_gone_from_every_complement_without_it():
+    """Without a prior, log 0 is bounded: no closed form may be used."""
+    x, y = np.array([[1.0, 0, 2], [0, 1, 1], [1, 1, 0], [2, 0, 0]]), np.array(list("aabb"))
+    for family in (sf.Complement(prior=None), sf.Complement()):
+        statistic, fitted, data, codes, _ = everything(family, x, y, None)
+        found = family.leave_one_out(statistic, fitted, data, codes, None)
+        assert_allclose(found, learned_anew(family, x, y, None), rtol=1e-9, atol=1e-9)
