@@ -23,6 +23,7 @@ from suffice.core.errors import (
     MismatchError,
     NoLinearFormError,
 )
+from suffice.families.bin_edges import of_quantiles_with_ties
 from suffice.model.joint import leave_one_out
 
 LABELS = np.array(["ape", "bat", "cow"])
@@ -464,3 +465,10 @@ def test_infinite_values_are_refused_though_an_open_end_would_hold_them(options)
         sf.Binned(**options).summarize(x, y)
     with pytest.raises(InfiniteValueError, match="row 2, column 0"):
         model.log_joint(rows)
+
+
+def test_a_column_of_one_value_or_none_has_no_cuts():
+    for values in ([3.0, 3.0, np.nan], [np.nan], []):
+        found = of_quantiles_with_ties(np.array(values), np.ones(len(values)), 4)
+        assert found.tolist() == []
+    assert of_quantiles_with_ties(np.array([3.0, 5.0]), np.ones(2), 4).tolist() == [4.0]

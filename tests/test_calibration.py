@@ -9,7 +9,8 @@ from sklearn.metrics import log_loss
 
 import suffice as sf
 from suffice import BayesClassifier, Gaussian
-from suffice.model.calibration import Calibration
+from suffice.core.errors import InvalidDataError
+from suffice.model.calibration import Calibration, _minimum, _root
 
 
 def synthetic(n=3000, seed=0, prior=(0.5, 0.3, 0.2)):
@@ -39,6 +40,58 @@ def test_the_exponent_is_the_minimum_of_the_log_loss():
 
     best = minimize_scalar(loss, bounds=(0.01, 2.0), method="bounded", options={"xatol": 1e-9}).x
     assert_allclose(Calibration.fit(3 * evidence, log_prior, y, weight).slope, best, rtol=1e-4)
+
+
+@pytest.mark.parametrize("right", [0.51, 0.6, 0.7, 0.85])
+@pytest.mark.parametrize("gap", [2.0, 4.0, 1e5])
+def test_the_exponent_is_found_to_the_last_digits(right, gap):
+    """Evidence of a fixed gap that is right in a share of the rows: σ(a · gap) is that share."""
+    n = 1000
+    y = (np.arange(n) % 2).astype(np.int32)
+    favoured = np.where(np.arange(n) < n * right, y, 1 - y)
+    evidence = np.where(np.arange(2) == favoured[:, None], 0.0, -gap)
+    found = Calibration.fit(evidence, np.log(np.full((n, 2), 0.5)), y, np.ones(n))
+    assert_allclose(found.slope, np.log(right / (1 - right)) / gap, rtol=1e-12)
+
+
+def test_evidence_for_the_wrong_class_counts_for_nothing():
+    for size in (1.0, 1e3):
+        evidence, log_prior, y, weight = right_by_chance(50)
+        found = Calibration.fit(size * evidence[:, ::-1], log_prior, y, weight)
+        assert (found.slope * size < 1e-5).all()  # where its spread is 1, a row shifts the log-odds by no more
+
+
+@pytest.mark.parametrize("place", [-0.7, 0.0, 1 / 3, 2.9])
+def test_a_minimum_is_found_to_the_last_digits(place):
+    found = _minimum(lambda x: np.cosh(x - place), lambda x: np.sinh(x - place), (-1.0, 3.0))
+    assert_allclose(found, place, rtol=0, atol=4e-15)
+
+
+def test_a_minimum_at_a_bound_is_found_there():
+    assert_allclose(_minimum(np.exp, np.exp, (-2.0, 1.0)), -2.0, atol=2e-3)
+    assert_allclose(_minimum(lambda x: -np.exp(x), lambda x: -np.exp(x), (-2.0, 1.0)), 1.0, atol=2e-3)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_root_takes_few_steps_however_bent_the_function_is(sign):
+    """False position alone keeps one end for ever where a function is bent."""
+    asked = []
+
+    def bent(x):
+        asked.append(x)
+        return sign * ((1 + sign * x) ** 12 - 1.001)
+
+    root = sign * (1.001 ** (1 / 12) - 1)
+    assert_allclose(_root(bent, -0.9, 0.9, np.nan), root, rtol=0, atol=4e-15)
+    assert len(asked) < 60
+    asked.clear()
+
+    def straight(x):
+        asked.append(x)
+        return x - 0.25
+
+    assert _root(straight, 0.0, 1.0, np.nan) == 0.25
+    assert len(asked) == 3  # the two ends, and the root itself
 
 
 def right_by_chance(n):
@@ -120,6 +173,13 @@ def test_impossible_classes_stay_impossible_and_a_lost_row_gets_the_prior():
     assert_allclose(found[1], prior, rtol=1e-14)
     mixed = np.exp(Calibration(np.ones(3), np.zeros(3), 0.1).log_posterior(evidence, np.log(prior)))
     assert_allclose(mixed, 0.9 * found + 0.1 * prior, rtol=1e-12)
+
+
+def test_evidence_that_is_no_number_is_refused_with_its_row():
+    evidence = np.zeros((5, 2))
+    evidence[3, 1] = np.nan
+    with pytest.raises(InvalidDataError, match=r"row 3\b"):
+        Calibration(np.ones(2), np.zeros(2), 0.1).posterior(evidence, np.log([0.5, 0.5]))
 
 
 def test_a_row_that_its_class_excludes_does_not_change_the_exponent():

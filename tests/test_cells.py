@@ -271,3 +271,18 @@ def test_files_streams_and_memory_count_the_same_cells(tmp_path, monkeypatch):
         assert a.level == b.level == c.level, name
         assert a.parts == b.parts == c.parts, name
     assert not all(part.exact.all() for part in memory.parts[:5])
+
+
+@pytest.mark.parametrize("level", [FINEST, -60, 0, 60])
+def test_minus_zero_is_in_the_cell_of_zero(level):
+    found = edges(np.array([-0.0, 0.0]), level)
+    assert found.tolist() == [0.0, 0.0]
+    assert not np.signbit(found).any()  # a sign would give equal counts other bytes
+
+
+def test_an_empty_summary_takes_the_limit_of_the_other():
+    some = Cells.of(np.arange(5.0)[:, None], np.zeros(5, np.int32), 1, limit=8)
+    none = Cells.empty(1, 1, limit=None)
+    assert (some + none).limit == (none + some).limit == 8
+    with pytest.raises(MismatchError, match="limit=8 and of limit=16"):
+        some + Cells.of(np.arange(5.0)[:, None], np.zeros(5, np.int32), 1, limit=16)

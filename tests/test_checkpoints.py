@@ -126,6 +126,11 @@ def test_a_checkpoint_of_another_fit_is_refused(folder, monkeypatch):
     with pytest.raises(MismatchError, match="of 5 files, and here are 4"):
         GaussianNB().fit(files, "y", checkpoint=checkpoint)
     os.rename(folder / "4.parquet", files / "4.parquet")
+    times = os.stat(files / "1.parquet")
+    os.utime(files / "1.parquet", ns=(times.st_atime_ns, times.st_mtime_ns + 10**9))  # other rows may be as long
+    with pytest.raises(MismatchError, match=r"1\.parquet was changed"):
+        GaussianNB().fit(files, "y", checkpoint=checkpoint)
+    os.utime(files / "1.parquet", ns=(times.st_atime_ns, times.st_mtime_ns))
     pq.write_table(pq.read_table(files / "1.parquet").slice(0, 10), files / "1.parquet")
     with pytest.raises(MismatchError, match=r"1\.parquet was changed"):
         GaussianNB().fit(files, "y", checkpoint=checkpoint)

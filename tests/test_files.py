@@ -1,5 +1,6 @@
 """Files and streams: learning from them is learning from their rows."""
 
+import io
 import os
 import pickle
 import re
@@ -22,6 +23,7 @@ from suffice.core.errors import InvalidDataError, InvalidOptionError, InvalidTex
 from suffice.core.frames import profile
 from suffice.discriminant_analysis import QuadraticDiscriminantAnalysis
 from suffice.engines import find
+from suffice.engines.progress import Progress
 from suffice.engines.summarizing import together
 from suffice.naive_bayes import CategoricalNB, GaussianNB
 
@@ -755,3 +757,12 @@ def test_labels_of_any_type_are_read_or_refused_by_name_at_the_command_line(endi
         err = capsys.readouterr().err
         assert (code, said in err, "unexpected" in err) == (2 if said else 0, True, False)
     assert load("m.suffice").classes_.tolist() == [0.0, 1.0]
+
+
+def test_progress_is_shown_on_a_terminal_alone(monkeypatch):
+    monkeypatch.setattr("suffice.engines.progress.PATIENCE", -1.0)
+    for stream in (io.StringIO(), None):
+        monkeypatch.setattr(sys, "stderr", stream)
+        with Progress([10], [5]) as progress:
+            progress.rows(3)
+        assert progress.bar is None

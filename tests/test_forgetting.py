@@ -15,7 +15,7 @@ import suffice as sf
 from suffice import ByClass, Cells, Counts, InvalidDataError, Moments, NotPartError, Sample, Scatter, Totals
 from suffice.core.frames import as_frame
 from suffice.core.statistics import RowSample, WordCounts
-from suffice.core.statistics.compensated import Sums, minus, plus, product, times
+from suffice.core.statistics.compensated import Sums, minus, plus, product, rounded, times
 from suffice.core.words import Texts
 from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from suffice.model.packing import pack, unpack
@@ -378,3 +378,45 @@ def test_weights_scaled_by_a_power_of_two_keep_light_rows_beside_heavy_ones(fact
     left = both - family.summarize([[1.0]], ["b"], [1e9 * factor])
     assert left.weight.tolist() == [1e-9 * factor]
     assert left.statistic.total.tolist() == [[2e-9 * factor]]
+
+
+CATEGORIES = np.array([["a", "u"], ["b", "v"], ["c", "u"]], dtype=object)
+NUMBERED = np.array([[0.0, 1.0], [2.0, 3.0], [1.0, 0.0]])
+
+
+@pytest.mark.parametrize("x", [CATEGORIES, NUMBERED], ids=["strings", "numbers"])
+def test_categories_that_only_a_dropped_class_had_are_none_any_more(x):
+    family = sf.Categorical()
+    rest = family.summarize(x, ["p", "q", "p"]).drop("q")
+    refitted = family.summarize(x[[0, 2]], ["p", "p"])
+    assert rest.statistic.sizes.tolist() == refitted.statistic.sizes.tolist() == [2, len(set(x[[0, 2], 1]))]
+    assert pack(rest)[0] == pack(refitted)[0]
+
+
+def test_categories_of_rows_without_weight_are_none():
+    for x in (CATEGORIES, NUMBERED):
+        found = sf.Categorical().summarize(x, ["p"] * 3, [1.0, 0.0, 1.0])
+        assert (
+            found.statistic.sizes.tolist() == sf.Categorical().summarize(x[[0, 2]], ["p"] * 2).statistic.sizes.tolist()
+        )
+
+
+def test_sums_that_were_rounded_elsewhere_are_doubted_by_a_few_last_digits_and_no_more():
+    """A database sums 10⁶ numbers and rounds. What rounding took may be missing when all is taken away again."""
+    value = np.array([1000.1, 3.0])
+    whole = Sums(value, rounded(value))
+    for factor in (1.0, 1 + 2.0**-50, 1 - 2.0**-50):
+        assert minus(whole, Sums(value * [factor, 1.0], None)).value.tolist() == [0.0, 0.0]
+    for more in ([1000.1 * (1 + 1e-12), 3.0], [1000.1, 3.0 * (1 + 1e-12)]):
+        with pytest.raises(NotPartError):
+            minus(whole, Sums(np.array(more), None))
+    left = minus(whole, Sums(value * (1 - 1e-12), None)).value
+    np.testing.assert_allclose(left, 1e-12 * value, rtol=1e-3)  # it is not taken for rounding
+
+
+def test_light_documents_stay_when_a_merged_heavy_one_is_forgotten():
+    family = sf.Text()
+    light = family.summarize(["red green", "green"], ["p", "q"], [0.1, 0.3])
+    heavy = family.summarize(["green blue", "green"], ["p", "q"], [1e13 + 0.5, 7e12])
+    for merged in (light + heavy, heavy + light):
+        np.testing.assert_allclose((merged - heavy).statistic.total, light.statistic.total, rtol=1e-12)

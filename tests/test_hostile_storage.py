@@ -163,6 +163,10 @@ def test_tensors_that_overlap_are_refused():
     ):
         with pytest.raises(sf.DamagedFileError, match=r"does not match its offsets|should hold"):
             storage.from_bytes(offsets_of(data, **changes))
+    two = storage.to_bytes({"a": np.arange(4.0), "b": np.arange(4.0)})
+    for shorter, offsets in ((32, [0, 32]), (24, [8, 40])):  # every byte is part of a tensor
+        with pytest.raises(sf.DamagedFileError, match="'b' has a size that does not match its offsets"):
+            storage.from_bytes(offsets_of(two[:-shorter], b=offsets))
 
 
 def test_a_tensor_is_part_of_one_value_only():

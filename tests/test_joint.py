@@ -1,4 +1,4 @@
-"""Rows that no class can have, and classes that no prior allows."""
+"""Rows that no class can have, classes that no prior allows, and rows that cannot be asked for or drawn."""
 
 from dataclasses import replace
 
@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 import suffice as sf
+from suffice.core.errors import InvalidDataError, InvalidOptionError, MismatchError
+from suffice.model import joint
 
 X, Y = np.array([[0.0], [0.0], [0.0], [1.0]]), np.array(["a", "a", "a", "b"])
 IMPOSSIBLE = np.array([[7.0], [0.0]])  # no class has a 7
@@ -38,3 +40,39 @@ def test_without_any_prior_all_classes_are_equally_probable(model):
     assert 150 < (drawn == "a").sum() < 250
     _, drawn = model.sample(400, random_state=0)
     assert 260 < (drawn == "a").sum() < 340
+
+
+@pytest.mark.parametrize("columns", [0, 2])
+def test_rows_of_fewer_or_more_columns_are_refused(model, columns):
+    with pytest.raises(MismatchError, match=f"Expected rows of 1 columns, found {columns}"):
+        model.log_joint(np.zeros((3, columns)))
+
+
+def test_a_score_that_is_no_number_is_refused_with_its_row(model):
+    scores = np.zeros((5, 2))
+    scores[3, 0] = np.nan
+    for as_log in (False, True):
+        with pytest.raises(InvalidDataError, match=r"row 3\b"):
+            model.normalize(scores.copy(), model.log_prior, as_log)
+
+
+def test_a_prior_that_was_not_estimated_adds_no_parameters(model):
+    given = sf.Model(model.labels, np.log([0.5, 0.5]), model.distribution)
+    assert given.n_parameters == model.distribution.n_parameters
+    assert model.n_parameters == model.distribution.n_parameters + 1  # of two shares, one is free
+
+
+def test_as_many_rows_are_drawn_as_memory_allows(monkeypatch):
+    model = sf.Model.fit(np.array([[0.0, 1.0, 2.0], [1.0, 0.0, 4.0]]), ["a", "b"], sf.Gaussian())
+    assert model.sample(0, random_state=0)[0].shape == (0, 3)
+    for n in (-1, 2.0):
+        with pytest.raises(InvalidOptionError, match="an integer ≥ 0"):
+            model.sample(n)
+    monkeypatch.setattr(joint, "MOST_DRAWN", 12)  # entries
+    assert model.sample(4, random_state=0)[0].shape == (4, 3)
+    with pytest.raises(InvalidOptionError, match="5 rows of 3 columns are too many"):
+        model.sample(5)
+    labels_alone = sf.Model.fit(np.empty((2, 0)), ["a", "b"], sf.Gaussian())
+    assert len(labels_alone.sample(12, random_state=0)[1]) == 12
+    with pytest.raises(InvalidOptionError, match="13 rows of 0 columns are too many"):
+        labels_alone.sample(13)

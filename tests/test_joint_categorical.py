@@ -366,3 +366,10 @@ def test_where_every_row_has_a_gap_nothing_can_be_counted():
 def test_all_combinations_have_the_same_pseudo_count():
     with pytest.raises(InvalidOptionError, match="one alpha for all combinations"):
         sf.JointCategorical(sf.Dirichlet(np.ones(3)))
+
+
+def test_missing_entries_are_filled_from_the_combination_that_agrees():
+    rows = {"u": ["a", "a", "b", "b", "a"], "v": ["x", "x", "y", "y", "y"]}
+    model = sf.BayesClassifier({("u", "v"): sf.JointCategorical()}).fit(rows, ["p"] * 5)
+    filled = model.impute({"u": ["a", None, "b"], "v": [None, "y", None]})
+    assert [list(filled[name]) for name in ("u", "v")] == [["a", "b", "b"], ["x", "y", "y"]]

@@ -10,11 +10,13 @@ import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.base import clone
 
 import suffice as sf
 from suffice.core.errors import InfiniteValueError, InvalidOptionError, NegativeValueError, NotPartError
 from suffice.families._base import Family
 from suffice.model.joint import leave_one_out
+from suffice.naive_bayes import BernoulliNB, GaussianNB, KernelNB, MultinomialNB, PoissonNB
 
 LABELS = np.array(["a", "b", "c", "lone", "never"])
 PER_CLASS = np.linspace(0.5, 2.0, len(LABELS))[:, None]
@@ -310,3 +312,40 @@ def test_a_prior_for_each_class_of_truths_goes_with_the_class(sparse):
         others = np.arange(40) != i
         again = sf.Model.fit(x[others], y[others], family).log_joint(x[i : i + 1])[0]
         np.testing.assert_allclose(found[i], again, rtol=1e-10)
+
+
+HEAVY = np.array([3.3e9, 1.3, 2.6, 0.7, 5.1e9, 1.9])
+BAGS = ["buy now now", "lunch at noon", "buy lunch at", "noon now", "at lunch noon", "buy now"]
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        *(
+            sf.TextClassifier(event=event, smoothing=1.0, ngrams=(1, 1), calibrate=False)
+            for event in ("multinomial", "complement", "bernoulli")
+        ),
+        *(BernoulliNB(), MultinomialNB(), PoissonNB(), KernelNB(bandwidth=0.5), GaussianNB()),
+    ],
+    ids=lambda estimator: getattr(estimator, "event", type(estimator).__name__),
+)
+def test_light_rows_are_not_lost_where_a_heavy_one_is_left_out(estimator):
+    """Beside a row of weight 10⁹ the others are small, and still no rounding error."""
+    labels, rows = np.array(list("aaabbb")), np.arange(6)
+    table = np.array([[1.0, 0], [0, 1], [1, 1], [0, 0], [1, 0], [0, 1]])
+    if isinstance(estimator, (KernelNB, GaussianNB)):
+        table = table + rows[:, None] / 7
+    x = np.array(BAGS, dtype=object) if isinstance(estimator, sf.TextClassifier) else table
+    found = np.exp(clone(estimator).fit(x, labels, HEAVY).leave_one_out(x, labels, HEAVY))
+    for i in rows:
+        rest = clone(estimator).fit(x[rows != i], labels[rows != i], HEAVY[rows != i])
+        np.testing.assert_allclose(found[i], rest.predict_proba(x[[i]])[0], rtol=0, atol=1e-6)
+
+
+def test_words_of_one_document_are_gone_from_every_complement_without_it():
+    """Without a prior, log 0 is bounded: no closed form may be used."""
+    x, y = np.array([[1.0, 0, 2], [0, 1, 1], [1, 1, 0], [2, 0, 0]]), np.array(list("aabb"))
+    for family in (sf.Complement(prior=None), sf.Complement()):
+        statistic, fitted, data, codes, _ = everything(family, x, y, None)
+        found = family.leave_one_out(statistic, fitted, data, codes, None)
+        assert_allclose(found, learned_anew(family, x, y, None), rtol=1e-9, atol=1e-9)

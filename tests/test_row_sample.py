@@ -10,6 +10,7 @@ import suffice as sf
 from suffice.core.arrays import as_categories
 from suffice.core.frames import as_frame, row_hashes
 from suffice.core.statistics import Batch, Blocks, Counts, Moments, RowSample, Totals
+from suffice.model.packing import pack, unpack
 
 
 def table(n, seed=0, values=6):
@@ -53,6 +54,23 @@ def test_the_samples_of_parts_merge_to_the_sample_of_the_whole(n, at, size, seed
     assert a + b == whole
     assert b + a == whole
     assert RowSample.of(frame[at:], codes[at:], 3, onto=a, size=size) == whole
+
+
+@pytest.mark.parametrize("at", [0, 7, 20, 40])
+@pytest.mark.parametrize("whole_first", [False, True])
+def test_samples_of_rows_with_fractional_weights_merge_and_are_stored(at, whole_first):
+    frame, codes = table(40, values=2), classes_of(40)
+    weight = np.random.default_rng(3).choice([0.1, 1 / 3, 0.7], 40)
+    if whole_first:
+        weight[:at] = 1.0
+    whole = RowSample.of(frame, codes, 3, weight, size=100)
+    a, b = (RowSample.of(frame[part], codes[part], 3, weight[part], size=100) for part in (slice(at), slice(at, None)))
+    expected = naive(frame, codes, weight, 100)
+    for merged in (a + b, b + a, unpack(*pack(a)) + unpack(*pack(b))):
+        assert_allclose(
+            [w for _, w in sorted(content(merged).items())], [w for _, w in sorted(expected.items())], rtol=1e-15
+        )
+        assert_array_equal(merged.weight, whole.weight)
 
 
 @given(st.integers(1, 60), st.integers(0, 3))

@@ -9,8 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import laws
-from suffice import ByClass, Counts, InvalidDataError, MismatchError, Moments, NotPartError, Scatter, Totals
+from suffice import (
+    ByClass,
+    Cells,
+    Counts,
+    InvalidDataError,
+    MismatchError,
+    Moments,
+    NotPartError,
+    Sample,
+    Scatter,
+    Totals,
+)
 from suffice.core.arrays import Categories
+from suffice.core.statistics import Batch, Blocks
 
 same_kind = st.integers(0, 12)
 
@@ -319,3 +331,103 @@ def test_categories_that_are_large_integers_stay_apart():
     assert (counts(np.array([1, 2])) + counts(np.array([2.0, 2.5]))).keys[0].tolist() == [1.0, 2.0, 2.5]
     with pytest.raises(MismatchError, match="Column 0 held categories of int64 before and now holds float64"):
         big + counts(np.array([1.0, 2.0]))
+
+
+def test_rows_of_new_labels_are_added_to_a_summary():
+    x = np.arange(12.0).reshape(6, 2) ** 2
+    first = ByClass.of(Moments, x[:3], ["a", "b", "b"])
+    both = ByClass.of(Moments, x[3:], ["c", "b", "A"], onto=first)
+    assert both.labels.tolist() == ["A", "a", "b", "c"]
+    laws.assert_equal(both, ByClass.of(Moments, x, ["a", "b", "b", "c", "b", "A"]))
+
+
+@pytest.mark.parametrize("weight", [None, np.array([1.0, 0.1, 1 / 3, 2.0, 0.7])], ids=["whole", "fractions"])
+@pytest.mark.parametrize("kind", [Moments, Totals, Counts])
+def test_all_classes_pooled_are_one_class(kind, weight):
+    x = np.array([[0.0, 3.0], [1.0, 1.0], [2.0, 0.0], [0.0, 1.0], [1.0, 2.0]])
+    codes = np.array([0, 1, 2, 1, 0], np.int32)
+    whole = kind.of(x, np.zeros(5, np.int32), 1, weight)
+    pooled = kind.of(x, codes, 3, weight).pooled()
+    for name in ("weight", "mean", "squares", "total"):
+        if hasattr(whole, name):
+            np.testing.assert_allclose(getattr(pooled, name), getattr(whole, name), rtol=1e-14, atol=1e-14)
+    assert kind.of(x[:, :0], codes, 3, weight).pooled().weight.shape[0] == 1  # of no columns
+
+
+def test_blocks_of_several_columns_are_summarized_with_all_of_them():
+    """Columns by themselves are counted together, in one call; these are not."""
+    x = np.arange(24.0).reshape(6, 4) % 7
+    codes = np.array([0, 1, 0, 1, 0, 1], np.int32)
+    readers = ((Cells, {"limit": None}),) * 3
+    found = Blocks.of(Batch((x[:, :2], x[:, 2:], x[:, :1]), 6), codes, 2, readers=readers)
+    for part, columns in zip(found.parts, (x[:, :2], x[:, 2:], x[:, :1]), strict=True):
+        assert part == Cells.of(columns, codes, 2, limit=None)
+
+
+def test_third_and_fourth_products_are_those_about_the_mean_of_all_rows():
+    """Σ w z_j² z_k and Σ w z_j² z_k² of parts with other means, merged, and of a part taken away again."""
+    rng = np.random.default_rng(4)
+    x = np.concatenate([rng.gamma(2.0, size=(9, 3)), 3.0 - rng.gamma(1.0, size=(14, 3))])
+    weight = rng.choice([0.5, 1.0, 2.0], 23)
+    codes = np.zeros(23, np.int32)
+    a, b = (Scatter.of(x[part], codes[part], 1, weight[part], fourth=True) for part in (slice(9), slice(9, None)))
+
+    def products(part):
+        z = x[part] - np.average(x[part], axis=0, weights=weight[part])
+        squares = weight[part, None] * z**2
+        return [squares.T @ z], [squares.T @ z**2]
+
+    for found, part in ((a + b, slice(None)), ((a + b) - a, slice(9, None)), ((a + b) - b, slice(9))):
+        third, fourth = products(part)
+        np.testing.assert_allclose(found.higher.third, third, rtol=1e-10, atol=1e-10)
+        np.testing.assert_allclose(found.higher.fourth, fourth, rtol=1e-10, atol=1e-10)
+
+
+def test_samples_of_whole_rows_and_of_columns_are_told_apart():
+    x, codes = np.arange(6.0).reshape(3, 2), np.zeros(3, np.int32)
+    for joint in (False, True):
+        sample = Sample.of(x, codes, 1, joint=joint)
+        sample.check_made_with(joint=joint)
+        with pytest.raises(MismatchError, match=f"joint={not joint}, found one with joint={joint}"):
+            sample.check_made_with(joint=not joint)
+
+
+def test_pooled_squares_keep_their_digits_far_from_0():
+    """About 0 the squares are 10¹⁸ times as large as about the mean, and all digits would be lost."""
+    x = 1e9 + np.array([[0.0], [1.0], [4.0], [5.0], [2.0]])
+    for of in (Moments, Scatter):
+        pooled = of.of(x, np.array([0, 0, 1, 1, 2], np.int32), 3).pooled()
+        found = pooled.squares if of is Moments else pooled.cross[:, :, 0]
+        np.testing.assert_allclose(found, [[17.2]], rtol=1e-7)
+
+
+def test_totals_that_overflow_name_the_column():
+    x = np.array([[1.0, 1e308], [1.0, 1.7e308]])
+    with pytest.raises(InvalidDataError, match="Column 1 holds values so large that their sum overflows"):
+        Totals.of(x, np.zeros(2, np.int32), 1)
+
+
+def test_missing_entries_of_sparse_rows_weigh_as_those_of_dense_ones():
+    rng = np.random.default_rng(8)
+    x, weight, codes = rng.integers(0, 3, (40, 3)).astype(float), rng.random(40), (np.arange(40) % 2).astype(np.int32)
+    x[rng.random((40, 3)) < 0.4] = np.nan
+    assert Totals.of(scipy.sparse.csr_matrix(x), codes, 2, weight) == Totals.of(x, codes, 2, weight)
+
+
+def test_totals_that_differ_in_what_rounding_took_are_not_equal():
+    codes, sums = np.zeros(2, np.int32), ([[0.1], [0.2]], [[0.1 + 0.2], [0.0]], [[0.3], [2.0**-54]])
+    found = [Totals.of(np.array(each), codes, 1) for each in sums]
+    assert found[0].total == found[1].total
+    assert found[0] != found[1]
+    assert found[0] == Totals.of(np.array(sums[0])[::-1], codes, 1)
+
+
+@pytest.mark.parametrize("kind", [Moments, Totals, Counts, Scatter, Cells, Sample])
+def test_statistics_of_other_rows_or_weights_are_not_equal(kind):
+    x, codes = np.array([[0.0], [2.0], [1.0]]), np.zeros(3, np.int32)
+    one = kind.of(x, codes, 1)
+    assert one == kind.of(x.copy(), codes, 1)
+    assert one != kind.of(np.array([[0.0], [2.0], [2.0]]), codes, 1)
+    assert one != kind.of(x, codes, 1, np.array([1.0, 1.0, 2.0]))
+    assert one != kind.of(x, codes, 1, np.array([1.0, 1.0, 0.1]))
+    assert one != kind.of(x, codes, 2)

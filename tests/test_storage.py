@@ -222,6 +222,16 @@ def test_every_statistic_prior_and_family_comes_back_as_it_was(value):
     assert alike(back, value)
 
 
+@pytest.mark.parametrize("value", STATISTICS, ids=lambda v: type(v).__name__)
+def test_negative_weights_are_refused(value):
+    tree, tensors = storage.pack(value)
+    for name in [name for name, tensor in tensors.items() if name.rpartition(".")[2] == "weight" and tensor.size]:
+        other = tensors[name].copy()
+        other.flat[np.argmax(other)] = -0.25
+        with pytest.raises(sf.DamagedFileError, match="weight"):
+            storage.unpack(tree, tensors | {name: other})
+
+
 def test_no_statistic_prior_or_family_was_forgotten():
     made = {type(v) for v in STATISTICS + OPTIONS} | {sf.ByClass, statistics.Fourth, statistics.Points}
     ours = {c for c in subclasses(Statistic) | subclasses(Options) if c.__module__.startswith("suffice.")}
@@ -622,6 +632,26 @@ def test_a_file_cut_off_anywhere_is_refused():
         loaded(MODEL + b"\0")
 
 
+def test_a_header_that_is_cut_off_is_said_to_be(tmp_path):
+    path = tmp_path / "model.suffice"
+    for end in (9, 20, int.from_bytes(MODEL[:8], "little") + 7):
+        path.write_bytes(MODEL[:end])
+        for read in (lambda: from_bytes(path.read_bytes()), lambda: sf.load(path), lambda: storage.load(path)):
+            with pytest.raises(sf.DamagedFileError, match=rf"truncated: .* and {end - 8} are present"):
+                read()
+
+
+@pytest.mark.parametrize("most", [1, 8, 100, 4000])
+def test_a_stream_that_gives_few_bytes_at_a_time_is_read(most):
+    class Slow(io.BytesIO):
+        def read(self, size=-1):
+            return super().read(min(size, most) if size >= 0 else most)
+
+    assert saved(sf.load(Slow(MODEL))) == MODEL
+    with pytest.raises(sf.DamagedFileError, match="should hold"):
+        sf.load(Slow(MODEL[:-1]))
+
+
 @pytest.mark.parametrize("flip", [0x01, 0x20, 0x80, 0xFF])
 def test_a_file_changed_in_any_byte_is_refused(flip):
     for at in np.linspace(0, len(MODEL) - 1, 500).astype(int):
@@ -663,6 +693,7 @@ def test_foreign_files_are_refused():
         safetensors.numpy.save({"a": np.zeros(3)}, {"format": "pt"}),
         b"\x89PNG\r\n\x1a\n" + bytes(100),
         bytes(1000),
+        (1).to_bytes(8, "little") + b"{}",
     ]
     for data in others:
         with pytest.raises(sf.ForeignFileError, match=r"not a suffice file|none that suffice wrote"):
@@ -730,6 +761,7 @@ def test_descriptions_that_make_no_sense_are_refused():
         {"class": "os.system", "fields": {}},
         {"class": "Popen", "fields": {"args": "ls"}},
         {"class": "Family", "fields": {}},
+        {"class": "Statistic", "fields": {}},
         {"class": "Beta", "fields": {"a": 1.0}},
         {"class": "Beta", "fields": {"a": 1.0, "b": 1.0, "c": 1.0}},
         {"class": "Beta", "fields": {"a": "x", "b": 1.0}},
@@ -770,6 +802,45 @@ def test_what_was_loaded_does_not_change_with_the_buffer_it_came_from():
     back = from_bytes(buffer)
     buffer[-800_000:] = bytes(800_000)
     assert back.all()
+
+
+def test_small_arrays_do_not_keep_the_whole_file_in_memory():
+    data = to_bytes({"small": np.ones(100), "large": np.ones(100_000)})
+    back, file = from_bytes(data), np.frombuffer(data, np.uint8)
+    assert np.shares_memory(back["large"], file)  # it takes no memory of its own
+    assert not np.shares_memory(back["small"], file)
+
+
+@pytest.mark.parametrize("length", range(8))
+def test_arrays_begin_at_multiples_of_eight_bytes(length):
+    data = to_bytes(("x" * length, np.ones(100_000)))
+    assert int.from_bytes(data[:8], "little") % 8 == 0
+    assert from_bytes(data)[1].flags.aligned
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[True, False], [0.5, float("nan")], [-(1 << 63), (1 << 63) - 1], ["a", "bc\nd"], [("a", 1), ("b", 2)]],
+    ids=["booleans", "floats", "integers", "strings", "tuples"],
+)
+def test_many_objects_of_one_type_are_stored_as_an_array(values):
+    many = np.empty(5000, dtype=object)
+    many[:] = values * 2500
+    data = to_bytes(many)
+    assert int.from_bytes(data[:8], "little") < 1000  # the header does not list them
+    assert alike(from_bytes(data), many)
+
+
+def test_one_long_string_does_not_make_all_as_long():
+    for strings in (["a"] * 5000 + ["b" * 50_000], ["a", "b\0"]):
+        values = np.array(strings, dtype=object)
+        data = to_bytes(values)
+        assert len(data) < 200_000
+        assert alike(from_bytes(data), values)
+
+
+def test_arrays_of_as_many_axes_as_files_may_have_come_back():
+    assert from_bytes(to_bytes(np.ones((1,) * 32))).shape == (1,) * 32
 
 
 def test_a_value_can_be_taken_apart_and_put_together_without_a_file():

@@ -8,9 +8,10 @@ from sklearn.linear_model import LogisticRegression
 
 import suffice as sf
 from suffice.core.errors import MismatchError, NoFormulaError
-from suffice.core.statistics import Pairs, RowSample
+from suffice.core.statistics import Batch, Pairs, RowSample
 from suffice.families.bin_edges import of_quantiles_with_ties
 from suffice.families.found_columns import OPERATIONS, Candidate, FoundColumn, find_columns, judge, tell
+from suffice.families.pair_plan import plan_pairs
 from suffice.model.exponents import LogLinear
 from suffice.model.pair_evidence import PairEvidence
 from suffice.model.structure import Structure
@@ -403,3 +404,17 @@ def test_files_are_learned_by_the_plan_of_their_head(tmp_path):
     large = sf.BayesClassifier(structure="pairs", keep=100).fit(str(tmp_path / "rows.parquet"), "y")
     assert large._learned.family.plan is not None
     assert large.score(table, y) > sf.BayesClassifier(structure="naive").fit(table, y).score(table, y)
+
+
+@pytest.mark.parametrize(("total", "bins"), [(100, 4), (2 * 10**3, 10), (2 * 30**3, 30), (10**9, 48)])
+def test_pairs_of_numbers_have_bins_by_the_cube_root_of_the_rows_of_a_class(total, bins, monkeypatch):
+    rng = np.random.default_rng(0)
+    x, codes = rng.normal(size=(500, 3)), (np.arange(500) % 2).astype(np.int32)
+    given = (sf.Gaussian(),) * 3, Batch(tuple(x[:, [j]] for j in range(3)), 500), codes, np.ones(500), 2, total
+    plan = plan_pairs(*given)
+    assert plan.pairs.T.tolist() == [[0, 1], [0, 2], [1, 2]]
+    assert {abs(column.size - bins) <= 1 for column in plan.columns} == {True}  # and one for missing values
+    monkeypatch.setattr("suffice.families.pair_plan.MOST_CELLS", 2 * 3 * 12**2)
+    fewer = plan_pairs(*given)
+    assert all(column.size <= min(bins, 12) + 1 for column in fewer.columns)
+    assert bins > 12 or [column.size for column in fewer.columns] == [column.size for column in plan.columns]
