@@ -220,11 +220,12 @@ def test_schema_shows_what_was_given_chosen_and_left_out():
     assert shown["own"][:2] == ["Gaussian", "yes"]
     assert shown["same"][1] == "no"
     left = {name: cells[3] for name, cells in shown.items() if cells[1] == "left out"}
-    assert set(left) == {"date", "row", "name", "nothing", "gaps", "list", "asked"}
-    assert "is a time" in left["date"]
+    assert set(left) == {"date days", "row", "name", "nothing", "gaps", "list", "asked"}
+    assert left["date days"] == "it numbers the rows"
+    assert shown["date month"][3] == "the month, read from dates; it tells no more than chance would"
     assert left["row"] == "it numbers the rows"
     assert left["name"] == "200 of 200 values differ: it names the rows"
-    assert shown["note"][:2] == ["Text", "yes"]
+    assert shown["note"][:2] == ["text", "no"]
     assert left["nothing"] == left["gaps"] == "it holds no value"
     assert "list<" in left["list"]
     assert left["asked"] == "left out as asked"
