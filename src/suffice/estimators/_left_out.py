@@ -20,6 +20,7 @@ MissingLabels: TypeAlias = Literal["error", "drop"]
 
 SHOWN = 8  # columns that a warning names
 MOST_CLASSES = 20  # that numbers may name without looking like a quantity
+FILLED = 0.5  # share of the integers of a range
 ROWS_PER_CLASS = 3  # fewer on average look like a quantity
 
 
@@ -67,7 +68,10 @@ class LeftOut:
 def warn_of_quantity(seen: ByClass[Any]) -> None:
     """Warn if labels are so many numbers that they look like measurements."""
     classes, rows = len(seen.labels), float(seen.weight.sum())
-    if seen.labels.dtype.kind in "iuf" and classes > MOST_CLASSES and rows < ROWS_PER_CLASS * classes:
+    if seen.labels.dtype.kind not in "iuf" or classes <= MOST_CLASSES or rows >= ROWS_PER_CLASS * classes:
+        return
+    width = float(seen.labels[-1]) - float(seen.labels[0]) + 1
+    if width > classes / FILLED:  # numbers that fill their range number the classes
         warnings.warn(
             f"The target holds {classes} distinct numbers in {rows:g} rows: it looks like a quantity, and every number "
             "is a class of its own here. Cut it into a few ranges first, such as by pandas.qcut",

@@ -19,7 +19,7 @@ from suffice.families.text import Text, TextDistribution, read_texts
 
 KEPT = 2000  # documents that the column is judged by
 TEMPERED_MARGIN = 2.0  # standard errors that a gain must exceed if an exponent was looked for
-TEMPERS = (0.5, 0.25, 0.1, 0.05, 0.02)  # exponents of the evidence: words are not independent
+EXPONENTS = (0.5, 0.25, 0.125, 0.06, 0.03, 0.016, 0.008, 0.004)  # of evidence whose words are not independent
 
 
 class AutomaticText(Chosen):
@@ -60,10 +60,9 @@ class AutomaticText(Chosen):
         fitted = choice.fit()
         if not len(codes) or not self.gate:
             return fitted
-        score = choice.score(fitted, x, codes, weight)
+        score, *tempered = choice.scores(fitted, x, codes, weight, (1.0, *EXPONENTS))
         votes = score.mean - score.chance > MARGIN * score.error
         if not votes:
-            tempered = [choice.score(fitted, x, codes, weight, a) for a in TEMPERS]
             score = max([score, *tempered], key=lambda each: each.mean)
             votes = score.mean - score.chance > TEMPERED_MARGIN * score.error
         decision = ColumnDecision("text", choice.smoothing, bool(votes), score.mean, score.chance)

@@ -62,8 +62,14 @@ class Choice:
         """Estimate p(x | y)."""
         return self.family.estimate(self.statistic)
 
-    def score(self, fitted: Distribution, x: Rows, codes: Codes, weight: Array, exponent: float = 1.0) -> Score:
-        """Score the family, its evidence with an exponent, on rows, each left out."""
+    def score(self, fitted: Distribution, x: Rows, codes: Codes, weight: Array) -> Score:
+        """Score the family on rows, each left out."""
+        return next(self.scores(fitted, x, codes, weight))
+
+    def scores(
+        self, fitted: Distribution, x: Rows, codes: Codes, weight: Array, exponents: Sequence[float] = (1.0,)
+    ) -> Iterator[Score]:
+        """Score the family on rows, each left out, its evidence with each of the exponents."""
         one_row = np.minimum(weight, 1.0)  # a value of larger weight stands for as many rows
         statistic = self.statistic if self.scored is None else self.scored
         joint = self.family.leave_one_out(statistic, fitted, self.read(x), codes, one_row)
@@ -72,10 +78,11 @@ class Choice:
         rows = np.arange(len(codes))
         rest[rows, codes] = np.maximum(rest[rows, codes] - one_row, 0.0)
         prior = ClassPrior(Dirichlet(1.0)).log(rest)
-        joint = exponent * np.maximum(joint, -1e300) + prior
-        top = joint.max(axis=1, keepdims=True)
-        norm = top[:, 0] + np.log(np.exp(joint - top).sum(axis=1))
-        return Score.of(joint[rows, codes] - norm, prior[rows, codes], weight)
+        for exponent in exponents:
+            scored = exponent * np.maximum(joint, -1e300) + prior
+            top = scored.max(axis=1, keepdims=True)
+            norm = top[:, 0] + np.log(np.exp(scored - top).sum(axis=1))
+            yield Score.of(scored[rows, codes] - norm, prior[rows, codes], weight)
 
 
 class Candidate(NamedTuple):
