@@ -154,6 +154,7 @@ OPTIONS = [
     sf.Complement(),
     sf.Exponential(),
     sf.Gaussian(variance=np.array([1.0, 2.0]), learn="map"),
+    sf.Gaussian(unbiased=True),
     sf.Geometric(),
     sf.JointCategorical(prior=None),
     sf.Kernel("cosine", np.array([0.1, 0.2])),

@@ -51,6 +51,7 @@ from .core.errors import (
 )
 from .core.priors import Beta, ClassPrior, Dirichlet, Gamma, NormalInverseGamma, NormalInverseWishart
 from .core.statistics import ByClass, Cells, Counts, Moments, Sample, Scatter, Statistic, Totals
+from .core.versions import show_versions
 from .estimators.saving import load
 from .estimators.table_classifier import BayesClassifier
 from .families import (
@@ -191,6 +192,7 @@ __all__ = [
     "plot",
     "priors",
     "report",
+    "show_versions",
     "statistics",
     "storage",
     "text",

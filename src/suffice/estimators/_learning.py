@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -23,6 +25,8 @@ from suffice.estimators.scikit_learn import as_labels, clone
 from suffice.families import Family
 from suffice.model.forms import in_form
 from suffice.model.learned import Learned
+
+LOG = logging.getLogger(__name__)
 
 
 class Learning(Fitted):
@@ -111,7 +115,10 @@ class Learning(Fitted):
         target, weights = y if isinstance(y, str) else "", weight if isinstance(weight, str) else None
         task = engines.Task(family, self._columns_read(family) if source.has_names else (), target, weights, drop)
         place = None if checkpoint is None else Path(checkpoint)
+        begun = time.perf_counter()
         seen, family = self._run(self._summarize, source, task, before, place, partial)
+        LOG.debug("%s learned rows in %.3f s", type(self).__name__, time.perf_counter() - begun)
+        LOG.info("%s knows rows of weight %g, of %d classes", type(self).__name__, seen.weight.sum(), len(seen.labels))
         dtype = source.dtype if self._keeps_single else np.dtype(np.float64)
         dtype = dtype if before is None else np.promote_types(before.dtype, dtype)
         self._learned = Learned(seen, family, self._class_prior(), declared, dtype).checked()

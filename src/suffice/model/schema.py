@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -186,6 +186,14 @@ def _check_fits(columns: Mapping[str, ColumnProfile], names: tuple[str, ...], fa
                 f"{type(family).__name__} reads {family.reads}, but column {name!r} holds {columns[name].type}. "
                 f"Families that would fit: {fitting}"
             )
+
+
+def chosen(found: ProductDistribution) -> Iterator[str]:
+    """Say of each column what was chosen for it, in a line for a log."""
+    table = describe(found, None)
+    for name, (family, votes, bits, note) in zip(table.rows, table.values, strict=True):
+        gain = f", {bits} bits" if bits else ""
+        yield f"{name}: {family}{gain}{'' if votes == 'yes' else ', does not vote'}{f' ({note})' if note else ''}"
 
 
 def describe(found: ProductDistribution, schema: Schema | None) -> Table:
