@@ -421,6 +421,9 @@ def test_a_model_with_names_takes_an_array_by_position_with_a_warning():
     with pytest.warns(UserWarning, match="does not have valid feature names"):
         found = clf.predict_proba(rows.to_numpy(dtype=object))
     assert_allclose(found, clf.predict_proba(rows), rtol=1e-12)
+    clf.feature_names_in_ = None  # as shap leaves it
+    assert_allclose(clf.predict_proba(rows.to_numpy(dtype=object)), found, rtol=1e-12)
+    clf = sf.BayesClassifier().fit(frame, "y")
     narrow = rows.to_numpy(dtype=object)[:, :2]
     with pytest.raises(ValueError, match="X has 2 features"), pytest.warns(UserWarning, match="names"):
         clf.predict_proba(narrow)

@@ -245,8 +245,8 @@ class BayesClassifier(CalibratedClassifier):
     def _as_frame(self, X: Any, reset: bool = False) -> Frame:
         """Read a table. Arrays without names are checked by scikit-learn's rules."""
         if _is_array(X):
-            names = None if reset else getattr(self, "feature_names_in_", None)  # columns are found by their position
-            return as_frame(validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False), names)
+            rows = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
+            return as_frame(rows, None if reset else self._schema.columns or None)  # by their position
         frame = as_frame(X)
         if reset:
             if not len(frame.columns):

@@ -45,6 +45,7 @@ class Schema:
     left_out: dict[str, str]
     whole: tuple[str, ...]
     readings: tuple[ColumnReading, ...] = ()
+    columns: tuple[str, ...] = ()  # of the training table, in their order
 
     def columns_in(self, frame: Frame) -> Frame:
         """Return a table with the columns that the blocks name: some are read from others."""
@@ -62,18 +63,18 @@ def infer(
 
     Columns of strings and times that hold numbers are read first, each as one column or more.
     """
-    wanted = _wanted(families)
+    wanted, names = _wanted(families), tuple(columns)
     columns, readings = _read(columns, wanted)
     blocks: list[Block] = []
     named: set[str] = set()
     left_out: dict[str, str] = {}
-    for names, family in wanted.items():
-        named.update(names)
+    for key, family in wanted.items():
+        named.update(key)
         if family is None:
-            left_out.update((name, AS_ASKED) for name in names)
+            left_out.update((name, AS_ASKED) for name in key)
             continue
-        _check_fits(columns, names, family)
-        blocks.append(Block(names, family))
+        _check_fits(columns, key, family)
+        blocks.append(Block(key, family))
     number = Automatic(smoothing, limit=limit, few=len(columns) > WIDE)  # one for all columns of numbers
     for name, profile in columns.items():
         if name in named:
@@ -94,7 +95,7 @@ def infer(
         raise InvalidDataError(f"No column is left to learn from: {why}")
     used = {name for block in blocks for name in block.names}
     whole = tuple(name for name, profile in columns.items() if profile.is_integer)
-    return Schema(tuple(blocks), left_out, whole, tuple(each for each in readings if each.name in used))
+    return Schema(tuple(blocks), left_out, whole, tuple(each for each in readings if each.name in used), names)
 
 
 def _wanted(families: Mapping[Any, Any] | None) -> dict[tuple[str, ...], Family[Any] | None]:
