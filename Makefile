@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
 
-.PHONY: demo tour test attack sanitize test-sklearn-lowest test-engines test-browser bench bench-text bench-engines bench-quality text-data mutants lint docs clean
+.PHONY: demo tour test attack sanitize test-sklearn-lowest test-engines test-tools test-browser bench bench-text bench-engines bench-quality text-data mutants lint docs clean
 .DEFAULT_GOAL := demo
 
 # The main job, on data that come along; ends by saying where the report is.
@@ -47,6 +47,10 @@ test-sklearn-lowest:
 # Real sessions of every engine; `make test` passes without them.
 test-engines: $(VENV)/test-engines
 	$(BIN)/python -m pytest tests/engines
+
+# Tools of others with our estimators; where one is not installed, its tests skip.
+test-tools: $(VENV)/test-tools
+	$(BIN)/python -m pytest tests/tools
 
 # The report in a real Chromium, which must be installed; without one they skip.
 test-browser: $(VENV)/test-browser
@@ -102,6 +106,6 @@ $(VENV)/built: $(SOURCES)
 	$(BIN)/python -m compileall -q src  # the first command need not, and cannot where writing bytecode is turned off
 	touch $@
 
-$(VENV)/test $(VENV)/test-engines $(VENV)/test-browser $(VENV)/mutants $(VENV)/lint $(VENV)/bench $(VENV)/bench-text $(VENV)/bench-engines $(VENV)/bench-quality $(VENV)/docs: $(VENV)/%: $(VENV)/built
+$(VENV)/test $(VENV)/test-engines $(VENV)/test-tools $(VENV)/test-browser $(VENV)/mutants $(VENV)/lint $(VENV)/bench $(VENV)/bench-text $(VENV)/bench-engines $(VENV)/bench-quality $(VENV)/docs: $(VENV)/%: $(VENV)/built
 	$(PIP) install --group $*
 	touch $@

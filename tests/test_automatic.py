@@ -72,7 +72,8 @@ def test_the_best_candidate_by_refitting_is_the_one_chosen(smoothing):
 def test_smoothing_of_categories_is_what_refitting_would_choose(seed):
     rng = np.random.default_rng(seed)
     y = rng.integers(0, 2, 40)
-    x = (rng.integers(0, 4, 40) + y * rng.integers(0, 3 * seed + 1, 40)).astype(str).astype(object)[:, None]
+    numbers = rng.integers(0, 4, 40) + y * rng.integers(0, 3 * seed + 1, 40)
+    x = np.array([f"c{each}" for each in numbers], dtype=object)[:, None]
     clf = BayesClassifier(smoothing="auto", calibrate=False).fit({"x": x[:, 0].tolist()}, y)
     part = clf.statistics_.statistic.parts[0]
     found = AutomaticCategorical("auto").estimate(part)

@@ -212,7 +212,8 @@ def test_schema_shows_what_was_given_chosen_and_left_out():
             "explicit": rng.normal(size=n) + y,
         }
     )
-    clf = BayesClassifier({"asked": None, "own": sf.Gaussian(), "explicit": "auto"}).fit(frame, y)
+    with pytest.warns(sf.LeftOutWarning, match=r"'date days' \(it numbers the rows\); .*; column 'list'"):
+        clf = BayesClassifier({"asked": None, "own": sf.Gaussian(), "explicit": "auto"}).fit(frame, y)
     shown = dict(zip(clf.schema_.rows, clf.schema_.values.tolist(), strict=True))
     assert shown["number"][1] == shown["explicit"][1] == "yes"
     assert shown["truth"][:2] == ["bernoulli", "yes"]
@@ -220,11 +221,12 @@ def test_schema_shows_what_was_given_chosen_and_left_out():
     assert shown["own"][:2] == ["Gaussian", "yes"]
     assert shown["same"][1] == "no"
     left = {name: cells[3] for name, cells in shown.items() if cells[1] == "left out"}
-    assert set(left) == {"date", "row", "name", "nothing", "gaps", "list", "asked"}
-    assert "is a time" in left["date"]
+    assert set(left) == {"date days", "row", "name", "nothing", "gaps", "list", "asked"}
+    assert left["date days"] == "it numbers the rows"
+    assert shown["date month"][3] == "the month, read from dates; it tells no more than chance would"
     assert left["row"] == "it numbers the rows"
     assert left["name"] == "200 of 200 values differ: it names the rows"
-    assert shown["note"][:2] == ["Text", "yes"]
+    assert shown["note"][0] == "text"
     assert left["nothing"] == left["gaps"] == "it holds no value"
     assert "list<" in left["list"]
     assert left["asked"] == "left out as asked"
@@ -530,7 +532,8 @@ def test_merging_names_the_first_column_that_differs():
     other = BayesClassifier().fit(frame.assign(cat=np.arange(200.0) % 7), "y")
     with pytest.raises(sf.MismatchError, match=r"column 'cat' is .*Categorical.* here and .*Automatic.* there"):
         _ = clf + other
-    named = BayesClassifier().fit(frame.assign(cat=[f"id {i}" for i in range(200)]), "y")
+    with pytest.warns(sf.LeftOutWarning, match=r"column 'cat' \(200 of 200 values differ"):
+        named = BayesClassifier().fit(frame.assign(cat=[f"id {i}" for i in range(200)]), "y")
     with pytest.raises(sf.MismatchError, match=r"column 'cat' is .* here and left out there"):
         _ = clf + named
     with pytest.raises(sf.MismatchError, match="column 'num' is"):

@@ -10,7 +10,7 @@ DOCS = Path(__file__).parent.parent / "docs"
 
 SHOWN = {
     "plot.md": ["petal width density True", "naive full", "logistic regression overtakes GaussianNB at about"],
-    "classifier.md": ["MultivariateGaussian", "it numbers the rows"],
+    "classifier.md": ["MultivariateGaussian", "the month, read from dates", "with a decimal comma"],
     "text.md": ["['spam' 'mail' 'spam']", "(unknown words)", "tells of spam", "'slow'"],
 }
 

@@ -1351,3 +1351,24 @@ def test_a_variance_that_only_rounding_left_does_not_make_the_default_prior_narr
         family = sf.Gaussian(learn=learn)
         x = np.array([[1e6], [1e6 + 1.0]])
         assert_allclose(family.estimate(rounded).log_density(x), family.estimate(exact).log_density(x), rtol=1e-12)
+
+
+def test_unbiased_variances_are_those_of_e1071_and_weka():
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(40, 2)), np.arange(40) % 3
+    own = np.stack([x[y == c].var(axis=0, ddof=1) for c in range(3)])
+    family = sf.Gaussian(unbiased=True)
+    seen = family.summarize(x, y).statistic
+    assert_allclose(family.estimate(seen).variance, own, rtol=1e-12)
+    shared = sf.Gaussian(variance="shared", unbiased=True).estimate(seen).variance
+    within = sum(((x[y == c] - x[y == c].mean(axis=0)) ** 2).sum(axis=0) for c in range(3)) / (40 - 3)
+    assert_allclose(shared, np.tile(within, (3, 1)), rtol=1e-12)
+    left_out = family.leave_one_out(seen, family.estimate(seen), x, y.astype(np.int32), None)
+    again = family.summarize(np.delete(x, 7, axis=0), np.delete(y, 7)).statistic
+    assert_allclose(left_out[7], family.estimate(again).log_density(x[7:8])[0], rtol=1e-9)
+    lonely = family.estimate(family.summarize([[1.0], [2.0], [4.0]], ["a", "a", "b"]).statistic)
+    assert_allclose(lonely.variance, [[0.5], [np.var([1.0, 2.0, 4.0], ddof=1)]])
+    with pytest.raises(sf.InvalidOptionError, match="unbiased is for variances that are learned without a prior"):
+        sf.Gaussian(prior=sf.NormalInverseGamma(), unbiased=True)
+    with pytest.raises(sf.InvalidOptionError, match="unbiased is for variances"):
+        sf.Gaussian(variance=1.0, unbiased=True)

@@ -189,15 +189,15 @@ def test_missing_entries_say_nothing_and_single_precision_is_read_as_it_is():
 # ------------------------------------------------------------------------------------------ bandwidths
 
 
-def thumb(x, factor):
+def thumb(x, factor, divisor=1.34):
     quartiles = np.quantile(x, [0.25, 0.75])
-    return factor * min(x.std(), (quartiles[1] - quartiles[0]) / 1.349) * len(x) ** -0.2
+    return factor * min(x.std(ddof=1), (quartiles[1] - quartiles[0]) / divisor) * len(x) ** -0.2
 
 
 def sheather_jones(x):
     """R's bw.SJ(method="ste") by all pairs, without bins."""
     n, z = len(x), x[:, None] - x
-    scale = thumb(x, 1.0) * n**0.2
+    scale = thumb(x, 1.0, 1.349) * n**0.2
 
     def phi4(h):
         t = (z / h) ** 2
@@ -235,10 +235,32 @@ def test_bandwidths_are_those_of_their_definitions(name):
     widths = {rule: fitted(x, bandwidth=rule).bandwidth[0, 0] for rule in RULES}
     assert widths["silverman"] == pytest.approx(thumb(x, 0.9), rel=1e-12)
     assert widths["scott"] == pytest.approx(thumb(x, 1.06), rel=1e-12)
-    assert widths["sheather-jones"] == pytest.approx(sheather_jones(x), rel=1e-3)
+    assert widths["sheather-jones"] == pytest.approx(sheather_jones(x), rel=0.02)  # R counts in cells
     best = widths["likelihood"]
     reached = left_out_likelihood(x, best)
     assert all(reached >= left_out_likelihood(x, best * f) for f in (0.7, 0.95, 0.999, 1.001, 1.05, 1.4))
+
+
+# R 4.2.2:  i <- 1:150; u <- (i * 0.6180339887498949) %% 1; x <- round(log(u / (1 - u)) + 4 * (i %% 3 == 0), 6)
+#           j <- 1:97; v <- (j * 0.7548776662466927) %% 1; y <- round(-2.5 * log(v), 6)
+#           c(bw.nrd0(x), bw.nrd(x), bw.SJ(x)), and the same of y, -x, y + 1000 and rep(y, 9)
+IN_R = {
+    "x": (0.8814668824, 1.038172106, 0.8851750542),
+    "y": (0.7236440383, 0.8522918673, 0.4763757614),
+    "-x": (0.8814668824, 1.038172106, 0.8851750542),
+    "y + 1000": (0.7236440383, 0.8522918673, 0.4765217228),
+    "rep(y, 9)": (0.4663118872, 0.5492117783, 0.2015991768),
+}
+
+
+@pytest.mark.parametrize("name", IN_R)
+def test_bandwidths_are_those_of_r(name):
+    i, j = np.arange(1, 151), np.arange(1, 98)
+    u, v = (i * 0.6180339887498949) % 1, (j * 0.7548776662466927) % 1
+    x, y = np.round(np.log(u / (1 - u)) + 4 * (i % 3 == 0), 6), np.round(-2.5 * np.log(v), 6)
+    sample = {"x": x, "y": y, "-x": -x, "y + 1000": y + 1000, "rep(y, 9)": np.repeat(y, 9)}[name]
+    found = [fitted(sample, bandwidth=rule).bandwidth[0, 0] for rule in ("silverman", "scott", "sheather-jones")]
+    assert_allclose(found, IN_R[name], rtol=1e-6)
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -260,7 +282,7 @@ def test_rules_are_carried_over_to_other_kernels_by_canonical_bandwidths(kernel,
 
 def test_quartiles_that_fall_together_leave_the_standard_deviation():
     x = np.array([0.0] * 20 + [1.0, -1.0, 2.0])
-    assert fitted(x).bandwidth[0, 0] == pytest.approx(0.9 * x.std() * 23**-0.2)
+    assert fitted(x).bandwidth[0, 0] == pytest.approx(0.9 * x.std(ddof=1) * 23**-0.2)
 
 
 @pytest.mark.parametrize("weight", [[0.3, 0.3, 0.3], [1e6, 1.0, 1.0]])

@@ -1,6 +1,7 @@
 """scikit-learn's own checks of an estimator."""
 
 import pytest
+from numpy.linalg import LinAlgError
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
@@ -32,6 +33,17 @@ ESTIMATORS = [
 ]
 
 
+# scikit-learn's own has no weights, so that most of these are not asked of it. Their rows are too few, or linearly
+# dependent within a class, for covariances that are not regularized: it raises the same error for them.
+# Pass this to `check_estimator(…, expected_failed_checks=…)`.
+SINGULAR = "a class has fewer rows than columns, or dependent ones: LinAlgError, as scikit-learn's own"
+EXPECTED_FAILED_CHECKS = {
+    "check_sample_weights_shape": SINGULAR,
+    "check_sample_weights_not_overwritten": SINGULAR,
+    "check_sample_weight_equivalence_on_dense_data": SINGULAR,
+    "check_array_api_input": SINGULAR,
+}
+
 CHECKS = [pair for estimator in ESTIMATORS for pair in estimator_checks_generator(estimator)]
 
 
@@ -44,3 +56,18 @@ def title(value):
 @pytest.mark.parametrize(("estimator", "check"), CHECKS, ids=title)
 def test_estimator_passes_scikit_learns_check(estimator, check):
     check(estimator)
+
+
+QUADRATIC = list(estimator_checks_generator(QuadraticDiscriminantAnalysis()))
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize(("estimator", "check"), QUADRATIC, ids=title)
+def test_quadratic_discriminant_analysis_passes_all_checks_but_those_declared(estimator, check):
+    if title(check) not in EXPECTED_FAILED_CHECKS:
+        check(estimator)
+        return
+    try:
+        check(estimator)
+    except LinAlgError as error:
+        assert "not full rank" in str(error)  # noqa: PT017  # older versions of scikit-learn have other rows, and pass

@@ -29,7 +29,7 @@ import suffice as sf
 from suffice import errors, families, priors, statistics
 from suffice import text as texts
 from suffice.core import registry
-from suffice.core.frames import as_frame
+from suffice.core.frames import ColumnReading, as_frame
 from suffice.core.frozen_options import Options
 from suffice.core.statistics import Statistic
 from suffice.core.words import Tokenization, Vocabulary
@@ -37,6 +37,7 @@ from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticD
 from suffice.estimators import discriminant_analysis, naive_bayes
 from suffice.estimators import table_classifier as classifier
 from suffice.estimators.table_classifier import BayesClassifier
+from suffice.families.automatic_text import AutomaticText
 from suffice.families.choose import Automatic, AutomaticBernoulli, AutomaticCategorical
 from suffice.families.found_columns import FoundColumn
 from suffice.families.linear_discriminant import LinearDiscriminant
@@ -134,6 +135,8 @@ OPTIONS = [
     PairPlan((CodedColumn(0, edges=np.array([0.5])), CodedColumn(1, keys=np.array(["a"]))), PAIR),
     CodedColumn(0, keys=np.array(["a", "b"])),
     FoundColumn("z", "x", "sum", (2.0, 1.5)),
+    ColumnReading("paid on", "paid on month", "month", "%d.%m.%Y"),
+    AutomaticText(0.5),
     sf.Beta(0.5, np.array([1.0, 2.0, 3.0])),
     sf.Dirichlet(2),
     sf.Dirichlet(np.float32(0.1)),
@@ -151,6 +154,7 @@ OPTIONS = [
     sf.Complement(),
     sf.Exponential(),
     sf.Gaussian(variance=np.array([1.0, 2.0]), learn="map"),
+    sf.Gaussian(unbiased=True),
     sf.Geometric(),
     sf.JointCategorical(prior=None),
     sf.Kernel("cosine", np.array([0.1, 0.2])),

@@ -218,7 +218,7 @@ def test_long_texts_in_a_table_are_read_as_words_and_learn_with_the_rest():
     table = table_of()
     texts = table["note"]
     clf = sf.BayesClassifier().fit(table, "y")
-    assert dict(zip(clf.schema_.rows, clf.schema_.values[:, 0], strict=True))["note"] == "Text"
+    assert dict(zip(clf.schema_.rows, clf.schema_.values[:, 0], strict=True))["note"] == "text"
     assert clf.score(table, "y") > 0.9
     top = clf.top_features("yes", 3)
     assert all(row.startswith("note: word") for row in top.rows)

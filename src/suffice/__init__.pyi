@@ -27,6 +27,7 @@ from .core.errors import (
     InvalidDataError,
     InvalidOptionError,
     InvalidTextError,
+    LeftOutWarning,
     MismatchError,
     MissingColumnWarning,
     MissingFolderError,
@@ -39,6 +40,7 @@ from .core.errors import (
     NoLinearFormError,
     NotConvergedWarning,
     NotPartError,
+    QuantityWarning,
     RefusedValueError,
     SingularCovarianceError,
     StorageError,
@@ -49,6 +51,7 @@ from .core.errors import (
 )
 from .core.priors import Beta, ClassPrior, Dirichlet, Gamma, NormalInverseGamma, NormalInverseWishart
 from .core.statistics import ByClass, Cells, Counts, Moments, Sample, Scatter, Statistic, Totals
+from .core.versions import show_versions
 from .estimators.saving import load
 from .estimators.table_classifier import BayesClassifier
 from .families import (
@@ -132,6 +135,7 @@ __all__ = [
     "JointCategorical",
     "Kernel",
     "LearningCurvesDisplay",
+    "LeftOutWarning",
     "LinearForm",
     "LogNormal",
     "MismatchError",
@@ -154,6 +158,7 @@ __all__ = [
     "NotConvergedWarning",
     "NotPartError",
     "Poisson",
+    "QuantityWarning",
     "RefusedValueError",
     "ReliabilityDisplay",
     "Sample",
@@ -187,6 +192,7 @@ __all__ = [
     "plot",
     "priors",
     "report",
+    "show_versions",
     "statistics",
     "storage",
     "text",

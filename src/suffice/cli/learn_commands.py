@@ -24,6 +24,7 @@ def fit(
     smoothing: options.Smoothing = None,
     calibrate: options.Calibrate = True,
     structure: options.Structure = "auto",
+    missing_labels: options.MissingLabels = "error",
     limit: Annotated[
         str,
         Option(
@@ -60,9 +61,9 @@ def fit(
         raise options.invalid("--checkpoint is for files: standard input cannot be read a second time")
     with opened(data, input_format, drop) as source:
         estimator = unfitted(source, target, weight, families, smoothing, calibrate, limit, structure)
-        estimator.fit(source, target, weight, checkpoint=checkpoint)
+        estimator.fit(source, target, weight, checkpoint=checkpoint, missing_labels=missing_labels)  # type: ignore[arg-type]  # checked there
         model = Fitted(estimator)
-        found = checked(model, source, target, weight) if check else None
+        found = checked(model, source, target, weight, missing_labels == "drop") if check else None
         model.save(output)
     if json:
         show_json(summary(model, output, found))

@@ -140,11 +140,15 @@ class Loaded:
         """Return the labels of rows, with the type of the classes."""
         return spelled_as(self.learned.labels, frames.labels(as_frame(table).column(target), target))
 
-    def batches(self, source: Files, target: str | None, weight: str | None) -> Iterator[tuple[Any, Any, Any]]:
-        """Yield rows, labels and weights, batch by batch."""
+    def batches(
+        self, source: Files, target: str | None, weight: str | None, drop: bool = False
+    ) -> Iterator[tuple[Any, Any, Any]]:
+        """Yield rows, labels and weights, batch by batch; with `drop`, without the rows that have no label."""
         if weight is not None:
             source.check_column(weight, "of weights")
         for batch in source.batches():
+            if drop and target is not None:
+                batch = batch.filter(batch.column(target).is_valid())
             if not batch.num_rows:
                 continue
             labels = None if target is None else self.labels(batch, target)

@@ -25,12 +25,15 @@ class Check(NamedTuple):
     left_out: bool
 
 
-def checked(model: Fitted, source: Files, target: str, weight: str | None) -> Check:
-    """Predict each row by the model of all others, in a second pass; by the whole model if no row can be left out."""
+def checked(model: Fitted, source: Files, target: str, weight: str | None, drop: bool = False) -> Check:
+    """Predict each row by the model of all others, in a second pass; by the whole model if no row can be left out.
+
+    With `drop`, rows without a label are left out.
+    """
     classes = model.estimator.classes_
     evaluation = Evaluation.of([], classes, np.empty((0, len(classes))))
     try:
-        for x, y, w in model.batches(source, target, weight):
+        for x, y, w in model.batches(source, target, weight, drop):
             evaluation += Evaluation.of(y, classes, np.exp(model.estimator.leave_one_out(x, y, w)), w)
         return Check(evaluation, left_out=True)
     except NotPartError:  # rows of joint columns were compressed to a limit

@@ -42,6 +42,9 @@ Smoothing = Annotated[
     str | None, Option("--smoothing", metavar="NUMBER|auto", help="Added to every count; auto chooses the best.")
 ]
 Calibrate = Annotated[bool, Option("--calibrate/--no-calibrate", help="Calibrate the probabilities.")]
+MissingLabels = Annotated[
+    str, Option("--missing-labels", metavar="error|drop", help="What to do with rows without a label.")
+]
 Structure = Annotated[
     str, Option("--structure", help="How the evidence of a table is combined: auto, naive, columns, pairs or pool.")
 ]

@@ -38,11 +38,24 @@ class _RowError(InvalidDataError):
 
 
 class MissingLabelError(_RowError):
-    """A row without a label."""
+    """Rows without a label: the first of them, how many there are, and among how many rows."""
 
-    def __init__(self, row: int):
-        super().__init__(f"Input y contains NaN or null: the label of row {row} is missing")
-        self.row = row
+    def __init__(self, row: int, missing: int = 1, rows: int | None = None):
+        rows = row + 1 if rows is None else rows
+        super().__init__(
+            f"Input y contains NaN or null: the label of row {row} is missing, the first of {missing} among "
+            f"{rows} rows. Pass missing_labels='drop' to fit to leave such rows out"
+        )
+        self.row, self.missing, self.rows = row, missing, rows
+
+    @classmethod
+    def of(cls, missing: Any) -> Self:
+        """Make the error of rows, of which a mask says whether their label is missing."""
+        return cls(int(missing.argmax()), int(missing.sum()), len(missing))
+
+    def shifted(self, rows: int) -> Self:
+        """Return the same error for a larger table, in which this one starts at row `rows`."""
+        return self._with(row=self.row + rows, rows=self.rows + rows)
 
 
 class RefusedValueError(_RowError):
@@ -51,6 +64,10 @@ class RefusedValueError(_RowError):
     def __init__(self, what: str, value: object, row: int, column: int | str, advice: str = ""):
         super().__init__(f"{what} Found {value} in row {row}, column {column!r}.{advice}")
         self.what, self.value, self.row, self.column, self.advice = what, value, row, column, advice
+
+    def in_row(self, row: int) -> Self:
+        """Return the same error with another number of the row."""
+        return self._with(row=row)
 
     def in_column(self, name: str) -> Self:
         """Return the same error with the name of the column."""
@@ -165,6 +182,14 @@ class UncalibratedWarning(UserWarning):
 
 class MissingColumnWarning(UserWarning):
     """Columns of the training table that are not in this table: their values count as missing."""
+
+
+class LeftOutWarning(UserWarning):
+    """Columns, rows or values that are not learned from, with the reasons; one warning for each call of `fit`."""
+
+
+class QuantityWarning(UserWarning):
+    """Labels that look like a measured quantity, which is no class."""
 
 
 @contextmanager

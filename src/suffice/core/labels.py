@@ -53,7 +53,7 @@ def encode_labels(y: Any) -> Labels:
     y = read_labels(y)
     codes, values = encode(y)
     if y.dtype.kind in "fOmMT" and len(codes) and codes.min() < 0:  # other types have no missing values
-        raise MissingLabelError(int(np.argmin(codes)))
+        raise MissingLabelError.of(codes < 0)
     return Labels(codes, values)
 
 
@@ -67,7 +67,7 @@ def read_labels(y: Any) -> Values:
     if type(y) is np.ndarray:
         array = y
     elif isinstance(y, np.ma.MaskedArray) and np.ma.is_masked(y):
-        raise MissingLabelError(int(np.argmax(np.ma.getmaskarray(y).ravel())))
+        raise MissingLabelError.of(np.ma.getmaskarray(y).ravel())
     elif isinstance(y, np.ndarray):
         array = np.ma.getdata(y)
     elif isinstance(y, (list, tuple)):

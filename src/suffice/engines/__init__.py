@@ -15,7 +15,8 @@ import numpy as np
 
 from suffice.core.errors import MissingPackageError
 from suffice.core.frames import as_frame
-from suffice.core.frames.input import is_a, is_in_memory
+from suffice.core.frames.input import is_a
+from suffice.core.frames.input import is_in_memory as is_frame
 from suffice.engines.files import Files, is_path
 from suffice.engines.memory import Memory
 from suffice.engines.source import FEW, HEAD, Answer, Source
@@ -36,10 +37,16 @@ __all__ = [
     "Task",
     "find",
     "in_form",
+    "is_in_memory",
     "summarize_part",
     "to_sql",
     "unread",
 ]
+
+
+def is_in_memory(x: Any) -> bool:
+    """Return whether rows are in memory, and so need no engine."""
+    return find(x) is None and (is_frame(x) or not hasattr(x, "__arrow_c_stream__"))
 
 
 def find(x: Any, named: bool = False) -> Source | None:
@@ -81,7 +88,7 @@ def _local(x: Any, learning: bool = False) -> Source | None:
         return Files(x)
     if is_a(x, "pyarrow.RecordBatchReader"):
         return Stream(x)
-    if learning and hasattr(x, "__arrow_c_stream__") and not is_in_memory(x):
+    if learning and hasattr(x, "__arrow_c_stream__") and not is_frame(x):
         return Stream(Handed(x))
     return Stream(x) if isinstance(x, Iterator) and gives_tables(x) else None
 

@@ -19,7 +19,7 @@ from suffice.engines.sql.cell_queries import SAMPLED, cell_statistics, limit_of
 from suffice.engines.sql.checks import check_weights, middles, refuse_values
 from suffice.engines.sql.column_facts import ColumnFacts, TableColumnProfile
 from suffice.engines.sql.count_queries import count_statistics
-from suffice.engines.sql.expressions import supports_nan
+from suffice.engines.sql.expressions import is_missing, supports_nan
 from suffice.engines.sql.formula_compiler import add_answers
 from suffice.engines.sql.kept_rows import kept_rows
 from suffice.engines.sql.sum_queries import NotFiniteError, sum_statistics
@@ -72,6 +72,9 @@ class IbisSource(Source):
         no_checkpoint(checkpoint, "a database")
         for name in task.columns:
             self.check_column(name, "to learn from")
+        if task.drop_unlabelled:
+            labelled = self.table.filter(~is_missing(self.table[task.target]))
+            return IbisSource(labelled).reduce(replace(task, drop_unlabelled=False))
         if task.weight is not None:
             check_weights(self.table, task.weight)
         rows = SqlRows(self.table, task, nan=False)
@@ -94,7 +97,9 @@ class IbisSource(Source):
         new_columns(answer, self.names)  # refuses names that the table has already
         backends, _ = self.table._find_backends()
         dialect = backends[0].name if backends else ""
-        return add_answers(self.table, answer.predictor.formula(), answer.question, dialect, supports_nan(self.table))
+        return add_answers(
+            self.table, answer.predictor.table_formula(), answer.question, dialect, supports_nan(self.table)
+        )
 
 
 def _cells(rows: SqlRows) -> BlockStatistics | None:

@@ -95,8 +95,10 @@ def _given(origin: Any, name: str) -> list[Any] | None:
     """Return the objects of a column as the user passed them, unless all are strings; None if it held no objects."""
     if isinstance(origin, (list, tuple)):
         column: Any = [row.get(name) for row in origin] if all(isinstance(row, Mapping) for row in origin) else None
+    elif isinstance(origin, Mapping) or is_a(origin, "pandas.DataFrame"):
+        column = origin[next(key for key in origin if str(key) == name)]  # names need not be strings
     else:
-        column = origin[name] if isinstance(origin, Mapping) or is_a(origin, "pandas.DataFrame") else None
+        column = None
     typed = str(getattr(column, "dtype", "object"))
     if column is None or not (typed in ("object", "category") or typed.startswith("|S")):
         return None

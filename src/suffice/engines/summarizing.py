@@ -7,6 +7,9 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from suffice.core import frames
 from suffice.core.arrays import Array, Values
 from suffice.core.errors import InvalidDataError, MissingLabelError, RefusedValueError, naming_columns
@@ -34,6 +37,7 @@ class Task:
     names: tuple[str, ...]
     target: str
     weight: str | None
+    drop_unlabelled: bool = False  # leave rows without a label out; otherwise they are an error
 
     @property
     def form(self) -> Form:
@@ -67,9 +71,28 @@ class Task:
                 raise InvalidDataError(f"There is no column {name!r}: the columns are {frame.names[:20]}")
         if not frame.n:
             return onto
-        labels = frames.label_codes(frame.column(self.target), self.target)
+        rows = self.labelled_rows(frame)
+        if rows is None:
+            return self.summarize_frame(frame, *self.labels_in(frame), onto)
+        if not len(rows):
+            return onto
+        some = frame[rows]
+        try:
+            return self.summarize_frame(some, *self.labels_in(some), onto)
+        except RefusedValueError as error:
+            raise error.in_row(int(rows[error.row])) from None
+
+    def labelled_rows(self, frame: Frame) -> NDArray[np.int64] | None:
+        """Return which rows have a label; None if those without one are not to be dropped, or there are none."""
+        missing = frame.column(self.target).is_null(nan_is_null=True) if self.drop_unlabelled else None
+        if missing is None or not (gaps := frames.as_numpy(missing)).any():
+            return None
+        return np.flatnonzero(~gaps)
+
+    def labels_in(self, frame: Frame) -> tuple[Labels, Array | None]:
+        """Read the labels and weights of a table."""
         weight = None if self.weight is None else frames.weights(frame.column(self.weight), self.weight)
-        return self.summarize_frame(frame, labels, weight, onto)
+        return frames.label_codes(frame.column(self.target), self.target), weight
 
     def summarize_frame(
         self, frame: Frame, labels: Values | Labels, weight: Array | None, onto: ByClass[Any] | None

@@ -73,7 +73,8 @@ class Answering(Learning):
 
     def _predictor(self) -> Predictor:
         """What workers need to answer."""
-        names = None if "feature_names_in_" not in self.__dict__ else tuple(map(str, self.feature_names_in_))
+        known = self.__dict__.get("feature_names_in_")  # some tools set it to None
+        names = None if known is None else tuple(map(str, known))
         schema = self.__dict__.get("_schema")
         learned, calibration = self._settled(), self._calibration()
         return Predictor(type(self).__name__, learned, calibration, self.n_features_in_, names, schema)

@@ -117,7 +117,9 @@ class Explaining(Answering):
         query : str
             A SELECT of the columns, "prediction", and "probability <label>" for every class.
         """
-        return engines.to_sql(self.formula(), dialect, table, self._boolean_columns() | dict(types or {}))
+        return engines.to_sql(
+            self._predictor().table_formula(), dialect, table, self._boolean_columns() | dict(types or {})
+        )
 
     def _boolean_columns(self) -> dict[str, str]:
         """The types of columns that are known to be booleans."""

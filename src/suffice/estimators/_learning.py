@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
@@ -11,23 +13,34 @@ from numpy.typing import ArrayLike
 
 from suffice import engines
 from suffice.core.arrays import Values
-from suffice.core.errors import InvalidDataError, MismatchError
+from suffice.core.errors import InvalidDataError, InvalidOptionError, MismatchError
 from suffice.core.frames import Frame, as_frame
 from suffice.core.frozen_options import same_options
 from suffice.core.labels import as_label, encode_labels, label_positions, read_labels
 from suffice.core.statistics import ByClass
 from suffice.estimators._fitted import Fitted, PathLike
+from suffice.estimators._left_out import LeftOut, MissingLabels, column_name, warn_of_quantity
 from suffice.estimators._threads import learning
 from suffice.estimators.scikit_learn import as_labels, clone
 from suffice.families import Family
 from suffice.model.forms import in_form
 from suffice.model.learned import Learned
 
+LOG = logging.getLogger(__name__)
+
 
 class Learning(Fitted):
     """Estimators that learn from rows wherever they are, and forget them again."""
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, checkpoint: PathLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        checkpoint: PathLike | None = None,
+        missing_labels: MissingLabels = "error",
+    ) -> Self:
         """Learn from rows, forgetting whatever was learned before.
 
         Parameters
@@ -35,19 +48,29 @@ class Learning(Fitted):
         X : array-like of shape (n_samples, n_features), table, or rows that are not in memory
             Training rows; NaN and null mean missing. Files by name or pattern, streams, data frames of Spark, Dask and
             Ray, and tables of Ibis are learned where they are.
-        y : array-like of shape (n_samples,), or str
+        y : array-like of shape (n_samples,), str or int
             Labels: numbers or strings; or the name of the column of X that holds them.
         sample_weight : array-like of shape (n_samples,) or str, default=None
             Weights of the rows, 1 each by default, or the name of the column of X that holds them: 0, or from 1e-140 to
             1e140. A row of weight 0 counts as absent.
         checkpoint : str or path, default=None
             Of files: where to keep what was learned so far, so that an interrupted fit resumes there.
+        missing_labels : {'error', 'drop'}, default='error'
+            Rows without a label are an error, or are left out.
         """
         with learning(self) as draft:
-            draft._learn_rows(X, y, sample_weight, checkpoint=checkpoint)
+            draft._learn_rows(X, y, sample_weight, checkpoint=checkpoint, missing_labels=missing_labels)
         return self
 
-    def partial_fit(self, X: Any, y: Any = None, classes: ArrayLike | None = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any = None,
+        classes: ArrayLike | None = None,
+        sample_weight: Any = None,
+        *,
+        missing_labels: MissingLabels = "error",
+    ) -> Self:
         """Learn from more rows. The rows may be cut into pieces in any way: the result is that of `fit` on the whole.
 
         Parameters
@@ -58,9 +81,12 @@ class Learning(Fitted):
             Labels, or the name of the column of X that holds them; new classes may appear at any time.
         classes : array-like of shape (n_classes,), default=None
             Classes to have in the model even before a row of theirs has come. Not needed.
+        missing_labels : {'error', 'drop'}, default='error'
+            Rows without a label are an error, or are left out.
         """
         with learning(self) as draft:
-            draft._learn_rows(X, y, sample_weight, draft.__dict__.get("_learned"), classes, partial=True)
+            before = draft.__dict__.get("_learned")
+            draft._learn_rows(X, y, sample_weight, before, classes, partial=True, missing_labels=missing_labels)
         return self
 
     def _learn_rows(
@@ -72,22 +98,34 @@ class Learning(Fitted):
         classes: ArrayLike | None = None,
         checkpoint: PathLike | None = None,
         partial: bool = False,
+        missing_labels: MissingLabels = "error",
     ) -> None:
         """Add the statistics of rows to those from before, if there are any."""
         if before is None:
             self._check_parameters()
+        if missing_labels not in ("error", "drop"):
+            raise InvalidOptionError(f"missing_labels must be 'error' or 'drop', found {missing_labels!r}")
         declared = self._declared(before, classes)
-        source = self._open(X, y, weight, first=before is None)
+        y, weight = column_name(y), column_name(weight)
+        left_out, drop = LeftOut(), missing_labels == "drop"
+        if drop and engines.is_in_memory(X):
+            X, y, weight = left_out.unlabelled(X, y, weight)
+        source = self._open(X, y, weight, first=before is None, left_out=left_out)
         family = self._family()
         target, weights = y if isinstance(y, str) else "", weight if isinstance(weight, str) else None
-        task = engines.Task(family, self._columns_read(family) if source.has_names else (), target, weights)
+        task = engines.Task(family, self._columns_read(family) if source.has_names else (), target, weights, drop)
         place = None if checkpoint is None else Path(checkpoint)
+        begun = time.perf_counter()
         seen, family = self._run(self._summarize, source, task, before, place, partial)
+        LOG.debug("%s learned rows in %.3f s", type(self).__name__, time.perf_counter() - begun)
+        LOG.info("%s knows rows of weight %g, of %d classes", type(self).__name__, seen.weight.sum(), len(seen.labels))
         dtype = source.dtype if self._keeps_single else np.dtype(np.float64)
         dtype = dtype if before is None else np.promote_types(before.dtype, dtype)
         self._learned = Learned(seen, family, self._class_prior(), declared, dtype).checked()
         if not partial:
             self._check_fit()
+            warn_of_quantity(seen)
+        left_out.warn()
 
     def _summarize(
         self, source: engines.Source, task: engines.Task, before: Learned | None, checkpoint: Path | None, partial: bool
@@ -96,11 +134,12 @@ class Learning(Fitted):
         del partial  # `fit` and `partial_fit` learn alike
         return source.learn(task, None if before is None else before.seen, checkpoint), task.family
 
-    def _open(self, X: Any, y: Any, weight: Any, first: bool) -> engines.Source:
+    def _open(self, X: Any, y: Any, weight: Any, first: bool, left_out: LeftOut) -> engines.Source:
         """Find the engine of the rows. The first rows show what the columns are; later ones must have the same."""
         source = engines.find(X, named=isinstance(y, str) or isinstance(weight, str))
         if source is None:
             rows, labels = self._check_X_y(X, y, reset=first)
+            self._note_left_out(rows, left_out, first)
             return engines.Memory(rows, labels, weight)
         if isinstance(source, engines.Memory) and not isinstance(y, str):
             y = as_labels(y, self)
@@ -109,8 +148,11 @@ class Learning(Fitted):
             few = self._form in ("numbers", "categories")
             head = as_frame(source.head(engines.FEW if few else engines.HEAD))
             besides = [name for name in (y, weight) if isinstance(name, str)]
-            self._note_columns(head.select([name for name in source.names if name not in besides]), source)
+            columns = head.select([name for name in source.names if name not in besides])
+            self._note_columns(columns, source)
+            self._note_left_out(columns, left_out, first)
         elif self._form == "table" and isinstance(source, engines.Memory):
+            self._note_left_out(source.rows, left_out, first)
             source = replace(source, rows=self._read_frame(source.rows))  # columns that are not there count as missing
         else:
             for name in self._columns_read(self._settled().family):
@@ -136,11 +178,15 @@ class Learning(Fitted):
         self.n_features_in_ = len(head.names)
         self.feature_names_in_ = np.array(head.names, dtype=object)
 
+    def _note_left_out(self, rows: Any, left_out: LeftOut, first: bool) -> None:
+        """Note the columns, and values, of the first rows that are not learned from. Most estimators learn from all."""
+
     def _check_fit(self) -> None:
         """Refuse what one call of `fit` has learned, where it makes no model."""
 
     def _read_learned(self, X: Any, y: Any, weight: Any) -> tuple[Any, Values, Any]:
         """Read rows that were learned, their labels and their weights, any of which may be columns of X."""
+        y, weight = column_name(y), column_name(weight)
         if not isinstance(y, str) and not isinstance(weight, str):
             return *self._check_X_y(X, y, reset=False), weight
         found = engines.Memory(as_frame(X)).labelled(y, weight)

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from suffice import engines
-from suffice.core import frames
 from suffice.core.arrays import as_weight
 from suffice.core.errors import SufficeError
 from suffice.core.frames import Frame, as_frame
@@ -82,7 +81,7 @@ def _learn_rows(
     """Learn rows in their order: the plan is settled by the rows up to the one that fills what is kept."""
     frame = source.rows
     assert isinstance(frame, Frame), "a table"
-    first = _filling(frame.select(family.names), family, onto)
+    first = _filling(family.columns_in(frame), family, onto)
     if first >= frame.n or (onto is not None and all_rows(family, onto) is None):
         return source.learn(task, onto), family
     labels = source.labels if isinstance(source.labels, Labels) else encode_labels(source.labels)
@@ -122,11 +121,10 @@ def _settled_by_head(source: engines.Source, task: engines.Task, family: Product
         frame = as_frame(source.head())
         if not frame.n:
             return family
-        weight = None if task.weight is None else frames.weights(frame.column(task.weight), task.weight)
-        seen = task.summarize_frame(frame, frames.label_codes(frame.column(task.target), task.target), weight, None)
+        seen = task.summarize(frame)
     except SufficeError:  # the pass over all rows says it better
         return family
-    kept = family.kept_rows(seen.statistic)
-    if len(kept.codes) < FEWEST_ROWS:
+    kept = None if seen is None else family.kept_rows(seen.statistic)
+    if seen is None or kept is None or len(kept.codes) < FEWEST_ROWS:
         return family
     return settle(family, kept, EXPECTED * float(seen.weight.sum()), len(seen.labels))

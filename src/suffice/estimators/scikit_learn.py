@@ -103,7 +103,7 @@ def as_labels(y: Any, estimator: Any) -> Values:
     elif labels.dtype.kind == "f":
         missing = np.isnan(labels)
         if missing.any():
-            raise MissingLabelError(int(np.argmax(missing)))
+            raise MissingLabelError.of(missing)
         assert_all_finite(labels, input_name="y", estimator_name=type(estimator).__name__)
         check_classification_targets(labels)
     return labels

@@ -18,10 +18,12 @@ from suffice.core import frames
 from suffice.core.arrays import Values, checked_sparse, is_sparse
 from suffice.core.errors import InvalidDataError, MismatchError, UncalibratedWarning
 from suffice.core.frames import ColumnProfile, Frame, as_frame
+from suffice.core.frames.readings import unread
 from suffice.core.priors import ClassPrior, Dirichlet
 from suffice.core.statistics import ByClass
 from suffice.core.statistics.cells import LIMIT
 from suffice.estimators._documentation import estimator
+from suffice.estimators._left_out import LeftOut
 from suffice.estimators._planned_learning import learn_with_plan
 from suffice.estimators._threads import answering
 from suffice.estimators.generative_classifier import CalibratedClassifier
@@ -34,7 +36,7 @@ from suffice.model.explain import Evidence
 from suffice.model.forms import Form, aligned
 from suffice.model.learned import Calibrate, Learned, combined
 from suffice.model.planning import planned
-from suffice.model.schema import infer
+from suffice.model.schema import AS_ASKED, infer
 
 __all__ = ["BayesClassifier"]
 
@@ -121,7 +123,9 @@ class BayesClassifier(CalibratedClassifier):
             else MOST_FOUND * self.found_columns
         )
         pairs = combined(self.calibrate, self.structure) in ("pairs", "pool")
-        family = Product(blocks=self._schema.blocks, keep=self.keep, find=int(most) if pairs else 0)
+        schema = self._schema
+        found = int(most) if pairs else 0
+        family = Product(blocks=schema.blocks, keep=self.keep, find=found, readings=schema.readings)
         given: Product | None = self.__dict__.get("_plan_of")
         if given is None or not pairs:
             return family
@@ -160,6 +164,16 @@ class BayesClassifier(CalibratedClassifier):
         most = LIMIT if self.limit == "auto" else self.limit
         self._schema = infer(profiles, named, self.smoothing, self.missing, most)
         self._prototype = frames.prototype(origin)
+
+    def _note_left_out(self, rows: Frame, left_out: LeftOut, first: bool) -> None:
+        if not first:
+            new = [name for name in rows.names if name not in set(self._names())]
+            left_out.columns |= dict.fromkeys(new, "it was not in the table that was learned first")
+            return
+        left_out.advice = "`schema_` says what columns are taken to be, and `families` says otherwise. "
+        left_out.columns |= {name: why for name, why in self._schema.left_out.items() if why != AS_ASKED}
+        sources = {each.source: each for each in self._schema.readings}
+        left_out.values |= {name: unread(rows.column(name), each) for name, each in sources.items() if rows.n}
 
     def _check_fit(self) -> None:
         learned = self._settled()
@@ -231,7 +245,8 @@ class BayesClassifier(CalibratedClassifier):
     def _as_frame(self, X: Any, reset: bool = False) -> Frame:
         """Read a table. Arrays without names are checked by scikit-learn's rules."""
         if _is_array(X):
-            return as_frame(validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False))
+            rows = validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
+            return as_frame(rows, None if reset else self._schema.columns or None)  # by their position
         frame = as_frame(X)
         if reset:
             if not len(frame.columns):
@@ -243,7 +258,7 @@ class BayesClassifier(CalibratedClassifier):
         return frame
 
     def _read_frame(self, frame: Frame) -> Frame:
-        return aligned(frame, self._product().names)
+        return aligned(frame, self._product().names, self._schema.readings)
 
     def _columns_read(self, family: Family[Any]) -> tuple[str, ...]:
         assert isinstance(family, Product)

@@ -12,12 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 from suffice import engines
 from suffice.core.arrays import Values
 from suffice.core.errors import InvalidDataError, InvalidTextError
-from suffice.core.frames import Frame
+from suffice.core.frames import Frame, as_frame
+from suffice.core.frames.input import is_in_memory
 from suffice.core.labels import read_labels
 from suffice.core.priors import ClassPrior, Dirichlet
 from suffice.core.statistics import WordCounts
 from suffice.estimators._documentation import estimator
 from suffice.estimators._fitted import PathLike
+from suffice.estimators._left_out import LeftOut, MissingLabels
 from suffice.estimators._threads import answering, lock_of
 from suffice.estimators.generative_classifier import CalibratedClassifier
 from suffice.estimators.parameter_checks import ARRAY_LIKE, BOOLEAN, Allowed, choice, interval
@@ -151,22 +153,39 @@ class TextClassifier(CalibratedClassifier):
 
     # ---- learning
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, checkpoint: PathLike | None = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        *,
+        checkpoint: PathLike | None = None,
+        missing_labels: MissingLabels = "error",
+    ) -> Self:
         """Learn from texts, forgetting whatever was learned before.
 
         Parameters
         ----------
-        X : list or array of str, Arrow or data frame column, or sequences of word numbers
-            Documents; None or NaN is a missing one, which says nothing.
-        y : array-like of shape (n_samples,), or str
+        X : list or array of str, Arrow or data frame column, or sequences of word numbers; or a table
+            Documents; None or NaN is a missing one, which says nothing. A table has one column of strings besides the
+            labels.
+        y : array-like of shape (n_samples,), str or int
             Labels: numbers or strings; or, where X is a table of texts and labels, the name of their column.
         """
         with lock_of(self):
-            super().fit(X, y, sample_weight, checkpoint=checkpoint)
+            super().fit(X, y, sample_weight, checkpoint=checkpoint, missing_labels=missing_labels)
             self._pending = _Pending(self._learned)
         return self
 
-    def partial_fit(self, X: Any, y: Any = None, classes: ArrayLike | None = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any = None,
+        classes: ArrayLike | None = None,
+        sample_weight: Any = None,
+        *,
+        missing_labels: MissingLabels = "error",
+    ) -> Self:
         """Learn from more texts, with words and classes never seen before. Any cutting gives what `fit` gives.
 
         Few documents at a time are gathered, and counted together when there are enough of them or something is asked.
@@ -180,13 +199,13 @@ class TextClassifier(CalibratedClassifier):
         """
         with lock_of(self):
             pending: _Pending | None = self.__dict__.get("_pending")
-            plain = classes is None and sample_weight is None
+            plain = classes is None and sample_weight is None and missing_labels == "error"
             if plain and pending is not None and pending.onto is self.__dict__.get("_learned") and pending.takes(X, y):
                 if pending.size > max(PENDING, _size(pending.onto)):
                     self._settle()
                 return self
             self._settle()
-            super().partial_fit(X, y, classes, sample_weight)
+            super().partial_fit(X, y, classes, sample_weight, missing_labels=missing_labels)
             self._pending = _Pending(self._learned)
         return self
 
@@ -238,6 +257,10 @@ class TextClassifier(CalibratedClassifier):
     def _check_X(self, X: Any, reset: bool = False) -> Any:
         if isinstance(X, Iterable) and not hasattr(X, "__len__") and not hasattr(X, "__arrow_c_stream__"):
             X = list(engines.unread(X))
+        named = getattr(self, "feature_names_in_", None)
+        if not reset and named is not None and is_in_memory(X):  # the column of texts, by its name
+            frame = as_frame(X)
+            X = frame.column(str(named[0])) if named[0] in frame.columns else X
         texts = read_texts(X)
         if not len(texts):
             raise InvalidDataError("Found array with 0 sample(s) while a minimum of 1 is required: there is no text")
@@ -246,9 +269,21 @@ class TextClassifier(CalibratedClassifier):
         return texts
 
     def _note_columns(self, head: Frame, source: engines.Source) -> None:
-        if len(head.names) != 1:
-            raise InvalidDataError(f"Expected one column of texts besides the labels, found {head.names[:20]}")
-        super()._note_columns(head, source)
+        super()._note_columns(head.select([self._column_of_texts(head)]), source)
+
+    @staticmethod
+    def _column_of_texts(head: Frame) -> str:
+        """Return the only column, or the only one of strings."""
+        texts = [name for name in head.names if head.kind_of(name) == "text"]
+        if len(head.names) != 1 and len(texts) != 1:
+            raise InvalidDataError(
+                f"Expected one column of texts besides the labels, found {head.names[:20]}: pass one of these columns"
+            )
+        return head.names[0] if len(head.names) == 1 else texts[0]
+
+    def _note_left_out(self, rows: Any, left_out: LeftOut, first: bool) -> None:
+        others = [name for name in rows.names if name != self._names()[0]] if isinstance(rows, Frame) and first else []
+        left_out.columns |= dict.fromkeys(others, "it is not the column of texts")
 
     def _check_fit(self) -> None:
         counts: WordCounts = self._settled().statistics.statistic

@@ -17,14 +17,18 @@ from suffice.core.statistics.statistic import RESIDUE
 
 Rule = Callable[[Array, Array], float]
 
+THUMB, NORMAL = 1.34, 1.349  # what the distance of quartiles is divided by: as rules of thumb write it, and exactly
+CELLS = 1000  # of the grid on which pairs of values are counted
 NARROWEST, WIDEST, STEPS = 0.05, 5.0, 24  # of the search by likelihood, in units of Silverman's bandwidth
 
 
-def spread_without(values: Array, weight: Array, place: NDArray[np.int64], removed: Array) -> Array:
-    """Compute min(σ, IQR / 1.349) without some weight: `removed[i]` less of the value at `place[i]`, for each i.
+def spread_without(
+    values: Array, weight: Array, place: NDArray[np.int64], removed: Array, divisor: float = THUMB
+) -> Array:
+    """Compute min(σ, IQR / divisor) without some weight: `removed[i]` less of the value at `place[i]`, for each i.
 
-    σ² is the mean square around the mean. The quartiles are interpolated as by NumPy. If they are equal, the result is
-    σ. It is 0 if no two different values remain.
+    σ² is the sum of squares around the mean, divided by n − 1, or by n / 2 where n < 2. The quartiles are interpolated
+    as by NumPy and R. If they are equal, the result is σ. It is 0 if no two different values remain.
     """
     half = 0.5 * values[-1] - 0.5 * values[0]
     if half == 0.0:
@@ -46,7 +50,7 @@ def spread_without(values: Array, weight: Array, place: NDArray[np.int64], remov
         others = weight.copy()
         others[place[i]] = 0.0 if gone[i] else others[place[i]] - removed[i]
         rest[i] = (others * (values - (others * values).sum() / n[i]) ** 2).sum()
-    deviation = np.sqrt(np.maximum(rest, 0.0) / n)
+    deviation = np.sqrt(np.maximum(rest, 0.0) / np.maximum(n - 1.0, 0.5 * n))
 
     def value_of_rank(rank: Array) -> Array:
         at = np.searchsorted(cumulative, rank, side="right")
@@ -59,40 +63,37 @@ def spread_without(values: Array, weight: Array, place: NDArray[np.int64], remov
         below, above = value_of_rank(low), value_of_rank(np.ceil(rank))
         return below + (rank - low) * (above - below)
 
-    between = (quantile(0.75) - quantile(0.25)) / 1.349
+    between = (quantile(0.75) - quantile(0.25)) / divisor
     spreads = np.where(between > 0, np.minimum(deviation, between), deviation)
     return half * np.where(several, 2.0 * spreads, 0.0)
 
 
-def spread(values: Array, weight: Array) -> float:
-    """Compute min(σ, IQR / 1.349), a standard deviation that is robust against outliers and a second mode."""
-    return float(spread_without(values, weight, np.zeros(1, np.int64), np.zeros(1))[0])
+def spread(values: Array, weight: Array, divisor: float = THUMB) -> float:
+    """Compute min(σ, IQR / divisor), a standard deviation that is robust against outliers and a second mode."""
+    return float(spread_without(values, weight, np.zeros(1, np.int64), np.zeros(1), divisor)[0])
 
 
 def silverman(values: Array, weight: Array) -> float:
-    """0.9 min(σ, IQR / 1.349) n^(−1/5): Silverman (1986), equation 3.31."""
+    """0.9 min(σ, IQR / 1.34) n^(−1/5): Silverman (1986), equation 3.31; R's `bw.nrd0`."""
     return 0.9 * spread(values, weight) * float(weight.sum()) ** -0.2
 
 
 def scott(values: Array, weight: Array) -> float:
-    """1.06 min(σ, IQR / 1.349) n^(−1/5): Scott (1992), the best for a normal density; R's `bw.nrd`."""
+    """1.06 min(σ, IQR / 1.34) n^(−1/5): Scott (1992), the best for a normal density; R's `bw.nrd`."""
     return 1.06 * spread(values, weight) * float(weight.sum()) ** -0.2
 
 
 def sheather_jones(values: Array, weight: Array) -> float:
     """Solve h = (R(K) / (n ∫ f''²))^(1/5), where f'' is estimated with a pilot bandwidth that depends on h.
 
-    Sheather and Jones (1991), in the form of R's `bw.SJ(method="ste")`. The sums over all pairs of values are computed
-    on a grid, by linear binning and the autocorrelation of the counts. If there is no solution, Silverman's rule is
-    used.
+    Sheather and Jones (1991), as R's `bw.SJ` with its defaults: the sums over all pairs of values are computed on a
+    grid of 1000 cells, and the equation is solved to a hundredth of the largest bandwidth. If there is no solution,
+    Silverman's rule is used.
     """
-    from scipy.optimize import brentq
-
-    n, width = float(weight.sum()), spread(values, weight)
+    n, width = float(weight.sum()), spread(values, weight, NORMAL)
     if width == 0.0 or n <= 1.0:
         return silverman(values, weight)
-    first = 1.24 * n ** (-1 / 7)  # in units of width, as everything below
-    lags, pairs = _pairs((values - values[0]) / width, weight, step=n**-0.2 / 64, reach=40.0 * first)
+    lags, pairs = _pairs(values, weight, width)  # in units of width, as everything below
     norm = n * (n - 1.0) * np.sqrt(2.0 * np.pi)
 
     def roughness(h: float) -> float:  # ∫ f''²
@@ -103,7 +104,7 @@ def sheather_jones(values: Array, weight: Array) -> float:
         z = np.square(lags / h)
         return -float((pairs * (((z - 15.0) * z + 45.0) * z - 15.0) * np.exp(-0.5 * z)).sum()) / (norm * h**7)
 
-    second, third = roughness(first), roughness_of_slope(1.23 * n ** (-1 / 9))
+    second, third = roughness(1.24 * n ** (-1 / 7)), roughness_of_slope(1.23 * n ** (-1 / 9))
     if second <= 0.0 or third <= 0.0:
         return silverman(values, weight)
     pilot = 1.357 * (second / third) ** (1 / 7)
@@ -114,31 +115,60 @@ def sheather_jones(values: Array, weight: Array) -> float:
 
     upper = 1.144 * n**-0.2
     lower = 0.1 * upper
-    for _ in range(20):
+    for attempt in range(40):  # a solution far outside is one of repeated values, not of their density
         if excess(lower) > 0.0 > excess(upper):
-            return width * float(brentq(excess, lower, upper, xtol=1e-9 * upper, rtol=1e-9))
-        lower, upper = lower / 1.2 if excess(lower) <= 0.0 else lower, upper * 1.2 if excess(upper) >= 0.0 else upper
+            return width * _root(excess, lower, upper, 0.1 * lower)
+        lower, upper = (lower / 1.2, upper) if attempt % 2 else (lower, upper * 1.2)
     return silverman(values, weight)
 
 
-def _pairs(values: Array, weight: Array, step: float, reach: float) -> tuple[Array, Array]:
-    """Return distances up to `reach` on a grid, and the weight of the pairs of values at each distance.
+def _root(f: Callable[[float], float], a: float, b: float, tolerance: float) -> float:
+    """Find where f is 0 between a and b by Brent's method, with the steps of R's `uniroot`.
 
-    Pairs of a value with itself are included.
+    The tolerance is wide, so that another order of steps, as that of `scipy.optimize.brentq`, ends elsewhere.
     """
-    # No pair is counted over a distance above `reach`, so larger steps between neighbours are shortened to that.
-    at = np.cumsum(np.minimum(np.diff(values, prepend=values[0]), reach + 2.0 * step))
-    step = max(step, float(at[-1]) / (1 << 21))
-    at /= step
-    low = at.astype(np.int64)
-    share, bins = at - low, int(low[-1]) + 2
-    counts = np.bincount(low, weight * (1.0 - share), minlength=bins)
-    counts += np.bincount(low + 1, weight * share, minlength=bins)
-    padded = 1 << int(np.ceil(np.log2(2 * bins)))
-    pairs = np.fft.irfft(np.abs(np.fft.rfft(counts, padded)) ** 2, padded)
-    pairs = pairs[: min(bins, int(reach / step) + 1)]
+    fa, fb = f(a), f(b)
+    c, fc = a, fa
+    while True:
+        last = b - a
+        if abs(fc) < abs(fb):  # b is the best so far, c is on the other side of the root
+            a, b, c = b, c, b
+            fa, fb, fc = fb, fc, fb
+        least = 2.0 * float(np.finfo(np.float64).eps) * abs(b) + 0.5 * tolerance
+        half = 0.5 * (c - b)
+        if abs(half) <= least or fb == 0.0:
+            return b
+        step = half
+        if abs(last) >= least and abs(fa) > abs(fb):
+            t1, width = fb / fa, c - b
+            if a == c:
+                p, q = width * t1, 1.0 - t1
+            else:
+                q, t1, t2 = fa / fc, fb / fc, fb / fa
+                p, q = t2 * (width * q * (q - t1) - (b - a) * (t1 - 1.0)), (q - 1.0) * (t1 - 1.0) * (t2 - 1.0)
+            p, q = (p, -q) if p > 0 else (-p, q)
+            if p < 0.75 * width * q - 0.5 * abs(least * q) and p < abs(0.5 * last * q):
+                step = p / q
+        if abs(step) < least:
+            step = least if step > 0 else -least
+        a, fa = b, fb
+        b += step
+        fb = f(b)
+        if (fb > 0) == (fc > 0):
+            c, fc = a, fa
+
+
+def _pairs(values: Array, weight: Array, width: float) -> tuple[Array, Array]:
+    """Return the distances between cells, in units of `width`, and the weight of the pairs of values at each distance.
+
+    Pairs of a value with itself are included. Values are rounded to cells towards 0, as R rounds them.
+    """
+    step = 1.01 * (values[-1] / CELLS - values[0] / CELLS)
+    cells = np.trunc(values / step)
+    counts = np.bincount((cells - cells[0]).astype(np.int64), weight)
+    pairs = np.correlate(counts, counts, "full")[len(counts) - 1 :]
     pairs[1:] *= 2.0
-    return step * np.arange(float(len(pairs))), pairs
+    return step / width * np.arange(float(len(pairs))), pairs
 
 
 def maximum_likelihood(values: Array, weight: Array) -> float:

@@ -36,13 +36,14 @@ MOST_CATEGORIES = 20  # distinct values that may be categories
 REPEATS = 3  # times that a value must occur on average for that
 COMMON = 0.05  # if one value has a larger share, a kernel would make a spike of it
 MARGIN = 0.5  # standard errors by which a column must beat the class prior to vote
+ROUNDING = 1e-9  # a gain below is that of rounding: a column with one value has none
 BINS = (6, 12, 24, 128, 512)  # numbers of bins to choose from
 FEW = (12,)  # the same where columns are many
 ROWS_PER_BIN = 3  # that a column must have on average
 AMOUNTS = (0.1, 0.5, 1.0, 3.0, 10.0)  # of smoothing that "auto" chooses from
 
 Smoothing = float | Literal["auto"]
-CandidateName = Literal["student", "bins", "values", "kernel", "categorical", "bernoulli"]
+CandidateName = Literal["student", "bins", "values", "kernel", "categorical", "bernoulli", "text"]
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,12 @@ class Choice:
 
     def score(self, fitted: Distribution, x: Rows, codes: Codes, weight: Array) -> Score:
         """Score the family on rows, each left out."""
+        return next(self.scores(fitted, x, codes, weight))
+
+    def scores(
+        self, fitted: Distribution, x: Rows, codes: Codes, weight: Array, exponents: Sequence[float] = (1.0,)
+    ) -> Iterator[Score]:
+        """Score the family on rows, each left out, its evidence with each of the exponents."""
         one_row = np.minimum(weight, 1.0)  # a value of larger weight stands for as many rows
         statistic = self.statistic if self.scored is None else self.scored
         joint = self.family.leave_one_out(statistic, fitted, self.read(x), codes, one_row)
@@ -71,10 +78,11 @@ class Choice:
         rows = np.arange(len(codes))
         rest[rows, codes] = np.maximum(rest[rows, codes] - one_row, 0.0)
         prior = ClassPrior(Dirichlet(1.0)).log(rest)
-        joint = np.maximum(joint, -1e300) + prior
-        top = joint.max(axis=1, keepdims=True)
-        norm = top[:, 0] + np.log(np.exp(joint - top).sum(axis=1))
-        return Score.of(joint[rows, codes] - norm, prior[rows, codes], weight)
+        for exponent in exponents:
+            scored = exponent * np.maximum(joint, -1e300) + prior
+            top = scored.max(axis=1, keepdims=True)
+            norm = top[:, 0] + np.log(np.exp(scored - top).sum(axis=1))
+            yield Score.of(scored[rows, codes] - norm, prior[rows, codes], weight)
 
 
 class Candidate(NamedTuple):
@@ -165,7 +173,7 @@ class Chosen(Family[Any]):
                 best = score, choice, fitted
         assert best is not None, "there is at least one candidate"
         score, choice, fitted = best
-        if self.gate and score.mean - score.chance <= MARGIN * score.error:
+        if self.gate and score.mean - score.chance <= MARGIN * score.error + ROUNDING:
             return self._silent(choice, score.mean, score.chance, statistic.n_classes)
         return ChosenDistribution(choice, fitted, score.mean, score.chance)
 

@@ -14,7 +14,7 @@ from suffice.core.priors import NormalInverseGamma
 from suffice.core.special import log_rising
 from suffice.core.statistics import Moments
 from suffice.core.validation import Held
-from suffice.families._base import Distribution, Entrywise, Family, derived, resolution
+from suffice.families._base import DEFAULT, Distribution, Entrywise, Family, derived, resolution
 from suffice.families._contract import Summary
 from suffice.families._kernels import accelerates
 from suffice.formulas import Formula, Log1p, Square
@@ -25,7 +25,9 @@ class Gaussian(Family[Moments]):
 
     `variance` is `"class"` (one for each class), `"shared"` (one for all classes), or given: a number, or one for each
     column. `var_smoothing` times the largest variance of any column over all classes is added to every learned
-    variance. A variance of 0 is raised to the resolution of floating point: a point mass.
+    variance. A variance of 0 is raised to the resolution of floating point: a point mass. With `unbiased`, learned
+    variances are divided by n − 1 instead of n (by n − classes if they are shared), as in e1071 and Weka; a class of
+    one row has the variance of all classes. There is no prior then.
 
     The default prior is the weak `NormalInverseGamma()`, centred on all classes together. With `learn="predictive"`
     mean and variance are integrated out, which gives Student's t.
@@ -37,9 +39,17 @@ class Gaussian(Family[Moments]):
 
     variance: Literal["class", "shared"] | Annotated[float | Values, Held(given=True, above=0)] = "class"
     var_smoothing: Annotated[float, Held(least=0)] = 0.0
+    unbiased: bool = False
 
     summary: ClassVar = Summary(Moments)
     weak_prior: ClassVar = NormalInverseGamma()
+
+    def __post_init__(self) -> None:
+        if self.unbiased and self.prior is DEFAULT:
+            object.__setattr__(self, "prior", None)
+        super().__post_init__()
+        if self.unbiased and (self.prior is not None or self._variance_option == "given"):
+            raise InvalidOptionError("Gaussian: unbiased is for variances that are learned without a prior")
 
     @property
     def _variance_option(self) -> str:
@@ -76,12 +86,24 @@ class Gaussian(Family[Moments]):
         """Return the mean and variance of each class, or of all classes if a class has no values of a column."""
         unknown, pooled = moments.weight <= 0, moments.pooled()
         mean = np.where(unknown, pooled.mean, moments.mean)
+        if self.unbiased:
+            return mean, self._unbiased(moments, pooled)
         if self._variance_option == "given":
             return mean, np.asarray(self.variance, dtype=np.float64)
         if self._variance_option == "class":
             return mean, np.where(unknown, pooled.variance, moments.variance)
         within = moments.squares.sum(axis=-2, keepdims=True)
         return mean, np.divide(within, pooled.weight, out=np.zeros_like(within), where=pooled.weight > 0)
+
+    def _unbiased(self, moments: Moments, pooled: Moments) -> Array:
+        """Return Σ (x − mean)² / (n − 1); where n ≤ 1, that of all classes together."""
+        whole = np.divide(
+            pooled.squares, pooled.weight - 1.0, out=np.zeros_like(pooled.squares), where=pooled.weight > 1
+        )
+        squares, free = moments.squares, np.broadcast_to(moments.weight, moments.squares.shape) - 1.0
+        if self._variance_option == "shared":
+            squares, free = squares.sum(axis=-2, keepdims=True), np.maximum(free, 0.0).sum(axis=-2, keepdims=True)
+        return np.divide(squares, free, out=np.broadcast_to(whole, squares.shape).copy(), where=free > 0)
 
     def _posterior_variance(self, posterior: NormalInverseGamma) -> Array:
         if self._variance_option == "given":
@@ -118,7 +140,8 @@ class Gaussian(Family[Moments]):
         self, moments: Moments, fitted: Distribution, x: Dense, codes: Codes, weight: Array | None
     ) -> Array:
         """Leave rows out by a native kernel for maximum likelihood and class variances, else many rows at a time."""
-        if self.prior is not None or self._variance_option != "class" or not (moments.weight > 0).all():
+        other = self.unbiased or self._variance_option != "class"
+        if self.prior is not None or other or not (moments.weight > 0).all():
             return super().leave_one_out(moments, fitted, x, codes, weight)
         out = np.empty((x.shape[0], len(moments.mean)))
         weights, mean, squares = (np.ascontiguousarray(a) for a in (moments.weight, moments.mean, moments.squares))

@@ -20,7 +20,7 @@ from suffice.core.errors import (
     RefusedValueError,
     naming_columns,
 )
-from suffice.core.frames import Frame
+from suffice.core.frames import ColumnReading, Frame, with_readings
 from suffice.core.frozen_options import Options
 from suffice.core.parallel import in_threads
 from suffice.core.statistics import Batch, Blocks, Cells, Pairs, RowSample
@@ -145,7 +145,8 @@ class Product(Family[Blocks]):
 
     Rows are tables. The statistic holds those of the blocks and a sample of up to `keep` rows (see `RowSample`), for
     questions that need rows. With `keep="auto"` these are 20 000, but none of a database, which rows do not leave
-    unless that is asked for. With a `plan`, the statistic also holds those of `found` columns, which are computed from
+    unless that is asked for. `readings` make columns of numbers from columns of strings and times, before blocks read
+    them. With a `plan`, the statistic also holds those of `found` columns, which are computed from
     others, and the counts of pairs of columns (see `Pairs`): they are evidence about the class, and no part of
     p(x | y).
     """
@@ -157,6 +158,7 @@ class Product(Family[Blocks]):
     find: Annotated[int, Held(least=0)] = 0  # how many columns may be found
     found: tuple[Block, ...] = ()
     plan: PairPlan | None = None
+    readings: tuple[ColumnReading, ...] = ()  # columns of blocks that are read from strings or times
 
     by_column: ClassVar = False
     public: ClassVar = False
@@ -167,6 +169,9 @@ class Product(Family[Blocks]):
         twice = {name for name, times in Counter(named).items() if times > 1}
         if twice:
             raise InvalidDataError(f"Column {min(twice)!r} is in two blocks: put it into one of them")
+        made = Counter(each.name for each in self.readings)
+        if any(times > 1 or name not in self.columns for name, times in made.items()):
+            raise InvalidOptionError("Product: readings must be of distinct columns of the blocks")
 
     @property
     def most_kept(self) -> int:
@@ -174,9 +179,19 @@ class Product(Family[Blocks]):
         return KEPT if isinstance(self.keep, str) else self.keep
 
     @property
-    def names(self) -> list[str]:
-        """The columns that are read, in the order of the blocks."""
+    def columns(self) -> list[str]:
+        """The columns of the blocks, in their order."""
         return list(dict.fromkeys(name for block in self.blocks for name in block.names))
+
+    @property
+    def names(self) -> list[str]:
+        """The columns of a table that are read: those of the blocks, or where these are read from."""
+        sources = {each.name: each.source for each in self.readings}
+        return list(dict.fromkeys(sources.get(name, name) for name in self.columns))
+
+    def columns_in(self, frame: Frame) -> Frame:
+        """Return the columns of the blocks, read from a table."""
+        return with_readings(frame, self.readings).select(self.columns)
 
     # The statistics of all blocks, and a sample of rows.
     summary = derived(
@@ -185,7 +200,7 @@ class Product(Family[Blocks]):
 
     def check_same(self, other: Product) -> None:
         """Refuse a product that reads a column in another way; the error names the first such column."""
-        for name in dict.fromkeys([*self.names, *other.names]):
+        for name in dict.fromkeys([*self.columns, *other.columns]):
             mine, theirs = self._use_of(name), other._use_of(name)
             if mine != theirs:
                 raise MismatchError(
@@ -196,17 +211,19 @@ class Product(Family[Blocks]):
     def _use_of(self, name: str) -> str:
         """Describe how a column is used."""
         found = [block for block in self.blocks if name in block.names]
-        return " and ".join(f"{block.title!r} by {block.family!r}" for block in found) or "left out"
+        used = " and ".join(f"{block.title!r} by {block.family!r}" for block in found) or "left out"
+        return "; ".join([used, *(each.note for each in self.readings if each.name == name)])
 
     def read(self, x: Any) -> Batch:
         """Read a table block by block; then come the table itself, found columns, and the codes of pairs."""
         if isinstance(x, Batch):
             return x
+        x = self.columns_in(x)
         if x.matrix is not None and all(type(block.family) is Automatic for block in self.blocks):
             parts = [x.matrix.row(block.names[0])[:, None] for block in self.blocks]
         else:
             parts = in_threads(lambda block: block.read(x), self.blocks, len(x) * len(self.blocks))
-        return self.read_plan(Batch((*parts, x.select(self.names)), len(x)))
+        return self.read_plan(Batch((*parts, x), len(x)))
 
     def read_plan(self, x: Batch) -> Batch:
         """Add what the plan reads to rows that were read without one."""
@@ -238,8 +255,8 @@ class Product(Family[Blocks]):
                 block.family.check_statistic(part)
                 if block.family.columns_of(part) not in (None, 1 if block.found else len(block.names)):
                     raise MismatchError(f"the block has {len(block.names)} columns, its statistic another number")
-        if (kept.rows.n or kept.rows.names) and kept.rows.names != self.names:
-            raise MismatchError(f"Kept rows must have the columns {self.names}, found {kept.rows.names}")
+        if (kept.rows.n or kept.rows.names) and kept.rows.names != self.columns:
+            raise MismatchError(f"Kept rows must have the columns {self.columns}, found {kept.rows.names}")
 
     def check_loaded(self, statistic: Blocks) -> None:
         """Refuse kept rows that the blocks cannot read, too."""

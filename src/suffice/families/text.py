@@ -258,7 +258,7 @@ class TextDistribution(Distribution):
     event: EventModel
     tokenization: Tokenization
     weighting: Weighting
-    decisions: TextDecisions | None = None
+    decisions: Decisions | None = None
 
     reads: ClassVar = "text"
     support = WORDS

@@ -10,7 +10,7 @@ import numpy as np
 
 from suffice.core import frames
 from suffice.core.errors import MismatchError, MissingColumnWarning
-from suffice.core.frames import Frame
+from suffice.core.frames import ColumnReading, Frame
 from suffice.core.words import Texts
 from suffice.families import Family
 from suffice.families.product import Product
@@ -41,10 +41,18 @@ def in_form(frame: Frame, form: Form) -> Columns:
     return out
 
 
-def aligned(frame: Frame, names: Sequence[str]) -> Frame:
-    """Select columns of a table by name. Columns that are not there count as missing, with a warning."""
+def aligned(frame: Frame, names: Sequence[str], readings: Sequence[ColumnReading] = ()) -> Frame:
+    """Select columns of a table by name. Columns that are not there count as missing, with a warning.
+
+    Instead of a column that is read, a table may have what is read from it, as rows that were drawn do.
+    """
     import pyarrow as pa
 
+    made: dict[str, list[str]] = {}
+    for each in readings:
+        if each.source not in frame.columns and each.name in frame.columns:
+            made.setdefault(each.source, []).append(each.name)
+    names = [own for name in names for own in made.get(name, [name])]
     absent = [name for name in names if name not in frame.columns]
     if len(absent) == len(names):
         raise MismatchError(

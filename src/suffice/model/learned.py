@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Annotated, Any, Literal, TypeAlias
@@ -15,14 +17,17 @@ from suffice.core.priors import ClassPrior
 from suffice.core.statistics import ByClass
 from suffice.core.validation import Labels
 from suffice.families import Decisions, Family
-from suffice.families.product import Product
+from suffice.families.product import Product, ProductDistribution
 from suffice.model.calibration import Calibration, CalibrationForm
 from suffice.model.forms import Form, form_of
 from suffice.model.joint import Model, leave_one_out_parts, left_out_prior
 from suffice.model.planning import with_one_plan, without_plan
+from suffice.model.schema import chosen
 from suffice.model.storage import storable
 from suffice.model.structure import Structure
 from suffice.model.structure_fit import fit_structure
+
+LOG = logging.getLogger(__name__)
 
 Calibrate: TypeAlias = bool | Literal["classes", "columns", "pairs", "pool"]
 
@@ -101,8 +106,13 @@ class Learned:
     @cached_property
     def model(self) -> Model:
         """The joint distribution p(x, y)."""
-        model = Model.of(self.statistics, self.family, self.prior, self.decided.decisions)
+        begun, known = time.perf_counter(), self.decided.decisions
+        model = Model.of(self.statistics, self.family, self.prior, known)
         self._decide(decisions=model.distribution.decisions)
+        LOG.debug("estimated in %.3f s", time.perf_counter() - begun)
+        if known is None and LOG.isEnabledFor(logging.INFO) and isinstance(model.distribution, ProductDistribution):
+            for line in chosen(model.distribution):
+                LOG.info("%s", line)
         return model
 
     def _decide(self, **found: Any) -> None:
@@ -232,7 +242,10 @@ class Learned:
         form: CalibrationForm = "exponent" if isinstance(calibrate, (bool, np.bool_)) else calibrate
         found = self.decided.calibrations.get(form)
         if found is None:
+            begun = time.perf_counter()
             found = self._fit_calibration(form)
+            LOG.debug("calibrated in %.3f s", time.perf_counter() - begun)
+            LOG.info("%r", found)
             self._decide(calibrations=self.decided.calibrations | {form: found})
         return found
 

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.core.arrays import Array, Values
-from suffice.core.errors import InvalidOptionError, MismatchError, RefusedValueError, naming_columns
-from suffice.core.frames import Frame, as_frame
+from suffice.core.errors import InvalidOptionError, MismatchError, NoFormulaError, RefusedValueError, naming_columns
+from suffice.core.frames import ColumnReading, Frame, as_frame
 from suffice.core.validation import CheckedIn, Held, check_stored, shown
 from suffice.families import FillMethod, Table
 from suffice.families.product import Product, ProductDistribution
@@ -50,7 +50,8 @@ class Predictor:
         if isinstance(family, Product):
             known = self.names or tuple(f"x{j}" for j in range(self.n_columns))
             unknown = [name for name in family.names if name not in set(known)]
-            if unknown or self.schema is None or self.schema.blocks != family.blocks:
+            schema = self.schema
+            if unknown or schema is None or (schema.blocks, schema.readings) != (family.blocks, family.readings):
                 raise MismatchError("names and schema must be those of the blocks of columns")
         elif self.schema is not None:
             raise MismatchError("schema must be None: the columns have one family")
@@ -79,7 +80,7 @@ class Predictor:
     def read(self, frame: Frame) -> Columns:
         """Read the columns of a table; of several families, those that are not there count as missing."""
         if self.form == "table":
-            return aligned(frame, self.columns)
+            return aligned(frame, self.columns, self._readings)
         return in_form(frame.select(self.columns), self.form)
 
     def predict(self, frame: Frame) -> Values:
@@ -114,8 +115,14 @@ class Predictor:
         drawn, labels = self.learned.model.sample(n, label, random_state)
         if self.form != "table":
             return dict(zip(self.columns, np.asarray(drawn).reshape(n, -1).T, strict=True)), labels
-        names = [name for name in self.names or self.columns if name in drawn]
+        order = {name: i for i, name in enumerate(self.names or self.columns)}
+        sources = {each.name: each.source for each in self._readings}
+        names = sorted(drawn, key=lambda name: order[sources.get(name, name)])
         return {name: self._rounded(name, drawn[name]) for name in names}, labels
+
+    @property
+    def _readings(self) -> tuple[ColumnReading, ...]:
+        return () if self.schema is None else self.schema.readings
 
     def impute(self, frame: Frame, how: FillMethod = "mean", random_state: Any = None) -> dict[str, Any]:
         """Return the columns of a table by name, missing entries filled in those that are read."""
@@ -182,6 +189,16 @@ class Predictor:
         scores = self.predict_proba(frame) if question == "predict_proba" else self.predict_log_proba(frame)
         columns = {f"{TITLES[question]} {label}": scores[:, k] for k, label in enumerate(self.labels.tolist())}
         return {"prediction": self.labels[scores.argmax(axis=1)]} | columns
+
+    def table_formula(self) -> Scoring:
+        """Return the same as formulas over the columns of the table itself; an error names columns that are read."""
+        if self._readings:
+            what = "; ".join(f"{each.name!r} is {each.note}" for each in self._readings[:5])
+            raise NoFormulaError(
+                f"A database does not read strings and times as the model does: {what}. Convert these columns to "
+                "numbers before fit"
+            )
+        return self.formula()
 
     def formula(self) -> Scoring:
         """Return what `predict_proba` computes, as formulas over the columns; an error names columns without one."""

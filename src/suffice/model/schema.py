@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 
 from suffice.core.errors import InvalidDataError, InvalidOptionError
-from suffice.core.frames import ColumnProfile
+from suffice.core.frames import ColumnProfile, ColumnReading, Frame, with_readings
 from suffice.core.frames.frame import listed
 from suffice.core.frames.profile import ENOUGH
-from suffice.core.priors import Dirichlet
 from suffice.core.statistics.cells import LIMIT
 from suffice.families import Family, Table
 from suffice.families import named as family_named
-from suffice.families.choose import Automatic, AutomaticBernoulli, AutomaticCategorical, ChosenDistribution, Smoothing
+from suffice.families.automatic_text import AutomaticText
+from suffice.families.choose import Automatic, AutomaticBernoulli, AutomaticCategorical, ColumnDecision, Smoothing
 from suffice.families.product import Block, ProductDistribution
-from suffice.families.text import Text
 
 FREE_TEXT = 30  # mean number of characters, above which a column of mostly distinct strings is text
+AS_ASKED = "left out as asked"
 WIDE = 300  # columns, above which fewer families are tried for each
 DISTINCT = 0.9  # share of distinct values, from which on strings are texts or identifiers
 
@@ -39,11 +39,17 @@ SUITED = {
 
 @dataclass(frozen=True)
 class Schema:
-    """The blocks of columns, the columns left out with the reasons, and the columns of integers."""
+    """The blocks of columns, the columns left out with the reasons, the columns of integers, and how some are read."""
 
     blocks: tuple[Block, ...]
     left_out: dict[str, str]
     whole: tuple[str, ...]
+    readings: tuple[ColumnReading, ...] = ()
+    columns: tuple[str, ...] = ()  # of the training table, in their order
+
+    def columns_in(self, frame: Frame) -> Frame:
+        """Return a table with the columns that the blocks name: some are read from others."""
+        return with_readings(frame, self.readings)
 
 
 def infer(
@@ -53,32 +59,22 @@ def infer(
     missing: Literal["ignore", "informative"] = "ignore",
     limit: int | None = LIMIT,
 ) -> Schema:
-    """Give every column a family: the one that the user named, or one by its type."""
+    """Give every column a family: the one that the user named, or one by its type.
+
+    Columns of strings and times that hold numbers are read first, each as one column or more.
+    """
+    wanted, names = _wanted(families), tuple(columns)
+    columns, readings = _read(columns, wanted)
     blocks: list[Block] = []
     named: set[str] = set()
     left_out: dict[str, str] = {}
-    for key, family in (families or {}).items():
-        names = tuple(map(str, key)) if isinstance(key, tuple) else (str(key),)
-        for name in names:
-            if name in named:
-                raise InvalidOptionError(f"families names column {name!r} twice: a column can only be in one block")
-            if name not in columns:
-                raise InvalidDataError(f"There is no column {name!r}: the columns are {listed(list(columns))}")
-            named.add(name)
+    for key, family in wanted.items():
+        named.update(key)
         if family is None:
-            left_out.update((name, "left out as asked") for name in names)
+            left_out.update((name, AS_ASKED) for name in key)
             continue
-        if family == "auto":
-            named.difference_update(names)
-            continue
-        if isinstance(family, str):
-            family = family_named(family)()
-        if not isinstance(family, Family):
-            raise InvalidOptionError(
-                f"families: {key!r} must have a family, the name of one, 'auto' or None, found {family!r}"
-            )
-        _check_fits(columns, names, family)
-        blocks.append(Block(names, family))
+        _check_fits(columns, key, family)
+        blocks.append(Block(key, family))
     number = Automatic(smoothing, limit=limit, few=len(columns) > WIDE)  # one for all columns of numbers
     for name, profile in columns.items():
         if name in named:
@@ -91,11 +87,64 @@ def infer(
     order = {name: i for i, name in enumerate(columns)}
     blocks.sort(key=lambda block: order[block.names[0]])
     if missing == "informative":
-        blocks += [Block((name,), AutomaticBernoulli(smoothing), missing=True) for b in blocks for name in b.names]
+        parts = {each.name: each.source for each in readings}  # the parts of a date are missing together
+        once = {parts.get(name, name): name for block in blocks for name in block.names}
+        blocks += [Block((name,), AutomaticBernoulli(smoothing), missing=True) for name in once.values()]
     if not blocks:
         why = "; ".join(f"{name!r}: {reason}" for name, reason in left_out.items()) or "the table has no columns"
         raise InvalidDataError(f"No column is left to learn from: {why}")
-    return Schema(tuple(blocks), left_out, tuple(name for name, profile in columns.items() if profile.is_integer))
+    used = {name for block in blocks for name in block.names}
+    whole = tuple(name for name, profile in columns.items() if profile.is_integer)
+    return Schema(tuple(blocks), left_out, whole, tuple(each for each in readings if each.name in used), names)
+
+
+def _wanted(families: Mapping[Any, Any] | None) -> dict[tuple[str, ...], Family[Any] | None]:
+    """Return the families that the user gave or named, by the names of the columns; None leaves columns out."""
+    out: dict[tuple[str, ...], Family[Any] | None] = {}
+    named: set[str] = set()
+    for key, family in (families or {}).items():
+        names = tuple(map(str, key)) if isinstance(key, tuple) else (str(key),)
+        for name in names:
+            if name in named:
+                raise InvalidOptionError(f"families names column {name!r} twice: a column can only be in one block")
+            named.add(name)
+        if isinstance(family, str):
+            if family.lower() == "auto":
+                continue
+            family = None if family.lower() == "none" else family_named(family)()
+        if family is not None and not isinstance(family, Family):
+            raise InvalidOptionError(
+                f"families: {key!r} must have a family, the name of one, 'auto' or None, found {family!r}"
+            )
+        out[names] = family
+    return out
+
+
+def _read(
+    columns: Mapping[str, ColumnProfile], wanted: Mapping[tuple[str, ...], Family[Any] | None]
+) -> tuple[dict[str, ColumnProfile], list[ColumnReading]]:
+    """Replace columns that hold numbers in strings or times by what is read from them, and return how.
+
+    A column that the user gave a family is read if the family is one of numbers.
+    """
+    asked = {name: family for names, family in wanted.items() for name in names}
+    out: dict[str, ColumnProfile] = {}
+    readings: list[ColumnReading] = []
+    for name, profile in columns.items():
+        if name not in asked:
+            found = {each.name: each for each in profile.readings(name)}
+            found |= {part: read for part in asked if (read := profile.part(name, part)) is not None}
+        else:
+            number = asked[name] is not None and asked[name].reads == "numbers"
+            read = profile.as_number(name) if number else None
+            found = {} if read is None else {name: read}
+        found = {own: each for own, each in found.items() if own == name or own not in columns}
+        out.update({own: profile.read(each) for own, each in found.items()} if found else {name: profile})
+        readings += found.values()
+    for name in asked:
+        if name not in out:
+            raise InvalidDataError(f"There is no column {name!r}: the columns are {listed(list(columns))}")
+    return out, readings
 
 
 def by_type(profile: ColumnProfile, smoothing: Smoothing, number: Automatic) -> Family[Any] | str:
@@ -112,20 +161,20 @@ def by_type(profile: ColumnProfile, smoothing: Smoothing, number: Automatic) -> 
     if kind == "text":
         return _text_family(profile, smoothing)
     if kind == "date":
-        return f"{profile.type} is a time: turn it into numbers or categories, such as the month"
+        return f"{profile.type} cannot be read as numbers here: turn it into numbers or categories"
     if kind == "empty":
         return "it holds no value"
     return f"{profile.type} is not supported: turn it into numbers or text"
 
 
 def _text_family(profile: ColumnProfile, smoothing: Smoothing) -> Family[Any] | str:
-    """Return categories, or text if most values are distinct and long; distinct short values are identifiers."""
+    """Return categories, or text if most values are distinct, long and of several words; others name the rows."""
     present = profile.n_present
     distinct = profile.n_distinct if present >= ENOUGH else 0
     if present < ENOUGH or distinct < DISTINCT * present:
         return AutomaticCategorical(smoothing)
-    if profile.mean_length > FREE_TEXT:
-        return Text(prior=Dirichlet(1.0 if smoothing == "auto" else smoothing))
+    if profile.mean_length > FREE_TEXT and not profile.is_one_token:
+        return AutomaticText(1.0 if smoothing == "auto" else smoothing)
     return f"{distinct} of {present} values differ: it names the rows"
 
 
@@ -140,18 +189,28 @@ def _check_fits(columns: Mapping[str, ColumnProfile], names: tuple[str, ...], fa
             )
 
 
+def chosen(found: ProductDistribution) -> Iterator[str]:
+    """Say of each column what was chosen for it, in a line for a log."""
+    table = describe(found, None)
+    for name, (family, votes, bits, note) in zip(table.rows, table.values, strict=True):
+        gain = f", {bits} bits" if bits else ""
+        yield f"{name}: {family}{gain}{'' if votes == 'yes' else ', does not vote'}{f' ({note})' if note else ''}"
+
+
 def describe(found: ProductDistribution, schema: Schema | None) -> Table:
     """Return a row for each block: its family, whether it votes, and its information about the class by itself."""
     names, cells = [], []
+    read = {each.name: each.note for each in found.family.readings}
     for block, part in zip(found.family.blocks, found.parts, strict=True):
         names.append(block.title)
-        if isinstance(part, ChosenDistribution):
-            gain = max(part.score - part.chance, 0.0) / np.log(2)
-            note = "" if part.votes else "it tells no more than chance would"
-            cells.append([part.choice.name, "yes" if part.votes else "no", f"{gain:.4f}", note])
+        notes, decided = [read[name] for name in block.names if name in read], part.decisions
+        if isinstance(decided, ColumnDecision):
+            gain = max(decided.score - decided.chance, 0.0) / np.log(2)
+            notes += [] if decided.votes else ["it tells no more than chance would"]
+            cells.append([decided.family, "yes" if decided.votes else "no", f"{gain:.4f}", "; ".join(notes)])
         else:
-            note = "its parameters are integrated out" if block.family.learn == "predictive" else ""
-            cells.append([type(block.family).__name__, "yes", "", note])
+            notes += ["its parameters are integrated out"] if block.family.learn == "predictive" else []
+            cells.append([type(block.family).__name__, "yes", "", "; ".join(notes)])
     for name, reason in (schema.left_out if schema is not None else {}).items():
         names.append(name)
         cells.append(["", "left out", "", reason])

@@ -86,7 +86,7 @@ class Structure(Calibration):
             raise MismatchError(f"columns must be exponents of {len(blocks)} columns, found {len(self.columns)}")
         if family.plan is not None and not (same_options(family.plan, self.plan) and family.found == self.found):
             raise MismatchError("The structure must be of the plan that pairs were counted by")
-        known = set(family.names)
+        known = set(family.columns)
         if any(name not in known for block in self.found for name in block.names):
             raise MismatchError("Found columns must be made of columns of the table")
         for column in () if self.plan is None else self.plan.columns:

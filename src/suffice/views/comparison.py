@@ -281,7 +281,7 @@ def _read(estimator: Any, X: Any, y: object) -> tuple[Any, Callable[[Rows], obje
         # The families that all rows suggest: small training sets must not choose others.
         fixed = {block.names if len(block.names) > 1 else block.names[0]: block.family for block in schema.blocks}
         estimator = clone(estimator).set_params(families=fixed | dict.fromkeys(schema.left_out))
-        found, whole = (Columns.of_table(table, schema), table.n), table.table()
+        found, whole = (Columns.of_table(schema.columns_in(table), schema), table.n), table.table()
         taken = whole.take
     else:
         dense = in_form(as_frame(X), "numbers") if hasattr(X, "columns") else X

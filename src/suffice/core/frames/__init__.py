@@ -6,10 +6,12 @@ from suffice.core.frames.frame import Frame, column_kind
 from suffice.core.frames.input import as_frame
 from suffice.core.frames.output import prototype, table_like
 from suffice.core.frames.profile import ColumnProfile, profiles
+from suffice.core.frames.readings import ColumnReading, with_readings
 from suffice.core.frames.row_hashes import row_hashes
 
 __all__ = [
     "ColumnProfile",
+    "ColumnReading",
     "Frame",
     "as_arrow",
     "as_frame",
@@ -25,4 +27,5 @@ __all__ = [
     "table_like",
     "texts",
     "weights",
+    "with_readings",
 ]

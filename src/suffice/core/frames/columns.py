@@ -88,7 +88,7 @@ def label_codes(column: Column, name: str | None = None) -> Labels:
     """Read labels as codes: what `encode_labels(labels(column))` gives, without a string for each row."""
     codes, values = _encode(_chunked(column), name, "labels")
     if len(codes) and codes.min() < 0:
-        raise MissingLabelError(int(np.argmax(codes < 0)))
+        raise MissingLabelError.of(codes < 0)
     return Labels(codes, values)
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, time, timedelta
 from itertools import chain
+from numbers import Number
 from typing import Any, TypeAlias
 from weakref import WeakSet
 
@@ -46,6 +48,19 @@ def as_frame(x: Any, names: Iterable[str] | None = None) -> Frame:
     if len(names) != len(frame.columns):
         raise InvalidDataError(f"{len(names)} names were given for {len(frame.columns)} columns")
     return _frame(names, list(frame.columns.values()), frame.n)
+
+
+def taken(x: Any, rows: NDArray[np.int64]) -> Any:
+    """Return some rows of a table, matrix, column or list, in a type of its own."""
+    if hasattr(x, "iloc"):
+        return x.iloc[rows]
+    if isinstance(x, (list, tuple)):
+        return [x[i] for i in rows]
+    if isinstance(x, np.ndarray) or is_sparse(x) or is_a(x, "polars.DataFrame", "polars.Series"):
+        return (x.tocsr() if is_sparse(x) else x)[rows]
+    if is_a(x, "pyarrow.Table", "pyarrow.RecordBatch", "pyarrow.Array", "pyarrow.ChunkedArray"):
+        return x.take(rows)
+    return as_frame(x)[rows].table()
 
 
 def is_a(x: object, *classes: str) -> bool:
@@ -90,6 +105,8 @@ def _read(x: Any) -> Frame:
     if hasattr(x, "__arrow_c_stream__") or hasattr(x, "__arrow_c_array__") or is_a(x, "duckdb.DuckDBPyRelation"):
         return _frame_of_arrow(_read_arrow(x))
     if isinstance(x, Mapping):
+        if x and all(map(_is_entry, x.values())):  # one row
+            return _read_rows([x])
         return _frame(x, [as_column(values, name) for name, values in x.items()])
     if isinstance(x, (list, tuple)):
         return _read_rows(x)
@@ -99,6 +116,14 @@ def _read(x: Any) -> Frame:
         return _read_array(x)
     advice = ": read the file first, if it is the name of one" if isinstance(x, (str, os.PathLike)) else ""
     raise InvalidDataError(f"Expected a table of rows and columns, found {_described(x)}{advice}")
+
+
+ENTRIES = (str, bytes, Number, np.generic, date, time, timedelta)
+
+
+def _is_entry(value: object) -> bool:
+    """Return whether this is an entry of one row, and not a column."""
+    return value is None or isinstance(value, ENTRIES) or type(value).__name__ in {"NAType", "NaTType"}
 
 
 def _described(x: object) -> str:

@@ -223,6 +223,17 @@ class WordCounts(Statistic):
             held[name], held[f"{name}_rest"] = times(self._sums(name), factor)
         return replace(self, kept=self.kept.scale(factor), **held)
 
+    def pooled(self) -> Self:
+        """Summarize all classes as one; no document is kept."""
+        start = np.arange(len(self.vocabulary) + 1, dtype=np.int64)
+        codes = np.zeros(len(self.vocabulary), np.int32)
+        total, documents, words = (
+            self.by_word(self.total),
+            self.documents.sum(keepdims=True),
+            self.words.sum(keepdims=True),
+        )
+        return type(self)(self.vocabulary, start, codes, total, documents, words, DocumentSample.empty()).trimmed()
+
     def take(self, classes: Positions) -> Self:
         """Keep the given classes, in that order."""
         return self._over(positions_in(classes, self.n_classes), lambda array: array[classes])

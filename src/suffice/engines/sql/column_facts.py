@@ -9,14 +9,15 @@ from typing import Any
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from suffice.core.frames import ColumnProfile
+from suffice.core.frames import ColumnProfile, ColumnReading
 from suffice.core.frames.frame import ColumnKind, column_kind
 from suffice.core.frames.profile import ENOUGH
 from suffice.engines.sql.checks import FIRST_ROWS
 from suffice.engines.sql.expressions import is_missing
 from suffice.engines.sql.table_columns import execute_row
 
-FACTS = ("distinct", "range", "letters")
+FACTS = ("distinct", "range", "letters", "spaces")
+SPACES = 0.1  # mean number of spaces in texts, below which they are one token
 
 
 class ColumnFacts:
@@ -55,7 +56,10 @@ class ColumnFacts:
                 whole = x.cast("float64")
                 aggregates |= {f"distinct{j}": x.approx_nunique(), f"range{j}": whole.max() - whole.min()}
             if x.type().is_string():
-                aggregates |= {f"distinct{j}": x.approx_nunique(), f"letters{j}": x.length().cast("float64").mean()}
+                letters = x.length().cast("float64")
+                spaces = letters - x.replace(" ", "").length().cast("float64")
+                aggregates |= {f"distinct{j}": x.approx_nunique(), f"letters{j}": letters.mean()}
+                aggregates |= {f"spaces{j}": spaces.mean()}
         found = execute_row(self.table, aggregates, "the number of distinct values")
         return {(name, what): found.get(f"{what}{j}") for j, name in enumerate(self.names) for what in FACTS}
 
@@ -95,6 +99,23 @@ class TableColumnProfile(ColumnProfile):
         if not self.is_integer or n < ENOUGH or self.n_present < n:
             return False
         return bool(self._fact("range") == n - 1 and self.n_distinct > 0.9 * n)
+
+    @property
+    def is_one_token(self) -> bool:
+        """Whether nearly all texts are one token, by the mean number of spaces."""
+        return float(self._fact("spaces")) < SPACES
+
+    def readings(self, name: str) -> tuple[ColumnReading, ...]:  # noqa: ARG002  # rows stay in the database
+        """Return none: strings and times are read where rows are at hand, not in a database."""
+        return ()
+
+    def as_number(self, name: str) -> ColumnReading | None:  # noqa: ARG002  # as `readings`
+        """Return none, as `readings`."""
+        return None
+
+    def part(self, name: str, part: str) -> ColumnReading | None:  # noqa: ARG002  # as `readings`
+        """Return none, as `readings`."""
+        return None
 
     def _fact(self, what: str) -> Any:
         return self.facts.facts[self.name, what] or 0
