@@ -121,14 +121,24 @@ def report(
       suffice report adult.suffice adult-test.parquet -o report.html
     """
     from suffice.cli.model_files import Fitted
-    from suffice.views.report import render
+    from suffice.views.report import judge, page_model, render
 
     check_output(output, data or [], model)
-    found, evaluation = Fitted.load(model), None
+    found, evaluation, agreement = Fitted.load(model), None, None
+    title, where = Path(model).name, Path(model).name
     if data:
+        shorter, on_page = page_model(found.learned.model), None
+        if shorter is not found.learned.model:
+            on_page = replace(found.predictor, learned=found.learned.answering_by(shorter)).predict_proba
         with opened(data, input_format) as source:
-            evaluation = found.evaluate(source, found.target(source, target), weight)
-    page = render(found.named, title=Path(model).stem, names=found.names, evaluation=evaluation)
+            labels = found.target(source, target)
+            batches = found.batches(source, labels, weight)
+            evaluation, agreement = judge(batches, found.learned.labels, found.predict_proba, on_page)
+        title = f"Predicting {labels}"
+        where += f", judged on {', '.join('standard input' if each == STDIN else Path(each).name for each in data)}"
+    page = render(
+        found.named, title=title, names=found.names, evaluation=evaluation, agreement=agreement, source=where
+    )
     with written(output) as file:
         file.write(page.encode())
     if output != STDIN:

@@ -15,6 +15,7 @@ from suffice.core.statistics import Batch
 from suffice.core.words import Texts
 from suffice.families import FillMethod, Table
 from suffice.families.choose import ChosenDistribution
+from suffice.families.covariance import one_blas_thread
 from suffice.families.documents import Bags
 from suffice.families.logarithms import log_ratio
 from suffice.families.product import ProductDistribution
@@ -186,10 +187,12 @@ def rank_features(model: Model, names: Sequence[str], labels: Sequence[Any], n: 
     share = np.exp(model.log_prior - np.logaddexp.reduce(model.log_prior))
     found: list[list[tuple[str, Array]]] = [[] for _ in labels]
     for outcomes in model.distribution.outcomes(names):
-        for c, ranked in zip(positions, found, strict=True):
+        rest = _elsewhere(outcomes.probability, share, positions)
+        for c, others, ranked in zip(positions, rest, found, strict=True):
             # There may be millions of words: only the first n get all measures and a title.
-            some = np.argsort(-_measure(outcomes.probability, share, c, by), kind="stable")[:n]
-            values = _measures(outcomes.probability[:, some], share, c)
+            own = outcomes.probability[c]
+            some = _largest(_measure(own, others, float(share[c]), by), n)
+            values = _measures(own[some], others[some], float(share[c]))
             ranked += [(outcomes.title(int(i)), each) for i, each in zip(some, values, strict=True)]
     if isinstance(model.distribution, ProductDistribution):
         columns = [(title, np.array([np.nan, np.nan, bits])) for title, bits in _columns(model)]
@@ -199,6 +202,15 @@ def rank_features(model: Model, names: Sequence[str], labels: Sequence[Any], n: 
             f"{type(model.distribution).__name__} has no outcomes to rank: its columns hold numbers of any size"
         )
     return [_first(label, ranked, n, by) for label, ranked in zip(labels, found, strict=True)]
+
+
+def _largest(values: Array, n: int) -> Positions:
+    """Return the positions of the n largest values, in order, equal ones by position; NaN is the least."""
+    values = np.where(np.isnan(values), -np.inf, values)
+    if n >= len(values):
+        return np.argsort(-values, kind="stable")
+    some = np.flatnonzero(values >= np.partition(values, len(values) - n)[len(values) - n])
+    return some[np.argsort(-values[some], kind="stable")[:n]]
 
 
 def _first(label: Any, found: list[tuple[str, Array]], n: int, by: str) -> Table:
@@ -217,29 +229,35 @@ def _columns(model: Model) -> Iterator[tuple[str, float]]:
             yield block.title, max(part.score - part.chance, 0.0) / np.log(2.0)
 
 
-def _measure(p: Array, share: Array, c: int, by: str) -> Array:
-    """Compute one measure of all values for class c, (values,)."""
+def _elsewhere(p: Array, share: Array, classes: list[int]) -> Array:
+    """Compute the probability of values in all classes but c, for each c of `classes`, (len(classes), values)."""
+    others = np.repeat(share[None], len(classes), axis=0)
+    others[np.arange(len(classes)), classes] = 0.0
+    total = others.sum(axis=1, keepdims=True)
+    with one_blas_thread(len(share)):
+        return np.divide(others, total, out=np.zeros_like(others), where=total > 0) @ p
+
+
+def _measure(own: Array, rest: Array, share: float, by: str) -> Array:
+    """Compute one measure of all values of a class, of its share and their probability there and elsewhere."""
     if by == "probability":
-        return p[c]
-    return _log_odds(p, share, c)[0] if by == "log_odds" else _measures(p, share, c)[:, MEASURES.index(by)]
+        return own
+    return _log_odds(own, rest) if by == "log_odds" else _measures(own, rest, share)[:, MEASURES.index(by)]
 
 
-def _log_odds(p: Array, share: Array, c: int) -> tuple[Array, Array]:
-    """Compute the log-odds of values in class c against the others, and their probability in the others."""
-    others = np.where(np.arange(len(share)) == c, 0.0, share)
-    rest = others @ p / others.sum() if others.sum() > 0 else np.zeros(p.shape[1])
+def _log_odds(own: Array, rest: Array) -> Array:
+    """Compute the log-odds of values in a class against the others."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.log(p[c]) - np.log(rest), rest
+        return np.log(own) - np.log(rest)
 
 
-def _measures(p: Array, share: Array, c: int) -> Array:
-    """Compute the log-odds, the probability and the information of values for class c, (values, 3)."""
-    odds, rest = _log_odds(p, share, c)
-    bits = np.zeros(p.shape[1])
-    overall = share[c] * p[c] + (1 - share[c]) * rest
-    for weight, given in ((share[c], p[c]), (1 - share[c], rest)):
+def _measures(own: Array, rest: Array, share: float) -> Array:
+    """Compute the log-odds, the probability and the information of values for a class, (values, 3)."""
+    bits = np.zeros(len(own))
+    overall = share * own + (1 - share) * rest
+    for weight, given in ((share, own), (1 - share, rest)):
         for part, whole in ((given, overall), (1 - given, 1 - overall)):
             joint, product = weight * part, weight * whole
             ratio = np.divide(joint, product, out=np.ones_like(joint), where=(joint > 0) & (product > 0))
             bits += joint * np.log2(ratio)
-    return np.stack([odds, p[c], bits], axis=1)
+    return np.stack([_log_odds(own, rest), own, bits], axis=1)

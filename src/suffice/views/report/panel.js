@@ -24,6 +24,11 @@
     return out.buffer;
   }
 
+  // An array of n numbers; the number of bytes tells their type.
+  function array(buffer, n, types) {
+    return n ? new types[buffer.byteLength / n](buffer) : [];
+  }
+
   function shaped(flat, shape) {
     if (shape.length < 2) return flat;
     const [rows, columns] = shape, out = [];
@@ -223,8 +228,9 @@
   // A column of texts: returns scores of its words by class, {scores, words: [{title, scores}], besides: [...]}.
   function text(node) {
     const how = { ...node.how, stop: new Set(node.how.stop) };
-    const start = new Uint32Array(bytes(node.start)), codes = new Uint32Array(bytes(node.codes));
-    const coef = new Float64Array(bytes(node.coef)), base = numbers(node.base), intercept = numbers(node.intercept);
+    const start = new Uint32Array(bytes(node.start)), entries = start[start.length - 1];
+    const codes = array(bytes(node.codes), entries, { 1: Uint8Array, 2: Uint16Array, 4: Uint32Array });
+    const coef = array(bytes(node.coef), entries, { 4: Float32Array, 8: Float64Array }), base = numbers(node.base), intercept = numbers(node.intercept);
     const length = numbers(node.length), total = numbers(node.total);
     const place = new Map(node.words.map((word, i) => [word, i]));
     const urn = (n, x) => logGamma(n + node.added + x) - logGamma(n + node.added)
@@ -350,14 +356,16 @@
 
   const shown = { posterior: document.getElementById("posterior"), evidence: document.getElementById("evidence") };
   const verdict = document.getElementById("verdict"), compared = document.getElementById("compared");
+  const caption = document.getElementById("posterior-caption"), idle = document.getElementById("idle");
+  const why = document.getElementById("why");
   const chosen = { label: document.getElementById("for-class"), against: document.getElementById("against-class") };
   const manyClasses = 12, fewClasses = 8; // of many only the likeliest few are shown
   const rows = { posterior: new Map(), evidence: new Map() };
 
+  // As the rest of the page writes them.
   function percent(p) {
-    if (p > 0 && p < 0.0001) return "< 0.01 %";
-    if (p < 1 && p > 0.9999) return "> 99.99 %";
-    return `${(100 * p).toFixed(p < 0.1 || p > 0.9 ? 2 : 1)} %`;
+    if (p === 0 || p === 1) return `${100 * p} %`;
+    return p < 0.001 ? "< 0.1 %" : p > 0.999 ? "> 99.9 %" : `${(100 * p).toFixed(1)} %`;
   }
 
   function signed(v) {
@@ -392,25 +400,29 @@
     return out;
   }
 
-  function showPosterior(posterior) {
+  function showPosterior(posterior, isIdle) {
+    const largest = Math.max(...posterior);
     posterior.forEach((p, c) => {
       const { bar, number, row } = line("posterior", c, model.labels[c]);
-      bar.style.inlineSize = `${100 * p}%`;
+      bar.style.inlineSize = `${100 * p / largest}%`;
       number.textContent = percent(p);
       row.dataset.value = String(p);
-      row.classList.toggle("best", p === Math.max(...posterior));
+      row.classList.toggle("best", !isIdle && p === largest);
     });
     const order = posterior.map((_, c) => c).sort((a, b) => posterior[b] - posterior[a] || a - b);
     if (classes > manyClasses) {
       const top = order.slice(0, fewClasses), rest = order.slice(fewClasses);
       const others = line("posterior", "rest", `${rest.length} other classes`), sum = rest.reduce((a, c) => a + posterior[c], 0);
       for (const c of order) rows.posterior.get(c).row.hidden = !top.includes(c);
-      others.bar.style.inlineSize = `${100 * sum}%`;
+      others.bar.style.inlineSize = `${100 * Math.min(sum / largest, 1)}%`;
       others.number.textContent = percent(sum);
       others.row.className = "aside";
       shown.posterior.append(...top.map((c) => rows.posterior.get(c).row), others.row);
     }
-    verdict.replaceChildren("Most probable: ", element("bdi", "", model.labels[order[0]]), `, ${percent(posterior[order[0]])}`);
+    caption.textContent = (classes > manyClasses ? `The ${fewClasses} most probable of ${classes} classes` : "Probability of each class")
+      + (isIdle ? ", before anything is known" : "");
+    if (isIdle) verdict.replaceChildren("Nothing is filled in yet");
+    else verdict.replaceChildren("Most probable: ", element("bdi", "", model.labels[order[0]]), `, ${percent(posterior[order[0]])}`);
     return order;
   }
 
@@ -449,7 +461,7 @@
     if (model.calibrated) parts.push(["rest", "rest", Number.isNaN(rest) ? 0 : rest, "aside"]);
     parts.push(["sum", "log-odds", sum, "sum"]);
     const finite = parts.map((part) => Math.abs(part[2])).filter(Number.isFinite);
-    const widest = Math.max(1, ...finite), wanted = new Set(parts.map((part) => part[0]));
+    const widest = Math.max(...finite) || 1, wanted = new Set(parts.map((part) => part[0]));
     for (const [key, own] of rows.evidence) {
       if (!wanted.has(key)) {
         own.row.remove();
@@ -472,15 +484,18 @@
   }
 
   function show() {
-    const found = answer(fields.map((field, i) => read(field, model.inputs[i])));
+    const values = fields.map((field, i) => read(field, model.inputs[i])), isIdle = values.every((value) => value === null);
+    const found = answer(values);
+    idle.hidden = !isIdle;
+    if (why) why.hidden = isIdle;
     form.classList.toggle("waiting", Boolean(found.unknown));
     if (found.unknown) {
       const names = found.unknown.map((term) => term.title).join("; ");
       verdict.replaceChildren("These columns speak together: fill in all of ", element("bdi", "", names));
       return;
     }
-    const order = showPosterior(found.posterior);
-    if (classes > 1) showEvidence(found.outputs, found.posterior, order);
+    const order = showPosterior(found.posterior, isIdle);
+    if (classes > 1 && !isIdle) showEvidence(found.outputs, found.posterior, order);
   }
 
   function use(values) {
