@@ -1,4 +1,4 @@
-"""Commands that show or export a model: inspect, sql, report, demo."""
+"""Commands that show or export a model: inspect, sql, report, nomogram, demo."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from typer import Argument, Option
 from suffice.cli import options
 from suffice.cli.data_files import STDIN, check_output, opened, written
 from suffice.cli.terminal import counted, heading, say, show_json, show_table
+
+PICTURES = (".png", ".svg", ".pdf")
 
 if TYPE_CHECKING:
     from suffice.cli.model_files import Loaded
@@ -143,6 +145,54 @@ def report(
         file.write(page.encode())
     if output != STDIN:
         say(f"The report is in {output}")
+
+
+def nomogram(
+    model: options.ModelFile,
+    label: Annotated[str | None, Option("--label", help="The class that the log-odds speak for.")] = None,
+    against: Annotated[str | None, Option("--against", help="The class to compare it with.")] = None,
+    top: Annotated[int, Option("--top", help="How many columns, the most telling.", min=1)] = 14,
+    output: Annotated[
+        str | None, Option("--output", "-o", metavar="FILE", help="A picture to write: .png, .svg or .pdf.")
+    ] = None,
+    json: options.Json = False,
+) -> None:
+    """Show each column as a scale of log-odds, to classify a row by eye.
+
+    Each value adds its log-odds; their sum and the prior give the probability.
+
+    Example:
+      suffice nomogram adult.suffice --top 8
+    """
+    from suffice.cli.model_files import Fitted
+    from suffice.cli.nomogram_text import show_nomogram
+    from suffice.views.nomogram_scales import Nomogram
+
+    if output is not None:
+        check_output(output, [], model)
+        if Path(output).suffix not in PICTURES:
+            raise options.invalid(f"--output: a picture ends in {', '.join(PICTURES)}, found {output}")
+    found = Fitted.load(model)
+    if label is not None and found.label(label) == found.label(against, "--against"):
+        raise options.invalid(f"--against: {against} is the class that is compared: name another")
+    shown = Nomogram.of(found.named, found.label(label), found.label(against, "--against"), found.names)
+    if output is not None:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+
+        from suffice.views.plot import NomogramDisplay
+
+        display = NomogramDisplay(shown, top)
+        figure = Figure(figsize=display.size, layout="constrained")
+        FigureCanvasAgg(figure)
+        display.plot(figure.subplots())
+        with written(output) as file:
+            figure.savefig(file, format=Path(output).suffix[1:], dpi=150)
+        say(f"The nomogram is in {output}")
+    elif json:
+        show_json(asdict(shown) | {"remainder": str(shown.remainder)})
+    else:
+        show_nomogram(shown, top)
 
 
 def demo(

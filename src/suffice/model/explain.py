@@ -20,6 +20,7 @@ from suffice.families.documents import Bags
 from suffice.families.logarithms import log_ratio
 from suffice.families.product import ProductDistribution
 from suffice.families.text import TextDistribution
+from suffice.model.calibration import Calibration
 from suffice.model.joint import Model
 from suffice.model.out_of_range import drawing
 
@@ -109,16 +110,25 @@ class Evidence:
 
 
 def word_evidence(
-    model: Model, texts: Texts | Bags, log_posterior: Array, label: Any = None, against: Any = None
+    model: Model,
+    texts: Texts | Bags,
+    log_posterior: Array,
+    label: Any = None,
+    against: Any = None,
+    calibration: Calibration | None = None,
 ) -> list[Table]:
-    """Return a table for each text: the prior log-odds, the log-odds that each known feature adds, and the sum."""
+    """Return a table for each text: the prior log-odds, the log-odds that each known feature adds, and the sum.
+
+    What features add is tempered by the calibration.
+    """
     found = model.distribution
     assert isinstance(found, TextDistribution), "a model of texts"
     first, second = contrasted(model, log_posterior, label, against)
+    tempering = 1.0 if calibration is None else calibration.tempering
     out: list[Table] = []
     for bags in found.bags(texts):
         at = np.arange(len(out), len(out) + len(bags))
-        features = found.event.contrast(bags, first[at], second[at])
+        features = found.event.contrast(bags, first[at], second[at]) * tempering
         besides = found.event.contrast_besides(bags, first[at], second[at])
         for i, row in enumerate(at):
             part = slice(bags.start[i], bags.start[i + 1])
@@ -126,7 +136,7 @@ def word_evidence(
             prior = model.log_prior[first[row]] - model.log_prior[second[row]]
             names = [found.vocabulary[int(j)] for j in bags.feature[part]]
             title = f"{model.labels[first[row]]} against {model.labels[second[row]]}"
-            others = {name: float(each[i]) for name, each in besides.items()}
+            others = {name: tempering * float(each[i]) for name, each in besides.items()}
             out.append(_as_table(title, prior, names, features[part], others, odds))
     return out
 

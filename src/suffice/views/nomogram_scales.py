@@ -131,6 +131,8 @@ class Nomogram:
         label, against = model.labels[first], model.labels[second]
         known = column_names(estimator, names)
         probes = list(_probes(estimator, known))
+        if not probes:
+            raise NoDistributionError("The columns speak together only: there is no scale of any of them")
         answers = _answers(estimator, known, probes, label, against)
         prior = float(model.log_prior[first] - model.log_prior[second])
         coarse = ALIKE * max((np.ptp(np.clip(points, -LIMIT, LIMIT)) for points in answers if len(points)), default=0.0)

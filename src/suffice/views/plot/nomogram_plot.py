@@ -66,6 +66,11 @@ class NomogramDisplay(Display):
         """The scales that are drawn."""
         return self.nomogram.scales[: self.most]
 
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height of a new figure, in inches."""
+        return self._size()
+
     def _size(self) -> tuple[float, float]:
         return 8.5, 1.9 + 0.55 * (len(self.scales) + 1)
 

@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from suffice.views.nomogram_scales import Nomogram, Scale, placed
 from suffice.views.report.html import Attribute, Markup, named, tag
 from suffice.views.report.svg_drawings import Axis, cut, picture
-from suffice.views.report.written_numbers import signed
+from suffice.views.report.written_numbers import minus, signed
 from suffice.views.round_numbers import ticks
 
 MOST_SCALES = 20  # columns that are drawn, the most telling
 WIDTH, LEFT, RIGHT = 960, 190, 40
 TOP, PITCH = 40, 42
-LETTER = 6.2  # the width of a letter
+LETTER = 6.8  # the width of a letter
 
 
 def nomogram(shown: Nomogram) -> Markup:
@@ -23,8 +23,7 @@ def nomogram(shown: Nomogram) -> Markup:
     floor = TOP + PITCH * (len(scales) + 1)
     drawn = [tag("line", x1=x.point(t), x2=x.point(t), y1=TOP - 8, y2=floor - 14, class_="grid") for t in _marks(x)]
     drawn += [
-        tag("text", signed(t) if t else "0", x=x.point(t), y=TOP - 14, text_anchor="middle", class_="tick")
-        for t in _marks(x)
+        tag("text", _signed(t), x=x.point(t), y=TOP - 14, text_anchor="middle", class_="tick") for t in _marks(x)
     ]
     zero = x.point(0.0)
     drawn.append(tag("line", x1=zero, x2=zero, y1=TOP - 8, y2=floor - 14, class_="diagonal"))
@@ -32,11 +31,15 @@ def nomogram(shown: Nomogram) -> Markup:
     for i, scale in enumerate(scales, start=1):
         drawn += _scale(scale, x, TOP + 12 + PITCH * i)
     total = Axis(*shown.total_span, LEFT, WIDTH - RIGHT)
-    sums = [(t, signed(t) if t else "0") for t in ticks(total.low, total.high, 9)]
+    sums = [(t, _signed(t)) for t in ticks(total.low, total.high, 9)]
     drawn += _axis("sum", total, floor + 26, sums)
     drawn += _axis(f"p({shown.label})", total, floor + 62, _apart(shown, total))
     label = f"Nomogram: what each value adds to the log-odds of {shown.label} against {shown.against}"
     return picture(label, WIDTH, floor + 76, *drawn)
+
+
+def _signed(value: float) -> str:
+    return minus(f"{value:+g}") if value else "0"
 
 
 def _marks(x: Axis) -> list[float]:

@@ -286,6 +286,8 @@
   // ---------------------------------------------------------------- from rows to probabilities
 
   const logPrior = numbers(model.log_prior), slope = numbers(model.slope), bias = numbers(model.bias);
+  // What a part of the evidence adds is tempered by the slope that all classes share.
+  const tempering = slope.every((each) => each === slope[0]) ? slope[0] : 1;
   const possible = logPrior.some(Number.isFinite), prior = softmax(possible ? logPrior : logPrior.map(() => 0));
   const terms = model.terms.map((term) => {
     if (term.text) {
@@ -301,7 +303,7 @@
       };
     }
     const of = formula(term.formula);
-    return { title: term.title, columns: term.columns, read: (row) => ({ scores: spread(of(row)) }) };
+    return { title: term.title, columns: term.columns, rest: term.rest, read: (row) => ({ scores: spread(of(row)) }) };
   });
 
   function spread(values) {
@@ -426,18 +428,20 @@
     return order;
   }
 
-  const mostShown = 24;  // columns and pairs; the others are added up
+  const mostShown = 14;  // columns and pairs; the others are added up
 
   function showEvidence(outputs, posterior, order) {
     let first = chosen.label.value === "" ? (classes === 2 ? 1 : order[0]) : Number(chosen.label.value);
     let second = chosen.against.value === "" ? order.find((c) => c !== first) : Number(chosen.against.value);
     if (chosen.label.value === "" && second === first) first = order.find((c) => c !== second);
-    const odds = (scores) => {
+    const between = (scores) => {
       const d = scores[first] - scores[second];
       return Number.isNaN(d) ? 0 : d;
     };
-    const parts = [["prior", "prior", odds(logPrior), "aside"]];
+    const odds = (scores) => tempering * between(scores);
+    const parts = [["prior", "prior", between(logPrior), "aside"]];
     terms.forEach((term, t) => {
+      if (term.rest) return; // what no column tells is part of the rest
       if (!term.words) {
         parts.push([`term ${t}`, term.title, odds(outputs[t].scores), ""]);
         return;
@@ -454,9 +458,11 @@
     const said = parts.filter((part) => part[3] === "").sort((a, b) => Math.abs(b[2]) - Math.abs(a[2]));
     const hidden = new Set(said.filter((part, i) => i >= mostShown || Math.abs(part[2]) < 0.005));
     const left = [...hidden].reduce((a, part) => a + part[2], 0);
-    parts.splice(0, parts.length, ...parts.filter((part) => !hidden.has(part)));
+    const others = parts.filter((part) => part[3] !== ""), isPrior = (part) => part[0] === "prior";
+    parts.splice(0, parts.length, ...others.filter(isPrior), ...said.filter((part) => !hidden.has(part)),
+      ...others.filter((part) => !isPrior(part)));
     if (Math.abs(left) >= 0.005) parts.push(["others", `${hidden.size} others`, left, "aside"]);
-    const sum = odds(posterior.map(Math.log));
+    const sum = between(posterior.map(Math.log));
     const rest = sum - left * (Math.abs(left) < 0.005) - parts.reduce((a, part) => a + part[2], 0);
     if (model.calibrated) parts.push(["rest", "rest", Number.isNaN(rest) ? 0 : rest, "aside"]);
     parts.push(["sum", "log-odds", sum, "sum"]);

@@ -18,6 +18,7 @@ from suffice.families.text import TextDistribution
 from suffice.formulas import Term, in_base64, to_json
 from suffice.model.calibration import Calibration
 from suffice.model.joint import Model
+from suffice.model.linear_expert import LEVEL
 from suffice.model.structure import Structure
 from suffice.views.column_inputs import Input, blocks_of, inputs_of
 
@@ -70,7 +71,8 @@ class Panel:
                     inputs.setdefault(name, own.get(name) or _asked_for(model, names, name))
         if isinstance(calibration, Structure) and inputs and not refused:
             terms = [each | {"times": float(a)} for each, a in _texts(model, calibration)]
-            terms += [term.to_json(packed) for term in calibration.terms(estimator._settled(), texts=False)]
+            for term in calibration.terms(estimator._settled(), texts=False):
+                terms.append(term.to_json(packed) | ({"rest": True} if term.title == LEVEL else {}))
         examples = tuple(_examples(estimator, list(inputs.values()), names))
         return cls(model, tuple(terms), tuple(inputs.values()), examples, tuple(refused), calibration, tuple(simpler))
 
