@@ -8,14 +8,17 @@ SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
 .PHONY: demo tour test attack sanitize test-sklearn-lowest test-engines test-browser bench bench-text bench-engines bench-quality text-data mutants lint docs clean
 .DEFAULT_GOAL := demo
 
-# The main job, on data that come along; ends by saying where the report is.
+# The main job, on penguins: learn from two thirds, judge on the others, say why, forget one; ends by saying where the report is.
+DEMO := build/demo
 demo: $(VENV)/built
-	mkdir -p build/demo
-	$(BIN)/suffice demo --write build/demo
-	$(BIN)/suffice fit build/demo/iris.csv --target species -o build/demo/iris.suffice
-	$(BIN)/suffice evaluate build/demo/iris.suffice build/demo/iris.csv
-	$(BIN)/suffice explain build/demo/iris.suffice build/demo/iris.csv --row 70
-	$(BIN)/suffice report build/demo/iris.suffice build/demo/iris.csv -o build/demo/report.html
+	mkdir -p $(DEMO)
+	$(BIN)/suffice demo --write $(DEMO)
+	$(BIN)/suffice fit $(DEMO)/penguins-train.csv --target species -o $(DEMO)/penguins.suffice
+	$(BIN)/suffice evaluate $(DEMO)/penguins.suffice $(DEMO)/penguins-test.csv
+	$(BIN)/suffice explain $(DEMO)/penguins.suffice $(DEMO)/penguins-test.csv --row 98 --top 6
+	$(BIN)/suffice forget $(DEMO)/penguins.suffice $(DEMO)/penguins-forget.csv -o $(DEMO)/fewer.suffice
+	$(BIN)/suffice explain $(DEMO)/fewer.suffice $(DEMO)/penguins-test.csv --row 98 --top 1
+	$(BIN)/suffice report $(DEMO)/penguins.suffice $(DEMO)/penguins-test.csv -o $(DEMO)/report.html
 
 # What the library does, with every kind of model.
 tour: $(VENV)/built

@@ -590,14 +590,31 @@ def test_the_guide_names_every_family():
 
 def test_make_demo_does_the_main_job_and_says_where_the_report_is(suffice):
     recipe = re.search(r"^demo:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)[1]
-    steps = [line.split() for line in recipe.splitlines()]
-    assert [step[1] for step in steps[1:]] == ["demo", "fit", "evaluate", "explain", "report"]
+    steps = [line.split() for line in recipe.replace("$(DEMO)", "build/demo").splitlines()]
+    steps_named = [step[1] for step in steps[1:]]
+    assert steps_named == ["demo", "fit", "evaluate", "explain", "forget", "explain", "report"]
     os.makedirs(steps[0][-1])
+    lines, answers = len(steps), []
     for step in steps[1:]:
         said = suffice(*step[1:])
         assert said.code == 0, said.err
+        assert max(map(len, said.out.splitlines())) <= 80
+        lines += len(said.out.splitlines())
+        answers += [said.out] if step[1] == "explain" else []
     assert said.out == "The report is in build/demo/report.html\n"
     assert Path("build/demo/report.html").exists()
+    assert lines <= 100  # two screens
+    assert [answer.splitlines()[0] for answer in answers] == ["row 98: Adelie", "row 98: Chinstrap"]
+
+
+def test_the_penguins_of_the_demo_have_gaps_and_a_third_is_held_back():
+    whole, (learned, judged, forgotten) = examples.penguins(), map(examples.penguins_part, ("train", "test", "forget"))
+    rows = [set(enumerate(zip(*part.values(), strict=True))) for part in (whole, learned, judged)]
+    assert [len(each) for each in rows] == [344, 230, 114]
+    assert sum(value is None for column in whole.values() for value in column) == 19
+    assert {type(value) for value in whole["body_mass_g"]} == {float, type(None)}
+    ours = [tuple(row) for row in zip(*learned.values(), strict=True)]
+    assert next(zip(*forgotten.values(), strict=True)) in ours
 
 
 def test_the_demo_shows_the_numbers_of_the_lectures(suffice):
