@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
 
-.PHONY: demo tour test attack sanitize test-sklearn-lowest test-engines test-browser bench bench-text bench-engines bench-quality text-data mutants lint docs clean
+.PHONY: demo tour test attack sanitize test-sklearn-lowest test-engines test-browser bench bench-text bench-engines bench-quality text-data mutants lint docs refresh clean
 .DEFAULT_GOAL := demo
 
 # The main job, on penguins: learn from two thirds, judge on the others, say why, forget one; ends by saying where the report is.
@@ -92,6 +92,10 @@ lint: $(VENV)/lint
 docs: $(VENV)/docs
 	$(BIN)/python -m sphinx --fail-on-warning --fresh-env --quiet docs build/docs
 	@echo "open build/docs/index.html"
+
+# What the code and the commands of the guides print, written into them; `make refresh ARGS=docs/text.md` is one page.
+refresh: $(VENV)/test
+	$(BIN)/python tools/refresh_pages.py $(ARGS)
 
 clean:
 	rm -rf $(VENV) $(VENV)-lowest build src/suffice/_core.pyi

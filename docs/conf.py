@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from importlib.metadata import version as version_of
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import latex2mathml.converter
 from docutils.nodes import SkipNode
@@ -38,15 +38,21 @@ def complete(_app: Any, page: str, source: list[str]) -> None:
 html_math_renderer = "mathml"  # browsers draw it without a script or a font that would have to be fetched
 
 
+def as_mathml(latex: str, display: Literal["inline", "block"] = "inline") -> str:
+    """Return a formula as MathML, with a space between a function such as log and a name."""
+    drawn = latex2mathml.converter.convert(latex, display=display)
+    return re.sub(r"(<m[io]>(?:log|det|max|min|exp)</m[io]>)(?=<m[in]|<ms[uo])", r'\1<mspace width="0.17em"/>', drawn)
+
+
 def inline_formula(page: Any, node: Any) -> None:
     """Write a formula within a sentence."""
-    page.body.append(latex2mathml.converter.convert(node.astext()))
+    page.body.append(as_mathml(node.astext()))
     raise SkipNode
 
 
 def block_formula(page: Any, node: Any) -> None:
     """Write a formula on lines of its own; a wide one can be scrolled."""
-    drawn = latex2mathml.converter.convert(node.astext(), display="block")
+    drawn = as_mathml(node.astext(), "block")
     page.body.append(f'<div class="math" tabindex="0">{drawn}</div>\n')
     raise SkipNode
 

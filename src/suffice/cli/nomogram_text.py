@@ -39,7 +39,7 @@ def show_nomogram(shown: Nomogram, most: int) -> None:
     prose(
         "Add up the prior and what each value adds; the last line turns the sum into a probability"
         f"{', if the row is of one of the two classes' if shown.of_more else ''}. {shown.remainder}"
-        f"{f' {left} columns that say less are not shown.' if left else ''}"
+        f"{f' Columns that say less and are not shown: {left}.' if left else ''}"
     )
 
 

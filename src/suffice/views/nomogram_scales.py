@@ -368,13 +368,15 @@ def _remainder(estimator: GenerativeClassifier, told: set[str], first: int, seco
     whole = prior + calibration.slope[first] * scores[:, first] - calibration.slope[second] * scores[:, second]
     scaled = prior + added[:, [i for i, title in enumerate(parts) if title in told]].sum(axis=1)
     left = [title for i, title in enumerate(parts) if title not in told and np.abs(added[:, i]).max() >= SILENT]
+    own = np.isin(kept.codes, (first, second))  # of other classes the two log-odds say nothing
+    whole, scaled = whole[own], scaled[own]
     with np.errstate(invalid="ignore"):
         rest = np.abs(np.clip(whole, -LIMIT, LIMIT) - np.clip(scaled, -LIMIT, LIMIT))
     some = np.isfinite(rest)
     if not left and (not some.any() or float(rest[some].max()) < SILENT):
         return Remainder(())
     experts = [f"the {each.title} expert" for each in getattr(calibration, "experts", ())]
-    agreeing = float(np.mean((whole > 0) == (scaled > 0)))
+    agreeing = float(np.mean((whole > 0) == (scaled > 0))) if len(whole) else 1.0
     return Remainder((*left, *experts), len(whole), float(rest[some].mean()), agreeing)
 
 

@@ -134,7 +134,7 @@ class NomogramDisplay(Display):
 
     def _remarks(self) -> str:
         left = len(self.nomogram.scales) - len(self.scales)
-        more = f"{left} columns that say less are not drawn. " if left else ""
+        more = f"Columns that say less and are not drawn: {left}. " if left else ""
         several = "The probability is that of the first of the two classes, if it is one of them. "
         return f"{more}{several if self.nomogram.of_more else ''}{self.nomogram.remainder}".strip()
 

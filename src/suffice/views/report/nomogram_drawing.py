@@ -97,6 +97,6 @@ def remarks(shown: Nomogram) -> Markup:
         "A missing value adds nothing. A scale that turns has its values above the line first, then below it.",
     )  # fmt: skip
     left = len(shown.scales) - MOST_SCALES
-    more = tag("p", f"{left} columns that say less are not drawn.", class_="note") if left > 0 else None
+    more = tag("p", f"Columns that say less and are not drawn: {left}.", class_="note") if left > 0 else None
     rest = str(shown.remainder)
     return tag("div", tag("p", *how), more, tag("p", rest, class_="note") if rest else None)

@@ -283,6 +283,34 @@
     };
   }
 
+  // A quadratic discriminant of all numbers: returns scores by class, and what each column adds to them, as the library
+  // apportions it: each summand of the distance has its share of the logarithm.
+  function quadratic(node) {
+    const [mean, deviation, centre, whitening] = [node.mean, node.deviation, node.centre, node.whitening].map(numbers);
+    const [scale, freedom, level, spread] = [node.scale, node.freedom, node.level, node.spread].map(numbers);
+    const n = node.columns.length, bounded = (z) => Math.max(-node.farthest, Math.min(node.farthest, z));
+    return (row) => {
+      const x = node.columns.map((column) => numberIn(row, column));
+      const z = x.map((v, j) => (Number.isNaN(v) ? 0 : bounded((v - mean[j]) / deviation[j])));
+      const parts = node.columns.map((title) => ({ title, scores: new Array(classes).fill(0) })), scores = new Array(classes);
+      for (let c = 0; c < classes; c++) {
+        const d = z.map((v, j) => v - centre[c][j]), w = whitening[c], back = new Array(n).fill(0);
+        for (let i = 0; i < n; i++) {
+          let y = 0;
+          for (let j = 0; j < n; j++) y += w[i * n + j] * d[j];
+          for (let j = 0; j < n; j++) back[j] += w[i * n + j] * y;
+        }
+        const each = d.map((v, j) => v * back[j]), q = each.reduce((a, b) => a + b, 0);
+        const log = Math.log1p(Math.max(q, 0) / scale[c]), steep = q > 0 ? log / q : 1 / scale[c];
+        scores[c] = level[c] - 0.5 * freedom[c] * log;
+        parts.forEach((part, j) => {
+          if (!Number.isNaN(x[j])) part.scores[c] = spread[c][j] - 0.5 * freedom[c] * steep * each[j];
+        });
+      }
+      return { scores, parts: parts.filter((_, j) => node.told[j]) };
+    };
+  }
+
   // ---------------------------------------------------------------- from rows to probabilities
 
   const logPrior = numbers(model.log_prior), slope = numbers(model.slope), bias = numbers(model.bias);
@@ -299,6 +327,17 @@
         read: (row) => {
           const found = read(row);
           return { ...scaled(found), words: found.words.map(scaled), besides: found.besides.map(scaled) };
+        },
+      };
+    }
+    if (term.quadratic) {
+      const read = quadratic(term.quadratic), scaled = (scores) => scores.map((score) => term.times * score);
+      return {
+        title: term.title,
+        rest: true,
+        read: (row) => {
+          const found = read(row);
+          return { scores: scaled(found.scores), parts: found.parts.map((part) => ({ ...part, scores: scaled(part.scores) })) };
         },
       };
     }
@@ -440,10 +479,13 @@
     };
     const odds = (scores) => tempering * between(scores);
     const parts = [["prior", "prior", between(logPrior), "aside"]];
+    const columns = new Map(); // what each column and pair adds, with its part of experts
+    const add = (title, scores) => columns.set(title, (columns.get(title) ?? 0) + odds(scores));
     terms.forEach((term, t) => {
+      for (const part of outputs[t].parts ?? []) add(part.title, part.scores);
       if (term.rest) return; // what no column tells is part of the rest
       if (!term.words) {
-        parts.push([`term ${t}`, term.title, odds(outputs[t].scores), ""]);
+        add(term.title, outputs[t].scores);
         return;
       }
       const prefix = term.title ? `${term.title}: ` : "";
@@ -455,6 +497,7 @@
         if (odds(each.scores)) parts.push([`besides ${t} ${each.title}`, prefix + each.title, odds(each.scores), "aside"]);
       }
     });
+    for (const [title, v] of columns) parts.push([`column ${title}`, title, v, ""]);
     const said = parts.filter((part) => part[3] === "").sort((a, b) => Math.abs(b[2]) - Math.abs(a[2]));
     const hidden = new Set(said.filter((part, i) => i >= mostShown || Math.abs(part[2]) < 0.005));
     const left = [...hidden].reduce((a, part) => a + part[2], 0);
@@ -466,7 +509,8 @@
     const rest = sum - left * (Math.abs(left) < 0.005) - parts.reduce((a, part) => a + part[2], 0);
     if (model.calibrated) parts.push(["rest", "rest", Number.isNaN(rest) ? 0 : rest, "aside"]);
     parts.push(["sum", "log-odds", sum, "sum"]);
-    const finite = parts.map((part) => Math.abs(part[2])).filter(Number.isFinite);
+    // The rest is no evidence: where probabilities are near 1 it is large, and would make all bars short.
+    const finite = parts.filter((part) => part[0] !== "rest").map((part) => Math.abs(part[2])).filter(Number.isFinite);
     const widest = Math.max(...finite) || 1, wanted = new Set(parts.map((part) => part[0]));
     for (const [key, own] of rows.evidence) {
       if (!wanted.has(key)) {

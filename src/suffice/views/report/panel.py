@@ -19,6 +19,7 @@ from suffice.formulas import Term, in_base64, to_json
 from suffice.model.calibration import Calibration
 from suffice.model.joint import Model
 from suffice.model.linear_expert import LEVEL
+from suffice.model.quadratic_expert import QuadraticExpert
 from suffice.model.structure import Structure
 from suffice.views.column_inputs import Input, blocks_of, inputs_of
 
@@ -71,7 +72,8 @@ class Panel:
                     inputs.setdefault(name, own.get(name) or _asked_for(model, names, name))
         if isinstance(calibration, Structure) and inputs and not refused:
             terms = [each | {"times": float(a)} for each, a in _texts(model, calibration)]
-            for term in calibration.terms(estimator._settled(), texts=False):
+            terms += list(_quadratic(calibration, {title for title, *_ in blocks}))
+            for term in calibration.terms(estimator._settled(), texts=False, quadratic=False):
                 terms.append(term.to_json(packed) | ({"rest": True} if term.title == LEVEL else {}))
         examples = tuple(_examples(estimator, list(inputs.values()), names))
         return cls(model, tuple(terms), tuple(inputs.values()), examples, tuple(refused), calibration, tuple(simpler))
@@ -144,6 +146,15 @@ def _texts(model: Model, structure: Structure) -> Iterator[tuple[dict[str, Any],
     for block, part, a in zip(found.family.blocks, found.parts, structure.columns, strict=False):
         if isinstance(part, TextDistribution) and not block.missing and a:
             yield {"title": block.title, "columns": list(block.names), "text": part.to_page(block.names[0])}, a
+
+
+def _quadratic(structure: Structure, titles: set[str]) -> Iterator[dict[str, Any]]:
+    """The quadratic expert, as the script reads it; `told` says which of its columns are shown by themselves."""
+    for expert, v in zip(structure.experts, structure.weights.tolist(), strict=True):
+        if isinstance(expert, QuadraticExpert):
+            found = expert.to_page()
+            told = [name in titles for name in found["columns"]]
+            yield {"title": "the quadratic expert", "quadratic": found | {"told": told}, "times": v, "rest": True}
 
 
 def packed(array: Array) -> dict[str, Any] | None:

@@ -104,7 +104,7 @@ class Axis:
 
 
 def _number(value: float) -> str:
-    return minus(f"{value:,.6g}")
+    return minus(f"{value:,.6g}" if abs(value) >= 10_000 else f"{value:.6g}")  # 2007 may be a year
 
 
 # ------------------------------------------------------------------------------------------------ columns

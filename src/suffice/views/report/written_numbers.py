@@ -33,7 +33,9 @@ def score(value: float) -> str:
     >>> score(0.27634), score(12.0), score(float("inf"))
     ('0.276', '12.000', '∞')
     """
-    return minus(f"{value:.3f}" if np.isfinite(value) else f"{value}".replace("inf", "∞"))
+    if not np.isfinite(value):
+        return minus(f"{value}".replace("inf", "∞"))
+    return minus(f"{value:.3f}") if abs(value) >= 0.0005 else "0.000"
 
 
 def signed(value: float) -> str:
