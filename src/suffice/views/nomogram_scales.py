@@ -22,7 +22,7 @@ from suffice.families import Distribution, Independent
 from suffice.model.class_conditionals import Curve, conditionals
 from suffice.model.explain import contrasted
 from suffice.views.column_inputs import Input, blocks_of, inputs_of
-from suffice.views.fitted import column_names, form_of
+from suffice.views.fitted import column_names, form_of, nameless
 from suffice.views.round_numbers import ticks
 
 if TYPE_CHECKING:
@@ -290,6 +290,7 @@ def _answers(
         columns[probe.column][at : at + len(probe.asked)] = probe.asked
         at += len(probe.asked)
     form = form_of(estimator)
+    estimator = estimator if form == "table" else nameless(estimator)
     found = as_frame(estimator.evidence(engines.in_form(as_frame(columns), form), label, against))
     out, at = [], 0
     own = dict(zip(names, estimator._names(), strict=True)) if form != "table" else {}

@@ -21,8 +21,8 @@ from suffice.families.text import TextDistribution
 from suffice.model.evaluate import Evaluation
 from suffice.model.joint import Model
 from suffice.model.learned import Learned
-from suffice.views.fitted import form_of, spelled_as
-from suffice.views.report.panel import nameless, page_model
+from suffice.views.fitted import form_of, nameless, spelled_as
+from suffice.views.report.panel import page_model
 
 if TYPE_CHECKING:
     from suffice.estimators.generative_classifier import GenerativeClassifier
@@ -115,6 +115,7 @@ def answers_of(estimator: GenerativeClassifier, target: object, weight: object, 
     by_name = isinstance(target, str) or isinstance(weight, str)
     found = nameless(estimator) if by_name and form_of(estimator) != "table" else estimator
     if model is not None:
+        estimator._calibration()  # of the whole model, before another one answers
         found = copy(found)
         found.__dict__["_learned"] = estimator._settled().answering_by(model)
     return found.predict_proba

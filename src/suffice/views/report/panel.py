@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,6 +21,7 @@ from suffice.model.linear_expert import LEVEL
 from suffice.model.quadratic_expert import QuadraticExpert
 from suffice.model.structure import Structure
 from suffice.views.column_inputs import Input, blocks_of, inputs_of
+from suffice.views.fitted import nameless
 
 MOST_INPUTS = 300  # columns that anybody would fill in
 MOST_EXAMPLES = 30  # classes of which a row is drawn
@@ -194,13 +194,6 @@ def _examples(estimator: Any, inputs: list[Input], names: Sequence[str]) -> Iter
         else:
             row = {name: column[best].as_py() for name, column in as_frame(drawn).columns.items()}
         yield label, [_shown(row.get(each.name), each) for each in inputs]
-
-
-def nameless(estimator: Any) -> Any:
-    """The same estimator for a matrix, whose columns have no names."""
-    out = copy(estimator)
-    out.__dict__.pop("feature_names_in_", None)
-    return out
 
 
 def _shown(value: Any, of: Input) -> Any:
