@@ -5,17 +5,20 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
 
-.PHONY: demo tour test attack sanitize test-sklearn-lowest test-engines test-tools test-browser bench bench-text bench-engines bench-quality text-data mutants lint docs clean
+.PHONY: demo tour test attack sanitize test-sklearn-lowest test-engines test-tools test-browser bench bench-text bench-engines bench-quality text-data mutants lint docs refresh clean
 .DEFAULT_GOAL := demo
 
-# The main job, on data that come along; ends by saying where the report is.
+# The main job, on penguins: learn from two thirds, judge on the others, say why, forget one; ends by saying where the report is.
+DEMO := build/demo
 demo: $(VENV)/built
-	mkdir -p build/demo
-	$(BIN)/suffice demo --write build/demo
-	$(BIN)/suffice fit build/demo/iris.csv --target species -o build/demo/iris.suffice
-	$(BIN)/suffice evaluate build/demo/iris.suffice build/demo/iris.csv
-	$(BIN)/suffice explain build/demo/iris.suffice build/demo/iris.csv --row 70
-	$(BIN)/suffice report build/demo/iris.suffice build/demo/iris.csv -o build/demo/report.html
+	mkdir -p $(DEMO)
+	$(BIN)/suffice demo --write $(DEMO)
+	$(BIN)/suffice fit $(DEMO)/penguins-train.csv --target species -o $(DEMO)/penguins.suffice
+	$(BIN)/suffice evaluate $(DEMO)/penguins.suffice $(DEMO)/penguins-test.csv
+	$(BIN)/suffice explain $(DEMO)/penguins.suffice $(DEMO)/penguins-test.csv --row 98 --top 6
+	$(BIN)/suffice forget $(DEMO)/penguins.suffice $(DEMO)/penguins-forget.csv -o $(DEMO)/fewer.suffice
+	$(BIN)/suffice explain $(DEMO)/fewer.suffice $(DEMO)/penguins-test.csv --row 98 --top 1
+	$(BIN)/suffice report $(DEMO)/penguins.suffice $(DEMO)/penguins-test.csv -o $(DEMO)/report.html
 
 # What the library does, with every kind of model.
 tour: $(VENV)/built
@@ -93,6 +96,10 @@ lint: $(VENV)/lint
 docs: $(VENV)/docs
 	$(BIN)/python -m sphinx --fail-on-warning --fresh-env --quiet docs build/docs
 	@echo "open build/docs/index.html"
+
+# What the code and the commands of the guides print, written into them; `make refresh ARGS=docs/text.md` is one page.
+refresh: $(VENV)/test
+	$(BIN)/python tools/refresh_pages.py $(ARGS)
 
 clean:
 	rm -rf $(VENV) $(VENV)-lowest build src/suffice/_core.pyi

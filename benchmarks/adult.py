@@ -50,7 +50,7 @@ def main() -> int:
     positive = test[TARGET].to_numpy() == max(test[TARGET].unique().to_pylist())
     results = [ours(name, options, train, test) for name, options in OURS.items()]
     results += [theirs(name, make, train, test) for name, make in THEIRS.items()]
-    print("| model | accuracy | log-loss | Brier score | calibration error | fit (ms) | predict (ms) |")
+    print("| model | accuracy | log-loss | Brier score | error of p(>50K) | fit (ms) | predict (ms) |")
     print("|:--|--:|--:|--:|--:|--:|--:|")
     for result in results:
         print(line(result, positive))

@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from importlib.metadata import version as version_of
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+import latex2mathml.converter
+from docutils.nodes import SkipNode
 
 project = "suffice"
 version = release = version_of("suffice")
@@ -13,6 +16,8 @@ extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc", "sphinx_copybutto
 
 # ------------------------------------------------------------------------------------------------- the pages
 
+myst_enable_extensions = ["dollarmath"]  # $a^2$ and $$a^2$$, as on GitHub
+myst_dmath_double_inline = True
 myst_heading_anchors = 4  # links such as families.md#leaving-one-out, as on GitHub
 smartquotes = False  # m' is a formula
 highlight_language = "none"  # a block without a language is output
@@ -26,6 +31,30 @@ def complete(_app: Any, page: str, source: list[str]) -> None:
         others = [name for name in pages if not re.search(rf"^(.* <)?{name}>?$", source[0], re.MULTILINE)]
         if others:
             source[0] += "\n".join(["", "```{toctree}", ":hidden:", ":caption: More", "", *others, "```", ""])
+
+
+# --------------------------------------------------------------------------------------------- the formulas
+
+html_math_renderer = "mathml"  # browsers draw it without a script or a font that would have to be fetched
+
+
+def as_mathml(latex: str, display: Literal["inline", "block"] = "inline") -> str:
+    """Return a formula as MathML, with a space between a function such as log and a name."""
+    drawn = latex2mathml.converter.convert(latex, display=display)
+    return re.sub(r"(<m[io]>(?:log|det|max|min|exp)</m[io]>)(?=<m[in]|<ms[uo])", r'\1<mspace width="0.17em"/>', drawn)
+
+
+def inline_formula(page: Any, node: Any) -> None:
+    """Write a formula within a sentence."""
+    page.body.append(as_mathml(node.astext()))
+    raise SkipNode
+
+
+def block_formula(page: Any, node: Any) -> None:
+    """Write a formula on lines of its own; a wide one can be scrolled."""
+    drawn = as_mathml(node.astext(), "block")
+    page.body.append(f'<div class="math" tabindex="0">{drawn}</div>\n')
+    raise SkipNode
 
 
 # -------------------------------------------------------------------------------------------- the reference
@@ -54,6 +83,7 @@ def skip(_app: Any, _what: str, name: str, obj: Any, _skip: bool, _options: Any)
 
 def setup(app: Any) -> None:
     """Connect what is above."""
+    app.add_html_math_renderer("mathml", (inline_formula, None), (block_formula, None))
     app.connect("source-read", complete)
     app.connect("autodoc-skip-member", skip)
     app.connect("autodoc-process-docstring", escape, priority=400)  # before numpydoc writes mark-up of its own

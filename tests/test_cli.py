@@ -1,6 +1,7 @@
 """The command line: what people type, what they see, and what a program reads."""
 
 import io
+import importlib.util
 import json
 import os
 import re
@@ -576,9 +577,17 @@ def test_the_docs_mention_every_command():
     assert "docs/command_line.md" in readme
 
 
-def test_the_guide_shows_what_is_shown(suffice, iris):
-    shown = suffice("explain", iris, "iris.csv", "--row", "70").out
-    assert f"```\n{shown}```" in (ROOT / "docs" / "command_line.md").read_text()
+def test_the_guide_shows_what_its_commands_print(suffice):
+    spec = importlib.util.spec_from_file_location("refresh_pages", ROOT / "tools" / "refresh_pages.py")
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    page = (ROOT / "docs" / "command_line.md").read_text()
+    for command in tool.PREPARED:
+        assert suffice(*command.split()).code == 0
+    shown = [(command, text) for _, command, text in tool.COMMAND.findall(page)]
+    assert len(shown) >= 2
+    for command, text in shown:
+        assert suffice(*command.split()).out == text, f"{command}: make refresh"
 
 
 def test_the_guide_names_every_family():
@@ -590,14 +599,31 @@ def test_the_guide_names_every_family():
 
 def test_make_demo_does_the_main_job_and_says_where_the_report_is(suffice):
     recipe = re.search(r"^demo:.*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)[1]
-    steps = [line.split() for line in recipe.splitlines()]
-    assert [step[1] for step in steps[1:]] == ["demo", "fit", "evaluate", "explain", "report"]
+    steps = [line.split() for line in recipe.replace("$(DEMO)", "build/demo").splitlines()]
+    steps_named = [step[1] for step in steps[1:]]
+    assert steps_named == ["demo", "fit", "evaluate", "explain", "forget", "explain", "report"]
     os.makedirs(steps[0][-1])
+    lines, answers = len(steps), []
     for step in steps[1:]:
         said = suffice(*step[1:])
         assert said.code == 0, said.err
+        assert max(map(len, said.out.splitlines())) <= 80
+        lines += len(said.out.splitlines())
+        answers += [said.out] if step[1] == "explain" else []
     assert said.out == "The report is in build/demo/report.html\n"
     assert Path("build/demo/report.html").exists()
+    assert lines <= 100  # two screens
+    assert [answer.splitlines()[0] for answer in answers] == ["row 98: Adelie", "row 98: Chinstrap"]
+
+
+def test_the_penguins_of_the_demo_have_gaps_and_a_third_is_held_back():
+    whole, (learned, judged, forgotten) = examples.penguins(), map(examples.penguins_part, ("train", "test", "forget"))
+    rows = [set(enumerate(zip(*part.values(), strict=True))) for part in (whole, learned, judged)]
+    assert [len(each) for each in rows] == [344, 230, 114]
+    assert sum(value is None for column in whole.values() for value in column) == 19
+    assert {type(value) for value in whole["body_mass_g"]} == {float, type(None)}
+    ours = [tuple(row) for row in zip(*learned.values(), strict=True)]
+    assert next(zip(*forgotten.values(), strict=True)) in ours
 
 
 def test_the_demo_shows_the_numbers_of_the_lectures(suffice):

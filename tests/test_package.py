@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import suffice
+from suffice.cli.demo_lessons import write
 
 ROOT = Path(__file__).parent.parent
 ENGINES = {"pyspark": "spark", "dask": "dask", "ray": "ray", "ibis": ("ibis", "sql.")}
@@ -68,11 +69,30 @@ def test_every_link_in_the_docs_leads_somewhere():
 
 def test_the_readmes_code_runs(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    write(str(tmp_path))  # `suffice demo --write .`
+    (block,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    exec(compile(block, "README.md", "exec"), {})
+    shown = capsys.readouterr().out
+    assert shown.splitlines()[-1].startswith("[0.57")  # a Chinstrap penguin that is taken for an Adelie
+    assert "Predicting species" in Path("report.html").read_text(encoding="utf-8")
+
+
+def test_the_readme_leads_with_one_paragraph_one_block_one_figure_and_three_numbers():
+    lead = (ROOT / "README.md").read_text().partition("\n## ")[0]
+    assert lead.count("```python") == lead.count("```") - 1 == lead.count("![") == 1
+    assert len(re.findall(r"^\| \*\*", lead, re.MULTILINE)) == 3
+    paragraphs = [each for each in lead.split("\n\n")[1:] if not each.startswith(("```", "|", "![", "clf"))]
+    assert sum(each.startswith("*One pass") for each in paragraphs) == 1
+
+
+def test_the_code_of_the_overview_runs(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "overview.md").read_text(), re.DOTALL)
     assert len(blocks) >= 3
     scope: dict[str, object] = {}
     for block in blocks:
-        exec(compile(block, "README.md", "exec"), scope)
+        exec(compile(block, "overview.md", "exec"), scope)
     shown = capsys.readouterr().out
     assert "ByClass(3 classes, weight 150, Moments(3 classes × 4 columns" in shown
     assert "deviation" in shown

@@ -26,8 +26,10 @@ from suffice.naive_bayes import (
     MultinomialNB,
     PoissonNB,
 )
+from suffice.views.report import page_model
 from suffice.views.report.html import embedded, markup, named, tag
-from suffice.views.report.svg_drawings import ticks
+from suffice.views.report.written_numbers import amount, percent, score
+from suffice.views.round_numbers import ticks
 
 RNG = np.random.default_rng(0)
 Y = np.arange(60) % 3
@@ -131,9 +133,9 @@ def test_the_page_says_what_each_column_is_and_how_good_predictions_are():
     found = Evaluation.of(LABELS, clf.classes_, clf.predict_proba(table))
     html = report.render(clf, table | {"label": LABELS.tolist()}, "label", title="My model")
     text = " ".join(read(html).text)
-    for expected in ("My model", "age", "categorical", "bernoulli", "does not vote", f"{found.log_loss:.4f}"):
+    for expected in ("My model", "age", "categorical", "bernoulli", "does not vote", f"{found.log_loss:.3f}"):
         assert expected in text
-    assert f"{found.accuracy:.1%}" in text
+    assert percent(found.accuracy) in text
 
 
 def test_rows_may_come_as_a_table_a_matrix_or_an_evaluation():
@@ -141,9 +143,9 @@ def test_rows_may_come_as_a_table_a_matrix_or_an_evaluation():
     found = Evaluation.of(LABELS, clf.classes_, clf.predict_proba(REALS))
     table = {f"x{j}": REALS[:, j] for j in range(3)} | {"label": LABELS, "w": np.ones(60)}
     pages = [
-        report.render(clf, REALS, LABELS),
-        report.render(clf, table, "label", "w"),
-        report.render(clf, evaluation=found),
+        report.render(clf, REALS, LABELS, title="Flowers"),
+        report.render(clf, table, "label", "w", title="Flowers"),
+        report.render(clf, evaluation=found, title="Flowers"),
     ]
     assert pages[0] == pages[1] == pages[2]
 
@@ -151,7 +153,7 @@ def test_rows_may_come_as_a_table_a_matrix_or_an_evaluation():
 def test_rows_may_come_from_files_batch_by_batch(tmp_path):
     table = a_table()
     clf = sf.BayesClassifier({"note": sf.Text()}).fit(table, LABELS)
-    whole = report.render(clf, table | {"label": LABELS.tolist()}, "label")
+    whole = report.render(clf, table | {"label": LABELS.tolist()}, "label", source="judged on *.parquet")
     for part in range(2):
         own = slice(30 * part, 30 * part + 30)
         columns = {name: column[own] for name, column in table.items()} | {"label": LABELS[own]}
@@ -174,6 +176,71 @@ def test_columns_are_called_by_the_names_they_were_fitted_with_or_are_given():
 def test_labels_that_a_file_holds_as_text_are_those_of_the_model():
     clf = GaussianNB().fit(REALS, Y)
     assert report.render(clf, REALS, Y.astype(str)) == report.render(clf, REALS, Y)
+
+
+def test_the_title_names_the_target_and_the_line_below_it_the_files(tmp_path):
+    table = a_table() | {"label": LABELS.tolist()}
+    clf = sf.BayesClassifier({"note": sf.Text()}).fit(table, "label")
+    pyarrow.parquet.write_table(pyarrow.table(table), tmp_path / "rows.parquet")
+    html = report.render(clf, str(tmp_path / "rows.parquet"), "label")
+    assert "<h1><bdi>Predicting label</bdi></h1>" in html
+    assert "BayesClassifier · 60 rows · 3 classes · judged on rows.parquet" in html
+    assert "<h1><bdi>GaussianNB</bdi></h1>" in report.render(GaussianNB().fit(REALS, LABELS))
+
+
+def test_numbers_are_written_one_way():
+    assert [amount(12435), amount(60.0), amount(2.5)] == ["12,435", "60", "2.5"]
+    assert [percent(0.8412), percent(1.0), percent(1e-4)] == ["84.1 %", "100 %", "< 0.1 %"]
+    assert [score(0.27634), score(-1e-9), score(np.inf)] == ["0.276", "0.000", "∞"]
+    clf = GaussianNB().fit(np.repeat(REALS, 300, axis=0), np.repeat(LABELS, 300))
+    html = report.render(clf, np.repeat(REALS, 300, axis=0), np.repeat(LABELS, 300))
+    text = " ".join(read(re.sub(r"<(style|script).*?</\1>", "", html, flags=re.DOTALL)).text)
+    assert "18,000 rows" in text
+    assert "33.3 %" in text
+    assert not re.search(r"\b0\.\d{4,}", text)  # nothing has more digits
+
+
+def test_columns_come_by_what_they_tell_and_columns_of_a_table_that_are_empty_are_left_out():
+    rng = np.random.default_rng(5)
+    table = {"weak": rng.normal(0.6 * Y), "strong": rng.normal(4.0 * Y), "middle": rng.normal(1.5 * Y)}
+    clf = sf.BayesClassifier(structure="naive").fit(table, LABELS)
+    html = report.render(clf)
+    own = html[html.index('id="columns"') : html.index('id="nomogram"')]
+    places = [[own.index(f"<bdi>{name}</bdi>", at) for name in ("strong", "middle", "weak")] for at in (0, own.index("<figure"))]
+    assert places == [sorted(places[0]), sorted(places[1])]
+    assert ">note</th>" not in own  # no column has one
+    assert ">bits</th>" in own
+
+
+def test_more_words_than_a_page_holds_are_cut_to_the_most_telling_and_the_page_says_how_often_it_agrees(monkeypatch):
+    for module in ("text", "page_words"):
+        monkeypatch.setattr(f"suffice.families.{module}.MOST_WORDS", 12)
+    rng = np.random.default_rng(6)
+    own = [["good", "great", "fine"], ["bad", "awful", "poor"], ["dull", "slow", "long"]]
+    filler = [f"word{i}" for i in range(40)]
+    texts = [" ".join([*rng.choice(own[c], 3), *rng.choice(filler, 5)]) for c in Y]
+    clf = sf.TextClassifier().fit(texts, LABELS)
+    html = report.render(clf, texts, LABELS)
+    words = model_of(html)["terms"][0]["text"]["words"]
+    assert len(words) == 12
+    assert set(words) >= {word for each in own for word in each}  # what tells the classes apart
+    short = clf._settled().answering_by(page_model(clf.model_)).posterior(clf._check_X(texts), clf._calibration())
+    same = np.mean(short.argmax(axis=1) == clf.predict_proba(texts).argmax(axis=1))
+    text = " ".join(read(html).text)
+    assert f"The panel holds the 12 most telling of {len(clf.vocabulary_):,} words and phrases" in text
+    assert f"For {percent(same)} of 60 rows it was judged on, the panel predicts the class that the model predicts" in text
+    text = " ".join(read(report.render(clf)).text)
+    assert re.search(r"For \d+(\.\d)? % of 60 texts it has learned", text)
+    mixed = sf.BayesClassifier({"note": sf.Text()}).fit({"note": texts, "x": REALS[:, 0]}, LABELS)
+    text = " ".join(read(report.render(mixed, {"note": texts, "x": REALS[:, 0]}, LABELS)).text)
+    assert "most telling of" in text
+    assert "60 rows it was judged on" in text
+
+
+def test_all_words_are_held_where_they_are_few():
+    clf = sf.TextClassifier().fit(TEXTS, LABELS)
+    assert page_model(clf.model_) is clf.model_
+    assert "most telling" not in report.render(clf)
 
 
 HOSTILE = ["</script><script>x</script>", '"quoted"', "<b>", "\u202eback\u2069", "a\u2028b", "&amp;", "]]>", "\0"]
@@ -264,7 +331,7 @@ def test_the_guides_code_runs(tmp_path, monkeypatch):
     guide = (Path(__file__).parent.parent / "docs" / "report.md").read_text(encoding="utf-8")
     for block in re.findall(r"```python\n(.*?)```", guide, re.DOTALL):
         exec(compile(block, "report.md", "exec"), {})
-    assert "Man or woman?" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "Predicting sex" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 def test_ticks_are_round_numbers_within_the_range():

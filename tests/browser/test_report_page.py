@@ -1,12 +1,19 @@
 """The report in a real browser: its panel computes what the library computes, and nothing in the data can act."""
 
+import json
+
+import matplotlib.pyplot as plt
 import numpy as np
+import pyarrow
+import pyarrow.csv
 import pytest
 from numpy.testing import assert_allclose
 from scipy.special import gammaln
 
 import suffice as sf
-from suffice import report
+from suffice import plot, report
+from suffice.cli.demo_data import penguins_part
+from suffice.cli.program import run
 from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from suffice.naive_bayes import (
     BernoulliNB,
@@ -18,6 +25,7 @@ from suffice.naive_bayes import (
     MultinomialNB,
     PoissonNB,
 )
+from suffice.views import report as report_parts
 
 RNG = np.random.default_rng(3)
 ROWS = 90
@@ -351,3 +359,114 @@ def test_there_is_a_dark_page_and_one_to_print(opened):
     assert not page.locator("#try").is_visible()
     assert page.locator("#columns svg").first.is_visible()
     assert len(page.pdf()) > 5000
+
+
+def told(page):
+    """What each row of the table of evidence says, by its title."""
+    rows = page.locator("#evidence tr").evaluate_all(
+        "rows => rows.map(row => [row.querySelector('th').textContent, Number(row.dataset.value)])"
+    )
+    return dict(rows)
+
+
+@pytest.mark.parametrize("structure", ["naive", "columns", "pairs", "pool"])
+def test_the_page_the_terminal_and_the_library_say_the_same_of_each_column(opened, tmp_path, capsys, structure):
+    learned, judged = penguins_part("train"), penguins_part("test")
+    clf = sf.BayesClassifier(structure=structure).fit(learned, "species")
+    clf.save(tmp_path / "birds.suffice")
+    row = {name: values[98] for name, values in judged.items() if name != "species"}
+    page = opened(report.render(clf))
+    for name, value in row.items():
+        field = page.get_by_label(name, exact=True)
+        if field.count() and isinstance(value, str):
+            field.select_option(label=value)
+        elif field.count():
+            field.fill(f"{value:g}")
+    page.select_option("#for-class", label="Adelie")
+    page.select_option("#against-class", label="Chinstrap")
+    said = clf.evidence({name: [value] for name, value in row.items()}, "Adelie", "Chinstrap")
+    pyarrow.csv.write_csv(pyarrow.table({name: [value] for name, value in row.items()}), tmp_path / "row.csv")
+    classes = ["--label", "Adelie", "--against", "Chinstrap"]
+    assert run(["explain", str(tmp_path / "birds.suffice"), str(tmp_path / "row.csv"), *classes, "--json"]) == 0
+    printed = {part["what"]: part["log_odds"] for part in json.loads(capsys.readouterr().out)["evidence"]}
+    drawn = dict(plot.EvidenceDisplay.from_estimator(clf, {name: [value] for name, value in row.items()}, label="Adelie",
+                                                     against="Chinstrap", most=60).steps)  # fmt: skip
+    shown = told(page)
+    named = [title for title in shown if title in printed and title not in ("prior", "rest")]
+    assert len(named) >= 4
+    for title in named:
+        assert_allclose(shown[title], said[title][0], atol=1e-8, err_msg=title)
+        assert_allclose(shown[title], printed[title], atol=1e-8, err_msg=title)
+        assert_allclose(shown[title], next(v for k, v in drawn.items() if k.split(" = ")[0] == title), atol=1e-8)
+    plt.close("all")
+
+
+def test_words_are_tempered_on_the_page_as_in_the_library(opened):
+    clf = sf.TextClassifier(event="multinomial", ngrams=(1, 1), smoothing=1.0).fit(TEXTS, LABELS)
+    assert clf.calibration_.slope[0] != 1.0
+    page = opened(report.render(clf))
+    page.locator("textarea").fill(ASKED[0])
+    page.select_option("#for-class", label="low")
+    page.select_option("#against-class", label="top")
+    table = clf.evidence(ASKED[0], "low", "top")
+    said = dict(zip(table.rows, table.values[:, 0].tolist(), strict=True))
+    shown = told(page)
+    for word in ("good", "film", "acting"):
+        assert_allclose(shown[word], said[word], atol=1e-8)
+    assert_allclose(shown["rest"], said["(calibration)"], atol=1e-8)
+
+
+def test_an_idle_panel_invites_and_bars_are_scaled_to_the_largest(opened):
+    clf = GaussianNB().fit(REALS, LABELS)
+    page = opened(report.render(clf))
+    assert page.locator("#idle").is_visible()
+    assert not page.locator("#why").is_visible()
+    assert page.locator("#verdict").inner_text() == "Nothing is filled in yet"
+    assert page.locator("#evidence tr").count() == 0
+    page.locator("#input-0").fill("1.5")
+    assert not page.locator("#idle").is_visible()
+    assert page.locator("#why").is_visible()
+    widths = page.locator("#posterior .bar").evaluate_all("bars => bars.map(bar => parseFloat(bar.style.inlineSize))")
+    assert_allclose(max(widths), 100.0)
+    halves = page.locator("#evidence .bar").evaluate_all("bars => bars.map(bar => parseFloat(bar.style.inlineSize))")
+    assert_allclose(max(halves), 50.0)
+    page.get_by_role("button", name="Clear").click()
+    assert page.locator("#idle").is_visible()
+
+
+def test_a_page_with_the_most_telling_words_answers_as_these_words_do(opened, monkeypatch):
+    for module in ("text", "page_words"):
+        monkeypatch.setattr(f"suffice.families.{module}.MOST_WORDS", 15)
+    clf = sf.TextClassifier().fit(TEXTS, LABELS)
+    page = opened(report.render(clf))
+    short = clf._settled().answering_by(report_parts.page_model(clf.model_))
+    expected = short.posterior(clf._check_X(ASKED), clf._calibration())
+    assert_allclose(answers(page, [[text] for text in ASKED]), expected, atol=1e-7)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_nothing_is_wider_than_the_window_and_text_stands_out(opened, width, scheme):
+    learned, judged = penguins_part("train"), penguins_part("test")
+    clf = sf.BayesClassifier(structure="columns").fit(learned, "species")
+    page = opened(
+        report.render(clf, judged, "species"), viewport={"width": width, "height": 900}, color_scheme=scheme
+    )
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    contrast = page.evaluate(
+        """() => {
+          const light = (colour) => {
+            const [r, g, b] = colour.match(/\\d+/g).map((v) => {
+              const s = Number(v) / 255;
+              return s <= 0.04045 ? s / 12.92 : ((s + 0.055) / 1.055) ** 2.4;
+            });
+            return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+          };
+          const page = light(getComputedStyle(document.body).backgroundColor);
+          return ["body", ".note", "caption", "nav a", "#verdict", "td"].map((where) => {
+            const ink = light(getComputedStyle(document.querySelector(where)).color);
+            return (Math.max(ink, page) + 0.05) / (Math.min(ink, page) + 0.05);
+          });
+        }"""
+    )
+    assert min(contrast) >= 4.5  # as WCAG asks of text

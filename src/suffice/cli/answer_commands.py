@@ -62,6 +62,9 @@ def explain(
     row: Annotated[int, Option("--row", metavar="NUMBER", help="Which row; the first is 0.")] = 0,
     label: Annotated[str | None, Option("--label", help="The class to explain.")] = None,
     against: Annotated[str | None, Option("--against", help="The class to compare it with.")] = None,
+    top: Annotated[
+        int, Option("--top", help="How many columns or words; the others are added up.", min=1)
+    ] = MOST_BARS,
     input_format: options.InputFormat = None,
     json: options.Json = False,
 ) -> None:
@@ -88,7 +91,7 @@ def explain(
         text = one.column(found.columns(source.names, besides)[0])[0].as_py()
         prose("(no text)" if text is None else f"“{cut(str(text), LONGEST)}”")
         say()
-    _show_evidence(evidence, f"row {row}")
+    _show_evidence(evidence, f"row {row}", top)
 
 
 def _row(source: Files, number: int) -> Any:
@@ -150,7 +153,7 @@ def _of_columns(found: dict[str, Any], values: dict[str, list[Any]]) -> dict[str
     return {key: found[key] for key in ("label", "against", "log_odds")} | {"evidence": parts}
 
 
-def _show_evidence(evidence: dict[str, Any], title: str) -> None:
+def _show_evidence(evidence: dict[str, Any], title: str, top: int) -> None:
     """Print evidence as bars: the prior, the columns or words with the strongest first, calibration, and the sum."""
     most_probable = sorted(evidence["probabilities"].items(), key=lambda pair: -pair[1])[:5]
     say(f"{title}: {evidence['prediction']}", "bold")
@@ -161,11 +164,12 @@ def _show_evidence(evidence: dict[str, Any], title: str) -> None:
     inner = [part for part in parts if part["part"] in ("column", "word")]
     inner.sort(key=lambda part: -abs(part["log_odds"]))
     bars = [("(prior)", part["log_odds"]) for part in parts if part["part"] == "prior"]
-    bars += [(_titled(part), part["log_odds"]) for part in inner[:MOST_BARS]]
-    if len(inner) > MOST_BARS:
-        bars.append((f"({len(inner) - MOST_BARS} others)", sum(part["log_odds"] for part in inner[MOST_BARS:])))
-    bars += [(f"({part['part']})", part["log_odds"]) for part in parts if part["part"] in ("calibration", "rest")]
-    show_bars([*bars, ("= log-odds", evidence["log_odds"])])
+    bars += [(_titled(part), part["log_odds"]) for part in inner[:top]]
+    if len(inner) > top:
+        bars.append((f"({len(inner) - top} others)", sum(part["log_odds"] for part in inner[top:])))
+    rest = [(f"({part['part']})", part["log_odds"]) for part in parts if part["part"] in ("calibration", "rest")]
+    # The rest is no evidence: where probabilities are near 1 it is large, and would make all bars short.
+    show_bars([*bars, *rest, ("= log-odds", evidence["log_odds"])], largest=max(abs(value) for _, value in bars))
 
 
 def _titled(part: dict[str, Any]) -> str:

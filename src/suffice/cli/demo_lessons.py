@@ -25,10 +25,9 @@ def write(folder: str) -> None:
     if not place.is_dir():
         raise InvalidOptionError(f"There is no folder {folder!r}: create it first")
     for name, data in examples.DATA.items():
-        path = place / f"{name}.csv"
-        with table_writer(str(path), None) as writer:
+        with table_writer(str(place / f"{name}.csv"), None) as writer:
             writer.write(pa.table(data()))
-        say(f"Wrote {path}")
+    prose(f"Wrote {', '.join(f'{name}.csv' for name in examples.DATA)} to {place}")
 
 
 def walk_through() -> None:

@@ -103,7 +103,7 @@ def show_schema(model: Loaded) -> None:
     if not model.is_table:
         return
     heading("Columns (bits: the information that a column alone gives on the class)")
-    columns, cells = columns_of(model), []
+    columns, cells = sorted(columns_of(model), key=lambda each: -(-1.0 if each["bits"] is None else each["bits"])), []
     for each in columns:
         votes = each["votes"] == "yes"
         bits = "" if each["bits"] is None else f"{each['bits']:.4f}"

@@ -1,4 +1,4 @@
-"""Commands that show or export a model: inspect, sql, report, demo."""
+"""Commands that show or export a model: inspect, sql, report, nomogram, demo."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from typer import Argument, Option
 from suffice.cli import options
 from suffice.cli.data_files import STDIN, check_output, opened, written
 from suffice.cli.terminal import counted, heading, say, show_json, show_table
+
+PICTURES = (".png", ".svg", ".pdf")
 
 if TYPE_CHECKING:
     from suffice.cli.model_files import Loaded
@@ -121,18 +123,76 @@ def report(
       suffice report adult.suffice adult-test.parquet -o report.html
     """
     from suffice.cli.model_files import Fitted
-    from suffice.views.report import render
+    from suffice.views.report import judge, page_model, render
 
     check_output(output, data or [], model)
-    found, evaluation = Fitted.load(model), None
+    found, evaluation, agreement = Fitted.load(model), None, None
+    title, where = Path(model).name, Path(model).name
     if data:
+        shorter, on_page = page_model(found.learned.model), None
+        if shorter is not found.learned.model:
+            on_page = replace(found.predictor, learned=found.learned.answering_by(shorter)).predict_proba
         with opened(data, input_format) as source:
-            evaluation = found.evaluate(source, found.target(source, target), weight)
-    page = render(found.named, title=Path(model).stem, names=found.names, evaluation=evaluation)
+            labels = found.target(source, target)
+            batches = found.batches(source, labels, weight)
+            evaluation, agreement = judge(batches, found.learned.labels, found.predict_proba, on_page)
+        title = f"Predicting {labels}"
+        where += f", judged on {', '.join('standard input' if each == STDIN else Path(each).name for each in data)}"
+    page = render(
+        found.named, title=title, names=found.names, evaluation=evaluation, agreement=agreement, source=where
+    )
     with written(output) as file:
         file.write(page.encode())
     if output != STDIN:
         say(f"The report is in {output}")
+
+
+def nomogram(
+    model: options.ModelFile,
+    label: Annotated[str | None, Option("--label", help="The class that the log-odds speak for.")] = None,
+    against: Annotated[str | None, Option("--against", help="The class to compare it with.")] = None,
+    top: Annotated[int, Option("--top", help="How many columns, the most telling.", min=1)] = 14,
+    output: Annotated[
+        str | None, Option("--output", "-o", metavar="FILE", help="A picture to write: .png, .svg or .pdf.")
+    ] = None,
+    json: options.Json = False,
+) -> None:
+    """Show each column as a scale of log-odds, to classify a row by eye.
+
+    Each value adds its log-odds; their sum and the prior give the probability.
+
+    Example:
+      suffice nomogram adult.suffice --top 8
+    """
+    from suffice.cli.model_files import Fitted
+    from suffice.cli.nomogram_text import show_nomogram
+    from suffice.views.nomogram_scales import Nomogram
+
+    if output is not None:
+        check_output(output, [], model)
+        if Path(output).suffix not in PICTURES:
+            raise options.invalid(f"--output: a picture ends in {', '.join(PICTURES)}, found {output}")
+    found = Fitted.load(model)
+    if label is not None and found.label(label) == found.label(against, "--against"):
+        raise options.invalid(f"--against: {against} is the class that is compared: name another")
+    shown = Nomogram.of(found.named, found.label(label), found.label(against, "--against"), found.names)
+    if output is not None:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+
+        from suffice.views.plot import NomogramDisplay
+
+        display = NomogramDisplay(shown, top)
+        figure = Figure(figsize=display.size, layout="constrained")
+        FigureCanvasAgg(figure)
+        display.plot(figure.subplots())
+        with written(output) as file:
+            figure.savefig(file, format=Path(output).suffix[1:], dpi=150)
+        say(f"The nomogram is in {output}")
+    elif json:
+        show_json(asdict(shown) | {"remainder": str(shown.remainder)})
+    else:
+        show_nomogram(shown, top)
 
 
 def demo(

@@ -160,7 +160,9 @@ def show_columns(
     widths = [max(map(breadth, column)) for column in others]
     own, lo = max(map(breadth, first)), 0
     if columns and words[-1]:  # text in the last column may fill the rest of the line
-        room = max(LONGEST // 2, width() - own - sum(widths[:-1]) - len(SPACE) * len(widths))
+        room = width() - own - sum(widths[:-1]) - len(SPACE) * len(widths)
+        if room < LONGEST // 2:  # it follows below, where it has the line to itself
+            room = max(LONGEST // 2, width() - own - len(SPACE))
         others[-1] = [cut(each, room) for each in (columns[-1], *(row[-1] for row in cells))]
         widths[-1] = max(map(breadth, others[-1]))
     while lo < len(columns) or not columns:
@@ -171,6 +173,8 @@ def show_columns(
         if lo:
             say()
         for i, name in enumerate(first):
+            if lo and i and not any(column[i] for column in others[lo:hi]):
+                continue  # a column that follows below need not repeat rows without a value
             aligned = (
                 padded(column[i], n, right=not word)
                 for column, n, word in zip(others[lo:hi], widths[lo:hi], words[lo:hi], strict=True)
@@ -196,16 +200,18 @@ def cut(text: str, longest: int = LONGEST) -> str:
 # ------------------------------------------------------------------------------------------------ bars
 
 
-def show_bars(rows: Sequence[tuple[str, float]]) -> None:
-    """Print signed numbers as bars to the left and to the right of a line."""
+def show_bars(rows: Sequence[tuple[str, float]], largest: float | None = None) -> None:
+    """Print signed numbers as bars to the left and to the right of a line; bars above `largest` are cut off."""
     names = [cut(name, max(16, 2 * width() // 5)) for name, _ in rows]
     room = max(map(breadth, names), default=0)
     half = max(6, (width() - room - 12) // 2)
     finite = [abs(value) for _, value in rows if abs(value) != float("inf")]
-    most = max(finite, default=0.0) or 1.0
+    most = (max(finite, default=0.0) if largest is None or largest == float("inf") else largest) or 1.0
     for name, (_, value) in zip(names, rows, strict=True):
-        length = half if abs(value) == float("inf") else round(half * abs(value) / most)
+        length = half if abs(value) == float("inf") else min(half, round(half * abs(value) / most))
         bar = "█" * length
+        if most * 1.005 < abs(value) < float("inf"):  # it is longer than it is drawn
+            bar = f"◄{bar[1:]}" if value < 0 else f"{bar[:-1]}►"
         drawn = f"{bar:>{half}}│" if value < 0 else f"{'':{half}}│{bar}"
         line = f"{padded(name, room)} {value:+8.2f}  {drawn}".rstrip()
         say(line, "red" if value < 0 else "green")

@@ -133,7 +133,7 @@ class Explaining(Answering):
         ----------
         n : int, default=1
             How many.
-        label : label, default=None
+        label : label, or ndarray of n labels, default=None
             Draw from p(x | label); by default the labels are drawn as well.
 
         Returns

@@ -317,7 +317,8 @@ class TextClassifier(CalibratedClassifier):
         if isinstance(X, (str, bytes)):
             return self.evidence([X], label, against)[0]
         learned, texts = self._settled(), self._check_X(X)
-        return word_evidence(learned.model, texts, self.predict_log_proba(texts), label, against)
+        log_posterior, calibration = self.predict_log_proba(texts), self._calibration()
+        return word_evidence(learned.model, texts, log_posterior, label, against, calibration)
 
     @answering
     def sample(self, n: int = 1, label: Any = None, random_state: Any = None) -> tuple[NDArray[Any], Values]:

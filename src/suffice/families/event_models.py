@@ -35,7 +35,7 @@ from suffice.core.words.texts import ranges
 from suffice.families.documents import Bags
 from suffice.families.logarithms import log, log_ratio
 from suffice.families.multinomial import log_urn
-from suffice.formulas import in_base64, to_json
+from suffice.formulas import in_base64, smallest_codes, to_json
 
 
 class EventModel(ABC):
@@ -66,7 +66,7 @@ class EventModel(ABC):
         """Write what the report's script computes scores from."""
         return {
             "start": in_base64(self.counts.start, "<u4"),
-            "codes": in_base64(self.counts.codes, "<u4"),
+            "codes": in_base64(self.counts.codes, smallest_codes(self.classes)),
             "coef": in_base64(self.counts.total, "<f8"),
             "base": to_json(np.zeros((blocks, self.classes))),
             "intercept": to_json(np.zeros(self.classes)),
@@ -193,9 +193,13 @@ class LinearEventModel(EventModel):
             out[bags.present] += self.intercept
         return self._vetoed(bags, out)
 
+    def _factor(self, bags: Bags) -> Array:
+        """Return e^(v ℓ) of each document and block: see `MixedModel`."""
+        return np.exp(self._exponent * (np.log1p(bags.features) - self._lengths))
+
     def _weighed(self, bags: Bags) -> Bags:
         """Return documents with the values that are scored."""
-        return bags
+        return bags if self.block is None else bags.scaled(self._factor(bags), self.block)
 
     def _vetoed(self, bags: Bags, scores: Array) -> Array:  # noqa: ARG002  # for models that exclude
         return scores
@@ -521,14 +525,7 @@ class MixedModel(LinearEventModel):
         """Write the exponent of lengths, too."""
         return super().to_page(blocks) | {"exponent": float(self.exponent), "length": to_json(self.length)}
 
-    def _factor(self, bags: Bags) -> Array:
-        return np.exp(self.exponent * (np.log1p(bags.features) - self.length))
-
-    def _weighed(self, bags: Bags) -> Bags:
-        """Multiply values by e^(v ℓ)."""
-        return bags.scaled(self._factor(bags), self.block)  # type: ignore[arg-type]  # it has blocks
-
-    @property
+    @cached_property
     def density(self) -> EventModel:
         """One multinomial of all words, smoothed as those of the first block are."""
         return MultinomialModel(self.counts, self.added)

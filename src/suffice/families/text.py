@@ -39,13 +39,13 @@ from suffice.families.event_models import (
     MultinomialModel,
     UrnModel,
 )
+from suffice.families.page_words import MOST_WORDS, FewerWords, most_telling
 
 Event: TypeAlias = Literal["multinomial", "complement", "bernoulli", "auto"]
 
 # The default weight of a count and norm of a document. Other event models use counts unchanged.
 DEFAULT_WEIGHTS: dict[str, tuple[str, str | None]] = {"bernoulli": ("binary", None), "auto": ("sqrt", "l2")}
 SHOWN = 20  # words in a table for people
-MOST_WORDS = 200_000  # features of a text that a page may hold
 MOST_DRAWN = 10_000_000  # words of a text
 AT_ONCE = 1 << 16  # words whose probabilities are computed at a time
 
@@ -302,6 +302,14 @@ class TextDistribution(Distribution):
     # One for each class and word; less one for each class if the probabilities of words sum to one.
     n_parameters = derived(lambda self: self.event.classes * max(self.event.size - self.event.sums_to_one, 0))
 
+    @cached_property
+    def for_page(self) -> TextDistribution:
+        """The same with the most telling words, if there are more than a page can hold; the others are unknown then."""
+        if len(self.vocabulary) <= MOST_WORDS or not isinstance(self.event, LinearEventModel) or not self.event.added > 0:
+            return self
+        event = FewerWords(self.event, most_telling(self.event))
+        return replace(self, vocabulary=event.counts.vocabulary, event=event)
+
     def to_page(self, column: str) -> dict[str, Any]:
         """Return the vocabulary, the scores of words and the tokenization as JSON, for the script of the report.
 
@@ -312,7 +320,7 @@ class TextDistribution(Distribution):
             "stems are made by rules that the page does not have": tokens.stem is not None,
             "hashed features have no words": tokens.n_features is not None,
             "accents are removed by tables that the page does not have": tokens.strip_accents == "unicode",
-            f"{words} words and phrases are more than the {MOST_WORDS} a page may hold": words > MOST_WORDS,
+            f"{words} words and phrases are more than the {MOST_WORDS} a page holds": words > MOST_WORDS,
         }
         for why, holds in refused.items():
             if holds:
@@ -356,17 +364,27 @@ class TextDistribution(Distribution):
         lengths = np.divide(counts.words, counts.documents, out=np.zeros(event.classes), where=counts.documents > 0)
         if not lengths.max(initial=0.0) < MOST_DRAWN:
             raise InvalidDataError(f"Texts of {lengths.max():g} words are too long to be drawn")
-        single = np.array([" " not in name for name in self.vocabulary.names], dtype=bool)
-        words = np.flatnonzero(single)
+        # Phrases of one word are first where there are any.
+        words = np.flatnonzero(self.tokenization.size_of(self.vocabulary) == 1 - self.tokenization.ngram_range[0])
         if event.size and not len(words):
             raise NoDistributionError(
                 "The features are n-grams only, and texts are drawn from single words: use ngrams=(1, …)"
             )
         out = np.full((len(codes), 1), "", dtype=object)
-        for c in np.unique(codes):
-            p = event.probability(0, event.size)[c, words] if len(words) else np.zeros(0)
+        classes = np.unique(codes)
+        for c, p in zip(classes, self._probability(event, classes, words), strict=True):
             for i in np.flatnonzero(codes == c):
                 out[i, 0] = " ".join(self.vocabulary[int(j)] for j in _draw(words, p, lengths[c], event, rng))
+        return out
+
+    @staticmethod
+    def _probability(event: EventModel, classes: Positions, words: Positions) -> Array:
+        """Return the probability of words in some classes, (classes, words)."""
+        out = np.zeros((len(classes), len(words)))
+        for lo in range(0, event.size, AT_ONCE):
+            hi = min(lo + AT_ONCE, event.size)
+            own = slice(*np.searchsorted(words, [lo, hi]))
+            out[:, own] = event.probability(lo, hi)[np.ix_(classes, words[own] - lo)]
         return out
 
 

@@ -51,7 +51,7 @@ from suffice.formulas.conditions import (
     unless_missing,
 )
 from suffice.formulas.lookups import Above, Combinations, LogGammaRatio, Lookup, Steps, TimesLog
-from suffice.formulas.node import Array, Reads, in_base64, to_json
+from suffice.formulas.node import Array, Reads, in_base64, smallest_codes, to_json
 from suffice.formulas.scoring import Scoring, Term
 
 __all__ = [
@@ -96,6 +96,7 @@ __all__ = [
     "as_formula",
     "by_observed",
     "in_base64",
+    "smallest_codes",
     "to_json",
     "total",
     "unless_missing",

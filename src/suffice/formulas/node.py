@@ -83,6 +83,11 @@ def to_json(value: object, packed: Packing | None = None) -> Json:
     return value
 
 
+def smallest_codes(n: int) -> str:
+    """Return the smallest type of integers that holds 0 … n − 1."""
+    return "<u1" if n <= 1 << 8 else "<u2" if n <= 1 << 16 else "<u4"
+
+
 def in_base64(array: NDArray[Any], dtype: str) -> str:
     """Return the bytes of an array as base64 text."""
     return b64encode(np.ascontiguousarray(array, dtype=dtype).tobytes()).decode("ascii")

@@ -118,8 +118,12 @@ class Calibration:
 
         Evidence is tempered by the common slope; slopes of classes are not parted by blocks.
         """
-        blocks = learned.model.distribution.contrast(rows, first, second)
-        return titles, blocks * self.slope[0] if (self.slope == self.slope[0]).all() else blocks
+        return titles, learned.model.distribution.contrast(rows, first, second) * self.tempering
+
+    @property
+    def tempering(self) -> float:
+        """The common slope, by which parts of the evidence are tempered; 1 where each class has its own."""
+        return float(self.slope[0]) if (self.slope == self.slope[0]).all() else 1.0
 
     def posterior(self, evidence: Array, log_prior: Array) -> Array:
         """Return p(y | x) of rows whose evidence is (rows, classes) and is overwritten; `log_prior` is (classes,)."""

@@ -61,7 +61,7 @@ class Reliability:
 
     @property
     def error(self) -> float:
-        """The expected calibration error: the mean over rows of |true − said| in the row's bin."""
+        """The mean over rows of |true − said| in the row's bin."""
         return float(self.share @ np.abs(self.true - self.said))
 
     def table(self) -> Table:
@@ -173,7 +173,11 @@ class Evaluation:
 
     @property
     def calibration_error(self) -> float:
-        """The mean over rows of |share that is right − mean probability| in the row's bin."""
+        """The expected calibration error: |share right − mean probability| of the predicted class, by 15 bins.
+
+        It is the mean over rows of that difference in the row's bin. The same of the probability of one class is the
+        error of p(class), which `plot.reliability` shows.
+        """
         return self.reliability.error
 
     @property

@@ -15,10 +15,12 @@ from suffice.core.statistics import Batch
 from suffice.core.words import Texts
 from suffice.families import FillMethod, Table
 from suffice.families.choose import ChosenDistribution
+from suffice.families.covariance import one_blas_thread
 from suffice.families.documents import Bags
 from suffice.families.logarithms import log_ratio
 from suffice.families.product import ProductDistribution
 from suffice.families.text import TextDistribution
+from suffice.model.calibration import Calibration
 from suffice.model.joint import Model
 from suffice.model.out_of_range import drawing
 
@@ -108,16 +110,25 @@ class Evidence:
 
 
 def word_evidence(
-    model: Model, texts: Texts | Bags, log_posterior: Array, label: Any = None, against: Any = None
+    model: Model,
+    texts: Texts | Bags,
+    log_posterior: Array,
+    label: Any = None,
+    against: Any = None,
+    calibration: Calibration | None = None,
 ) -> list[Table]:
-    """Return a table for each text: the prior log-odds, the log-odds that each known feature adds, and the sum."""
+    """Return a table for each text: the prior log-odds, the log-odds that each known feature adds, and the sum.
+
+    What features add is tempered by the calibration.
+    """
     found = model.distribution
     assert isinstance(found, TextDistribution), "a model of texts"
     first, second = contrasted(model, log_posterior, label, against)
+    tempering = 1.0 if calibration is None else calibration.tempering
     out: list[Table] = []
     for bags in found.bags(texts):
         at = np.arange(len(out), len(out) + len(bags))
-        features = found.event.contrast(bags, first[at], second[at])
+        features = found.event.contrast(bags, first[at], second[at]) * tempering
         besides = found.event.contrast_besides(bags, first[at], second[at])
         for i, row in enumerate(at):
             part = slice(bags.start[i], bags.start[i + 1])
@@ -125,7 +136,7 @@ def word_evidence(
             prior = model.log_prior[first[row]] - model.log_prior[second[row]]
             names = [found.vocabulary[int(j)] for j in bags.feature[part]]
             title = f"{model.labels[first[row]]} against {model.labels[second[row]]}"
-            others = {name: float(each[i]) for name, each in besides.items()}
+            others = {name: tempering * float(each[i]) for name, each in besides.items()}
             out.append(_as_table(title, prior, names, features[part], others, odds))
     return out
 
@@ -186,10 +197,12 @@ def rank_features(model: Model, names: Sequence[str], labels: Sequence[Any], n: 
     share = np.exp(model.log_prior - np.logaddexp.reduce(model.log_prior))
     found: list[list[tuple[str, Array]]] = [[] for _ in labels]
     for outcomes in model.distribution.outcomes(names):
-        for c, ranked in zip(positions, found, strict=True):
+        rest = _elsewhere(outcomes.probability, share, positions)
+        for c, others, ranked in zip(positions, rest, found, strict=True):
             # There may be millions of words: only the first n get all measures and a title.
-            some = np.argsort(-_measure(outcomes.probability, share, c, by), kind="stable")[:n]
-            values = _measures(outcomes.probability[:, some], share, c)
+            own = outcomes.probability[c]
+            some = _largest(_measure(own, others, float(share[c]), by), n)
+            values = _measures(own[some], others[some], float(share[c]))
             ranked += [(outcomes.title(int(i)), each) for i, each in zip(some, values, strict=True)]
     if isinstance(model.distribution, ProductDistribution):
         columns = [(title, np.array([np.nan, np.nan, bits])) for title, bits in _columns(model)]
@@ -199,6 +212,15 @@ def rank_features(model: Model, names: Sequence[str], labels: Sequence[Any], n: 
             f"{type(model.distribution).__name__} has no outcomes to rank: its columns hold numbers of any size"
         )
     return [_first(label, ranked, n, by) for label, ranked in zip(labels, found, strict=True)]
+
+
+def _largest(values: Array, n: int) -> Positions:
+    """Return the positions of the n largest values, in order, equal ones by position; NaN is the least."""
+    values = np.where(np.isnan(values), -np.inf, values)
+    if n >= len(values):
+        return np.argsort(-values, kind="stable")
+    some = np.flatnonzero(values >= np.partition(values, len(values) - n)[len(values) - n])
+    return some[np.argsort(-values[some], kind="stable")[:n]]
 
 
 def _first(label: Any, found: list[tuple[str, Array]], n: int, by: str) -> Table:
@@ -217,29 +239,35 @@ def _columns(model: Model) -> Iterator[tuple[str, float]]:
             yield block.title, max(part.score - part.chance, 0.0) / np.log(2.0)
 
 
-def _measure(p: Array, share: Array, c: int, by: str) -> Array:
-    """Compute one measure of all values for class c, (values,)."""
+def _elsewhere(p: Array, share: Array, classes: list[int]) -> Array:
+    """Compute the probability of values in all classes but c, for each c of `classes`, (len(classes), values)."""
+    others = np.repeat(share[None], len(classes), axis=0)
+    others[np.arange(len(classes)), classes] = 0.0
+    total = others.sum(axis=1, keepdims=True)
+    with one_blas_thread(len(share)):
+        return np.divide(others, total, out=np.zeros_like(others), where=total > 0) @ p
+
+
+def _measure(own: Array, rest: Array, share: float, by: str) -> Array:
+    """Compute one measure of all values of a class, of its share and their probability there and elsewhere."""
     if by == "probability":
-        return p[c]
-    return _log_odds(p, share, c)[0] if by == "log_odds" else _measures(p, share, c)[:, MEASURES.index(by)]
+        return own
+    return _log_odds(own, rest) if by == "log_odds" else _measures(own, rest, share)[:, MEASURES.index(by)]
 
 
-def _log_odds(p: Array, share: Array, c: int) -> tuple[Array, Array]:
-    """Compute the log-odds of values in class c against the others, and their probability in the others."""
-    others = np.where(np.arange(len(share)) == c, 0.0, share)
-    rest = others @ p / others.sum() if others.sum() > 0 else np.zeros(p.shape[1])
+def _log_odds(own: Array, rest: Array) -> Array:
+    """Compute the log-odds of values in a class against the others."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.log(p[c]) - np.log(rest), rest
+        return np.log(own) - np.log(rest)
 
 
-def _measures(p: Array, share: Array, c: int) -> Array:
-    """Compute the log-odds, the probability and the information of values for class c, (values, 3)."""
-    odds, rest = _log_odds(p, share, c)
-    bits = np.zeros(p.shape[1])
-    overall = share[c] * p[c] + (1 - share[c]) * rest
-    for weight, given in ((share[c], p[c]), (1 - share[c], rest)):
+def _measures(own: Array, rest: Array, share: float) -> Array:
+    """Compute the log-odds, the probability and the information of values for a class, (values, 3)."""
+    bits = np.zeros(len(own))
+    overall = share * own + (1 - share) * rest
+    for weight, given in ((share, own), (1 - share, rest)):
         for part, whole in ((given, overall), (1 - given, 1 - overall)):
             joint, product = weight * part, weight * whole
             ratio = np.divide(joint, product, out=np.ones_like(joint), where=(joint > 0) & (product > 0))
             bits += joint * np.log2(ratio)
-    return np.stack([odds, p[c], bits], axis=1)
+    return np.stack([_log_odds(own, rest), own, bits], axis=1)

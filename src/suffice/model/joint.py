@@ -164,7 +164,7 @@ class Model:
         return self.n_prior_parameters + self.distribution.n_parameters
 
     def sample(self, n: int, label: Any = None, random_state: Any = None) -> tuple[Any, Values]:
-        """Draw n rows (x, y) ~ p(x, y), or x ~ p(x | y) if a label is given."""
+        """Draw n rows (x, y) ~ p(x, y), or x ~ p(x | y) if a label is given, or an array of n labels."""
         rng = np.random.default_rng(random_state)
         if not isinstance(n, Integral) or n < 0:
             raise InvalidOptionError(f"n is the number of rows to draw, an integer ≥ 0; found {n!r}")
@@ -175,6 +175,10 @@ class Model:
         if label is None:
             p = np.exp(self._fallback - self._fallback.max())
             codes = rng.choice(len(self.labels), size=n, p=p / p.sum()).astype(np.int32)
+        elif isinstance(label, np.ndarray):
+            if label.shape != (n,):
+                raise InvalidOptionError(f"label must be one label, or an array of {n}, found shape {label.shape}")
+            codes = np.array([self.position(each) for each in label.tolist()], dtype=np.int32)
         else:
             codes = np.full(n, self.position(label), dtype=np.int32)
         with drawing():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from copy import copy
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Annotated, Any, Literal, TypeAlias
@@ -172,6 +173,12 @@ class Learned:
         return replace(self, seen=seen, declared=declared)
 
     # ---- answering
+
+    def answering_by(self, model: Model) -> Learned:
+        """Return the same with another model, whose calibrations stay the same."""
+        out = copy(self)
+        vars(out)["model"] = model
+        return out
 
     def predict(self, rows: Any, calibration: Calibration | None = None) -> Values:
         """Return the most probable label of each row."""

@@ -14,12 +14,13 @@ from suffice.core.errors import MismatchError
 from suffice.core.parallel import in_threads
 from suffice.core.statistics import Batch
 from suffice.core.validation import Held
-from suffice.formulas import Constant, Term
+from suffice.formulas import Constant, Formula, Term, total, unless_missing
 from suffice.model.column_scores import CategoryTable, Pieces, column_scores
-from suffice.model.features import Features
+from suffice.model.features import Features, NumberFeatures
 from suffice.model.ridge_scatter import FittedRows, RidgeScatter, can_learn
 from suffice.model.storage import storable
 
+LEVEL = "level of the linear expert"  # the title of what no column tells
 AT_ONCE = 1 << 16  # rows that are scored at a time
 
 
@@ -100,22 +101,35 @@ class LinearExpert:
     def contrast(self, batch: Batch, first: Positions, second: Positions) -> Array:
         """Compute what each column adds to E_first − E_second, (rows, parts).
 
-        A column adds (coef_first − coef_second) · (φ − the middle of both class means), over its features. What this
-        is for a missing value is the last part, so that columns which are missing add 0.
+        A column adds (coef_first − coef_second) · (φ − the mean of all class means), over its features. What this is
+        for a missing value, and what no column tells, is the last part, so that columns which are missing add 0.
         """
         rows, out = np.arange(batch.n), np.zeros((batch.n, len(self.parts)))
-        for j, (column, own) in enumerate(zip(self.features.columns, self.features.slices, strict=True)):
-            across = self.coef[:, own] @ self.mean[:, own].T
-            level = across.diagonal()
-            middle = 0.5 * (level[:, None] - level + across - across.T)[first, second]
+        out[:, -1] = self.intercept[first] - self.intercept[second]
+        for j, (column, level) in enumerate(zip(self.features.columns, self._levels, strict=True)):
+            middle = level[first] - level[second]
             scores, missing = self._scores[j].on(batch), column.is_missing(batch)
             out[:, j] = np.where(missing, 0.0, scores[rows, first] - scores[rows, second] - middle)
-            out[:, -1] -= np.where(missing, middle, 0.0)
+            out[:, -1] += np.where(missing, 0.0, middle)
         return out
 
     def formula(self, names: Sequence[str] = ()) -> list[Term]:  # noqa: ARG002  # features know their names
-        """Return a formula for each column; their sum is the evidence."""
-        out = []
-        for column, scores in zip(self.features.columns, self._scores, strict=True):
-            out.append(Term(column.name, (column.name,), scores.formula()))
-        return [*out, Term("level of the linear expert", (), Constant(self.intercept))]
+        """Return a formula for each column, which is 0 where it is missing, and of the level; their sum is the evidence."""
+        out: list[Term] = []
+        rest: list[Formula] = [Constant(self.intercept)]
+        for column, scores, level in zip(self.features.columns, self._scores, self._levels, strict=True):
+            formula = scores.formula() - level
+            if isinstance(column, NumberFeatures) and column.missing:  # it says whether a number is there
+                rest.append(Constant(level))
+            else:
+                formula = unless_missing(column.name, formula)
+                rest.append(unless_missing(column.name, Constant(level)))
+            out.append(Term(column.name, (column.name,), formula))
+        columns = tuple(dict.fromkeys(column.name for column in self.features.columns))
+        return [*out, Term(LEVEL, columns, total(rest))]
+
+    @cached_property
+    def _levels(self) -> list[Array]:
+        """What each column adds to E at the mean of all class means, (classes,)."""
+        middle = self.mean.mean(axis=0)
+        return [np.asarray(self.coef[:, own] @ middle[own]) for own in self.features.slices]

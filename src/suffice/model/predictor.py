@@ -153,7 +153,7 @@ class Predictor:
         learned, rows = self.learned, self.read(frame)
         if self.form == "texts":
             log_posterior = learned.log_posterior(rows, self.calibration)
-            return word_evidence(learned.model, rows, log_posterior, label, against)
+            return word_evidence(learned.model, rows, log_posterior, label, against, self.calibration)
         titles, read = list(self.columns), learned.family.read(rows)
         if isinstance(learned.family, Product):
             titles = [block.title for block in learned.family.blocks]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,19 @@ from suffice.core.special import log_rising
 from suffice.core.statistics import Batch
 from suffice.core.validation import Held
 from suffice.families.covariance import LOG_2PI
-from suffice.formulas import Below, Column, Formula, Log1p, Square, Term, Where, as_formula, total, unless_missing
+from suffice.formulas import (
+    Below,
+    Column,
+    Formula,
+    Log1p,
+    Square,
+    Term,
+    Where,
+    as_formula,
+    to_json,
+    total,
+    unless_missing,
+)
 from suffice.model.features import FARTHEST, Features, NumberFeatures
 from suffice.model.ridge_scatter import LEAST_LEFT, PULL, FittedRows, can_learn, class_sums
 from suffice.model.storage import storable
@@ -179,6 +191,28 @@ class QuadraticExpert:
         """The columns of each part of `contrast`: each column, and what no column tells."""
         return (*((column.name,) for column in self.features.columns), ())
 
+    @property
+    def _spread(self) -> Array:
+        """What each column gets of the level, (classes, columns)."""
+        found = -0.5 * np.log(np.square(np.linalg.inv(self.whitening)).sum(axis=2))
+        return np.asarray(found + (_norm(self._freedom, found.shape[1], self._scale) / found.shape[1])[:, None])
+
+    def to_page(self) -> dict[str, Any]:
+        """Return what the script of a page computes E and its parts from."""
+        numbers = [column for column in self.features.columns if isinstance(column, NumberFeatures)]
+        return {
+            "columns": [column.name for column in numbers],
+            "mean": to_json(np.array([column.mean for column in numbers])),
+            "deviation": to_json(np.array([column.deviation for column in numbers])),
+            "farthest": FARTHEST,
+            "centre": to_json(self.mean),
+            "whitening": to_json(self.whitening.reshape(len(self.mean), -1)),
+            "scale": to_json(self._scale),
+            "freedom": to_json(self._freedom),
+            "level": to_json(self._level),
+            "spread": to_json(self._spread),
+        }
+
     def contrast(self, batch: Batch, first: Positions, second: Positions) -> Array:
         """Apportion E_first − E_second to columns, (rows, parts).
 
@@ -193,8 +227,7 @@ class QuadraticExpert:
             np.zeros((batch.n, p + 1)),
             np.stack([c.is_missing(batch) for c in self.features.columns], axis=1),
         )
-        spread = -0.5 * np.log(np.square(np.linalg.inv(self.whitening)).sum(axis=2))
-        spread += (_norm(self._freedom, p, self._scale) / p)[:, None]
+        spread = self._spread
         for sign, codes in ((1.0, first), (-1.0, second)):
             for k in np.unique(codes):
                 own = rows[codes == k]

@@ -164,11 +164,17 @@ class Structure(Calibration):
         titles += [f"{a} × {b}" for a, b in by_pair]
         return titles, np.stack([*values, *by_pair.values()], axis=1)
 
-    def terms(self, learned: Learned, texts: bool = True) -> list[Term]:
-        """Return the scores, less the log-prior, as formulas over columns; without `texts`, those of other columns."""
+    def terms(self, learned: Learned, texts: bool = True, quadratic: bool = True) -> list[Term]:
+        """Return the scores, less the log-prior, as formulas over columns.
+
+        Without `texts` or `quadratic` columns of texts or the quadratic expert are left out, which a page reads in a form
+        of its own.
+        """
         parts = Parts(learned, self)
         out = {term.title: term for term in structure_terms(parts, self, texts)}
         for expert, v in zip(self.experts, self.weights.tolist(), strict=True):
+            if isinstance(expert, QuadraticExpert) and not quadratic:
+                continue
             for term in expert.formula():
                 scaled = v * term.formula
                 known = out.get(term.title)

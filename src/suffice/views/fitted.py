@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -57,3 +58,10 @@ def column_names(estimator: GenerativeClassifier, names: object = None) -> list[
     """Return the names of the columns: `names`, or those of training, or x0, x1, …"""
     known: Any = getattr(estimator, "feature_names_in_", None) if names is None else names
     return [f"x{j}" for j in range(estimator.n_features_in_)] if known is None else [str(name) for name in known]
+
+
+def nameless(estimator: Any) -> Any:
+    """The same estimator for a matrix, whose columns have no names."""
+    out = copy(estimator)
+    out.__dict__.pop("feature_names_in_", None)
+    return out

@@ -17,6 +17,7 @@ from suffice.views.plot.evaluation_plots import (
     reliability,
 )
 from suffice.views.plot.explanation_plots import EvidenceDisplay, TopWordsDisplay, evidence, top_words
+from suffice.views.plot.nomogram_plot import NomogramDisplay, nomogram
 
 __all__ = [
     "ConditionalsDisplay",
@@ -24,6 +25,7 @@ __all__ = [
     "DecisionRegionsDisplay",
     "EvidenceDisplay",
     "LearningCurvesDisplay",
+    "NomogramDisplay",
     "ReliabilityDisplay",
     "TopWordsDisplay",
     "conditionals",
@@ -31,6 +33,7 @@ __all__ = [
     "decision_regions",
     "evidence",
     "learning_curves",
+    "nomogram",
     "reliability",
     "top_words",
 ]

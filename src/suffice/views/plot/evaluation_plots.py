@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from suffice.core.arrays import Array, Values
 from suffice.core.errors import InvalidDataError, InvalidOptionError, MismatchError
-from suffice.model.evaluate import Reliability
+from suffice.model.evaluate import BINS, Reliability
 from suffice.views.fitted import Classifier, ProbabilisticClassifier, labels_of
 from suffice.views.plot import style
 from suffice.views.plot.display import Display, drawing
@@ -23,6 +23,7 @@ WITH_COUNTS = 24  # classes, up to which the counts fit into the cells
 WITH_NAMES = 40  # classes, up to which all names fit beside the picture
 WITH_SHARES = 6  # classes, up to which a cell has room for count and share
 DIAGONAL = "perfectly calibrated"
+PREDICTED = "the predicted class"  # the event whose error is the calibration error
 METRICS = {"accuracy": "accuracy", "log_loss": "log-loss, in nats", "seconds": "training time, in seconds"}
 
 
@@ -152,7 +153,7 @@ class ReliabilityDisplay(Display):
         y: object,
         *,
         label: object = None,
-        bins: int = 10,
+        bins: int = BINS,
         name: str | None = None,
         ax: Axes | None = None,
         **options: Any,
@@ -168,7 +169,7 @@ class ReliabilityDisplay(Display):
         label : label, default=None
             The class whose probability is judged. By default the second of two classes; of more classes, for each row
             the predicted one.
-        bins : int, default=10
+        bins : int, default=15
             The number of bins, which have equal widths.
         name : str, default=None
             Who predicted; by default the estimator's class.
@@ -185,7 +186,7 @@ class ReliabilityDisplay(Display):
         *,
         classes: ArrayLike | None = None,
         label: object = None,
-        bins: int = 10,
+        bins: int = BINS,
         name: str | None = None,
         ax: Axes | None = None,
         **options: Any,
@@ -216,7 +217,7 @@ class ReliabilityDisplay(Display):
         if not isinstance(bins, (int, np.integer)) or bins < 1:
             raise InvalidOptionError(f"bins must be an integer of at least 1, found {bins!r}")
         if label is None and len(known) != 2:
-            given, happened, event = p.max(axis=1), known[p.argmax(axis=1)] == y, "the predicted class"
+            given, happened, event = p.max(axis=1), known[p.argmax(axis=1)] == y, PREDICTED
         else:
             at = style.chosen_classes(known, None if label is None else [label], np.ones(len(known)))[-1]
             given, happened, event = p[:, at], y == known[at], str(known[at])
@@ -226,7 +227,10 @@ class ReliabilityDisplay(Display):
 
     @property
     def error(self) -> float:
-        """The mean distance from the diagonal, weighted by rows: the expected calibration error."""
+        """The mean distance from the diagonal, weighted by rows.
+
+        Of the predicted class it is the calibration error; of one class it is called the error of p(class).
+        """
         seen = self.count > 0
         return float(self.count[seen] @ np.abs(self.true[seen] - self.said[seen]) / self.count.sum())
 
@@ -252,10 +256,11 @@ class ReliabilityDisplay(Display):
         seen = np.flatnonzero(self.count > 0)
         said, true = self.said[seen], self.true[seen]
         low, high = _wilson_interval(true, self.count[seen])
-        label = f"error {self.error:.3f}" if self.name is None else f"{self.name}: error {self.error:.3f}"
+        kind = "calibration error" if self.event == PREDICTED else f"error of p({style.shorten(self.event, 16)})"
+        label = f"{kind} {self.error:.3f}" if self.name is None else f"{self.name}: {kind} {self.error:.3f}"
         ax.errorbar(
             said, true, yerr=np.stack([true - low, high - true]), marker=style.marker(place), markersize=5,
-            elinewidth=0.9, capsize=2, label=style.shorten(label, 48), **style.line(place),
+            elinewidth=0.9, capsize=2, label=style.shorten(label, 64), **style.line(place),
         )  # fmt: skip
         ax.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
         event = style.shorten(self.event)

@@ -24,6 +24,11 @@
     return out.buffer;
   }
 
+  // An array of n numbers; the number of bytes tells their type.
+  function array(buffer, n, types) {
+    return n ? new types[buffer.byteLength / n](buffer) : [];
+  }
+
   function shaped(flat, shape) {
     if (shape.length < 2) return flat;
     const [rows, columns] = shape, out = [];
@@ -223,8 +228,9 @@
   // A column of texts: returns scores of its words by class, {scores, words: [{title, scores}], besides: [...]}.
   function text(node) {
     const how = { ...node.how, stop: new Set(node.how.stop) };
-    const start = new Uint32Array(bytes(node.start)), codes = new Uint32Array(bytes(node.codes));
-    const coef = new Float64Array(bytes(node.coef)), base = numbers(node.base), intercept = numbers(node.intercept);
+    const start = new Uint32Array(bytes(node.start)), entries = start[start.length - 1];
+    const codes = array(bytes(node.codes), entries, { 1: Uint8Array, 2: Uint16Array, 4: Uint32Array });
+    const coef = array(bytes(node.coef), entries, { 4: Float32Array, 8: Float64Array }), base = numbers(node.base), intercept = numbers(node.intercept);
     const length = numbers(node.length), total = numbers(node.total);
     const place = new Map(node.words.map((word, i) => [word, i]));
     const urn = (n, x) => logGamma(n + node.added + x) - logGamma(n + node.added)
@@ -277,9 +283,39 @@
     };
   }
 
+  // A quadratic discriminant of all numbers: returns scores by class, and what each column adds to them, as the library
+  // apportions it: each summand of the distance has its share of the logarithm.
+  function quadratic(node) {
+    const [mean, deviation, centre, whitening] = [node.mean, node.deviation, node.centre, node.whitening].map(numbers);
+    const [scale, freedom, level, spread] = [node.scale, node.freedom, node.level, node.spread].map(numbers);
+    const n = node.columns.length, bounded = (z) => Math.max(-node.farthest, Math.min(node.farthest, z));
+    return (row) => {
+      const x = node.columns.map((column) => numberIn(row, column));
+      const z = x.map((v, j) => (Number.isNaN(v) ? 0 : bounded((v - mean[j]) / deviation[j])));
+      const parts = node.columns.map((title) => ({ title, scores: new Array(classes).fill(0) })), scores = new Array(classes);
+      for (let c = 0; c < classes; c++) {
+        const d = z.map((v, j) => v - centre[c][j]), w = whitening[c], back = new Array(n).fill(0);
+        for (let i = 0; i < n; i++) {
+          let y = 0;
+          for (let j = 0; j < n; j++) y += w[i * n + j] * d[j];
+          for (let j = 0; j < n; j++) back[j] += w[i * n + j] * y;
+        }
+        const each = d.map((v, j) => v * back[j]), q = each.reduce((a, b) => a + b, 0);
+        const log = Math.log1p(Math.max(q, 0) / scale[c]), steep = q > 0 ? log / q : 1 / scale[c];
+        scores[c] = level[c] - 0.5 * freedom[c] * log;
+        parts.forEach((part, j) => {
+          if (!Number.isNaN(x[j])) part.scores[c] = spread[c][j] - 0.5 * freedom[c] * steep * each[j];
+        });
+      }
+      return { scores, parts: parts.filter((_, j) => node.told[j]) };
+    };
+  }
+
   // ---------------------------------------------------------------- from rows to probabilities
 
   const logPrior = numbers(model.log_prior), slope = numbers(model.slope), bias = numbers(model.bias);
+  // What a part of the evidence adds is tempered by the slope that all classes share.
+  const tempering = slope.every((each) => each === slope[0]) ? slope[0] : 1;
   const possible = logPrior.some(Number.isFinite), prior = softmax(possible ? logPrior : logPrior.map(() => 0));
   const terms = model.terms.map((term) => {
     if (term.text) {
@@ -294,8 +330,19 @@
         },
       };
     }
+    if (term.quadratic) {
+      const read = quadratic(term.quadratic), scaled = (scores) => scores.map((score) => term.times * score);
+      return {
+        title: term.title,
+        rest: true,
+        read: (row) => {
+          const found = read(row);
+          return { scores: scaled(found.scores), parts: found.parts.map((part) => ({ ...part, scores: scaled(part.scores) })) };
+        },
+      };
+    }
     const of = formula(term.formula);
-    return { title: term.title, columns: term.columns, read: (row) => ({ scores: spread(of(row)) }) };
+    return { title: term.title, columns: term.columns, rest: term.rest, read: (row) => ({ scores: spread(of(row)) }) };
   });
 
   function spread(values) {
@@ -350,14 +397,16 @@
 
   const shown = { posterior: document.getElementById("posterior"), evidence: document.getElementById("evidence") };
   const verdict = document.getElementById("verdict"), compared = document.getElementById("compared");
+  const caption = document.getElementById("posterior-caption"), idle = document.getElementById("idle");
+  const why = document.getElementById("why");
   const chosen = { label: document.getElementById("for-class"), against: document.getElementById("against-class") };
   const manyClasses = 12, fewClasses = 8; // of many only the likeliest few are shown
   const rows = { posterior: new Map(), evidence: new Map() };
 
+  // As the rest of the page writes them.
   function percent(p) {
-    if (p > 0 && p < 0.0001) return "< 0.01 %";
-    if (p < 1 && p > 0.9999) return "> 99.99 %";
-    return `${(100 * p).toFixed(p < 0.1 || p > 0.9 ? 2 : 1)} %`;
+    if (p === 0 || p === 1) return `${100 * p} %`;
+    return p < 0.001 ? "< 0.1 %" : p > 0.999 ? "> 99.9 %" : `${(100 * p).toFixed(1)} %`;
   }
 
   function signed(v) {
@@ -392,42 +441,51 @@
     return out;
   }
 
-  function showPosterior(posterior) {
+  function showPosterior(posterior, isIdle) {
+    const largest = Math.max(...posterior);
     posterior.forEach((p, c) => {
       const { bar, number, row } = line("posterior", c, model.labels[c]);
-      bar.style.inlineSize = `${100 * p}%`;
+      bar.style.inlineSize = `${100 * p / largest}%`;
       number.textContent = percent(p);
       row.dataset.value = String(p);
-      row.classList.toggle("best", p === Math.max(...posterior));
+      row.classList.toggle("best", !isIdle && p === largest);
     });
     const order = posterior.map((_, c) => c).sort((a, b) => posterior[b] - posterior[a] || a - b);
     if (classes > manyClasses) {
       const top = order.slice(0, fewClasses), rest = order.slice(fewClasses);
       const others = line("posterior", "rest", `${rest.length} other classes`), sum = rest.reduce((a, c) => a + posterior[c], 0);
       for (const c of order) rows.posterior.get(c).row.hidden = !top.includes(c);
-      others.bar.style.inlineSize = `${100 * sum}%`;
+      others.bar.style.inlineSize = `${100 * Math.min(sum / largest, 1)}%`;
       others.number.textContent = percent(sum);
       others.row.className = "aside";
       shown.posterior.append(...top.map((c) => rows.posterior.get(c).row), others.row);
     }
-    verdict.replaceChildren("Most probable: ", element("bdi", "", model.labels[order[0]]), `, ${percent(posterior[order[0]])}`);
+    caption.textContent = (classes > manyClasses ? `The ${fewClasses} most probable of ${classes} classes` : "Probability of each class")
+      + (isIdle ? ", before anything is known" : "");
+    if (isIdle) verdict.replaceChildren("Nothing is filled in yet");
+    else verdict.replaceChildren("Most probable: ", element("bdi", "", model.labels[order[0]]), `, ${percent(posterior[order[0]])}`);
     return order;
   }
 
-  const mostShown = 24;  // columns and pairs; the others are added up
+  const mostShown = 14;  // columns and pairs; the others are added up
 
   function showEvidence(outputs, posterior, order) {
     let first = chosen.label.value === "" ? (classes === 2 ? 1 : order[0]) : Number(chosen.label.value);
     let second = chosen.against.value === "" ? order.find((c) => c !== first) : Number(chosen.against.value);
     if (chosen.label.value === "" && second === first) first = order.find((c) => c !== second);
-    const odds = (scores) => {
+    const between = (scores) => {
       const d = scores[first] - scores[second];
       return Number.isNaN(d) ? 0 : d;
     };
-    const parts = [["prior", "prior", odds(logPrior), "aside"]];
+    const odds = (scores) => tempering * between(scores);
+    const parts = [["prior", "prior", between(logPrior), "aside"]];
+    const columns = new Map(); // what each column and pair adds, with its part of experts
+    const add = (title, scores) => columns.set(title, (columns.get(title) ?? 0) + odds(scores));
     terms.forEach((term, t) => {
+      for (const part of outputs[t].parts ?? []) add(part.title, part.scores);
+      if (term.rest) return; // what no column tells is part of the rest
       if (!term.words) {
-        parts.push([`term ${t}`, term.title, odds(outputs[t].scores), ""]);
+        add(term.title, outputs[t].scores);
         return;
       }
       const prefix = term.title ? `${term.title}: ` : "";
@@ -439,17 +497,21 @@
         if (odds(each.scores)) parts.push([`besides ${t} ${each.title}`, prefix + each.title, odds(each.scores), "aside"]);
       }
     });
+    for (const [title, v] of columns) parts.push([`column ${title}`, title, v, ""]);
     const said = parts.filter((part) => part[3] === "").sort((a, b) => Math.abs(b[2]) - Math.abs(a[2]));
     const hidden = new Set(said.filter((part, i) => i >= mostShown || Math.abs(part[2]) < 0.005));
     const left = [...hidden].reduce((a, part) => a + part[2], 0);
-    parts.splice(0, parts.length, ...parts.filter((part) => !hidden.has(part)));
+    const others = parts.filter((part) => part[3] !== ""), isPrior = (part) => part[0] === "prior";
+    parts.splice(0, parts.length, ...others.filter(isPrior), ...said.filter((part) => !hidden.has(part)),
+      ...others.filter((part) => !isPrior(part)));
     if (Math.abs(left) >= 0.005) parts.push(["others", `${hidden.size} others`, left, "aside"]);
-    const sum = odds(posterior.map(Math.log));
+    const sum = between(posterior.map(Math.log));
     const rest = sum - left * (Math.abs(left) < 0.005) - parts.reduce((a, part) => a + part[2], 0);
     if (model.calibrated) parts.push(["rest", "rest", Number.isNaN(rest) ? 0 : rest, "aside"]);
     parts.push(["sum", "log-odds", sum, "sum"]);
-    const finite = parts.map((part) => Math.abs(part[2])).filter(Number.isFinite);
-    const widest = Math.max(1, ...finite), wanted = new Set(parts.map((part) => part[0]));
+    // The rest is no evidence: where probabilities are near 1 it is large, and would make all bars short.
+    const finite = parts.filter((part) => part[0] !== "rest").map((part) => Math.abs(part[2])).filter(Number.isFinite);
+    const widest = Math.max(...finite) || 1, wanted = new Set(parts.map((part) => part[0]));
     for (const [key, own] of rows.evidence) {
       if (!wanted.has(key)) {
         own.row.remove();
@@ -472,15 +534,18 @@
   }
 
   function show() {
-    const found = answer(fields.map((field, i) => read(field, model.inputs[i])));
+    const values = fields.map((field, i) => read(field, model.inputs[i])), isIdle = values.every((value) => value === null);
+    const found = answer(values);
+    idle.hidden = !isIdle;
+    if (why) why.hidden = isIdle;
     form.classList.toggle("waiting", Boolean(found.unknown));
     if (found.unknown) {
       const names = found.unknown.map((term) => term.title).join("; ");
       verdict.replaceChildren("These columns speak together: fill in all of ", element("bdi", "", names));
       return;
     }
-    const order = showPosterior(found.posterior);
-    if (classes > 1) showEvidence(found.outputs, found.posterior, order);
+    const order = showPosterior(found.posterior, isIdle);
+    if (classes > 1 && !isIdle) showEvidence(found.outputs, found.posterior, order);
   }
 
   function use(values) {

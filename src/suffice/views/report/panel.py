@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from copy import copy
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from suffice.core.arrays import Array
-from suffice.core.errors import NoDistributionError, NoFormulaError, SufficeError
+from suffice.core.errors import NoFormulaError, SufficeError
 from suffice.core.frames import as_frame
 from suffice.families import Distribution
 from suffice.families.product import ProductDistribution
@@ -18,22 +17,16 @@ from suffice.families.text import TextDistribution
 from suffice.formulas import Term, in_base64, to_json
 from suffice.model.calibration import Calibration
 from suffice.model.joint import Model
+from suffice.model.linear_expert import LEVEL
+from suffice.model.quadratic_expert import QuadraticExpert
 from suffice.model.structure import Structure
+from suffice.views.column_inputs import Input, blocks_of, inputs_of
+from suffice.views.fitted import nameless
 
 MOST_INPUTS = 300  # columns that anybody would fill in
 MOST_EXAMPLES = 30  # classes of which a row is drawn
 LONG = 32  # numbers from which on an array is written as bytes
 DRAWS = 20  # rows of which the most typical is shown
-
-
-@dataclass(frozen=True)
-class Input:
-    """Something to fill in: a number, one of some options, or a text."""
-
-    name: str
-    kind: Literal["number", "choice", "text"]
-    options: tuple[Any, ...] = ()
-    closed: bool = False  # whether there can be no other option
 
 
 @dataclass(frozen=True)
@@ -54,12 +47,12 @@ class Panel:
     @classmethod
     def of(cls, estimator: Any, names: Sequence[str]) -> Panel:
         """Of a fitted estimator."""
-        model: Model = estimator.model_
+        model = page_model(estimator.model_)
         inputs: dict[str, Input] = {}
         terms: list[Any] = []
         refused = []
         simpler: list[str] = []
-        blocks = list(_blocks(model, names))
+        blocks = list(blocks_of(model, names))
         wide = len({name for _, columns, _, _ in blocks for name in columns})
         if wide > MOST_INPUTS:
             refused.append((f"{wide} columns", f"Nobody would fill in {wide} columns"))
@@ -69,7 +62,7 @@ class Panel:
         for title, columns, part, missing in blocks if wide <= MOST_INPUTS else ():
             try:
                 found = list(_terms(title, columns, part, missing))
-                own = {} if missing else {each.name: each for each in _inputs(columns, part)}
+                own = {} if missing else {each.name: each for each in inputs_of(columns, part)}
             except NoFormulaError as error:
                 refused.append((title, str(error)))
                 continue
@@ -79,7 +72,9 @@ class Panel:
                     inputs.setdefault(name, own.get(name) or _asked_for(model, names, name))
         if isinstance(calibration, Structure) and inputs and not refused:
             terms = [each | {"times": float(a)} for each, a in _texts(model, calibration)]
-            terms += [term.to_json(packed) for term in calibration.terms(estimator._settled(), texts=False)]
+            terms += list(_quadratic(calibration, {title for title, *_ in blocks}))
+            for term in calibration.terms(estimator._settled(), texts=False, quadratic=False):
+                terms.append(term.to_json(packed) | ({"rest": True} if term.title == LEVEL else {}))
         examples = tuple(_examples(estimator, list(inputs.values()), names))
         return cls(model, tuple(terms), tuple(inputs.values()), examples, tuple(refused), calibration, tuple(simpler))
 
@@ -118,19 +113,21 @@ class Panel:
         }
 
 
+def page_model(model: Model) -> Model:
+    """Return the model that a page can hold: of long vocabularies the most telling words."""
+    found = model.distribution
+    if isinstance(found, TextDistribution):
+        return model if found.for_page is found else replace(model, distribution=found.for_page)
+    if isinstance(found, ProductDistribution):
+        parts = tuple(each.for_page if isinstance(each, TextDistribution) else each for each in found.parts)
+        same = all(one is other for one, other in zip(parts, found.parts, strict=True))
+        return model if same else replace(model, distribution=replace(found, parts=parts))
+    return model
+
+
 def is_calibrated(found: Calibration) -> bool:
     """Return whether a calibration changes probabilities."""
     return bool((found.slope != 1).any() or found.bias.any() or found.mixed)
-
-
-def _blocks(model: Model, names: Sequence[str]) -> Iterator[tuple[str, tuple[str, ...], Distribution, bool]]:
-    """The title of each block, its columns, its distribution, and whether it only asks if they are there."""
-    distribution, own = model.distribution, tuple(names)
-    if isinstance(distribution, ProductDistribution):
-        for block, part in zip(distribution.family.blocks, distribution.parts, strict=True):
-            yield block.title, block.names, part, block.missing
-        return
-    yield ", ".join(own[:4]) + (", …" if len(own) > 4 else ""), own, distribution, False
 
 
 def _terms(title: str, columns: tuple[str, ...], part: Distribution, missing: bool) -> Iterator[dict[str, Any]]:
@@ -151,6 +148,15 @@ def _texts(model: Model, structure: Structure) -> Iterator[tuple[dict[str, Any],
             yield {"title": block.title, "columns": list(block.names), "text": part.to_page(block.names[0])}, a
 
 
+def _quadratic(structure: Structure, titles: set[str]) -> Iterator[dict[str, Any]]:
+    """The quadratic expert, as the script reads it; `told` says which of its columns are shown by themselves."""
+    for expert, v in zip(structure.experts, structure.weights.tolist(), strict=True):
+        if isinstance(expert, QuadraticExpert):
+            found = expert.to_page()
+            told = [name in titles for name in found["columns"]]
+            yield {"title": "the quadratic expert", "quadratic": found | {"told": told}, "times": v, "rest": True}
+
+
 def packed(array: Array) -> dict[str, Any] | None:
     """The bytes of a long array in base 64: shorter than its digits, and just as exact."""
     if array.size < LONG:
@@ -161,25 +167,12 @@ def packed(array: Array) -> dict[str, Any] | None:
 # ------------------------------------------------------------------------------------------------ the form
 
 
-def _inputs(columns: tuple[str, ...], part: Distribution) -> Iterator[Input]:
-    """What to fill in for the columns of a block."""
-    if part.reads == "text":
-        yield Input(columns[0], "text")
-        return
-    if part.column_support(0).values:
-        yield from (Input(name, "choice", part.column_support(0).values, closed=True) for name in columns)
-        return
-    for name, known in part.known_values(columns).items():
-        numbers = all(isinstance(key, (int, float)) and not isinstance(key, bool) for key in known)
-        yield Input(name, "number") if numbers else Input(name, "choice", known)
-
-
 def _asked_for(model: Model, names: Sequence[str], name: str) -> Input:
     """What to fill in for a column of which only is asked whether it is there."""
-    for _, columns, part, missing in _blocks(model, names):
+    for _, columns, part, missing in blocks_of(model, names):
         if name in columns and not missing:
             try:
-                return next(each for each in _inputs(columns, part) if each.name == name)
+                return next(each for each in inputs_of(columns, part) if each.name == name)
             except NoFormulaError:
                 break
     return Input(name, "number")
@@ -188,24 +181,19 @@ def _asked_for(model: Model, names: Sequence[str], name: str) -> Input:
 def _examples(estimator: Any, inputs: list[Input], names: Sequence[str]) -> Iterator[tuple[Any, list[Any]]]:
     """For each class a row drawn from it: of several the one most surely of the class."""
     estimator = nameless(estimator) if estimator._form != "table" else estimator  # what it draws has no names
-    for place, label in enumerate(estimator.classes_.tolist()[:MOST_EXAMPLES]):
-        try:
-            drawn, _ = estimator.sample(DRAWS, label, random_state=0)
-            best = int(np.argmax(np.asarray(estimator.predict_proba(drawn))[:, place]))
-        except (NoDistributionError, SufficeError):
-            return
+    labels = estimator.classes_[:MOST_EXAMPLES]
+    try:
+        drawn, _ = estimator.sample(DRAWS * len(labels), np.repeat(labels, DRAWS), random_state=0)
+        p = np.asarray(estimator.predict_proba(drawn))
+    except SufficeError:
+        return
+    for place, label in enumerate(labels.tolist()):
+        best = DRAWS * place + int(np.argmax(p[DRAWS * place : DRAWS * (place + 1), place]))
         if isinstance(drawn, np.ndarray):
             row = dict(zip(names, np.atleast_1d(drawn[best]).tolist(), strict=True))
         else:
             row = {name: column[best].as_py() for name, column in as_frame(drawn).columns.items()}
         yield label, [_shown(row.get(each.name), each) for each in inputs]
-
-
-def nameless(estimator: Any) -> Any:
-    """The same estimator for a matrix, whose columns have no names."""
-    out = copy(estimator)
-    out.__dict__.pop("feature_names_in_", None)
-    return out
 
 
 def _shown(value: Any, of: Input) -> Any:

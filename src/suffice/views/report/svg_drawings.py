@@ -10,7 +10,9 @@ from numpy.typing import ArrayLike
 from suffice.core.arrays import Array
 from suffice.model.class_conditionals import Bars, Curve, Ellipses, Words
 from suffice.model.evaluate import Evaluation, Reliability
+from suffice.views.round_numbers import ticks
 from suffice.views.report.html import Attribute, Markup, named, short, tag
+from suffice.views.report.written_numbers import amount, minus, percent, signed
 
 WIDTH, HEIGHT = 340, 170
 LEFT, RIGHT, TOP, BOTTOM = 10, 10, 10, 26
@@ -34,20 +36,6 @@ def swatch(place: int) -> Markup:
 def strip(bar: Markup) -> Markup:
     """Return a bar of up to 100 units for the cell of a table."""
     return tag("svg", bar, viewBox="0 0 100 10", preserveAspectRatio="none", class_="strip", aria_hidden="true")
-
-
-def ticks(low: float, high: float, about: int = 4) -> list[float]:
-    """Return round numbers between two.
-
-    >>> ticks(0.0, 9.3)
-    [0.0, 2.5, 5.0, 7.5]
-    """
-    if not 0 < high - low < np.inf:
-        return [low] if np.isfinite(low) else []
-    rough = (high - low) / about
-    size = 10.0 ** np.floor(np.log10(rough))
-    step = float(min((m * size for m in (1, 2, 2.5, 5, 10)), key=lambda each: abs(each - rough)))
-    return [float(k * step) for k in range(int(np.ceil(low / step - 1e-9)), int(np.floor(high / step + 1e-9)) + 1)]
 
 
 def _points(x: Array, y: Array) -> str:
@@ -74,7 +62,7 @@ def _needed(points: Array) -> Array:
     return points[keep]
 
 
-class _Axis:
+class Axis:
     """A scale from numbers to coordinates."""
 
     def __init__(self, low: float, high: float, begin: float, end: float, integers: bool = False):
@@ -116,7 +104,7 @@ class _Axis:
 
 
 def _number(value: float) -> str:
-    return f"{value:.6g}".replace("-", "−")
+    return minus(f"{value:,.6g}" if abs(value) >= 10_000 else f"{value:.6g}")  # 2007 may be a year
 
 
 # ------------------------------------------------------------------------------------------------ columns
@@ -128,7 +116,7 @@ def curve(shown: Curve, classes: Sequence[int]) -> Markup:
         return tag("p", "No value was seen in training.", class_="note")
     some = [0] if not shown.votes else list(classes)
     density = shown.density[some]
-    x = _Axis(float(shown.x[0]), float(shown.x[-1]), LEFT, WIDTH - RIGHT, integers=shown.kind == "mass")
+    x = Axis(float(shown.x[0]), float(shown.x[-1]), LEFT, WIDTH - RIGHT, integers=shown.kind == "mass")
     # The spike of a class that hardly varies would flatten the others, so the picture may cut it off.
     peaks = density.max(axis=1)
     top = min(float(peaks.max()), 4.0 * float(np.median(peaks))) or 1.0
@@ -165,7 +153,7 @@ def bars(shown: Bars, classes: Sequence[int]) -> Markup:
     drawn = []
     for i, k in enumerate(order.tolist()):
         y = 4 + i * pitch
-        name = tag("title", shown.outcomes[k]), _cut(shown.names[k], 17)
+        name = tag("title", shown.outcomes[k]), cut(shown.names[k], 17)
         drawn.append(tag("text", *name, x=left - 6, y=y + (pitch - 8) / 2 + 4, text_anchor="end", class_="name"))
         for row, c in enumerate(some):
             p = float(shown.probability[c, k])
@@ -174,7 +162,7 @@ def bars(shown: Bars, classes: Sequence[int]) -> Markup:
             above, wide = y + row * thick, max(length, 0.5)
             drawn.append(tag("rect", x=left, y=above, width=wide, height=thick - 1, class_=f"fill {kind}"))
             if len(some) <= 4:
-                drawn.append(tag("text", f"{p:.3f}", x=left + length + 4, y=above + thick - 1, class_="value"))
+                drawn.append(tag("text", percent(p), x=left + length + 4, y=above + thick - 1, class_="value"))
     height = 4 + len(order) * pitch
     found = picture(f"Probability of each value of {shown.title} under each class", WIDTH, height, *drawn)
     rest = len(shown.outcomes) - len(order)
@@ -187,8 +175,8 @@ def ellipses(shown: Ellipses, classes: Sequence[int]) -> Markup:
     mean, reach = shown.mean[:, :2], 2.3 * np.sqrt(shown.covariance[:, [0, 1], [0, 1]])
     low, high = (mean - reach)[some].min(axis=0), (mean + reach)[some].max(axis=0)
     height = 240
-    x = _Axis(float(low[0]), float(high[0]), 44, WIDTH - RIGHT)
-    y = _Axis(float(low[1]), float(high[1]), height - 40, TOP)
+    x = Axis(float(low[0]), float(high[0]), 44, WIDTH - RIGHT)
+    y = Axis(float(low[1]), float(high[1]), height - 40, TOP)
     drawn = []
     for place, c in enumerate(some):
         kind = f"k{place % MOST_CLASSES}"
@@ -200,7 +188,7 @@ def ellipses(shown: Ellipses, classes: Sequence[int]) -> Markup:
         drawn.append(tag("circle", r=3, cx=x.point(mean[c, 0]), cy=y.point(mean[c, 1]), class_=f"dot {kind}"))
     drawn += [*x.below(height - 40), *y.beside(38)]
     drawn.append(tag("line", x1=44, x2=44, y1=TOP, y2=height - 40, class_="axis"))
-    across, up = (_cut(name, 28) for name in shown.columns[:2])
+    across, up = (cut(name, 28) for name in shown.columns[:2])
     middle: dict[str, Attribute] = {"text_anchor": "middle", "class_": "name"}
     drawn.append(tag("text", across, x=WIDTH / 2 + 17, y=height - 6, **middle))
     drawn.append(tag("text", up, x=10, y=105, transform="rotate(-90 10 105)", **middle))
@@ -221,15 +209,15 @@ def words(shown: Words, classes: Sequence[int]) -> Markup:
         rows = []
         for word, odds in own[c][:MOST_WORDS]:
             bar = tag("rect", width=100 * min(abs(odds) / top, 1.0), height=8, y=1, class_=f"fill k{place}")
-            signed = f"{odds:+.2f}".replace("-", "−").replace("inf", "∞")
-            cells = tag("td", strip(bar), class_="strip-cell"), tag("td", signed, class_="number")
+            cells = tag("td", strip(bar), class_="strip-cell"), tag("td", signed(odds), class_="number")
             rows.append(tag("tr", tag("th", named(word), scope="row"), cells))
         head = tag("caption", swatch(place), named(shown.labels[c]))
         out.append(tag("table", head, tag("tbody", rows), class_="bars"))
     return tag("div", out, class_="word-lists")
 
 
-def _cut(text: str, length: int) -> str:
+def cut(text: str, length: int) -> str:
+    """Return a text that is not longer than `length`."""
     return text if len(text) <= length else text[: length - 1] + "…"
 
 
@@ -239,7 +227,7 @@ def _cut(text: str, length: int) -> str:
 def reliability(shown: Reliability) -> Markup:
     """Draw how often the predicted class was right, over its predicted probability."""
     size, floor = 300, 262
-    x, y = _Axis(0.0, 1.0, 42, size - 16), _Axis(0.0, 1.0, floor, 16)
+    x, y = Axis(0.0, 1.0, 42, size - 16), Axis(0.0, 1.0, floor, 16)
     drawn = [tag("line", x1=42, y1=floor, x2=size - 16, y2=16, class_="diagonal")]
     for at in y.at(ticks(0.0, 1.0)).tolist():
         drawn.append(tag("line", x1=42, x2=size - 16, y1=at, y2=at, class_="grid"))
@@ -249,7 +237,7 @@ def reliability(shown: Reliability) -> Markup:
     if len(some):
         drawn.append(tag("path", d=_points(x.at(said), y.at(true)), class_="line thin faint k0"))
     for a, b, part in zip(said.tolist(), true.tolist(), share.tolist(), strict=True):
-        title = tag("title", f"predicted {a:.3f}, right {b:.3f}, {part:.1%} of the rows")
+        title = tag("title", f"predicted {percent(a)}, right {percent(b)}, {percent(part)} of the rows")
         dot = tag("circle", r=3.0 + 9.0 * part**0.5, class_="dot k0")
         drawn.append(tag("g", title, dot, transform=f"translate({short(x.point(a))} {short(y.point(b))})"))
     middle: dict[str, Attribute] = {"text_anchor": "middle", "class_": "name"}
@@ -267,7 +255,7 @@ def confusion(shown: Evaluation) -> Markup:
     body = []
     for i, name in enumerate(names):
         cells = [
-            tag("td", f"{n:,.6g}", class_=f"cell h{round(10 * part) if n else 'none'}" + (" right" if i == j else ""))
+            tag("td", amount(n), class_=f"cell h{round(10 * part) if n else 'none'}" + (" right" if i == j else ""))
             for j, (n, part) in enumerate(zip(shown.confusion[i].tolist(), share[i].tolist(), strict=True))
         ]
         body.append(tag("tr", tag("th", named(name), scope="row"), cells))
