@@ -166,7 +166,7 @@ class FormulaWriter:
         return boolean(self.write(node.of, c) > node.limit)
 
     @write.register
-    def _(self, node: f.TimesLog | f.LogGammaRatio, c: int) -> ir.Value:
+    def _(self, node: f.TimesLog | f.LogGammaRatio | f.CrossTable, c: int) -> ir.Value:
         return self.write(node.spelled_out(), c)
 
     @write.register
