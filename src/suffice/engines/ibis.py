@@ -5,16 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import ibis.expr.types as ir
 import numpy as np
 import pyarrow as pa
 
+from suffice.core import frames
+from suffice.core.arrays import Values
 from suffice.core.errors import EngineError, InvalidDataError
 from suffice.core.frames import ColumnProfile, Frame
-from suffice.core.statistics import ByClass, Cells, Moments, Statistic
-from suffice.engines.source import HEAD, Answer, Source, new_columns
+from suffice.core.statistics import ByClass, Cells, Moments, RowSample, Statistic
+from suffice.engines.source import HEAD, Answer, FirstRows, Source, new_columns
 from suffice.engines.sql.cell_queries import SAMPLED, cell_statistics, limit_of
 from suffice.engines.sql.checks import check_weights, middles, refuse_values
 from suffice.engines.sql.column_facts import ColumnFacts, TableColumnProfile
@@ -22,10 +24,22 @@ from suffice.engines.sql.count_queries import count_statistics
 from suffice.engines.sql.expressions import is_missing, supports_nan
 from suffice.engines.sql.formula_compiler import add_answers
 from suffice.engines.sql.kept_rows import kept_rows
+from suffice.engines.sql.pair_queries import pair_statistics
 from suffice.engines.sql.sum_queries import NotFiniteError, sum_statistics
-from suffice.engines.sql.table_columns import SUMS, VALUES, BlockStatistics, SqlRows, execute_row
+from suffice.engines.sql.table_columns import (
+    SUMS,
+    VALUES,
+    BlockStatistics,
+    SqlRows,
+    class_labels,
+    execute,
+    execute_row,
+    rows_changed,
+    weight_of,
+)
 from suffice.engines.summarizing import Task
 from suffice.engines.workers import no_checkpoint
+from suffice.families import KeptRows
 from suffice.families.product import Product
 
 
@@ -37,10 +51,9 @@ def find(x: Any) -> Source | None:
 class IbisSource(Source):
     """A table expression of Ibis."""
 
-    counts_pairs: ClassVar[bool] = False
-
     def __init__(self, table: ir.Table):
         self.table = table
+        self._kept: tuple[Values, RowSample] | None = None  # the labels, and rows that were fetched
 
     @property
     def names(self) -> list[str]:
@@ -67,6 +80,27 @@ class IbisSource(Source):
         facts = ColumnFacts(self.table, tuple(head.names))
         return {name: TableColumnProfile(name, self._types[name], facts) for name in head.names}
 
+    def first_rows(self, task: Task) -> FirstRows | None:
+        """Return the rows that leave the database, if some do; None if none do, or all."""
+        if not _consented(task):
+            return None
+        t = SqlRows(self.table, task).select()
+        classes = execute(t.group_by("y").aggregate(n=weight_of(t)), "the weight of each class")
+        labels, total = class_labels(classes, task.target).values, float(frames.numbers(classes["n"]).sum())
+        kept = self._kept_rows(SqlRows(self.table, task), labels)
+        if not total or kept is None or kept.weight.sum() >= total * (1 - 1e-9):
+            return None
+        return FirstRows(KeptRows(kept.rows, kept.codes, kept.weight), total, len(labels))
+
+    def _kept_rows(self, rows: SqlRows, labels: Values) -> RowSample | None:
+        """Fetch the rows that may leave the database, once; None without consent."""
+        if self._kept is None or not np.array_equal(self._kept[0], labels):
+            size = _consented(rows.task)
+            if not size or not len(labels):
+                return None
+            self._kept = labels, kept_rows(rows, labels, size)
+        return self._kept[1]
+
     def reduce(self, task: Task, checkpoint: Path | None = None) -> ByClass[Any] | None:
         """Query what must be refused, then the sums, then the counts."""
         no_checkpoint(checkpoint, "a database")
@@ -82,15 +116,26 @@ class IbisSource(Source):
         refuse_values(rows)
         cells = _cells(rows)
         try:
-            return _statistics(rows, cells)
+            return self._statistics(rows, cells)
         except (EngineError, NotFiniteError):  # because of NaN, which is missing, or of a value that must be refused
             refuse_values(rows, thoroughly=True)
         try:
-            return _statistics(SqlRows(self.table, task), cells)
+            return self._statistics(SqlRows(self.table, task), cells)
         except NotFiniteError:
             raise InvalidDataError(
                 "A column holds values so large that their squares, or the sum of all, overflow; rescale it"
             ) from None
+
+    def _statistics(self, rows: SqlRows, cells: BlockStatistics | None) -> ByClass[Any] | None:
+        """Compute the statistics of blocks and found columns, fetch the rows to keep, and count pairs by the plan."""
+        labels, weight, statistics = _of_blocks(rows, cells)
+        if not len(labels):
+            return None
+        family = rows.task.family
+        plan = family.plan if isinstance(family, Product) else None
+        kept = self._kept_rows(rows, labels)
+        pairs = None if plan is None else pair_statistics(rows, plan, labels)
+        return rows.task.assembled(labels, weight, [statistics[k] for k in sorted(statistics)], kept, pairs)
 
     def answer(self, answer: Answer) -> ir.Table:
         """Return the table with the answers as further columns, as an expression that the database computes."""
@@ -109,7 +154,7 @@ def _cells(rows: SqlRows) -> BlockStatistics | None:
     return cell_statistics(rows, blocks, total) if total > SAMPLED else None
 
 
-def _statistics(rows: SqlRows, cells: BlockStatistics | None) -> ByClass[Any] | None:
+def _of_blocks(rows: SqlRows, cells: BlockStatistics | None) -> BlockStatistics:
     """Compute the statistics by one query of sums and one of counts, beside the cells that were counted."""
     found = [] if cells is None else [cells]
     counted = {} if cells is None else cells.statistics
@@ -122,16 +167,16 @@ def _statistics(rows: SqlRows, cells: BlockStatistics | None) -> ByClass[Any] | 
     labels, weight, statistics = found[0]
     for other in found[1:]:
         if not np.array_equal(other.labels, labels):
-            raise EngineError(
-                "The rows changed between two queries: other labels were found. Fit again, or in a transaction"
-            )
+            raise rows_changed()
         beside = {k: _with_moments(counted[k], moments) for k, moments in other.statistics.items() if k in counted}
         statistics = statistics | other.statistics | beside
-    if not len(labels):
-        return None
-    keep = rows.task.family.keep if isinstance(rows.task.family, Product) else 0
-    kept = kept_rows(rows, labels, keep) if isinstance(keep, int) and keep else None  # "auto" is no consent
-    return rows.task.assembled(labels, weight, [statistics[k] for k in sorted(statistics)], kept)
+    return BlockStatistics(labels, weight, statistics)
+
+
+def _consented(task: Task) -> int:
+    """Return how many rows may leave the database; "auto" is no consent."""
+    keep = task.family.keep if isinstance(task.family, Product) else 0
+    return keep if isinstance(keep, int) else 0
 
 
 def _lacks_moments(cells: Statistic) -> bool:

@@ -8,27 +8,36 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from suffice.core.errors import InvalidDataError, RefusedValueError, did_you_mean
-from suffice.core.frames import ColumnProfile, Frame, profiles
+from suffice.core.frames import ColumnProfile, Frame, as_frame, profiles
 from suffice.core.statistics import ByClass
 from suffice.engines.summarizing import Task, own_families
-from suffice.families import Family
+from suffice.families import Family, KeptRows
+from suffice.families.product import Product
 from suffice.model import storage
 from suffice.model.predictor import TITLES, Predictor, Question
 
 HEAD = 10_000  # rows from which the kinds of columns are inferred
 FEW = 100  # rows where the types of columns are enough
+EXPECTED = 10  # times as many rows as the first ones are expected of an engine
+
+
+class FirstRows(NamedTuple):
+    """Rows that settle how pairs of columns are counted, the number of rows that are expected, and of classes."""
+
+    kept: KeptRows
+    total: float
+    classes: int
 
 
 class Source(ABC):
     """A table of rows: in memory, files, a stream, a data frame of Spark, Dask or Ray, a table of a database."""
 
     origin: Any = None  # the user's own object, where rows are in memory
-    counts_pairs: ClassVar[bool] = True  # whether it can count pairs of columns
 
     @property
     def has_names(self) -> bool:
@@ -52,6 +61,17 @@ class Source(ABC):
     def profiles(self, head: Frame) -> dict[str, ColumnProfile]:
         """Return a profile of each column, by default that of its first rows."""
         return profiles(head)
+
+    def first_rows(self, task: Task) -> FirstRows | None:
+        """Return rows that settle how pairs of columns are counted, by default the first ones; None if there are none."""
+        frame = as_frame(self.head())
+        if not frame.n or not isinstance(task.family, Product):
+            return None
+        seen = task.summarize(frame)
+        if seen is None:  # no row has a label
+            return None
+        total = EXPECTED * float(seen.weight.sum())
+        return FirstRows(task.family.kept_rows(seen.statistic), total, len(seen.labels))
 
     def labelled(self, target: Any, weight: Any) -> Source:
         """Return the rows with their labels and weights: here, the names of columns, which must be there."""

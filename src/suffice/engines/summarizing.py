@@ -15,7 +15,7 @@ from suffice.core.arrays import Array, Values
 from suffice.core.errors import InvalidDataError, MissingLabelError, RefusedValueError, naming_columns
 from suffice.core.frames import Frame, as_frame
 from suffice.core.labels import Labels
-from suffice.core.statistics import Blocks, ByClass, RowSample, Statistic
+from suffice.core.statistics import Blocks, ByClass, Pairs, RowSample, Statistic
 from suffice.families import Family
 from suffice.families.product import Block, Product
 from suffice.model import storage
@@ -54,14 +54,29 @@ class Task:
         """The blocks of columns that are summarized separately: several for a product of families, else one."""
         return self.family.blocks if isinstance(self.family, Product) else (Block(self.names, self.family),)
 
+    @property
+    def found(self) -> tuple[Block, ...]:
+        """The columns that are computed from others, by the plan of a product."""
+        return self.family.found if isinstance(self.family, Product) else ()
+
     def assembled(
-        self, labels: Values, weight: Array, parts: Sequence[Statistic], kept: RowSample | None
+        self,
+        labels: Values,
+        weight: Array,
+        parts: Sequence[Statistic],
+        kept: RowSample | None,
+        pairs: Pairs | None = None,
     ) -> ByClass[Any]:
-        """What `summarize` gives, of the statistics of the blocks; of a product, with the rows that are kept."""
+        """What `summarize` gives, of the statistics of the blocks and then of found columns.
+
+        Of a product, also of the rows that are kept, and of the pairs of its plan.
+        """
         if not isinstance(self.family, Product):
             return ByClass(labels, weight, parts[0]).rounded()
+        own = len(self.blocks)
         kept = RowSample.empty(len(labels), len(self.names)) if kept is None else kept
-        return ByClass(labels, weight, Blocks((*parts, kept), len(labels))).rounded()
+        counted = () if pairs is None else (pairs,)
+        return ByClass(labels, weight, Blocks((*parts[:own], kept, *parts[own:], *counted), len(labels))).rounded()
 
     def summarize(self, batch: Any, onto: ByClass[Any] | None = None) -> ByClass[Any] | None:
         """Add a batch of rows to `onto`; without rows, `onto` is returned."""

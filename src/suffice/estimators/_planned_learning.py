@@ -16,15 +16,14 @@ import numpy as np
 from suffice import engines
 from suffice.core.arrays import as_weight
 from suffice.core.errors import SufficeError
-from suffice.core.frames import Frame, as_frame
+from suffice.core.frames import Frame
 from suffice.core.frames.row_hashes import row_hashes
 from suffice.core.labels import Labels, encode_labels
 from suffice.core.statistics import Blocks, ByClass
+from suffice.engines.source import EXPECTED
 from suffice.families.product import Product
 from suffice.model.learned import Learned
 from suffice.model.planning import FEWEST_ROWS, all_rows, counted_with, planned_statistics, settle, without_plan
-
-EXPECTED = 10  # times as many rows as its head has are expected of an engine
 
 
 def learn_with_plan(
@@ -49,7 +48,7 @@ def learn_with_plan(
         family = _settled_by_head(source, task, family)
     else:
         kept = all_rows(family, onto)
-        if kept is not None and len(kept.codes) >= FEWEST_ROWS and source.counts_pairs:
+        if kept is not None and len(kept.codes) >= FEWEST_ROWS:
             family = settle(family, kept, EXPECTED * float(onto.weight.sum()), len(onto.labels))
             onto = counted_with(family, onto, kept)
     seen = source.learn(replace(task, family=family), onto, checkpoint)
@@ -115,16 +114,10 @@ def _filling(frame: Frame, family: Product, onto: ByClass[Any] | None) -> int:
 
 def _settled_by_head(source: engines.Source, task: engines.Task, family: Product) -> Product:
     """Return the family with a plan that the first rows settle, if there are enough of them."""
-    if not source.counts_pairs or not family.most_kept:
-        return family
     try:
-        frame = as_frame(source.head())
-        if not frame.n:
-            return family
-        seen = task.summarize(frame)
+        first = source.first_rows(task) if family.most_kept else None
     except SufficeError:  # the pass over all rows says it better
         return family
-    kept = None if seen is None else family.kept_rows(seen.statistic)
-    if seen is None or kept is None or len(kept.codes) < FEWEST_ROWS:
+    if first is None or len(first.kept.codes) < FEWEST_ROWS:
         return family
-    return settle(family, kept, EXPECTED * float(seen.weight.sum()), len(seen.labels))
+    return settle(family, *first)

@@ -179,9 +179,9 @@ class BayesClassifier(CalibratedClassifier):
         learned = self._settled()
         if self.calibrate and self.keep and not len(self._product().kept_rows(learned.statistics.statistic).codes):
             warnings.warn(
-                "No rows were kept to calibrate by, as none leave a database unasked: probabilities are those of the "
-                "model, which are often too sure. Pass keep=5000 to let that many rows leave it, or calibrate=False to "
-                "have it so",
+                "No rows were kept to calibrate by, as none leave a database unasked: columns are taken as independent "
+                "(structure='naive'), and probabilities are those of the model, which are often too sure. Pass "
+                "keep=5000 to let that many rows leave it, or calibrate=False to have it so",
                 UncalibratedWarning,
                 stacklevel=4,
             )

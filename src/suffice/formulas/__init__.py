@@ -1,4 +1,5 @@
-"""Small symbolic expressions over columns: evaluated in NumPy, compiled to SQL and to the script of the report.
+"""Small symbolic expressions over columns: evaluated in NumPy, compiled to SQL, to ONNX and to the script
+of the report.
 
 A family states what it sums, and a distribution states its log-density, as a formula over `X`, the entry of a column.
 Parameters are arrays that broadcast: (classes, columns) over `X`, and (classes,) if a named column replaces `X`. So one
@@ -8,7 +9,8 @@ tree serves all classes, and its value is (rows, classes). The nodes are
 - `Square`, `Sqrt`, `Abs`, `Log`, `Log1p`, `Exp`, `LogGamma`, `LogGammaRatio`, `LogSumExp`, and `TimesLog`: x · log p
   with 0 · log 0 = 0,
 - `Linear`: Σ_j coef_j (x_j − origin_j) of several columns, `Bumps`: the log of a sum of Gaussian curves over a column,
-- `Lookup` (categories), `Combinations` (categories of several columns), `Steps` (bins), `Above` (a threshold),
+- `Lookup` (categories), `Combinations` (categories of several columns), `Steps` (bins), `Above` (a threshold), and
+  `CrossTable` (bins or categories of two columns),
 - `Where`, which chooses by a condition: `Missing`, `Below`, `Fraction` or `Among`; and `Unknown`, which has no value.
 
 Numbers may be infinite: a constant of −inf excludes a class. `to_json` writes the fields of every node.
@@ -50,6 +52,7 @@ from suffice.formulas.conditions import (
     total,
     unless_missing,
 )
+from suffice.formulas.cross_tables import CrossTable
 from suffice.formulas.lookups import Above, Combinations, LogGammaRatio, Lookup, Steps, TimesLog
 from suffice.formulas.node import Array, Reads, in_base64, smallest_codes, to_json
 from suffice.formulas.scoring import Scoring, Term
@@ -67,6 +70,7 @@ __all__ = [
     "Combinations",
     "Condition",
     "Constant",
+    "CrossTable",
     "Divide",
     "Entry",
     "Exp",

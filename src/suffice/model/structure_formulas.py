@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from suffice.core.arrays import Array
 from suffice.core.errors import NoFormulaError
 from suffice.families import Distribution, Independent
 from suffice.families.choose import ChosenDistribution
 from suffice.families.pair_plan import CodedColumn
 from suffice.families.product import Block
-from suffice.formulas import Among, Below, Column, Constant, Formula, Lookup, Missing, Steps, Term, Where
+from suffice.formulas import (
+    Below,
+    Column,
+    Constant,
+    CrossTable,
+    Formula,
+    Lookup,
+    Missing,
+    Steps,
+    Term,
+    Unknown,
+    Where,
+)
 from suffice.formulas.conditions import Condition
 
 if TYPE_CHECKING:
@@ -53,7 +63,7 @@ def found_density(block: Block, fitted: Distribution) -> Formula:
     density = inner.column_density(x, 0)  # type: ignore[arg-type]  # a formula stands for a column
     if density is None:
         return Constant(np.zeros(1))
-    return present([block], density)
+    return present(block, density, Constant(np.zeros(1)))
 
 
 def number(block: Block) -> Formula:
@@ -61,15 +71,13 @@ def number(block: Block) -> Formula:
     return Column(block.names[0]) if block.found is None else block.found.formula()
 
 
-def present(blocks: Sequence[Block], formula: Formula) -> Formula:
-    """Return a formula that is 0 where a column is missing, or a ratio has no value."""
-    conditions: list[Condition] = []
-    for block in blocks:
-        conditions += [Missing(name) for name in block.names]
-        if block.found is not None and block.found.operation == "ratio":
-            conditions += [Below(Column(name), 0.0, True) for name in block.names]
+def present(block: Block, formula: Formula, otherwise: Formula) -> Formula:
+    """Return a formula, and another one where a column is missing, or a ratio has no value."""
+    conditions: list[Condition] = [Missing(name) for name in block.names]
+    if block.found is not None and block.found.operation == "ratio":
+        conditions += [Below(Column(name), 0.0, True) for name in block.names]
     for condition in conditions[::-1]:
-        formula = Where(condition, Constant(np.zeros(1)), formula)
+        formula = Where(condition, otherwise, formula)
     return formula
 
 
@@ -85,40 +93,24 @@ def pair_terms(parts: Parts, structure: Structure) -> list[Term]:
             "a formula: structure='columns' has one"
         )
     blocks = (*parts.family.blocks, *parts.family.found)
+    codes = [code(column, blocks[column.block]) for column in plan.columns]
     out = []
     tables = evidence.pairs.tables(evidence.ratios)
     for (i, j), u, table in zip(plan.pairs.T, structure.pairs, tables, strict=True):
         if u:
-            first, second = plan.columns[i], plan.columns[j]
-            a, b = blocks[first.block], blocks[second.block]
-            formula = present([a, b], pair_formula(first, a, second, b, float(u) * table))
+            a, b = blocks[plan.columns[i].block], blocks[plan.columns[j].block]
             names = tuple(dict.fromkeys((*a.names, *b.names)))
-            out.append(Term(f"{a.title} × {b.title}", names, formula))
+            out.append(Term(f"{a.title} × {b.title}", names, CrossTable(codes[i], codes[j], float(u) * table)))
     return out
 
 
-def pair_formula(first: CodedColumn, a: Block, second: CodedColumn, b: Block, table: Array) -> Formula:
-    """Return the number of a cell; `table` is (classes, codes of the first, codes of the second)."""
-    rows = [row_formula(second, b, table[:, k]) for k in range(table.shape[1])]
-
-    def chosen(lo: int, hi: int) -> Formula:  # a tree, because parsers of databases refuse deep ones
-        if hi - lo == 1:
-            return rows[lo]
-        middle = (lo + hi) // 2
-        condition: Condition
-        if first.edges is not None:
-            condition = Below(number(a), float(first.edges[middle - 1]), True)
-        else:
-            assert first.keys is not None, "categories"
-            condition = Among(a.names[0], tuple(first.keys[lo:middle].tolist()))
-        return Where(condition, chosen(lo, middle), chosen(middle, hi))
-
-    return chosen(0, len(rows))
-
-
-def row_formula(column: CodedColumn, block: Block, numbers: Array) -> Formula:
-    """Return the number of a code of a column; `numbers` is (classes, codes)."""
+def code(column: CodedColumn, block: Block) -> Formula:
+    """Return the code of a column as a formula, unknown where the column is missing."""
+    numbers = np.arange(column.size, dtype=np.float64)
+    known: Formula
     if column.edges is not None:
-        return Steps(number(block), column.edges, numbers)
-    assert column.keys is not None, "categories"
-    return Lookup(block.names[0], tuple(column.keys.tolist()), numbers[:, :-1], numbers[:, -1])
+        known = Steps(number(block), column.edges, numbers)
+    else:
+        assert column.keys is not None, "categories"
+        known = Lookup(block.names[0], tuple(column.keys.tolist()), numbers[:-1], numbers[-1])
+    return present(block, known, Unknown())

@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from suffice.core import frames
 from suffice.core.arrays import Array, Codes, Values
 from suffice.core.errors import EngineError
-from suffice.core.labels import label_positions
 from suffice.core.statistics import Cells, Statistic
 from suffice.core.statistics.cells import COARSEST, FINEST, coarser
 from suffice.core.statistics.compensated import rounded
@@ -35,6 +34,7 @@ from suffice.engines.sql.table_columns import (
     class_labels,
     execute,
     execute_row,
+    known_codes,
     naming_column,
     weight_of,
 )
@@ -123,13 +123,7 @@ class ColumnCells:
 
     def _codes(self, result: pa.Table) -> Codes:
         """Return the place of each label of a result among those that are known."""
-        labels = class_labels(result, self.rows.task.target)
-        places = label_positions(labels.values, self.labels)
-        if places is None:
-            raise EngineError(
-                "The rows changed between two queries: other labels were found. Fit again, or in a transaction"
-            )
-        return places[labels.codes].astype(np.int32)
+        return known_codes(result, self.rows.task.target, self.labels)
 
     # ---- the level to begin with
 

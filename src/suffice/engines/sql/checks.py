@@ -66,7 +66,8 @@ def refuse_values(rows: SqlRows, thoroughly: bool = False) -> None:
 
     Infinite numbers make a sum infinite. So families that accept all finite numbers are only checked `thoroughly`.
     """
-    summed = [b for b in rows.of(*SUMS, Cells).values() if not b.block.missing and (thoroughly or _refuses_numbers(b))]
+    of_numbers = [b for b in rows.of(*SUMS, Cells).values() if not b.block.missing and b.block.found is None]
+    summed = [b for b in of_numbers if thoroughly or _refuses_numbers(b)]
     binned = [b for b in rows.of(Counts).values() if b.summary.of is not X and not b.block.missing]
     sampled = [*rows.of(Sample).values(), *(b for b in rows.of(Cells).values() if b.summary.options["limit"] is None)]
     aggregates = {name: value for block in (*summed, *binned) for name, value in _extremes(rows, block).items()}
@@ -114,7 +115,8 @@ def _refuse_too_many(block: SummedBlock, found: dict[str, Any]) -> None:
         raise InvalidDataError(
             f"{block.family_name} needs whole rows of {block.block.title}, and no row leaves the database: {ELSEWHERE}"
         )
-    for c, name in zip(block.columns, block.block.names, strict=True):
+    names = block.block.names if block.block.found is None else (block.block.title,)
+    for c, name in zip(block.columns, names, strict=True):
         if found[f"d_{c}"] > MOST_VALUES:
             raise InvalidDataError(
                 f"{block.family_name} needs the values of column {name!r}, which has about {found[f'd_{c}']}; at most "

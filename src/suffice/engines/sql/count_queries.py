@@ -69,7 +69,7 @@ def count_statistics(rows: SqlRows, wanted: Mapping[int, SummedBlock]) -> BlockS
 def _of_rows(block: SummedBlock, result: pa.Table, codes: Codes, n_classes: int, weight: Array) -> Statistic:
     """Summarize rows with weights; in each, all columns are missing but those of one grouping set."""
     summary = block.summary
-    if summary.of is not X:  # the database has computed the formula
+    if summary.of is not X or block.block.found is not None:  # the database has computed the formula
         x = np.stack([frames.numbers(result[c]) for c in block.columns], axis=1)
         entries = Categories(x, None) if summary.statistic is Counts else x
         return summary.statistic.of(entries, codes, n_classes, weight, **summary.options)
@@ -100,7 +100,8 @@ def _in_sql(backend: Any, t: ir.Table, sets: list[tuple[str, ...]]) -> ir.Table:
     names = [named(c) for c in t.columns if c != "w"]
     counted = sge.Sum(this=sge.column("w", quoted=True)) if "w" in t.columns else sge.Count(this=sge.Star())
     n = sge.Cast(this=counted, to=sge.DataType.build("double")).sql(backend.dialect)
-    cases = " ".join(f"WHEN GROUPING({named(s[0])}) = 0 THEN {k}" for k, s in enumerate(sets))
+    tests = (" AND ".join(f"GROUPING({named(c)}) = 0" for c in s) for s in sets)
+    cases = " ".join(f"WHEN {test} THEN {k}" for k, test in enumerate(tests))
     groups = ", ".join(f"({', '.join(map(named, ('y', *s)))})" for s in [(), *sets])
     text = (
         f"SELECT {', '.join(names)}, CASE {cases} ELSE -1 END AS {named('which')}, {n} AS {named('n')} "

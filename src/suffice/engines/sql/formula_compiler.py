@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import singledispatchmethod
 from operator import add, and_, or_
 from typing import TypeAlias
@@ -21,7 +21,16 @@ from sqlglot.generator import Generator
 from suffice import formulas as f
 from suffice.core.arrays import Array
 from suffice.core.errors import InvalidDataError, InvalidOptionError, NoFormulaError
-from suffice.engines.sql.expressions import as_float, boolean, by_groups, category, has_fraction, is_missing, number
+from suffice.engines.sql.expressions import (
+    as_float,
+    boolean,
+    by_groups,
+    category,
+    has_fraction,
+    is_missing,
+    number,
+    supports_nan,
+)
 from suffice.formulas.lookups import Key
 from suffice.model.predictor import Question
 
@@ -29,6 +38,7 @@ EXCLUDED = -1e300  # represents −∞; sums of many such numbers do not overflo
 IMPOSSIBLE = -1e280  # sums below this contain −∞, also after a slope was applied
 MINUS_INFINITY = float("-inf")  # in the answers
 TINY = -700.0  # exponentials of smaller numbers count as 0
+WIDTH = 19  # characters of a number in a table
 MOST_BUMPS = 500  # terms of a sum of Gaussian curves
 ALL = 2**63 - 1  # rows
 # Databases that copy the text of a subquery to every use of its columns and compute it each time, which multiplies
@@ -83,10 +93,13 @@ def add_answers(table: ir.Table, scoring: f.Scoring, question: Question, dialect
 def _scores(writer: FormulaWriter, scoring: f.Scoring) -> ir.Table:
     """Return the table with log p(y) + a (E − max E) + b of every class; near −1e300 if the class is impossible."""
     k, prefix = range(len(scoring.labels)), writer.prefix
+    equal = bool((scoring.slope == scoring.slope[0]).all())  # then what all classes share cancels, as max E does
+    terms = [f.Term(t.title, t.columns, _beyond_first(t.formula)) if equal else t for t in scoring.terms]
+    writer.add_columns(terms, len(scoring.labels))
     # Each term is cast, as databases add literals as decimals, which overflow.
-    evidence = [_total([as_float(writer.write(term.formula, c)) for term in scoring.terms]) for c in k]
+    evidence = [_total([as_float(writer.write(term.formula, c)) for term in terms]) for c in k]
     t = writer.table
-    if (scoring.slope != scoring.slope[0]).any():  # with equal slopes max E cancels
+    if not equal:
         t = _step(t, writer.dialect, **{f"{prefix}e{c}": evidence[c] for c in k})
         t = _step(t, writer.dialect, **{f"{prefix}top": _greatest([t[f"{prefix}e{c}"] for c in k])})
         e = [t[f"{prefix}e{c}"] for c in k]
@@ -131,6 +144,9 @@ class FormulaWriter:
     def __init__(self, table: ir.Table, nan: bool, prefix: str, dialect: str, entry: ir.Value | None = None):
         self.source, self.table, self.nan, self.prefix, self.dialect = table, table, nan, prefix, dialect
         self.new_columns = 0
+        self.codes: dict[int, str] = {}  # the columns of the codes of cross tables, by the identity of their formulas
+        self.tops: dict[tuple[int, int], tuple[list[ir.Value], str]] = {}  # the terms of a sum, and their greatest
+        self.curves: dict[tuple[int, int], f.Formula] = {}
         self.entry = entry  # the value of `X`
 
     def _number(self, name: str) -> ir.Value:
@@ -170,6 +186,20 @@ class FormulaWriter:
         return self.write(node.spelled_out(), c)
 
     @write.register
+    def _(self, node: f.CrossTable, c: int) -> ir.Value:
+        """Find the number in a text of all numbers of the table, by the place of the cell.
+
+        A query with a case for each cell of all pairs of columns would be too long for most databases.
+        """
+        table = node.numbers[min(c, len(node.numbers) - 1)]
+        if not table.any():
+            return as_float(ibis.literal(0.0))
+        place = self._code(node.first) * table.shape[1] + self._code(node.second)
+        text = "".join(f"{number:+.12e}" for number in table.ravel().tolist())
+        found = _substr(ibis.literal(text), place * WIDTH + 1, ibis.literal(WIDTH))
+        return ibis.coalesce(found.cast("float64"), 0.0)
+
+    @write.register
     def _(self, node: f.Constant, c: int) -> ir.Value:
         return ibis.literal(_of_class(node.values, c))
 
@@ -183,7 +213,7 @@ class FormulaWriter:
 
     @write.register
     def _(self, node: f.Binary, c: int) -> ir.Value:
-        left, right = self.write(node.left, c), self.write(node.right, c)
+        left, right = as_float(self.write(node.left, c)), self.write(node.right, c)  # two literals would be decimals
         if isinstance(node, f.Add):
             return left + right
         if isinstance(node, f.Subtract):
@@ -196,14 +226,24 @@ class FormulaWriter:
 
     @write.register
     def _(self, node: f.LogSumExp, c: int) -> ir.Value:
-        terms = [self.write(term, c) for term in node.terms]
-        top = self._as_column(_greatest(terms))
+        terms, name = self.tops[id(node), c]
+        top = self.table[name]
         rest = _total([_exp(term - top) for term in terms])
         return top + ibis.greatest(rest, 1.0).ln()
 
     @write.register
     def _(self, node: f.Bumps, c: int) -> ir.Value:
+        return self.write(self._curves(node, c), 0)
+
+    def _curves(self, node: f.Bumps, c: int) -> f.Formula:
+        """Return the sum of curves of one class in simpler nodes."""
         row = min(c, len(node.height) - 1)
+        if (id(node), row) not in self.curves:
+            self.curves[id(node), row] = self._spelled_out(node, row)
+        return self.curves[id(node), row]
+
+    @staticmethod
+    def _spelled_out(node: f.Bumps, row: int) -> f.Formula:
         some = np.flatnonzero(np.isfinite(node.height[row]))
         if len(some) > MOST_BUMPS:
             raise NoFormulaError(
@@ -211,9 +251,9 @@ class FormulaWriter:
                 f"{MOST_BUMPS}: give the family a limit, name another one, or predict on table.to_pyarrow_batches()"
             )
         if not len(some):
-            return ibis.literal(EXCLUDED)
+            return f.Constant(np.array([EXCLUDED]))
         arrays = (np.broadcast_to(a, node.height.shape) for a in (node.centre, node.width, node.height))
-        return self.write(f.Bumps(node.of, *(a[row : row + 1, some] for a in arrays)).spelled_out(), 0)
+        return f.Bumps(node.of, *(a[row : row + 1, some] for a in arrays)).spelled_out()
 
     @write.register
     def _(self, node: f.Linear, c: int) -> ir.Value:
@@ -264,17 +304,75 @@ class FormulaWriter:
         tests = [self._equals(node.column, key) for key in node.keys]
         return _total(tests, or_) if tests else ibis.literal(False)
 
-    def _as_column(self, value: ir.Value) -> ir.Value:
-        """Add a value to the table as a new column, and return that."""
-        name = f"{self.prefix}v{self.new_columns}"
-        self.new_columns += 1
-        self.table = _step(self.table, self.dialect, **{name: value})
-        return self.table[name]
+    def _add_columns(self, values: Sequence[ir.Value]) -> list[str]:
+        """Add values to the table as new columns, all in one step, and return their names."""
+        names = [f"{self.prefix}v{self.new_columns + j}" for j in range(len(values))]
+        self.new_columns += len(values)
+        self.table = _step(self.table, self.dialect, **dict(zip(names, values, strict=True)))
+        return names
+
+    def add_columns(self, terms: Sequence[f.Term], classes: int) -> None:
+        """Add what is used more than once: a step for all codes of columns, and one for the tops of sums.
+
+        Steps are queries within queries, and SQLite's parser refuses many of these.
+        """
+        self._add_codes(terms)
+        sums = {}
+        for term in terms:
+            for c in range(classes):
+                sums |= {(id(node), own): (node, own) for node, own in self._sums(term.formula, c)}
+        deep = {key: self._depth(*each) for key, each in sums.items()}
+        for depth in sorted(set(deep.values())):
+            some = [key for key in sums if deep[key] == depth]
+            written = {key: [self.write(part, key[1]) for part in sums[key][0].terms] for key in some}
+            names = self._add_columns([_greatest(parts) for parts in written.values()])
+            self.tops |= {key: (written[key], name) for key, name in zip(some, names, strict=True)}
+
+    def _sums(self, formula: f.Formula, c: int) -> Iterator[tuple[f.LogSumExp, int]]:
+        """Yield the sums of exponentials in a formula, with the class that they are written for."""
+        for node in formula.walk():
+            if isinstance(node, f.LogSumExp):
+                yield node, c
+            elif isinstance(node, f.Bumps):
+                yield from self._sums(self._curves(node, c), 0)
+
+    def _depth(self, node: f.LogSumExp, c: int) -> int:
+        """Return how many sums are within each other."""
+        inner = (self._depth(*each) for part in node.terms for each in self._sums(part, c))
+        return 1 + max(inner, default=0)
+
+    def _add_codes(self, terms: Iterable[f.Term]) -> None:
+        """Add the codes of all cross tables to the table, as many tables read the code of one column."""
+        tables = [node for term in terms for node in term.formula.walk() if isinstance(node, f.CrossTable)]
+        codes = {id(code): code for node in tables for code in (node.first, node.second)}
+        if codes:
+            written = [self.write(code, 0).cast("int64") for code in codes.values()]
+            self.codes |= dict(zip(codes, self._add_columns(written), strict=True))
+
+    def _code(self, code: f.Formula) -> ir.Value:
+        return self.table[self.codes[id(code)]]
+
+
+def _beyond_first(formula: f.Formula) -> f.Formula:
+    """Return a cross table as what it says beyond the first class, which makes a query shorter."""
+    if not isinstance(formula, f.CrossTable):
+        return formula
+    return f.CrossTable(formula.first, formula.second, formula.numbers - formula.numbers[:1])
+
+
+@ibis.udf.scalar.builtin(name="substr")  # type: ignore[untyped-decorator]  # Ibis has no types for it
+def _substr(text: str, start: int, length: int) -> str:  # type: ignore[empty-body]  # that of Ibis repeats the text
+    ...
 
 
 def write_entry(formula: f.Formula, x: ir.Value) -> ir.Value:
     """Write a formula over `X` for one column, given by the expression `x`."""
     return FormulaWriter(None, nan=False, prefix="", dialect="", entry=x).write(formula, 0)
+
+
+def write_column(formula: f.Formula, table: ir.Table) -> ir.Value:
+    """Write a formula of the columns of a table that is the same for all classes."""
+    return FormulaWriter(table, supports_nan(table), prefix="", dialect="").write(formula, 0)
 
 
 def _of_class(values: Array, c: int) -> float:

@@ -10,16 +10,14 @@ from hashlib import blake2b
 
 import ibis
 import ibis.expr.types as ir
-import numpy as np
 
 from suffice.core import frames
 from suffice.core.arrays import Values
-from suffice.core.errors import EngineError, InvalidOptionError
+from suffice.core.errors import InvalidOptionError
 from suffice.core.frames import as_frame
-from suffice.core.labels import label_positions
 from suffice.core.statistics import RowSample
 from suffice.engines.sql.expressions import by_groups
-from suffice.engines.sql.table_columns import ELSEWHERE, SqlRows, class_labels, execute, execute_row, weight_of
+from suffice.engines.sql.table_columns import ELSEWHERE, SqlRows, execute, execute_row, known_codes, weight_of
 
 
 def kept_rows(rows: SqlRows, labels: Values, size: int) -> RowSample:
@@ -31,14 +29,8 @@ def kept_rows(rows: SqlRows, labels: Values, size: int) -> RowSample:
     most = execute_row(least, {"most": least["h"].max()}, "hashes of rows")["most"]
     some = t.filter(t["h"] <= most)
     result = execute(some.group_by(["y", *columns]).aggregate(n=weight_of(some)), "rows to calibrate by")
-    found = class_labels(result, rows.task.target)
-    places = label_positions(found.values, labels)
-    if places is None:
-        raise EngineError(
-            "The rows changed between two queries: other labels were found. Fit again, or in a transaction"
-        )
     frame = as_frame(result.select(list(columns)).rename_columns(list(names)))
-    codes = places[found.codes].astype(np.int32)
+    codes = known_codes(result, rows.task.target, labels)
     return RowSample.of(frame, codes, len(labels), frames.numbers(result["n"]), size=size).rounded()
 
 

@@ -14,16 +14,18 @@ import numpy as np
 import pyarrow as pa
 
 from suffice.core import frames
-from suffice.core.arrays import Array, Values
+from suffice.core.arrays import Array, Codes, Values
 from suffice.core.errors import EngineError, InvalidDataError, RefusedValueError
-from suffice.core.labels import Labels
+from suffice.core.labels import Labels, label_positions
 from suffice.core.statistics import Cells, Counts, Moments, Sample, Scatter, Statistic, Totals
 from suffice.engines.sql.expressions import boolean, category, is_missing, number
-from suffice.engines.sql.formula_compiler import write_entry
+from suffice.engines.sql.formula_compiler import write_column, write_entry
 from suffice.engines.summarizing import Task
 from suffice.families import Summary
 from suffice.families.product import Block
-from suffice.formulas import X
+from suffice.formulas import Unknown, X
+from suffice.model.structure_formulas import number as number_of
+from suffice.model.structure_formulas import present
 
 SUMS = (Moments, Totals, Scatter)  # statistics that are sums
 VALUES = (Counts, Cells, Sample)  # statistics that are made of distinct values
@@ -64,6 +66,8 @@ class BlockStatistics(NamedTuple):
 class SqlRows:
     """The rows of positive weight, with columns `y`, `w` if there are weights, and `c0`, `c1`, … of the blocks.
 
+    Columns that a plan has found are blocks after the others.
+
     With `nan=False` the columns that are summed are not tested for NaN, which takes half the time. NaN then makes the
     sum NaN.
     """
@@ -73,9 +77,10 @@ class SqlRows:
         self.table = table if task.weight is None else table.filter(number(table[task.weight], nan=False) > 0)
         self.blocks: list[SummedBlock] = []
         self.expressions: dict[str, ir.Value] = {}
-        for block in task.blocks:
-            names = [f"c{len(self.expressions) + j}" for j in range(len(block.names))]
-            self.expressions |= dict(zip(names, block_expressions(self.table, block, nan), strict=True))
+        for block in (*task.blocks, *task.found):
+            columns = block_expressions(self.table, block, nan)
+            names = [f"c{len(self.expressions) + j}" for j in range(len(columns))]
+            self.expressions |= dict(zip(names, columns, strict=True))
             self.blocks.append(SummedBlock(block, tuple(names)))
 
     @property
@@ -116,6 +121,8 @@ def block_expressions(table: ir.Table, block: Block, nan: bool | None = None) ->
         raise InvalidDataError(
             f"Column {block.title!r} is text, whose words SQL cannot count: leave it out, or {ELSEWHERE}"
         )
+    if block.found is not None:
+        return [write_column(present(block, number_of(block), Unknown()), table)]
     out = []
     for j, name in enumerate(block.names):
         column = table[name]
@@ -177,6 +184,20 @@ def class_labels(result: pa.Table, target: str) -> Labels:
             "filter them out"
         )
     return frames.label_codes(result["y"], target)
+
+
+def known_codes(result: pa.Table, target: str, labels: Values) -> Codes:
+    """Return the place of the class of each row of a result among labels that are known."""
+    found = class_labels(result, target)
+    places = label_positions(found.values, labels)
+    if places is None:
+        raise rows_changed()
+    return places[found.codes].astype(np.int32)
+
+
+def rows_changed() -> EngineError:
+    """Return the error of two queries that found different labels."""
+    return EngineError("The rows changed between two queries: other labels were found. Fit again, or in a transaction")
 
 
 def as_array(result: pa.Table, names: Sequence[str]) -> Array:

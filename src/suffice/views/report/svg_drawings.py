@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 from suffice.core.arrays import Array
 from suffice.model.class_conditionals import Bars, Curve, Ellipses, Words
 from suffice.model.evaluate import Evaluation, Reliability
-from suffice.views.round_numbers import ticks
 from suffice.views.report.html import Attribute, Markup, named, short, tag
 from suffice.views.report.written_numbers import amount, minus, percent, signed
+from suffice.views.round_numbers import ticks
 
 WIDTH, HEIGHT = 340, 170
 LEFT, RIGHT, TOP, BOTTOM = 10, 10, 10, 26
