@@ -1,4 +1,4 @@
-"""Commands that show or export a model: inspect, sql, report, nomogram, demo."""
+"""Commands that show or export a model: inspect, sql, export, report, nomogram, demo."""
 
 from __future__ import annotations
 
@@ -103,6 +103,34 @@ def sql(
     query = found.named.to_sql(dialect, table=table)
     with written(None) as file:  # as bytes: a terminal that lacks a character would show another one
         file.write(f"{query}\n".encode())
+
+
+def export(
+    model: options.ModelFile,
+    output: Annotated[str, Option("--output", "-o", metavar="FILE", help="The ONNX file to write.")],
+    inputs: Annotated[
+        str, Option("--inputs", help="An input for each column (columns), or one (matrix); auto: by names of columns.")
+    ] = "auto",
+    dtype: Annotated[str, Option("--dtype", help="The type of numbers: float64 or float32.")] = "float64",
+) -> None:
+    """Write a model as ONNX, to predict without Python.
+
+    Its inputs are the columns of the model; its outputs are the label and the probabilities.
+
+    Example:
+      suffice export adult.suffice -o adult.onnx
+    """
+    from suffice import engines
+    from suffice.cli.model_files import Loaded
+
+    check_output(output, (), model)
+    made = engines.to_onnx(Loaded.load(model).predictor, inputs, dtype)
+    with written(output) as file:
+        file.write(made.SerializeToString())
+    if output != STDIN:
+        names = [each.name for each in made.graph.input]
+        shown = ", ".join(names[:10]) + (", …" if len(names) > 10 else "")
+        say(f"The model is in {output}; {counted(len(names), 'input', 'inputs')}: {shown}")
 
 
 def report(

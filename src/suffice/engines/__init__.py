@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from suffice.core.errors import MissingPackageError
+from suffice.core.errors import InvalidOptionError, MissingPackageError
 from suffice.core.frames import as_frame
 from suffice.core.frames.input import is_a
 from suffice.core.frames.input import is_in_memory as is_frame
@@ -24,7 +24,7 @@ from suffice.engines.streams import Handed, Stream, gives_tables, unread
 from suffice.engines.summarizing import Task, summarize_part
 from suffice.formulas import Scoring
 from suffice.model.forms import Form, in_form
-from suffice.model.predictor import Question
+from suffice.model.predictor import Predictor, Question
 
 __all__ = [
     "FEW",
@@ -109,3 +109,16 @@ def to_sql(scoring: Scoring, dialect: str, table: str, types: Mapping[str, str])
     except ImportError as error:
         raise MissingPackageError("SQL is written by Ibis: pip install 'suffice[ibis]'") from error
     return formula_compiler.to_sql(scoring, dialect, table, types)
+
+
+def to_onnx(predictor: Predictor, inputs: str = "auto", dtype: str = "float64") -> Any:
+    """Return a model of ONNX that computes what `predict` and `predict_proba` do."""
+    if inputs not in ("auto", "columns", "matrix"):
+        raise InvalidOptionError(f"inputs must be 'auto', 'columns' or 'matrix', found {inputs!r}")
+    if dtype not in ("float64", "float32"):
+        raise InvalidOptionError(f"dtype must be 'float64' or 'float32', found {dtype!r}")
+    try:
+        from suffice.engines.onnx import onnx_model
+    except ImportError as error:
+        raise MissingPackageError("Models of ONNX are written by onnx: pip install 'suffice[onnx]'") from error
+    return onnx_model.of_predictor(predictor, inputs, dtype)

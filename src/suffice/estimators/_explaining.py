@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from suffice import engines
 from suffice.core.arrays import Array, Values
@@ -120,6 +120,30 @@ class Explaining(Answering):
         return engines.to_sql(
             self._predictor().table_formula(), dialect, table, self._boolean_columns() | dict(types or {})
         )
+
+    @answering
+    def to_onnx(
+        self,
+        inputs: Literal["auto", "columns", "matrix"] = "auto",
+        dtype: Literal["float64", "float32"] = "float64",
+    ) -> Any:
+        """Return the model in ONNX, for any runtime of it; an error names columns without a formula.
+
+        Parameters
+        ----------
+        inputs : {'auto', 'columns', 'matrix'}, default='auto'
+            An input of shape (n_samples, 1) for each column, under its name; or one matrix "X" of all columns. By
+            default columns have inputs if they had names in training. Missing numbers are NaN, missing strings are
+            empty, and booleans are 0 and 1.
+        dtype : {'float64', 'float32'}, default='float64'
+            Type of the numbers in inputs and probabilities; the computation is in float64.
+
+        Returns
+        -------
+        model : onnx.ModelProto
+            With the outputs "output_label", (n_samples,), and "output_probability", (n_samples, n_classes).
+        """
+        return engines.to_onnx(self._predictor(), inputs, dtype)
 
     def _boolean_columns(self) -> dict[str, str]:
         """The types of columns that are known to be booleans."""

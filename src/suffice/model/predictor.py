@@ -77,6 +77,23 @@ class Predictor:
             return tuple(self.learned.family.names)
         return self.names or tuple(f"x{j}" for j in range(self.n_columns))
 
+    @property
+    def string_columns(self) -> tuple[str, ...]:
+        """The names of the columns that hold strings."""
+        if self.form == "texts":
+            return self.columns
+        found = self.learned.model.distribution
+        if not isinstance(found, ProductDistribution):
+            return ()
+        out: list[str] = []
+        for block, part in zip(found.family.blocks, found.parts, strict=True):
+            if block.family.reads == "text" and not block.missing:
+                out += block.names
+            elif block.family.reads == "categories" and not block.missing:
+                known = part.known_values(block.names)
+                out += [name for name, keys in known.items() if any(isinstance(key, str) for key in keys)]
+        return tuple(out)
+
     def read(self, frame: Frame) -> Columns:
         """Read the columns of a table; of several families, those that are not there count as missing."""
         if self.form == "table":

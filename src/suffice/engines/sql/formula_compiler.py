@@ -21,6 +21,7 @@ from sqlglot.generator import Generator
 from suffice import formulas as f
 from suffice.core.arrays import Array
 from suffice.core.errors import InvalidDataError, InvalidOptionError, NoFormulaError
+from suffice.core.special import log_gamma_by
 from suffice.engines.sql.expressions import (
     as_float,
     boolean,
@@ -380,15 +381,6 @@ def _of_class(values: Array, c: int) -> float:
     return float(np.clip(values[c if len(values) > 1 else 0], EXCLUDED, -EXCLUDED))
 
 
-def _log_gamma(x: ir.Value) -> ir.Value:
-    """Compute log Γ(x) for x > 0 to 14 digits: Stirling's series at x + 8, less log(x (x + 1) … (x + 7))."""
-    z = x + 8.0
-    series = 1 / 12 - (1 / 360 - (1 / 1260 - (1 / 1680 - 1 / (1188 * z * z)) / (z * z)) / (z * z)) / (z * z)
-    far = (z - 0.5) * z.ln() - z + 0.5 * float(np.log(2 * np.pi)) + series / z
-    near = [(x + 2.0 * i) * (x + (2.0 * i + 1.0)) for i in range(4)]
-    return far - _total([pair.ln() for pair in near])
-
-
 def _log1p(x: ir.Value) -> ir.Value:
     """Compute log(1 + x) to all digits: the rounding error of 1 + x cancels (Kahan)."""
     u = 1.0 + x
@@ -402,7 +394,7 @@ FUNCTIONS: Mapping[type[f.Unary], Function] = {
     f.Log: lambda x: ibis.ifelse(x > 0, ibis.ifelse(x > 0, x, 1.0).ln(), EXCLUDED),
     f.Log1p: _log1p,
     f.Exp: _exp,
-    f.LogGamma: _log_gamma,
+    f.LogGamma: lambda x: log_gamma_by(x, lambda z: z.ln()),
 }
 
 

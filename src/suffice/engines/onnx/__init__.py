@@ -1,0 +1,1 @@
+"""Formulas as models of ONNX."""

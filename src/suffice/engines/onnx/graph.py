@@ -1,0 +1,173 @@
+"""A graph of ONNX that is written operator by operator, as arithmetic of tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from onnx import NodeProto, TensorProto, helper, numpy_helper
+
+Attribute: TypeAlias = Any  # a number, a string, or a list of them
+
+ML = "ai.onnx.ml"  # the domain of operators for machine learning
+OPSETS = {"": 20, ML: 3}  # the versions of the operators
+
+
+class Graph:
+    """Nodes and constants. The same operator of the same inputs is written once, and so is the same constant.
+
+    Names that the graph makes begin with `prefix`, which no input may begin with.
+    """
+
+    def __init__(self, prefix: str):
+        self.prefix = prefix
+        self.nodes: list[NodeProto] = []
+        self.constants: list[TensorProto] = []
+        self._known: dict[Any, str] = {}
+
+    def _new_name(self) -> str:
+        return f"{self.prefix}{len(self._known)}"
+
+    def input(self, name: str) -> Tensor:
+        """Return the tensor of an input."""
+        return Tensor(self, name)
+
+    def constant(self, values: ArrayLike) -> Tensor:
+        """Return a constant: an array of strings, booleans or numbers; a number of Python is one of float64."""
+        array = np.asarray(values, dtype=np.float64 if isinstance(values, (int, float)) else None)
+        if array.dtype.kind in "US":
+            array = array.astype(object)
+        key = (str(array.dtype), array.shape, repr(array.tolist()) if array.dtype == object else array.tobytes())
+        if key not in self._known:
+            name = self._known[key] = self._new_name()
+            self.constants.append(numpy_helper.from_array(np.ascontiguousarray(array).reshape(array.shape), name))
+        return Tensor(self, self._known[key])
+
+    def add(self, operator: str, *inputs: Tensor | ArrayLike, domain: str = "", **attributes: Attribute) -> Tensor:
+        """Return the output of an operator; inputs that are numbers become constants."""
+        names = [(each if isinstance(each, Tensor) else self.constant(each)).name for each in inputs]
+        key = (operator, *names, repr(sorted(attributes.items())))
+        if key not in self._known:
+            name = self._known[key] = self._new_name()
+            self.nodes.append(helper.make_node(operator, names, [name], name, domain=domain, **attributes))
+        return Tensor(self, self._known[key])
+
+    def sum(self, parts: Sequence[Tensor]) -> Tensor:
+        """Add tensors that broadcast."""
+        return parts[0] if len(parts) == 1 else self.add("Sum", *parts)
+
+    def name_output(self, tensor: Tensor, name: str) -> None:
+        """Give a tensor the name of an output."""
+        self.nodes.append(helper.make_node("Identity", [tensor.name], [name], name))
+
+
+@dataclass(frozen=True, eq=False)
+class Tensor:
+    """A tensor of a graph, by its name; arithmetic adds operators to the graph."""
+
+    graph: Graph
+    name: str
+
+    __array_ufunc__: ClassVar[None] = None  # NumPy arrays leave arithmetic with tensors to the methods below
+
+    def _add(self, operator: str, *inputs: Tensor | ArrayLike, **attributes: Attribute) -> Tensor:
+        return self.graph.add(operator, self, *inputs, **attributes)
+
+    def __add__(self, other: Tensor | ArrayLike) -> Tensor:
+        return self._add("Add", other)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Tensor | ArrayLike) -> Tensor:
+        return self._add("Sub", other)
+
+    def __rsub__(self, other: ArrayLike) -> Tensor:
+        return self.graph.add("Sub", other, self)
+
+    def __mul__(self, other: Tensor | ArrayLike) -> Tensor:
+        return self._add("Mul", other)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Tensor | ArrayLike) -> Tensor:
+        return self._add("Div", other)
+
+    def __rtruediv__(self, other: ArrayLike) -> Tensor:
+        return self.graph.add("Div", other, self)
+
+    def __lt__(self, other: Tensor | ArrayLike) -> Tensor:
+        return self._add("Less", other)
+
+    def __le__(self, other: Tensor | ArrayLike) -> Tensor:
+        return self._add("LessOrEqual", other)
+
+    def __gt__(self, other: Tensor | ArrayLike) -> Tensor:
+        return self._add("Greater", other)
+
+    def __or__(self, other: Tensor) -> Tensor:
+        return self._add("Or", other)
+
+    def equals(self, other: Tensor | ArrayLike) -> Tensor:
+        """Return where both are equal."""
+        return self._add("Equal", other)
+
+    def is_nan(self) -> Tensor:
+        """Return where it is NaN."""
+        return self._add("IsNaN")
+
+    def is_impossible(self) -> Tensor:
+        """Return where it is −∞."""
+        return self._add("IsInf", detect_positive=0)
+
+    def log(self) -> Tensor:
+        """Return the natural logarithm."""
+        return self._add("Log")
+
+    def exp(self) -> Tensor:
+        """Return the exponential."""
+        return self._add("Exp")
+
+    def where(self, then: Tensor | ArrayLike, otherwise: Tensor | ArrayLike) -> Tensor:
+        """Return one tensor where this one is true, another where it is false."""
+        return self._add("Where", then, otherwise)
+
+    def cast(self, dtype: type[np.generic]) -> Tensor:
+        """Convert to a type of NumPy."""
+        return self._add("Cast", to=int(helper.np_dtype_to_tensor_dtype(np.dtype(dtype))))
+
+    def gather(self, positions: Tensor | NDArray[np.int64], axis: int) -> Tensor:
+        """Take entries along an axis by their positions."""
+        return self._add("Gather", positions, axis=axis)
+
+    def reshape(self, *shape: int) -> Tensor:
+        """Change the shape; 0 leaves a dimension as it is."""
+        return self._add("Reshape", np.array(shape, dtype=np.int64))
+
+    def transpose(self, *order: int) -> Tensor:
+        """Reorder the dimensions."""
+        return self._add("Transpose", perm=order)
+
+    def unsqueeze(self, axis: int) -> Tensor:
+        """Add a dimension of one."""
+        return self._add("Unsqueeze", np.array([axis], dtype=np.int64))
+
+    def matmul(self, other: Tensor | ArrayLike) -> Tensor:
+        """Multiply matrices."""
+        return self._add("MatMul", other)
+
+    def sum(self, axis: int, keep: bool = True) -> Tensor:
+        """Add up along an axis."""
+        return self._add("ReduceSum", np.array([axis], dtype=np.int64), keepdims=int(keep))
+
+    def max(self, axis: int, keep: bool = True) -> Tensor:
+        """Return the largest along an axis."""
+        return self._add("ReduceMax", np.array([axis], dtype=np.int64), keepdims=int(keep))
+
+    def log_sum_exp(self, axis: int) -> Tensor:
+        """Return log Σ exp along an axis, without overflow; −∞ where all terms are."""
+        top = self.max(axis)
+        safe = top.is_impossible().where(0.0, top)
+        return ((self - safe).exp().sum(axis).log() + safe)._add("Squeeze", np.array([axis], dtype=np.int64))

@@ -1,0 +1,134 @@
+"""The inputs of a model of ONNX: a tensor for each column, or one matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from onnx import TensorProto, ValueInfoProto, helper
+
+from suffice import formulas as f
+from suffice.core.errors import NoFormulaError
+from suffice.engines.onnx.graph import ML, Graph, Tensor
+from suffice.formulas.lookups import Key
+
+MOST_EXACT = 2**53  # integers beyond are not all numbers of float64
+MATRIX = "X"  # the name of the input if all columns are in one matrix
+
+
+class Inputs:
+    """The columns that formulas read. Missing numbers are NaN, missing strings are empty.
+
+    An empty string that the model knows as a category is that category, and is not missing.
+    """
+
+    def __init__(
+        self,
+        graph: Graph,
+        formulas: Sequence[f.Formula],
+        columns: Sequence[str],
+        strings: Iterable[str],
+        matrix: bool,
+        dtype: type[np.floating],
+    ):
+        self.graph, self.columns, self.matrix, self.dtype = graph, list(columns), matrix, dtype
+        read = {name for formula in formulas for name in _named(formula)}
+        keys = known_keys(formulas)
+        self.strings = {name for name in strings if name not in keys}
+        for name, own in keys.items():
+            if {isinstance(key, str) for key in own} == {True}:
+                self.strings.add(name)
+            _check_numbers(name, own)
+        self.empty_is_known = {name for name, own in keys.items() if "" in own}
+        self.names = [name for name in columns if name in read] or self.columns[:1]
+        if self.matrix and self.strings:
+            raise NoFormulaError(f"Columns {sorted(self.strings)} hold strings, which no matrix of numbers can hold")
+
+    def is_string(self, name: str) -> bool:
+        """Return whether a column holds strings."""
+        return name in self.strings
+
+    def declared(self) -> list[ValueInfoProto]:
+        """Return the inputs with their types and shapes."""
+        number = helper.np_dtype_to_tensor_dtype(np.dtype(self.dtype))
+        if self.matrix:
+            return [helper.make_tensor_value_info(MATRIX, number, [None, len(self.columns)])]
+        types = {name: TensorProto.STRING if self.is_string(name) else number for name in self.names}
+        return [helper.make_tensor_value_info(name, each, [None, 1]) for name, each in types.items()]
+
+    def _all_numbers(self) -> tuple[Tensor, list[str]]:
+        """Return all columns of numbers, (rows, columns), and their names."""
+        if self.matrix:
+            return self.graph.input(MATRIX).cast(np.float64), self.columns
+        names = [name for name in self.names if not self.is_string(name)]
+        return self.graph.add("Concat", *map(self.graph.input, names), axis=1).cast(np.float64), names
+
+    def numbers(self, names: Sequence[str]) -> Tensor:
+        """Return some columns of numbers, (rows, 1, columns)."""
+        found, known = self._all_numbers()
+        place = {name: i for i, name in enumerate(known)}
+        if list(names) != known:
+            found = found.gather(np.array([place[name] for name in names]), axis=1)
+        return found.unsqueeze(1)
+
+    def missing(self, names: Sequence[str]) -> Tensor:
+        """Return where columns, which are all strings or all numbers, are missing, (rows, 1, columns)."""
+        if not self.is_string(names[0]):
+            return self.numbers(names).is_nan()
+        return self.codes(names, [() if name in self.empty_is_known else ("",) for name in names]).equals(
+            np.zeros((1, 1, len(names)), dtype=np.int64)
+        )
+
+    def codes(self, names: Sequence[str], keys: Sequence[Sequence[Key]]) -> Tensor:
+        """Return the positions of strings among the keys of their columns, (rows, 1, columns).
+
+        Strings that are not among the keys have the position after the last, at least 1.
+        """
+        parts = []
+        for name, own in zip(names, keys, strict=True):
+            text = own or ("",)  # an encoder has at least one key
+            numbers = range(len(own)) if own else (1,)
+            parts.append(
+                self.graph.add(
+                    "LabelEncoder",
+                    self.graph.input(name),
+                    domain=ML,
+                    keys_strings=[str(key) for key in text],
+                    values_int64s=list(numbers),
+                    default_int64=max(len(own), 1),
+                )
+            )
+        return (parts[0] if len(parts) == 1 else self.graph.add("Concat", *parts, axis=1)).unsqueeze(1)
+
+    def n_rows(self) -> Tensor:
+        """Return the number of rows, (1,)."""
+        first = self.graph.input(MATRIX if self.matrix else self.names[0])
+        return self.graph.add("Shape", first, start=0, end=1)
+
+
+def known_keys(formulas: Iterable[f.Formula]) -> dict[str, set[Key]]:
+    """Return the categories of each column that formulas look up."""
+    found: dict[str, set[Key]] = {}
+    for formula in formulas:
+        for node in formula.walk():
+            if isinstance(node, (f.Lookup, f.Among)):
+                found.setdefault(node.column, set()).update(node.keys)
+            elif isinstance(node, f.Combinations):
+                for i, name in enumerate(node.columns):
+                    found.setdefault(name, set()).update(key[i] for key in node.keys)
+    return found
+
+
+def _named(formula: f.Formula) -> Iterable[str]:
+    """Yield the columns that a formula reads or tests for missing values."""
+    yield from formula.reads()
+    yield from (node.column for node in formula.walk() if isinstance(node, f.Missing))
+
+
+def _check_numbers(name: str, keys: Iterable[Key]) -> None:
+    for key in keys:
+        if not isinstance(key, str) and abs(key) > MOST_EXACT:
+            raise NoFormulaError(
+                f"Column {name!r} has the category {key}, and inputs are float64, which has not all integers beyond "
+                f"{MOST_EXACT}: make these categories strings"
+            )

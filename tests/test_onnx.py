@@ -1,0 +1,377 @@
+"""Models of ONNX: what onnxruntime computes is what the library computes."""
+
+import subprocess
+import sys
+
+import numpy as np
+import onnx
+import onnxruntime
+import pyarrow.parquet as pq
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_digits, load_iris
+
+import suffice as sf
+from family_cases import COUNTS, FAMILIES, LABELS, NAMES, REALS, with_gaps
+from suffice.core.errors import (
+    ImpossibleRowWarning,
+    InvalidDataError,
+    InvalidOptionError,
+    MissingPackageError,
+    NoFormulaError,
+)
+from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from suffice.engines.onnx.onnx_model import to_onnx
+from suffice.formulas import (
+    Above,
+    Abs,
+    Among,
+    Column,
+    Combinations,
+    Constant,
+    CrossTable,
+    Exp,
+    Linear,
+    Log1p,
+    LogGamma,
+    LogSumExp,
+    Lookup,
+    Missing,
+    Scoring,
+    Sqrt,
+    Steps,
+    Term,
+    Unknown,
+    Where,
+)
+from suffice.naive_bayes import (
+    BernoulliNB,
+    CategoricalNB,
+    ComplementNB,
+    GaussianNB,
+    KernelNB,
+    MixtureNB,
+    MultinomialNB,
+    PoissonNB,
+)
+
+CLOSE = {"rtol": 0, "atol": 1e-9}
+
+
+def answers(model, rows):
+    """Run a model on a matrix, or on columns of Python values of which None is missing; return labels and numbers."""
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    if isinstance(rows, np.ndarray):
+        return session.run(["output_label", "output_probability"], {"X": rows})
+    feed = {}
+    for each in session.get_inputs():
+        text = each.type == "tensor(string)"
+        values = [("" if text else np.nan) if v is None else v for v in rows[each.name]]
+        feed[each.name] = np.array(values, dtype=object if text else np.float64).reshape(-1, 1)
+    return session.run(["output_label", "output_probability"], feed)
+
+
+def check(clf, rows, **options):
+    """Compare labels and probabilities with those of the estimator."""
+    model = clf.to_onnx(**options)
+    onnx.checker.check_model(model, full_check=True)
+    labels, p = answers(model, rows)
+    assert p.dtype == np.float64
+    assert_allclose(p, clf.predict_proba(rows), **CLOSE)
+    assert_array_equal(labels, clf.predict(rows))
+    return model
+
+
+def evidence(formulas, columns, names, classes):
+    """Compute formulas by a model whose probabilities are the softmax of their sum."""
+    scoring = Scoring.plain(np.arange(classes), np.zeros(classes), [Term("", (), each) for each in formulas])
+    return scoring.posterior(columns), answers(to_onnx(scoring, names, (), False, np.float64), columns)[1]
+
+
+# ---- formulas
+
+
+@pytest.mark.parametrize("which", FAMILIES)
+def test_the_formula_of_every_family_is_computed(which):
+    family, x = FAMILIES[which]
+    fitted = family.estimate(family.summarize(x, LABELS).statistic)
+    columns = {name: with_gaps(x)[:, j] for j, name in enumerate(NAMES)}
+    scoring = Scoring.plain(np.arange(3), np.log([0.2, 0.3, 0.5]), fitted.formula(NAMES))
+    expected = scoring.posterior(columns)
+    _, found = answers(to_onnx(scoring, NAMES, (), False, np.float64), columns)
+    assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
+def test_every_node_has_the_value_that_numpy_gives():
+    x, u = Column("x"), Column("u")
+    bins = Where(Missing("x"), Unknown(), Steps("x", [0.0, 1.0, 2.0], np.arange(4.0)))
+    kind = Where(Missing("k"), Unknown(), Lookup("k", ("a", "b"), np.arange(2.0), 2.0))
+    nodes = {
+        "functions": Sqrt(Abs(x)) + Log1p(Abs(u) * 1e-9) * 1e9 + Exp(-1.0 * Abs(x)) / (1.0 + Abs(u)),
+        "gamma": LogGamma(Abs(x) + np.array([0.1, 1.0, 30.0])),
+        "sum of exponentials": LogSumExp((x + np.array([-np.inf, 0.0, 1.0]), u * 2.0, Constant([1.0]))),
+        "impossible sum": LogSumExp((Constant([-np.inf, 0.0, 0.0]) + x, Constant([-np.inf, 0.0, 1.0]))),
+        "linear": Linear(("x", "u"), [[0.5, 1.0]], [[1.0, 2.0], [0.0, 1.0], [3.0, -1.0]])
+        + Linear(("u",), [[0.5], [0.1], [0.0]], [[1.0], [2.0], [-1.0]]),
+        "above": Above(x, 0.5) * np.array([1.0, 2.0, 3.0]),
+        "no edges": Steps("x", [], np.ones((3, 1)) * [[1.0], [2.0], [3.0]]),
+        "numbers as keys": Lookup("n", (3, 1, 2), [[1.0, 2.0, 3.0]] * 3, [0.0, 1.0, 2.0]),
+        "combinations": Combinations(("n", "k"), ((1, "a"), (2, "b"), (1, "c")), np.eye(3), [1, 0, 2]),
+        "cells": CrossTable(bins, kind, np.random.default_rng(0).normal(size=(3, 4, 3))),
+        "cells the other way": CrossTable(kind, bins, np.random.default_rng(1).normal(size=(3, 3, 4))),
+        "among": Where(Among("k", ("a", "zzz")), Constant([0.0, 1.0, 2.0]), Constant([1.0, 0.0, 3.0])),
+        "among numbers": Where(Among("n", (1, 7)), Constant([0.0, 1.0, 2.0]), Constant([1.0, 0.0, 3.0])),
+        "nothing": Constant([0.0, 1.0, 0.5]),
+    }
+    columns = {
+        "x": [0.0, 1.0, -2.5, 3.75, 100.0, 1.5],
+        "u": [1.0, -1.0, 0.0, 2.0, 0.25, 7.0],
+        "n": [1, 2, 3, 7, None, 1],
+        "k": ["a", "b", "c", None, "a", "other"],
+    }
+    for title, node in nodes.items():
+        expected, found = evidence([node], columns, list(columns), 3)
+        assert_allclose(np.broadcast_to(expected, found.shape), found, err_msg=title, rtol=0, atol=1e-12)
+    missing = {name: [None] for name in columns}
+    for title in ("above", "no edges", "linear"):
+        assert np.isnan(evidence([nodes[title]], missing, list(columns), 3)[1]).all(), title
+    for title in ("cells", "cells the other way"):
+        assert_allclose(evidence([nodes[title]], missing, list(columns), 3)[1], 1 / 3, rtol=1e-12)
+
+
+def test_models_of_many_columns_have_few_operators():
+    x = np.random.default_rng(0).normal(size=(40, 1500))
+    few, many = (GaussianNB().fit(x[:, :d], np.arange(40) % 2).to_onnx() for d in (3, 1500))
+    assert len(many.graph.node) == len(few.graph.node)
+
+
+# ---- estimators of matrices
+
+
+@pytest.mark.parametrize("gaps", [False, True], ids=["complete", "with gaps"])
+@pytest.mark.parametrize(
+    ("estimator", "x"),
+    [
+        (GaussianNB(), REALS),
+        (KernelNB(), REALS),
+        (MixtureNB(), REALS),
+        (PoissonNB(), COUNTS),
+        (MultinomialNB(), COUNTS),
+        (ComplementNB(), COUNTS),
+        (BernoulliNB(binarize=1.0), COUNTS),
+        (CategoricalNB(min_categories=30), COUNTS),
+        (LinearDiscriminantAnalysis(), REALS),
+        (QuadraticDiscriminantAnalysis(), REALS),
+        (sf.BayesClassifier(structure="pairs"), REALS),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_every_estimator_has_a_model_of_its_predictions(estimator, x, gaps):
+    check(estimator.fit(x, LABELS), with_gaps(x) if gaps else x)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        GaussianNB(),
+        BernoulliNB(binarize=8.0),
+        MultinomialNB(),
+        ComplementNB(),
+        CategoricalNB(),
+        KernelNB(),
+        PoissonNB(),
+        LinearDiscriminantAnalysis(),
+        QuadraticDiscriminantAnalysis(reg_param=0.1),
+        sf.BayesClassifier(structure="naive"),
+        sf.BayesClassifier(structure="pairs"),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_digits(estimator):
+    x, y = load_digits(return_X_y=True)
+    model = check(estimator.fit(x, y), x[::5])
+    assert len(model.graph.node) < 1000
+
+
+@pytest.mark.parametrize("structure", ["naive", "columns", "pairs", "pool"])
+def test_iris_with_every_structure(structure):
+    x, y = load_iris(return_X_y=True)
+    asked = x.copy()
+    asked[::3, 1] = asked[::4, 2] = asked[7] = np.nan
+    check(sf.BayesClassifier(structure=structure).fit(x, y), asked)
+
+
+@pytest.mark.parametrize("calibrate", [False, True, "classes"])
+def test_calibration_is_part_of_the_model(calibrate):
+    x, y = load_iris(return_X_y=True)
+    check(sf.BayesClassifier(calibrate=calibrate, structure="naive").fit(x, y), x)
+
+
+def test_labels_keep_their_type():
+    for labels in (LABELS, LABELS == "a", np.searchsorted(["a", "b", "c"], LABELS)):
+        found, _ = answers(GaussianNB().fit(REALS, labels).to_onnx(), REALS)
+        expected = GaussianNB().fit(REALS, labels).predict(REALS)
+        assert_array_equal(found, expected)
+        assert found.dtype.kind == (expected.dtype.kind if expected.dtype.kind != "U" else "O")
+
+
+def test_a_row_that_is_impossible_gets_the_prior_as_in_the_library():
+    clf = MultinomialNB(alpha=0).fit(np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]), [0, 0, 1])
+    rows = np.array([[1.0, 1.0], [2.0, 0.0]])
+    with pytest.warns(ImpossibleRowWarning):
+        expected = clf.predict_proba(rows)
+    assert_allclose(answers(clf.to_onnx(), rows)[1], expected, **CLOSE)
+
+
+def test_a_gap_in_a_large_block_has_no_probability():
+    x, y = load_digits(return_X_y=True)
+    rows = x[:2].copy()
+    rows[1, 3] = np.nan
+    _, p = answers(LinearDiscriminantAnalysis().fit(x, y).to_onnx(), rows)
+    assert np.isfinite(p[0]).all()
+    assert np.isnan(p[1]).all()
+
+
+def test_numbers_may_be_float32():
+    clf = GaussianNB().fit(REALS, LABELS)
+    _, p = answers(clf.to_onnx(dtype="float32"), REALS.astype(np.float32))
+    assert p.dtype == np.float32
+    assert_allclose(p, clf.predict_proba(REALS), atol=1e-5)
+
+
+def test_columns_with_names_have_inputs_and_a_matrix_can_be_asked_for():
+    pd = pytest.importorskip("pandas")
+    table = pd.DataFrame(REALS, columns=NAMES)
+    clf = GaussianNB().fit(table, LABELS)
+    assert [each.name for each in clf.to_onnx().graph.input] == NAMES
+    expected = clf.predict_proba(table)
+    assert_allclose(answers(clf.to_onnx(), {name: table[name].tolist() for name in NAMES})[1], expected, **CLOSE)
+    assert_allclose(answers(clf.to_onnx(inputs="matrix"), REALS)[1], expected, **CLOSE)
+    assert [each.name for each in GaussianNB().fit(REALS, LABELS).to_onnx(inputs="columns").graph.input] == [
+        "x0",
+        "x1",
+        "x2",
+    ]
+
+
+# ---- tables
+
+
+def table_of_all_kinds(n=400):
+    rng = np.random.default_rng(3)
+    y = np.array(["no", "yes"])[np.arange(n) % 2]
+    shift = np.arange(n) % 2
+    kinds = np.array(["a", "b", "c", "d"])
+    table = {
+        "height": (rng.normal(shift, 1.0)).tolist(),
+        "count": rng.poisson(1.0 + shift).tolist(),
+        "kind": kinds[np.minimum(rng.integers(0, 3, n) + shift, 3)].tolist(),
+        "class number": (rng.integers(0, 4, n) + 2 * shift).tolist(),
+        "flag": (rng.random(n) < 0.3 + 0.4 * shift).tolist(),
+        "noise": rng.choice(list("xyz"), n).tolist(),
+    }
+    for name, values in table.items():
+        for i in rng.choice(n, n // 10, replace=False):
+            values[i] = None
+        if name == "noise":
+            table[name] = [None if s and i % 3 == 0 else v for i, (s, v) in enumerate(zip(shift, values, strict=True))]
+    return table, y
+
+
+@pytest.mark.parametrize("missing", ["ignore", "informative"])
+@pytest.mark.parametrize("structure", ["naive", "pairs"])
+def test_columns_of_all_kinds_with_gaps_and_unseen_categories(structure, missing):
+    table, y = table_of_all_kinds()
+    families = {"class number": sf.Categorical()}
+    clf = sf.BayesClassifier(families, structure=structure, missing=missing).fit(table, y)
+    asked = {name: [*values[:40], None] for name, values in table.items()}
+    asked["kind"][0] = "unseen"
+    asked["class number"][1] = 99
+    model = check(clf, asked)
+    types = {each.name: each.type.tensor_type.elem_type for each in model.graph.input}
+    assert types["kind"] == onnx.TensorProto.STRING
+    assert types["flag"] == types["class number"] == types["height"] == onnx.TensorProto.DOUBLE
+
+
+def test_blocks_of_several_columns():
+    table, y = table_of_all_kinds()
+    table = {name: table[name] for name in ("height", "count", "kind", "noise")}
+    families = {("height", "count"): sf.MultivariateGaussian(), ("kind", "noise"): sf.JointCategorical()}
+    check(sf.BayesClassifier(families, structure="naive").fit(table, y), table)
+
+
+def test_an_empty_string_is_missing_unless_the_model_knows_it():
+    values, y = ["a", "b", None, "b", "a", "a"] * 5, [0, 1, 1, 1, 0, 0] * 5
+    clf = sf.BayesClassifier({"k": sf.Categorical()}, calibrate=False).fit({"k": values}, y)
+    assert_allclose(answers(clf.to_onnx(), {"k": [""]})[1], clf.predict_proba({"k": [None]}), **CLOSE)
+    values = ["a", "b", "", "b", "a", "a"] * 5
+    clf = sf.BayesClassifier({"k": sf.Categorical()}, calibrate=False).fit({"k": values}, y)
+    assert_allclose(answers(clf.to_onnx(), {"k": [""]})[1], clf.predict_proba({"k": [""]}), **CLOSE)
+
+
+def test_a_model_in_which_no_column_votes_gives_the_prior():
+    rng = np.random.default_rng(0)
+    clf = sf.BayesClassifier(structure="naive").fit({"noise": rng.normal(size=300).tolist()}, np.arange(300) % 3 // 2)
+    check(clf, {"noise": [1.0, None]})
+
+
+@pytest.mark.parametrize("structure", ["auto", "pairs", "naive"])
+def test_adult_with_gaps_and_unseen_categories(data_dir, structure):
+    train = pq.read_table(data_dir / "adult-train.parquet")
+    test = pq.read_table(data_dir / "adult-test.parquet").slice(0, 2000).drop_columns("income").to_pydict()
+    rng = np.random.default_rng(0)
+    for values in test.values():
+        text = any(isinstance(value, str) for value in values)
+        for i in rng.choice(2000, 100, replace=False):
+            values[i] = None
+        for i in rng.choice(2000, 50, replace=False) if text else ():
+            values[i] = "never seen"
+    clf = sf.BayesClassifier(structure=structure).fit(train, "income")
+    model = check(clf, test)
+    assert model.ByteSize() < 2_000_000
+    assert len(model.graph.node) < 600
+
+
+# ---- what is refused
+
+
+def test_what_cannot_be_expressed_is_refused_by_name():
+    with pytest.raises(NoFormulaError, match=r'cosines .* structure="pairs"'):
+        sf.BayesClassifier().fit(REALS, LABELS).to_onnx()
+    with pytest.raises(NoFormulaError, match="Text"):
+        sf.TextClassifier().fit(["good film", "bad film"] * 3, ["+", "-"] * 3).to_onnx()
+    clf = sf.BayesClassifier({"k": sf.Categorical()}, calibrate=False)
+    with pytest.raises(NoFormulaError, match="'k' has the category 9007199254740993"):
+        clf.fit({"k": [2**53 + 1, 1] * 9}, [0, 1] * 9).to_onnx()
+    clf.fit({"k": ["a", "b"] * 9}, [0, 1] * 9)
+    with pytest.raises(NoFormulaError, match=r"\['k'\] hold strings"):
+        clf.to_onnx(inputs="matrix")
+    for bad in ("output_label", ""):
+        with pytest.raises(InvalidDataError, match="rename it"):
+            sf.BayesClassifier(calibrate=False).fit({bad: REALS[:, 0]}, LABELS).to_onnx()
+    with pytest.raises(InvalidOptionError, match="inputs must be"):
+        clf.to_onnx(inputs="rows")
+    with pytest.raises(InvalidOptionError, match="dtype must be"):
+        clf.to_onnx(dtype="float16")
+
+
+def test_without_onnx_an_error_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    for name in [name for name in sys.modules if name.startswith("suffice.engines.onnx.")]:
+        monkeypatch.delitem(sys.modules, name)
+        monkeypatch.delattr(f"suffice.engines.onnx.{name.rpartition('.')[2]}", raising=False)
+    clf = GaussianNB().fit(REALS, LABELS)
+    with pytest.raises(MissingPackageError, match=r"pip install 'suffice\[onnx\]'"):
+        clf.to_onnx()
+
+
+def test_the_command_line_writes_a_model(tmp_path):
+    table, y = table_of_all_kinds()
+    sf.BayesClassifier(structure="naive").fit(table, y).save(tmp_path / "m.suffice")
+    command = [sys.executable, "-m", "suffice", "export", str(tmp_path / "m.suffice"), "-o", str(tmp_path / "m.onnx")]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "m.onnx" in said
+    assert "5 inputs: height" in said or "6 inputs: height" in said
+    asked = {name: values[:20] for name, values in table.items()}
+    expected = sf.load(tmp_path / "m.suffice").predict_proba(asked)
+    assert_allclose(answers(onnx.load(tmp_path / "m.onnx"), asked)[1], expected, **CLOSE)
