@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_digits, load_iris
 
 import suffice as sf
-from family_cases import COUNTS, FAMILIES, LABELS, NAMES, REALS, with_gaps
+from family_cases import COUNTS, FAMILIES, LABELS, NAMES, REALS, table_of_all_kinds, with_gaps
 from suffice.core.errors import (
     ImpossibleRowWarning,
     InvalidDataError,
@@ -255,27 +255,6 @@ def test_columns_with_names_have_inputs_and_a_matrix_can_be_asked_for():
 
 
 # ---- tables
-
-
-def table_of_all_kinds(n=400):
-    rng = np.random.default_rng(3)
-    y = np.array(["no", "yes"])[np.arange(n) % 2]
-    shift = np.arange(n) % 2
-    kinds = np.array(["a", "b", "c", "d"])
-    table = {
-        "height": (rng.normal(shift, 1.0)).tolist(),
-        "count": rng.poisson(1.0 + shift).tolist(),
-        "kind": kinds[np.minimum(rng.integers(0, 3, n) + shift, 3)].tolist(),
-        "class number": (rng.integers(0, 4, n) + 2 * shift).tolist(),
-        "flag": (rng.random(n) < 0.3 + 0.4 * shift).tolist(),
-        "noise": rng.choice(list("xyz"), n).tolist(),
-    }
-    for name, values in table.items():
-        for i in rng.choice(n, n // 10, replace=False):
-            values[i] = None
-        if name == "noise":
-            table[name] = [None if s and i % 3 == 0 else v for i, (s, v) in enumerate(zip(shift, values, strict=True))]
-    return table, y
 
 
 @pytest.mark.parametrize("missing", ["ignore", "informative"])

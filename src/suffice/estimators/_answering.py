@@ -14,6 +14,7 @@ from suffice.core.errors import InvalidOptionError
 from suffice.core.labels import same_labels
 from suffice.estimators._learning import Learning
 from suffice.estimators._threads import answering
+from suffice.model.calibration import ScoredRow
 from suffice.model.learned import Calibrate, Learned
 from suffice.model.predictor import Predictor, Question
 
@@ -63,13 +64,21 @@ class Answering(Learning):
         return self._answer(X, "predict_proba", Learned.posterior)
 
     def _answer(self, X: Any, question: Question, ask: Callable[..., Any]) -> Any:
-        learned, source = self._settled(), engines.find(X)
+        learned = self._settled()
+        row = self._scored_row(X)
+        if row is not None:
+            return ask(learned, row, self._calibration())
+        source = engines.find(X)
         if source is None:
             return self._run(ask, learned, self._check_X(X), self._calibration())
         predictor = self._predictor()
         for name in predictor.columns:
             source.check_column(name, "that the model was trained on")
         return source.answer(engines.Answer(predictor, question))
+
+    def _scored_row(self, X: Any) -> ScoredRow | None:  # noqa: ARG002  # only tables have such rows
+        """Score a single row of Python values; None where X is something else."""
+        return None
 
     def _predictor(self) -> Predictor:
         """What workers need to answer."""

@@ -32,11 +32,13 @@ from suffice.estimators.scikit_learn import clone, validate_data
 from suffice.families import Family, Table
 from suffice.families.choose import AutomaticBernoulli
 from suffice.families.product import Product
+from suffice.model.calibration import ScoredRow
 from suffice.model.explain import Evidence
 from suffice.model.forms import Form, aligned
 from suffice.model.learned import Calibrate, Learned, combined
 from suffice.model.planning import planned
 from suffice.model.schema import AS_ASKED, infer
+from suffice.model.single_rows import SingleRows, single_row
 
 __all__ = ["BayesClassifier"]
 
@@ -265,6 +267,16 @@ class BayesClassifier(CalibratedClassifier):
         return tuple(family.names)
 
     # ---- answering
+
+    def _scored_row(self, X: Any) -> ScoredRow | None:
+        row, calibration = single_row(X), self._calibration()
+        if row is None or calibration is None:
+            return None
+        kept = self._settled().__dict__.setdefault("_single_rows", {})  # beside what was learned, as the model is
+        if id(calibration) not in kept:
+            kept[id(calibration)] = (calibration, SingleRows.of(self._predictor()))
+        reader: SingleRows | None = kept[id(calibration)][1]
+        return None if reader is None else reader.score(row)
 
     @answering
     def outliers(self, X: Any, rate: float = 0.01) -> NDArray[np.bool_]:

@@ -44,7 +44,7 @@ from suffice.families import _derive as derive
 from suffice.families._contract import REAL, Decisions, KeptRows, Outcomes, Summary, Support, Table
 from suffice.families._kernels import KERNELS
 from suffice.families.logarithms import log_ratio
-from suffice.formulas import Above, Among, Column, Combinations, Formula, Lookup, Term, X, unless_missing
+from suffice.formulas import Above, Column, Formula, Term, X, known_keys, unless_missing
 
 S = TypeVar("S", bound=Statistic)
 Reads = Literal["numbers", "categories", "text"]
@@ -148,15 +148,8 @@ class Distribution(ABC):
 
     def known_values(self, names: Sequence[str]) -> dict[str, tuple[Any, ...]]:
         """Return the categories of each column that the formula looks up; a column of numbers has none."""
-        found: dict[str, dict[Any, None]] = {name: {} for name in names}
-        for term in self.formula(names):
-            for node in term.formula.walk():
-                if isinstance(node, (Lookup, Among)):
-                    found[node.column].update(dict.fromkeys(node.keys))
-                elif isinstance(node, Combinations):
-                    for i, name in enumerate(node.columns):
-                        found[name].update(dict.fromkeys(key[i] for key in node.keys))
-        return {name: tuple(known) for name, known in found.items()}
+        known = known_keys(term.formula for term in self.formula(names))
+        return {name: tuple(known.get(name, ())) for name in names}
 
     @property
     def gaussian(self) -> tuple[Array, Array] | None:

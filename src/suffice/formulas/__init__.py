@@ -49,6 +49,7 @@ from suffice.formulas.conditions import (
     Missing,
     Where,
     by_observed,
+    known_keys,
     total,
     unless_missing,
 )
@@ -100,6 +101,7 @@ __all__ = [
     "as_formula",
     "by_observed",
     "in_base64",
+    "known_keys",
     "smallest_codes",
     "to_json",
     "total",

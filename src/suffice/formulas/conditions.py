@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from suffice.core.arrays import Mask
 from suffice.formulas.arithmetic import Formula, Unknown, as_column, as_formula
 from suffice.formulas.environments import Environment
-from suffice.formulas.lookups import Key, plain_keys
+from suffice.formulas.lookups import Combinations, Key, Lookup, plain_keys
 from suffice.formulas.node import Array, Node, Reads
 
 
@@ -127,3 +127,16 @@ def total(formulas: Sequence[Formula]) -> Formula:
         return formulas[0]
     half = len(formulas) // 2
     return total(formulas[:half]) + total(formulas[half:])
+
+
+def known_keys(formulas: Iterable[Formula]) -> dict[str, dict[Key, None]]:
+    """Return the categories of each column that formulas look up, in the order in which they are found."""
+    found: dict[str, dict[Key, None]] = {}
+    for formula in formulas:
+        for node in formula.walk():
+            if isinstance(node, (Lookup, Among)):
+                found.setdefault(node.column, {}).update(dict.fromkeys(node.keys))
+            elif isinstance(node, Combinations):
+                for i, name in enumerate(node.columns):
+                    found.setdefault(name, {}).update(dict.fromkeys(key[i] for key in node.keys))
+    return found

@@ -37,8 +37,8 @@ class CrossTable(Formula):
 
     @cached_property
     def _spelled_out(self) -> Formula:
-        conditions, first = _unwrapped(self.first)
-        more, second = _unwrapped(self.second)
+        conditions, first = unwrapped(self.first)
+        more, second = unwrapped(self.second)
         rows = [_with_numbers(second, self.numbers[:, k]) for k in range(self.numbers.shape[1])]
 
         def chosen(lo: int, hi: int) -> Formula:  # a tree, because parsers of databases refuse deep ones
@@ -66,7 +66,7 @@ class CrossTable(Formula):
         return self.spelled_out().to_json(packed)
 
 
-def _unwrapped(code: Formula) -> tuple[list[Condition], Steps | Lookup]:
+def unwrapped(code: Formula) -> tuple[list[Condition], Steps | Lookup]:
     """Return the conditions under which a code is missing, and the code without them."""
     conditions = []
     while isinstance(code, Where) and isinstance(code.then, Unknown):

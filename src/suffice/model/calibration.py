@@ -40,6 +40,13 @@ MOST = 1e100  # of what a file may hold: larger slopes would overflow with the e
 STRENGTH = 1.0  # of the penalty that keeps slopes and biases of classes near the common ones, in rows
 
 
+@dataclass(frozen=True)
+class ScoredRow:
+    """The evidence of one row, (1, classes), where it was computed before: see `single_rows`."""
+
+    evidence: Array
+
+
 @storable
 @dataclass(frozen=True)
 class Calibration:

@@ -19,7 +19,7 @@ from suffice.core.statistics import ByClass
 from suffice.core.validation import Labels
 from suffice.families import Decisions, Family
 from suffice.families.product import Product, ProductDistribution
-from suffice.model.calibration import Calibration, CalibrationForm
+from suffice.model.calibration import Calibration, CalibrationForm, ScoredRow
 from suffice.model.forms import Form, form_of
 from suffice.model.joint import Model, leave_one_out_parts, left_out_prior
 from suffice.model.planning import with_one_plan, without_plan
@@ -186,17 +186,21 @@ class Learned:
             return self.model.predict(rows)
         return self.labels[self.posterior(rows, calibration).argmax(axis=1)]
 
+    def _evidence(self, rows: Any, calibration: Calibration) -> Array:
+        """Return the evidence of rows, (rows, classes), which may be overwritten."""
+        return rows.evidence if isinstance(rows, ScoredRow) else calibration.evidence(self, rows)
+
     def posterior(self, rows: Any, calibration: Calibration | None = None) -> Array:
         """Return p(y | x), (rows, classes)."""
         if calibration is None:
             return self.model.posterior(rows, self.dtype_for(rows))
-        return calibration.posterior(calibration.evidence(self, rows), self.model.log_prior)
+        return calibration.posterior(self._evidence(rows, calibration), self.model.log_prior)
 
     def log_posterior(self, rows: Any, calibration: Calibration | None = None) -> Array:
         """Return log p(y | x), (rows, classes)."""
         if calibration is None:
             return self.model.log_posterior(rows, self.dtype_for(rows))
-        return calibration.log_posterior(calibration.evidence(self, rows), self.model.log_prior)
+        return calibration.log_posterior(self._evidence(rows, calibration), self.model.log_prior)
 
     def log_density(self, rows: Any) -> Array:
         """Return log p(x), (rows,)."""

@@ -33,7 +33,7 @@ class Inputs:
     ):
         self.graph, self.columns, self.matrix, self.dtype = graph, list(columns), matrix, dtype
         read = {name for formula in formulas for name in _named(formula)}
-        keys = known_keys(formulas)
+        keys = f.known_keys(formulas)
         self.strings = {name for name in strings if name not in keys}
         for name, own in keys.items():
             if {isinstance(key, str) for key in own} == {True}:
@@ -104,19 +104,6 @@ class Inputs:
         """Return the number of rows, (1,)."""
         first = self.graph.input(MATRIX if self.matrix else self.names[0])
         return self.graph.add("Shape", first, start=0, end=1)
-
-
-def known_keys(formulas: Iterable[f.Formula]) -> dict[str, set[Key]]:
-    """Return the categories of each column that formulas look up."""
-    found: dict[str, set[Key]] = {}
-    for formula in formulas:
-        for node in formula.walk():
-            if isinstance(node, (f.Lookup, f.Among)):
-                found.setdefault(node.column, set()).update(node.keys)
-            elif isinstance(node, f.Combinations):
-                for i, name in enumerate(node.columns):
-                    found.setdefault(name, set()).update(key[i] for key in node.keys)
-    return found
 
 
 def _named(formula: f.Formula) -> Iterable[str]:

@@ -36,8 +36,8 @@ def to_onnx(
 ) -> ModelProto:
     """Return the model of a scoring.
 
-    `columns` are those of the training rows, `strings` those of them that hold strings. With `matrix` there is one input
-    of all columns. `dtype` is that of numbers in inputs and outputs.
+    `columns` are those of the training rows, `strings` those of them that hold strings. With `matrix` there is one
+    input of all columns. `dtype` is that of numbers in inputs and outputs.
     """
     _check_names(() if matrix else columns)
     prefix = "_" * (1 + max((len(name) - len(name.lstrip("_")) for name in columns), default=0))  # no column has it

@@ -1,0 +1,93 @@
+"""One row of a table of Python values, scored without arrays: what a server is asked for most often.
+
+Only rows that need no conversion are scored so: all columns are there, and each value has the type that its column had
+in training. Whatever else comes, and whatever may have to be refused, takes the general way.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from suffice.core.errors import SufficeError
+from suffice.families.choose import AutomaticBernoulli
+from suffice.families.product import Product
+from suffice.formulas import known_keys
+from suffice.formulas.row_scores import Row, RowScores
+from suffice.model.calibration import ScoredRow
+from suffice.model.predictor import Predictor
+
+MOST_EXACT = 2**53  # integers beyond are not all numbers of float64
+NUMBERS = frozenset((int, float))
+
+
+class SingleRows:
+    """Reads and scores single rows."""
+
+    def __init__(self, predictor: Predictor):
+        formulas = [term.formula for term in predictor.formula().terms]
+        self.scores = RowScores(formulas, len(predictor.labels))
+        family, strings = predictor.learned.family, predictor.string_columns
+        assert isinstance(family, Product), "tables have columns"
+        types = dict.fromkeys(predictor.columns, NUMBERS) | dict.fromkeys(strings, frozenset((str,)))
+        keys = known_keys(formulas)
+        for block in family.blocks:
+            if isinstance(block.family, AutomaticBernoulli) and not block.missing:
+                types |= dict.fromkeys(block.names, frozenset((bool,)))
+            elif block.family.reads == "categories":
+                types |= {name: frozenset(map(type, keys[name])) for name in block.names if name in keys}
+        self.types = types
+
+    @classmethod
+    def of(cls, predictor: Predictor) -> SingleRows | None:
+        """Return what scores single rows; None if the model has no formula."""
+        try:
+            return cls(predictor)
+        except SufficeError:
+            return None
+
+    def score(self, x: Any) -> ScoredRow | None:
+        """Score a row; None if it has to take the general way."""
+        row = self._read(x)
+        if row is None:
+            return None
+        try:
+            evidence = self.scores(row)
+        except (TypeError, ZeroDivisionError, OverflowError):
+            return None
+        return ScoredRow(evidence[None]) if np.isfinite(evidence).all() else None
+
+    def _read(self, x: dict[str, Any]) -> Row | None:
+        """Return the values of the columns by name: strings, floats, and None where one is missing."""
+        row: dict[str, Any] = {}
+        for name, types in self.types.items():
+            value = x.get(name, x)
+            if type(value) is list and len(value) == 1:
+                value = value[0]
+            kind = type(value)
+            if kind in types:
+                if kind is not str:
+                    if kind is int and not -MOST_EXACT <= value <= MOST_EXACT:
+                        return None
+                    value = float(value)
+                    if value in (inf, -inf):
+                        return None
+                    if value != value:
+                        value = None
+            elif value is not None:
+                return None
+            row[name] = value
+        return row
+
+
+def single_row(x: Any) -> dict[str, Any] | None:
+    """Return one row as a dict, of values or of lists of one value; None if `x` is no such thing."""
+    if type(x) is list and len(x) == 1:
+        x = x[0]
+        return x if type(x) is dict and list not in map(type, x.values()) else None
+    if type(x) is not dict or not x:
+        return None
+    lengths = {len(value) if type(value) is list else None for value in x.values()}
+    return x if lengths in ({1}, {None}) else None
