@@ -8,10 +8,14 @@ import onnx
 import onnxruntime
 import pyarrow.parquet as pq
 import pytest
+import skl2onnx
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_digits, load_iris
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import suffice as sf
+import suffice.onnx
 from family_cases import COUNTS, FAMILIES, LABELS, NAMES, REALS, table_of_all_kinds, with_gaps
 from suffice.core.errors import (
     ImpossibleRowWarning,
@@ -273,7 +277,7 @@ def test_columns_of_all_kinds_with_gaps_and_unseen_categories(structure, missing
 
 
 def test_blocks_of_several_columns():
-    table, y = table_of_all_kinds()
+    table, y = table_of_all_kinds(120)
     table = {name: table[name] for name in ("height", "count", "kind", "noise")}
     families = {("height", "count"): sf.MultivariateGaussian(), ("kind", "noise"): sf.JointCategorical()}
     check(sf.BayesClassifier(families, structure="naive").fit(table, y), table)
@@ -309,6 +313,50 @@ def test_adult_with_gaps_and_unseen_categories(data_dir, structure):
     model = check(clf, test)
     assert model.ByteSize() < 2_000_000
     assert len(model.graph.node) < 600
+
+
+# ---- pipelines
+
+
+@pytest.mark.parametrize(
+    ("estimator", "x"),
+    [
+        (GaussianNB(), REALS),
+        (KernelNB(), REALS),
+        (MixtureNB(), REALS),
+        (PoissonNB(), COUNTS),
+        (MultinomialNB(), COUNTS),
+        (ComplementNB(), COUNTS),
+        (BernoulliNB(), COUNTS),
+        (CategoricalNB(), COUNTS),
+        (LinearDiscriminantAnalysis(), REALS),
+        (QuadraticDiscriminantAnalysis(), REALS),
+        (sf.BayesClassifier(structure="pairs"), REALS),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_skl2onnx_converts_pipelines(estimator, x):
+    suffice.onnx.register_converters()
+    x = x.copy()
+    for labels in (LABELS, np.searchsorted(["a", "b", "c"], LABELS), LABELS == "b"):
+        pipeline = make_pipeline(FunctionTransformer(), estimator).fit(x, labels)
+        for dtype, near in ((np.float64, 1e-9), (np.float32, 1e-5)):
+            model = skl2onnx.to_onnx(pipeline, x[:1].astype(dtype), options={"zipmap": False})
+            session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+            found, p = session.run(None, {"X": x.astype(dtype)})
+            assert p.dtype == dtype
+            assert_allclose(p, pipeline.predict_proba(x.astype(dtype)), rtol=0, atol=near)
+            assert_array_equal(found, pipeline.predict(x.astype(dtype)))
+
+
+def test_a_step_of_a_pipeline_has_dictionaries_of_probabilities_if_asked():
+    suffice.onnx.register_converters()
+    pipeline = make_pipeline(StandardScaler(), GaussianNB()).fit(REALS, LABELS)
+    rows = REALS.astype(np.float32)
+    model = skl2onnx.to_onnx(pipeline, rows[:1])
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    _, p = session.run(None, {"X": rows[:1]})
+    assert p[0] == pytest.approx(dict(zip("abc", pipeline.predict_proba(rows[:1])[0], strict=True)), abs=1e-5)
 
 
 # ---- what is refused

@@ -13,7 +13,7 @@ from onnx import NodeProto, TensorProto, helper, numpy_helper
 Attribute: TypeAlias = Any  # a number, a string, or a list of them
 
 ML = "ai.onnx.ml"  # the domain of operators for machine learning
-OPSETS = {"": 20, ML: 3}  # the versions of the operators
+OPSETS = {"": 18, ML: 2}  # the versions of the operators
 
 
 class Graph:

@@ -17,7 +17,7 @@ from suffice.engines.onnx.onnx_compiler import FormulaCompiler
 from suffice.formulas.scoring import BEYOND
 from suffice.model.predictor import Predictor
 
-IR_VERSION = 9  # of the file format, the first that has the operators of `OPSETS`
+IR_VERSION = 8  # of the file format, the first that has the operators of `OPSETS`
 LABEL, PROBABILITY = "output_label", "output_probability"  # as the converters of scikit-learn call them
 
 

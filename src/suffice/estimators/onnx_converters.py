@@ -1,0 +1,87 @@
+"""Converters for skl2onnx, so that pipelines with estimators of suffice become models of ONNX."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from suffice.core.errors import InvalidDataError, MissingPackageError
+from suffice.estimators import discriminant_analysis, naive_bayes
+from suffice.estimators.table_classifier import BayesClassifier
+
+__all__ = ["register_converters"]
+
+Scope: TypeAlias = Any  # of skl2onnx, which makes names
+Operator: TypeAlias = Any  # of skl2onnx: an estimator with its inputs and outputs
+Container: TypeAlias = Any  # of skl2onnx: what the model is made of
+
+OPTIONS = {"zipmap": [True, False, "columns"], "nocl": [True, False], "output_class_labels": [False, True]}
+
+
+def register_converters() -> None:
+    """Teach skl2onnx to convert the estimators of suffice; repeating it changes nothing.
+
+    They read one matrix of numbers, as a step of a pipeline does. Options, such as `zipmap`, are those of scikit-learn's
+    classifiers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import suffice.onnx
+    >>> from skl2onnx import to_onnx
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from suffice.naive_bayes import GaussianNB
+    >>> suffice.onnx.register_converters()
+    >>> X = np.array([[1.0], [2.0], [8.0], [9.0]])
+    >>> pipeline = make_pipeline(StandardScaler(), GaussianNB()).fit(X, [0, 0, 1, 1])
+    >>> [each.name for each in to_onnx(pipeline, X[:1], options={"zipmap": False}).graph.output]
+    ['label', 'probabilities']
+    """
+    try:
+        from skl2onnx import update_registered_converter
+        from skl2onnx.common.shape_calculator import calculate_linear_classifier_output_shapes
+    except ImportError as error:
+        raise MissingPackageError("Converters are for skl2onnx: pip install skl2onnx") from error
+    modules = (naive_bayes, discriminant_analysis)
+    classes = [getattr(module, name) for module in modules for name in module.__all__]
+    for each in [*classes, BayesClassifier]:
+        update_registered_converter(
+            each, f"Suffice{each.__name__}", calculate_linear_classifier_output_shapes, convert, options=OPTIONS
+        )
+
+
+def convert(scope: Scope, operator: Operator, container: Container) -> None:
+    """Write the model of an estimator into a container of skl2onnx."""
+    from onnx import TensorProto, helper
+    from skl2onnx.common.data_types import DoubleTensorType
+
+    from suffice.engines.onnx.graph import OPSETS
+
+    if len(operator.inputs) != 1:
+        raise InvalidDataError(
+            f"{type(operator.raw_operator).__name__} reads one matrix, found {len(operator.inputs)} inputs: join the "
+            "columns in a step before, or use to_onnx() of the estimator, which has an input for each column"
+        )
+    double = isinstance(operator.outputs[1].type, DoubleTensorType)
+    graph = operator.raw_operator.to_onnx(inputs="matrix", dtype="float64" if double else "float32").graph
+    label, probability = (each.full_name for each in operator.outputs)
+    names = {"X": operator.inputs[0].full_name, graph.output[1].name: probability}
+    if graph.output[0].type.tensor_type.elem_type == TensorProto.BOOL:  # skl2onnx expects integers
+        names[graph.output[0].name] = scope.get_unique_variable_name("label")
+        container.add_node("Cast", [names[graph.output[0].name]], [label], op_version=OPSETS[""], to=TensorProto.INT64)
+    else:
+        names[graph.output[0].name] = label
+
+    def renamed(name: str) -> str:
+        if name not in names:
+            names[name] = scope.get_unique_variable_name(f"suffice{name}")
+        return names[name]
+
+    for each in graph.initializer:
+        each.name = renamed(each.name)
+        container.initializers.append(each)
+    for node in graph.node:
+        attributes = {each.name: helper.get_attribute_value(each) for each in node.attribute}
+        inputs, outputs = [renamed(name) for name in node.input], [renamed(name) for name in node.output]
+        where = {"op_domain": node.domain, "op_version": OPSETS[node.domain]}
+        container.add_node(node.op_type, inputs, outputs, **where, **attributes)
