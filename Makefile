@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
 
-.PHONY: demo tour test attack sanitize test-sklearn-lowest test-engines test-tools test-browser bench bench-text bench-engines bench-quality text-data mutants lint docs refresh clean
+.PHONY: demo tour test attack sanitize test-sklearn-lowest test-engines test-tools test-browser test-serving bench bench-text bench-engines bench-quality text-data mutants lint docs refresh clean
 .DEFAULT_GOAL := demo
 
 # The main job, on penguins: learn from two thirds, judge on the others, say why, forget one; ends by saying where the report is.
@@ -58,6 +58,10 @@ test-tools: $(VENV)/test-tools
 # The report in a real Chromium, which must be installed; without one they skip.
 test-browser: $(VENV)/test-browser
 	$(BIN)/python -m pytest tests/browser
+
+# The servers of docs/tutorials/serving.md, started and asked; `make test` passes without them.
+test-serving: $(VENV)/test-serving
+	$(BIN)/python -m pytest tests/serving
 
 # Mutation testing on the fast tests: prints what no test noticed, and the score of each area. ARGS=model/joint tries one area.
 mutants: $(VENV)/mutants
@@ -113,6 +117,6 @@ $(VENV)/built: $(SOURCES)
 	$(BIN)/python -m compileall -q src  # the first command need not, and cannot where writing bytecode is turned off
 	touch $@
 
-$(VENV)/test $(VENV)/test-engines $(VENV)/test-tools $(VENV)/test-browser $(VENV)/mutants $(VENV)/lint $(VENV)/bench $(VENV)/bench-text $(VENV)/bench-engines $(VENV)/bench-quality $(VENV)/docs: $(VENV)/%: $(VENV)/built
+$(VENV)/test $(VENV)/test-engines $(VENV)/test-tools $(VENV)/test-browser $(VENV)/test-serving $(VENV)/mutants $(VENV)/lint $(VENV)/bench $(VENV)/bench-text $(VENV)/bench-engines $(VENV)/bench-quality $(VENV)/docs: $(VENV)/%: $(VENV)/built
 	$(PIP) install --group $*
 	touch $@

@@ -20,8 +20,8 @@ OPTIONS = {"zipmap": [True, False, "columns"], "nocl": [True, False], "output_cl
 def register_converters() -> None:
     """Teach skl2onnx to convert the estimators of suffice; repeating it changes nothing.
 
-    They read one matrix of numbers, as a step of a pipeline does. Options, such as `zipmap`, are those of scikit-learn's
-    classifiers.
+    They read one matrix of numbers, as a step of a pipeline does. Their options, such as `zipmap`, are those of
+    scikit-learn's classifiers.
 
     Examples
     --------
