@@ -28,7 +28,8 @@ def load(path: Path):
 
 figures = load(DOCS / "figures.py")
 SHOWS = sorted([*DOCS.glob("tutorials/*.md"), *DOCS.glob("lectures/*.md")])
-SHOWS += [DOCS / name for name in ("index.md", "mathematics.md", "adding_a_family.md", "families.md", "storage.md")]
+GUIDES = ("index", "mathematics", "adding_a_family", "families", "storage", "onnx")
+SHOWS += [DOCS / f"{name}.md" for name in GUIDES]
 
 
 NUMBER = re.compile(r"[-+−]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?")

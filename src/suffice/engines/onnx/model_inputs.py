@@ -17,7 +17,7 @@ MATRIX = "X"  # the name of the input if all columns are in one matrix
 
 
 class Inputs:
-    """The columns that formulas read. Missing numbers are NaN, missing strings are empty.
+    """The columns of a model. Missing numbers are NaN, missing strings are empty.
 
     An empty string that the model knows as a category is that category, and is not missing.
     """
@@ -32,7 +32,6 @@ class Inputs:
         dtype: type[np.floating],
     ):
         self.graph, self.columns, self.matrix, self.dtype = graph, list(columns), matrix, dtype
-        read = {name for formula in formulas for name in _named(formula)}
         keys = f.known_keys(formulas)
         self.strings = {name for name in strings if name not in keys}
         for name, own in keys.items():
@@ -40,7 +39,6 @@ class Inputs:
                 self.strings.add(name)
             _check_numbers(name, own)
         self.empty_is_known = {name for name, own in keys.items() if "" in own}
-        self.names = [name for name in columns if name in read] or self.columns[:1]
         if self.matrix and self.strings:
             raise NoFormulaError(f"Columns {sorted(self.strings)} hold strings, which no matrix of numbers can hold")
 
@@ -53,14 +51,14 @@ class Inputs:
         number = helper.np_dtype_to_tensor_dtype(np.dtype(self.dtype))
         if self.matrix:
             return [helper.make_tensor_value_info(MATRIX, number, [None, len(self.columns)])]
-        types = {name: TensorProto.STRING if self.is_string(name) else number for name in self.names}
+        types = {name: TensorProto.STRING if self.is_string(name) else number for name in self.columns}
         return [helper.make_tensor_value_info(name, each, [None, 1]) for name, each in types.items()]
 
     def _all_numbers(self) -> tuple[Tensor, list[str]]:
         """Return all columns of numbers, (rows, columns), and their names."""
         if self.matrix:
             return self.graph.input(MATRIX).cast(np.float64), self.columns
-        names = [name for name in self.names if not self.is_string(name)]
+        names = [name for name in self.columns if not self.is_string(name)]
         return self.graph.add("Concat", *map(self.graph.input, names), axis=1).cast(np.float64), names
 
     def numbers(self, names: Sequence[str]) -> Tensor:
@@ -102,14 +100,8 @@ class Inputs:
 
     def n_rows(self) -> Tensor:
         """Return the number of rows, (1,)."""
-        first = self.graph.input(MATRIX if self.matrix else self.names[0])
+        first = self.graph.input(MATRIX if self.matrix else self.columns[0])
         return self.graph.add("Shape", first, start=0, end=1)
-
-
-def _named(formula: f.Formula) -> Iterable[str]:
-    """Yield the columns that a formula reads or tests for missing values."""
-    yield from formula.reads()
-    yield from (node.column for node in formula.walk() if isinstance(node, f.Missing))
 
 
 def _check_numbers(name: str, keys: Iterable[Key]) -> None:
