@@ -316,6 +316,14 @@ def test_adult_with_gaps_and_unseen_categories(data_dir, structure):
     assert len(model.graph.node) < 600
 
 
+@pytest.mark.parametrize("estimator", [MultinomialNB(), ComplementNB(), BernoulliNB()])
+def test_counts_of_the_words_of_messages(data_dir, estimator):
+    messages = pq.read_table(data_dir / "sms-spam.parquet").to_pydict()
+    texts, labels = (messages[name] for name in ("text", "label"))
+    counts = sf.BagOfWords().fit_transform(texts)
+    check(estimator.fit(counts, labels), counts[:300].toarray().astype(np.float64))
+
+
 # ---- pipelines
 
 
@@ -366,7 +374,7 @@ def test_a_step_of_a_pipeline_has_dictionaries_of_probabilities_if_asked():
 def test_what_cannot_be_expressed_is_refused_by_name():
     with pytest.raises(NoFormulaError, match=r'cosines .* structure="pairs"'):
         sf.BayesClassifier().fit(REALS, LABELS).to_onnx()
-    with pytest.raises(NoFormulaError, match="Text"):
+    with pytest.raises(NoFormulaError, match="cut it into words"):
         sf.TextClassifier().fit(["good film", "bad film"] * 3, ["+", "-"] * 3).to_onnx()
     clf = sf.BayesClassifier({"k": sf.Categorical()}, calibrate=False)
     with pytest.raises(NoFormulaError, match="'k' has the category 9007199254740993"):

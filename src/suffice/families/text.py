@@ -40,6 +40,7 @@ from suffice.families.event_models import (
     UrnModel,
 )
 from suffice.families.page_words import MOST_WORDS, FewerWords, most_telling
+from suffice.formulas import Term
 
 Event: TypeAlias = Literal["multinomial", "complement", "bernoulli", "auto"]
 
@@ -309,6 +310,13 @@ class TextDistribution(Distribution):
             return self
         event = FewerWords(self.event, most_telling(self.event))
         return replace(self, vocabulary=event.counts.vocabulary, event=event)
+
+    def formula(self, names: Sequence[str]) -> list[Term]:  # noqa: ARG002  # the contract
+        """Refuse: cutting a text into words is no formula of columns."""
+        raise NoFormulaError(
+            "TextDistribution has no formula: neither SQL nor ONNX can lower-case a text and cut it into words as "
+            "Python does. Count the words first, with BagOfWords, and classify the counts"
+        )
 
     def to_page(self, column: str) -> dict[str, Any]:
         """Return the vocabulary, the scores of words and the tokenization as JSON, for the script of the report.
