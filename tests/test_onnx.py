@@ -60,6 +60,19 @@ from suffice.naive_bayes import (
 )
 
 CLOSE = {"rtol": 0, "atol": 1e-9}
+ESTIMATORS = [
+    (GaussianNB(), REALS),
+    (KernelNB(), REALS),
+    (MixtureNB(), REALS),
+    (PoissonNB(), COUNTS),
+    (MultinomialNB(), COUNTS),
+    (ComplementNB(), COUNTS),
+    (BernoulliNB(binarize=1.0), COUNTS),
+    (CategoricalNB(min_categories=30), COUNTS),
+    (LinearDiscriminantAnalysis(), REALS),
+    (QuadraticDiscriminantAnalysis(), REALS),
+    (sf.BayesClassifier(structure="pairs"), REALS),
+]
 
 
 def answers(model, rows):
@@ -153,23 +166,7 @@ def test_models_of_many_columns_have_few_operators():
 
 
 @pytest.mark.parametrize("gaps", [False, True], ids=["complete", "with gaps"])
-@pytest.mark.parametrize(
-    ("estimator", "x"),
-    [
-        (GaussianNB(), REALS),
-        (KernelNB(), REALS),
-        (MixtureNB(), REALS),
-        (PoissonNB(), COUNTS),
-        (MultinomialNB(), COUNTS),
-        (ComplementNB(), COUNTS),
-        (BernoulliNB(binarize=1.0), COUNTS),
-        (CategoricalNB(min_categories=30), COUNTS),
-        (LinearDiscriminantAnalysis(), REALS),
-        (QuadraticDiscriminantAnalysis(), REALS),
-        (sf.BayesClassifier(structure="pairs"), REALS),
-    ],
-    ids=lambda value: type(value).__name__,
-)
+@pytest.mark.parametrize(("estimator", "x"), ESTIMATORS, ids=lambda value: type(value).__name__)
 def test_every_estimator_has_a_model_of_its_predictions(estimator, x, gaps):
     check(estimator.fit(x, LABELS), with_gaps(x) if gaps else x)
 
@@ -327,26 +324,9 @@ def test_counts_of_the_words_of_messages(data_dir, estimator):
 # ---- pipelines
 
 
-@pytest.mark.parametrize(
-    ("estimator", "x"),
-    [
-        (GaussianNB(), REALS),
-        (KernelNB(), REALS),
-        (MixtureNB(), REALS),
-        (PoissonNB(), COUNTS),
-        (MultinomialNB(), COUNTS),
-        (ComplementNB(), COUNTS),
-        (BernoulliNB(), COUNTS),
-        (CategoricalNB(), COUNTS),
-        (LinearDiscriminantAnalysis(), REALS),
-        (QuadraticDiscriminantAnalysis(), REALS),
-        (sf.BayesClassifier(structure="pairs"), REALS),
-    ],
-    ids=lambda value: type(value).__name__,
-)
+@pytest.mark.parametrize(("estimator", "x"), ESTIMATORS, ids=lambda value: type(value).__name__)
 def test_skl2onnx_converts_pipelines(estimator, x):
     suffice.onnx.register_converters()
-    x = x.copy()
     for labels in (LABELS, np.searchsorted(["a", "b", "c"], LABELS), LABELS == "b"):
         pipeline = make_pipeline(FunctionTransformer(), estimator).fit(x, labels)
         for dtype, near in ((np.float64, 1e-9), (np.float32, 1e-5)):

@@ -44,6 +44,26 @@ def test_families_of_all_kinds(family):
     assert_allclose(one_by_one(clf, columns, 20), clf.predict_proba(columns)[:20], rtol=0, atol=1e-12)
 
 
+def test_a_pool_with_a_quadratic_discriminant():
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=(1200, 3))
+    x[600:] = x[600:] @ np.array([[1.0, 0.9, 0.0], [0.0, 0.4, 0.9], [0.0, 0.0, 0.4]])
+    table = {name: x[:, j].tolist() for j, name in enumerate("abc")}
+    clf = sf.BayesClassifier(structure="pool", found_columns=False).fit(table, np.arange(1200) // 600)
+    if any(each.title == "cosines" for each in clf.calibration_.experts):
+        pytest.skip("random cosines have no formula")
+    assert any(each.title == "quadratic" for each in clf.calibration_.experts)
+    table["a"][0], table["b"][1], table["c"][2] = None, 1e6, -1e6
+    assert_allclose(one_by_one(clf, table, 60), clf.predict_proba(table)[:60], rtol=0, atol=1e-12)
+
+
+def test_long_formulas_take_the_general_way():
+    x = np.random.default_rng(0).normal(size=(300, 48))
+    table = {f"x{j}": x[:, j].tolist() for j in range(48)}
+    clf = sf.BayesClassifier({tuple(table): sf.MultivariateGaussian()}, structure="naive").fit(table, x[:, 0] > 0)
+    assert clf._scored_row({name: values[:1] for name, values in table.items()}) is None
+
+
 def test_ratios_of_columns():
     rng = np.random.default_rng(0)
     a, b = rng.lognormal(size=(2, 600))

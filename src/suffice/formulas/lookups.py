@@ -13,6 +13,7 @@ from suffice.formulas.arithmetic import Formula, LogGamma, as_column, by_class, 
 from suffice.formulas.environments import Environment
 from suffice.formulas.node import Array, Json, Packing, Reads
 
+MOST_EXACT = 2**53  # integers beyond are not all numbers of float64
 NEAR_ZERO = 1e-12  # smaller numbers count as 0, as sums of shares are rounded
 
 Key: TypeAlias = str | bool | int | float  # a category

@@ -23,6 +23,7 @@ Row: TypeAlias = Mapping[str, Any]  # strings, floats, and None where a value is
 Number: TypeAlias = Callable[[Row], float]
 Index: TypeAlias = Callable[[Row], int]
 Test: TypeAlias = Callable[[Row], bool]
+Vector: TypeAlias = Callable[[Row], Any]  # numbers of classes, or one that all share
 
 
 class RowScores:
@@ -35,12 +36,19 @@ class RowScores:
         self._size = 1
         self._plain: list[Index] = []
         self._sloped: list[tuple[Index, Number]] = []
+        self._vectors: list[tuple[Test, Array, Vector]] = []
         self._others: list[a.Formula] = []
         crossed: list[tuple[Array, CrossTable]] = []
         for formula in formulas:
             self._add(formula, np.ones(classes), (), crossed)
         self._cross(crossed)
         self.table = np.concatenate(self._tables)
+
+    @property
+    def n_evaluated(self) -> int:
+        """The number of nodes that are evaluated as they are, and of the columns that they add up."""
+        nodes = (node for formula in self._others for node in formula.walk())
+        return sum(1 + len(node.columns) if isinstance(node, a.Linear) else 1 for node in nodes)
 
     def __call__(self, row: Row) -> Array:
         """Return the sum for one row."""
@@ -57,12 +65,19 @@ class RowScores:
             cells = self._cell_start + codes[self._first] * self._width + codes[self._second]
             cells[(codes < 0)[self._first] | (codes < 0)[self._second]] = 0
             out += self.table.take(cells, axis=0).sum(axis=0)
+        if self._vectors or self._others:
+            with np.errstate(all="ignore"):  # as `evaluate` does
+                self._add_others(row, out)
+        return np.asarray(out)
+
+    def _add_others(self, row: Row, out: Array) -> None:
+        for is_absent, times, vector in self._vectors:
+            if not is_absent(row):
+                out += times * vector(row)
         if self._others:
             columns = NamedColumns({name: [value] for name, value in row.items()})
-            with np.errstate(all="ignore"):
-                for formula in self._others:
-                    out += formula.on(columns)[0]
-        return np.asarray(out)
+            for formula in self._others:
+                out += formula.on(columns)[0]
 
     # ---- making the table
 
@@ -79,7 +94,7 @@ class RowScores:
             self._add(node.otherwise, times, (*absent, node.condition), crossed)
         elif isinstance(node, CrossTable) and not absent:
             crossed.append((times, node))
-        elif not self._add_lookup(node, times, absent):
+        elif not self._add_lookup(node, times, absent) and not self._add_vector(node, times, absent):
             whole: a.Formula = a.Constant(times) * node
             for condition in absent[::-1]:
                 whole = Where(condition, a.Constant(np.zeros(1)), whole)
@@ -97,6 +112,15 @@ class RowScores:
         if position is None:
             return False
         self._plain.append(self._place(position, node, times, absent))
+        return True
+
+    def _add_vector(self, node: a.Formula, times: Array, absent: tuple[Condition, ...]) -> bool:
+        """Add arithmetic of columns and parameters; return False if the formula is no such thing."""
+        vector = vector_of(node)
+        if vector is None:
+            return False
+        position = _unless(absent, lambda _: 0, 1)
+        self._vectors.append((lambda row: bool(position(row)), times, vector))
         return True
 
     def _place(self, position: Index, node: Any, times: Array, absent: tuple[Condition, ...]) -> Index:
@@ -170,13 +194,76 @@ def _number(node: a.Formula) -> Number | None:
     if isinstance(node, a.Constant) and len(node.values) == 1:
         value = float(node.values[0])
         return lambda _: value
-    if isinstance(node, Where) and isinstance(node.then, a.Unknown):
-        inner, test = _number(node.otherwise), _test(node.condition)
-        return None if inner is None or test is None else (lambda row: np.nan if test(row) else inner(row))
+    if isinstance(node, a.Unknown):
+        return lambda _: np.nan
+    if isinstance(node, Where):
+        then, otherwise, test = _number(node.then), _number(node.otherwise), _test(node.condition)
+        if then is None or otherwise is None or test is None:
+            return None
+        return lambda row: then(row) if test(row) else otherwise(row)
     if isinstance(node, a.Binary):
         left, right = _number(node.left), _number(node.right)
         return None if left is None or right is None else ARITHMETIC[type(node)](left, right)
     return None
+
+
+def vector_of(node: a.Formula) -> Vector | None:
+    """Return what computes arithmetic of columns and numbers of classes, (classes,); None for other formulas."""
+    if isinstance(node, a.Constant):
+        return lambda _: node.values
+    found = _number(node) or _squares(node)
+    if found is not None:
+        return found
+    if isinstance(node, a.Unary):
+        inner, function = vector_of(node.of), type(node).function
+        return None if inner is None else (lambda row: function(inner(row)))
+    if isinstance(node, a.Binary):
+        left, right, operation = vector_of(node.left), vector_of(node.right), type(node).function
+        return None if left is None or right is None else (lambda row: operation(left(row), right(row)))
+    return None
+
+
+def _squares(node: a.Formula) -> Vector | None:
+    """Return what computes Σ_i (Σ_j coef_ij x_j + level_i)² of numbers x by one product; None for other formulas."""
+    forms = [_affine(each.of) if isinstance(each, a.Square) else None for each in _addends(node)]
+    known = [form for form in forms if form is not None]
+    if len(known) < max(len(forms), 2):
+        return None
+    nodes = {id(x): x for _, terms in known for _, x in terms}
+    place = {key: j for j, key in enumerate(nodes)}
+    numbers = [number for number in map(_number, nodes.values()) if number is not None]
+    classes = max(len(each) for level, terms in known for each in (level, *(coef for coef, _ in terms)))
+    coef, levels = np.zeros((len(known), classes, len(nodes))), np.zeros((len(known), classes))
+    for i, (level, terms) in enumerate(known):
+        levels[i] = level
+        for times, x in terms:
+            coef[i, :, place[id(x)]] += times
+
+    def computed(row: Row) -> Array:
+        z = coef @ np.array([x(row) for x in numbers]) + levels
+        return np.asarray((z * z).sum(axis=0))
+
+    return computed
+
+
+def _addends(node: a.Formula) -> list[a.Formula]:
+    return _addends(node.left) + _addends(node.right) if isinstance(node, a.Add) else [node]
+
+
+def _affine(node: a.Formula) -> tuple[Array, list[tuple[Array, a.Formula]]] | None:
+    """Return the level and the coefficients of a sum of numbers; None for other formulas."""
+    if isinstance(node, a.Constant):
+        return node.values, []
+    if isinstance(node, (a.Add, a.Subtract)):
+        left, right = _affine(node.left), _affine(node.right)
+        if left is None or right is None:
+            return None
+        sign = -1.0 if isinstance(node, a.Subtract) else 1.0
+        return left[0] + sign * right[0], left[1] + [(sign * coef, x) for coef, x in right[1]]
+    if isinstance(node, a.Multiply) and isinstance(node.left, a.Constant):
+        inner = _affine(node.right)
+        return inner and (node.left.values * inner[0], [(node.left.values * coef, x) for coef, x in inner[1]])
+    return None if _number(node) is None else (np.zeros(1), [(np.ones(1), node)])
 
 
 def _test(condition: Condition) -> Test | None:

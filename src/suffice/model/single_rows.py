@@ -15,11 +15,12 @@ from suffice.core.errors import SufficeError
 from suffice.families.choose import AutomaticBernoulli
 from suffice.families.product import Product
 from suffice.formulas import known_keys
+from suffice.formulas.lookups import MOST_EXACT
 from suffice.formulas.row_scores import Row, RowScores
 from suffice.model.calibration import ScoredRow
 from suffice.model.predictor import Predictor
 
-MOST_EXACT = 2**53  # integers beyond are not all numbers of float64
+MOST_NODES = 30  # of formulas that are evaluated as they are, for each column: about what the general way costs
 NUMBERS = frozenset((int, float))
 
 
@@ -42,11 +43,12 @@ class SingleRows:
 
     @classmethod
     def of(cls, predictor: Predictor) -> SingleRows | None:
-        """Return what scores single rows; None if the model has no formula."""
+        """Return what scores single rows; None if the model has no formula, or a longer one than the general way."""
         try:
-            return cls(predictor)
+            made = cls(predictor)
         except SufficeError:
             return None
+        return made if made.scores.n_evaluated <= MOST_NODES * len(made.types) else None
 
     def score(self, x: Any) -> ScoredRow | None:
         """Score a row; None if it has to take the general way."""

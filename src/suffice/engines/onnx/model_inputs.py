@@ -10,9 +10,8 @@ from onnx import TensorProto, ValueInfoProto, helper
 from suffice import formulas as f
 from suffice.core.errors import NoFormulaError
 from suffice.engines.onnx.graph import ML, Graph, Tensor
-from suffice.formulas.lookups import Key
+from suffice.formulas.lookups import MOST_EXACT, Key
 
-MOST_EXACT = 2**53  # integers beyond are not all numbers of float64
 MATRIX = "X"  # the name of the input if all columns are in one matrix
 
 
