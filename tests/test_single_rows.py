@@ -39,7 +39,8 @@ def test_a_row_alone_has_the_answer_that_it_has_among_others(structure, missing)
 def test_families_of_all_kinds(family):
     columns = {name: REALS[:, j].tolist() for j, name in enumerate("abc")}
     columns["b"][3] = None
-    families = {tuple("abc"): family} if isinstance(family, sf.MultivariateGaussian) else dict.fromkeys("abc", family)
+    joint = isinstance(family, sf.MultivariateGaussian)
+    families = {tuple("ab"): family, "c": sf.Gaussian()} if joint else dict.fromkeys("abc", family)
     clf = sf.BayesClassifier(families, structure="naive").fit(columns, LABELS)
     assert_allclose(one_by_one(clf, columns, 20), clf.predict_proba(columns)[:20], rtol=0, atol=1e-12)
 
