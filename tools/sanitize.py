@@ -42,8 +42,8 @@ TESTS = {
     ),
 }
 ATTACKS = {"address": ("attacks/test_malformed_matrices.py",), "thread": ()}
-# A text of all of Unicode takes minutes. Where files are read, threads of Arrow hand memory over by atomics that are not
-# instrumented, which reads as a race within Arrow.
+# A text of all of Unicode takes minutes. Where files are read, threads of Arrow hand memory over by atomics that are
+# not instrumented, which reads as a race within Arrow.
 LEFT_OUT = {
     "address": "not every_character_is_what_python_says",
     "thread": "not every_character_is_what_python_says and not test_files_",
