@@ -422,7 +422,7 @@ def sampled(home: Path, name: str, seed: int, share: float) -> Iterator[Mutant]:
             if not changes(code, changed):
                 continue
             before, after = first_difference(code, changed)
-            if after.count("strict=True") < before.count("strict=True"):
+            if after.replace("strict=False", "strict=True") == before:
                 continue  # it asserts what is never wrong
             yield Mutant(name, module, place[0], operator, occurrence, before, after)
 
