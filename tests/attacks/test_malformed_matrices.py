@@ -8,6 +8,7 @@ from attacks.malformed_matrices import CHANGES, DENSE, FORMATS, Y, case, judge, 
 from attacks.targets import estimator_classes, make
 from suffice import BayesClassifier, Geometric, InvalidDataError
 from suffice.core.arrays import as_csr
+from suffice.core.statistics import Pairs
 from suffice.naive_bayes import BernoulliNB, MultinomialNB, PoissonNB
 
 SPARSE = [cls.__name__ for cls in estimator_classes() if make(cls).__sklearn_tags__().input_tags.sparse]
@@ -104,3 +105,9 @@ def test_an_integer_that_is_stored_in_parts_is_one(form, canonical):
     x.data[:2] = 0.3
     with pytest.raises(InvalidDataError, match=r"Found 0\.6 in row 0, column 0"):
         Geometric().summarize(x, labels)
+
+
+def test_pairs_are_counted_of_codes_alone():
+    for x in (scipy.sparse.lil_array(DENSE), scipy.sparse.bsr_matrix(DENSE), DENSE):
+        with pytest.raises(InvalidDataError, match="array of codes"):
+            Pairs.of(x, np.zeros(len(Y), np.int32), 1)
