@@ -90,6 +90,7 @@ def test_a_root_takes_few_steps_however_bent_the_function_is(sign):
         asked.append(x)
         return x - 0.25
 
+    assert np.isnan(_root(lambda x: -1 - x**2, 0.0, 1.0, np.nan))  # there is none
     assert _root(straight, 0.0, 1.0, np.nan) == 0.25
     assert len(asked) == 3  # the two ends, and the root itself
 

@@ -702,6 +702,10 @@ def test_foreign_files_are_refused():
     for data in others:
         with pytest.raises(sf.ForeignFileError, match=r"not a suffice file|none that suffice wrote"):
             loaded(data)
+    with pytest.raises(sf.ForeignFileError, match="it is empty"):
+        loaded(b"")
+    with pytest.raises(sf.ForeignFileError, match="it begins with b'hello, th'"):
+        loaded(others[2])
 
 
 def test_statistics_alone_are_no_estimator():

@@ -42,8 +42,8 @@ TESTS = {
     ),
 }
 ATTACKS = {"address": ("attacks/test_malformed_matrices.py",), "thread": ()}
-# A text of all of Unicode takes minutes. Where files are read, threads of Arrow hand memory over by atomics that are not
-# instrumented, which reads as a race within Arrow.
+# A text of all of Unicode takes minutes. Where files are read, threads of Arrow hand memory over by atomics that are
+# not instrumented, which reads as a race within Arrow.
 LEFT_OUT = {
     "address": "not every_character_is_what_python_says",
     "thread": "not every_character_is_what_python_says and not test_files_",
@@ -104,6 +104,7 @@ def test(kind: str, native: Path, names: list[str] | None) -> int:
         # atomics that are not instrumented, which reads as a race. So no finding has to be suppressed.
         "PYTHONMALLOC": "malloc",
         "ARROW_DEFAULT_MEMORY_POOL": "system",
+        "OPENBLAS_NUM_THREADS": "1",  # threads of NumPy's linear algebra are not instrumented either
         "LD_PRELOAD": " ".join(library(name) for name in KINDS[kind][1]),
         "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1:allocator_may_return_null=1",
         "UBSAN_OPTIONS": "print_stacktrace=1:abort_on_error=1",

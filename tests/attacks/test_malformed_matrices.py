@@ -6,8 +6,9 @@ import scipy.sparse
 
 from attacks.malformed_matrices import CHANGES, DENSE, FORMATS, Y, case, judge, matrix, targets
 from attacks.targets import estimator_classes, make
-from suffice import BayesClassifier, InvalidDataError
+from suffice import BayesClassifier, Geometric, InvalidDataError
 from suffice.core.arrays import as_csr
+from suffice.core.statistics import Pairs
 from suffice.naive_bayes import BernoulliNB, MultinomialNB, PoissonNB
 
 SPARSE = [cls.__name__ for cls in estimator_classes() if make(cls).__sklearn_tags__().input_tags.sparse]
@@ -90,3 +91,23 @@ def test_entries_stored_in_parts_count_by_their_sum(cls):
     model = cls().fit(x, Y)
     np.testing.assert_allclose(model.predict_proba(x), cls().fit(DENSE, Y).predict_proba(DENSE), rtol=1e-12)
     np.testing.assert_allclose(model.leave_one_out(parts, Y), cls().fit(DENSE, Y).leave_one_out(DENSE, Y), rtol=1e-12)
+
+
+@pytest.mark.parametrize("form", ["csr", "csc"])
+@pytest.mark.parametrize("canonical", [False, True])
+def test_an_integer_that_is_stored_in_parts_is_one(form, canonical):
+    dense = np.array([[1.0, 0], [0, 3], [2, 1], [0, 0]])
+    x = scipy.sparse.csr_array(dense).asformat(form)
+    x.indices, x.data, x.indptr = np.repeat(x.indices, 2), np.repeat(x.data / 2, 2), x.indptr * 2
+    x.has_canonical_format = canonical  # which is not so
+    labels = [0, 1, 0, 1]
+    assert Geometric().summarize(x, labels) == Geometric().summarize(dense, labels)
+    x.data[:2] = 0.3
+    with pytest.raises(InvalidDataError, match=r"Found 0\.6 in row 0, column 0"):
+        Geometric().summarize(x, labels)
+
+
+def test_pairs_are_counted_of_codes_alone():
+    for x in (scipy.sparse.lil_array(DENSE), scipy.sparse.bsr_matrix(DENSE), DENSE):
+        with pytest.raises(InvalidDataError, match="array of codes"):
+            Pairs.of(x, np.zeros(len(Y), np.int32), 1)

@@ -212,6 +212,9 @@ def count_entries(x: Matrix) -> tuple[Positions, Positions, Array]:
 def refuse_entries(x: Matrix, bad: Callable[[NDArray[Any]], Mask], what: str, advice: str = "") -> None:
     """Raise an error that names the first `bad` entry of a matrix, if there is one; `what` says what was expected."""
     wrong = bad(stored(x))
+    if wrong.any() and is_sparse(x):  # an entry that is stored in parts is their sum, whatever the flags of `x` say
+        x = without_duplicates(type(x)((x.data, x.indices, x.indptr), shape=x.shape))
+        wrong = bad(stored(x))
     if not wrong.any():
         return
     row, column = _row_and_column(int(np.argmax(wrong)), x)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from suffice import _core
 from suffice.core.arrays import Array, Codes, starts
-from suffice.core.errors import MismatchError
+from suffice.core.errors import InvalidDataError, MismatchError
 from suffice.core.statistics.compensated import Sums, added, check_rest, minus, plus, times
 from suffice.core.statistics.statistic import Statistic
 from suffice.core.validation import Held
@@ -75,6 +75,8 @@ class Pairs(Statistic):
         pairs: NDArray[np.int32] | None = None,
     ) -> Self:
         """Count rows of codes, (rows, columns)."""
+        if not isinstance(x, np.ndarray) or x.dtype != np.uint8:
+            raise InvalidDataError(f"Pairs are counted of an array of codes, uint8; found {type(x).__name__}")
         found = cls.empty(classes, x.shape[1], sizes, pairs)
         if onto is not None and onto.weight.size and onto.rest is None and weight is None:
             found = replace(onto, weight=onto.weight.copy())
