@@ -20,14 +20,8 @@ namespace {
 
 template <class T>
 using Flat = nb::ndarray<const T, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Vector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 // Cells that begin at edges, end with the last number of each, stand for places, and have weights; starts of classes.
 using Cells = std::tuple<Flat<double>, Flat<double>, Flat<double>, Flat<double>, Vector<Index>>;
-
-void require(bool ok, const char* what) {
-    if (!ok) throw std::invalid_argument(what);
-}
 
 std::vector<ColumnPoints> points_of(const std::vector<Cells>& columns, Index classes) {
     std::vector<ColumnPoints> out;
