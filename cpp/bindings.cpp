@@ -18,9 +18,10 @@ using namespace nb::literals;
 
 namespace suffice {
 
-void bind_cells(nb::module_& m);  // cells_bindings.cpp
-void bind_pairs(nb::module_& m);  // pairs_bindings.cpp
-void bind_texts(nb::module_& m);  // text_bindings.cpp
+void bind_candidates(nb::module_& m);  // candidates_bindings.cpp
+void bind_cells(nb::module_& m);       // cells_bindings.cpp
+void bind_pairs(nb::module_& m);       // pairs_bindings.cpp
+void bind_texts(nb::module_& m);       // text_bindings.cpp
 
 namespace {
 
@@ -134,6 +135,41 @@ void bind_dense(nb::module_& m) {
         "Write the same with row i taken out of the statistics of its class.", "x"_a.noconvert(), "codes"_a.noconvert(),
         "weight"_a.noconvert().none(), "smoothing"_a, "floor"_a.noconvert(), "stat_weight"_a.noconvert(),
         "stat_mean"_a.noconvert(), "stat_squares"_a.noconvert(), "out"_a.noconvert());
+    m.def(
+        "student_log_density",
+        [](Dense<T> x, Table mean, Table precision, Table norm, Table half, Out<double> out) {
+            Matrix<T> mx = matrix(x);
+            const Index classes = Index(mean.shape(0));
+            for (const auto& table : {mean, precision, norm, half})
+                require(Index(table.size()) == classes * mx.cols, "parameter shapes");
+            require_size(out, mx.rows * classes);
+            nb::gil_scoped_release release;
+            return student_log_density(mx, mean.data(), precision.data(), norm.data(), half.data(), classes,
+                                       out.data());
+        },
+        "Write Σ_j norm_cj − half_cj log(1 + ((x_ij − mean_cj) precision_cj)²) (rows, classes).", "x"_a.noconvert(),
+        "mean"_a.noconvert(), "precision"_a.noconvert(), "norm"_a.noconvert(), "half"_a.noconvert(),
+        "out"_a.noconvert());
+    m.def(
+        "student_leave_one_out",
+        [](Dense<T> x, Codes codes, Weights weight, double strength, double shape, Vector<double> origin, Table w,
+           Table mean, Table squares, Out<double> out) {
+            Matrix<T> mx = matrix(x);
+            const Index classes = Index(mean.shape(0));
+            for (const auto& table : {w, mean, squares})
+                require(Index(table.size()) == classes * mx.cols, "statistic shapes");
+            require(Index(origin.size()) == mx.cols, "one origin per column");
+            require_size(out, mx.rows * classes);
+            Rows r = rows(codes, weight, classes, mx.rows);
+            nb::gil_scoped_release release;
+            return student_leave_one_out(mx, r, {strength, shape}, origin.data(), w.data(), mean.data(), squares.data(),
+                                         out.data());
+        },
+        "Write the log-densities of Student's t (rows, classes), with row i taken out of the statistics of its class; "
+        "means are relative to the origin of their column.",
+        "x"_a.noconvert(), "codes"_a.noconvert(), "weight"_a.noconvert().none(), "strength"_a, "shape"_a,
+        "origin"_a.noconvert(), "stat_weight"_a.noconvert(), "stat_mean"_a.noconvert(), "stat_squares"_a.noconvert(),
+        "out"_a.noconvert());
 }
 
 using In = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
@@ -639,6 +675,7 @@ NB_MODULE(_core, m) {
     bind_algebra(m);
     bind_incomplete(m);
     bind_texts(m);
+    bind_candidates(m);
     bind_cells(m);
     bind_pairs(m);
     bind_sparse<double, std::int32_t>(m);

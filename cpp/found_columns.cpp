@@ -4,6 +4,7 @@
 #include <numeric>
 #include <vector>
 
+#include "candidates.hpp"
 #include "threads.hpp"
 
 namespace suffice {
@@ -34,31 +35,17 @@ struct SortedColumn {
     }
 };
 
-// After which of the distinct values there is a cut, as `of_quantiles_with_ties` has it.
-std::vector<bool> cuts_with_ties(const std::vector<double>& weight, Index bins) {
-    const Index n = Index(weight.size());
-    std::vector<bool> cut(std::size_t(n), n <= bins);
-    if (n > bins) {
-        const double total = std::accumulate(weight.begin(), weight.end(), 0.0);
-        std::vector<double> reached(weight.size());
-        double sum = 0;
-        for (Index i = 0; i < n; ++i) reached[i] = sum += weight[i] * double(bins) > total ? 0.0 : weight[i];
-        for (Index k = 1; sum > 0 && k < bins; ++k)
-            cut[std::lower_bound(reached.begin(), reached.end(), double(k) * (sum / double(bins)) * (1.0 - 1e-10)) -
-                reached.begin()] = true;
-        for (Index i = 0; i < n; ++i)
-            if (weight[i] * double(bins) > total) {
-                cut[i] = true;
-                if (i) cut[i - 1] = true;
-            }
-    }
-    if (n) cut[n - 1] = false;  // there is nothing after the last
+// After which of the distinct values there is a cut.
+std::vector<char> cuts_with_ties(const std::vector<double>& weight, Index bins) {
+    std::vector<char> cut;
+    cut_with_ties(weight.data(), Index(weight.size()), bins, cut);
+    if (!cut.empty()) cut.back() = false;  // there is nothing after the last
     return cut;
 }
 
 // Σ w log p(y | bin) of all rows that have a value, each left out. The weight of the bins is smoothed by one row that is
 // spread as the bins of all classes, as in `cell_scores`.
-double told(const SortedColumn& x, const std::vector<bool>& cut, Index bins, const Rows& rows) {
+double told(const SortedColumn& x, const std::vector<char>& cut, Index bins, const Rows& rows) {
     const Index K = rows.classes;
     std::vector<double> count(std::size_t(bins * K));
     Index bin = 0;
@@ -117,7 +104,7 @@ void combinations_tell(const double* columns, Combinations of, Rows rows, Index 
         }
         double best = -std::numeric_limits<double>::infinity();
         for (Index k = 0; k < choices; ++k) {
-            const std::vector<bool> cut = cuts_with_ties(x.weight, bins[k]);
+            const std::vector<char> cut = cuts_with_ties(x.weight, bins[k]);
             const Index edges = std::count(cut.begin(), cut.end(), true);
             best = std::max(best, (told(x, cut, edges + 1, rows) + missing) / total);
             if (edges < bins[k] - 1) break;

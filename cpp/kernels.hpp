@@ -260,6 +260,22 @@ template <class T>
 Index gaussian_leave_one_out(Matrix<T> x, Rows rows, double smoothing, const double* floor, const double* weight,
                              const double* mean, const double* squares, double* out);
 
+// How many rows the prior of a mean counts as, and the shape of that of the variance.
+struct StudentPrior {
+    double strength, shape;
+};
+// student_leave_one_out.cpp: out[i, c] = Σ_j norm_cj − half_cj log(1 + ((x_ij − mean_cj) precision_cj)²), skipping missing
+// entries.
+template <class T>
+Index student_log_density(Matrix<T> x, const double* mean, const double* precision, const double* norm,
+                          const double* half, Index classes, double* out);
+// student.cpp, student_leave_one_out.cpp: the log-density of Student's t, the normal distribution with mean and variance
+// integrated out, with row i taken out of its class code[i] and out of the prior, which is centred on all classes. Means
+// are relative to the origin of their column. Missing entries are skipped.
+template <class T>
+Index student_leave_one_out(Matrix<T> x, Rows rows, StudentPrior prior, const double* origin, const double* weight,
+                            const double* mean, const double* squares, double* out);
+
 // multivariate.cpp: out[i, c] = log N(x_i; mean_c, (WᵀW)⁻¹), W lower triangular: one for each class, or one for all
 // (matrices = 1). Rows with a missing entry are marked `incomplete`; their output is unspecified.
 template <class T>

@@ -6,7 +6,15 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import suffice as sf
 from suffice import BayesClassifier, Dirichlet
-from suffice.families.choose import AMOUNTS, Automatic, AutomaticBernoulli, AutomaticCategorical, SilentDistribution
+from suffice.families.choose import (
+    AMOUNTS,
+    Automatic,
+    AutomaticBernoulli,
+    AutomaticCategorical,
+    columns_of,
+    score_columns,
+)
+from suffice.families.chosen import SilentDistribution
 
 
 def chosen(x, y, **options):
@@ -48,9 +56,11 @@ def test_the_score_of_a_candidate_is_that_of_refitting_without_each_row(name):
         x, y = x[some], y[some]
     family = Automatic()
     sample = family.summarize(x, y).statistic
-    choice = next(choice for choice in family.candidates(sample) if choice.name == name)
-    found = choice.score(choice.fit(), *family.rows(sample))[:2]
-    assert_allclose(found, refitted_score(choice, x, y), rtol=1e-9)
+    (column,) = columns_of([(family, sample)])
+    at = next(i for i, candidate in enumerate(column.options) if candidate.name == name)
+    found = score_columns([column])[0][at]
+    choice = family.make(sample, column.options[at])
+    assert_allclose(found[:2], refitted_score(choice, x, y), rtol=1e-9)
 
 
 @pytest.mark.parametrize("smoothing", ["auto", 0.5])

@@ -62,18 +62,23 @@ def _series(z: Array) -> Array:
 def log_rising(a: Any, x: Any) -> Array:
     """Return log Γ(a + x) − log Γ(a) of a > 0 and x ≥ 0.
 
-    Both logarithms are about a log a, and their difference only about x log a. From a = 10 on it is computed without
-    them, by the difference of Stirling's series,  (a − ½) log(1 + x/a) + x (log(a + x) − 1) + …
+    Both logarithms are about a log a, and their difference only about x log a. It is computed without them, from a = 10
+    on by the difference of Stirling's series,  (a − ½) log(1 + x/a) + x (log(a + x) − 1) + …, and below from that of
+    a + 10, less  Σ_k log(1 + x/(a + k)),  k = 0 … 9.
 
     >>> float(log_rising(1e15, 2.0).round(8))  # log a (a + 1)
     69.07755279
     """
     a, x = np.broadcast_arrays(np.asarray(a, dtype=np.float64), np.asarray(x, dtype=np.float64))
     small = a < SHIFT
-    large = np.where(small, SHIFT, a)
+    some = bool(small.any())
+    large = np.where(small, a + SHIFT, a) if some else a
     whole = large + x
     out = (large - 0.5) * np.log1p(x / large) + x * (np.log(whole) - 1.0) + (_series(whole) - _series(large))
-    return np.asarray(np.where(small, log_gamma(a + x) - log_gamma(a), out) if small.any() else out)
+    if some:
+        below = np.where(small, a, 1.0)[..., None] + np.arange(SHIFT)
+        out = out - np.where(small, np.log1p(x[..., None] / below).sum(axis=-1), 0.0)
+    return np.asarray(out)
 
 
 def log_gamma_ratio(a: Any, p: Any, q: Any) -> Array:

@@ -490,6 +490,12 @@ class Family(DataclassOptions, ABC, Generic[S]):
                 return together
         return self._one_by_one(statistic, x, codes, weight)
 
+    def relative_leave_one_out(
+        self, statistic: S, fitted: Distribution, x: Rows, codes: Codes, weight: Array | None
+    ) -> Array:
+        """Compute the same up to a term that all classes share, where that is less work."""
+        return self.leave_one_out(statistic, fitted, x, codes, weight)
+
     def _together(self, statistic: Moments | Totals, x: Matrix, codes: Codes, weight: Array | None) -> Array | None:
         """Leave out many rows at a time; None if `estimate` cannot take many statistics, which the first row shows."""
         refuse_infinite(x)

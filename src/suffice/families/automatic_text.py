@@ -7,13 +7,16 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar
 
+import numpy as np
+
+from suffice import _core
 from suffice.core.arrays import Array, Codes
 from suffice.core.priors import Dirichlet
 from suffice.core.statistics import WordCounts
 from suffice.core.words import Texts
 from suffice.families._base import Distribution, derived
-from suffice.families._contract import Decisions
-from suffice.families.choose import MARGIN, Candidate, Choice, Chosen, ColumnDecision
+from suffice.families.choose import MARGIN, Candidate, Chosen, Score
+from suffice.families.chosen import Choice, ColumnDecision
 from suffice.families.documents import Bags
 from suffice.families.text import Text, TextDistribution, read_texts
 
@@ -43,42 +46,37 @@ class AutomaticText(Chosen):
         """Read a column of texts."""
         return read_texts(x)
 
-    def options(self, counts: WordCounts) -> Iterator[Candidate]:
+    def all_options(self, counts: WordCounts) -> Iterator[Candidate]:  # noqa: ARG002  # whatever it holds
         """Yield the one family there is."""
-        amount = self.amounts[0]
-        yield Candidate("text", amount, lambda: Choice("text", self.text, counts, smoothing=amount))
+        yield Candidate("text", self.amounts[0])
 
-    def rows(self, counts: WordCounts) -> tuple[Bags, Codes, Array]:
-        """Return the documents that are kept."""
-        kept = self.text.kept_rows(counts)
-        return kept.rows, kept.codes, kept.weight
+    def make(self, counts: WordCounts, candidate: Candidate) -> Choice:  # noqa: ARG002  # there is one
+        """Make the family of texts."""
+        return Choice("text", self.text, counts)
 
     def estimate(self, counts: WordCounts) -> Distribution:
         """Estimate the words of each class; of all classes together if the column does not vote."""
-        (choice,) = self.candidates(counts)
-        x, codes, weight = self.rows(counts)
-        fitted = choice.fit()
-        if not len(codes) or not self.gate:
+        fitted, kept = self.text.estimate(counts), self.text.kept_rows(counts)
+        if kept is None or not len(kept.codes) or not self.gate:
             return fitted
-        score, *tempered = choice.scores(fitted, x, codes, weight, (1.0, *EXPONENTS))
+        left_out = self.text.leave_one_out(counts, fitted, kept.rows, kept.codes, np.minimum(kept.weight, 1.0))
+        score, *tempered = (
+            Score(*_core.score_log_densities(np.ascontiguousarray(exponent * left_out), kept.codes, kept.weight))
+            for exponent in (1.0, *EXPONENTS)
+        )
         votes = score.mean - score.chance > MARGIN * score.error
         if not votes:
             score = max([score, *tempered], key=lambda each: each.mean)
             votes = score.mean - score.chance > TEMPERED_MARGIN * score.error
-        decision = ColumnDecision("text", choice.smoothing, bool(votes), score.mean, score.chance)
-        return self.estimate_decided(counts, decision)
+        return self.decided(counts, ColumnDecision("text", self.amounts[0], votes, score.mean, score.chance))
 
-    def estimate_decided(self, counts: WordCounts, decisions: Decisions | None) -> Distribution:
-        """Estimate the words as was decided before."""
-        if decisions is None:
-            return self.estimate(counts)
-        assert isinstance(decisions, ColumnDecision)
-        choice = self._decided(counts, decisions).make()
-        if not decisions.votes:
-            return self._silent(choice, decisions.score, decisions.chance, counts.n_classes)
-        fitted = choice.fit()
+    def decided(self, counts: WordCounts, decision: ColumnDecision) -> Distribution:
+        """Estimate the words as was decided."""
+        if not decision.votes:
+            return super().decided(counts, decision)
+        fitted = self.text.estimate(counts)
         assert isinstance(fitted, TextDistribution)
-        return replace(fitted, decisions=decisions)
+        return replace(fitted, decisions=decision)
 
     def leave_one_out(
         self, statistic: WordCounts, fitted: Distribution, x: Any, codes: Codes, weight: Array | None

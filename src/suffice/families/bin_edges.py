@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from suffice import _core
 from suffice.core.arrays import Array
 from suffice.core.errors import InvalidOptionError
 from suffice.core.statistics import Points
@@ -92,7 +93,7 @@ def of_cells_with_ties(points: Points, last: Array, bins: int) -> Array:
     if not len(points.values):
         return np.empty(0)
     values, first, place = np.unique(points.values[:, 0], return_index=True, return_inverse=True)
-    return _with_ties(values, last[first], _sums(place, points.weight), bins)
+    return _core.tie_edges(values, last[first], _sums(place, points.weight), bins)
 
 
 def of_quantiles_with_ties(values: Array, weight: Array, bins: int) -> Array:
@@ -103,28 +104,16 @@ def of_quantiles_with_ties(values: Array, weight: Array, bins: int) -> Array:
     """
     present = ~np.isnan(values)
     values, place = np.unique(values[present] + 0.0, return_inverse=True)
-    return _with_ties(values, values, _sums(place, weight[present]), bins)
+    return of_sorted_with_ties(values, _sums(place, weight[present]), bins)
+
+
+def of_sorted_with_ties(values: Array, weight: Array, bins: int) -> Array:
+    """Cut values that ascend and are distinct."""
+    return _core.tie_edges(values, values, weight, bins)
 
 
 def _sums(place: NDArray[np.int64], weight: Array) -> Array:
     return np.asarray(np.bincount(place, weights=weight), np.float64)
-
-
-def _with_ties(values: Array, end: Array, weight: Array, bins: int) -> Array:
-    """Cut sorted values; `end` is the last number that belongs to each."""
-    if len(values) < 2:
-        return np.empty(0)
-    after = between(end[:-1], values[1:])  # where a cut after each value but the last would be
-    if len(values) <= bins:
-        return after
-    common = weight * bins > weight.sum()
-    reached = np.cumsum(np.where(common, 0.0, weight))
-    cuts = np.zeros(len(values), dtype=bool)
-    if reached[-1] > 0:
-        cuts[np.searchsorted(reached, np.arange(1, bins) * (reached[-1] / bins) * (1.0 - 1e-10))] = True
-    cuts |= common
-    cuts[:-1] |= common[1:]
-    return after[cuts[:-1]]
 
 
 def of_least_description(points: Points, last: Array, most: int | None) -> Array:

@@ -3,32 +3,38 @@
 A column by itself is a classifier, p(y | x) ∝ p(y) p(x | y). Leaving each row out of its statistic measures that
 classifier exactly, without fitting again. The family with the best mean log p(y | x) is chosen. If a column does not
 beat the class prior by half a standard error, all classes share one distribution, and the column does not vote.
+
+What there is to choose from is stated here for one column. A kernel scores the candidates of all columns in one call: a
+row's log p(y | x) under a table depends on its cell and class alone, and that under Student's t has a closed form.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
+from suffice import _core
 from suffice.core.arrays import Array, Categories, Codes, Matrix, Rows, Values
 from suffice.core.errors import MismatchError
-from suffice.core.priors import Beta, ClassPrior, Dirichlet
-from suffice.core.statistics import Cells, Counts, Moments, Totals
-from suffice.core.statistics.cells import LIMIT
+from suffice.core.parallel import in_threads
+from suffice.core.priors import Beta, Dirichlet
+from suffice.core.statistics import Cells, Counts, Totals
+from suffice.core.statistics.cells import FINEST, LIMIT
 from suffice.core.validation import Held
-from suffice.families._base import Distribution, Family, FillMethod, derived
-from suffice.families._contract import Decisions, Outcomes, Summary, Table
+from suffice.families._base import Distribution, Family, derived
+from suffice.families._contract import Decisions, Summary
 from suffice.families.bernoulli import Bernoulli, BernoulliDistribution
 from suffice.families.binned import Binned, counted, with_ties
 from suffice.families.categorical import Categorical
+from suffice.families.chosen import CandidateName, Choice, ChosenDistribution, ColumnDecision, SilentDistribution
 from suffice.families.gaussian import Gaussian
 from suffice.families.kernel import Kernel
-from suffice.formulas import Constant, Term
 
 SCORED = 5000  # distinct values that a family is scored on, at most
 SCORES = 20_000  # scores of classes for them, about
@@ -42,68 +48,29 @@ FEW = (12,)  # the same where columns are many
 ROWS_PER_BIN = 3  # that a column must have on average
 AMOUNTS = (0.1, 0.5, 1.0, 3.0, 10.0)  # of smoothing that "auto" chooses from
 
+STUDENT = Gaussian(learn="predictive")
+KINDS = {"student": 0, "bins": 1, "values": 2, "categorical": 2, "bernoulli": 2}  # how the kernel scores them
+
 Smoothing = float | Literal["auto"]
-CandidateName = Literal["student", "bins", "values", "kernel", "categorical", "bernoulli", "text"]
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A family, the statistic that it is estimated from, and a function that converts numbers to what it reads."""
-
-    name: CandidateName
-    family: Family[Any]
-    statistic: Any
-    read: Callable[[Rows], Rows] = lambda x: x
-    scored: Any = None  # the statistic of the rows that scores are computed on, if they are not those learned
-    smoothing: float | None = None  # the amount that is added to counts, if there are any
-    bins: int | None = None  # the number of bins that was asked for
-
-    def fit(self) -> Distribution:
-        """Estimate p(x | y)."""
-        return self.family.estimate(self.statistic)
-
-    def score(self, fitted: Distribution, x: Rows, codes: Codes, weight: Array) -> Score:
-        """Score the family on rows, each left out."""
-        return next(self.scores(fitted, x, codes, weight))
-
-    def scores(
-        self, fitted: Distribution, x: Rows, codes: Codes, weight: Array, exponents: Sequence[float] = (1.0,)
-    ) -> Iterator[Score]:
-        """Score the family on rows, each left out, its evidence with each of the exponents."""
-        one_row = np.minimum(weight, 1.0)  # a value of larger weight stands for as many rows
-        statistic = self.statistic if self.scored is None else self.scored
-        joint = self.family.leave_one_out(statistic, fitted, self.read(x), codes, one_row)
-        whole = np.bincount(codes, weight, minlength=self.statistic.n_classes)
-        rest = np.repeat(whole[None].astype(np.float64), len(codes), axis=0)
-        rows = np.arange(len(codes))
-        rest[rows, codes] = np.maximum(rest[rows, codes] - one_row, 0.0)
-        prior = ClassPrior(Dirichlet(1.0)).log(rest)
-        for exponent in exponents:
-            scored = exponent * np.maximum(joint, -1e300) + prior
-            top = scored.max(axis=1, keepdims=True)
-            norm = top[:, 0] + np.log(np.exp(scored - top).sum(axis=1))
-            yield Score.of(scored[rows, codes] - norm, prior[rows, codes], weight)
+# Where cells begin, the last number of each, the value that it stands for, and its weight, class by class; and where
+# the cells of each class start.
+PlacedCells: TypeAlias = tuple[Array, Array, Array, Array, NDArray[np.int64]]
 
 
 class Candidate(NamedTuple):
-    """A choice before its statistic is computed: its name, smoothing and bins, and a function that makes it."""
+    """A family to choose from: its name, the amount that is added to counts, and the number of bins asked for."""
 
     name: CandidateName
-    smoothing: float | None
-    make: Callable[[], Choice]
+    smoothing: float | None = None
     bins: int | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class ColumnDecision(Decisions):
-    """The family that was chosen for a column, by its name and smoothing; whether it votes; and the scores."""
+class ColumnShape(NamedTuple):
+    """How many distinct values all classes of a column have, their weight, and the largest weight of one."""
 
-    family: CandidateName
-    smoothing: Annotated[float | None, Held(least=0)]
-    votes: bool
-    score: Annotated[float, Held(missing=True)]
-    chance: Annotated[float, Held(missing=True)]
-    bins: Annotated[int | None, Held(least=1)] = None
+    distinct: int
+    total: float
+    largest: float
 
 
 class Score(NamedTuple):
@@ -112,15 +79,6 @@ class Score(NamedTuple):
     mean: float
     chance: float
     error: float
-
-    @classmethod
-    def of(cls, log_posterior: Array, log_prior: Array, weight: Array) -> Score:
-        """Compute the means from the logarithms of every row, (rows,) each."""
-        n = weight.sum()
-        gain = np.maximum(log_posterior - log_prior, -1e100)  # its square does not overflow
-        spread = weight @ (gain - weight @ gain / n) ** 2 / n
-        mean = np.maximum(weight @ log_posterior / n, -np.finfo(np.float64).max)
-        return cls(float(mean), float(weight @ log_prior / n), float(np.sqrt(spread / n)))
 
 
 class Chosen(Family[Any]):
@@ -148,34 +106,16 @@ class Chosen(Family[Any]):
             raise MismatchError(f"{type(self).__name__} is for one column, found {columns}")
 
     @abstractmethod
-    def options(self, statistic: Any) -> Iterator[Candidate]:
+    def make(self, statistic: Any, candidate: Candidate) -> Choice:
+        """Make a family that was an option."""
+
+    @abstractmethod
+    def all_options(self, statistic: Any) -> Iterator[Candidate]:
         """Yield what there is to choose from."""
 
     def candidates(self, statistic: Any) -> Iterator[Choice]:
         """Yield the families to choose from."""
-        return (candidate.make() for candidate in self.options(statistic))
-
-    @abstractmethod
-    def rows(self, statistic: Any) -> tuple[Rows, Codes, Array]:
-        """Return the values, classes and weights of rows that represent those that were summarized."""
-
-    def estimate(self, statistic: Any) -> Distribution:
-        """Estimate the best candidate. If the column does not vote, all classes together are estimated."""
-        x, codes, weight = self.rows(statistic)
-        best: tuple[Score, Choice, Distribution] | None = None
-        options = list(self.candidates(statistic))
-        if (len(options) == 1 and not self.gate) or not len(codes):
-            return ChosenDistribution(options[0], options[0].fit(), np.nan, np.nan)
-        for choice in options:
-            fitted = choice.fit()
-            score = choice.score(fitted, x, codes, weight)
-            if best is None or score.mean > best[0].mean + 1e-12:
-                best = score, choice, fitted
-        assert best is not None, "there is at least one candidate"
-        score, choice, fitted = best
-        if self.gate and score.mean - score.chance <= MARGIN * score.error + ROUNDING:
-            return self._silent(choice, score.mean, score.chance, statistic.n_classes)
-        return ChosenDistribution(choice, fitted, score.mean, score.chance)
+        return (self.make(statistic, each) for each in self.all_options(statistic))
 
     decides = derived(lambda _: True)
 
@@ -184,23 +124,20 @@ class Chosen(Family[Any]):
         if decisions is None:
             return self.estimate(statistic)
         assert isinstance(decisions, ColumnDecision)
-        choice, scores = self._decided(statistic, decisions).make(), (decisions.score, decisions.chance)
-        if not decisions.votes:
-            return self._silent(choice, *scores, statistic.n_classes)
-        return ChosenDistribution(choice, choice.fit(), *scores)
+        self._check_candidate(statistic, decisions)
+        return self.decided(statistic, decisions)
 
-    @staticmethod
-    def _silent(choice: Choice, score: float, chance: float, classes: int) -> SilentDistribution:
-        pooled = replace(choice, statistic=choice.statistic.pooled(), scored=None)
-        return SilentDistribution(pooled, pooled.fit(), score, chance, classes)
+    def decided(self, statistic: Any, decision: ColumnDecision) -> Distribution:
+        """Return the distribution of a column about which was decided."""
+        make = partial(self.make, statistic, Candidate(decision.family, decision.smoothing, decision.bins))
+        if decision.votes:
+            return ChosenDistribution(make, decision)
+        return SilentDistribution(make, decision, statistic.n_classes)
 
-    def _decided(self, statistic: Any, decisions: ColumnDecision) -> Candidate:
-        wanted = decisions.family, decisions.smoothing, decisions.bins
-        options = self.options(statistic)
-        found = next((each for each in options if (each.name, each.smoothing, each.bins) == wanted), None)
-        if found is None:
-            raise MismatchError(f"There is no candidate {wanted[0]!r} of smoothing {wanted[1]} for the column")
-        return found
+    def _check_candidate(self, statistic: Any, decisions: ColumnDecision) -> None:
+        wanted = Candidate(decisions.family, decisions.smoothing, decisions.bins)
+        if wanted not in self.all_options(statistic):
+            raise MismatchError(f"There is no candidate {wanted.name!r} of smoothing {wanted.smoothing} for the column")
 
     def check_decisions(self, statistic: Any, decisions: Decisions | None) -> None:
         """Refuse a family that is no candidate for the column."""
@@ -208,7 +145,7 @@ class Chosen(Family[Any]):
             return
         if not isinstance(decisions, ColumnDecision) or not (decisions.votes or self.gate):
             raise MismatchError(f"{type(self).__name__} does not decide {decisions!r}")
-        self._decided(statistic, decisions)
+        self._check_candidate(statistic, decisions)
 
     def leave_one_out(
         self,
@@ -225,8 +162,45 @@ class Chosen(Family[Any]):
         choice = fitted.choice
         return choice.family.leave_one_out(choice.statistic, fitted.fitted, choice.read(x), codes, weight)
 
+    def relative_leave_one_out(
+        self, statistic: Any, fitted: Distribution, x: Rows, codes: Codes, weight: Array | None
+    ) -> Array:
+        """Leave rows out of the chosen family; return zeros where the classes do not differ."""
+        if isinstance(fitted, SilentDistribution):
+            return fitted.relative_log_density(x)
+        return self.leave_one_out(statistic, fitted, x, codes, weight)
 
-class Automatic(Chosen):
+
+class ChosenByCells(Chosen):
+    """The base of those whose candidates are scored on the cells that the rows of a column are in."""
+
+    @abstractmethod
+    def options(self, statistic: Any, shape: ColumnShape) -> Iterator[Candidate]:
+        """Yield what there is to choose from."""
+
+    @abstractmethod
+    def placed(self, statistic: Any) -> PlacedCells:
+        """Return the cells that the rows of a column are in."""
+
+    def categories(self, statistic: Any) -> int:  # noqa: ARG002  # cells are those of the rows
+        """Return how many categories there are, if some may have no rows."""
+        return 0
+
+    def scored(self, points: int, classes: int) -> NDArray[np.int64] | None:  # noqa: ARG002  # there are few
+        """Return which cells represent the rows that were summarized; None for all."""
+        return None
+
+    def all_options(self, statistic: Any) -> Iterator[Candidate]:
+        """Yield what there is to choose from."""
+        (shape,) = shapes_of([self.placed(statistic)], statistic.n_classes)
+        return self.options(statistic, shape)
+
+    def estimate(self, statistic: Any) -> Distribution:
+        """Estimate the best candidate. If the column does not vote, all classes together are estimated."""
+        return self.decided(statistic, decide([(self, statistic)])[0])
+
+
+class Automatic(ChosenByCells):
     """A number whose family is the one that separates the classes best.
 
     The values of the column are counted in cells, at most `limit` for each class (see `Cells`). The candidates are
@@ -246,30 +220,33 @@ class Automatic(Chosen):
 
     summary = derived(lambda self: Summary(Cells, options={"limit": self.limit, "exact_moments": True}))
 
-    def rows(self, cells: Cells) -> tuple[Array, Codes, Array]:
-        """Return the distinct values of each class, or evenly spaced ones of them if there are many."""
-        points = cells.points[0]
-        rows = min(SCORED, max(SCORES // max(cells.n_classes, 1), SCORED // 5))
-        some = np.unique(np.linspace(0, max(len(points.weight) - 1, 0), rows).astype(np.int64))
-        if not len(points.weight):
-            some = some[:0]
-        return np.ascontiguousarray(points.values[some]), points.codes[some], points.weight[some]
+    def placed(self, cells: Cells) -> PlacedCells:
+        """Return the cells of each class."""
+        part = cells.parts[0]
+        edge = part.values
+        if cells.level[0] == FINEST:
+            return edge, edge, edge, part.weight, part.start
+        return edge, cells.last_values(0, edge[:, 0]), cells.points[0].values, part.weight, part.start
 
-    def options(self, cells: Cells) -> Iterator[Candidate]:
+    def scored(self, points: int, classes: int) -> NDArray[np.int64] | None:
+        """Return evenly spaced cells if there are many."""
+        rows = min(SCORED, max(SCORES // max(classes, 1), SCORED // 5))
+        return None if points <= rows else np.unique(np.linspace(0, points - 1, rows).astype(np.int64))
+
+    def options(self, cells: Cells, shape: ColumnShape) -> Iterator[Candidate]:
         """Yield Student's t, bins, categories and a kernel."""
-        yield Candidate("student", None, lambda: _student(cells))
-        if not len(cells.points[0].weight):
+        yield Candidate("student")
+        distinct, total, largest = shape
+        if not distinct:
             return
-        distinct = cells.pooled().points[0]
-        values, weight = distinct.values[:, 0], distinct.weight
         for amount in self.amounts:
-            if len(values) > 2:
-                for bins in FEW if self.few else self._numbers_of_bins(len(values), float(weight.sum())):
-                    yield Candidate("bins", amount, partial(_bins, cells, amount, bins), bins)
-            if cells.exact[0] and len(values) <= min(MOST_CATEGORIES, weight.sum() / REPEATS):
-                yield Candidate("values", amount, partial(_values, cells, values, amount))
-        if not self.few and len(values) > MOST_CATEGORIES and weight.max() <= COMMON * weight.sum():
-            yield Candidate("kernel", None, lambda: Choice("kernel", Kernel(), cells))
+            if distinct > 2:
+                for bins in FEW if self.few else self._numbers_of_bins(distinct, total):
+                    yield Candidate("bins", amount, bins)
+            if distinct <= min(MOST_CATEGORIES, total / REPEATS) and cells.exact[0]:
+                yield Candidate("values", amount)
+        if not self.few and distinct > MOST_CATEGORIES and largest <= COMMON * total:
+            yield Candidate("kernel")
 
     @staticmethod
     def _numbers_of_bins(distinct: int, weight: float) -> Iterator[int]:
@@ -280,6 +257,23 @@ class Automatic(Chosen):
             if distinct <= bins:
                 return
 
+    def make(self, cells: Cells, candidate: Candidate) -> Choice:
+        """Make Student's t, bins, categories or a kernel."""
+        name, amount, bins = candidate
+        if name == "student":
+            return Choice(name, STUDENT, cells.moments)
+        if name == "kernel":
+            return Choice(name, Kernel(), cells)
+        assert amount is not None, "counts are smoothed"
+        if name == "values":
+            values = cells.pooled().points[0].values[:, 0]
+            read = partial(as_values, known=values)
+            return Choice(name, Categorical(prior=Dirichlet(amount)), _value_counts(cells, values), read)
+        assert bins is not None, "bins are numbered"
+        edges = with_ties(cells, 0, bins)
+        counts = counted(cells, (edges,))
+        return Choice(name, Binned(prior=spread_as_all(counts, amount), edges=[edges.tolist()]), counts)
+
 
 def spread_as_all(counts: Counts, amount: float) -> Dirichlet:
     """Return a prior of `amount` rows that are spread as the values of all classes:  α_v = amount (n_v + ½) / Σ."""
@@ -287,28 +281,31 @@ def spread_as_all(counts: Counts, amount: float) -> Dirichlet:
     return Dirichlet(amount * every / every.sum())
 
 
-class AutomaticCategorical(Chosen):
+class AutomaticCategorical(ChosenByCells):
     """A `Categorical` column whose smoothing may be chosen, and which need not vote."""
 
     summary: ClassVar[Summary[Counts]] = Summary(Counts)
     reads: ClassVar = "categories"
 
-    def options(self, counts: Counts) -> Iterator[Candidate]:
+    def options(self, counts: Counts, shape: ColumnShape) -> Iterator[Candidate]:  # noqa: ARG002  # whatever it holds
         """Yield a family for each amount of smoothing."""
+        return (Candidate("categorical", amount) for amount in self.amounts)
 
-        def make(amount: float) -> Choice:
-            return Choice("categorical", Categorical(prior=Dirichlet(amount)), counts, smoothing=amount)
+    def make(self, counts: Counts, candidate: Candidate) -> Choice:
+        """Make a family of an amount of smoothing."""
+        assert candidate.smoothing is not None, "counts are smoothed"
+        return Choice("categorical", Categorical(prior=Dirichlet(candidate.smoothing)), counts)
 
-        return (Candidate("categorical", amount, partial(make, amount)) for amount in self.amounts)
+    def placed(self, counts: Counts) -> PlacedCells:
+        """Return a cell for each class and category."""
+        return _table_cells(counts.weight)
 
-    def rows(self, counts: Counts) -> tuple[Categories, Codes, Array]:
-        """Return a row for each class and category."""
-        codes, category = np.nonzero(counts.weight > 0)
-        x = Categories(category[:, None].astype(np.int32), counts.keys)
-        return x, codes.astype(np.int32), counts.weight[codes, category]
+    def categories(self, counts: Counts) -> int:
+        """Return how many categories there are."""
+        return counts.weight.shape[1]
 
 
-class AutomaticBernoulli(Chosen):
+class AutomaticBernoulli(ChosenByCells):
     """A `Bernoulli` column whose smoothing may be chosen, and which need not vote."""
 
     summary: ClassVar[Summary[Totals]] = Bernoulli().summary
@@ -316,41 +313,32 @@ class AutomaticBernoulli(Chosen):
 
     support = derived(lambda _: Bernoulli().support)
 
-    def options(self, totals: Totals) -> Iterator[Candidate]:
+    def options(self, totals: Totals, shape: ColumnShape) -> Iterator[Candidate]:  # noqa: ARG002  # true or false
         """Yield a family for each amount of smoothing."""
+        return (Candidate("bernoulli", amount) for amount in self.amounts)
 
-        def make(amount: float) -> Choice:
-            return Choice("bernoulli", Bernoulli(prior=Beta(amount, amount)), totals, smoothing=amount)
+    def make(self, totals: Totals, candidate: Candidate) -> Choice:
+        """Make a family of an amount of smoothing."""
+        amount = candidate.smoothing
+        assert amount is not None, "counts are smoothed"
+        return Choice("bernoulli", Bernoulli(prior=Beta(amount, amount)), totals)
 
-        return (Candidate("bernoulli", amount, partial(make, amount)) for amount in self.amounts)
-
-    def rows(self, totals: Totals) -> tuple[Array, Codes, Array]:
-        """Return a true and a false row for each class."""
+    def placed(self, totals: Totals) -> PlacedCells:
+        """Return a false and a true cell for each class."""
         true = totals.total[:, 0]
-        weight = np.concatenate([true, np.broadcast_to(totals.weight, totals.total.shape)[:, 0] - true])
-        classes = len(true)
-        x = np.repeat([[1.0], [0.0]], classes, axis=0)
-        codes, some = np.tile(np.arange(classes, dtype=np.int32), 2), np.flatnonzero(weight > 0)
-        return x[some], codes[some], weight[some]
+        return _table_cells(np.stack([np.broadcast_to(totals.weight, totals.total.shape)[:, 0] - true, true], axis=1))
+
+    def categories(self, totals: Totals) -> int:  # noqa: ARG002  # true or false
+        """Return that there are two."""
+        return 2
 
 
-def _student(cells: Cells) -> Choice:
-    points, middles = cells.points[0], None
-    if not cells.exact[0]:  # the rows that scores are computed on are the middles of cells
-        middles = Moments.of(points.values, points.codes, cells.n_classes, points.weight)
-    return Choice("student", Gaussian(learn="predictive"), cells.moments, scored=middles)
-
-
-def _bins(cells: Cells, amount: float, bins: int) -> Choice:
-    edges = with_ties(cells, 0, bins)
-    counts = counted(cells, (edges,))
-    family = Binned(prior=spread_as_all(counts, amount), edges=[edges.tolist()])
-    return Choice("bins", family, counts, smoothing=amount, bins=bins)
-
-
-def _values(cells: Cells, values: Values, amount: float) -> Choice:
-    family, counts = Categorical(prior=Dirichlet(amount)), _value_counts(cells, values)
-    return Choice("values", family, counts, partial(as_values, known=values), smoothing=amount)
+def _table_cells(weight: Array) -> PlacedCells:
+    """Return the cells of a table of counts, (classes, categories)."""
+    codes, category = np.nonzero(weight > 0)
+    start = np.searchsorted(codes, np.arange(len(weight) + 1))
+    place = category.astype(np.float64)
+    return place, place, place, weight[codes, category], start
 
 
 def _value_counts(cells: Cells, values: Values) -> Counts:
@@ -371,111 +359,104 @@ def as_values(x: Matrix, known: Array) -> Categories:
     return Categories(at[:, None].astype(np.int32), (keys,))
 
 
-# --------------------------------------------------------------------------------------------- distributions
+# ---------------------------------------------------------------------------------------------------- many columns
 
 
-class ChosenDistribution(Distribution):
-    """The distribution of the chosen family, its leave-one-out score, and the score of the class prior (`chance`)."""
+def shapes_of(cells: Sequence[PlacedCells], classes: int) -> list[ColumnShape]:
+    """Return the shapes of columns of cells."""
+    shapes = _core.column_shapes(cells, classes)
+    return [ColumnShape(*each) for each in zip(*(each.tolist() for each in shapes), strict=True)]
 
-    choice: Choice
-    fitted: Distribution
-    score: float
-    chance: float
 
-    @property
-    def decisions(self) -> ColumnDecision:
-        """The choice, whether it votes, and its scores."""
-        return ColumnDecision(
-            self.choice.name, self.choice.smoothing, self.votes, self.score, self.chance, self.choice.bins
-        )
+@dataclass(frozen=True)
+class Column:
+    """A column about which is to be decided: its family, its statistic, and what there is to choose from."""
 
-    def read(self, x: Rows) -> Rows:
-        """Return columns unchanged: the chosen family reads them."""
-        return x
-
-    def log_density(self, x: Rows) -> Array:
-        """Compute log p(x | y) of every row under every class, (rows, classes)."""
-        return self.fitted.log_density(self.fitted.read(self.choice.read(x)))
-
-    def relative_log_density(self, x: Rows) -> Array:
-        """Compute the same up to a term that all classes share."""
-        return self.fitted.relative_log_density(self.fitted.read(self.choice.read(x)))
-
-    def add_relative(self, x: Rows, out: Array) -> None:
-        """Add the same to `out`."""
-        if self.choice.name == "values" and isinstance(x, np.ndarray) and self.fitted.add_values(x[:, 0], out):  # type: ignore[attr-defined]
-            return
-        self.fitted.add_relative(self.choice.read(x), out)
-
-    n_columns = derived(lambda _: 1)
-    # The rest is that of the chosen family.
-    n_parameters = derived(lambda self: self.fitted.n_parameters)
-    column_support = derived(lambda self: self.fitted.column_support)
-    known_values = derived(lambda self: self.fitted.known_values)
-    outcomes = derived(lambda self: self.fitted.outcomes)
-    tables = derived(lambda self: self.fitted.tables)
-    formula = derived(lambda self: self.fitted.formula)
-    linear = derived(lambda self: self.fitted.linear)
-    sample = derived(lambda self: self.fitted.sample)
+    family: ChosenByCells
+    statistic: Any
+    cells: PlacedCells
+    options: list[Candidate]
 
     @property
-    def expected(self) -> Array:
-        """The mean of each class, (classes, 1)."""
-        if self.choice.name != "values":
-            return self.fitted.expected
-        return self.fitted.probability @ self.choice.statistic.keys[0][:, None]  # type: ignore[attr-defined]
+    def is_clear(self) -> bool:
+        """Whether there is nothing to score: one candidate that votes in any case, or no rows."""
+        return (len(self.options) == 1 and not self.family.gate) or not len(self.cells[3])
 
-    def fill(self, x: Rows, posterior: Array, codes: Codes, method: FillMethod, rng: np.random.Generator) -> Values:
-        """Fill missing entries as the chosen family does. Numbers that were read as categories also have a mean."""
-        if self.choice.name != "values":
-            return self.fitted.fill(x, posterior, codes, method, rng)
-        if method != "mode":
-            return super().fill(x, posterior, codes, method, rng)
-        return np.asarray(self.fitted.fill(self.choice.read(x), posterior, codes, method, rng), dtype=np.float64)
+    @property
+    def some(self) -> NDArray[np.int64] | None:
+        """The cells that candidates are scored on; None for all."""
+        return self.family.scored(len(self.cells[3]), len(self.cells[4]) - 1)
+
+    def decision(self, scores: Sequence[Score]) -> ColumnDecision:
+        """Decide by the scores of the candidates, or without them."""
+        if not scores:
+            name, smoothing, bins = self.options[0]
+            return ColumnDecision(name, smoothing, True, np.nan, np.nan, bins)
+        best = 0
+        for i, score in enumerate(scores):
+            if score.mean > scores[best].mean + 1e-12:
+                best = i
+        (name, smoothing, bins), (mean, chance, error) = self.options[best], scores[best]
+        votes = not self.family.gate or not mean - chance <= MARGIN * error + ROUNDING
+        return ColumnDecision(name, smoothing, votes, mean, chance, bins)
+
+    def kernel_score(self) -> Score:
+        """Score a kernel."""
+        family, cells, points = Kernel(), self.statistic, self.statistic.points[0]
+        some = slice(None) if self.some is None else self.some
+        x, codes, weight = np.ascontiguousarray(points.values[some]), points.codes[some], points.weight[some]
+        left_out = family.leave_one_out(cells, family.estimate(cells), x, codes, np.minimum(weight, 1.0))
+        return Score(*_core.score_log_densities(np.ascontiguousarray(left_out), codes, weight))
 
 
-class SilentDistribution(ChosenDistribution):
-    """One distribution for all classes: it gives the density of a value and does not depend on the class."""
+def decide(columns: Sequence[tuple[ChosenByCells, Any]]) -> list[ColumnDecision]:
+    """Decide which family each of several columns of the same rows has."""
+    each = columns_of(columns)
+    todo = [column for column in each if not column.is_clear]
+    scores = dict(zip(map(id, todo), score_columns(todo), strict=True))
+    return [column.decision(scores.get(id(column), ())) for column in each]
 
-    classes: int
 
-    votes: ClassVar[bool] = False
+def columns_of(columns: Sequence[tuple[ChosenByCells, Any]]) -> list[Column]:
+    """Return columns of the same rows with what there is to choose from."""
+    if not columns:
+        return []
+    cells = [family.placed(statistic) for family, statistic in columns]
+    shapes = shapes_of(cells, columns[0][1].n_classes)
+    return [
+        Column(family, statistic, own, list(family.options(statistic, shape)))
+        for (family, statistic), own, shape in zip(columns, cells, shapes, strict=True)
+    ]
 
-    def log_density(self, x: Rows) -> Array:
-        """Compute log p(x), the same for every class, (rows, classes)."""
-        return np.repeat(super().log_density(x), self.classes, axis=1)
 
-    def relative_log_density(self, x: Rows) -> Array:
-        """Return zeros: the classes do not differ."""
-        return np.zeros((x.shape[0], self.classes))
-
-    def add_relative(self, x: Rows, out: Array) -> None:
-        """Add nothing: the classes do not differ."""
-
-    def fill(self, x: Rows, posterior: Array, codes: Codes, method: FillMethod, rng: np.random.Generator) -> Values:
-        """Fill missing entries from the one distribution, whatever the class."""
-        if self.choice.name == "values":
-            return super().fill(x, posterior, codes, method, rng)
-        return self.fitted.fill(x, np.ones((len(codes), 1)), np.zeros_like(codes), method, rng)
-
-    expected = derived(lambda self: np.repeat(super().expected, self.classes, axis=0))
-
-    def outcomes(self, names: Sequence[str]) -> Iterator[Outcomes]:
-        """Yield the outcomes of all classes together, the same for each class."""
-        return (Outcomes(title, np.repeat(p, self.classes, axis=0)) for title, p in self.fitted.outcomes(names))
-
-    def tables(self, labels: Values, names: Sequence[str]) -> list[Table]:  # noqa: ARG002  # they share one
-        """Return the tables of all classes together."""
-        return self.fitted.tables(np.array(["all"]), names)
-
-    def formula(self, names: Sequence[str]) -> list[Term]:
-        """Return zeros: the classes do not differ."""
-        return [Term(name, (name,), Constant(np.zeros(self.classes))) for name in names]
-
-    def linear(self) -> tuple[Array, Array]:
-        """Return coefficients of 0."""
-        return np.zeros((self.classes, 1)), np.zeros(self.classes)
-
-    def sample(self, codes: Codes, rng: np.random.Generator) -> Any:
-        """Draw from all classes together."""
-        return self.fitted.sample(np.zeros_like(codes), rng)
+def score_columns(columns: Sequence[Column]) -> list[list[Score]]:
+    """Score the candidates of columns of the same rows by one call of a kernel."""
+    if not columns:
+        return []
+    plain = [[each for each in column.options if each.name != "kernel"] for column in columns]
+    flat = [(KINDS[each.name], each.smoothing or 0.0) for own in plain for each in own]
+    sizes = [
+        each.bins or column.family.categories(column.statistic)
+        for column, own in zip(columns, plain, strict=True)
+        for each in own
+    ]
+    found, overflow = _core.score_candidates(
+        [column.cells for column in columns],
+        columns[0].statistic.n_classes,
+        [column.some for column in columns],
+        np.cumsum([0, *map(len, plain)]),
+        np.array([kind for kind, _ in flat], np.int32),
+        np.array([amount for _, amount in flat], np.float64),
+        np.array(sizes, np.int64),
+        float(STUDENT.prior.strength),
+        float(STUDENT.prior.shape),
+    )
+    if overflow >= 0:
+        columns[overflow].statistic.moments  # noqa: B018  # it raises the error of numbers that are too large
+    triples = iter(found.reshape(-1, 3).tolist())
+    out = [[Score(*next(triples)) for _ in own] for own in plain]
+    kernels = [i for i, column in enumerate(columns) if len(column.options) > len(plain[i])]
+    work = sum(64 * len(columns[i].cells[3]) for i in kernels)
+    for i, score in zip(kernels, in_threads(lambda i: columns[i].kernel_score(), kernels, work), strict=True):
+        out[i].append(score)
+    return out

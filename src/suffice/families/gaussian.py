@@ -136,18 +136,40 @@ class Gaussian(Family[Moments]):
         observed = moments.weight.any(axis=-2, keepdims=True)
         return np.maximum(variance, np.where(observed, np.expand_dims(resolution(moments.mean), -2), 1.0))
 
+    @property
+    def _is_student(self) -> bool:
+        """Whether mean and variance are integrated out, under a prior that is centred on all classes together."""
+        prior = self.prior
+        if self.learn != "predictive" or prior is None or self.var_smoothing:
+            return False
+        if prior.mean is not None or prior.scale is not None:
+            return False
+        return np.ndim(prior.strength) == np.ndim(prior.shape) == 0 and min(prior.strength, prior.shape) > 0
+
     def leave_one_out(
         self, moments: Moments, fitted: Distribution, x: Dense, codes: Codes, weight: Array | None
     ) -> Array:
-        """Leave rows out by a native kernel for maximum likelihood and class variances, else many rows at a time."""
-        other = self.unbiased or self._variance_option != "class"
-        if self.prior is not None or other or not (moments.weight > 0).all():
+        """Leave rows out by a native kernel for class variances, by maximum likelihood or as Student's t around the
+        classes; else many rows at a time.
+        """
+        likely = self.prior is None and not self.unbiased and (moments.weight > 0).all()
+        if self._variance_option != "class" or not (likely or self._is_student):
             return super().leave_one_out(moments, fitted, x, codes, weight)
         out = np.empty((x.shape[0], len(moments.mean)))
         weights, mean, squares = (np.ascontiguousarray(a) for a in (moments.weight, moments.mean, moments.squares))
-        infinite = _core.gaussian_leave_one_out(
-            x, codes, weight, self.var_smoothing, resolution(moments.mean), weights, mean, squares, out
-        )
+        if likely:
+            infinite = _core.gaussian_leave_one_out(
+                x, codes, weight, self.var_smoothing, resolution(moments.mean), weights, mean, squares, out
+            )
+        else:
+            assert self.prior is not None
+            origin = moments.pooled().mean[0]
+            lost = 0.0 if moments.rest is None else moments.rest[:, 1]
+            near = np.where(weights > 0, mean - origin + lost, 0.0)
+            strength, shape = float(self.prior.strength), float(self.prior.shape)
+            infinite = _core.student_leave_one_out(
+                x, codes, weight, strength, shape, origin, weights, near, squares, out
+            )
         refuse_at(infinite, x)
         lossy = _outweighs(moments, x, codes, weight)
         if lossy.any():
@@ -239,8 +261,18 @@ class StudentDistribution(Entrywise):
     def density(self, x: Formula) -> Formula:
         """Return log Γ((ν+1)/2) − log Γ(ν/2) − ½ log πνs² − ½ (ν+1) log(1 + (x − m)²/νs²)."""
         nu, width = self.freedom, self.freedom * self.spread
-        norm = log_rising(nu / 2, 0.5) - 0.5 * np.log(np.pi * width)
-        return norm - 0.5 * (nu + 1) * Log1p(Square((x - self.mean) / np.sqrt(width)))
+        return self.norm - 0.5 * (nu + 1) * Log1p(Square((x - self.mean) / np.sqrt(width)))
+
+    @cached_property
+    def norm(self) -> Array:
+        """The log-density at the location, (classes, columns)."""
+        return log_rising(self.freedom / 2, 0.5) - 0.5 * np.log(np.pi * self.freedom * self.spread)
+
+    @cached_property
+    def kernel_tables(self) -> tuple[Array, Array, Array, Array]:
+        """Locations, 1/√(νs²), log-densities at the location, and (ν + 1)/2, as the kernel reads them."""
+        tables = self.mean, 1.0 / np.sqrt(self.freedom * self.spread), self.norm, 0.5 * (self.freedom + 1.0)
+        return tuple(np.ascontiguousarray(table) for table in tables)  # type: ignore[return-value]  # four of them
 
     expected = derived(lambda self: self.mean)
     shown = derived(lambda self: {"location": self.mean, "scale": np.sqrt(self.spread), "freedom": self.freedom})
@@ -250,3 +282,11 @@ class StudentDistribution(Entrywise):
     def sample(self, codes: Codes, rng: np.random.Generator) -> Array:
         """Draw rows of real numbers."""
         return self.mean[codes] + np.sqrt(self.spread)[codes] * rng.standard_t(self.freedom[codes])
+
+
+@accelerates(StudentDistribution)
+def student_log_density(student: StudentDistribution, x: Dense) -> Array:
+    """Compute the sum of the log-densities of the columns in one native pass."""
+    out = np.empty((x.shape[0], len(student.mean)))
+    refuse_at(_core.student_log_density(x, *student.kernel_tables, out), x)
+    return out

@@ -27,7 +27,7 @@ from suffice.core.statistics import Batch, Blocks, Cells, Pairs, RowSample
 from suffice.core.validation import Held
 from suffice.families._base import Distribution, Family, derived
 from suffice.families._contract import Decisions, KeptRows, Outcomes, Summary, Table
-from suffice.families.choose import Automatic
+from suffice.families.choose import Automatic, ChosenByCells, decide
 from suffice.families.found_columns import FoundColumn
 from suffice.families.logarithms import log_ratio
 from suffice.families.pair_plan import PairPlan
@@ -279,11 +279,20 @@ class Product(Family[Blocks]):
         """Estimate every block by its decisions."""
         assert decisions is None or isinstance(decisions, BlockDecisions)
         known = (None,) * len(self.blocks) if decisions is None else decisions.blocks
-        parts = zip(self.blocks, statistic.parts, known, strict=False)
-        rows = sum(len(part.weight) for cells in statistic.parts if isinstance(cells, Cells) for part in cells.parts)
-        work = 16 * rows if decisions is None else rows
-        estimates = in_threads(lambda part: part[0].family.estimate_decided(*part[1:]), parts, work)
-        return ProductDistribution(self, tuple(estimates))
+        columns = [*zip(self.blocks, statistic.parts, known, strict=False)]
+        choosing = {
+            j: (b.family, s)
+            for j, (b, s, own) in enumerate(columns)
+            if own is None and isinstance(b.family, ChosenByCells)
+        }
+        decided = decide([*choosing.values()])  # all columns at once
+        found = {j: pair[0].decided(pair[1], own) for (j, pair), own in zip(choosing.items(), decided, strict=True)}
+        rest = [j for j in range(len(columns)) if j not in found]
+        points = (part for j in rest if isinstance(cells := columns[j][1], Cells) for part in cells.parts)
+        work = sum(len(part.weight) for part in points)
+        estimates = in_threads(lambda j: columns[j][0].family.estimate_decided(*columns[j][1:]), rest, work)
+        parts = {**found, **dict(zip(rest, estimates, strict=True))}
+        return ProductDistribution(self, tuple(parts[j] for j in range(len(columns))))
 
     def check_decisions(self, statistic: Blocks, decisions: Decisions | None) -> None:
         """Refuse decisions about other blocks, and those that a block refuses."""
@@ -311,20 +320,43 @@ class Product(Family[Blocks]):
     ) -> Array:
         """Add the blocks' log-densities, each without the row."""
         start = np.zeros((len(codes), statistic.classes))
+        return sum(self.block_leave_one_out(statistic, fitted, x, codes, weight, relative=False), start=start)
+
+    def relative_leave_one_out(
+        self, statistic: Blocks, fitted: Distribution, x: Batch, codes: Codes, weight: Array | None
+    ) -> Array:
+        """Compute the same up to a term that all classes share."""
+        start = np.zeros((len(codes), statistic.classes))
         return sum(self.block_leave_one_out(statistic, fitted, x, codes, weight), start=start)
 
     def block_leave_one_out(
-        self, statistic: Blocks, fitted: Distribution, x: Batch, codes: Codes, weight: Array | None
+        self,
+        statistic: Blocks,
+        fitted: Distribution,
+        x: Batch,
+        codes: Codes,
+        weight: Array | None,
+        relative: bool = True,
     ) -> list[Array]:
-        """Compute the log-density of each block of each row under the statistic without it, (rows, classes) each."""
+        """Compute the log-density of each block of each row under the statistic without it, (rows, classes) each.
+
+        With `relative` it is up to a term that all classes share: that of a block that does not vote is 0.
+        """
         assert isinstance(fitted, ProductDistribution)
-        blocks = zip(self.blocks, statistic.parts, fitted.parts, x.parts, strict=False)
+        blocks = [*zip(self.blocks, statistic.parts, fitted.parts, x.parts, strict=False)]
+        out: list[Array] = [np.zeros((0, 0))] * len(blocks)
 
-        def left_out(block: tuple[Block, Any, Distribution, Rows]) -> Array:
-            b, s, d, part = block
-            return b.family.leave_one_out(s, d, part, codes, weight)
+        def left_out(j: int) -> None:
+            b, s, d, part = blocks[j]
+            method = b.family.relative_leave_one_out if relative else b.family.leave_one_out
+            out[j] = method(s, d, part, codes, weight)
 
-        return in_threads(left_out, blocks, len(codes) * len(self.blocks))
+        silent = [j for j, block in enumerate(blocks) if relative and not block[2].votes]
+        for j in silent:  # so little work that threads would be more
+            left_out(j)
+        voting = sorted(set(range(len(blocks))).difference(silent))
+        in_threads(left_out, voting, len(codes) * len(voting))
+        return out
 
 
 class ProductDistribution(Distribution):

@@ -78,7 +78,9 @@ class Calibration:
         some = np.flatnonzero(np.isfinite(evidence[np.arange(len(codes)), codes]))
         slope, bias = np.ones(classes), np.zeros(classes)
         if len(some):
-            likely, prior = bounded(evidence[some]), np.maximum(log_prior[some], LEAST)
+            # Class by class in memory, where sums over classes are sums of whole arrays.
+            likely = np.asfortranarray(bounded(evidence[some]))
+            prior = np.asfortranarray(np.maximum(log_prior[some], LEAST))
             own, w = codes[some], weight[some]
             # In units of its spread, so that the search range does not depend on the size of the evidence.
             unit = _spread(likely, w)

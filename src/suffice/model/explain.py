@@ -14,7 +14,7 @@ from suffice.core.errors import InvalidOptionError, NoDistributionError
 from suffice.core.statistics import Batch
 from suffice.core.words import Texts
 from suffice.families import FillMethod, Table
-from suffice.families.choose import ChosenDistribution
+from suffice.families.chosen import ChosenDistribution
 from suffice.families.covariance import one_blas_thread
 from suffice.families.documents import Bags
 from suffice.families.logarithms import log_ratio

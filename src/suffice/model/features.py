@@ -30,7 +30,7 @@ from suffice.core.arrays import Array, Categories, Codes, Values
 from suffice.core.errors import MismatchError
 from suffice.core.statistics import Batch
 from suffice.core.validation import Held, Labels
-from suffice.families.bin_edges import of_quantiles_with_ties
+from suffice.families.bin_edges import of_sorted_with_ties
 from suffice.families.categorical import recoded
 from suffice.families.product import Block
 from suffice.model.storage import storable
@@ -81,7 +81,7 @@ class NumberFeatures:
         if not deviation > np.finfo(np.float64).tiny:
             return None
         knots, ranks = _knots(values, share)
-        edges = of_quantiles_with_ties(values, share, BINS)
+        edges = of_sorted_with_ties(values, share, BINS)
         entropy = _entropy(_weights(np.searchsorted(edges, values), share, len(edges) + 1))
         made = cls(**place, scored=True, mean=mean, deviation=deviation, knots=knots, ranks=ranks, edges=edges)
         return made, entropy

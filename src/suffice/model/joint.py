@@ -213,7 +213,7 @@ def leave_one_out(
     The row is subtracted from the statistics; nothing is fitted again. The rows must be part of the statistics, with
     the same weights. `model` is the model of all rows, if it was estimated already.
     """
-    conditional, log_prior = leave_one_out_parts(statistics, family, prior, x, y, weight, model)
+    conditional, log_prior = leave_one_out_parts(statistics, family, prior, x, y, weight, model, relative=False)
     return conditional + log_prior
 
 
@@ -225,13 +225,18 @@ def leave_one_out_parts(
     y: Any,
     weight: Any = None,
     model: Model | None = None,
+    relative: bool = True,
 ) -> tuple[Array, Array]:
-    """Compute log p(x_i | y) and log p(y) of each row under the model of all other rows, (rows, classes) each."""
+    """Compute log p(x_i | y) and log p(y) of each row under the model of all other rows, (rows, classes) each.
+
+    With `relative`, the first is up to a term that all classes share.
+    """
     x = family.read(x)
     codes, w, log_prior = left_out_prior(statistics, prior, x.shape[0], y, weight)
     fitted = (model or Model.of(statistics, family, prior)).distribution
     with within_float64():
-        out = numbers_only(family.leave_one_out(statistics.statistic, fitted, x, codes, w))
+        method = family.relative_leave_one_out if relative else family.leave_one_out
+        out = numbers_only(method(statistics.statistic, fitted, x, codes, w))
     return out, log_prior
 
 

@@ -18,6 +18,7 @@ from suffice.core.priors import ClassPrior
 from suffice.core.statistics import ByClass
 from suffice.core.validation import Labels
 from suffice.families import Decisions, Family
+from suffice.families.covariance import one_blas_thread
 from suffice.families.product import Product, ProductDistribution
 from suffice.model.calibration import Calibration, CalibrationForm, ScoredRow
 from suffice.model.forms import Form, form_of
@@ -223,7 +224,10 @@ class Learned:
         return self.model.normalize(evidence + log_prior, np.zeros(evidence.shape[1]), as_log=True)
 
     def left_out(self, rows: Any, labels: Values, weight: Any) -> tuple[Array, Array]:
-        """Return log p(x_i | y) and log p(y) of each learned row without it, (rows, classes) each."""
+        """Return log p(x_i | y), up to a term that all classes share, and log p(y) of each learned row without it.
+
+        Both are (rows, classes).
+        """
         return leave_one_out_parts(self.statistics, self.family, self.prior, rows, labels, weight, self.model)
 
     def left_out_prior(self, n: int, labels: Values, weight: Any) -> tuple[Codes, Array, Array]:
@@ -280,7 +284,8 @@ class Learned:
         # The only row of a class does not show how well the class is known.
         others = self.statistics.weight[kept.codes] > unit * (1 + 1e-9)
         some = np.flatnonzero(others & np.isfinite(log_prior[np.arange(len(unit)), kept.codes]))
-        return Calibration.fit(evidence[some], log_prior[some], kept.codes[some], kept.weight[some], form)
+        with one_blas_thread(0):  # sums over rows are short: threads that wait for each other take longer
+            return Calibration.fit(evidence[some], log_prior[some], kept.codes[some], kept.weight[some], form)
 
     def outlier_threshold(self, rate: float) -> float:
         """Return the log p(x) that all but a share `rate` of the kept rows exceed."""

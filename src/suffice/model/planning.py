@@ -18,7 +18,7 @@ from suffice.core.statistics import Batch, Blocks, ByClass
 from suffice.families import KeptRows
 from suffice.families.choose import Automatic
 from suffice.families.found_columns import FoundColumn, find_columns
-from suffice.families.pair_plan import plan_pairs
+from suffice.families.pair_plan import PairPlan, plan_pairs
 from suffice.families.product import Block, Product
 
 if TYPE_CHECKING:
@@ -26,10 +26,16 @@ if TYPE_CHECKING:
     from suffice.model.structure import Structure
 
 FEWEST_ROWS = 50  # fewer rows settle no plan, and cannot tell exponents apart
+MOST_COLUMNS = 300  # that have an exponent each
 
 
 def settle(family: Product, kept: KeptRows, total: float, classes: int) -> Product:
-    """Return the family with a plan that the kept rows settle: found columns, and the codes of pairs."""
+    """Return the family with a plan that the kept rows settle: found columns, and the codes of pairs.
+
+    A table of more columns than have an exponent each uses neither.
+    """
+    if len(family.blocks) > MOST_COLUMNS:
+        return replace(family, found=(), plan=PairPlan((), np.zeros((2, 0), np.int32)))
     rows = family.read(kept.rows)
     own = len(family.blocks)
     numbers = [

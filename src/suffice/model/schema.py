@@ -16,7 +16,8 @@ from suffice.core.statistics.cells import LIMIT
 from suffice.families import Family, Table
 from suffice.families import named as family_named
 from suffice.families.automatic_text import AutomaticText
-from suffice.families.choose import Automatic, AutomaticBernoulli, AutomaticCategorical, ColumnDecision, Smoothing
+from suffice.families.choose import Automatic, AutomaticBernoulli, AutomaticCategorical, Smoothing
+from suffice.families.chosen import ColumnDecision
 from suffice.families.product import Block, ProductDistribution
 
 FREE_TEXT = 30  # mean number of characters, above which a column of mostly distinct strings is text

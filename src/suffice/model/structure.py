@@ -25,7 +25,7 @@ from suffice.core.parallel import in_threads
 from suffice.core.statistics import Batch, Blocks, ByClass, Pairs
 from suffice.core.validation import Held
 from suffice.families import Decisions, Distribution
-from suffice.families.choose import ChosenDistribution
+from suffice.families.chosen import ChosenDistribution
 from suffice.families.logarithms import log_ratio
 from suffice.families.pair_plan import PairPlan
 from suffice.families.product import Block, Product, ProductDistribution

@@ -21,7 +21,7 @@ from suffice.model.calibration import bounded, mixture
 from suffice.model.cosine_expert import CosineExpert
 from suffice.model.experts import Expert, fit_experts
 from suffice.model.exponents import LogLinear, relative
-from suffice.model.planning import FEWEST_ROWS
+from suffice.model.planning import FEWEST_ROWS, MOST_COLUMNS
 from suffice.model.structure import Parts, Structure, StructureName, coded_columns
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 PULL = 30.0  # strength, in rows, of the pull of exponents towards the common one
 ROWS_FOR_A_PAIR = 30  # kept rows for each pair, so that each pair has an exponent of its own
 MOST_WORK = 1e9  # rows × exponents², and × classes of more than two: a second of Newton's method
-MOST_COLUMNS = 300  # that have an exponent each
 ENOUGH_ROWS = 5000  # that exponents are fitted on, if there are so many
 LEAST = np.log(1e-12)  # lower bound of a log-prior
 WORTH = 2.0  # standard errors of the log-loss that cosines must gain

@@ -8,7 +8,7 @@ import numpy as np
 
 from suffice.core.errors import NoFormulaError
 from suffice.families import Distribution, Independent
-from suffice.families.choose import ChosenDistribution
+from suffice.families.chosen import ChosenDistribution
 from suffice.families.pair_plan import CodedColumn
 from suffice.families.product import Block
 from suffice.formulas import (
