@@ -168,8 +168,7 @@ void count(const Texts& texts, const Rows& rows, const Tokenization& tokenizatio
         const Index n = Index(own.bag.feature.size());
         own.value.resize(n);
         double unknown[most_words] = {};
-        weigh(weighting, own.bag.count.data(), own.bag.group.data(), n, tokenization.n_sizes(), unknown,
-              own.value.data());
+        weigh(weighting, own.bag.count.data(), own.bag.runs, tokenization.n_sizes(), unknown, own.value.data());
         make_room(totals, own.lexicon);
         const double w = rows.weight ? rows.weight[i] : 1.0;
         for (Index e = 0; e < n; ++e) {

@@ -17,7 +17,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -157,12 +157,11 @@ class LinearEventModel(EventModel):
         """Score texts in one pass; None if not only the words of a text decide."""
         if not self.added > 0 or np.any(self.intercept):
             return None
-        return lexicon.score(texts, weighting, partial(self._linear, lexicon.tokenization.n_sizes))
+        return lexicon.score(texts, weighting, self._linear)
 
-    def _linear(self, sizes: int, words: NDArray[np.int32] | None) -> Linear:
+    def _linear(self, words: NDArray[np.int32] | None) -> Linear:
         """Return the scores of some words, or of all."""
-        counts, base = self.counts, np.ascontiguousarray(np.broadcast_to(self.base, (sizes, self.classes)))
-        rest = base, np.broadcast_to(self._lengths, (sizes,)).astype(np.float64), self._exponent
+        counts, rest = self.counts, (self.base, self._lengths, self._exponent)
         if words is None:
             return Linear(counts.start, counts.codes, self.coef, *rest)
         length = counts.start[words + 1] - counts.start[words]
