@@ -91,6 +91,17 @@ class Bags:
         features, unknown = self.features[:, [which]], self.unknown[:, [which]]
         return Bags(starts(kept)[self.start], self.feature[kept], self.value[kept], features, unknown, self.present)
 
+    def where(self, kept: Mask) -> Bags:
+        """Return some of the known features, and no others."""
+        unknown = np.zeros(self.unknown.shape)
+        return replace(
+            self,
+            start=starts(kept)[self.start],
+            feature=self.feature[kept],
+            value=self.value[kept],
+            unknown=unknown,
+        )
+
     def rows(self, some: slice) -> Bags:
         """Return the documents from `some.start` to `some.stop`."""
         start = self.start[some.start : some.stop + 1]
