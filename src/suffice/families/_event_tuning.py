@@ -127,9 +127,8 @@ def tuned(
     """Choose the weights of an event model, and its smoothing unless it is given, by leaving documents out."""
     if event == "auto":
         search = _Search(words, words.each, TOGETHER, weighting, tokenization, alpha, lengths=True)
-        found = search.best()
+        often, exponents, found = search.grouped(words)
         weight = np.exp(found.phi[:-2]).reshape(len(words.each), len(TOGETHER))
-        often, exponents, found = search.grouped(words, found)
         return TextDecisions(
             search.added(found), weight, float(found.phi[-2]), search.length, found.mixed, often, exponents
         )
@@ -182,6 +181,7 @@ class _Search:
         self.log_prior = _log_prior(counts.documents, self.codes, np.minimum(self.weight, 1.0))
         self._scores: dict[tuple[int, str, float], Array] = {}
         self._parts: dict[tuple[int, int, int], Bags] = {}
+        self._models: dict[tuple[int, str], LinearEventModel] = {}
 
     def _added(self, b: int, smoothing: float) -> float:
         """Return what is added to the totals of a block."""
@@ -198,13 +198,20 @@ class _Search:
         first = 0 if known is None else len(known)
         if first < n:
             some = slice(first, n)
-            model = MODELS[name](self.counts, self._added(b, smoothing), self.words[b])
+            model = self._model(b, name, smoothing)
             found = model.leave_one_out(self._rows(b, first, n), self.codes[some], np.minimum(self.weight[some], 1.0))
             found -= found.mean(axis=1, keepdims=True)
             known = found if known is None else np.concatenate([known, found])
             self._scores[b, name, smoothing] = known
         assert known is not None
         return known[:n]
+
+    def _model(self, b: int, name: str, smoothing: float) -> LinearEventModel:
+        """Return an event model; the last one of each part is kept with its coefficients."""
+        known = self._models.get((b, name))
+        if known is None or known.added != self._added(b, smoothing):
+            known = self._models[b, name] = MODELS[name](self.counts, self._added(b, smoothing), self.words[b])
+        return known
 
     def _rows(self, b: int, first: int, last: int) -> Bags:
         """Return some of the documents; many points of the grid ask for the same."""
@@ -229,36 +236,45 @@ class _Search:
 
         Some of the documents are enough to compare points of the grid; the weights are then those of all documents.
         """
-        smoothing, n = {name: START[name] for name in self.models}, len(self.codes)
+        n = len(self.codes)
         if not n:
-            return _Found(smoothing, np.concatenate([self.centre, [0.0, -np.inf]]), 0.0)
-        found = self._walked(self._at(smoothing, None, self.walked), self.walked)
+            start = {name: START[name] for name in self.models}
+            return _Found(start, np.concatenate([self.centre, [0.0, -np.inf]]), 0.0)
+        found = self._start()
         return found if n == self.walked else self._at(found.smoothing, found.phi, n)
 
-    def grouped(self, words: BlocksOfWords, found: _Found) -> tuple[Array, Array, _Found]:
-        """Find an exponent for each group of words: return the least totals of groups, exponents, and v and ε anew."""
-        n = len(self.codes)
+    def _start(self) -> _Found:
+        """Find the smoothing by some of the documents."""
+        start = {name: START[name] for name in self.models}
+        return self._walked(self._at(start, None, self.walked), self.walked)
+
+    def grouped(self, words: BlocksOfWords) -> tuple[Array, Array, _Found]:
+        """Return the least totals of groups of words, their exponents, and what else was found."""
+        n, blocks, models = len(self.codes), len(self.words), len(self.models)
         if n < GROUPED:
-            return np.zeros((len(self.words), 1)), np.ones((len(self.words), len(self.models), 1)), found
+            return np.zeros((blocks, 1)), np.ones((blocks, models, 1)), self.best()
         often = np.array(self.mean)[:, None] * np.array(OFTEN)
         group, groups = words.groups(often), often.shape[1]
-        rows = self.codes[:n], np.minimum(self.weight[:n], 1.0)
-
-        def scores(part: tuple[int, str]) -> Array:
-            b, name = part
-            model = MODELS[name](self.counts, self._added(b, found.smoothing[name]), self.words[b])
-            out = model.leave_one_out_by(self._rows(b, 0, n), group, groups, *rows)
-            return np.asarray(out - out.mean(axis=2, keepdims=True))
-
-        each = np.concatenate(in_threads(scores, self.parts, self.work))
-        logs = np.repeat([self.logs[:n, b] for b, _ in self.parts], groups + 1, axis=0)
+        found, own = self._start(), [bags.groups(group, groups) for bags in self.bags]
+        each = in_threads(lambda part: self._by_group(own, *part, found.smoothing[part[1]]), self.parts, self.work)
+        found = self._at(found.smoothing, found.phi, n)
+        logs = np.repeat([self.logs[:, b] for b, _ in self.parts], groups + 1, axis=0)
         common, free = np.repeat(found.phi[:-2], groups + 1), np.tile(np.arange(groups + 1) < groups, len(self.parts))
-        fit = _Weights(self.log_prior[:n], each, logs, self.codes[:n], self.weight[:n], common, self.lengths)
+        rows = self.codes, self.weight
+        fit = _Weights(self.log_prior, np.concatenate(each), logs, *rows, common, self.lengths)
         fit.stiffness[:-2] = PULL
         fit.free[:-2] = free
         phi, cost = fit.minimum(np.append(common, found.phi[-2:]))
-        exponents = np.exp(phi[:-2] - common)[free].reshape(len(self.words), len(self.models), groups)
+        exponents = np.exp(phi[:-2] - common)[free].reshape(blocks, models, groups)
         return often, exponents, _Found(found.smoothing, np.append(found.phi[:-2], phi[-2:]), cost)
+
+    def _by_group(self, own: list[list[Bags]], b: int, name: str, smoothing: float) -> Array:
+        """Return the scores of all documents, each left out, in groups; their sums are then known as well."""
+        model = self._model(b, name, smoothing)
+        out = model.leave_one_out_by(self.bags[b], own[b], self.codes, np.minimum(self.weight, 1.0))
+        out -= out.mean(axis=2, keepdims=True)
+        self._scores[b, name, smoothing] = out.sum(axis=0)
+        return out
 
     def _walked(self, found: _Found, n: int) -> _Found:
         moved = self.alpha is None
@@ -325,17 +341,20 @@ class _Weights:
                 break
         return phi, value
 
-    def _parts(self, phi: Array) -> tuple[Array, Array, float]:
-        """Compute the weighted scores (p, n, K), the softmax and ε."""
-        weighted = np.exp(phi[: self.p, None] + phi[-2] * self.logs)[:, :, None] * self.scores
-        z = self.log_prior + weighted.sum(axis=0)
+    def _factors(self, phi: Array) -> Array:
+        """Compute e^(u + v ℓ), (p, n)."""
+        return np.asarray(np.exp(phi[: self.p, None] + phi[-2] * self.logs))
+
+    def _parts(self, phi: Array) -> tuple[Array, float]:
+        """Compute the softmax and ε."""
+        z = self.log_prior + np.einsum("pn,pnk->nk", self._factors(phi), self.scores)
         z -= z.max(axis=1, keepdims=True)
         q = np.exp(z)
         q /= q.sum(axis=1, keepdims=True)
-        return weighted, q, float(1.0 / (1.0 + np.exp(-phi[-1])))
+        return q, float(1.0 / (1.0 + np.exp(-phi[-1])))
 
     def _value(self, phi: Array) -> float:
-        _, q, mixed = self._parts(phi)
+        q, mixed = self._parts(phi)
         p = (1.0 - mixed) * q[self.at, self.codes] + mixed * self.own_prior
         penalty = 0.5 * float(self.stiffness @ (phi - self.target) ** 2)
         return float(-self.weight @ np.log(p)) + penalty - float(np.log(mixed) + np.log1p(-mixed))
@@ -343,8 +362,10 @@ class _Weights:
     def _derivatives(self, phi: Array) -> tuple[Array, Array]:
         """Compute the gradient and the Hessian over the free parameters."""
         p, w = self.p, self.weight
-        weighted, q, mixed = self._parts(phi)
-        moved = np.concatenate([weighted, (self.logs[:, :, None] * weighted).sum(axis=0)[None]])  # ∂z/∂u, ∂z/∂v
+        (q, mixed), factors = self._parts(phi), self._factors(phi)
+        moved = np.empty((p + 1, *q.shape))  # ∂z/∂u, ∂z/∂v
+        np.multiply(factors[:, :, None], self.scores, out=moved[:p])
+        moved[p] = np.einsum("pn,pnk->nk", self.logs * factors, self.scores)
         good = (1.0 - mixed) * q[self.at, self.codes]
         r = good / (good + mixed * self.own_prior)  # the share of the softmax in p_y
         mean = (moved * q).sum(axis=2)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from suffice import _core
 from suffice.core.arrays import Array, Mask, Positions, Values, starts
+from suffice.core.parallel import in_threads
 from suffice.core.statistics import WordCounts
 from suffice.core.words import Lexicon, Texts, Weighting
 
@@ -91,16 +92,16 @@ class Bags:
         features, unknown = self.features[:, [which]], self.unknown[:, [which]]
         return Bags(starts(kept)[self.start], self.feature[kept], self.value[kept], features, unknown, self.present)
 
-    def where(self, kept: Mask) -> Bags:
-        """Return some of the known features, and no others."""
-        unknown = np.zeros(self.unknown.shape)
-        return replace(
-            self,
-            start=starts(kept)[self.start],
-            feature=self.feature[kept],
-            value=self.value[kept],
-            unknown=unknown,
-        )
+    def groups(self, group: Positions, groups: int) -> list[Bags]:
+        """Return the known features of each group; `group` is the group of every feature."""
+        own, none = group[self.feature], np.zeros(self.unknown.shape)
+
+        def only(which: int) -> Bags:
+            kept = own == which
+            parts = starts(kept)[self.start], self.feature[kept], self.value[kept]
+            return Bags(*parts, self.features, none, self.present)
+
+        return in_threads(only, range(groups), 64 * len(own))
 
     def rows(self, some: slice) -> Bags:
         """Return the documents from `some.start` to `some.stop`."""

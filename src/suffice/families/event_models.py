@@ -219,22 +219,20 @@ class LinearEventModel(EventModel):
         """Return `base` with so much taken from the class of each document, (documents, classes)."""
         raise NotImplementedError
 
-    def leave_one_out_by(self, bags: Bags, group: Positions, groups: int, codes: Codes, weight: Array | None) -> Array:
+    def leave_one_out_by(self, bags: Bags, groups: Sequence[Bags], codes: Codes, weight: Array | None) -> Array:
         """Score each document left out in parts: Σ_j x_j coef_jy over each group of words, then base_y Σ_j x_j.
 
-        `group` is the group of every word. Returns (groups + 1, documents, classes).
+        `groups` are the words of `bags` in each group. Returns (groups + 1, documents, classes).
         """
-        out = np.empty((groups + 1, len(bags), self.classes))
-        of = group[bags.feature]
 
         def based(lengths: Array) -> Array:
             removed = lengths if weight is None else weight * lengths
             return lengths[:, None] * self.base_without(codes, removed)
 
-        for g in range(groups):
-            own = bags.where(of == g)
-            out[g] = self.leave_one_out(own, codes, weight) - based(own.lengths)
-        out[groups] = based(bags.lengths)
+        out = np.empty((len(groups) + 1, len(bags), self.classes))
+        for g, own in enumerate(groups):
+            np.subtract(self.leave_one_out(own, codes, weight), based(own.lengths), out=out[g])
+        out[-1] = based(bags.lengths)
         return out
 
     def _weight_of(self, feature: Any, codes: Any) -> Array:
@@ -572,8 +570,9 @@ class MixedModel(LinearEventModel):
         out, factor = np.zeros((len(bags), self.classes)), self._factor(bags)
         for b in range(len(self.length)):
             own = bags.only(self.block, b)  # type: ignore[arg-type]
+            groups = own.groups(self.group, len(self.parts[0].exponents))
             for part in (part for part in self.parts if part.block == b):
-                found = part.model.leave_one_out_by(own, self.group, len(part.exponents), codes, weight)
+                found = part.model.leave_one_out_by(own, groups, codes, weight)
                 scores = np.tensordot(np.append(part.exponents, 1.0), found, 1)
                 out += part.weight * factor[:, b : b + 1] * scores
         return out
