@@ -12,8 +12,8 @@ value of a feature, with a normal prior of one decade. Points of the grid are co
 hashes that have up to 600 000 features together, and u, v and ε are then fitted to all documents.
 
 With enough documents, words are then put into groups by how often they occur, and what a class says that has the word,
-coef, gets an exponent for each group:  score_bky = Σ_j x_j (base_bky + e^(s_bkg(j)) coef_bkjy). s is normal around 0 with
-standard deviation 1/√10, and is fitted together with v and ε; u stays. The standard deviation was settled by
+coef, gets an exponent for each group:  score_bky = Σ_j x_j (base_bky + e^(s_bkg(j)) coef_bkjy). s is normal around 0
+with standard deviation 1/√10, and is fitted together with v and ε; u stays. The standard deviation was settled by
 cross-validation of leave-one-out scores of training documents.
 """
 
@@ -96,9 +96,9 @@ class TextDecisions(Decisions):
         if event != "auto":
             return MODELS[event](counts, float(self.smoothing[0, 0]), Words.all(counts))
         parts = [
-            Part(b, float(self.weight[b, k]), MODELS[name](counts, float(self.smoothing[b, k]), own), self.exponents[b, k])
+            Part(b, float(self.weight[b, k]), MODELS[name](counts, float(self.smoothing[b, k]), own), exponents)
             for b, own in enumerate(words.each)
-            for k, name in enumerate(TOGETHER)
+            for k, (name, exponents) in enumerate(zip(TOGETHER, self.exponents[b], strict=True))
         ]
         group = words.groups(self.often)
         return MixedModel(counts, words.block, group, parts, self.exponent, self.length, self.mixed)

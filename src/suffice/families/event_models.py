@@ -498,7 +498,7 @@ class UrnModel(EventModel):
 
 @dataclass(frozen=True)
 class Part:
-    """One of the scores that are added: of a block's words, with its weight, and the exponent of each group of words."""
+    """One of the scores that are added: of a block's words, with its weight, and exponents of groups of words."""
 
     block: int
     weight: float
@@ -511,7 +511,7 @@ class MixedModel(LinearEventModel):
 
     score_y(x) = Σ_b e^(v ℓ_b) Σ_k w_bk Σ_j x_j (base_bky + f_bkg(j) coef_bkjy), where ℓ_b is log(1 + features of the
     document in the block) less `length[b]`: long documents may be surer of themselves than short ones, or less. `group`
-    is the group g of every word, by how often it occurs, and f the exponent of what a class that has it says. `mixed` is
+    is the group g of every word, by how often it occurs, and f the exponent of what a class with it says. `mixed` is
     the part of the prior that belongs to it, where probabilities are wanted.
     """
 

@@ -78,8 +78,8 @@ class Weighed(NamedTuple):
 class Linear(NamedTuple):
     """Scores of features for the classes that have them: those of feature i are at `start[i] : start[i + 1]`.
 
-    `base` (sizes, classes) is the score of any feature of a size; one row is that of all sizes. Values of a document are
-    multiplied by e^(exponent (log(1 + n_b) − length_b)), where n_b is the number of its features of size b.
+    `base` (sizes, classes) is the score of any feature of a size; one row is that of all sizes. Values of a document
+    are multiplied by e^(exponent (log(1 + n_b) − length_b)), where n_b is the number of its features of size b.
     """
 
     start: Positions
@@ -97,7 +97,7 @@ class Lexicon:
     vocabulary: Vocabulary
     tokenization: Tokenization
     stem: Stem | None = None
-    # Of each feature: those of a lower tier are closer together in memory, so that what occurs often stays in the cache.
+    # Of each feature: those of a lower tier are closer together in memory, so that frequent ones stay in the cache.
     tier: NDArray[np.uint8] | None = field(default=None, compare=False, repr=False)
 
     def count(self, texts: Texts) -> CsrArrays:
