@@ -392,7 +392,8 @@ class TextDistribution(Distribution):
 def _tiers(counts: WordCounts) -> NDArray[np.uint8]:
     """Return a number for each word that is lower the more classes have it: such words occur most often."""
     having = np.diff(counts.start)
-    return 3 - sum((having >= least).astype(np.uint8) for least in (2, 4, counts.n_classes // 2 + 1))
+    least = np.array([[2], [4], [counts.n_classes // 2 + 1]])
+    return np.asarray(3 - np.count_nonzero(having >= least, axis=0), dtype=np.uint8)
 
 
 def _draw(words: Positions, p: Array, length: float, event: EventModel, rng: np.random.Generator) -> Positions:

@@ -133,9 +133,9 @@ class Lexicon:
                     vars(self)["_scored"] = native, scores, found, table
             sizes, classes = self.tokenization.n_sizes, found.base.shape[1]
             base, length = np.broadcast_to(found.base, (sizes, classes)), np.broadcast_to(found.length, (sizes,))
-            parts = (np.ascontiguousarray(each, np.float64).ravel() for each in (base, length))
+            parts = np.array(base, np.float64).ravel(), np.array(length, np.float64), found.exponent
             out = np.empty((len(texts), classes))
-            _core.word_scores(texts.native, native, *weighting.numbers, table, *parts, found.exponent, out)
+            _core.word_scores(texts.native, native, *weighting.numbers, table, *parts, out)
         return out
 
     def native_for(self, texts: Texts) -> tuple[_core.Lexicon, NDArray[np.int32] | None]:
