@@ -133,9 +133,9 @@ class Lexicon:
                     vars(self)["_scored"] = native, scores, found, table
             sizes, classes = self.tokenization.n_sizes, found.base.shape[1]
             base, length = np.broadcast_to(found.base, (sizes, classes)), np.broadcast_to(found.length, (sizes,))
-            parts = np.array(base, np.float64).ravel(), np.array(length, np.float64), found.exponent
-            out = np.empty((len(texts), classes))
-            _core.word_scores(texts.native, native, *weighting.numbers, table, *parts, out)
+            base, length = np.array(base, np.float64).ravel(), np.array(length, np.float64)
+            out, (term, norm) = np.empty((len(texts), classes)), weighting.numbers
+            _core.word_scores(texts.native, native, term, norm, table, base, length, found.exponent, out)
         return out
 
     def native_for(self, texts: Texts) -> tuple[_core.Lexicon, NDArray[np.int32] | None]:
