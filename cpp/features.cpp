@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <limits>
+#include <numeric>
 #include <stdexcept>
 #include <utility>
 
@@ -65,7 +66,7 @@ namespace {
 // known. The longest n-grams, which nothing extends, are added many at a time.
 class VocabularyLearner {
 public:
-    VocabularyLearner(Lexicon& lexicon, Index n) : lexicon_(lexicon) { lexicon.reserve(lexicon.size() + n); }
+    explicit VocabularyLearner(Lexicon& lexicon) : lexicon_(lexicon) {}
 
     void word(const std::uint8_t* name, Index length, Index i) { set(token(name, length), i); }
 
@@ -79,11 +80,25 @@ public:
             prefix_ = path(name, first);
             prefix_name_ = name, prefix_length_ = first;
         }
+        if (waiting_ && name + length - names_[0] > most_bytes) flush();  // positions are 32 bits
         prefixes_[waiting_] = prefix_;
         places_[waiting_] = i;
         names_[waiting_] = name + first + 1;
         lengths_[waiting_] = std::uint32_t(length - first - 1);
         if (++waiting_ == together) flush();
+    }
+
+    // Add the n-grams that wait.
+    void flush() {
+        if (!waiting_) return;
+        std::uint32_t at[together];
+        Feature last[together];
+        // Names stand side by side: the first is the lowest.
+        for (int w = 0; w < waiting_; ++w) at[w] = std::uint32_t(names_[w] - names_[0]);
+        lexicon_.learn(names_[0], at, lengths_, waiting_, last);
+        lexicon_.learn_pairs(prefixes_, last, waiting_, last);
+        for (int w = 0; w < waiting_; ++w) set(last[w], places_[w]);
+        waiting_ = 0;
     }
 
     Large<Feature> features() {
@@ -117,18 +132,6 @@ private:
         return out;
     }
 
-    void flush() {
-        if (!waiting_) return;
-        std::uint32_t at[together];
-        Feature last[together];
-        // Names stand side by side: the first is the lowest.
-        for (int w = 0; w < waiting_; ++w) at[w] = std::uint32_t(names_[w] - names_[0]);
-        lexicon_.learn(names_[0], at, lengths_, waiting_, last);
-        lexicon_.learn_pairs(prefixes_, last, waiting_, last);
-        for (int w = 0; w < waiting_; ++w) set(last[w], places_[w]);
-        waiting_ = 0;
-    }
-
     void set(Feature f, Index i) {
         if (Index(feature_of_.size()) <= Index(f)) feature_of_.resize(std::max<std::size_t>(2 * f, 1024), no_feature);
         feature_of_[f] = Feature(i);
@@ -148,13 +151,23 @@ private:
 
 }  // namespace
 
-Large<Feature> learn_vocabulary(Lexicon& lexicon, const std::uint8_t* text, const Index* start, Index n, bool joined) {
-    VocabularyLearner learner(lexicon, n);
-    for (Index i = 0; i < n; ++i) {
-        if (joined)
-            learner.joined(text + start[i], start[i + 1] - start[i], i);
-        else
-            learner.word(text + start[i], start[i + 1] - start[i], i);
+Large<Feature> learn_vocabulary(Lexicon& lexicon, const std::uint8_t* text, const Index* start, Index n, bool joined,
+                                const std::uint8_t* tier) {
+    Index pairs = 0;
+    for (Index i = 0; joined && i < n; ++i)
+        pairs += std::find(text + start[i], text + start[i + 1], ' ') != text + start[i + 1];
+    lexicon.reserve(lexicon.size() + n - pairs, pairs);
+    VocabularyLearner learner(lexicon);
+    const int tiers = tier && n ? 1 + *std::max_element(tier, tier + n) : 1;
+    for (int now = 0; now < tiers; ++now) {
+        for (Index i = 0; i < n; ++i) {
+            if (tiers > 1 && tier[i] != now) continue;
+            if (joined)
+                learner.joined(text + start[i], start[i + 1] - start[i], i);
+            else
+                learner.word(text + start[i], start[i + 1] - start[i], i);
+        }
+        learner.flush();
     }
     return learner.features();
 }
@@ -305,6 +318,62 @@ void throw_refused(const FirstPosition& refused, const Texts& texts, const Token
         throw BadDocument(i, bad.position, bad.what_);
     }
     throw BadDocument(i, 0, "a text that changed while it was read");
+}
+
+namespace {
+
+// v = c, 1, √c or 1 + log c.
+SUFFICE_CLONES void values_of(TermWeight term, const std::uint32_t* __restrict count, Index n,
+                              double* __restrict value) {
+    switch (term) {
+        case TermWeight::count:
+            for (Index e = 0; e < n; ++e) value[e] = double(count[e]);
+            return;
+        case TermWeight::binary: std::fill_n(value, n, 1.0); return;
+        case TermWeight::sqrt:
+            for (Index e = 0; e < n; ++e) value[e] = std::sqrt(double(count[e]));
+            return;
+        case TermWeight::log:
+            for (Index e = 0; e < n; ++e) value[e] = 1.0 + std::log(double(count[e]));
+            return;
+    }
+}
+
+// Σ v or Σ v². Roots squared are the counts, which are added exactly.
+double norm_of(Weighting weighting, const std::uint32_t* count, const double* value, Index n) {
+    double sum = 0;
+    if (weighting.norm == LengthNorm::l1)
+        for (Index e = 0; e < n; ++e) sum += value[e];
+    else if (weighting.term == TermWeight::sqrt)
+        return double(std::accumulate(count, count + n, std::uint64_t(0)));
+    else
+        for (Index e = 0; e < n; ++e) sum += value[e] * value[e];
+    return sum;
+}
+
+}  // namespace
+
+void weigh(Weighting weighting, const std::uint32_t* count, const std::vector<Run>& runs, int groups, double* unknown,
+           double* value) {
+    values_of(weighting.term, count, runs.empty() ? 0 : runs.back().end, value);
+    if (weighting.norm == LengthNorm::none) {
+        std::fill_n(unknown, groups, 0.0);
+        return;
+    }
+    double norm[most_words];
+    std::copy_n(unknown, groups, norm);
+    auto each_run = [&](auto work) {
+        Index from = 0;
+        for (const Run& run : runs) work(run.group, from, run.end - from), from = run.end;
+    };
+    each_run([&](int b, Index from, Index n) { norm[b] += norm_of(weighting, count + from, value + from, n); });
+    for (int b = 0; b < groups; ++b) {
+        norm[b] = norm[b] <= 0 ? 1.0 : weighting.norm == LengthNorm::l2 ? 1.0 / std::sqrt(norm[b]) : 1.0 / norm[b];
+        unknown[b] *= norm[b];
+    }
+    each_run([&](int b, Index from, Index n) {
+        for (Index e = from; e < from + n; ++e) value[e] *= norm[b];
+    });
 }
 
 void throw_too_often() { throw std::length_error("a feature occurs 2^32 times or more: cut the document into parts"); }

@@ -152,9 +152,11 @@ private:
 
 // Add the replaced words to a lexicon, before any document: they are its first features.
 void learn_replaced(Lexicon& lexicon, const Replacements& replaced);
-// Add the sorted features of a vocabulary, n-grams as pairs if `joined`. Returns the feature of each number of the
-// lexicon, or no_feature.
-Large<Feature> learn_vocabulary(Lexicon& lexicon, const std::uint8_t* text, const Index* start, Index n, bool joined);
+// Add the sorted features of a vocabulary, n-grams as pairs if `joined`. Features of a lower tier get lower numbers, so
+// that what is used often is close together; null means one tier. Returns the feature of each number of the lexicon, or
+// no_feature.
+Large<Feature> learn_vocabulary(Lexicon& lexicon, const std::uint8_t* text, const Index* start, Index n, bool joined,
+                                const std::uint8_t* tier);
 // A hash of bytes that is the same on all machines.
 std::uint64_t stable_hash(const std::uint8_t* bytes, Index length, std::uint64_t seed = 0);
 // MurmurHash3 of 32 bits, as used by scikit-learn's HashingVectorizer.
@@ -169,30 +171,25 @@ struct Weighting {
     bool plain() const { return term == TermWeight::count && norm == LengthNorm::none; }
 };
 
-// The values of the distinct features of a document, by their counts and sizes (groups). `unknown` is the number of
-// other features of each size: each of them counts once, and is part of the norm. It becomes the sum of their values,
-// or 0 without a norm.
-inline void weigh(Weighting weighting, const std::uint32_t* count, const std::uint8_t* group, Index n, int groups,
-                  double* unknown, double* value) {
-    double sum[most_words];
-    for (int b = 0; b < groups; ++b) sum[b] = unknown[b];
-    for (Index e = 0; e < n; ++e) {
-        const double c = count[e];
-        const double v = weighting.term == TermWeight::count    ? c
-                         : weighting.term == TermWeight::binary ? 1.0
-                         : weighting.term == TermWeight::sqrt   ? std::sqrt(c)
-                                                                : 1.0 + std::log(c);
-        value[e] = v;
-        sum[group[e]] += weighting.norm == LengthNorm::l2 ? v * v : v;
-    }
-    for (int b = 0; b < groups; ++b) {
-        const bool normed = weighting.norm != LengthNorm::none && sum[b] > 0;
-        sum[b] = !normed ? 1.0 : weighting.norm == LengthNorm::l2 ? 1.0 / std::sqrt(sum[b]) : 1.0 / sum[b];
-        unknown[b] = normed ? unknown[b] * sum[b] : 0.0;
-    }
-    if (weighting.norm == LengthNorm::none) return;
-    for (Index e = 0; e < n; ++e) value[e] *= sum[group[e]];
+// Features of one size (group) side by side, up to `end`; they begin where the run before ends.
+struct Run {
+    Index end;
+    int group;
+};
+// Features up to `end` belong to a group: prolong the last run, or begin another.
+inline void add_run(std::vector<Run>& runs, Index end, int group) {
+    if (end == (runs.empty() ? 0 : runs.back().end)) return;
+    if (!runs.empty() && runs.back().group == group)
+        runs.back().end = end;
+    else
+        runs.push_back({end, group});
 }
+
+// The values of the distinct features of a document, by their counts and sizes. `unknown` is the number of other
+// features of each size: each of them counts once, and is part of the norm. It becomes the sum of their values, or 0
+// without a norm.
+void weigh(Weighting weighting, const std::uint32_t* count, const std::vector<Run>& runs, int groups, double* unknown,
+           double* value);
 
 // Throw the error of a count that overflowed 32 bits, and so became 0.
 [[noreturn]] void throw_too_often();
@@ -201,18 +198,24 @@ inline void weigh(Weighting weighting, const std::uint32_t* count, const std::ui
 struct Bag {
     std::vector<Feature> feature;
     std::vector<std::uint32_t> count;
-    std::vector<std::uint8_t> group;
+    std::vector<Run> runs;
     Index words = 0;
 
     // Read document i into the bag.
     void read(FeatureReader& reader, const Texts& texts, Index i, const Lexicon& lexicon) {
-        feature.clear(), group.clear();
+        feature.clear(), runs.clear();
         words = reader.read(texts, i, [&](const Feature* features, Index n, int own) {
             if (Index(times_.size()) < lexicon.size()) times_.resize(lexicon.size() + lexicon.size() / 2, 0);
+            std::size_t found = feature.size();
+            feature.resize(found + n);
             std::uint32_t* times = times_.data();
-            for (Index t = 0; t < n; ++t)
-                if (features[t] != no_feature && !times[features[t]]++) feature.push_back(features[t]);
-            group.resize(feature.size(), std::uint8_t(own));
+            for (Index t = 0; t < n; ++t) {
+                if (features[t] == no_feature) continue;
+                feature[found] = features[t];
+                found += !times[features[t]]++;
+            }
+            feature.resize(found);
+            add_run(runs, Index(found), own);
         });
         count.resize(feature.size());
         for (std::size_t e = 0; e < feature.size(); ++e) {

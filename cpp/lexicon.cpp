@@ -33,7 +33,7 @@ std::uint64_t hash_long(const std::uint8_t* token, std::uint32_t length) {
 
 }  // namespace
 
-Lexicon::Lexicon() : slots_(std::size_t(1) << 12), shift_(64 - 12) {}
+Lexicon::Lexicon() : tokens_(std::size_t(1) << 12), shift_(64 - 12) {}
 
 SUFFICE_INLINE Lexicon::Probe Lexicon::probe(const std::uint8_t* token, std::uint32_t length) {
     if (length <= 8) [[likely]] {
@@ -45,10 +45,7 @@ SUFFICE_INLINE Lexicon::Probe Lexicon::probe(const std::uint8_t* token, std::uin
     return {key, scatter_bits(key, 0x9E3779B97F4A7C15u), a_long};
 }
 
-SUFFICE_INLINE Lexicon::Probe Lexicon::probe(Feature prefix, Feature last) {
-    const std::uint64_t key = std::uint64_t(prefix) << 32 | last;
-    return {key, scatter_bits(key, 0xD6E8FEB86659FD93u), a_pair};
-}
+SUFFICE_INLINE std::uint64_t Lexicon::pair_hash(std::uint64_t key) { return scatter_bits(key, 0xD6E8FEB86659FD93u); }
 
 SUFFICE_INLINE bool Lexicon::same(const Slot& slot, const Probe& wanted, const std::uint8_t* token,
                                   std::uint32_t length) const {
@@ -59,47 +56,80 @@ SUFFICE_INLINE bool Lexicon::same(const Slot& slot, const Probe& wanted, const s
 }
 
 SUFFICE_INLINE Feature Lexicon::look(const Probe& wanted, const std::uint8_t* token, std::uint32_t length) const {
-    for (std::size_t at = place(wanted.hash);; at = (at + 1) & (slots_.size() - 1)) {
-        if (same(slots_[at], wanted, token, length)) return slots_[at].feature;
-        if (!slots_[at].kind) return no_feature;
+    for (std::size_t at = place(wanted.hash);; at = (at + 1) & (tokens_.size() - 1)) {
+        if (same(tokens_[at], wanted, token, length)) return tokens_[at].feature;
+        if (!tokens_[at].kind) return no_feature;
     }
+}
+
+SUFFICE_INLINE Feature Lexicon::Pairs::look(std::uint64_t key, std::uint64_t hash) const {
+    for (std::size_t b = home(hash);; b = after(b)) {
+        // All places are compared: branches on where a pair is would be mispredicted.
+        const Bucket& own = buckets[b];
+        unsigned found = 1u << Bucket::places;
+        for (int i = 0; i < Bucket::places; ++i) found |= unsigned(own.key[i] == ~key) << i;
+        const Feature feature = ~own.feature[std::countr_zero(found)];
+        if (feature != elsewhere) [[likely]]
+            return feature;
+    }
+}
+
+SUFFICE_INLINE void Lexicon::Pairs::put(std::uint64_t key, std::uint64_t hash, Feature feature) {
+    std::size_t b = home(hash);
+    while (~buckets[b].feature[Bucket::places] == elsewhere) b = after(b);
+    Bucket& own = buckets[b];
+    int at = 0;
+    while (own.key[at]) ++at;
+    own.key[at] = ~key;
+    own.feature[at] = ~feature;
+    if (at + 1 == Bucket::places) own.feature[Bucket::places] = ~elsewhere;
+    ++size;
+}
+
+void Lexicon::Pairs::reserve(std::size_t pairs) {
+    if (pairs <= most()) return;
+    Pairs larger{Zeros<Bucket>(buckets_for(pairs))};
+    for (const Bucket& own : buckets)
+        for (int i = 0; i < Bucket::places && own.key[i]; ++i)
+            larger.put(~own.key[i], pair_hash(~own.key[i]), ~own.feature[i]);
+    *this = std::move(larger);
+}
+
+Feature Lexicon::number(std::uint64_t value, std::uint32_t length) {
+    if (Index(value_.size()) >= most_features) throw std::length_error("more than 2^31 - 1 different features");
+    value_.push_back(value);
+    length_.push_back(length);
+    return Feature(value_.size() - 1);
 }
 
 Feature Lexicon::add(const Probe& wanted, const std::uint8_t* token, std::uint32_t length) {
-    if (Index(value_.size()) >= most_features) throw std::length_error("more than 2^31 - 1 different features");
-    if (20 * value_.size() >= 13 * slots_.size()) grow(shift_ - 1);
+    if (20 * n_tokens_ >= 13 * tokens_.size()) grow_tokens(shift_ - 1);
     std::size_t at = place(wanted.hash);
-    while (slots_[at].kind) at = (at + 1) & (slots_.size() - 1);
-    const Feature added = Feature(value_.size());
-    std::uint64_t value = wanted.key;
-    if (wanted.kind == a_long) {
-        value = arena_.size();
-        arena_.insert(arena_.end(), token, token + length);
-    }
-    value_.push_back(value);
-    length_.push_back(wanted.kind == a_pair ? pair : length);
-    slots_[at] = {wanted.key, added, wanted.kind};
+    while (tokens_[at].kind) at = (at + 1) & (tokens_.size() - 1);
+    const bool is_long = wanted.kind == a_long;
+    const Feature added = number(is_long ? arena_.size() : wanted.key, length);
+    if (is_long) arena_.insert(arena_.end(), token, token + length);
+    tokens_[at] = {wanted.key, added, wanted.kind};
+    ++n_tokens_;
     return added;
 }
 
-void Lexicon::grow(int shift) {
+void Lexicon::grow_tokens(int shift) {
     Zeros<Slot> before(std::size_t(1) << (64 - shift));
-    std::swap(before, slots_);
+    std::swap(before, tokens_);
     shift_ = shift;
     for (const Slot& slot : before) {
         if (!slot.kind) continue;
-        const std::uint64_t by = slot.kind == a_pair ? 0xD6E8FEB86659FD93u : 0x9E3779B97F4A7C15u;
-        std::size_t at = place(scatter_bits(slot.key, by));
-        while (slots_[at].kind) at = (at + 1) & (slots_.size() - 1);
-        slots_[at] = slot;
+        std::size_t at = place(scatter_bits(slot.key, 0x9E3779B97F4A7C15u));
+        while (tokens_[at].kind) at = (at + 1) & (tokens_.size() - 1);
+        tokens_[at] = slot;
     }
 }
 
-void Lexicon::reserve(Index features) {
-    const int bits = std::bit_width(std::uint64_t(std::max<Index>(20 * features / 13 + 1, 2)));
-    if (64 - bits < shift_) grow(64 - bits);
-    value_.reserve(features);
-    length_.reserve(features);
+void Lexicon::reserve(Index tokens, Index pairs) {
+    const int bits = std::bit_width(std::uint64_t(std::max<Index>(20 * tokens / 13 + 1, 2)));
+    if (64 - bits < shift_) grow_tokens(64 - bits);
+    pairs_.reserve(pairs_.size + std::size_t(pairs));
 }
 
 template <class Look>
@@ -110,7 +140,7 @@ SUFFICE_INLINE void Lexicon::each_token(const Lexicon& own, const std::uint8_t* 
         const Index m = std::min(together, n - lo);
         for (Index t = 0; t < m; ++t) {
             probes[t] = probe(bytes + start[lo + t], length[lo + t]);
-            own.prefetch(probes[t].hash);
+            __builtin_prefetch(&own.tokens_[own.place(probes[t].hash)]);
         }
         for (Index t = 0; t < m; ++t) look(lo + t, probes[t], bytes + start[lo + t], length[lo + t]);
     }
@@ -119,15 +149,16 @@ SUFFICE_INLINE void Lexicon::each_token(const Lexicon& own, const std::uint8_t* 
 template <class Look>
 SUFFICE_INLINE void Lexicon::each_pair(const Lexicon& own, const Feature* prefix, const Feature* last, Index n,
                                        Look look) {
-    Probe probes[together];
+    std::uint64_t keys[together], hashes[together];
     for (Index lo = 0; lo < n; lo += together) {
         const Index m = std::min(together, n - lo);
         for (Index t = 0; t < m; ++t) {
-            probes[t] = probe(prefix[lo + t], last[lo + t]);
-            own.prefetch(probes[t].hash);
+            keys[t] = std::uint64_t(prefix[lo + t]) << 32 | last[lo + t];
+            hashes[t] = pair_hash(keys[t]);
+            own.pairs_.prefetch(hashes[t]);
         }
         for (Index t = 0; t < m; ++t)
-            look(lo + t, probes[t], prefix[lo + t] == no_feature || last[lo + t] == no_feature);
+            look(lo + t, keys[t], hashes[t], prefix[lo + t] == no_feature || last[lo + t] == no_feature);
     }
 }
 
@@ -149,18 +180,18 @@ void Lexicon::learn(const std::uint8_t* bytes, const std::uint32_t* start, const
 }
 
 void Lexicon::find_pairs(const Feature* prefix, const Feature* last, Index n, Feature* out) const {
-    each_pair(*this, prefix, last, n,
-              [&](Index t, const Probe& wanted, bool none) { out[t] = none ? no_feature : look(wanted, nullptr, 0); });
+    each_pair(*this, prefix, last, n, [&](Index t, std::uint64_t key, std::uint64_t hash, bool none) {
+        out[t] = none ? no_feature : pairs_.look(key, hash);
+    });
 }
 
 void Lexicon::learn_pairs(const Feature* prefix, const Feature* last, Index n, Feature* out) {
-    each_pair(*this, prefix, last, n, [&](Index t, const Probe& wanted, bool none) {
-        if (none) {
-            out[t] = no_feature;
-            return;
-        }
-        const Feature known = look(wanted, nullptr, 0);
-        out[t] = known != no_feature ? known : add(wanted, nullptr, 0);
+    each_pair(*this, prefix, last, n, [&](Index t, std::uint64_t key, std::uint64_t hash, bool none) {
+        out[t] = none ? no_feature : pairs_.look(key, hash);
+        if (none || out[t] != no_feature) return;
+        if (pairs_.size >= pairs_.most()) pairs_.reserve(2 * pairs_.most());
+        out[t] = number(key, pair);
+        pairs_.put(key, hash, out[t]);
     });
 }
 

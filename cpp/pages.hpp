@@ -1,6 +1,7 @@
 // Large arrays that are not zeroed first, in huge pages if the system has them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
@@ -16,7 +17,7 @@ namespace suffice {
 template <class T>
 struct Pages {
     using value_type = T;
-    static constexpr std::size_t page = std::size_t(1) << 21, worth_it = 2 * page;
+    static constexpr std::size_t page = std::size_t(1) << 21, worth_it = 2 * page, line = 64;
 
     Pages() = default;
     template <class U>
@@ -25,8 +26,9 @@ struct Pages {
     T* allocate(std::size_t n) {
         std::size_t bytes = n * sizeof(T);
         const bool large = bytes >= worth_it;
-        if (large) bytes = (bytes + page - 1) / page * page;
-        void* p = large ? std::aligned_alloc(page, bytes) : std::malloc(bytes ? bytes : 1);
+        const std::size_t unit = large ? page : line;
+        bytes = std::max(bytes + unit - 1, unit) / unit * unit;
+        void* p = std::aligned_alloc(unit, bytes);
         if (!p) throw std::bad_alloc();
 #if defined(__linux__)
         if (large) madvise(p, bytes, MADV_HUGEPAGE);  // a hint: a first touch for every 2 MiB instead of every 4 KiB
@@ -50,31 +52,39 @@ struct Pages {
 template <class T>
 using Large = std::vector<T, Pages<T>>;
 
-// An array of zeros, whose memory is used only when it is touched.
+// An array of zeros that begins on a cache line, whose memory is used only when it is touched.
 template <class T>
 class Zeros {
 public:
-    explicit Zeros(std::size_t n) : size_(n), data_(static_cast<T*>(std::calloc(n, sizeof(T)))) {
-        if (!data_) throw std::bad_alloc();
+    explicit Zeros(std::size_t n)
+        : size_(n), memory_(std::calloc(n * sizeof(T) + line, 1)), data_(aligned<T*>(memory_.get(), line)) {
+        if (!memory_) throw std::bad_alloc();
 #if defined(__linux__)
-        const std::size_t page = Pages<T>::page, bytes = n * sizeof(T);
-        const std::uintptr_t from = (reinterpret_cast<std::uintptr_t>(data_.get()) + page - 1) / page * page;
-        const std::uintptr_t end = (reinterpret_cast<std::uintptr_t>(data_.get()) + bytes) / page * page;
-        if (from < end) madvise(reinterpret_cast<void*>(from), end - from, MADV_HUGEPAGE);
+        const std::size_t page = Pages<T>::page;
+        char *from = aligned<char*>(data_, page), *end = reinterpret_cast<char*>(data_ + n);
+        if (from + page <= end) madvise(from, std::size_t(end - from) / page * page, MADV_HUGEPAGE);
 #endif
     }
     std::size_t size() const { return size_; }
-    T& operator[](std::size_t i) { return data_.get()[i]; }
-    const T& operator[](std::size_t i) const { return data_.get()[i]; }
-    T* begin() { return data_.get(); }
-    T* end() { return data_.get() + size_; }
+    T& operator[](std::size_t i) { return data_[i]; }
+    const T& operator[](std::size_t i) const { return data_[i]; }
+    T* begin() { return data_; }
+    T* end() { return data_ + size_; }
 
 private:
+    static constexpr std::size_t line = 64;
+
+    // The first address from `from` on that is a multiple of `of`.
+    template <class P>
+    static P aligned(void* from, std::size_t of) {
+        return reinterpret_cast<P>((reinterpret_cast<std::uintptr_t>(from) + of - 1) / of * of);
+    }
     struct Free {
-        void operator()(T* p) const { std::free(p); }
+        void operator()(void* p) const { std::free(p); }
     };
     std::size_t size_;
-    std::unique_ptr<T, Free> data_;
+    std::unique_ptr<void, Free> memory_;
+    T* data_;
 };
 
 }  // namespace suffice

@@ -95,7 +95,7 @@ struct FixedLexicon {
     std::vector<std::uint8_t> group;  // of each feature
     Index size;
 };
-FixedLexicon fixed_lexicon(View vocabulary, const Tokenization& tokenization);
+FixedLexicon fixed_lexicon(View vocabulary, const Tokenization& tokenization, const std::uint8_t* tier = nullptr);
 // With a given vocabulary; other features are left out. Counts are by ascending feature, values by first occurrence.
 template <class T>
 WordMatrix<T> word_matrix(const Texts& texts, const Tokenization& tokenization, const FixedLexicon& vocabulary,
@@ -140,15 +140,38 @@ void bag_complement(Bags x, Rows rows, Entries entries, const double* total, con
 // of their classes unless `rows.code` is null.
 void bag_urns(Bags x, Rows rows, Entries entries, const double* total, double added, double* out);
 
-// word_scores.cpp: out[i, c] = Σ_b L_ib base_bc + Σ_j x_ij coef_jc of the features j of document i. x is weighted, then
-// multiplied by e^(exponent (log(1 + features of i of size b) - length_b)), and L_ib is the sum of x over the features of
-// size b, unknown ones included. Missing documents have scores of 0. base is (sizes, classes).
-struct LinearScores {
-    const double *coef, *base, *length;
-    double exponent;
-    Index classes;
+// word_scores.cpp: the coefficients of features, in the order of the numbers of a lexicon. Most features have one class,
+// whose coefficient is in their row. Few classes have an entry each. If they are more than half of all, all have one.
+struct ScoreTable {
+    struct Row {
+        static constexpr std::int32_t all = INT32_MAX;
+        union {
+            double coef;
+            Index at;  // in `few` or `dense`
+        };
+        std::int32_t size;  // the number of classes, `all`, or -1 if it is not a feature
+        std::int32_t code;
+    };
+    struct Entry {
+        double coef;
+        Index code;
+    };
+    Index classes, width;  // `width` numbers for all classes
+    bool complete = true;  // whether all are features; words that only occur in n-grams, and replaced words, are not
+    Large<Row> row;
+    Large<Entry> few;
+    Large<double> dense;
+
+    ScoreTable(const FixedLexicon& vocabulary, const Entries& entries, const double* coef, Index classes);
 };
-void word_scores(const Texts& texts, const Tokenization& tokenization, const FixedLexicon& vocabulary,
-                 Weighting weighting, const Entries& entries, const LinearScores& scores, double* out);
+// out[i, c] = Σ_b L_ib base_bc + Σ_j x_ij coef_jc of the features j of document i. x is weighted, then multiplied by
+// e^(exponent (log(1 + features of i of size b) - length_b)), and L_ib is the sum of x over the features of size b,
+// unknown ones included. Missing documents have scores of 0. base is (sizes, classes).
+struct LinearScores {
+    const double *base, *length;
+    double exponent;
+};
+void word_scores(const Texts& texts, const Tokenization& tokenization, const Lexicon& lexicon, Weighting weighting,
+                 const ScoreTable& table, const LinearScores& scores, double* out);
 
 }  // namespace suffice

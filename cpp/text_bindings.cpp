@@ -435,14 +435,30 @@ void bind_texts(nb::module_& m) {
     nb::class_<OwnedLexicon>(m, "Lexicon", "A vocabulary ready to be looked up.")
         .def(
             "__init__",
-            [](OwnedLexicon* own, Bytes text, Places start, const OwnedTokenization& tokenization) {
+            [](OwnedLexicon* own, Bytes text, Places start, const OwnedTokenization& tokenization,
+               std::optional<Bytes> tier) {
                 const View view = view_of(text, start);
                 require(Index(text.size()) >= start(view.n) + 8, "8 bytes are read at a time");
+                require(!tier || Index(tier->size()) == view.n, "a tier for each feature");
+                const std::uint8_t* tiers = tier ? tier->data() : nullptr;
                 nb::gil_scoped_release release;
-                new (own) OwnedLexicon{tokenization, fixed_lexicon(view, tokenization.tokenization)};
+                new (own) OwnedLexicon{tokenization, fixed_lexicon(view, tokenization.tokenization, tiers)};
             },
-            "text"_a.noconvert(), "start"_a.noconvert(), "tokenization"_a)
+            "text"_a.noconvert(), "start"_a.noconvert(), "tokenization"_a, "tier"_a.noconvert() = nb::none())
         .def("__len__", [](const OwnedLexicon& own) { return own.fixed.size; });
+
+    nb::class_<ScoreTable>(m, "ScoreTable", "The coefficients of the features of a lexicon, ready to be added.")
+        .def(
+            "__init__",
+            [](ScoreTable* own, const OwnedLexicon& lexicon, Places at, Vector<std::int32_t> code, Vector<double> coef,
+               Index classes) {
+                require(classes > 0, "a number of classes");
+                const Entries entries = entries_of(at, code, classes);
+                require(coef.size() == code.size() && entries.features == lexicon.fixed.size, "sizes");
+                nb::gil_scoped_release release;
+                new (own) ScoreTable(lexicon.fixed, entries, coef.data(), classes);
+            },
+            "lexicon"_a, "at"_a.noconvert(), "code"_a.noconvert(), "coef"_a.noconvert(), "classes"_a);
 
     m.def(
         "word_totals",
@@ -512,24 +528,23 @@ void bind_texts(nb::module_& m) {
         "texts"_a, "lexicon"_a, "term"_a, "norm"_a);
     m.def(
         "word_scores",
-        [](const TextList& list, const OwnedLexicon& lexicon, int term, int norm, Places at, Vector<std::int32_t> code,
-           Vector<double> coef, Vector<double> base, Vector<double> length, double exponent, Out<double> out) {
+        [](const TextList& list, const OwnedLexicon& lexicon, int term, int norm, const ScoreTable& table,
+           Vector<double> base, Vector<double> length, double exponent, Out<double> out) {
             const Texts texts = list.read();
             const Weighting w = weighting(term, norm);
             const Tokenization& tokenization = lexicon.tokenization.tokenization;
             const Index sizes = tokenization.n_sizes();
-            require(Index(length.size()) == sizes && base.size() % sizes == 0 && base.size() > 0,
+            require(Index(length.size()) == sizes && Index(base.size()) == sizes * table.classes,
                     "a row for each size");
-            const LinearScores scores{coef.data(), base.data(), length.data(), exponent, Index(base.size()) / sizes};
-            const Entries entries = entries_of(at, code, scores.classes);
-            require(coef.size() == code.size() && entries.features == lexicon.fixed.size, "sizes");
-            require(Index(out.size()) == texts.n * scores.classes, "output size");
+            require(table.row.size() == lexicon.fixed.feature.size(), "the table of another lexicon");
+            require(Index(out.size()) == texts.n * table.classes, "output size");
+            const LinearScores scores{base.data(), length.data(), exponent};
             nb::gil_scoped_release release;
-            word_scores(texts, tokenization, lexicon.fixed, w, entries, scores, out.data());
+            word_scores(texts, tokenization, lexicon.fixed.lexicon, w, table, scores, out.data());
         },
         "Write scores that are linear in the weighted features of documents, (documents, classes).", "texts"_a,
-        "lexicon"_a, "term"_a, "norm"_a, "at"_a.noconvert(), "code"_a.noconvert(), "coef"_a.noconvert(),
-        "base"_a.noconvert(), "length"_a.noconvert(), "exponent"_a, "out"_a.noconvert());
+        "lexicon"_a, "term"_a, "norm"_a, "table"_a, "base"_a.noconvert(), "length"_a.noconvert(), "exponent"_a,
+        "out"_a.noconvert());
     m.def(
         "merge_names",
         [](Bytes text_a, Places start_a, Bytes text_b, Places start_b) {

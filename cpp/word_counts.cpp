@@ -168,8 +168,7 @@ void count(const Texts& texts, const Rows& rows, const Tokenization& tokenizatio
         const Index n = Index(own.bag.feature.size());
         own.value.resize(n);
         double unknown[most_words] = {};
-        weigh(weighting, own.bag.count.data(), own.bag.group.data(), n, tokenization.n_sizes(), unknown,
-              own.value.data());
+        weigh(weighting, own.bag.count.data(), own.bag.runs, tokenization.n_sizes(), unknown, own.value.data());
         make_room(totals, own.lexicon);
         const double w = rows.weight ? rows.weight[i] : 1.0;
         for (Index e = 0; e < n; ++e) {
@@ -298,21 +297,24 @@ void gather(std::vector<Block<V>>& blocks, const std::vector<Learned>& learned, 
         }
     });
     // Where blocks of one class were merged, places are left over.
-    Index to = 0;
-    for (Index i = 0; i < n; ++i) {
-        const Index from = out.start[i];
-        out.start[i] = to;
-        for (Index e = from; e < from + length[i]; ++e, ++to) out.code[to] = out.code[e], total[to] = total[e];
-    }
-    out.start[n] = to;
-    out.code.resize(to);
-    total.resize(to);
-    if constexpr (std::is_same_v<V, Exact>) {
-        out.total.resize(to), out.total_low.resize(to);
-        for (Index e = 0; e < to; ++e) out.total[e] = total[e].high, out.total_low[e] = total[e].low;
-    } else {
-        out.total = std::move(total);
-    }
+    Large<Index> start(n + 1);
+    start[0] = 0;
+    for (Index i = 0; i < n; ++i) start[i + 1] = start[i] + length[i];
+    Large<std::int32_t> code(start[n]);
+    out.total.resize(start[n]);
+    if constexpr (std::is_same_v<V, Exact>) out.total_low.resize(start[n]);
+    for_blocks(parts, finders, [&](Index p, int) {
+        for (Index i = p * width; i < std::min(n, (p + 1) * width); ++i)
+            for (Index e = out.start[i], to = start[i]; to < start[i + 1]; ++e, ++to) {
+                code[to] = out.code[e];
+                if constexpr (std::is_same_v<V, Exact>)
+                    out.total[to] = total[e].high, out.total_low[to] = total[e].low;
+                else
+                    out.total[to] = total[e];
+            }
+    });
+    out.start = std::move(start);
+    out.code = std::move(code);
 }
 
 template <class V>

@@ -83,17 +83,18 @@ void write_values(const Piece& piece, const Tokenization& tokenization, const st
         std::copy_n(piece.count.data(), all, out.value.data() + to);
         return;
     }
-    std::vector<std::uint8_t> group;
+    std::vector<Run> runs;
     for (Index i = piece.lo; i < piece.hi; ++i) {
         const Index from = out.start[i] - to, n = out.start[i + 1] - out.start[i];
         double* unknown = out.unknown.data() + i * groups;
         for (int b = 0; b < groups; ++b) unknown[b] = tokenization.features(out.words[i], b);
-        group.resize(n);
+        runs.clear();
         for (Index e = 0; e < n; ++e) {
-            group[e] = group_of[piece.feature[from + e]];
-            unknown[group[e]] -= piece.count[from + e];
+            const std::uint8_t group = group_of[piece.feature[from + e]];
+            add_run(runs, e + 1, group);
+            unknown[group] -= piece.count[from + e];
         }
-        weigh(weighting, piece.count.data() + from, group.data(), n, groups, unknown, out.value.data() + out.start[i]);
+        weigh(weighting, piece.count.data() + from, runs, groups, unknown, out.value.data() + out.start[i]);
     }
 }
 
@@ -137,12 +138,12 @@ WordMatrix<std::int64_t> word_matrix(const Texts& texts, const Tokenization& tok
     return out;
 }
 
-FixedLexicon fixed_lexicon(View vocabulary, const Tokenization& tokenization) {
+FixedLexicon fixed_lexicon(View vocabulary, const Tokenization& tokenization, const std::uint8_t* tier) {
     FixedLexicon out;
     const bool joined =
         tokenization.tokens.analyzer == Analyzer::word && tokenization.most > 1 && !tokenization.buckets;
     if (!tokenization.buckets) learn_replaced(out.lexicon, tokenization.replaced);
-    out.feature = learn_vocabulary(out.lexicon, vocabulary.text, vocabulary.start, vocabulary.n, joined);
+    out.feature = learn_vocabulary(out.lexicon, vocabulary.text, vocabulary.start, vocabulary.n, joined, tier);
     out.size = vocabulary.n;
     out.group.resize(vocabulary.n);
     if (joined) name_sizes(vocabulary, tokenization.least, tokenization.n_sizes() - 1, out.group.data());

@@ -1,73 +1,101 @@
 // From documents to the scores of classes in one pass: no matrix of features is made.
 #include <cmath>
+#include <utility>
 
+#include "buffer.hpp"
 #include "text.hpp"
 
 namespace suffice {
 namespace {
 
-// The documents that one thread has read last. Those of a part are read first and scored then: the look-up table and the
-// coefficients do not drive each other out of the cache.
-struct Finder {
-    FeatureReader reader;
-    Bag bag;
-    std::vector<Feature> feature;
-    std::vector<std::uint32_t> count;
-    std::vector<std::uint8_t> group;
-    std::vector<Index> start, words;  // of documents; a missing one has -1 words
-    std::vector<double> value;
-
-    void clear() {
-        feature.clear(), count.clear(), group.clear(), words.clear();
-        start.assign(1, 0);
-    }
-    void skip() {
-        words.push_back(-1);
-        start.push_back(start.back());
-    }
-    // Read a document, and keep the features of the vocabulary: words that only occur in n-grams, and replaced words,
-    // are none.
-    void read(const Texts& texts, Index i, const FixedLexicon& vocabulary) {
-        constexpr std::size_t ahead = 16;
-        bag.read(reader, texts, i, vocabulary.lexicon);
-        const Feature* place = vocabulary.feature.data();
-        for (std::size_t e = 0; e < bag.feature.size(); ++e) {
-            if (e + ahead < bag.feature.size()) __builtin_prefetch(place + bag.feature[e + ahead]);
-            const Feature f = place[bag.feature[e]];
-            if (f == no_feature) continue;
-            feature.push_back(f);
-            count.push_back(bag.count[e]);
-            group.push_back(bag.group[e]);
+// Leave out what is not a feature of the vocabulary.
+void filter(Bag& bag, const ScoreTable& table) {
+    std::size_t from = 0, to = 0;
+    for (Run& run : bag.runs) {
+        for (; from < std::size_t(run.end); ++from) {
+            if (table.row[bag.feature[from]].size < 0) continue;
+            bag.feature[to] = bag.feature[from];
+            bag.count[to++] = bag.count[from];
         }
-        words.push_back(bag.words);
-        start.push_back(Index(feature.size()));
+        run.end = Index(to);
     }
-};
+    bag.feature.resize(to), bag.count.resize(to);
+}
 
-SUFFICE_CLONES void add_scores(const Feature* feature, const double* value, Index n, const Entries& entries,
-                               const double* coef, Index classes, double* score) {
-    constexpr Index ahead = 12;
+// score[c] += Σ_e value[e] coef_fc of the features f.
+SUFFICE_CLONES void add_scores(const ScoreTable& table, const Feature* feature, const double* value, Index n,
+                               double* __restrict score) {
+    constexpr Index ahead = 24;
+    using Row = ScoreTable::Row;
+    const Row* rows = table.row.data();
+    const ScoreTable::Entry* few = table.few.data();
+    const double* dense = table.dense.data();
     for (Index e = 0; e < n; ++e) {
-        if (e + 2 * ahead < n) __builtin_prefetch(entries.start + feature[e + 2 * ahead]);
+        if (e + 2 * ahead < n) __builtin_prefetch(rows + feature[e + 2 * ahead]);
         if (e + ahead < n) {
-            const Index next = entries.start[feature[e + ahead]];
-            __builtin_prefetch(coef + next);
-            __builtin_prefetch(entries.code + next);
+            const Row& soon = rows[feature[e + ahead]];
+            if (soon.size == Row::all)
+                for (Index c = 0; c < table.width; c += 8) __builtin_prefetch(dense + soon.at + c);
+            else if (soon.size > 1)
+                __builtin_prefetch(few + soon.at);
         }
+        const Row& row = rows[feature[e]];
         const double v = value[e];
-        const Index from = entries.start[feature[e]], m = entries.start[feature[e] + 1] - from;
-        if (m == classes) {  // a word that all classes have
-            for (Index c = 0; c < classes; ++c) score[c] += v * coef[from + c];
+        if (row.size == 1) {
+            score[row.code] += v * row.coef;
+        } else if (row.size == Row::all) {
+            const double* coef = dense + row.at;
+            for (Index c = 0; c < table.width; ++c) score[c] += v * coef[c];
         } else {
-            for (Index k = from; k < from + m; ++k) score[entries.code[k]] += v * coef[k];
+            for (Index k = row.at; k < row.at + row.size; ++k) score[few[k].code] += v * few[k].coef;
         }
     }
 }
 
 }  // namespace
 
-void word_scores(const Texts& texts, const Tokenization& tokenization, const FixedLexicon& vocabulary,
-                 Weighting weighting, const Entries& entries, const LinearScores& scores, double* out) {
+ScoreTable::ScoreTable(const FixedLexicon& vocabulary, const Entries& entries, const double* coef, Index classes)
+    : classes(classes), width(padded(classes)) {
+    const Large<Feature>& feature = vocabulary.feature;
+    const Index n = Index(feature.size());
+    row.resize(n);
+    Index n_few = 0, n_dense = 0;
+    for (Index f = 0; f < n; ++f) {
+        Row& own = row[f] = {{.at = 0}, -1, 0};
+        if (feature[f] == no_feature) {
+            complete = false;
+            continue;
+        }
+        const Index from = entries.start[feature[f]], size = entries.start[feature[f] + 1] - from;
+        const bool whole = 2 * size > classes;
+        own.size = whole ? Row::all : std::int32_t(size);
+        if (size == 1 && !whole)
+            own.coef = coef[from], own.code = entries.code[from];
+        else
+            own.at = whole ? std::exchange(n_dense, n_dense + width) : std::exchange(n_few, n_few + size);
+    }
+    few.resize(n_few);
+    dense.resize(n_dense, 0.0);
+    for (Index f = 0; f < n; ++f) {
+        const Row own = row[f];
+        if (own.size < 2) continue;
+        const Index from = entries.start[feature[f]], size = entries.start[feature[f] + 1] - from;
+        for (Index k = 0; k < size; ++k)
+            if (own.size == Row::all)
+                dense[own.at + entries.code[from + k]] = coef[from + k];
+            else
+                few[own.at + k] = {coef[from + k], entries.code[from + k]};
+    }
+}
+
+void word_scores(const Texts& texts, const Tokenization& tokenization, const Lexicon& lexicon, Weighting weighting,
+                 const ScoreTable& table, const LinearScores& scores, double* out) {
+    struct Finder {
+        FeatureReader reader;
+        Bag bag;
+        std::vector<double> value;
+        Buffer score;
+    };
     const int groups = tokenization.n_sizes();
     std::vector<Index> start{0};  // of parts, each of about as much text
     Index bytes = 0;
@@ -76,41 +104,47 @@ void word_scores(const Texts& texts, const Tokenization& tokenization, const Fix
         bytes += texts.size(i) + 64;
         if (size >= block_bytes || i + 1 == texts.n) start.push_back(i + 1), size = 0;
     }
-    const Index parts = Index(start.size()) - 1, classes = scores.classes;
+    const Index parts = Index(start.size()) - 1, classes = table.classes;
     const int threads = threads_for(bytes, parts);
     std::vector<Finder> finders;
     for (int t = 0; t < threads; ++t)
-        finders.push_back({FeatureReader(tokenization, vocabulary.lexicon), {}, {}, {}, {}, {}, {}, {}});
+        finders.push_back({FeatureReader(tokenization, lexicon), {}, {}, Buffer(table.width)});
     FirstPosition refused;
     for_blocks(parts, threads, [&](Index p, int slot) {
         Finder& own = finders[slot];
-        own.clear();
-        read_each(nullptr, start[p], start[p + 1], refused,
-                  [&](Index i) { texts.missing(i) ? own.skip() : own.read(texts, i, vocabulary); });
-        if (refused.get() >= 0) return;
-        own.value.resize(own.feature.size());
-        for (Index i = start[p]; i < start[p + 1]; ++i) {
-            const Index k = i - start[p], from = own.start[k], n = own.start[k + 1] - from;
+        Bag& bag = own.bag;
+        read_each(nullptr, start[p], start[p + 1], refused, [&](Index i) {
             double* score = out + i * classes;
             std::fill_n(score, classes, 0.0);
-            if (own.words[k] < 0) continue;
-            const std::uint8_t* group = own.group.data() + from;
-            double *value = own.value.data() + from, length[most_words], factor[most_words];
-            for (int b = 0; b < groups; ++b) {
-                length[b] = tokenization.features(own.words[k], b);
-                factor[b] = std::exp(scores.exponent * (std::log1p(length[b]) - scores.length[b]));
-            }
-            for (Index e = 0; e < n; ++e) length[group[e]] -= own.count[from + e];
-            weigh(weighting, own.count.data() + from, group, n, groups, length, value);
-            for (int b = 0; b < groups; ++b) length[b] *= factor[b];
-            for (Index e = 0; e < n; ++e) {
-                value[e] *= factor[group[e]];
-                length[group[e]] += value[e];
-            }
-            add_scores(own.feature.data() + from, value, n, entries, scores.coef, classes, score);
+            if (texts.missing(i)) return;
+            bag.read(own.reader, texts, i, lexicon);
+            if (!table.complete) filter(bag, table);
+            own.value.resize(bag.feature.size());
+            double *value = own.value.data(), length[most_words];
+            for (int b = 0; b < groups; ++b) length[b] = tokenization.features(bag.words, b);
+            double factor[most_words];
             for (int b = 0; b < groups; ++b)
-                for (Index c = 0; c < classes; ++c) score[c] += length[b] * scores.base[b * classes + c];
-        }
+                factor[b] = std::exp(scores.exponent * (std::log1p(length[b]) - scores.length[b]));
+            Index e = 0;
+            for (const Run& run : bag.runs) {
+                std::uint64_t known = 0;
+                for (; e < run.end; ++e) known += bag.count[e];
+                length[run.group] -= double(known);
+            }
+            weigh(weighting, bag.count.data(), bag.runs, groups, length, value);
+            for (int b = 0; b < groups; ++b) length[b] *= factor[b];
+            e = 0;
+            for (const Run& run : bag.runs) {
+                double sum = 0;
+                for (; e < run.end; ++e) sum += value[e] *= factor[run.group];
+                length[run.group] += sum;
+            }
+            own.score.fill(0.0);
+            add_scores(table, bag.feature.data(), value, Index(bag.feature.size()), own.score.data());
+            for (int b = 0; b < groups; ++b)
+                for (Index c = 0; c < classes; ++c) own.score[c] += length[b] * scores.base[b * classes + c];
+            std::copy_n(own.score.data(), classes, score);
+        });
     });
     throw_refused(refused, texts, tokenization);
 }

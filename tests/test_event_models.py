@@ -437,6 +437,87 @@ def test_auto_leaves_documents_out_exactly():
     assert_allclose(np.exp(clf.leave_one_out(texts, codes)), p, rtol=1e-9)
 
 
+def grouped_scores(event, corpora, codes, exponents, left_out=True):
+    """Scores whose coefficients have an exponent for each group of words, from dense totals, each document left out."""
+    out = np.zeros((len(codes), CLASSES))
+    for part, exponent in zip(event.parts, exponents, strict=True):
+        corpus, a = corpora[part.block], part.model.added
+        total, _ = corpus.totals(codes, CLASSES)
+        names = {name: j for j, name in enumerate(event.counts.vocabulary.names)}
+        f = np.asarray(exponent)[event.group[[names[name] for name in corpus.vocabulary]]]
+        for i, c in enumerate(codes):
+            x, n = corpus.value[i], total.copy()
+            if left_out:
+                n[c] = np.maximum(n[c] - x, 0.0)
+            every = n.sum(axis=0)
+            if "Multinomial" in type(part.model).__name__:
+                base = np.log(a) - np.log(n.sum(axis=1) + a * len(x))
+                coef = np.log(n + a) - np.log(a)
+            else:
+                base = np.log(every.sum() - n.sum(axis=1) + a * len(x))
+                coef = np.log(every + a) - np.log(every - n + a)
+            scored = base * x.sum() + coef @ (f * x)
+            length = np.log1p(corpus.features[i, 0]) - event.length[part.block]
+            out[i] += part.weight * np.exp(event.exponent * length) * scored
+    return out
+
+
+@pytest.fixture
+def grouped(monkeypatch):
+    """A classifier of few documents whose words are nevertheless in three groups."""
+    monkeypatch.setattr(event_tuning, "GROUPED", 10)
+    monkeypatch.setattr(event_tuning, "OFTEN", (0.0, 2.5, 9.5))
+    texts, codes = random_texts(30, seed=3)
+    texts = [text + f" wzz{chr(97 + i % 26)}{chr(97 + i // 26)}" for i, text in enumerate(texts)]
+    clf = sf.TextClassifier(ngrams=(1, 2)).fit(texts, codes)
+    return clf, texts, codes, [Corpus(texts, (n, n), "sqrt", "l2") for n in (1, 2)]
+
+
+def test_with_groups_of_words_documents_are_left_out_exactly(grouped):
+    clf, texts, codes, corpora = grouped
+    event = clf.event_
+    exponents = [part.exponents for part in event.parts]
+    assert np.ptp(exponents) > 0.01
+    assert set(event.group) == {0, 1, 2}
+    rest = np.bincount(codes) - np.eye(CLASSES)[codes]
+    for found, prior, out in (
+        (np.exp(clf.leave_one_out(texts, codes)), rest / rest.sum(axis=1, keepdims=True), True),
+        (clf.predict_proba(texts), np.repeat(np.bincount(codes)[None] / len(codes), len(codes), axis=0), False),
+    ):
+        z = grouped_scores(event, corpora, codes, exponents, out) + np.log(prior)
+        assert_allclose(found, (1 - event.mixed) * posterior(z) + event.mixed * prior, rtol=1e-9)
+
+
+def test_the_exponents_of_groups_have_the_least_penalized_log_loss(grouped):
+    clf, _, codes, corpora = grouped
+    event = clf.event_
+    exponents = np.array([part.exponents for part in event.parts])
+    rest = np.bincount(codes) - np.eye(CLASSES)[codes]
+    prior = (rest + 1) / (rest.sum(axis=1, keepdims=True) + CLASSES)
+
+    def cost(exponents):
+        z = grouped_scores(event, corpora, codes, exponents) + np.log(prior)
+        p = (1 - event.mixed) * posterior(z) + event.mixed * prior
+        return -np.log(p[np.arange(len(codes)), codes]).sum() + 5.0 * (np.log(exponents) ** 2).sum()
+
+    least = cost(exponents)
+    for place in np.ndindex(exponents.shape):
+        for step in (-0.01, 0.01):
+            other = exponents.copy()
+            other[place] *= np.exp(step)
+            assert cost(other) > least
+
+
+def test_exponents_of_groups_are_stored_and_the_evidence_adds_up(grouped, tmp_path):
+    clf, texts, *_ = grouped
+    clf.save(tmp_path / "model.suffice")
+    loaded = sf.load(tmp_path / "model.suffice")
+    assert_array_equal(loaded.predict_proba(texts), clf.predict_proba(texts))
+    for text, p in zip(texts[:5], clf.predict_proba(texts[:5]), strict=True):
+        evidence = clf.evidence(text, label=2, against=0)
+        assert_allclose(evidence.values[-1, 0], np.log(p[2] / p[0]), rtol=1e-9)
+
+
 @pytest.mark.parametrize("event", ["multinomial", "complement", "bernoulli"])
 def test_the_smoothing_chosen_costs_least_of_its_neighbours(event):
     texts, codes = random_texts(24, seed=6)

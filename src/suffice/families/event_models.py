@@ -17,7 +17,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -157,12 +157,11 @@ class LinearEventModel(EventModel):
         """Score texts in one pass; None if not only the words of a text decide."""
         if not self.added > 0 or np.any(self.intercept):
             return None
-        return lexicon.score(texts, weighting, partial(self._linear, lexicon.tokenization.n_sizes))
+        return lexicon.score(texts, weighting, self._linear)
 
-    def _linear(self, sizes: int, words: NDArray[np.int32] | None) -> Linear:
+    def _linear(self, words: NDArray[np.int32] | None) -> Linear:
         """Return the scores of some words, or of all."""
-        counts, base = self.counts, np.ascontiguousarray(np.broadcast_to(self.base, (sizes, self.classes)))
-        rest = base, np.broadcast_to(self._lengths, (sizes,)).astype(np.float64), self._exponent
+        counts, rest = self.counts, (self.base, self._lengths, self._exponent)
         if words is None:
             return Linear(counts.start, counts.codes, self.coef, *rest)
         length = counts.start[words + 1] - counts.start[words]
@@ -215,6 +214,26 @@ class LinearEventModel(EventModel):
         unknown = (weighed.unknown * (self.base[:, first] - self.base[:, second]).T).sum(axis=1)
         absent = np.where(bags.present, intercept[first] - intercept[second], 0.0)
         return {"unknown words": unknown, "words that are not there": absent}
+
+    def base_without(self, codes: Codes, removed: Array) -> Array:
+        """Return `base` with so much taken from the class of each document, (documents, classes)."""
+        raise NotImplementedError
+
+    def leave_one_out_by(self, bags: Bags, groups: Sequence[Bags], codes: Codes, weight: Array | None) -> Array:
+        """Score each document left out in parts: Σ_j x_j coef_jy over each group of words, then base_y Σ_j x_j.
+
+        `groups` are the words of `bags` in each group. Returns (groups + 1, documents, classes).
+        """
+
+        def based(lengths: Array) -> Array:
+            removed = lengths if weight is None else weight * lengths
+            return lengths[:, None] * self.base_without(codes, removed)
+
+        out = np.empty((len(groups) + 1, len(bags), self.classes))
+        for g, own in enumerate(groups):
+            np.subtract(self.leave_one_out(own, codes, weight), based(own.lengths), out=out[g])
+        out[-1] = based(bags.lengths)
+        return out
 
     def _weight_of(self, feature: Any, codes: Any) -> Array:
         """Return coef + base of each feature in a class of its own."""
@@ -282,6 +301,12 @@ class MultinomialModel(LinearEventModel):
         out[np.arange(len(bags)), codes] = np.where(lengths > 0, own, 0.0)
         return out
 
+    def base_without(self, codes: Codes, removed: Array) -> Array:
+        """Only the class of the document has less."""
+        out = np.repeat(self.base, len(codes), axis=0)
+        out[np.arange(len(codes)), codes] = np.log(self.added) - np.log(self.total[codes] - removed)
+        return out
+
     def probability(self, lo: int, hi: int) -> Array:
         """θ."""
         counts = self.counts.dense(lo, hi) + self.added
@@ -326,9 +351,13 @@ class ComplementModel(LinearEventModel):
         counts, out, lengths = self.counts, np.empty((len(bags), self.classes)), bags.lengths
         parts = counts.start, counts.codes, counts.total
         _core.bag_complement(*bags.arrays, codes, self.classes, weight, *parts, self.all, self.added, out)
-        removed = np.repeat((lengths if weight is None else weight * lengths)[:, None], self.classes, axis=1)
-        removed[np.arange(len(bags)), codes] = 0.0
-        return out + lengths[:, None] * log(np.maximum(self.rest - removed, 0.0), of_zero=0.0)
+        return out + lengths[:, None] * self.base_without(codes, lengths if weight is None else weight * lengths)
+
+    def base_without(self, codes: Codes, removed: Array) -> Array:
+        """The complements of all other classes have less."""
+        rest = self.rest - removed[:, None]
+        rest[np.arange(len(codes)), codes] = self.rest[codes]
+        return log(np.maximum(rest, 0.0), of_zero=0.0)
 
 
 class BernoulliModel(LinearEventModel):
@@ -469,32 +498,36 @@ class UrnModel(EventModel):
 
 @dataclass(frozen=True)
 class Part:
-    """One of the scores that are added: of a block's words, with its weight."""
+    """One of the scores that are added: of a block's words, with its weight, and exponents of groups of words."""
 
     block: int
     weight: float
     model: LinearEventModel
+    exponents: Array
 
 
 class MixedModel(LinearEventModel):
     """Scores added with weights: of every block of words a multinomial and a complement one.
 
-    score_y(x) = Σ_b e^(v ℓ_b) Σ_k w_bk score_bky(x_b), where ℓ_b is log(1 + features of the document in the block) less
-    `length[b]`: long documents may be surer of themselves than short ones, or less. `mixed` is the part of the prior
-    that belongs to it, where probabilities are wanted.
+    score_y(x) = Σ_b e^(v ℓ_b) Σ_k w_bk Σ_j x_j (base_bky + f_bkg(j) coef_bkjy), where ℓ_b is log(1 + features of the
+    document in the block) less `length[b]`: long documents may be surer of themselves than short ones, or less. `group`
+    is the group g of every word, by how often it occurs, and f the exponent of what a class with it says. `mixed` is
+    the part of the prior that belongs to it, where probabilities are wanted.
     """
 
     def __init__(
         self,
         counts: WordCounts,
         block: NDArray[Any],
+        group: NDArray[Any],
         parts: Sequence[Part],
         exponent: float,
         length: Array,
         mixed: float,
     ):
         super().__init__(counts, parts[0].model.added)
-        self.block, self.parts, self.exponent, self.length, self.mixed = block, tuple(parts), exponent, length, mixed
+        self.block, self.group, self.parts = block, group, tuple(parts)
+        self.exponent, self.length, self.mixed = exponent, length, mixed
         self._lengths, self._exponent = length, exponent
         self.base = np.zeros((len(length), self.classes))
         for part in parts:
@@ -506,9 +539,9 @@ class MixedModel(LinearEventModel):
 
         def add(b: int) -> None:
             own = np.flatnonzero(block == b)
-            places = place[own], owner[own]
-            scores = (part.weight * part.model.coef_at(*places) for part in self.parts if part.block == b)
-            out[own] = sum(scores, start=np.zeros(len(own)))
+            places, group = (place[own], owner[own]), self.group[owner[own]]
+            for part in (part for part in self.parts if part.block == b):
+                out[own] += (part.weight * part.exponents)[group] * part.model.coef_at(*places)
 
         in_threads(add, range(len(self.length)), 64 * len(place))
         return out
@@ -519,7 +552,9 @@ class MixedModel(LinearEventModel):
             f"{part.weight:.3g} × {kind} of block {part.block} (smoothing {part.model.added:.3g})"
             for part, kind in zip(self.parts, kinds, strict=True)
         )
-        return f"{' + '.join(parts)}; length exponent {self.exponent:.3g}, mixed {self.mixed:.3g}"
+        exponents = np.concatenate([part.exponents for part in self.parts])
+        span = f"exponents {exponents.min():.3g} to {exponents.max():.3g}"
+        return f"{' + '.join(parts)}; {span}; length exponent {self.exponent:.3g}, mixed {self.mixed:.3g}"
 
     def to_page(self, blocks: int) -> dict[str, Any]:
         """Write the exponent of lengths, too."""
@@ -535,8 +570,11 @@ class MixedModel(LinearEventModel):
         out, factor = np.zeros((len(bags), self.classes)), self._factor(bags)
         for b in range(len(self.length)):
             own = bags.only(self.block, b)  # type: ignore[arg-type]
+            groups = own.groups(self.group, len(self.parts[0].exponents))
             for part in (part for part in self.parts if part.block == b):
-                out += part.weight * factor[:, b : b + 1] * part.model.leave_one_out(own, codes, weight)
+                found = part.model.leave_one_out_by(own, groups, codes, weight)
+                scores = np.tensordot(np.append(part.exponents, 1.0), found, 1)
+                out += part.weight * factor[:, b : b + 1] * scores
         return out
 
     def probability(self, lo: int, hi: int) -> Array:

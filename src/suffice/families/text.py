@@ -8,6 +8,7 @@ from functools import cached_property, partial
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from suffice.core.arrays import Array, Codes, Positions, Values
 from suffice.core.errors import (
@@ -272,7 +273,7 @@ class TextDistribution(Distribution):
     @cached_property
     def lexicon(self) -> Lexicon:
         """The vocabulary, ready to be looked up."""
-        return Lexicon(self.vocabulary, self.tokenization)
+        return Lexicon(self.vocabulary, self.tokenization, tier=_tiers(self.event.counts))
 
     def bags(self, x: Any) -> Iterator[Bags]:
         """Yield the known words of the documents, some documents at a time."""
@@ -394,6 +395,13 @@ class TextDistribution(Distribution):
             own = slice(*np.searchsorted(words, [lo, hi]))
             out[:, own] = event.probability(lo, hi)[np.ix_(classes, words[own] - lo)]
         return out
+
+
+def _tiers(counts: WordCounts) -> NDArray[np.uint8]:
+    """Return a number for each word that is lower the more classes have it: such words occur most often."""
+    having = np.diff(counts.start)
+    least = np.array([[2], [4], [counts.n_classes // 2 + 1]])
+    return np.asarray(3 - np.count_nonzero(having >= least, axis=0), dtype=np.uint8)
 
 
 def _draw(words: Positions, p: Array, length: float, event: EventModel, rng: np.random.Generator) -> Positions:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
@@ -78,15 +78,15 @@ class Weighed(NamedTuple):
 class Linear(NamedTuple):
     """Scores of features for the classes that have them: those of feature i are at `start[i] : start[i + 1]`.
 
-    `base` (sizes, classes) is the score of any feature of a size. Values of a document are multiplied by
-    e^(exponent (log(1 + n_b) − length_b)), where n_b is the number of its features of size b.
+    `base` (sizes, classes) is the score of any feature of a size; one row is that of all sizes. Values of a document
+    are multiplied by e^(exponent (log(1 + n_b) − length_b)), where n_b is the number of its features of size b.
     """
 
     start: Positions
     codes: Codes
     coef: Array
     base: Array
-    length: Array
+    length: Array | float
     exponent: float
 
 
@@ -97,6 +97,8 @@ class Lexicon:
     vocabulary: Vocabulary
     tokenization: Tokenization
     stem: Stem | None = None
+    # Of each feature: those of a lower tier are closer together in memory, so that frequent ones stay in the cache.
+    tier: NDArray[np.uint8] | None = field(default=None, compare=False, repr=False)
 
     def count(self, texts: Texts) -> CsrArrays:
         """Count the features of the vocabulary in each document; columns ascend in each row."""
@@ -116,15 +118,24 @@ class Lexicon:
     def score(self, texts: Texts, weighting: Weighting, scores: Callable[[NDArray[np.int32] | None], Linear]) -> Array:
         """Compute scores that are linear in the weighted features of each document, (documents, classes).
 
-        `scores` returns those of the features at some places of the vocabulary, or of all.
+        `scores` returns those of the features at some places of the vocabulary, or of all. Those of all are kept in a
+        table, until other `scores` are asked for.
         """
         with _named_errors():
             native, place = self.native_for(texts)
-            found = scores(place)
-            out = np.empty((len(texts), found.base.shape[1]))
-            entries, base = (found.start, found.codes), found.base.ravel()
-            parts = found.coef, base, found.length
-            _core.word_scores(texts.native, native, *weighting.numbers, *entries, *parts, found.exponent, out)
+            kept = vars(self).get("_scored")
+            if kept is not None and kept[0] is native and kept[1] == scores:
+                found, table = kept[2:]
+            else:
+                found = scores(place)
+                table = _core.ScoreTable(native, found.start, found.codes, found.coef, found.base.shape[1])
+                if native is vars(self).get("_native"):
+                    vars(self)["_scored"] = native, scores, found, table
+            sizes, classes = self.tokenization.n_sizes, found.base.shape[1]
+            base, length = np.broadcast_to(found.base, (sizes, classes)), np.broadcast_to(found.length, (sizes,))
+            base, length = np.array(base, np.float64).ravel(), np.array(length, np.float64)
+            out, (term, norm) = np.empty((len(texts), classes)), weighting.numbers
+            _core.word_scores(texts.native, native, term, norm, table, base, length, found.exponent, out)
         return out
 
     def native_for(self, texts: Texts) -> tuple[_core.Lexicon, NDArray[np.int32] | None]:
@@ -144,7 +155,7 @@ class Lexicon:
             place = self.vocabulary.find(some)
             own = some.take(place >= 0)
             return _core.Lexicon(padded(own.text), own.start, tokenization), place[place >= 0].astype(np.int32)
-        found = _core.Lexicon(padded(self.vocabulary.text), self.vocabulary.start, tokenization)
+        found = _core.Lexicon(padded(self.vocabulary.text), self.vocabulary.start, tokenization, self.tier)
         if self.stem is None and self.tokenization.stem is None:
             vars(self)["_native"] = found
         return found, None
@@ -157,7 +168,8 @@ class Lexicon:
         return bool(FEW * read < len(self.vocabulary.text))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"vocabulary": self.vocabulary, "tokenization": self.tokenization, "stem": self.stem}
+        names = "vocabulary", "tokenization", "stem", "tier"
+        return {name: getattr(self, name) for name in names}
 
 
 def count_matrix(
