@@ -328,7 +328,7 @@ class FormulaWriter:
         Steps are queries within queries, and SQLite's parser refuses many of these.
         """
         self._add_codes(terms)
-        sums = {}
+        sums: dict[tuple[int, int], tuple[f.LogSumExp, int]] = {}
         for term in terms:
             for c in range(classes):
                 sums |= {(id(node), own): (node, own) for node, own in self._sums(term.formula, c)}
