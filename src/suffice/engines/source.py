@@ -63,7 +63,7 @@ class Source(ABC):
         return profiles(head)
 
     def first_rows(self, task: Task) -> FirstRows | None:
-        """Return rows that settle how pairs of columns are counted, by default the first ones; None if there are none."""
+        """Return rows that settle how pairs of columns are counted, by default the first ones; None without any."""
         frame = as_frame(self.head())
         if not frame.n or not isinstance(task.family, Product):
             return None

@@ -39,7 +39,8 @@ from suffice.engines.sql.table_columns import (
     weight_of,
 )
 
-SAMPLED = 1 << 15  # rows, about, that show the level to begin with; the values of no more rows are all counted
+SAMPLED = 1 << 15  # rows of which all values are counted
+DRAWN = 1 << 14  # rows, about, that show the level to begin with, where there are more
 SURE = 1.25  # cells for each that is kept, by an estimate that is rather too small, that are surely too many
 MOST_ROOM = 64  # cells that may be fetched for each that is kept, if all that were drawn once stood for many
 
@@ -130,13 +131,13 @@ class ColumnCells:
     def first_levels(self, blocks: Collection[SummedBlock], total: int) -> dict[str, tuple[int, int]]:
         """Return the least level that each column may have, and the level to begin with."""
         out = {}
-        drawn = self._drawn([column for block in blocks for column in block.columns], SAMPLED / total)
+        drawn = self._drawn([column for block in blocks for column in block.columns], DRAWN / total)
         for block in blocks:
             for column in block.columns:
                 with naming_column(block):
                     values, codes = drawn(column)
                     cells = Cells.of(values[:, None], codes, len(self.labels), limit=limit_of(block))
-                out[column] = int(cells.level[0]), _begin(cells, limit_of(block), total / SAMPLED)
+                out[column] = int(cells.level[0]), _begin(cells, limit_of(block), total / DRAWN)
         return out
 
     def _drawn(self, columns: list[str], share: float) -> Callable[[str], tuple[Array, Codes]]:

@@ -39,6 +39,7 @@ EXCLUDED = -1e300  # represents −∞; sums of many such numbers do not overflo
 IMPOSSIBLE = -1e280  # sums below this contain −∞, also after a slope was applied
 MINUS_INFINITY = float("-inf")  # in the answers
 TINY = -700.0  # exponentials of smaller numbers count as 0
+LEFT = 0.68  # the share of the terms of a sum that are on its left: x with x + x³ = 1
 WIDTH = 19  # characters of a number in a table
 MOST_BUMPS = 500  # terms of a sum of Gaussian curves
 ALL = 2**63 - 1  # rows
@@ -132,11 +133,14 @@ def _greatest(terms: Sequence[ir.Value]) -> ir.Value:
 
 
 def _total(terms: Sequence[ir.Value], plus: Callable[[ir.Value, ir.Value], ir.Value] = add) -> ir.Value:
-    """Return the sum, split into halves: compilers of SQL limit the depth of expressions."""
+    """Return the sum as a tree, because parsers of SQL limit the depth of expressions.
+
+    Of (a) + (b), a parser has one sign in mind while it reads a, and three while it reads b. So a has more terms.
+    """
     if not terms:
         return ibis.literal(0.0)
-    half = len(terms) // 2
-    return terms[0] if len(terms) == 1 else plus(_total(terms[:half], plus), _total(terms[half:], plus))
+    left = min(max(round(LEFT * len(terms)), 1), len(terms) - 1)
+    return terms[0] if len(terms) == 1 else plus(_total(terms[:left], plus), _total(terms[left:], plus))
 
 
 class FormulaWriter:
@@ -214,7 +218,9 @@ class FormulaWriter:
 
     @write.register
     def _(self, node: f.Binary, c: int) -> ir.Value:
-        left, right = as_float(self.write(node.left, c)), self.write(node.right, c)  # two literals would be decimals
+        left, right = self.write(node.left, c), self.write(node.right, c)
+        if _is_literal(node):
+            left = as_float(left)  # products of decimals have more digits than databases allow
         if isinstance(node, f.Add):
             return left + right
         if isinstance(node, f.Subtract):
@@ -290,7 +296,12 @@ class FormulaWriter:
 
     @write.register
     def _(self, node: f.Where, c: int) -> ir.Value:
-        return ibis.ifelse(self.condition(node.condition), self.write(node.then, c), self.write(node.otherwise, c))
+        cases, last = [], node  # one after the other, which is less deep than within each other
+        while True:
+            cases.append((self.condition(last.condition), self.write(last.then, c)))
+            if not isinstance(last.otherwise, f.Where):
+                return ibis.cases(*cases, else_=self.write(last.otherwise, c))
+            last = last.otherwise
 
     def condition(self, node: f.Condition) -> ir.Value:
         """Return a condition as a boolean expression."""
@@ -318,7 +329,7 @@ class FormulaWriter:
         Steps are queries within queries, and SQLite's parser refuses many of these.
         """
         self._add_codes(terms)
-        sums = {}
+        sums: dict[tuple[int, int], tuple[f.LogSumExp, int]] = {}
         for term in terms:
             for c in range(classes):
                 sums |= {(id(node), own): (node, own) for node, own in self._sums(term.formula, c)}
@@ -347,11 +358,19 @@ class FormulaWriter:
         tables = [node for term in terms for node in term.formula.walk() if isinstance(node, f.CrossTable)]
         codes = {id(code): code for node in tables for code in (node.first, node.second)}
         if codes:
-            written = [self.write(code, 0).cast("int64") for code in codes.values()]
+            written = [self.write(code, 0).cast("int32") for code in codes.values()]
             self.codes |= dict(zip(codes, self._add_columns(written), strict=True))
 
     def _code(self, code: f.Formula) -> ir.Value:
         return self.table[self.codes[id(code)]]
+
+
+def _is_literal(node: f.Formula) -> bool:
+    """Return whether all values of a formula are written in the query, where databases take them for decimals."""
+    if isinstance(node, (f.Where, f.Binary)):
+        both = (node.then, node.otherwise) if isinstance(node, f.Where) else (node.left, node.right)
+        return all(_is_literal(each) for each in both)
+    return isinstance(node, (f.Constant, f.Steps, f.Lookup, f.Combinations))
 
 
 def _beyond_first(formula: f.Formula) -> f.Formula:
