@@ -206,7 +206,10 @@ def test_columns_come_by_what_they_tell_and_columns_of_a_table_that_are_empty_ar
     clf = sf.BayesClassifier(structure="naive").fit(table, LABELS)
     html = report.render(clf)
     own = html[html.index('id="columns"') : html.index('id="nomogram"')]
-    places = [[own.index(f"<bdi>{name}</bdi>", at) for name in ("strong", "middle", "weak")] for at in (0, own.index("<figure"))]
+    places = [
+        [own.index(f"<bdi>{name}</bdi>", at) for name in ("strong", "middle", "weak")]
+        for at in (0, own.index("<figure"))
+    ]
     assert places == [sorted(places[0]), sorted(places[1])]
     assert ">note</th>" not in own  # no column has one
     assert ">bits</th>" in own
@@ -228,7 +231,9 @@ def test_more_words_than_a_page_holds_are_cut_to_the_most_telling_and_the_page_s
     same = np.mean(short.argmax(axis=1) == clf.predict_proba(texts).argmax(axis=1))
     text = " ".join(read(html).text)
     assert f"The panel holds the 12 most telling of {len(clf.vocabulary_):,} words and phrases" in text
-    assert f"For {percent(same)} of 60 rows it was judged on, the panel predicts the class that the model predicts" in text
+    assert (
+        f"For {percent(same)} of 60 rows it was judged on, the panel predicts the class that the model predicts" in text
+    )
     text = " ".join(read(report.render(clf)).text)
     assert re.search(r"For \d+(\.\d)? % of 60 texts it has learned", text)
     mixed = sf.BayesClassifier({"note": sf.Text()}).fit({"note": texts, "x": REALS[:, 0]}, LABELS)

@@ -449,9 +449,7 @@ def test_a_page_with_the_most_telling_words_answers_as_these_words_do(opened, mo
 def test_nothing_is_wider_than_the_window_and_text_stands_out(opened, width, scheme):
     learned, judged = penguins_part("train"), penguins_part("test")
     clf = sf.BayesClassifier(structure="columns").fit(learned, "species")
-    page = opened(
-        report.render(clf, judged, "species"), viewport={"width": width, "height": 900}, color_scheme=scheme
-    )
+    page = opened(report.render(clf, judged, "species"), viewport={"width": width, "height": 900}, color_scheme=scheme)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     contrast = page.evaluate(
         """() => {

@@ -138,9 +138,7 @@ def report(
             evaluation, agreement = judge(batches, found.learned.labels, found.predict_proba, on_page)
         title = f"Predicting {labels}"
         where += f", judged on {', '.join('standard input' if each == STDIN else Path(each).name for each in data)}"
-    page = render(
-        found.named, title=title, names=found.names, evaluation=evaluation, agreement=agreement, source=where
-    )
+    page = render(found.named, title=title, names=found.names, evaluation=evaluation, agreement=agreement, source=where)
     with written(output) as file:
         file.write(page.encode())
     if output != STDIN:

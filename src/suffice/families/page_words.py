@@ -91,4 +91,3 @@ def _bytes(counts: WordCounts) -> Array:
     entry = 4 + np.dtype(smallest_codes(counts.n_classes)).itemsize
     letters = np.diff(counts.vocabulary.start)
     return np.asarray(letters + 3 + (4 + entry * np.diff(counts.start)) * 4 / 3)
-

@@ -88,7 +88,11 @@ class Remainder:
             return ""
         pairs = [title for title in self.titles if " × " in title]
         shown = [title for title in self.titles if title not in pairs]
-        shown = [*([f"{len(pairs)} pairs of columns"] if pairs else []), *shown[:SHOWN], *([f"{len(shown) - SHOWN} more"] if len(shown) > SHOWN else [])]
+        shown = [
+            *([f"{len(pairs)} pairs of columns"] if pairs else []),
+            *shown[:SHOWN],
+            *([f"{len(shown) - SHOWN} more"] if len(shown) > SHOWN else []),
+        ]
         said = f"Not drawn, as no column says it alone: {', '.join(shown)}."
         if not self.rows:
             return said
@@ -138,7 +142,10 @@ class Nomogram:
         coarse = ALIKE * max((np.ptp(np.clip(points, -LIMIT, LIMIT)) for points in answers if len(points)), default=0.0)
         both = zip(probes, answers, strict=True)
         scales = [probe.scale(points, coarse) for probe, points in both if np.isfinite(points).any()]
-        told = sorted((each for each in scales if each.reach >= SILENT and len(each.ticks) > 1), key=lambda e: (-e.reach, e.least - e.most))
+        told = sorted(
+            (each for each in scales if each.reach >= SILENT and len(each.ticks) > 1),
+            key=lambda e: (-e.reach, e.least - e.most),
+        )
         if not told:
             raise NoDistributionError("No column says anything by itself: there is no scale to draw")
         calibration = estimator._calibration()
@@ -204,7 +211,9 @@ class _Probe:
             order = sorted(sorted(found, key=lambda tick: -abs(tick.at))[:NAMES], key=lambda tick: tick.at)
             return Scale(self.title, "categories", (tuple(order),), least, most)
         if self.kind == "bins":
-            return Scale(self.title, "number", (tuple(_intervals(self.values, self.mass, points, coarse)),), least, most)
+            return Scale(
+                self.title, "number", (tuple(_intervals(self.values, self.mass, points, coarse)),), least, most
+            )
         runs = [tuple(self._round_ticks(points, lo, hi)) for lo, hi in _runs(points, coarse)]
         return Scale(self.title, "number", tuple(run for run in runs if run), least, most)
 
