@@ -11,8 +11,8 @@ from sklearn.exceptions import NotFittedError
 
 import suffice as sf
 from suffice import plot
-from suffice.model.evaluate import Evaluation
 from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from suffice.model.evaluate import Evaluation
 from suffice.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB, KernelNB, MultinomialNB, PoissonNB
 from suffice.views.plot import style
 

@@ -389,8 +389,8 @@ def test_the_page_the_terminal_and_the_library_say_the_same_of_each_column(opene
     classes = ["--label", "Adelie", "--against", "Chinstrap"]
     assert run(["explain", str(tmp_path / "birds.suffice"), str(tmp_path / "row.csv"), *classes, "--json"]) == 0
     printed = {part["what"]: part["log_odds"] for part in json.loads(capsys.readouterr().out)["evidence"]}
-    drawn = dict(plot.EvidenceDisplay.from_estimator(clf, {name: [value] for name, value in row.items()}, label="Adelie",
-                                                     against="Chinstrap", most=60).steps)  # fmt: skip
+    one = {name: [value] for name, value in row.items()}
+    drawn = dict(plot.EvidenceDisplay.from_estimator(clf, one, label="Adelie", against="Chinstrap", most=60).steps)
     shown = told(page)
     named = [title for title in shown if title in printed and title not in ("prior", "rest")]
     assert len(named) >= 4

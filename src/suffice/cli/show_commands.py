@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -184,8 +185,10 @@ def nomogram(
         figure = Figure(figsize=display.size, layout="constrained")
         FigureCanvasAgg(figure)
         display.plot(figure.subplots())
+        drawn = BytesIO()
+        figure.savefig(drawn, format=Path(output).suffix[1:], dpi=150)
         with written(output) as file:
-            figure.savefig(file, format=Path(output).suffix[1:], dpi=150)
+            file.write(drawn.getvalue())
         say(f"The nomogram is in {output}")
     elif json:
         show_json(asdict(shown) | {"remainder": str(shown.remainder)})

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -327,7 +328,7 @@ def _runs(points: Array, coarse: float) -> list[tuple[int, int]]:
             turns.append(extreme)
             rising, extreme = not rising, i
     turns.append(len(points) - 1)
-    return list(zip(turns[:-1], turns[1:], strict=True))
+    return list(pairwise(turns))
 
 
 def _intervals(bounds: Sequence[float], mass: Sequence[float], points: Array, coarse: float) -> Iterator[Tick]:
@@ -339,7 +340,7 @@ def _intervals(bounds: Sequence[float], mass: Sequence[float], points: Array, co
     each = zip(bounds[:-1], bounds[1:], points.tolist(), mass, strict=True)
     merged = [(lo, hi, p, max(m, least)) for lo, hi, p, m in each]
     while len(merged) > 1:
-        both = list(zip(merged[:-1], merged[1:], strict=True))
+        both = list(pairwise(merged))
         i = int(np.argmin([a[3] * b[3] / (a[3] + b[3]) * (a[2] - b[2]) ** 2 for a, b in both]))
         a, b = both[i]
         if abs(a[2] - b[2]) > coarse and len(merged) <= INTERVALS:

@@ -15,6 +15,7 @@ from suffice.model.evaluate import Evaluation
 from suffice.model.explain import rank_features
 from suffice.model.joint import Model
 from suffice.model.structure import Structure
+from suffice.views.column_inputs import Input
 from suffice.views.nomogram_scales import Nomogram
 from suffice.views.report import svg_drawings as drawings
 from suffice.views.report.html import Markup, markup, named, tag
@@ -22,7 +23,7 @@ from suffice.views.report.judging import Agreement
 from suffice.views.report.nomogram_drawing import nomogram as drawn_nomogram
 from suffice.views.report.nomogram_drawing import remarks
 from suffice.views.report.page_elements import Section, filled, note, table, tiles
-from suffice.views.report.panel import Input, Panel, is_calibrated
+from suffice.views.report.panel import Panel, is_calibrated
 from suffice.views.report.written_numbers import amount, percent, score, signed
 
 if TYPE_CHECKING:
