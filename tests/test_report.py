@@ -13,6 +13,7 @@ import pytest
 
 import suffice as sf
 from suffice import report
+from suffice.cli.program import run
 from suffice.core.errors import InvalidDataError, InvalidOptionError, UnwritableFileError
 from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from suffice.model.evaluate import Evaluation
@@ -215,7 +216,9 @@ def test_columns_come_by_what_they_tell_and_columns_of_a_table_that_are_empty_ar
     assert ">bits</th>" in own
 
 
-def test_more_words_than_a_page_holds_are_cut_to_the_most_telling_and_the_page_says_how_often_it_agrees(monkeypatch):
+def test_more_words_than_a_page_holds_are_cut_to_the_most_telling_and_the_page_says_how_often_it_agrees(
+    monkeypatch, tmp_path
+):
     for module in ("text", "page_words"):
         monkeypatch.setattr(f"suffice.families.{module}.MOST_WORDS", 12)
     rng = np.random.default_rng(6)
@@ -236,6 +239,13 @@ def test_more_words_than_a_page_holds_are_cut_to_the_most_telling_and_the_page_s
     )
     text = " ".join(read(report.render(clf)).text)
     assert re.search(r"For \d+(\.\d)? % of 60 texts it has learned", text)
+    monkeypatch.chdir(tmp_path)
+    clf.save("texts.suffice")
+    pyarrow.parquet.write_table(pyarrow.table({"text": texts, "label": LABELS}), "texts.parquet")
+    assert run(["report", "texts.suffice", "texts.parquet", "--target", "label", "-o", "texts.html"]) == 0
+    page = " ".join(read(Path("texts.html").read_text(encoding="utf-8")).text)
+    assert f"For {percent(same)} of 60 rows it was judged on" in page
+    assert "texts.suffice, judged on texts.parquet" in page
     mixed = sf.BayesClassifier({"note": sf.Text()}).fit({"note": texts, "x": REALS[:, 0]}, LABELS)
     text = " ".join(read(report.render(mixed, {"note": texts, "x": REALS[:, 0]}, LABELS)).text)
     assert "most telling of" in text

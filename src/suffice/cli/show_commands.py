@@ -124,7 +124,7 @@ def report(
       suffice report adult.suffice adult-test.parquet -o report.html
     """
     from suffice.cli.model_files import Fitted
-    from suffice.views.report import judge, page_model, render
+    from suffice.views.report import answers_of, judge, page_model, render
 
     check_output(output, data or [], model)
     found, evaluation, agreement = Fitted.load(model), None, None
@@ -132,7 +132,7 @@ def report(
     if data:
         shorter, on_page = page_model(found.learned.model), None
         if shorter is not found.learned.model:
-            on_page = replace(found.predictor, learned=found.learned.answering_by(shorter)).predict_proba
+            on_page = answers_of(found.estimator, model=shorter)
         with opened(data, input_format) as source:
             labels = found.target(source, target)
             batches = found.batches(source, labels, weight)
