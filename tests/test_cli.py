@@ -1,7 +1,7 @@
 """The command line: what people type, what they see, and what a program reads."""
 
-import io
 import importlib.util
+import io
 import json
 import os
 import re

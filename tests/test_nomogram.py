@@ -1,6 +1,7 @@
 """The nomogram: each column a scale of log-odds, which add up to what the model says."""
 
 import json
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -127,7 +128,7 @@ def test_names_do_not_overlap_and_ends_come_first():
     assert sides["name 0"] == sides["name 8"] == 1
     for side in (1, -1):
         at = sorted(tick.at for tick, own in found if own == side)
-        assert all(b - a >= 6 * 0.25 for a, b in zip(at[:-1], at[1:], strict=True))
+        assert all(b - a >= 6 * 0.25 for a, b in pairwise(at))
 
 
 def test_what_has_no_scales_is_refused_by_name():

@@ -12,6 +12,7 @@ from sklearn.exceptions import NotFittedError
 import suffice as sf
 from suffice import plot
 from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from suffice.model.evaluate import Evaluation
 from suffice.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB, KernelNB, MultinomialNB, PoissonNB
 from suffice.views.plot import style
 
@@ -77,6 +78,7 @@ def pictures(mixed, texts):
         "conditionals": (lambda ax: plot.conditionals(mixed, ["age"], ax=ax)),
         "decision_regions": (lambda ax: plot.decision_regions(mixed, TABLE, Y, columns=("age", "left"), ax=ax)),
         "evidence": (lambda ax: plot.evidence(mixed, TABLE, row=1, ax=ax)),
+        "nomogram": (lambda ax: plot.nomogram(mixed, ax=ax)),
         "reliability": (lambda ax: plot.reliability(mixed, TABLE, Y, ax=ax)),
         "confusion": (lambda ax: plot.confusion(mixed, TABLE, Y, ax=ax)),
         "top_words": (lambda ax: plot.top_words(texts, labels=["spam"], ax=ax)),
@@ -344,10 +346,22 @@ def test_a_class_that_is_ruled_out_is_drawn_and_said_to_be_so():
 # --------------------------------------------------------------------------------------- how good it is
 
 
+def legend_texts(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def test_the_calibration_error_is_the_same_in_the_picture_and_in_an_evaluation():
+    rng = np.random.default_rng(8)
+    p = rng.dirichlet(np.ones(3), 400)
+    y = np.array(list("abc"))[[rng.choice(3, p=row) for row in p]]
+    shown = plot.ReliabilityDisplay.from_predictions(y, p, classes=list("abc"))
+    assert_allclose(shown.error, Evaluation.of(y, list("abc"), p).calibration_error)
+
+
 def test_reliability_counts_what_happened_in_each_bin():
     p = np.array([0.05, 0.05, 0.15, 0.95, 0.95, 0.95, 0.95])
     y = np.array([0, 0, 1, 1, 1, 1, 0])
-    shown = plot.ReliabilityDisplay.from_predictions(y, p)
+    shown = plot.ReliabilityDisplay.from_predictions(y, p, bins=10)
     assert_allclose(shown.said[[0, 1, 9]], [0.05, 0.15, 0.95])
     assert_allclose(shown.true[[0, 1, 9]], [0, 1, 0.75])
     assert_array_equal(shown.count, [2, 1, 0, 0, 0, 0, 0, 0, 0, 4])
@@ -361,7 +375,9 @@ def test_reliability_of_many_classes_is_that_of_the_predicted_one_or_of_one_that
     predicted = plot.ReliabilityDisplay.from_predictions(y, p, classes=list("abc"))
     assert predicted.event == "the predicted class"
     assert_allclose(np.nansum(predicted.said), 0.7 + 0.6 + 0.4)
-    of_c = plot.ReliabilityDisplay.from_predictions(y, p, classes=list("abc"), label="c")
+    assert any("calibration error" in text for text in legend_texts(predicted.ax_))
+    of_c = plot.ReliabilityDisplay.from_predictions(y, p, classes=list("abc"), label="c", bins=10)
+    assert any("error of p(c)" in text for text in legend_texts(of_c.ax_))
     assert_allclose(of_c.said[[1, 3, 4]], [0.1, 0.3, 0.4])
     assert_allclose(of_c.true[[1, 3, 4]], [0, 1, 1])
 

@@ -13,6 +13,7 @@ import pytest
 
 import suffice as sf
 from suffice import report
+from suffice.cli.program import run
 from suffice.core.errors import InvalidDataError, InvalidOptionError, UnwritableFileError
 from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from suffice.model.evaluate import Evaluation
@@ -206,13 +207,18 @@ def test_columns_come_by_what_they_tell_and_columns_of_a_table_that_are_empty_ar
     clf = sf.BayesClassifier(structure="naive").fit(table, LABELS)
     html = report.render(clf)
     own = html[html.index('id="columns"') : html.index('id="nomogram"')]
-    places = [[own.index(f"<bdi>{name}</bdi>", at) for name in ("strong", "middle", "weak")] for at in (0, own.index("<figure"))]
+    places = [
+        [own.index(f"<bdi>{name}</bdi>", at) for name in ("strong", "middle", "weak")]
+        for at in (0, own.index("<figure"))
+    ]
     assert places == [sorted(places[0]), sorted(places[1])]
     assert ">note</th>" not in own  # no column has one
     assert ">bits</th>" in own
 
 
-def test_more_words_than_a_page_holds_are_cut_to_the_most_telling_and_the_page_says_how_often_it_agrees(monkeypatch):
+def test_more_words_than_a_page_holds_are_cut_to_the_most_telling_and_the_page_says_how_often_it_agrees(
+    monkeypatch, tmp_path
+):
     for module in ("text", "page_words"):
         monkeypatch.setattr(f"suffice.families.{module}.MOST_WORDS", 12)
     rng = np.random.default_rng(6)
@@ -228,9 +234,18 @@ def test_more_words_than_a_page_holds_are_cut_to_the_most_telling_and_the_page_s
     same = np.mean(short.argmax(axis=1) == clf.predict_proba(texts).argmax(axis=1))
     text = " ".join(read(html).text)
     assert f"The panel holds the 12 most telling of {len(clf.vocabulary_):,} words and phrases" in text
-    assert f"For {percent(same)} of 60 rows it was judged on, the panel predicts the class that the model predicts" in text
+    assert (
+        f"For {percent(same)} of 60 rows it was judged on, the panel predicts the class that the model predicts" in text
+    )
     text = " ".join(read(report.render(clf)).text)
     assert re.search(r"For \d+(\.\d)? % of 60 texts it has learned", text)
+    monkeypatch.chdir(tmp_path)
+    clf.save("texts.suffice")
+    pyarrow.parquet.write_table(pyarrow.table({"text": texts, "label": LABELS}), "texts.parquet")
+    assert run(["report", "texts.suffice", "texts.parquet", "--target", "label", "-o", "texts.html"]) == 0
+    page = " ".join(read(Path("texts.html").read_text(encoding="utf-8")).text)
+    assert f"For {percent(same)} of 60 rows it was judged on" in page
+    assert "texts.suffice, judged on texts.parquet" in page
     mixed = sf.BayesClassifier({"note": sf.Text()}).fit({"note": texts, "x": REALS[:, 0]}, LABELS)
     text = " ".join(read(report.render(mixed, {"note": texts, "x": REALS[:, 0]}, LABELS)).text)
     assert "most telling of" in text

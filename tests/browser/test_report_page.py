@@ -389,8 +389,8 @@ def test_the_page_the_terminal_and_the_library_say_the_same_of_each_column(opene
     classes = ["--label", "Adelie", "--against", "Chinstrap"]
     assert run(["explain", str(tmp_path / "birds.suffice"), str(tmp_path / "row.csv"), *classes, "--json"]) == 0
     printed = {part["what"]: part["log_odds"] for part in json.loads(capsys.readouterr().out)["evidence"]}
-    drawn = dict(plot.EvidenceDisplay.from_estimator(clf, {name: [value] for name, value in row.items()}, label="Adelie",
-                                                     against="Chinstrap", most=60).steps)  # fmt: skip
+    one = {name: [value] for name, value in row.items()}
+    drawn = dict(plot.EvidenceDisplay.from_estimator(clf, one, label="Adelie", against="Chinstrap", most=60).steps)
     shown = told(page)
     named = [title for title in shown if title in printed and title not in ("prior", "rest")]
     assert len(named) >= 4
@@ -449,9 +449,7 @@ def test_a_page_with_the_most_telling_words_answers_as_these_words_do(opened, mo
 def test_nothing_is_wider_than_the_window_and_text_stands_out(opened, width, scheme):
     learned, judged = penguins_part("train"), penguins_part("test")
     clf = sf.BayesClassifier(structure="columns").fit(learned, "species")
-    page = opened(
-        report.render(clf, judged, "species"), viewport={"width": width, "height": 900}, color_scheme=scheme
-    )
+    page = opened(report.render(clf, judged, "species"), viewport={"width": width, "height": 900}, color_scheme=scheme)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     contrast = page.evaluate(
         """() => {

@@ -62,9 +62,7 @@ def explain(
     row: Annotated[int, Option("--row", metavar="NUMBER", help="Which row; the first is 0.")] = 0,
     label: Annotated[str | None, Option("--label", help="The class to explain.")] = None,
     against: Annotated[str | None, Option("--against", help="The class to compare it with.")] = None,
-    top: Annotated[
-        int, Option("--top", help="How many columns or words; the others are added up.", min=1)
-    ] = MOST_BARS,
+    top: Annotated[int, Option("--top", help="How many columns or words; the others are added up.", min=1)] = MOST_BARS,
     input_format: options.InputFormat = None,
     json: options.Json = False,
 ) -> None:

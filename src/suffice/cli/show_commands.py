@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -151,7 +152,7 @@ def report(
       suffice report adult.suffice adult-test.parquet -o report.html
     """
     from suffice.cli.model_files import Fitted
-    from suffice.views.report import judge, page_model, render
+    from suffice.views.report import answers_of, judge, page_model, render
 
     check_output(output, data or [], model)
     found, evaluation, agreement = Fitted.load(model), None, None
@@ -159,16 +160,14 @@ def report(
     if data:
         shorter, on_page = page_model(found.learned.model), None
         if shorter is not found.learned.model:
-            on_page = replace(found.predictor, learned=found.learned.answering_by(shorter)).predict_proba
+            on_page = answers_of(found.estimator, model=shorter)
         with opened(data, input_format) as source:
             labels = found.target(source, target)
             batches = found.batches(source, labels, weight)
             evaluation, agreement = judge(batches, found.learned.labels, found.predict_proba, on_page)
         title = f"Predicting {labels}"
         where += f", judged on {', '.join('standard input' if each == STDIN else Path(each).name for each in data)}"
-    page = render(
-        found.named, title=title, names=found.names, evaluation=evaluation, agreement=agreement, source=where
-    )
+    page = render(found.named, title=title, names=found.names, evaluation=evaluation, agreement=agreement, source=where)
     with written(output) as file:
         file.write(page.encode())
     if output != STDIN:
@@ -214,8 +213,10 @@ def nomogram(
         figure = Figure(figsize=display.size, layout="constrained")
         FigureCanvasAgg(figure)
         display.plot(figure.subplots())
+        drawn = BytesIO()
+        figure.savefig(drawn, format=Path(output).suffix[1:], dpi=150)
         with written(output) as file:
-            figure.savefig(file, format=Path(output).suffix[1:], dpi=150)
+            file.write(drawn.getvalue())
         say(f"The nomogram is in {output}")
     elif json:
         show_json(asdict(shown) | {"remainder": str(shown.remainder)})

@@ -29,7 +29,7 @@ class FewerWords(LinearEventModel):
         place = ranges(counts.start[words], length)
         some = replace(
             counts,
-            vocabulary=counts.vocabulary.take(words),
+            vocabulary=counts.vocabulary.take(words.astype(np.int64)),
             start=starts(length),
             codes=counts.codes[place],
             total=counts.total[place],
@@ -59,11 +59,11 @@ class FewerWords(LinearEventModel):
         feature = place[known].astype(np.int32)
         return Bags(starts(known)[bags.start], feature, bags.value[known], bags.features, unknown, bags.present)
 
-    def leave_one_out(self, bags: Bags, codes: Codes, weight: Array | None) -> Array:
+    def leave_one_out(self, bags: Bags, codes: Codes, weight: Array | None) -> Array:  # noqa: ARG002  # the contract
         """Refuse: these words are for answers."""
         raise NoDistributionError("Some of the words of a model only answer: ask the whole model")
 
-    def probability(self, lo: int, hi: int) -> Array:
+    def probability(self, lo: int, hi: int) -> Array:  # noqa: ARG002  # the contract
         """Refuse: these words are for answers."""
         raise NoDistributionError("Some of the words of a model only answer: ask the whole model")
 
@@ -91,4 +91,3 @@ def _bytes(counts: WordCounts) -> Array:
     entry = 4 + np.dtype(smallest_codes(counts.n_classes)).itemsize
     letters = np.diff(counts.vocabulary.start)
     return np.asarray(letters + 3 + (4 + entry * np.diff(counts.start)) * 4 / 3)
-

@@ -307,7 +307,11 @@ class TextDistribution(Distribution):
     @cached_property
     def for_page(self) -> TextDistribution:
         """The same with the most telling words, if there are more than a page can hold; the others are unknown then."""
-        if len(self.vocabulary) <= MOST_WORDS or not isinstance(self.event, LinearEventModel) or not self.event.added > 0:
+        if (
+            len(self.vocabulary) <= MOST_WORDS
+            or not isinstance(self.event, LinearEventModel)
+            or not self.event.added > 0
+        ):
             return self
         event = FewerWords(self.event, most_telling(self.event))
         return replace(self, vocabulary=event.counts.vocabulary, event=event)

@@ -114,7 +114,7 @@ class LinearExpert:
         return out
 
     def formula(self, names: Sequence[str] = ()) -> list[Term]:  # noqa: ARG002  # features know their names
-        """Return a formula for each column, which is 0 where it is missing, and of the level; their sum is the evidence."""
+        """Return a formula for each column, 0 where it is missing, and one of the level; their sum is the evidence."""
         out: list[Term] = []
         rest: list[Formula] = [Constant(self.intercept)]
         for column, scores, level in zip(self.features.columns, self._scores, self._levels, strict=True):

@@ -167,8 +167,8 @@ class Structure(Calibration):
     def terms(self, learned: Learned, texts: bool = True, quadratic: bool = True) -> list[Term]:
         """Return the scores, less the log-prior, as formulas over columns.
 
-        Without `texts` or `quadratic` columns of texts or the quadratic expert are left out, which a page reads in a form
-        of its own.
+        Without `texts` or `quadratic`, columns of texts or the quadratic expert are left out: a page has other forms of
+        these.
         """
         parts = Parts(learned, self)
         out = {term.title: term for term in structure_terms(parts, self, texts)}

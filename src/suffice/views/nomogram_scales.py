@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -88,7 +89,11 @@ class Remainder:
             return ""
         pairs = [title for title in self.titles if " × " in title]
         shown = [title for title in self.titles if title not in pairs]
-        shown = [*([f"{len(pairs)} pairs of columns"] if pairs else []), *shown[:SHOWN], *([f"{len(shown) - SHOWN} more"] if len(shown) > SHOWN else [])]
+        shown = [
+            *([f"{len(pairs)} pairs of columns"] if pairs else []),
+            *shown[:SHOWN],
+            *([f"{len(shown) - SHOWN} more"] if len(shown) > SHOWN else []),
+        ]
         said = f"Not drawn, as no column says it alone: {', '.join(shown)}."
         if not self.rows:
             return said
@@ -138,7 +143,10 @@ class Nomogram:
         coarse = ALIKE * max((np.ptp(np.clip(points, -LIMIT, LIMIT)) for points in answers if len(points)), default=0.0)
         both = zip(probes, answers, strict=True)
         scales = [probe.scale(points, coarse) for probe, points in both if np.isfinite(points).any()]
-        told = sorted((each for each in scales if each.reach >= SILENT and len(each.ticks) > 1), key=lambda e: (-e.reach, e.least - e.most))
+        told = sorted(
+            (each for each in scales if each.reach >= SILENT and len(each.ticks) > 1),
+            key=lambda e: (-e.reach, e.least - e.most),
+        )
         if not told:
             raise NoDistributionError("No column says anything by itself: there is no scale to draw")
         calibration = estimator._calibration()
@@ -204,7 +212,9 @@ class _Probe:
             order = sorted(sorted(found, key=lambda tick: -abs(tick.at))[:NAMES], key=lambda tick: tick.at)
             return Scale(self.title, "categories", (tuple(order),), least, most)
         if self.kind == "bins":
-            return Scale(self.title, "number", (tuple(_intervals(self.values, self.mass, points, coarse)),), least, most)
+            return Scale(
+                self.title, "number", (tuple(_intervals(self.values, self.mass, points, coarse)),), least, most
+            )
         runs = [tuple(self._round_ticks(points, lo, hi)) for lo, hi in _runs(points, coarse)]
         return Scale(self.title, "number", tuple(run for run in runs if run), least, most)
 
@@ -318,7 +328,7 @@ def _runs(points: Array, coarse: float) -> list[tuple[int, int]]:
             turns.append(extreme)
             rising, extreme = not rising, i
     turns.append(len(points) - 1)
-    return list(zip(turns[:-1], turns[1:], strict=True))
+    return list(pairwise(turns))
 
 
 def _intervals(bounds: Sequence[float], mass: Sequence[float], points: Array, coarse: float) -> Iterator[Tick]:
@@ -330,7 +340,7 @@ def _intervals(bounds: Sequence[float], mass: Sequence[float], points: Array, co
     each = zip(bounds[:-1], bounds[1:], points.tolist(), mass, strict=True)
     merged = [(lo, hi, p, max(m, least)) for lo, hi, p, m in each]
     while len(merged) > 1:
-        both = list(zip(merged[:-1], merged[1:], strict=True))
+        both = list(pairwise(merged))
         i = int(np.argmin([a[3] * b[3] / (a[3] + b[3]) * (a[2] - b[2]) ** 2 for a, b in both]))
         a, b = both[i]
         if abs(a[2] - b[2]) > coarse and len(merged) <= INTERVALS:

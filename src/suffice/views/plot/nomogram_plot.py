@@ -93,7 +93,7 @@ class NomogramDisplay(Display):
         ax.plot([found.prior], [0], marker="D", color=INK, markersize=4)
         for y, scale in enumerate(self.scales, start=1):
             self._scale(ax, y, scale, LETTER * (high - low))
-        self._sum(ax, n + 1.3, label, against)
+        self._sum(ax, n + 1.3)
         rows = [0, *range(1, n + 1), n + 1.3, n + 2.3]
         names = ["prior", *(style.shorten(scale.title, 26) for scale in self.scales), "sum", f"p({label})"]
         ax.set_yticks(rows, names, fontsize="small")
@@ -110,13 +110,18 @@ class NomogramDisplay(Display):
         for tick, side in placed(scale, letter, letter):
             ax.plot([tick.at] * 2, [y, y - 0.13 * (side or 1)], color=INK if side else SOFT, linewidth=0.8)
             if side:
-                where = {"va": "bottom" if side > 0 else "top", "ha": "center", "fontsize": "x-small", "color": INK}
+                where: style.Style = {
+                    "va": "bottom" if side > 0 else "top",
+                    "ha": "center",
+                    "fontsize": "x-small",
+                    "color": INK,
+                }
                 ax.text(tick.at, y - 0.15 * side, style.shorten(tick.name, 24), **where)
         for run in scale.runs[1:] if scale.kind == "number" else ():
             turn = min(max(run[0].at, low), high)
             ax.plot([turn], [y], marker="o", color=TURN, markersize=3.5)
 
-    def _sum(self, ax: Axes, y: float, label: str, against: str) -> None:
+    def _sum(self, ax: Axes, y: float) -> None:
         """Draw the axis of sums, and below it that of probabilities, over the whole width."""
         low, high = self.nomogram.total_span
         begin, end = self.nomogram.span

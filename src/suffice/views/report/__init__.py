@@ -4,8 +4,8 @@ It shows the classes, the family of each column, p(x | y) of every column, the m
 quality of the predictions if rows are given, and a panel that computes probabilities of values as they are typed.
 """
 
-from suffice.views.report.judging import judge
+from suffice.views.report.judging import answers_of, judge
 from suffice.views.report.page import render, write
 from suffice.views.report.panel import page_model
 
-__all__ = ["judge", "page_model", "render", "write"]
+__all__ = ["answers_of", "judge", "page_model", "render", "write"]

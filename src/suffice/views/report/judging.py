@@ -110,7 +110,9 @@ def batches_of(
     yield data, spelled_as(estimator.classes_, read_labels(target)), weight
 
 
-def answers_of(estimator: GenerativeClassifier, target: object, weight: object, model: Model | None = None) -> Answer:
+def answers_of(
+    estimator: GenerativeClassifier, target: object = None, weight: object = None, model: Model | None = None
+) -> Answer:
     """Return what computes p(y | x) of the rows of `batches_of`; by another `model`, if one is given."""
     by_name = isinstance(target, str) or isinstance(weight, str)
     found = nameless(estimator) if by_name and form_of(estimator) != "table" else estimator

@@ -22,9 +22,7 @@ def nomogram(shown: Nomogram) -> Markup:
     x = Axis(*shown.span, LEFT, WIDTH - RIGHT)
     floor = TOP + PITCH * (len(scales) + 1)
     drawn = [tag("line", x1=x.point(t), x2=x.point(t), y1=TOP - 8, y2=floor - 14, class_="grid") for t in _marks(x)]
-    drawn += [
-        tag("text", _signed(t), x=x.point(t), y=TOP - 14, text_anchor="middle", class_="tick") for t in _marks(x)
-    ]
+    drawn += [tag("text", _signed(t), x=x.point(t), y=TOP - 14, text_anchor="middle", class_="tick") for t in _marks(x)]
     zero = x.point(0.0)
     drawn.append(tag("line", x1=zero, x2=zero, y1=TOP - 8, y2=floor - 14, class_="diagonal"))
     drawn += [_name("prior", TOP + 12), tag("circle", cx=x.point(shown.prior), cy=TOP + 12, r=4, class_="dot k0")]

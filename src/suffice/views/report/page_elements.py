@@ -40,7 +40,7 @@ def table(
     rows: Sequence[Sequence[object]],
     written: Sequence[Callable[[Any], str] | None],
 ) -> Markup:
-    """Return a table; the first cell of each row is its heading, and `written` says how numbers of a column are written.
+    """Return a table; the first cell of each row is its heading. `written` says how numbers of a column are written.
 
     Columns without any content are left out.
     """

@@ -15,6 +15,7 @@ from suffice.model.evaluate import Evaluation
 from suffice.model.explain import rank_features
 from suffice.model.joint import Model
 from suffice.model.structure import Structure
+from suffice.views.column_inputs import Input
 from suffice.views.nomogram_scales import Nomogram
 from suffice.views.report import svg_drawings as drawings
 from suffice.views.report.html import Markup, markup, named, tag
@@ -22,7 +23,7 @@ from suffice.views.report.judging import Agreement
 from suffice.views.report.nomogram_drawing import nomogram as drawn_nomogram
 from suffice.views.report.nomogram_drawing import remarks
 from suffice.views.report.page_elements import Section, filled, note, table, tiles
-from suffice.views.report.panel import Input, Panel, is_calibrated
+from suffice.views.report.panel import Panel, is_calibrated
 from suffice.views.report.written_numbers import amount, percent, score, signed
 
 if TYPE_CHECKING:
@@ -68,7 +69,9 @@ def _calibration(estimator: GenerativeClassifier) -> Markup | None:
         return note("Probabilities are not calibrated.")
     slopes = np.unique(np.round(found.slope, 3))
     power = score(slopes[0]) if len(slopes) == 1 else f"{score(slopes[0])} to {score(slopes[-1])}, by class"
-    return note(f"Calibrated: the evidence has the exponent {power}, and {percent(found.mixed)} of the prior is mixed in.")
+    return note(
+        f"Calibrated: the evidence has the exponent {power}, and {percent(found.mixed)} of the prior is mixed in."
+    )
 
 
 # ------------------------------------------------------------------------------------------------ the panel
@@ -88,7 +91,9 @@ def panel_section(panel: Panel, model: Model, agreement: Agreement | None) -> Se
     if panel.examples:
         choose = [tag("option", "choose a class …", value=""), _options(label for label, _ in panel.examples)]
         some = f" ({len(panel.examples)} of {len(labels)} classes)" if len(panel.examples) < len(labels) else ""
-        example = tag("p", tag("label", f"Fill in a row of{some} ", for_="example"), tag("select", choose, id="example"))
+        example = tag(
+            "p", tag("label", f"Fill in a row of{some} ", for_="example"), tag("select", choose, id="example")
+        )
     if len(labels) > 1:
         evidence = filled("evidence.html", classes=_options(labels))
     notes = tag("ul", said, class_="note") if said else None
@@ -106,7 +111,11 @@ def panel_section(panel: Panel, model: Model, agreement: Agreement | None) -> Se
 def _kept_words(shown: Model, model: Model, agreement: Agreement | None) -> Iterator[str]:
     """Say of how many words a page holds how many, and how often it agrees with the model."""
     few, all_words = (
-        [len(part.vocabulary) for part in getattr(each.distribution, "parts", (each.distribution,)) if isinstance(part, TextDistribution)]
+        [
+            len(part.vocabulary)
+            for part in getattr(each.distribution, "parts", (each.distribution,))
+            if isinstance(part, TextDistribution)
+        ]
         for each in (shown, model)
     )
     if few == all_words:
