@@ -171,6 +171,12 @@ def _structures() -> Iterator[Specimen]:
         "z": (x * np.exp(0.3 * rng.normal(size=90) + y)).tolist(),
         "name": [("red", "blue", None)[i] for i in rng.integers(0, 3, 90)],
     }
+    messy = table | {
+        "paid": [f"${each:,.2f}" for each in 1000 * x],
+        "on": [f"2024-{1 + i % 12:02d}-{1 + i % 28:02d}" for i in range(90)],
+        "note": [f"word{i % 7} is number {i} of all of the notes" for i in range(90)],
+    }
+    yield Specimen("columns that are read", saved(sf.BayesClassifier(keep=20, structure="naive").fit(messy, y)), messy)
     for keep in (100, 60):
         model = sf.BayesClassifier(keep=keep, structure="pool").fit(table, y)
         learned = model._learned

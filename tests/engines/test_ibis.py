@@ -227,7 +227,11 @@ def test_columns_of_every_type_are_read_as_in_memory(duckdb, postgres):
         database.raw_sql(f"CREATE VIEW typed AS SELECT {written} FROM {rows}")
         table = database.table("typed")
         here = table.to_pyarrow()
-        families = {"small": sf.Categorical(), "price": sf.Gaussian()}
+        families = {"small": sf.Categorical(), "price": sf.Gaussian(), "day": None}
+        with pytest.warns(sf.LeftOutWarning, match=r"'day' \(.* cannot be read as numbers here"):
+            sf.BayesClassifier({"small": None}, calibrate=False).fit(
+                table, "y"
+            )  # rows, and dates, stay in the database
         fitted, local = (sf.BayesClassifier(families, calibrate=False).fit(t, "y") for t in (table, here))
         np.testing.assert_allclose(fitted.predict_proba(here), local.predict_proba(here), rtol=1e-9, atol=1e-12)
         assert fitted.schema_.rows == local.schema_.rows

@@ -18,6 +18,7 @@ from suffice.core.statistics import ByClass
 
 MissingLabels: TypeAlias = Literal["error", "drop"]
 
+LONGEST = 160  # characters of a reason
 SHOWN = 8  # columns that a warning names
 MOST_CLASSES = 20  # that numbers may name without looking like a quantity
 FILLED = 0.5  # share of the integers of a range
@@ -50,7 +51,7 @@ class LeftOut:
 
     def warn(self) -> None:
         """Say what was left out, if anything was."""
-        said = [f"column {name!r} ({why})" for name, why in list(self.columns.items())[:SHOWN]]
+        said = [f"column {name!r} ({_short(why)})" for name, why in list(self.columns.items())[:SHOWN]]
         if len(self.columns) > SHOWN:
             said.append(f"{len(self.columns) - SHOWN} more columns")
         if self.rows:
@@ -78,6 +79,11 @@ def warn_of_quantity(seen: ByClass[Any]) -> None:
             QuantityWarning,
             stacklevel=_caller(),
         )
+
+
+def _short(why: str) -> str:
+    """Shorten a reason, which may hold the name of a deep type."""
+    return why if len(why) <= LONGEST else f"{why[: LONGEST // 2]} … {why[-LONGEST // 2 :]}"
 
 
 def _caller() -> int:

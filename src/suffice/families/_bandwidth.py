@@ -166,7 +166,7 @@ def _pairs(values: Array, weight: Array, width: float) -> tuple[Array, Array]:
     step = 1.01 * (values[-1] / CELLS - values[0] / CELLS)
     cells = np.trunc(values / step)
     counts = np.bincount((cells - cells[0]).astype(np.int64), weight)
-    pairs = np.correlate(counts, counts, "full")[len(counts) - 1 :]
+    pairs: Array = np.correlate(counts, counts, "full")[len(counts) - 1 :].astype(np.float64)
     pairs[1:] *= 2.0
     return step / width * np.arange(float(len(pairs))), pairs
 

@@ -134,7 +134,7 @@ class Predictor:
             return dict(zip(self.columns, np.asarray(drawn).reshape(n, -1).T, strict=True)), labels
         order = {name: i for i, name in enumerate(self.names or self.columns)}
         sources = {each.name: each.source for each in self._readings}
-        names = sorted(drawn, key=lambda name: order[sources.get(name, name)])
+        names: list[str] = sorted(drawn, key=lambda name: order[sources.get(str(name), str(name))])
         return {name: self._rounded(name, drawn[name]) for name in names}, labels
 
     @property

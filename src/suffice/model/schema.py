@@ -136,8 +136,8 @@ def _read(
             found = {each.name: each for each in profile.readings(name)}
             found |= {part: read for part in asked if (read := profile.part(name, part)) is not None}
         else:
-            number = asked[name] is not None and asked[name].reads == "numbers"
-            read = profile.as_number(name) if number else None
+            family = asked[name]
+            read = profile.as_number(name) if family is not None and family.reads == "numbers" else None
             found = {} if read is None else {name: read}
         found = {own: each for own, each in found.items() if own == name or own not in columns}
         out.update({own: profile.read(each) for own, each in found.items()} if found else {name: profile})
