@@ -313,6 +313,10 @@ def test_many_classes_are_drawn_only_in_part():
     y = np.arange(60) % 12
     text = " ".join(read(report.render(GaussianNB().fit(REALS, y), REALS, y)).text)
     assert "The 8 most frequent of 12 classes are drawn." in text
+    y = np.arange(60) % 30
+    text = " ".join(read(report.render(GaussianNB().fit(REALS, y), REALS, y)).text)
+    assert "The 24 most frequent of 30 classes, and their probabilities" in text
+    assert "The classes," not in text
 
 
 def test_the_file_is_written_whole_or_not_at_all(tmp_path):

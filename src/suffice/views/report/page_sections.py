@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from suffice.estimators.generative_classifier import GenerativeClassifier
 
 MOST_PICTURES = 120  # columns that are drawn
+MOST_LISTED = 24  # classes that are listed with their priors
 MOST_TABLES = 24  # classes whose top features are listed
 TOP_FEATURES = 10  # features listed for each class
 
@@ -44,14 +45,15 @@ def summary(estimator: GenerativeClassifier, model: Model, evaluation: Evaluatio
     if evaluation is not None:
         shown |= {"accuracy": percent(evaluation.accuracy), "log-loss": score(evaluation.log_loss)}
     rows = []
-    for label, n, p in zip(model.labels.tolist(), count.tolist(), prior.tolist(), strict=True):
+    labels = model.labels.tolist()
+    frequent = np.sort(np.argsort(-prior, kind="stable")[:MOST_LISTED])
+    for label, n, p in ((labels[c], float(count[c]), float(prior[c])) for c in frequent):
         bar = tag("rect", width=f"{100 * p / prior.max():.2f}", height=10, class_="fill all")
         both = markup(tag("span", percent(p), class_="number"), drawings.strip(bar))
         rows.append([named(label), n, both])
-    caption = "The classes, and their probabilities before a row is seen"
+    some = f"The {len(rows)} most frequent of {len(labels)} classes" if len(rows) < len(labels) else "The classes"
+    caption = f"{some}, and their probabilities before a row is seen"
     priors = table(caption, ["class", "rows", "prior"], rows, [None, amount, None])
-    if len(rows) > drawings.MOST_CLASSES:
-        priors = tag("div", priors, class_="long", tabindex="0", role="region", aria_label="Classes")
     return Section("summary", "Summary", markup(tiles(shown), priors, _calibration(estimator)))
 
 

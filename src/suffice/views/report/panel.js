@@ -455,7 +455,7 @@
       const top = order.slice(0, fewClasses), rest = order.slice(fewClasses);
       const others = line("posterior", "rest", `${rest.length} other classes`), sum = rest.reduce((a, c) => a + posterior[c], 0);
       for (const c of order) rows.posterior.get(c).row.hidden = !top.includes(c);
-      others.bar.style.inlineSize = `${100 * Math.min(sum / largest, 1)}%`;
+      others.bar.style.inlineSize = "0%"; // a sum is not compared with single classes
       others.number.textContent = percent(sum);
       others.row.className = "aside";
       shown.posterior.append(...top.map((c) => rows.posterior.get(c).row), others.row);
