@@ -63,13 +63,13 @@ class Source(ABC):
         return profiles(head)
 
     def first_rows(self, task: Task) -> FirstRows | None:
-        """Return rows that settle how pairs of columns are counted, by default the first ones; None without any."""
+        """Return rows that settle how pairs of columns are counted: by default the first; None if there are none."""
         frame = as_frame(self.head())
+        rows = task.labelled_rows(frame) if frame.n else None
+        frame = frame if rows is None else frame[rows]
         if not frame.n or not isinstance(task.family, Product):
             return None
-        seen = task.summarize(frame)
-        if seen is None:  # no row has a label
-            return None
+        seen = task.summarize_frame(frame, *task.labels_in(frame), None)
         total = EXPECTED * float(seen.weight.sum())
         return FirstRows(task.family.kept_rows(seen.statistic), total, len(seen.labels))
 
