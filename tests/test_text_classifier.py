@@ -820,3 +820,13 @@ def test_the_default_predicts_documents_it_has_not_seen():
     assert loss < 0.7
     left = clf.leave_one_out(texts[:300], codes[:300])
     assert abs(-left[np.arange(300), codes[:300]].mean() - loss) < 0.15
+
+
+def test_texts_of_one_word_each_can_be_left_out():
+    texts = ["sunny", "sunny", "overcast", "rain", "rain", "overcast", "sunny", "rain"]
+    out = (
+        sf.TextClassifier()
+        .fit(texts, ["no", "no", "yes", "yes", "no", "yes", "yes", "no"])
+        .leave_one_out(texts, ["no", "no", "yes", "yes", "no", "yes", "yes", "no"])
+    )
+    np.testing.assert_allclose(np.exp(out).sum(axis=1), 1.0)

@@ -25,5 +25,8 @@ def test_every_estimator_and_family_is_attacked():
 @pytest.mark.parametrize("name", SOME)
 def test_a_sequence_of_learning_and_forgetting_equals_one_fit(name):
     tally = Counter()
-    sequences.run(CASES[name], tally, sequences=2, steps=12, seed=None)
-    assert tally["answered"]
+    for some in (2, 4, 8):  # discriminant analysis refuses a single row of a class, by chance all of two sequences
+        sequences.run(CASES[name], tally, sequences=some, steps=12, seed=None)
+        if tally["answered"]:
+            return
+    raise AssertionError("every step was refused")

@@ -304,7 +304,8 @@ class MultinomialModel(LinearEventModel):
     def base_without(self, codes: Codes, removed: Array) -> Array:
         """Only the class of the document has less."""
         out = np.repeat(self.base, len(codes), axis=0)
-        out[np.arange(len(codes)), codes] = np.log(self.added) - np.log(self.total[codes] - removed)
+        rest = np.maximum(self.total[codes] - removed, 0.0)  # 0 if no document has a word of this kind
+        out[np.arange(len(codes)), codes] = np.log(self.added) - log(rest, of_zero=0.0)
         return out
 
     def probability(self, lo: int, hi: int) -> Array:

@@ -250,7 +250,8 @@ def _probes(estimator: GenerativeClassifier, names: list[str]) -> Iterator[_Prob
             continue
         for column in columns:
             own = title if len(columns) == 1 else column
-            yield from _of_column(own, column, part, columns, curves, model.log_prior)
+            if column in names:  # a part of a date is no column of the table, and cannot be asked for
+                yield from _of_column(own, column, part, columns, curves, model.log_prior)
 
 
 def _probes_of_values(model: Any, names: list[str], column: str, curves: dict[str, Curve]) -> Iterator[_Probe]:
