@@ -105,10 +105,10 @@ def _are_paths(x: list[Any] | tuple[Any, ...]) -> bool:
 def to_sql(scoring: Scoring, dialect: str, table: str, types: Mapping[str, str]) -> str:
     """Write a model as a query in some dialect of SQL."""
     try:
-        from suffice.engines.sql import formula_compiler
+        from suffice.engines.sql import printed_query
     except ImportError as error:
         raise MissingPackageError("SQL is written by Ibis: pip install 'suffice[ibis]'") from error
-    return formula_compiler.to_sql(scoring, dialect, table, types)
+    return printed_query.to_sql(scoring, dialect, table, types)
 
 
 def to_onnx(predictor: Predictor, inputs: str = "auto", dtype: str = "float64") -> Any:

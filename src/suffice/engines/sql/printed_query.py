@@ -1,0 +1,94 @@
+"""A query as text, for a database that is not connected."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Mapping
+
+import ibis
+import ibis.expr.types as ir
+from ibis.common.exceptions import OperationNotDefinedError
+from sqlglot.generator import Generator
+
+from suffice import formulas as f
+from suffice.core.errors import InvalidDataError, InvalidOptionError
+from suffice.engines.sql.formula_compiler import add_answers
+from suffice.formulas.lookups import Key
+
+# Bytes of a name. Databases that refuse a longer name are not listed, only those that cut it off.
+LONGEST_NAMES = {"postgres": 63}
+
+
+def to_sql(scoring: f.Scoring, dialect: str, table: str, types: Mapping[str, str]) -> str:
+    """Return the query for the columns of a table and the probabilities; `types` are the types of some columns."""
+    nan = _supports_nan(dialect)
+    columns = {name: kind for term in scoring.terms for name, kind in _types(term).items()} | dict(types)
+    for label in scoring.labels.tolist():
+        if f"probability {label}" in columns or "prediction" in columns:
+            raise InvalidDataError("A column has the name of an answer, 'prediction' or 'probability …': rename it")
+    asked = add_answers(ibis.table(columns, name=table), scoring, "predict_proba", dialect, nan)
+    _check_names([table, *asked.columns], dialect)
+    return _text_of(asked, dialect)
+
+
+def _text_of(asked: ir.Table, dialect: str) -> str:
+    """Return the text of a query, which returns every name and label as it is.
+
+    A query has a line to a column, unless a name or a label holds a line break, or the text that stands for one in
+    sqlglot: sqlglot indents every line, those within quotes too.
+    """
+    plain = str(ibis.to_sql(asked, dialect=dialect, pretty=False))
+    bad = re.search("[\0\ud800-\udfff]", plain)
+    if bad is not None:
+        around = plain[max(0, bad.start() - 20) : bad.end() + 20]
+        raise InvalidDataError(
+            f"A name, label or category holds the character {bad[0]!r}, which no query can hold: rename it. It is in "
+            f"{around!r}"
+        )
+    quoted_lines = any(each in plain for each in ("\n", Generator.SENTINEL_LINE_BREAK))
+    return plain if quoted_lines else str(ibis.to_sql(asked, dialect=dialect))
+
+
+def _check_names(names: Iterable[str], dialect: str) -> None:
+    """Refuse names that a database would cut off, so that the query had other columns than it says."""
+    most = LONGEST_NAMES.get(dialect, sys.maxsize)
+    for name in names:
+        if len(name.encode(errors="replace")) > most:
+            raise InvalidDataError(
+                f"{name!r} has more than the {most} bytes that a name may have in {dialect}, which would cut it off: "
+                "shorten the name of the column or the label"
+            )
+
+
+def _supports_nan(dialect: str) -> bool:
+    """Return whether a dialect can test for NaN."""
+    x = ibis.table({"x": "float64"}, name="t").x
+    try:
+        ibis.to_sql(x.isnan(), dialect=dialect)
+    except OperationNotDefinedError:
+        return False
+    except ValueError as error:
+        known = ", ".join(sorted(entry.name for entry in ibis.util.backend_entry_points()))
+        raise InvalidOptionError(f"{dialect!r} is no dialect of Ibis: use one of {known}") from error
+    return True
+
+
+def _types(term: f.Term) -> dict[str, str]:
+    """Return the types of the columns that a term reads; columns that are only tested for missing values are text."""
+    found: dict[str, str] = dict.fromkeys(term.columns, "string")
+    for node in term.formula.walk():
+        if isinstance(node, f.Lookup):
+            found[node.column] = _type_of(node.keys)
+        elif isinstance(node, f.Among):
+            found.setdefault(node.column, _type_of(node.keys))
+        elif isinstance(node, f.Combinations):
+            for j, name in enumerate(node.columns):
+                found[name] = _type_of([key[j] for key in node.keys])
+    return found | {name: "float64" for name, reads in term.formula.reads().items() if reads == "number"}
+
+
+def _type_of(keys: Iterable[Key]) -> str:
+    """Return the type of a column that holds some categories."""
+    types = {type(key) for key in keys}
+    return "boolean" if types == {bool} else "string" if types <= {str} else "int64" if types == {int} else "float64"
