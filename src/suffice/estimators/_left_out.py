@@ -55,7 +55,7 @@ class LeftOut:
         if len(self.columns) > SHOWN:
             said.append(f"{len(self.columns) - SHOWN} more columns")
         if self.rows:
-            said.append(f"{self.rows} rows without a label")
+            said.append(f"{self.rows} row{'s' * (self.rows > 1)} without a label")
         said += [f"{n} values of column {name!r} that do not read" for name, n in self.values.items() if n]
         if said:
             warnings.warn(
