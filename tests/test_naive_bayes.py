@@ -853,3 +853,12 @@ def test_unusual_labels_and_matrices_are_read():
         ours.CategoricalNB().fit(pd.DataFrame(index=range(2)), [0, 1])
     single = pd.DataFrame(np.float32(x), columns=list("abcdef"))
     assert ours.GaussianNB().fit(single, y).predict_proba(single).dtype == np.float32
+
+
+def test_categories_are_unknown_where_none_was_seen_in_training():
+    nothing = np.array([[None, None]] * 3, dtype=object)
+    clf = ours.CategoricalNB().fit(nothing, ["a", "b", "b"])
+    some = np.array([["red", "blue"], ["red", None]], dtype=object)
+    np.testing.assert_allclose(clf.predict_proba(some), [[1 / 3, 2 / 3]] * 2)
+    whole = ours.CategoricalNB().fit(np.vstack([nothing, some]), ["a", "b", "b", "a", "b"]).forget(some, ["a", "b"])
+    np.testing.assert_allclose(whole.predict_proba(some), clf.predict_proba(some))

@@ -221,6 +221,8 @@ class CategoricalDistribution(Independent):
             return x.codes
         if x.keys is None and not (x.codes >= 0).any():  # nothing but missing entries
             return np.full(x.codes.shape, -1, dtype=np.int32)
+        if known is None and not self.counts.sizes.any():  # no category was seen in training: all are unknown
+            return np.where(x.codes < 0, np.nan, 0.0)
         if known is None or x.keys is None:
             before, now = ("numbers", "strings") if known is None else ("strings", "numbers")
             raise MismatchError(f"The categories were {before} in training and are {now} here")
