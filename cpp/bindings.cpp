@@ -761,17 +761,17 @@ NB_MODULE(_core, m) {
         "columns"_a.noconvert(), "missing"_a, "out"_a.noconvert());
     m.def(
         "least_hashes",
-        [](Vector<std::uint64_t> hashes, Weights weight, Index size) {
+        [](Vector<std::uint64_t> hashes, Weights weight, Index size, std::uint64_t most) {
             require(!weight || weight->size() == hashes.size(), "one weight per row");
             std::vector<Index> found;
             {
                 nb::gil_scoped_release release;
-                found = least_hashes(hashes.data(), weight ? weight->data() : nullptr, Index(hashes.size()), size);
+                found = least_hashes(hashes.data(), weight ? weight->data() : nullptr, Index(hashes.size()), size, most);
             }
             return array(std::move(found));
         },
-        "Return the rows of positive weight whose hash is among the `size` least distinct ones.",
-        "hashes"_a.noconvert(), "weight"_a.noconvert().none(), "size"_a);
+        "Return the rows of positive weight whose hash is at most `most`, and among the `size` least distinct ones.",
+        "hashes"_a.noconvert(), "weight"_a.noconvert().none(), "size"_a, "most"_a = ~std::uint64_t(0));
     bind_string_codes<std::int32_t>(m);
     bind_string_codes<std::int64_t>(m);
     m.def(

@@ -155,7 +155,7 @@ bool look_at(const ColumnCells& before, Start& start) {
     return true;
 }
 
-Start look(const CellColumn& x, Rows rows, Index n, Index limit, int level) {
+Start look(const StridedColumn& x, Rows rows, Index n, Index limit, int level) {
     n = std::min(n, most_first_rows);
     auto counts = [&](Index i) { return (!rows.weight || rows.weight[i] > 0) && std::isfinite(x[i]); };
     std::vector<Index> seen(rows.classes);
@@ -175,6 +175,33 @@ Start look(const CellColumn& x, Rows rows, Index n, Index limit, int level) {
     return start;
 }
 
+// Where the window lies: the cells base .. base + used - 1, and those of the next class `span` entries further.
+struct Window {
+    double scale, base, used;  // cells are integers after values are multiplied by `scale`
+    std::int32_t span;
+};
+
+constexpr Index piece = 512;  // rows whose places in the window are computed together
+
+// The place of each value in the window; -1 of one that is not in it, or missing.
+template <bool exact>
+SUFFICE_INLINE void window_places(const double* x, const std::int32_t* code, Index n, Window window, std::int32_t* at) {
+    for (Index i = 0; i < n; ++i) {
+        const double y = x[i] * window.scale, k = std::floor(y), d = k - window.base;
+        const bool tiny = exact ? x[i] != 0 : x[i] < 0;  // a product that was rounded to 0 tells nothing
+        const bool inside = (d >= 0) & (d < window.used) & !((k == 0) & tiny) & (!exact | (k == y));
+        const std::int32_t place = std::int32_t(inside ? d : 0.0) + code[i] * window.span;
+        at[i] = inside ? place : -1;
+    }
+}
+
+SUFFICE_CLONES void window_values(const double* x, const std::int32_t* code, Index n, Window window, std::int32_t* at) {
+    window_places<true>(x, code, n, window, at);
+}
+SUFFICE_CLONES void window_cells(const double* x, const std::int32_t* code, Index n, Window window, std::int32_t* at) {
+    window_places<false>(x, code, n, window, at);
+}
+
 template <class Count>
 class Counter {
 public:
@@ -185,12 +212,13 @@ public:
         window_.resize(span_ * classes);
     }
 
-    // Count the rows lo .. hi-1; returns the row of an infinite value, or -1.
-    Index count(const CellColumn& x, Rows rows, Index lo, Index hi, const Start& start) {
+    // Count the rows lo .. hi-1, after those of `before`; returns the row of an infinite value, or -1.
+    Index count(const StridedColumn& x, Rows rows, Index lo, Index hi, const Start& start, const ColumnCells* before) {
         clear();
         level_ = start.level;
         infinite_ = -1;
         place(start.unit, start.centre);
+        if (before) refill(*before);
         for (Index i = lo; i < hi;) {
             if (rows.weight)
                 i = level_ == finest_level ? run<true, true>(x, rows, i, hi) : run<true, false>(x, rows, i, hi);
@@ -237,34 +265,38 @@ private:
 
     // Count rows from i on, until a class has too many cells; returns the row after the last one that was counted.
     template <bool weighted, bool exact>
-    Index run(const CellColumn& x, Rows rows, Index i, Index hi) {
-        const double scale = grid_.scale();
-        const Index base = base_, span = span_;
-        const std::uint64_t used = std::uint64_t(used_);
-        Count* window = window_.data();
-        for (; i < hi; ++i) {
-            double w = 1;
-            if constexpr (weighted)
-                if ((w = rows.weight[i]) == 0) continue;
-            const double value = x[i], y = value * scale;
-            const Index c = rows.code[i];
-            bool inside = y > -0x1p52 && y < 0x1p52;  // false if it is missing
-            const Index k = inside ? Index(y) - (double(Index(y)) > y) : 0;
-            const std::uint64_t at = std::uint64_t(k) - std::uint64_t(base);
-            inside = inside && at < used && (exact ? double(k) == y && (k || value == 0) : k || value >= 0);
-            if (inside) {
-                Count& own = window[c * span + Index(at)];
-                const bool fresh = own.empty();
-                own.add(w);
-                if (fresh && ++occupied_[c] > limit_) {
-                    too_many_ = true;
-                    return i + 1;
+    Index run(const StridedColumn& x, Rows rows, Index i, Index hi) {
+        double copied[piece];
+        std::int32_t at[piece];
+        const Window window{grid_.scale(), double(base_), double(used_), std::int32_t(span_)};
+        Count* counts = window_.data();
+        for (; i < hi; i += piece) {
+            const Index n = std::min(piece, hi - i);
+            const double* values = x.data + i;
+            if (x.stride != 1) {
+                for (Index r = 0; r < n; ++r) copied[r] = x[i + r];
+                values = copied;
+            }
+            exact ? window_values(values, rows.code + i, n, window, at)
+                  : window_cells(values, rows.code + i, n, window, at);
+            for (Index r = 0; r < n; ++r) {
+                double w = 1;
+                if constexpr (weighted)
+                    if ((w = rows.weight[i + r]) == 0) continue;
+                if (at[r] >= 0) {
+                    Count& own = counts[at[r]];
+                    const bool fresh = own.empty();
+                    own.add(w);
+                    if (fresh && ++occupied_[rows.code[i + r]] > limit_) {
+                        too_many_ = true;
+                        return i + r + 1;
+                    }
+                } else if (outside(values[r], rows.code[i + r], w, i + r)) {
+                    return i + r + 1;
                 }
-            } else if (outside(value, c, w, i)) {
-                return i + 1;
             }
         }
-        return i;
+        return hi;
     }
 
     bool outside(double value, Index c, double w, Index row) {
@@ -319,8 +351,15 @@ private:
         clear();
         level_ = level;
         place(level, centre);
+        refill(cells);
+    }
+
+    // Put cells of this level, or a finer one.
+    void refill(const ColumnCells& cells) {
+        const Grid own(level_);  // at the finest level the window has a grid of its own
         for (Index c = 0; c < classes_; ++c)
-            for (const ValueCell& cell : cells.of_class[c]) put(grid_.edge(cell.edge), c, counted(cell));
+            for (const ValueCell& cell : cells.of_class[c])
+                put(cells.level == level_ ? cell.edge : own.edge(cell.edge), c, counted(cell));
     }
 
     static Count counted(const ValueCell& cell) {
@@ -378,7 +417,7 @@ private:
 };
 
 // The same for rows that are no more than a class may have cells: sorted.
-ColumnCells sorted_cells(const CellColumn& x, Rows rows, Index n, Index& infinite) {
+ColumnCells sorted_cells(const StridedColumn& x, Rows rows, Index n, Index& infinite) {
     ColumnCells out{finest_level, std::vector<std::vector<ValueCell>>(rows.classes)};
     if (!rows.weight) {
         std::vector<std::vector<double>> values(rows.classes);
@@ -414,8 +453,19 @@ ColumnCells sorted_cells(const CellColumn& x, Rows rows, Index n, Index& infinit
     return out;
 }
 
+// Whether the weights of cells are whole, and stay within 32 bits with n more rows.
 template <class Count>
-void count_columns(const std::vector<CellColumn>& columns, Rows rows, Index n, Index limit, const int* level,
+bool counts_fit(const ColumnCells& cells, Index n) {
+    if (!std::is_same_v<Count, Counted>) return false;  // sums of weights would depend on their order
+    for (const auto& own : cells.of_class)
+        for (const ValueCell& cell : own)
+            if (!(cell.weight >= 1 && cell.weight + double(n) < 0x1p32) || cell.weight != std::floor(cell.weight))
+                return false;
+    return true;
+}
+
+template <class Count>
+void count_columns(const std::vector<StridedColumn>& columns, Rows rows, Index n, Index limit, const int* level,
                    std::vector<ColumnCells>& out, std::vector<Index>& infinite) {
     const Index slices = std::max<Index>(1, (n + slice_rows / 2) / slice_rows), cols = Index(columns.size());
     const Index tasks = slices * cols;
@@ -424,9 +474,13 @@ void count_columns(const std::vector<CellColumn>& columns, Rows rows, Index n, I
     std::vector<Index> bad(tasks, -1);
     std::vector<Start> start(cols);
     const bool few = n <= limit;
+    std::vector<char> onto(cols);  // columns whose rows are counted onto the cells that were there
     if (!few)
         for_blocks(cols, threads, [&](Index j, int) {
-            if (!look_at(out[j], start[j])) start[j] = look(columns[j], rows, n, limit, level[j]);
+            if (!look_at(out[j], start[j]))
+                start[j] = look(columns[j], rows, n, limit, level[j]);
+            else
+                onto[j] = slices == 1 && counts_fit<Count>(out[j], n);
         });
     std::vector<std::unique_ptr<Counter<Count>>> counters(threads);
     for_blocks(tasks, threads, [&](Index task, int slot) {
@@ -436,13 +490,15 @@ void count_columns(const std::vector<CellColumn>& columns, Rows rows, Index n, I
             return;
         }
         if (!counters[slot]) counters[slot] = std::make_unique<Counter<Count>>(rows.classes, limit);
-        bad[task] = counters[slot]->count(columns[j], rows, s * n / slices, (s + 1) * n / slices, start[j]);
+        bad[task] = counters[slot]->count(columns[j], rows, s * n / slices, (s + 1) * n / slices, start[j],
+                                          onto[j] ? &out[j] : nullptr);
         parts[task] = counters[slot]->found();
+        if (onto[j]) out[j] = std::move(parts[task]);
     });
     for_blocks(cols, std::min<int>(threads, int(std::max<Index>(cols, 1))), [&](Index j, int) {
         for (Index s = 0; s < slices; ++s) {
             if (infinite[j] < 0) infinite[j] = bad[j * slices + s];
-            add_cells(out[j], std::move(parts[j * slices + s]), limit);
+            if (!onto[j]) add_cells(out[j], std::move(parts[j * slices + s]), limit);
         }
     });
 }
@@ -505,7 +561,7 @@ void add_cells(ColumnCells& column, ColumnCells&& other, Index limit) {
     while (most() > limit && column.level < coarsest_level) coarsen(column, column.level + 1);
 }
 
-void count_cells(const std::vector<CellColumn>& columns, Rows rows, Index n, Index limit, const int* level,
+void count_cells(const std::vector<StridedColumn>& columns, Rows rows, Index n, Index limit, const int* level,
                  std::vector<ColumnCells>& out, std::vector<Index>& infinite) {
     rows.weight ? count_columns<Weighed>(columns, rows, n, limit, level, out, infinite)
                 : count_columns<Counted>(columns, rows, n, limit, level, out, infinite);

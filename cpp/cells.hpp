@@ -53,16 +53,9 @@ struct ColumnCells {
     std::vector<std::vector<ValueCell>> of_class;
 };
 
-// A column of numbers; NaN is missing.
-struct CellColumn {
-    const double* data;
-    Index stride;
-    double operator[](Index i) const { return data[i * stride]; }
-};
-
-// Add the cells of the n values of every column to `out`, at the least level, not below level[j], at which no class has
+// Add the cells of the n values of every column, NaN being missing, to `out`, at the least level, not below level[j], at which no class has
 // more than `limit`. infinite[j] gets the row of an infinite value, if it is -1 and there is one.
-void count_cells(const std::vector<CellColumn>& columns, Rows rows, Index n, Index limit, const int* level,
+void count_cells(const std::vector<StridedColumn>& columns, Rows rows, Index n, Index limit, const int* level,
                  std::vector<ColumnCells>& out, std::vector<Index>& infinite);
 
 // Raise the cells of a column to a coarser level.

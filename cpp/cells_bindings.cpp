@@ -1,7 +1,8 @@
-// Python bindings of the kernels on cells.
+// Python bindings of the kernels on columns that are not in one matrix: cells and moments.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
@@ -18,6 +19,7 @@ namespace {
 
 using Column = nb::ndarray<const double, nb::ndim<1>, nb::device::cpu>;
 using Weights = std::optional<Vector<double>>;
+using Output = nb::ndarray<double, nb::c_contig, nb::device::cpu>;
 
 // Cells of columns in arrays: the level of each column, and edges, weights, what rounding took from those, and where the
 // cells of every column and class start.
@@ -27,6 +29,11 @@ Arrays flat(const std::vector<ColumnCells>& columns, Index classes) {
     std::vector<std::int32_t> level;
     std::vector<double> edge, weight, low;
     std::vector<Index> start{0};
+    std::size_t cells = 0;
+    for (const auto& column : columns)
+        for (const auto& own : column.of_class) cells += own.size();
+    for (auto* values : {&edge, &weight, &low}) values->reserve(cells);
+    start.reserve(columns.size() * classes + 1);
     for (const auto& column : columns) {
         level.push_back(column.level);
         for (Index c = 0; c < classes; ++c) {
@@ -60,6 +67,23 @@ void fill(std::vector<ColumnCells>& columns, const Vector<std::int32_t>& level, 
     }
 }
 
+std::vector<StridedColumn> strided(const std::vector<Column>& columns, Index n) {
+    std::vector<StridedColumn> out;
+    for (const Column& column : columns) {
+        require(Index(column.size()) == n, "one value per row");
+        out.push_back({column.data(), n > 1 ? column.stride(0) : 1});
+    }
+    return out;
+}
+
+Rows rows_of(const Vector<std::int32_t>& codes, const Weights& weight, Index classes) {
+    const Index n = Index(codes.size());
+    require(n < (Index(1) << 31), "at most 2^31 rows at once: pass more in parts");
+    require(!weight || Index(weight->size()) == n, "one weight per row");
+    require(codes_within(codes.data(), n, classes), "class codes must lie between 0 and the number of classes");
+    return {codes.data(), weight ? weight->data() : nullptr, classes};
+}
+
 }  // namespace
 
 void bind_cells(nb::module_& m) {
@@ -68,15 +92,9 @@ void bind_cells(nb::module_& m) {
         [](std::vector<Column> columns, Vector<std::int32_t> codes, Index classes, Weights weight, Index limit,
            Vector<std::int32_t> level, std::optional<std::tuple<Vector<double>, Vector<double>, Vector<Index>>> onto) {
             const Index n = Index(codes.size());
-            require(n < (Index(1) << 31), "at most 2^31 rows at once: pass more in parts");
-            require(!weight || Index(weight->size()) == n, "one weight per row");
-            require(codes_within(codes.data(), n, classes), "class codes must lie between 0 and the number of classes");
+            const Rows rows = rows_of(codes, weight, classes);
             require(limit > 0 && level.size() == columns.size(), "a limit, and one level per column");
-            std::vector<CellColumn> values;
-            for (const Column& column : columns) {
-                require(Index(column.size()) == n, "one value per row");
-                values.push_back({column.data(), n > 1 ? column.stride(0) : 1});
-            }
+            const std::vector<StridedColumn> values = strided(columns, n);
             for (std::size_t j = 0; j < level.size(); ++j)
                 require(level(j) >= finest_level && level(j) <= coarsest_level, "levels of cells");
             std::vector<ColumnCells> out(values.size());
@@ -85,8 +103,7 @@ void bind_cells(nb::module_& m) {
             std::vector<Index> infinite(values.size(), -1);
             {
                 nb::gil_scoped_release release;
-                count_cells(values, {codes.data(), weight ? weight->data() : nullptr, classes}, n, limit, level.data(),
-                            out, infinite);
+                count_cells(values, rows, n, limit, level.data(), out, infinite);
             }
             return std::tuple(flat(out, classes), array(std::move(infinite)));
         },
@@ -94,6 +111,24 @@ void bind_cells(nb::module_& m) {
         "value in each column, or -1. The level is at least `level`; cells `onto` of these levels are added.",
         "columns"_a, "codes"_a.noconvert(), "classes"_a, "weight"_a.noconvert().none(), "limit"_a,
         "level"_a.noconvert(), "onto"_a.noconvert().none());
+    m.def(
+        "moments_of_columns",
+        [](std::vector<Column> columns, Vector<std::int32_t> codes, Index classes, Weights weight, Output w,
+           Output mean, Output squares, Output rest) {
+            const Index n = Index(codes.size()), size = classes * Index(columns.size());
+            for (const auto& out : {w, mean, squares}) require(Index(out.size()) == size, "output size");
+            require(Index(rest.size()) == 6 * size, "output size");
+            const Rows rows = rows_of(codes, weight, classes);
+            const std::vector<StridedColumn> values = strided(columns, n);
+            nb::gil_scoped_release release;
+            Index overflow;
+            const Index infinite =
+                moments(values, rows, n, w.data(), mean.data(), squares.data(), rest.data(), &overflow);
+            return std::pair(infinite, overflow);
+        },
+        "Do what `moments` does, of columns that are not in one matrix.", "columns"_a, "codes"_a.noconvert(),
+        "classes"_a, "weight"_a.noconvert().none(), "out_weight"_a.noconvert(), "out_mean"_a.noconvert(),
+        "out_squares"_a.noconvert(), "out_rest"_a.noconvert());
 }
 
 }  // namespace suffice

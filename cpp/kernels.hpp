@@ -27,6 +27,13 @@ struct Matrix {
     Index rows, cols, row_stride, col_stride;
 };
 
+// A column of numbers by itself.
+struct StridedColumn {
+    const double* data;
+    Index stride;
+    double operator[](Index i) const { return data[i * stride]; }
+};
+
 // A compressed sparse row matrix: entries that are not stored are 0.
 template <class T, class I>
 struct Sparse {
@@ -145,6 +152,9 @@ bool codes_within(const std::int32_t* codes, Index n, Index classes);
 // squares are not finite, or -1.
 template <class T>
 Index moments(Matrix<T> x, Rows rows, double* weight, double* mean, double* squares, double* rest, Index* overflow);
+// The same of n rows whose columns are not in one matrix.
+Index moments(const std::vector<StridedColumn>& columns, Rows rows, Index n, double* weight, double* mean,
+              double* squares, double* rest, Index* overflow);
 
 // compensated.cpp: sums and what rounding took from them. `rest` is (n, 2): the remainder and the doubt of each number;
 // null: the numbers are exact.
@@ -180,8 +190,10 @@ struct HashColumn {
     Index last;
 };
 void row_hashes(const HashColumn* columns, Index cols, Index rows, std::uint64_t missing, std::uint64_t* out);
-// The rows of positive weight (null: all) whose hash is among the `size` least distinct ones of these rows, ascending.
-std::vector<Index> least_hashes(const std::uint64_t* hashes, const double* weight, Index rows, Index size);
+// The rows of positive weight (null: all) whose hash is at most `most`, and among the `size` least distinct ones of these
+// rows, ascending.
+std::vector<Index> least_hashes(const std::uint64_t* hashes, const double* weight, Index rows, Index size,
+                                std::uint64_t most);
 
 // step_scores.cpp: out[i, c] += scores[k, c], k the number of the m ascending edges below x_i, so scores are
 // (m + 1, width). With `exact` edges are values, and k is m where x_i is none of them. NaN is missing. Returns the row of

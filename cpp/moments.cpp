@@ -415,19 +415,24 @@ struct Present {
 
 }  // namespace
 
-template <class T>
-Index moments(Matrix<T> x, Rows given, double* weight, double* mean, double* squares, double* rest, Index* overflow) {
-    const Present present(given, x.rows);
-    const Rows rows = present.numbered(given);
-    const Index d = x.cols, k = rows.classes;
+namespace {
+
+// Moments of n rows of d columns. `rows_of(lo, hi, scratch)` are the rows lo .. hi-1 as a matrix, whose memory may be
+// the scratch.
+template <class RowsOf>
+Index moments_in_blocks(Index n, Index d, bool row_major, RowsOf rows_of, Rows given, double* weight, double* mean,
+                        double* squares, double* rest, Index* overflow) {
+    const Present present(given, n);
+    const Rows all_rows = present.numbered(given);
+    const Index k = all_rows.classes;
     // Large enough that merging k classes costs little compared with reading the block.
-    const Index size = std::clamp<Index>(std::max(64 * k, x.rows / 128), 4096, 1 << 16),
-                blocks = (x.rows + size - 1) / size;
-    const int threads = threads_for(x.rows * d, blocks);
+    const Index size = std::clamp<Index>(std::max(64 * k, n / 128), 4096, 1 << 16), blocks = (n + size - 1) / size;
+    const int threads = threads_for(n * d, blocks);
     std::vector<MomentSums> sums;
+    std::vector<std::vector<double>> scratch(threads);
     std::vector<double> rounding(threads);
-    for (int t = 0; t < threads; ++t) sums.emplace_back(k, d, x.col_stride == 1 ? 0 : std::min(size, x.rows));
-    const bool few = x.rows * d <= few_entries;
+    for (int t = 0; t < threads; ++t) sums.emplace_back(k, d, row_major ? 0 : std::min(size, n));
+    const bool few = n * d <= few_entries;
     const Index stride = padded(d);
     Buffer all(9 * k * stride);
     // Copy row r of the moments of class c from the outputs, or to them.
@@ -447,7 +452,9 @@ Index moments(Matrix<T> x, Rows given, double* weight, double* mean, double* squ
     FirstPosition infinite;
 
     auto work = [&](Index b, int slot) {
-        const Index lo = b * size, hi = std::min(x.rows, lo + size);
+        const Index from = b * size, lo = 0, hi = std::min(n - from, size);
+        const auto x = rows_of(from, from + hi, scratch[slot]);
+        const Rows rows = {all_rows.code + from, all_rows.weight ? all_rows.weight + from : nullptr, k};
         MomentSums& s = sums[slot];
         if (x.col_stride != 1) s.order.sort(rows, lo, hi);
         bool found = false, exact = few || (rows.weight && unequal(rows, lo, hi));
@@ -488,7 +495,7 @@ Index moments(Matrix<T> x, Rows given, double* weight, double* mean, double* squ
         if (found)
             for (Index i = lo; i < hi; ++i)
                 for (Index j = 0; j < d && (!rows.weight || rows.weight[i] != 0); ++j)
-                    if (std::isinf(x.data[i * x.row_stride + j * x.col_stride])) infinite.report(i * d + j);
+                    if (std::isinf(x.data[i * x.row_stride + j * x.col_stride])) infinite.report((from + i) * d + j);
     };
     auto merge = [&](Index, int slot) { merge_block(k, rounding[slot], sums[slot], all); };
     for_blocks(blocks, threads, work, merge);
@@ -498,6 +505,33 @@ Index moments(Matrix<T> x, Rows given, double* weight, double* mean, double* squ
         for (Index j = 0; j < d && *overflow < 0; ++j)
             if (!std::isfinite(all[(9 * c + 2) * stride + j])) *overflow = j;
     return infinite.get();
+}
+
+}  // namespace
+
+template <class T>
+Index moments(Matrix<T> x, Rows rows, double* weight, double* mean, double* squares, double* rest, Index* overflow) {
+    auto rows_of = [&](Index lo, Index hi, std::vector<double>&) {
+        return Matrix<T>{x.data + lo * x.row_stride, hi - lo, x.cols, x.row_stride, x.col_stride};
+    };
+    return moments_in_blocks(x.rows, x.cols, x.col_stride == 1, rows_of, rows, weight, mean, squares, rest, overflow);
+}
+
+Index moments(const std::vector<StridedColumn>& columns, Rows rows, Index n, double* weight, double* mean,
+              double* squares, double* rest, Index* overflow) {
+    const Index d = Index(columns.size());
+    if (d == 1)
+        return moments(Matrix<double>{columns[0].data, n, 1, columns[0].stride, 1}, rows, weight, mean, squares, rest,
+                       overflow);
+    auto rows_of = [&](Index lo, Index hi, std::vector<double>& scratch) {
+        // Room behind each column: columns a power of two apart would share the same few lines of the cache.
+        const Index stride = hi - lo + 8;
+        if (Index(scratch.size()) < stride * d) scratch.resize(stride * d);
+        for (Index j = 0; j < d; ++j)
+            for (Index i = lo; i < hi; ++i) scratch[j * stride + i - lo] = columns[j][i];
+        return Matrix<double>{scratch.data(), hi - lo, d, 1, stride};
+    };
+    return moments_in_blocks(n, d, false, rows_of, rows, weight, mean, squares, rest, overflow);
 }
 
 template Index moments(Matrix<double>, Rows, double*, double*, double*, double*, Index*);

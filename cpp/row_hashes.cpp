@@ -50,10 +50,10 @@ void row_hashes(const HashColumn* columns, Index cols, Index rows, std::uint64_t
     });
 }
 
-std::vector<Index> least_hashes(const std::uint64_t* hashes, const double* weight, Index rows, Index size) {
+std::vector<Index> least_hashes(const std::uint64_t* hashes, const double* weight, Index rows, Index size,
+                                std::uint64_t most) {
     std::vector<Index> out;
     if (size <= 0) return out;
-    std::uint64_t most = ~std::uint64_t(0);  // no larger hash is among the least
     std::vector<std::uint64_t> least;
     const std::size_t full = 3 * std::size_t(std::min(size, rows)) + 1024;
     std::vector<std::uint64_t> seen(std::bit_ceil(full));  // equal rows often come again

@@ -182,15 +182,13 @@ class Cells(Statistic):
         keep = exact_moments and all(cells.exact_moments for cells in before)
         wide = found.level != FINEST
 
-        def moments(j: int) -> Moments | None:
-            if not keep or not wide[j]:
-                return None
-            with naming_columns(names[j]):
-                return Moments.of(columns[j][:, None], codes, classes, weight, before[j].moments if before else None)
-
         kept: list[Moments | None] = [None] * len(columns)
         if keep and wide.any():
-            kept = in_threads(moments, range(len(columns)), len(codes) * len(columns))
+            at = np.flatnonzero(wide).tolist()
+            some, old = [columns[j] for j in at], [before[j].moments for j in at] if before else None
+            each = Moments.of_columns(some, codes, classes, weight, old, [names[j] for j in at])
+            for j, held in zip(at, each, strict=True):
+                kept[j] = held
         levels = found.level.reshape(-1, 1)
         return [
             cls((part,), levels[j], limit, keep, held)

@@ -60,6 +60,12 @@ class HashSample:
     def _sums(self, rows: Positions | slice = slice(None)) -> Sums:
         return Sums(self.weight, self.rest).at(rows)
 
+    def _is_full(self) -> bool:
+        """Return whether there are as many distinct hashes as are kept."""
+        if not 0 < self.size <= len(self):
+            return False
+        return len(_starts_of(np.sort(self.hashes))) >= self.size
+
     def _tidy(self) -> Self:
         """Sort by hash and class, merge equal rows of a class, and keep the rows of the `size` smallest hashes."""
         return self._keep(*smallest(self.hashes, self.codes, self._sums(), self.size))
@@ -135,9 +141,10 @@ class RowSample(HashSample, Statistic):
     ) -> Self:
         """Keep the rows of a table with the smallest hashes."""
         hashes = row_hashes(x) if size else np.zeros(len(x), np.uint64)
-        some = _core.least_hashes(hashes, weight, size)
-        if onto is not None and len(onto) and len(np.unique(onto.hashes)) >= size == onto.size:
-            some = some[hashes[some] <= onto.hashes.max()]  # no other will be kept
+        most = {} if onto is None or onto.size != size or not onto._is_full() else {"most": int(onto.hashes.max())}
+        some = _core.least_hashes(hashes, weight, size, **most)  # no larger hash will be kept
+        if onto is not None and len(onto) and not len(some):
+            return onto
         heavy = Sums(np.ones(len(some)) if weight is None else weight[some], None)
         first, kept = smallest(hashes[some], codes[some], heavy, size)
         rows = some[first]
@@ -250,6 +257,11 @@ class DocumentSample(HashSample, Record, stored_as="BagSample"):
         return f"DocumentSample({len(self)} documents of at most {self.size})"
 
 
+def _starts_of(ascending: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Return where each distinct number begins."""
+    return np.flatnonzero(np.append(True, ascending[1:] != ascending[:-1])[: len(ascending)])
+
+
 def smallest(hashes: NDArray[np.uint64], codes: Codes, weight: Sums, size: int) -> tuple[NDArray[np.int64], Sums]:
     """Find the rows to keep, one for each distinct hash and class, sorted by both; return them and their weights."""
     order = np.lexsort((codes, hashes))
@@ -259,8 +271,8 @@ def smallest(hashes: NDArray[np.uint64], codes: Codes, weight: Sums, size: int) 
     is_first[1:] = (hashes[1:] != hashes[:-1]) | (codes[1:] != codes[:-1])
     first = np.flatnonzero(is_first)
     total = weight if len(first) == len(hashes) else segment_sums(weight, first)
-    distinct = np.unique(hashes[first])
-    if len(distinct) > size:
-        kept = hashes[first] < distinct[size]
+    distinct = _starts_of(hashes[first])
+    if len(distinct) > size:  # what comes before the first hash too many
+        kept = slice(int(distinct[size]))
         first, total = first[kept], total.at(kept)
     return order[first], total

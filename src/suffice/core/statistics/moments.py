@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Annotated, Self
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from suffice import _core
 from suffice.core.arrays import Array, Codes, Dense, refuse_at
-from suffice.core.errors import InvalidDataError, NotPartError
+from suffice.core.errors import InvalidDataError, NotPartError, naming_columns
 from suffice.core.statistics.compensated import Sums, check_remainder, times
 from suffice.core.statistics.statistic import ArrayStatistic, not_varying
 from suffice.core.validation import Held
@@ -67,6 +68,31 @@ class Moments(ArrayStatistic):
         if overflow >= 0:
             raise _overflow(overflow)
         return out
+
+    @classmethod
+    def of_columns(
+        cls,
+        columns: Sequence[Array],
+        codes: Codes,
+        classes: int,
+        weight: Array | None = None,
+        onto: Sequence[Self] | None = None,
+        names: Sequence[tuple[str, ...]] = (),
+    ) -> list[Self]:
+        """Summarize several columns, each for itself, by one call of the kernel; what `of` gives for each of them.
+
+        The numbers of columns must be finite, or missing. `onto` are the moments to add to, and `names` those of the
+        columns, for errors.
+        """
+        before = [cls.empty(classes, 1)] * len(columns) if onto is None else onto
+        if any(m.rest is None for m in before):
+            return [m + new for m, new in zip(before, cls.of_columns(columns, codes, classes, weight), strict=True)]
+        made = [np.concatenate([getattr(m, name) for m in before], axis=-1) for name in cls.class_fields]
+        _, overflow = _core.moments_of_columns(columns, codes, classes, weight, *made)
+        if overflow >= 0:
+            with naming_columns(names[overflow]) if names else nullcontext():
+                raise _overflow(0 if names else overflow)
+        return [cls(*(part[..., j : j + 1].copy() for part in made)) for j in range(len(columns))]
 
     def _copy(self) -> Self:
         assert self.rest is not None
