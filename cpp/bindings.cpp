@@ -772,6 +772,25 @@ NB_MODULE(_core, m) {
         },
         "Return the rows of positive weight whose hash is at most `most`, and among the `size` least distinct ones.",
         "hashes"_a.noconvert(), "weight"_a.noconvert().none(), "size"_a, "most"_a = ~std::uint64_t(0));
+    m.def(
+        "least_rows",
+        [](Vector<std::uint64_t> hashes, Codes codes, Index size, std::uint64_t most) {
+            require(codes.size() == hashes.size() && codes.size() < (std::size_t(1) << 31), "one class code per row");
+            std::vector<Index> row;
+            std::vector<double> count;
+            {
+                nb::gil_scoped_release release;
+                for (const auto& [first, rows] :
+                     least_rows(hashes.data(), codes.data(), Index(hashes.size()), size, most)) {
+                    row.push_back(first);
+                    count.push_back(double(rows));
+                }
+            }
+            return std::pair(array(std::move(row)), array(std::move(count)));
+        },
+        "Return the first of the rows of each hash and class that `least_hashes` gives, sorted by both, and how many "
+        "there are of each.",
+        "hashes"_a.noconvert(), "codes"_a.noconvert(), "size"_a, "most"_a = ~std::uint64_t(0));
     bind_string_codes<std::int32_t>(m);
     bind_string_codes<std::int64_t>(m);
     m.def(

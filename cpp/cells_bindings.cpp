@@ -25,25 +25,23 @@ using Output = nb::ndarray<double, nb::c_contig, nb::device::cpu>;
 // cells of every column and class start.
 using Arrays = std::tuple<Numpy<std::int32_t>, Numpy<double>, Numpy<double>, Numpy<double>, Numpy<Index>>;
 
-Arrays flat(const std::vector<ColumnCells>& columns, Index classes) {
-    std::vector<std::int32_t> level;
-    std::vector<double> edge, weight, low;
-    std::vector<Index> start{0};
-    std::size_t cells = 0;
-    for (const auto& column : columns)
-        for (const auto& own : column.of_class) cells += own.size();
-    for (auto* values : {&edge, &weight, &low}) values->reserve(cells);
-    start.reserve(columns.size() * classes + 1);
-    for (const auto& column : columns) {
-        level.push_back(column.level);
-        for (Index c = 0; c < classes; ++c) {
-            for (const ValueCell& cell : column.of_class[c]) {
-                edge.push_back(cell.edge);
-                weight.push_back(cell.weight);
-                low.push_back(cell.low);
+Arrays flat(const std::vector<ColumnCells>& columns, Index classes, bool weighted) {
+    const Index cols = Index(columns.size());
+    std::vector<std::int32_t> level(cols);
+    std::vector<Index> start(cols * classes + 1);
+    for (Index at = 0; at < cols * classes; ++at)
+        start[at + 1] = start[at] + Index(columns[at / classes].of_class[at % classes].size());
+    const Index cells = start.back();
+    std::vector<double> edge(cells), weight(cells), low(weighted ? cells : 0);  // counts lose nothing
+    for (Index j = 0; j < cols; ++j) {
+        level[j] = columns[j].level;
+        for (Index c = 0, at = classes ? start[j * classes] : 0; c < classes; ++c)
+            for (const ValueCell& cell : columns[j].of_class[c]) {
+                edge[at] = cell.edge;
+                weight[at] = cell.weight;
+                if (weighted) low[at] = cell.low;
+                ++at;
             }
-            start.push_back(Index(edge.size()));
-        }
     }
     return {array(std::move(level)), array(std::move(edge)), array(std::move(weight)), array(std::move(low)),
             array(std::move(start))};
@@ -55,14 +53,15 @@ void fill(std::vector<ColumnCells>& columns, const Vector<std::int32_t>& level, 
     require(Index(start.size()) == Index(columns.size()) * classes + 1 && start(0) == 0 &&
                 start(start.size() - 1) == Index(edge.size()) && weight.size() == edge.size(),
             "bounds of cells");
-    Index at = 0;
+    const double *edges = edge.data(), *weights = weight.data();
+    const Index* starts = start.data();
     for (std::size_t j = 0; j < columns.size(); ++j) {
         columns[j].level = level(j);
-        for (Index c = 0; c < classes; ++c, ++at) {
-            require(start(at) <= start(at + 1), "bounds of cells");
+        for (Index c = 0; c < classes; ++c, ++starts) {
+            require(starts[0] <= starts[1], "bounds of cells");
             auto& own = columns[j].of_class[c];
-            own.reserve(start(at + 1) - start(at));
-            for (Index i = start(at); i < start(at + 1); ++i) own.push_back({edge(i), weight(i), 0.0});
+            own.resize(starts[1] - starts[0]);
+            for (Index i = starts[0]; i < starts[1]; ++i) own[i - starts[0]] = {edges[i], weights[i], 0.0};
         }
     }
 }
@@ -105,7 +104,7 @@ void bind_cells(nb::module_& m) {
                 nb::gil_scoped_release release;
                 count_cells(values, rows, n, limit, level.data(), out, infinite);
             }
-            return std::tuple(flat(out, classes), array(std::move(infinite)));
+            return std::tuple(flat(out, classes, weight.has_value()), array(std::move(infinite)));
         },
         "Return the cells of columns (level, edges, weights, what rounding took, starts), and the row of an infinite "
         "value in each column, or -1. The level is at least `level`; cells `onto` of these levels are added.",

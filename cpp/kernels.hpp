@@ -194,6 +194,12 @@ void row_hashes(const HashColumn* columns, Index cols, Index rows, std::uint64_t
 // rows, ascending.
 std::vector<Index> least_hashes(const std::uint64_t* hashes, const double* weight, Index rows, Index size,
                                 std::uint64_t most);
+// The same rows of weight 1, the first of each hash and class, sorted by both, with the number of rows like it.
+struct CountedRow {
+    Index row, count;
+};
+std::vector<CountedRow> least_rows(const std::uint64_t* hashes, const std::int32_t* codes, Index rows, Index size,
+                                   std::uint64_t most);
 
 // step_scores.cpp: out[i, c] += scores[k, c], k the number of the m ascending edges below x_i, so scores are
 // (m + 1, width). With `exact` edges are values, and k is m where x_i is none of them. NaN is missing. Returns the row of

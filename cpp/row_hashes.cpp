@@ -50,10 +50,11 @@ void row_hashes(const HashColumn* columns, Index cols, Index rows, std::uint64_t
     });
 }
 
-std::vector<Index> least_hashes(const std::uint64_t* hashes, const double* weight, Index rows, Index size,
-                                std::uint64_t most) {
-    std::vector<Index> out;
-    if (size <= 0) return out;
+namespace {
+
+// No hash beyond this one is among the `size` least distinct ones of rows of positive weight, and at most `most`.
+std::uint64_t largest_of_least(const std::uint64_t* hashes, const double* weight, Index rows, Index size,
+                               std::uint64_t most) {
     std::vector<std::uint64_t> least;
     const std::size_t full = 3 * std::size_t(std::min(size, rows)) + 1024;
     std::vector<std::uint64_t> seen(std::bit_ceil(full));  // equal rows often come again
@@ -74,8 +75,51 @@ std::vector<Index> least_hashes(const std::uint64_t* hashes, const double* weigh
         if (least.size() > full) tidy();
     }
     tidy();
+    return most;
+}
+
+}  // namespace
+
+std::vector<Index> least_hashes(const std::uint64_t* hashes, const double* weight, Index rows, Index size,
+                                std::uint64_t most) {
+    std::vector<Index> out;
+    if (size <= 0) return out;
+    most = largest_of_least(hashes, weight, rows, size, most);
     for (Index i = 0; i < rows; ++i)
         if (hashes[i] <= most && (!weight || weight[i] > 0)) out.push_back(i);
+    return out;
+}
+
+std::vector<CountedRow> least_rows(const std::uint64_t* hashes, const std::int32_t* codes, Index rows, Index size,
+                                   std::uint64_t most) {
+    std::vector<CountedRow> out;
+    if (size <= 0) return out;
+    most = largest_of_least(hashes, nullptr, rows, size, most);
+    std::vector<std::int32_t> place(1024, -1);  // in `out`, by hash and class
+    auto find = [&](std::uint64_t hash, std::int32_t code) -> std::int32_t& {
+        std::size_t at = std::size_t(mixed(hash + std::uint64_t(code))) & (place.size() - 1);
+        while (place[at] >= 0 && (hashes[out[place[at]].row] != hash || codes[out[place[at]].row] != code))
+            at = (at + 1) & (place.size() - 1);
+        return place[at];
+    };
+    for (Index i = 0; i < rows; ++i) {
+        if (hashes[i] > most) continue;
+        std::int32_t& at = find(hashes[i], codes[i]);
+        if (at >= 0) {
+            ++out[at].count;
+            continue;
+        }
+        at = std::int32_t(out.size());
+        out.push_back({i, 1});
+        if (2 * out.size() > place.size()) {
+            place.assign(2 * place.size(), -1);
+            for (std::size_t k = 0; k < out.size(); ++k)
+                find(hashes[out[k].row], codes[out[k].row]) = std::int32_t(k);
+        }
+    }
+    std::sort(out.begin(), out.end(), [&](const CountedRow& a, const CountedRow& b) {
+        return hashes[a.row] != hashes[b.row] ? hashes[a.row] < hashes[b.row] : codes[a.row] < codes[b.row];
+    });
     return out;
 }
 

@@ -396,13 +396,14 @@ class ProductDistribution(Distribution):
         if x.n > AT_ONCE:
             starts = range(0, x.n, AT_ONCE)
             return np.concatenate(in_threads(lambda lo: self._sum_from(lo, x, relative), starts, x.n))
+        if relative and x.n > 1:  # kernels add to an array, whose classes one row shows
+            out = np.zeros((x.n, self._sum(x[:1], relative).shape[1]))
+            for block, part, rows in zip(self.family.blocks, self.parts, x.parts, strict=False):
+                with naming_columns(block.names):
+                    part.add_relative(rows, out)
+            return out
         each = self.each(x, relative)
         out = np.ascontiguousarray(next(each))
-        if relative:
-            for j in range(1, len(self.parts)):
-                with naming_columns(self.family.blocks[j].names):
-                    self.parts[j].add_relative(x.parts[j], out)
-            return out
         for part in each:
             out += part
         return out

@@ -153,7 +153,11 @@ def suggested(column: Column, name: str, codes: tuple[Any, Any] | None = None) -
     if kind != "text":
         return ()
     rows, found = dictionary_codes(column) if codes is None else codes
-    weight = np.bincount(rows[rows >= 0], minlength=len(found)).astype(np.float64)
+    if not written.may_read(found):  # as in most columns
+        return ()
+    weight = np.bincount(rows + 1, minlength=len(found) + 1)[1:].astype(np.float64)
+    if not written.may_read(found, weight):
+        return ()
     sign = written.number_form(found, weight)
     if sign is not None:
         return (ColumnReading(name, name, "number", sign),)

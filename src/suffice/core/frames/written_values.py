@@ -7,11 +7,9 @@ read. `number_form`, `date_form` and `clock_form` find out how a column is writt
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
-
 import numpy as np
 
-from suffice.core.arrays import Array, Mask
+from suffice.core.arrays import Array, Mask, Positions
 from suffice.core.frames.arrow_arrays import as_numpy
 from suffice.core.frames.frame import Column
 
@@ -136,6 +134,21 @@ def durations_written(strings: Column) -> Array:
 # ---------------------------------------------------------------------------------- how a column is written
 
 
+def may_read(strings: Column, weight: Array | None = None) -> bool:
+    """Return whether so many strings hold a digit that they may be numbers, dates or times: all of these have one.
+
+    `weight` is the number of rows of each string; without it, whether some string holds one.
+    """
+    import pyarrow.compute as pc
+
+    def digits(some: Column) -> Mask:
+        return as_numpy(pc.fill_null(pc.match_substring_regex(some, "[0-9]"), False))
+
+    if weight is None:
+        return bool(digits(_some(strings)[0]).any())
+    return _best({"digits": digits}, strings, weight) is not None
+
+
 def number_form(strings: Column, weight: Array) -> str | None:
     """Return the decimal sign of strings that are numbers; None if not nearly all are.
 
@@ -178,10 +191,18 @@ def gaps(strings: Column) -> Mask:
     return as_numpy(pc.is_in(text, value_set=pa.array(sorted(GAPS), text.type)))
 
 
+def _some(strings: Column) -> tuple[Column, Positions | None]:
+    """Return strings that are tried first, and their positions; None if these are all."""
+    if len(strings) <= FEW:
+        return strings, None
+    some = np.linspace(0, len(strings) - 1, FEW).astype(np.int64)
+    return strings.take(some), some
+
+
 def _best(ways: Mapping[str, Callable[[Column], Mask]], strings: Column, weight: Array) -> str | None:
     """Return the way that reads most rows, if it reads nearly all that are no gaps; the first of equals."""
-    some: Any = np.linspace(0, len(strings) - 1, FEW).astype(np.int64) if len(strings) > FEW else None
-    few, rows = (strings, weight) if some is None else (strings.take(some), weight[some])
+    few, some = _some(strings)
+    rows = weight if some is None else weight[some]
     missing = gaps(few)
     rows = np.where(missing, 0.0, rows)
     if not rows.sum():

@@ -141,13 +141,17 @@ class RowSample(HashSample, Statistic):
     ) -> Self:
         """Keep the rows of a table with the smallest hashes."""
         hashes = row_hashes(x) if size else np.zeros(len(x), np.uint64)
+        # No larger hash will be kept.
         most = {} if onto is None or onto.size != size or not onto._is_full() else {"most": int(onto.hashes.max())}
-        some = _core.least_hashes(hashes, weight, size, **most)  # no larger hash will be kept
-        if onto is not None and len(onto) and not len(some):
+        if weight is None:
+            rows, count = _core.least_rows(hashes, codes, size, **most)
+            kept = Sums(count, None)
+        else:
+            some = _core.least_hashes(hashes, weight, size, **most)
+            first, kept = smallest(hashes[some], codes[some], Sums(weight[some], None), size)
+            rows = some[first]
+        if onto is not None and len(onto) and not len(rows):
             return onto
-        heavy = Sums(np.ones(len(some)) if weight is None else weight[some], None)
-        first, kept = smallest(hashes[some], codes[some], heavy, size)
-        rows = some[first]
         found = cls(x[rows], hashes[rows], codes[rows], kept.value, classes, size, kept.rest)
         return found if onto is None else onto + found
 
