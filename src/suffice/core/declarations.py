@@ -122,9 +122,19 @@ class Sizes:
 class MisfitError(Exception):
     """A value that is not what was declared: where in the field it is, what was expected, what was found."""
 
-    def __init__(self, expected: str, found: str):
+    def __init__(self, expected: str | Callable[[], str], found: str | Callable[[], str]):
         super().__init__(expected, found)
-        self.expected, self.found, self.inside = expected, found, ""
+        self._expected, self._found, self.inside = expected, found, ""
+
+    @property
+    def expected(self) -> str:
+        """What was expected; put in words only if it is asked for, as most values fit another rule."""
+        return self._expected if isinstance(self._expected, str) else self._expected()
+
+    @property
+    def found(self) -> str:
+        """What was found."""
+        return self._found if isinstance(self._found, str) else self._found()
 
     def within(self, key: object) -> MisfitError:
         """Return the same for the value that has this one at `key`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, fields
-from functools import cache
+from functools import cache, partial
 from inspect import get_annotations
 from itertools import pairwise
 from numbers import Integral, Real
@@ -31,7 +31,7 @@ class Rule:
 
     def refuse(self, value: object) -> MisfitError:
         """Return the error of a value."""
-        return MisfitError(self.describe(), shown(value))
+        return MisfitError(self.describe, partial(shown, value))
 
     def describe(self) -> str:
         """What is expected, in words."""

@@ -11,6 +11,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 WORTH_THREADS = 1 << 16  # entries, below which starting threads takes longer than the work
+WORTH_TURNS = 1 << 11  # entries of an item, below which threads mostly wait for their turn to run Python
 
 
 def in_threads(function: Callable[[T], R], items: Iterable[T], entries: int) -> list[R]:
@@ -20,7 +21,7 @@ def in_threads(function: Callable[[T], R], items: Iterable[T], entries: int) -> 
     """
     todo = list(items)
     threads = min(_core.max_threads(), len(todo))
-    if threads < 2 or entries < WORTH_THREADS:
+    if threads < 2 or entries < max(WORTH_THREADS, WORTH_TURNS * len(todo)):
         return [function(item) for item in todo]
     from concurrent.futures import ThreadPoolExecutor  # commands that answer for few rows start sooner without it
 

@@ -67,8 +67,11 @@ class NumberFeatures:
     edges: Annotated[Array, Held("edges", least=-LARGEST, most=LARGEST)]
 
     @classmethod
-    def fit(cls, x: Array, weight: Array, **place: Any) -> tuple[NumberFeatures, float] | None:
-        """Settle all features by values and weights, and compute the entropy of the bins; None if x does not vary."""
+    def fit(cls, x: Array, weight: Array, ranked: bool = True, **place: Any) -> tuple[NumberFeatures, float] | None:
+        """Settle all features by values and weights, and compute the entropy of the bins; None if x does not vary.
+
+        Without `ranked` there are no knots, which take the most time.
+        """
         some = (weight > 0) & ~np.isnan(x)
         values, index = np.unique(x[some], return_inverse=True)
         if len(values) < 2 or max(-values[0], values[-1]) > LARGEST:
@@ -80,7 +83,7 @@ class NumberFeatures:
         deviation = unit * float(np.sqrt(share @ ((values - mean) / unit) ** 2)) if unit > 0 else 0.0
         if not deviation > np.finfo(np.float64).tiny:
             return None
-        knots, ranks = _knots(values, share)
+        knots, ranks = _knots(values, share) if ranked else (np.empty(0), np.empty(0))
         edges = of_sorted_with_ties(values, share, BINS)
         entropy = _entropy(_weights(np.searchsorted(edges, values), share, len(edges) + 1))
         made = cls(**place, scored=True, mean=mean, deviation=deviation, knots=knots, ranks=ranks, edges=edges)
@@ -212,18 +215,10 @@ class Features:
     @classmethod
     def fit(cls, blocks: Sequence[Block], batch: Batch, weight: Array) -> Features:
         """Settle the features by rows and weights. Texts have none, and neither have columns that do not vary."""
-        found: list[tuple[ColumnFeatures, float]] = []
-        for i, (block, part) in enumerate(zip(blocks, batch.parts, strict=False)):
-            for j, name in enumerate(block.names):
-                place = {"name": name, "block": i, "column": j}
-                if block.family.reads == "numbers":
-                    x = np.asarray(part[:, j], np.float64)
-                    fitted: Any = NumberFeatures.fit(x, weight, missing=block.missing, **place)
-                elif block.family.reads == "categories":
-                    fitted = CategoryFeatures.fit(_column(part, j), weight, **place)
-                else:
-                    continue
-                found += [fitted] if fitted is not None else []
+        numbers = sum(len(block.names) for block in blocks if block.family.reads == "numbers")
+        found = cls._of_columns(blocks, batch, weight, numbers < MOST)
+        if numbers >= MOST and sum(column.sizes["scores"] for column, _ in found) < MOST:
+            found = cls._of_columns(blocks, batch, weight, ranked=True)  # some do not vary, which leaves room
         columns = [column for column, _ in found]
         order = np.argsort([-entropy for _, entropy in found], kind="stable").tolist()
         kept: list[list[Kind]] = [[] for _ in found]
@@ -235,6 +230,25 @@ class Features:
                     kept[i].append(kind)
                     left -= size
         return cls(tuple(columns))._with(kept)
+
+    @staticmethod
+    def _of_columns(
+        blocks: Sequence[Block], batch: Batch, weight: Array, ranked: bool
+    ) -> list[tuple[ColumnFeatures, float]]:
+        """Settle all features of every column, numbers with ranks or without; return them with their entropies."""
+        found: list[tuple[ColumnFeatures, float]] = []
+        for i, (block, part) in enumerate(zip(blocks, batch.parts, strict=False)):
+            for j, name in enumerate(block.names):
+                place = {"name": name, "block": i, "column": j}
+                if block.family.reads == "numbers":
+                    x = np.asarray(part[:, j], np.float64)
+                    fitted: Any = NumberFeatures.fit(x, weight, ranked, missing=block.missing, **place)
+                elif block.family.reads == "categories":
+                    fitted = CategoryFeatures.fit(_column(part, j), weight, **place)
+                else:
+                    continue
+                found += [fitted] if fitted is not None else []
+        return found
 
     def only(self, *kinds: Kind) -> Features:
         """Keep some kinds of features."""
