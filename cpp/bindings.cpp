@@ -766,7 +766,8 @@ NB_MODULE(_core, m) {
             std::vector<Index> found;
             {
                 nb::gil_scoped_release release;
-                found = least_hashes(hashes.data(), weight ? weight->data() : nullptr, Index(hashes.size()), size, most);
+                found =
+                    least_hashes(hashes.data(), weight ? weight->data() : nullptr, Index(hashes.size()), size, most);
             }
             return array(std::move(found));
         },

@@ -115,8 +115,23 @@ Index category_counts(Matrix<T> x, Rows rows, const Index* offsets, double* tabl
 template <class T>
 SUFFICE_INLINE Index scores_block(const Matrix<T>& x, Index lo, Index hi, const Index* offsets, const double* scores,
                                   Index stride, Index classes, double* out) {
-    // Eight classes at a time: their running sums stay in one register.
     Index negative = -1;
+    if (x.cols == 1 && classes == 2) {  // the most common case: a block of one column at a time
+        const Index last = offsets[1] - offsets[0] - 1;
+        for (Index i = lo; i < hi; ++i) {
+            const T value = x.data[i * x.row_stride];
+            const Index code = code_of(value);
+            if (code < 0) {
+                if (negative < 0 && value < 0) negative = i;
+                continue;
+            }
+            const double* score = scores + (offsets[0] + std::min(code, last)) * stride;
+            out[2 * i] += score[0];
+            out[2 * i + 1] += score[1];
+        }
+        return negative;
+    }
+    // Eight classes at a time: their running sums stay in one register.
     for (Index c0 = 0; c0 < classes; c0 += 8) {
         for (Index i = lo; i < hi; ++i) {
             double sum[8] = {};

@@ -113,8 +113,7 @@ std::vector<CountedRow> least_rows(const std::uint64_t* hashes, const std::int32
         out.push_back({i, 1});
         if (2 * out.size() > place.size()) {
             place.assign(2 * place.size(), -1);
-            for (std::size_t k = 0; k < out.size(); ++k)
-                find(hashes[out[k].row], codes[out[k].row]) = std::int32_t(k);
+            for (std::size_t k = 0; k < out.size(); ++k) find(hashes[out[k].row], codes[out[k].row]) = std::int32_t(k);
         }
     }
     std::sort(out.begin(), out.end(), [&](const CountedRow& a, const CountedRow& b) {

@@ -286,3 +286,39 @@ def test_an_empty_summary_takes_the_limit_of_the_other():
     assert (some + none).limit == (none + some).limit == 8
     with pytest.raises(MismatchError, match="limit=8 and of limit=16"):
         some + Cells.of(np.arange(5.0)[:, None], np.zeros(5, np.int32), 1, limit=16)
+
+
+@pytest.mark.parametrize("strided", [False, True])
+def test_counting_batches_of_columns_onto_cells_equals_counting_all_rows_at_once(strided):
+    rng = np.random.default_rng(3)
+    n, limit = 60_000, 256
+    columns = [
+        rng.standard_normal(n),
+        rng.integers(-50, 50, n).astype(float),  # fewer values than cells
+        np.where(rng.random(n) < 0.3, np.nan, rng.standard_cauchy(n)),  # values far from the window
+        1e9 + rng.random(n),
+        rng.standard_normal(n) * np.where(np.arange(n) < n // 2, 1e-300, 1.0),  # the level rises late
+    ]
+    if strided:
+        columns = list(np.stack(columns, axis=1).T)
+    codes, names = rng.integers(0, 3, n).astype(np.int32), [(f"x{j}",) for j in range(5)]
+    options = {"limit": limit, "exact_moments": True}
+    found = [None] * 5
+    for lo in range(0, n, 7_000):
+        part = slice(lo, lo + 7_000)
+        found = Cells.of_columns([x[part] for x in columns], codes[part], 3, None, found, names, **options)
+    whole = Cells.of_columns(columns, codes, 3, None, [None] * 5, names, **options)
+    for x, one, two in zip(columns, found, whole, strict=True):
+        assert_array_equal(one.level, two.level)
+        assert one.parts == two.parts
+        for c in range(3):
+            seen = x[(codes == c) & ~np.isnan(x)]
+            assert one.parts[0].weight[slice(*one.parts[0].start[c : c + 2])].sum() == len(seen)
+            assert_allclose(one.moments.mean[c, 0], seen.mean(), rtol=1e-12, atol=1e-12 * np.abs(seen).max())
+            assert_allclose(one.moments.squares[c, 0], ((seen - seen.mean()) ** 2).sum(), rtol=1e-9)
+
+
+def test_moments_of_columns_name_the_column_that_overflows():
+    x = np.array([1e200, -1e200, 3.0])
+    with pytest.raises(InvalidDataError, match="wide"):
+        Moments.of_columns([np.ones(3), x], np.zeros(3, np.int32), 1, names=[("narrow",), ("wide",)])

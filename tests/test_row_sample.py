@@ -191,3 +191,24 @@ def test_blocks_of_other_kinds_are_refused():
     swapped = Blocks.of(Batch(rows.parts[1::-1], 5), codes, 3, readers=READERS[1::-1])
     with pytest.raises(sf.MismatchError, match="Moments and Totals"):
         fewer.check_fits(swapped)
+
+
+@pytest.mark.parametrize("distinct", [40, 5_000])
+def test_a_sample_that_grows_by_batches_is_that_of_all_rows(distinct):
+    rng = np.random.default_rng(4)
+    x, codes = rng.integers(0, distinct, 6_000).astype(float), rng.integers(0, 3, 6_000).astype(np.int32)
+    whole = RowSample.of(as_frame({"x": x}), codes, 3, size=200)
+    grown = None
+    for lo in range(0, 6_000, 500):
+        part = slice(lo, lo + 500)
+        grown = RowSample.of(as_frame({"x": x[part]}), codes[part], 3, None, grown, size=200)
+    rows, count = np.unique(np.stack([x, codes]), axis=1, return_counts=True)
+    least = np.sort(np.unique(row_hashes(as_frame({"x": np.unique(x)}))))[:200]
+    kept = np.isin(row_hashes(as_frame({"x": rows[0]})), least)
+    for sample in (whole, grown):
+        found = np.stack([np.asarray(sample.rows.column("x")), sample.codes, sample.weight])
+        order = np.lexsort((found[1], found[0]))
+        assert_array_equal(found[:, order], np.vstack([rows, count])[:, kept])
+    assert_array_equal(whole.hashes, grown.hashes)
+    weighed = RowSample.of(as_frame({"x": x}), codes, 3, np.ones(6_000), size=200)
+    assert_array_equal(weighed.weight, whole.weight)

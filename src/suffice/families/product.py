@@ -398,9 +398,9 @@ class ProductDistribution(Distribution):
             return np.concatenate(in_threads(lambda lo: self._sum_from(lo, x, relative), starts, x.n))
         if relative and x.n > 1:  # kernels add to an array, whose classes one row shows
             out = np.zeros((x.n, self._sum(x[:1], relative).shape[1]))
-            for block, part, rows in zip(self.family.blocks, self.parts, x.parts, strict=False):
+            for block, distribution, rows in zip(self.family.blocks, self.parts, x.parts, strict=False):
                 with naming_columns(block.names):
-                    part.add_relative(rows, out)
+                    distribution.add_relative(rows, out)
             return out
         each = self.each(x, relative)
         out = np.ascontiguousarray(next(each))

@@ -7,6 +7,7 @@ read. `number_form`, `date_form` and `clock_form` find out how a column is writt
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+
 import numpy as np
 
 from suffice.core.arrays import Array, Mask, Positions

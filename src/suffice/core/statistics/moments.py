@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Annotated, Self
 
@@ -11,7 +10,7 @@ import numpy as np
 
 from suffice import _core
 from suffice.core.arrays import Array, Codes, Dense, refuse_at
-from suffice.core.errors import InvalidDataError, NotPartError, naming_columns
+from suffice.core.errors import InvalidDataError, NotPartError
 from suffice.core.statistics.compensated import Sums, check_remainder, times
 from suffice.core.statistics.statistic import ArrayStatistic, not_varying
 from suffice.core.validation import Held
@@ -90,8 +89,7 @@ class Moments(ArrayStatistic):
         made = [np.concatenate([getattr(m, name) for m in before], axis=-1) for name in cls.class_fields]
         _, overflow = _core.moments_of_columns(columns, codes, classes, weight, *made)
         if overflow >= 0:
-            with naming_columns(names[overflow]) if names else nullcontext():
-                raise _overflow(0 if names else overflow)
+            raise _overflow(names[overflow][0] if names else overflow)
         return [cls(*(part[..., j : j + 1].copy() for part in made)) for j in range(len(columns))]
 
     def _copy(self) -> Self:
@@ -183,7 +181,7 @@ class Moments(ArrayStatistic):
         return f"Moments({classes} classes × {columns} columns, weight {self.weight.max(initial=0.0):g} at most)"
 
 
-def _overflow(column: int) -> InvalidDataError:
+def _overflow(column: int | str) -> InvalidDataError:
     return InvalidDataError(
-        f"Column {column} holds a value too large for float64: its square overflows; rescale the column"
+        f"Column {column!r} holds a value too large for float64: its square overflows; rescale the column"
     )
