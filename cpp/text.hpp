@@ -125,17 +125,40 @@ void entry_sums(Entries entries, const double* value, const std::uint8_t* block,
 // lengths[i] = Σ_j x_ij.
 void bag_scores(Bags x, Entries entries, const double* coef, const double* base, Index classes, double* out,
                 double* lengths);
-// The same, and in the same pass sums[i] = Σ_j x_ij log(total_jc + added - w_i x_ij) with c = code[i], added > 0.
-void bag_scores_without(Bags x, Rows rows, Entries entries, const double* coef, const double* base, const double* total,
-                        double added, double* out, double* lengths, double* sums);
 // bag_log_sums.cpp: sums[i] = Σ_j x_ij log(table_jc + added - w_i x_ij) with c = code[i]; a logarithm is
 // `of_nothing` where nothing is left.
 void bag_log_sums(Bags x, Rows rows, Entries entries, const double* table, double added, double of_nothing,
                   double* sums);
-// bag_complement.cpp: out[i, c] = Σ_j x_ij (log(all_j + added - w_i x_ij) - log(all_j + added - w_i x_ij - n_jc))
-// with row i taken out of its class: there n_jc is less by w_i x_ij.
-void bag_complement(Bags x, Rows rows, Entries entries, const double* total, const double* all, double added,
-                    double* out);
+// bag_left_out.cpp: scores of rows that are taken out of their classes, in parts: word j is in part slot[j].
+//     out[i, slot, c] = Σ_j x_ij log(1 + n_jc / a_slot),  c = code[i]: n_jc - w_i x_ij in place of n_jc
+// where `all` is null; or otherwise of complements, where all_j = Σ_c n_jc is less by w_i x_ij as well:
+//     out[i, slot, c] = Σ_j x_ij log((all_j + a_slot) / (all_j - n_jc + a_slot))
+struct LeftOut {
+    Entries entries;
+    const double *total, *all;
+    const std::uint16_t* slot;
+    const double* added;
+    Index slots;
+};
+void bag_left_out(Bags x, Rows rows, const LeftOut& model, double* out);
+// mixed_coef.cpp: out[e] = w log(1 + n / a) + w' log((all_j + a') / (all_j - n + a')) of the total n at place[e], which
+// is of word j = owner[e] in slot[j], whose weights and smoothing are in `scores`.
+struct SlotScores {
+    double weight, added, complement_weight, complement_added;
+};
+void mixed_coef(const Index* place, const Index* owner, Index n, const double* total, const double* all,
+                const std::uint16_t* slot, const SlotScores* scores, double* out);
+// weighted_scores.cpp: -Σ_i w_i log p_i of φ = (u, v, logit ε), with c = code[i] and π = e^log_prior:
+//     p_i = (1 - ε) softmax(log π_i + Σ_p e^(u_p + v log_ip) score_ip)_c + ε π_ic
+// The gradient and the Hessian, (parts + 2) numbers in a row, are written unless `gradient` is null; those of ε lack
+// what does not depend on the rows but on their weight, Σ_i w_i ε (1 - ε).
+struct WeightedScores {
+    const double *score, *log, *log_prior;  // (rows, parts, classes), (rows, parts), (rows, classes)
+    const std::int32_t* code;
+    const double* weight;
+    Index rows, parts, classes;
+};
+double weighted_loss(const WeightedScores& x, const double* phi, double* gradient, double* hessian);
 // bag_urns.cpp: out[i, c] = Σ_j f(n_jc) - f(0), f(n) = log Γ(n + added + x_ij) - log Γ(n + added), with rows taken out
 // of their classes unless `rows.code` is null.
 void bag_urns(Bags x, Rows rows, Entries entries, const double* total, double added, double* out);

@@ -45,6 +45,12 @@ Index name_segments(const Places& start, Index size) {
     return n;
 }
 
+// Words in parts.
+void require_slots(const Vector<std::uint16_t>& slot, Index features, Index slots) {
+    require(Index(slot.size()) == features, "sizes");
+    for (Index j = 0; j < features; ++j) require(slot(j) < slots, "slots");
+}
+
 std::vector<Index> copy_of(const Places& values) { return {values.data(), values.data() + values.size()}; }
 
 // Documents, and the objects that own their memory. Positions are copied, because callers may write to their arrays.
@@ -289,26 +295,6 @@ void bind_bags(nb::module_& m) {
         "start"_a.noconvert(), "feature"_a.noconvert(), "value"_a.noconvert(), "at"_a.noconvert(), "code"_a.noconvert(),
         "coef"_a.noconvert(), "base"_a.noconvert(), "out"_a.noconvert(), "lengths"_a.noconvert());
     m.def(
-        "bag_scores_without",
-        [](Places start, Codes feature, Vector<double> value, Codes codes, Index classes, Weights weight, Places at,
-           Codes code, Vector<double> coef, Vector<double> base, Vector<double> total, double added, Out<double> out,
-           Out<double> lengths, Out<double> sums) {
-            const Entries entries = entries_of(at, code, classes);
-            const Bags x = bags_of(start, feature, value, entries.features);
-            const Rows rows = rows_of(codes, weight, classes, x.rows);
-            require(coef.size() == code.size() && total.size() == code.size() && added > 0, "sizes");
-            require(Index(base.size()) == classes && Index(out.size()) == x.rows * classes, "sizes");
-            require(Index(lengths.size()) == x.rows && Index(sums.size()) == x.rows, "sizes");
-            nb::gil_scoped_release release;
-            bag_scores_without(x, rows, entries, coef.data(), base.data(), total.data(), added, out.data(),
-                               lengths.data(), sums.data());
-        },
-        "Write what `bag_scores` does, and Σ_j x_ij log(total_jc + added - w_i x_ij), c being the class of row i.",
-        "start"_a.noconvert(), "feature"_a.noconvert(), "value"_a.noconvert(), "codes"_a.noconvert(), "classes"_a,
-        "weight"_a.noconvert().none(), "at"_a.noconvert(), "code"_a.noconvert(), "coef"_a.noconvert(),
-        "base"_a.noconvert(), "total"_a.noconvert(), "added"_a, "out"_a.noconvert(), "lengths"_a.noconvert(),
-        "sums"_a.noconvert());
-    m.def(
         "bag_log_sums",
         [](Places start, Codes feature, Vector<double> value, Codes codes, Index classes, Weights weight, Places at,
            Codes code, Vector<double> table, double added, double of_nothing, Out<double> out) {
@@ -324,22 +310,65 @@ void bind_bags(nb::module_& m) {
         "weight"_a.noconvert().none(), "at"_a.noconvert(), "code"_a.noconvert(), "table"_a.noconvert(), "added"_a,
         "of_nothing"_a, "out"_a.noconvert());
     m.def(
-        "bag_complement",
+        "bag_left_out",
         [](Places start, Codes feature, Vector<double> value, Codes codes, Index classes, Weights weight, Places at,
-           Codes code, Vector<double> total, Vector<double> all, double added, Out<double> out) {
+           Codes code, Vector<double> total, Weights all, Vector<std::uint16_t> slot, Vector<double> added,
+           Out<double> out) {
             const Entries entries = entries_of(at, code, classes);
             const Bags x = bags_of(start, feature, value, entries.features);
             const Rows rows = rows_of(codes, weight, classes, x.rows);
-            require(total.size() == code.size() && Index(all.size()) == entries.features && added > 0 &&
-                        Index(out.size()) == x.rows * classes,
-                    "sizes");
+            const Index slots = Index(added.size());
+            require(total.size() == code.size() && (!all || Index(all->size()) == entries.features), "sizes");
+            require_slots(slot, entries.features, slots);
+            require(std::all_of(added.data(), added.data() + slots, [](double a) { return a > 0; }), "smoothing");
+            require(Index(out.size()) == x.rows * slots * classes, "sizes");
             nb::gil_scoped_release release;
-            bag_complement(x, rows, entries, total.data(), all.data(), added, out.data());
+            const double* whole = all ? all->data() : nullptr;
+            bag_left_out(x, rows, {entries, total.data(), whole, slot.data(), added.data(), slots}, out.data());
         },
-        "Write the scores of the complements of the classes, row i taken out of its class.", "start"_a.noconvert(),
+        "Write the scores of rows taken out of their classes, in parts, (rows, slots, classes).", "start"_a.noconvert(),
         "feature"_a.noconvert(), "value"_a.noconvert(), "codes"_a.noconvert(), "classes"_a,
         "weight"_a.noconvert().none(), "at"_a.noconvert(), "code"_a.noconvert(), "total"_a.noconvert(),
-        "every"_a.noconvert(), "added"_a, "out"_a.noconvert());
+        "every"_a.noconvert().none(), "slot"_a.noconvert(), "added"_a.noconvert(), "out"_a.noconvert());
+    m.def(
+        "mixed_coef",
+        [](Places place, Places owner, Vector<double> total, Vector<double> all, Vector<std::uint16_t> slot,
+           Out<const double> scores, Out<double> out) {
+            const Index n = Index(place.size()), features = Index(all.size());
+            require(scores.ndim() == 2 && scores.shape(1) == 4, "four numbers for each slot");
+            require_slots(slot, features, Index(scores.shape(0)));
+            require(Index(owner.size()) == n && Index(out.size()) == n, "sizes");
+            for (Index e = 0; e < n; ++e)
+                require(place(e) >= 0 && place(e) < Index(total.size()) && owner(e) >= 0 && owner(e) < features,
+                        "places");
+            nb::gil_scoped_release release;
+            mixed_coef(place.data(), owner.data(), n, total.data(), all.data(), slot.data(),
+                       reinterpret_cast<const SlotScores*>(scores.data()), out.data());
+        },
+        "Write the scores of words where a class has them, in a sum of multinomial and complement scores.",
+        "place"_a.noconvert(), "owner"_a.noconvert(), "total"_a.noconvert(), "every"_a.noconvert(),
+        "slot"_a.noconvert(), "scores"_a.noconvert(), "out"_a.noconvert());
+    m.def(
+        "weighted_loss",
+        [](Out<const double> score, Out<const double> log, Out<const double> log_prior, Codes codes,
+           Vector<double> weight, Vector<double> phi, std::optional<Out<double>> gradient,
+           std::optional<Out<double>> hessian) {
+            require(score.ndim() == 3, "scores of parts");
+            const Index n = Index(score.shape(0)), parts = Index(score.shape(1)), classes = Index(score.shape(2));
+            const Rows rows = rows_of(codes, weight, classes, n);
+            require(Index(log.size()) == n * parts && Index(log_prior.size()) == n * classes, "sizes");
+            require(Index(phi.size()) == parts + 2 && gradient.has_value() == hessian.has_value(), "sizes");
+            require(!gradient || (gradient->size() == phi.size() && hessian->size() == phi.size() * phi.size()),
+                    "sizes");
+            nb::gil_scoped_release release;
+            const WeightedScores x{score.data(), log.data(), log_prior.data(), rows.code, rows.weight, n, parts, classes};
+            return weighted_loss(x, phi.data(), gradient ? gradient->data() : nullptr,
+                                 hessian ? hessian->data() : nullptr);
+        },
+        "Return the log-loss of scores added with weights; write its gradient and its Hessian.", "score"_a.noconvert(),
+        "log"_a.noconvert(), "log_prior"_a.noconvert(), "codes"_a.noconvert(), "weight"_a.noconvert(),
+        "phi"_a.noconvert(), "gradient"_a.noconvert().none() = nb::none(),
+        "hessian"_a.noconvert().none() = nb::none());
     m.def(
         "bag_urns",
         [](Places start, Codes feature, Vector<double> value, std::optional<Codes> codes, Index classes, Weights weight,

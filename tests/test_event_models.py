@@ -313,10 +313,15 @@ def random_problem(seed, n=40, classes=4, parts=3):
     return prior, found, logs, codes, rng.choice([0.5, 1.0, 3.0], n), np.log([0.5, 1.0, 0.2])[:parts]
 
 
+def weights_of(log_prior, parts, logs, *rest):
+    """The tuner reads parts document by document."""
+    return _Weights(log_prior, parts.transpose(1, 0, 2), logs.T, *rest, True)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_the_weights_are_where_scipy_finds_the_minimum(seed):
     problem = random_problem(seed)
-    fit = _Weights(*problem, True)
+    fit = weights_of(*problem)
     phi, value = fit.minimum(None)
     assert_allclose(value, softmax_log_loss(phi, *problem), rtol=1e-10)
     start = np.append(problem[-1], [0.0, -np.log(problem[4].sum() + 1.0)])
@@ -327,7 +332,7 @@ def test_the_weights_are_where_scipy_finds_the_minimum(seed):
 
 def test_the_gradient_and_the_hessian_are_those_of_the_objective():
     problem = random_problem(9)
-    fit = _Weights(*problem, True)
+    fit = weights_of(*problem)
     rng = np.random.default_rng(0)
     for _ in range(3):
         phi = np.append(rng.normal(-0.5, 0.5, 4), rng.normal(-2, 1))

@@ -86,23 +86,6 @@ class Bags:
         place = self.owner * blocks + block[self.feature]
         return np.bincount(place, self.value, len(self) * blocks).reshape(len(self), blocks) + self.unknown
 
-    def only(self, block: Positions, which: int) -> Bags:
-        """Return the features of one block; `block` is the block of every feature."""
-        kept = block[self.feature] == which
-        features, unknown = self.features[:, [which]], self.unknown[:, [which]]
-        return Bags(starts(kept)[self.start], self.feature[kept], self.value[kept], features, unknown, self.present)
-
-    def groups(self, group: Positions, groups: int) -> list[Bags]:
-        """Return the known features of each group; `group` is the group of every feature."""
-        own, none = group[self.feature], np.zeros(self.unknown.shape)
-
-        def only(which: int) -> Bags:
-            kept = own == which
-            parts = starts(kept)[self.start], self.feature[kept], self.value[kept]
-            return Bags(*parts, self.features, none, self.present)
-
-        return in_threads(only, range(groups), 64 * len(own))
-
     def rows(self, some: slice) -> Bags:
         """Return the documents from `some.start` to `some.stop`."""
         start = self.start[some.start : some.stop + 1]

@@ -26,7 +26,6 @@ from numpy.typing import NDArray
 from suffice import _core
 from suffice.core.arrays import Array, Codes, Mask, Positions, starts
 from suffice.core.errors import NoDistributionError, NoFormulaError
-from suffice.core.parallel import in_threads
 from suffice.core.statistics import WordCounts
 from suffice.core.statistics.statistic import clear_residue
 from suffice.core.words import Lexicon, Texts, Weighting
@@ -103,12 +102,12 @@ class EventModel(ABC):
 class Words:
     """The words that an event model is of, all of them or those of one block, and what is summed over them.
 
-    `by_class` is Σ_j n_yj, (classes,), and `by_word` Σ_y n_yj, of every word of the vocabulary.
+    `own` marks these words, `by_class` is Σ_j n_yj over them, (classes,), and `by_word` is Σ_y n_yj of every word of
+    the vocabulary.
     """
 
     def __init__(self, counts: WordCounts, own: Mask | None, by_word: Array, by_class: Array):
-        self.counts, self.own, self.by_class = counts, own, by_class
-        self.by_word = by_word if own is None else np.where(own, by_word, 0.0)
+        self.own, self.by_word, self.by_class = own, by_word, by_class
         self.size = len(counts.vocabulary) if own is None else int(np.count_nonzero(own))
 
     @classmethod
@@ -124,23 +123,22 @@ class Words:
         _core.entry_sums(counts.start, counts.codes, counts.total, block, by_word, by_class)
         return [cls(counts, block == b if blocks > 1 else None, by_word, by_class[b]) for b in range(blocks)]
 
-    @cached_property
-    def entries(self) -> Positions:
-        """The positions of the totals of the words."""
-        if self.own is None:
-            return np.arange(len(self.counts.total))
-        return np.flatnonzero(np.repeat(self.own, np.diff(self.counts.start)))
 
-    @cached_property
-    def owner(self) -> Positions:
-        """The word of each of these totals."""
-        return self.counts.owner if self.own is None else self.counts.owner[self.entries]
+class Slots:
+    """Words in parts: those of block b and group g are in slot b (groups + 1) + g, the last of a block has no words."""
+
+    def __init__(self, block: NDArray[Any], blocks: int, group: NDArray[Any] | None = None, groups: int = 1):
+        self.blocks, self.groups = blocks, groups
+        self.of = block.astype(np.uint16) * np.uint16(groups + 1)
+        if group is not None:
+            self.of += group
 
 
 class LinearEventModel(EventModel):
     """Scores that are linear in x. `base` is (blocks, classes), and `block` is the block of every word."""
 
     base: Array
+    every: Array | None = None  # Σ_y n_yj of every word, if complements are scored
     intercept: Array | float = 0.0
     block: NDArray[Any] | None = None
 
@@ -219,21 +217,10 @@ class LinearEventModel(EventModel):
         """Return `base` with so much taken from the class of each document, (documents, classes)."""
         raise NotImplementedError
 
-    def leave_one_out_by(self, bags: Bags, groups: Sequence[Bags], codes: Codes, weight: Array | None) -> Array:
-        """Score each document left out in parts: Σ_j x_j coef_jy over each group of words, then base_y Σ_j x_j.
-
-        `groups` are the words of `bags` in each group. Returns (groups + 1, documents, classes).
-        """
-
-        def based(lengths: Array) -> Array:
-            removed = lengths if weight is None else weight * lengths
-            return lengths[:, None] * self.base_without(codes, removed)
-
-        out = np.empty((len(groups) + 1, len(bags), self.classes))
-        for g, own in enumerate(groups):
-            np.subtract(self.leave_one_out(own, codes, weight), based(own.lengths), out=out[g])
-        out[-1] = based(bags.lengths)
-        return out
+    def _left_out(self, bags: Bags, codes: Codes, weight: Array | None) -> Array:
+        """Score each document left out, by the words of all blocks."""
+        slots = Slots(np.zeros(self.size, np.uint8), 1)
+        return leave_out_by([self], bags, slots, bags.lengths[:, None], codes, weight).sum(axis=(1, 2))
 
     def _weight_of(self, feature: Any, codes: Any) -> Array:
         """Return coef + base of each feature in a class of its own."""
@@ -249,6 +236,25 @@ def entries_of(counts: WordCounts, feature: Any, codes: Any) -> NDArray[np.int64
     wanted = feature.astype(np.int64) * counts.n_classes + codes
     at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
     return np.where(keys[at] == wanted, at, -1) if len(keys) else np.full(len(wanted), -1)
+
+
+def leave_out_by(
+    models: Sequence[LinearEventModel], bags: Bags, slots: Slots, lengths: Array, codes: Codes, weight: Array | None
+) -> Array:
+    """Score each document left out in parts: Σ_j x_j coef_jy over each group of words, then base_y Σ_j x_j.
+
+    There is a model for each block, all of one kind. `lengths` is Σ_j x_j of each document and block.
+    Returns (documents, blocks, groups + 1, classes).
+    """
+    counts = models[0].counts
+    out = np.empty((len(bags), slots.blocks, slots.groups + 1, counts.n_classes))
+    added = np.repeat([model.added for model in models], slots.groups + 1)
+    table = counts.start, counts.codes, counts.total, models[0].every
+    _core.bag_left_out(*bags.arrays, codes, counts.n_classes, weight, *table, slots.of, added, out)
+    for b, model in enumerate(models):
+        own = lengths[:, b]
+        out[:, b, -1] = own[:, None] * model.base_without(codes, own if weight is None else weight * own)
+    return out
 
 
 class MultinomialModel(LinearEventModel):
@@ -280,20 +286,12 @@ class MultinomialModel(LinearEventModel):
 
     def leave_one_out(self, bags: Bags, codes: Codes, weight: Array | None) -> Array:
         """Only the document's own class changes, and there only its words: n_yj − w x_j, and N_y − w Σ_j x_j."""
+        if self.added > 0:
+            return self._left_out(bags, codes, weight)
         counts, sums, lengths = self.counts, np.empty(len(bags)), bags.lengths
-        rows, parts = (codes, self.classes, weight), (counts.start, counts.codes)
-        if "coef" not in vars(self) and self.words.own is not None:
-            self.coef = np.zeros(len(counts.total))
-            self.coef[self.words.entries] = self.coef_at(self.words.entries, self.words.owner)
-        if self.added > 0 and not bags.unknown.any():  # in one pass
-            out, known = np.empty((len(bags), self.classes)), np.empty(len(bags))
-            smoothed = self.coef, np.ascontiguousarray(self.base[0]), counts.total
-            _core.bag_scores_without(*bags.arrays, *rows, *parts, *smoothed, self.added, out, known, sums)
-        else:
-            out = self.scores(bags)
-            _core.bag_log_sums(*bags.arrays, *rows, *parts, counts.total, self.added, -np.inf, sums)
-        unknown = bags.unknown.sum(axis=1)  # of documents without weight: all words of others are known
-        sums[unknown > 0] += unknown[unknown > 0] * (np.log(self.added) if self.added > 0 else -np.inf)
+        out, parts = self.scores(bags), (codes, self.classes, weight, counts.start, counts.codes)
+        _core.bag_log_sums(*bags.arrays, *parts, counts.total, 0.0, -np.inf, sums)
+        sums[bags.unknown.sum(axis=1) > 0] = -np.inf  # of documents without weight: all words of others are known
         removed = lengths if weight is None else weight * lengths
         total = clear_residue(self.total[codes] - removed, self.total[codes])
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -303,9 +301,8 @@ class MultinomialModel(LinearEventModel):
 
     def base_without(self, codes: Codes, removed: Array) -> Array:
         """Only the class of the document has less."""
-        out = np.repeat(self.base, len(codes), axis=0)
-        rest = np.maximum(self.total[codes] - removed, 0.0)  # 0 if no document has a word of this kind
-        out[np.arange(len(codes)), codes] = np.log(self.added) - log(rest, of_zero=0.0)
+        out, whole = np.repeat(self.base, len(codes), axis=0), self.total[codes]
+        out[np.arange(len(codes)), codes] = np.log(self.added) - log(clear_residue(whole - removed, whole), of_zero=0.0)
         return out
 
     def probability(self, lo: int, hi: int) -> Array:
@@ -322,8 +319,8 @@ class ComplementModel(LinearEventModel):
     def __init__(self, counts: WordCounts, added: float, words: Words | None = None):
         super().__init__(counts, added)
         self.words = Words.all(counts) if words is None else words
-        self.all = self.words.by_word
-        self.rest = self.all.sum() - self.words.by_class + added * self.words.size
+        self.every = self.all = self.words.by_word
+        self.rest = self.words.by_class.sum() - self.words.by_class + added * self.words.size
         self.base = log(self.rest, of_zero=0.0)[None]
 
     def coef_at(self, place: Positions, owner: Positions) -> Array:
@@ -349,10 +346,7 @@ class ComplementModel(LinearEventModel):
 
     def leave_one_out(self, bags: Bags, codes: Codes, weight: Array | None) -> Array:
         """A document is part of every other class's complement: its words change in all of them."""
-        counts, out, lengths = self.counts, np.empty((len(bags), self.classes)), bags.lengths
-        parts = counts.start, counts.codes, counts.total
-        _core.bag_complement(*bags.arrays, codes, self.classes, weight, *parts, self.all, self.added, out)
-        return out + lengths[:, None] * self.base_without(codes, lengths if weight is None else weight * lengths)
+        return self._left_out(bags, codes, weight)
 
     def base_without(self, codes: Codes, removed: Array) -> Array:
         """The complements of all other classes have less."""
@@ -503,7 +497,7 @@ class Part:
 
     block: int
     weight: float
-    model: LinearEventModel
+    model: MultinomialModel | ComplementModel
     exponents: Array
 
 
@@ -536,16 +530,24 @@ class MixedModel(LinearEventModel):
 
     def coef_at(self, place: Positions, owner: Positions) -> Array:
         """Add the scores of the parts of each word's block."""
-        out, block = np.zeros(len(place)), self.block[owner]  # type: ignore[index]  # it has blocks
-
-        def add(b: int) -> None:
-            own = np.flatnonzero(block == b)
-            places, group = (place[own], owner[own]), self.group[owner[own]]
-            for part in (part for part in self.parts if part.block == b):
-                out[own] += (part.weight * part.exponents)[group] * part.model.coef_at(*places)
-
-        in_threads(add, range(len(self.length)), 64 * len(place))
+        out = np.empty(len(place))
+        place, owner = (np.ascontiguousarray(each, dtype=np.int64) for each in (place, owner))
+        every = self.parts[0].model.words.by_word
+        _core.mixed_coef(place, owner, self.counts.total, every, self._slots.of, self._scores_of_slots, out)
         return out
+
+    @cached_property
+    def _slots(self) -> Slots:
+        return Slots(self.block, len(self.length), self.group, len(self.parts[0].exponents))
+
+    @property
+    def _scores_of_slots(self) -> Array:
+        """The weight and the smoothing of the multinomial, then of the complement score, of each slot."""
+        out = np.tile([0.0, 1.0], (self._slots.blocks, self._slots.groups + 1, 2))
+        for part in self.parts:
+            own = out[part.block, :-1, 2:] if part.model.every is not None else out[part.block, :-1, :2]
+            own[:, 0], own[:, 1] = part.weight * part.exponents, part.model.added
+        return out.reshape(-1, 4)
 
     def _parameters(self) -> str:
         kinds = (type(part.model).__name__.removesuffix("Model").lower() for part in self.parts)
@@ -568,14 +570,12 @@ class MixedModel(LinearEventModel):
 
     def leave_one_out(self, bags: Bags, codes: Codes, weight: Array | None) -> Array:
         """The sum over the parts, each leaving the document out."""
-        out, factor = np.zeros((len(bags), self.classes)), self._factor(bags)
-        for b in range(len(self.length)):
-            own = bags.only(self.block, b)  # type: ignore[arg-type]
-            groups = own.groups(self.group, len(self.parts[0].exponents))
-            for part in (part for part in self.parts if part.block == b):
-                found = part.model.leave_one_out_by(own, groups, codes, weight)
-                scores = np.tensordot(np.append(part.exponents, 1.0), found, 1)
-                out += part.weight * factor[:, b : b + 1] * scores
+        out, factor, lengths = np.zeros((len(bags), self.classes)), self._factor(bags), bags.lengths_by(self.block)
+        kinds = len(self.parts) // self._slots.blocks
+        for own in (self.parts[k::kinds] for k in range(kinds)):  # those of one kind, by block
+            found = leave_out_by([part.model for part in own], bags, self._slots, lengths, codes, weight)
+            each = np.array([part.weight * np.append(part.exponents, 1.0) for part in own])
+            out += np.einsum("nb,bg,nbgk->nk", factor, each, found)
         return out
 
     def probability(self, lo: int, hi: int) -> Array:
