@@ -28,10 +28,10 @@ SUFFICE_INLINE double without(double whole, double part, double of) {
 
 // Words that several classes have are in most rows, and a row is a small part of their totals. Of such words, the tables
 // have a number for each total: of a multinomial model, `log` is log(1 + n_jc / a). Of a complement one, it is log A_jc,
-// and `inverse` is 1 / A_jc, A_jc = all_j - n_jc + a with all rows.
+// and `inverse` is 1 / A_jc, A_jc = all_j - n_jc + a with all rows; steepest[j] is the largest 1 / A_jc of word j.
 constexpr Index several = 6, most = 32;
 struct Tables {
-    Large<double> log, inverse;
+    Large<double> log, inverse, steepest;
 };
 
 template <bool complement>
@@ -51,6 +51,7 @@ SUFFICE_CLONES void fill_tables(const LeftOut& model, Index lo, Index hi, Tables
                 log[k] = vector_log(a);
                 inverse[k] = 1.0 / a;
             }
+            out.steepest[j] = *std::max_element(inverse + begin, inverse + end);
         }
     }
 }
@@ -62,6 +63,7 @@ Tables tables_of(const LeftOut& model) {
     Tables out;
     out.log.resize(n ? entries.start[n] : 0);
     out.inverse.resize(complement && n ? entries.start[n] : 0);
+    out.steepest.resize(complement ? n : 0);
     for_blocks(blocks, threads_for(n ? 8 * entries.start[n] : 0, blocks), [&](Index b, int) {
         fill_tables<complement>(model, b * size, std::min(n, (b + 1) * size), out);
     });
@@ -114,6 +116,7 @@ SUFFICE_CLONES void score_rows(const Bags& x, const Rows& rows, const LeftOut& m
                 __builtin_prefetch(entries.start + x.feature[e + 2 * ahead]);
                 __builtin_prefetch(model.slot + x.feature[e + 2 * ahead]);
                 if constexpr (complement) __builtin_prefetch(model.all + x.feature[e + 2 * ahead]);
+                if (complement && known) __builtin_prefetch(tables.steepest.data() + x.feature[e + 2 * ahead]);
             }
             if (e + ahead < last) {
                 const Index next = entries.start[x.feature[e + ahead]];
@@ -128,7 +131,9 @@ SUFFICE_CLONES void score_rows(const Bags& x, const Rows& rows, const LeftOut& m
             const bool table = known && end - begin >= several;
             double* score = out + i * width + at;
             Index mine = -1;  // the total of the class of the row
-            if (table)
+            if (table && end - begin == classes)
+                mine = begin + own;
+            else if (table)
                 for (Index k = begin; k < end; ++k) mine = code[k] == own ? k : mine;
             if constexpr (!complement) {  // log(1 + n_jc / a)
                 const double factor = 1.0 / added;
@@ -150,9 +155,8 @@ SUFFICE_CLONES void score_rows(const Bags& x, const Rows& rows, const LeftOut& m
             } else {  // log((all_j + a) / (all_j - n_jc + a))
                 const double whole = model.all[f], left = without(whole, removed, whole) + added;
                 if (table) {
-                    double steepest = 0, part[most];
-                    for (Index k = begin; k < end; ++k) steepest = inverse[k] > steepest ? inverse[k] : steepest;
-                    const bool slight = removed * steepest <= small;
+                    double part[most];
+                    const bool slight = removed * tables.steepest[f] <= small;
                     const double log_left = vector_log(left);
                     for (Index from = begin; from < end; from += most) {
                         const Index m = std::min(most, end - from);

@@ -389,21 +389,37 @@ def test_scores_in_one_pass_are_those_of_the_matrix_of_features(term, norm):
     assert_array_equal(again, in_one[:3])
 
 
-def test_scores_with_rows_taken_out_are_both_of_the_separate_kernels():
+@pytest.mark.parametrize("classes", [4, 9])
+@pytest.mark.parametrize("complement", [False, True])
+def test_scores_with_rows_taken_out_are_those_of_the_formula(complement, classes):
     rng = np.random.default_rng(8)
-    features, classes, n = 40, 4, 130
+    features, n, slots = 40, 130, 3
     start = np.concatenate([[0], np.cumsum(rng.integers(1, classes + 1, features))]).astype(np.int64)
     code = np.concatenate([np.sort(rng.permutation(classes)[:k]) for k in np.diff(start)]).astype(np.int32)
-    total, coef, base = rng.random(len(code)) + 3.0, rng.normal(size=len(code)), rng.normal(size=classes)
+    total = rng.choice([0.3, 3.0, 300.0], len(code)) * (1.0 + rng.random(len(code)))  # rows take a little of it or all
     at = np.concatenate([[0], np.cumsum(rng.integers(0, 150, n))]).astype(np.int64)
     feature, value = rng.integers(0, features, at[-1]).astype(np.int32), rng.random(at[-1])
-    codes, weight = rng.integers(0, classes, n).astype(np.int32), rng.choice([0.5, 1.0, 2.0], n)
-    bags, table = (at, feature, value), (start, code)
-    scores, lengths, sums = np.empty((n, classes)), np.empty(n), np.empty(n)
-    _core.bag_scores_without(*bags, codes, classes, weight, *table, coef, base, total, 0.25, scores, lengths, sums)
-    expected, expected_lengths, expected_sums = np.empty((n, classes)), np.empty(n), np.empty(n)
-    _core.bag_scores(*bags, *table, coef, base, expected, expected_lengths)
-    _core.bag_log_sums(*bags, codes, classes, weight, *table, total, 0.25, -np.inf, expected_sums)
-    np.testing.assert_allclose(scores, expected, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(lengths, expected_lengths, rtol=1e-14)
-    np.testing.assert_allclose(sums, expected_sums, rtol=1e-12, atol=1e-12)
+    codes, weight = rng.integers(0, classes, n).astype(np.int32), rng.choice([0.0, 0.5, 1.0, 2.0], n)
+    slot, added = rng.integers(0, slots, features).astype(np.uint16), np.array([0.25, 1.0, 7.0])
+    every = np.add.reduceat(total, start[:-1]) if complement else None
+    table = start, code, total, every, slot, added
+    out, some = np.full((n, slots, classes), np.nan), np.full((1, slots, classes), np.nan)
+    _core.bag_left_out(at, feature, value, codes, classes, weight, *table, out)
+    expected = np.zeros_like(out)
+    for i in range(n):
+        for j, x in zip(feature[at[i] : at[i + 1]], value[at[i] : at[i + 1]], strict=True):
+            own, a, removed = slice(start[j], start[j + 1]), added[slot[j]], weight[i] * x
+            left = np.maximum(total[own] - removed * (code[own] == codes[i]), 0.0)
+            whole = max(total[own].sum() - removed, 0.0)
+            others = np.maximum(total[own].sum() - total[own] - removed * (code[own] != codes[i]), 0.0)
+            found = np.log((whole + a) / (others + a)) if complement else np.log(1 + left / a)
+            expected[i, slot[j], code[own]] += x * found
+    np.testing.assert_allclose(out, expected, rtol=1e-12, atol=1e-12)
+    few = np.array([0, 4], dtype=np.int64)  # so few words that no tables are made
+    first = feature[:4], value[:4], codes[:1], classes, weight[:1]
+    _core.bag_left_out(few, *first, *table, some)
+    many = np.tile(feature[:4], 20), np.tile(value[:4], 20), np.repeat(codes[:1], 20), classes, np.repeat(weight[:1], 20)
+    again = np.full((20, slots, classes), np.nan)
+    _core.bag_left_out(np.arange(0, 84, 4), *many, *table, again)
+    np.testing.assert_allclose(again, np.repeat(some, 20, axis=0), rtol=1e-12, atol=1e-12)
+

@@ -61,7 +61,7 @@ CELLS = 1 << 21  # documents × classes that are scored
 OFTEN = (0.0, 2.5, 9.5, 49.5, 299.5)  # documents of mean value from which on a word is in the next group
 GROUPED = 500  # documents that are enough for an exponent for each group
 PULL = 10.0  # of these exponents towards 1: the inverse of the variance of their logarithms
-WALKED, FITTED = 300_000, 1_000_000  # features of the documents that points are compared, and weights fitted by
+WALKED, FITTED = 200_000, 1_000_000  # features of the documents that points are compared, and weights fitted by
 MOST, MOST_EXPONENT, MOST_GROUPS = 1e100, 100.0, 100  # of what a file may say was found
 
 
