@@ -27,14 +27,6 @@ struct Source {
     std::uint32_t lexicon;
     Feature feature;
 };
-struct Ordered {
-    Names names;
-    Large<Source> source;
-    Large<Index> source_start;
-
-    // The position of every feature of a lexicon, -1 if it has none.
-    Large<std::int32_t> places(std::uint32_t lexicon, Index size) const;
-};
 struct Learned {
     const Lexicon* lexicon;
     std::vector<std::uint8_t>
@@ -47,6 +39,14 @@ struct Learned {
         for (Feature f : features)
             if (f < used.size()) used[f] = 1;
     }
+};
+struct Ordered {
+    Names names;
+    Large<Source> source;
+    Large<Index> source_start;
+
+    // The position of every feature of each lexicon, -1 if it has none.
+    std::vector<Large<std::int32_t>> places(const std::vector<Learned>& learned) const;
 };
 Ordered order_features(const std::vector<Learned>& learned, const Tokenization& tokenization);
 // The union of two vocabularies, and the position in it of each feature of either.

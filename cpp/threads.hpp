@@ -98,6 +98,30 @@ void for_blocks(Index blocks, int threads, Work work) {
     });
 }
 
+// Replace values[i] by values[0] + … + values[i].
+template <class T>
+void running_sums(T* values, Index n) {
+    const Index size = 1 << 16, blocks = (n + size - 1) / size;
+    const int threads = threads_for(2 * n, blocks);
+    std::vector<T> before(blocks + 1, T(0));
+    auto each = [&](auto work) {
+        for_blocks(blocks, threads, [&](Index b, int) { work(b, values + b * size, std::min(size, n - b * size)); });
+    };
+    if (threads > 1) {
+        each([&](Index b, const T* own, Index m) {
+            T sum = 0;
+            for (Index i = 0; i < m; ++i) sum += own[i];
+            before[b + 1] = sum;
+        });
+        for (Index b = 0; b < blocks; ++b) before[b + 1] += before[b];
+    }
+    each([&](Index b, T* own, Index m) {
+        T sum = before[b];
+        for (Index i = 0; i < m; ++i) own[i] = sum += own[i];
+        if (threads == 1) before[b + 1] = sum;
+    });
+}
+
 // The smallest position any thread reported, or -1.
 class FirstPosition {
 public:

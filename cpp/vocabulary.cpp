@@ -3,6 +3,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "radix_sort.hpp"
 #include "text.hpp"
 
 namespace suffice {
@@ -16,24 +17,37 @@ struct Item {
 
 using Items = Large<Item>;
 
-// Sort some items by the lowest `bits` of their keys, 11 at a time.
-void sort_part(Item* items, Item* other, Index n, int bits) {
-    constexpr int digit = 11, values = 1 << digit;
-    if (n < 256) {
-        std::sort(items, items + n, [](const Item& a, const Item& b) { return a.key < b.key; });
-        return;
+// Sorted items in parts that threads work on: part p is from bound[p] to bound[p + 1], and begins where `same` of an
+// item and the one before is false.
+struct Parts {
+    std::vector<Index> bound;
+    int threads;
+
+    template <class Same>
+    Parts(const Items& items, Same same) {
+        const Index n = Index(items.size()), size = 1 << 15;
+        bound.push_back(0);
+        for (Index e = size; e < n; e = std::max(e, bound.back()) + size) {
+            while (e < n && same(items[e - 1], items[e])) ++e;
+            if (e < n) bound.push_back(e);
+        }
+        bound.push_back(n);
+        threads = threads_for(8 * n, Index(bound.size()) - 1);
     }
-    Item *from = items, *to = other;
-    for (int shift = 0; shift < bits; shift += digit) {
-        Index at[values + 1] = {};
-        for (Index e = 0; e < n; ++e) ++at[(from[e].key >> shift & (values - 1)) + 1];
-        if (*std::max_element(at, at + values + 1) == n) continue;  // all have the same digit
-        for (int d = 0; d < values; ++d) at[d + 1] += at[d];
-        for (Index e = 0; e < n; ++e) to[at[from[e].key >> shift & (values - 1)]++] = from[e];
-        std::swap(from, to);
+
+    // Call work(part, first, end) for all parts.
+    template <class Work>
+    void each(Work work) const {
+        for_blocks(Index(bound.size()) - 1, threads, [&](Index p, int) { work(p, bound[p], bound[p + 1]); });
     }
-    if (from != items) std::copy(from, from + n, items);
-}
+    // Sums before each part, of a number for each part.
+    std::vector<Index> sums_before(const std::vector<Index>& of) const {
+        std::vector<Index> out(1, 0);
+        for (Index each : of) out.push_back(out.back() + each);
+        return out;
+    }
+    std::vector<Index> zeros() const { return std::vector<Index>(bound.size() - 1, 0); }
+};
 
 // Sort by keys of so many bits: first into parts by the highest bits, then each part, which fits into the cache.
 void sort_items(Items& items, int bits) {
@@ -59,7 +73,8 @@ void sort_items(Items& items, int bits) {
     each_share([&](std::vector<Index>& own, const Item& item) { other[own[item.key >> shift]++] = item; });
     items.swap(other);
     for_blocks(parts, threads_for(4 * n, parts), [&](Index p, int) {
-        sort_part(items.data() + start[p], other.data() + start[p], start[p + 1] - start[p], shift);
+        radix_sort<11>(items.data() + start[p], other.data() + start[p], start[p + 1] - start[p], shift,
+                       [](const Item& item) { return item.key; });
     });
 }
 
@@ -84,42 +99,68 @@ bool different(const Item& a, const Item& b, const std::vector<Learned>& learned
     return a.key != b.key || m != n || (m > 8 && std::memcmp(first.bytes(a.feature), second.bytes(b.feature), m));
 }
 
+// Where the items of each lexicon begin, if it has as many as `count` says.
+template <class Count>
+std::vector<Index> places_of(const std::vector<Learned>& learned, Count count) {
+    const Index lexicons = Index(learned.size());
+    std::vector<Index> out(lexicons + 1, 0);
+    for_blocks(lexicons, int(lexicons), [&](Index l, int) { out[l + 1] = count(l); });
+    for (Index l = 0; l < lexicons; ++l) out[l + 1] += out[l];
+    return out;
+}
+
 // Tokens in the order of their bytes.
 Items sorted_tokens(const std::vector<Learned>& learned) {
-    Items items;
-    for (std::size_t l = 0; l < learned.size(); ++l) {
+    const std::vector<Index> from = places_of(learned, [&](Index l) {
         const Lexicon& lexicon = *learned[l].lexicon;
+        Index tokens = 0;
+        for (Index f = 0; f < lexicon.size(); ++f) tokens += !lexicon.is_pair(f);
+        return tokens;
+    });
+    Items items(from.back());
+    for_blocks(Index(learned.size()), int(learned.size()), [&](Index l, int) {
+        const Lexicon& lexicon = *learned[l].lexicon;
+        Item* to = items.data() + from[l];
         for (Index f = 0; f < lexicon.size(); ++f)
             if (!lexicon.is_pair(f))
-                items.push_back({first_bytes(lexicon.bytes(f), lexicon.length(f)), std::uint32_t(l), Feature(f)});
-    }
+                *to++ = {first_bytes(lexicon.bytes(f), lexicon.length(f)), std::uint32_t(l), Feature(f)};
+    });
     sort_items(items, 64);
+    auto length = [&](const Item& item) { return learned[item.lexicon].lexicon->length(item.feature); };
     auto less = [&](const Item& a, const Item& b) {
-        const Lexicon &first = *learned[a.lexicon].lexicon, &second = *learned[b.lexicon].lexicon;
-        return compare(first.bytes(a.feature), first.length(a.feature), second.bytes(b.feature),
-                       second.length(b.feature)) < 0;
+        return compare(learned[a.lexicon].lexicon->bytes(a.feature), length(a),
+                       learned[b.lexicon].lexicon->bytes(b.feature), length(b)) < 0;
     };
-    for (std::size_t lo = 0, hi; lo < items.size(); lo = hi) {
-        bool whole = true;  // whether the keys hold all bytes
-        for (hi = lo; hi < items.size() && items[hi].key == items[lo].key; ++hi)
-            whole = whole &&
-                    learned[items[hi].lexicon].lexicon->length(items[hi].feature) ==
-                        learned[items[lo].lexicon].lexicon->length(items[lo].feature) &&
-                    learned[items[hi].lexicon].lexicon->length(items[hi].feature) <= 8;
-        if (!whole) std::sort(items.begin() + Index(lo), items.begin() + Index(hi), less);
-    }
+    Parts(items, [](const Item& a, const Item& b) { return a.key == b.key; }).each([&](Index, Index first, Index end) {
+        for (Index lo = first, hi; lo < end; lo = hi) {
+            bool whole = true;  // whether the keys hold all bytes
+            for (hi = lo; hi < end && items[hi].key == items[lo].key; ++hi)
+                whole = whole && length(items[hi]) == length(items[lo]) && length(items[hi]) <= 8;
+            if (!whole) std::sort(items.begin() + lo, items.begin() + hi, less);
+        }
+    });
     return items;
 }
 
 // Number sorted items; equal ones get the same number. Returns the number of distinct items.
 template <class Different>
 Index number(const Items& items, Ranks& rank, Different differ) {
-    Index ranks = 0;
-    for (std::size_t e = 0; e < items.size(); ++e) {
-        ranks += e && differ(items[e - 1], items[e]);
-        rank[items[e].lexicon][items[e].feature] = std::int32_t(ranks);
-    }
-    return ranks + !items.empty();
+    const Parts parts(items, [](const Item&, const Item&) { return false; });
+    std::vector<Index> distinct = parts.zeros();
+    parts.each([&](Index p, Index lo, Index hi) {
+        Index own = 0;
+        for (Index e = lo; e < hi; ++e) own += !e || differ(items[e - 1], items[e]);
+        distinct[p] = own;
+    });
+    const std::vector<Index> before = parts.sums_before(distinct);
+    parts.each([&](Index p, Index lo, Index hi) {
+        Index ranks = before[p] - 1;
+        for (Index e = lo; e < hi; ++e) {
+            ranks += !e || differ(items[e - 1], items[e]);
+            rank[items[e].lexicon][items[e].feature] = std::int32_t(ranks);
+        }
+    });
+    return before.back();
 }
 
 // Write the names of sorted features. If all are empty, there is no text, and `memcpy` must not be given its null pointer.
@@ -142,7 +183,7 @@ Names write_names(const std::vector<Learned>& learned, const Ordered& ordered) {
             out.start[i + 1] = length + lexicon->length(f);
         }
     });
-    for (Index i = 0; i < n; ++i) out.start[i + 1] += out.start[i];
+    running_sums(out.start.data(), n + 1);
     out.text.resize(out.start[n]);
     for_blocks(blocks, threads, [&](Index b, int) {
         for (Index i = b * size; i < std::min(n, (b + 1) * size); ++i) {
@@ -170,18 +211,19 @@ Ordered order_features(const std::vector<Learned>& learned, const Tokenization& 
     const std::size_t lexicons = learned.size();
     Ranks word(lexicons);
     std::vector<Large<std::uint8_t>> level(lexicons);
-    int levels = 1;
-    Index features = 0;
-    for (std::size_t l = 0; l < lexicons; ++l) {
+    std::vector<int> highest(lexicons, 1);
+    for_blocks(Index(lexicons), int(lexicons), [&](Index l, int) {
         const Lexicon& lexicon = *learned[l].lexicon;
         word[l].assign(lexicon.size(), -1);
         level[l].resize(lexicon.size());
         for (Index f = 0; f < lexicon.size(); ++f) {  // an n-gram is numbered after the one that it extends
             level[l][f] = lexicon.is_pair(f) ? level[l][lexicon.prefix(f)] + 1 : 1;
-            levels = std::max(levels, int(level[l][f]));
+            highest[l] = std::max(highest[l], int(level[l][f]));
         }
-        features += lexicon.size();
-    }
+    });
+    const int levels = lexicons ? *std::max_element(highest.begin(), highest.end()) : 1;
+    Index features = 0;
+    for (const Learned& each : learned) features += each.lexicon->size();
     if (features > most_features) throw std::length_error("more than 2^31 - 1 different features");
     Items items = sorted_tokens(learned);
     const Index words = number(items, word, [&](const Item& a, const Item& b) { return different(a, b, learned); });
@@ -189,9 +231,9 @@ Ordered order_features(const std::vector<Learned>& learned, const Tokenization& 
     Index ranks = words;
     for (int now = 2; now <= levels; ++now) {
         const Ranks& before = now == 2 ? word : rank;
-        std::vector<Index> from(lexicons + 1, 0);
-        for (std::size_t l = 0; l < lexicons; ++l)
-            from[l + 1] = from[l] + std::count_if(level[l].begin(), level[l].end(), [&](int of) { return of <= now; });
+        const std::vector<Index> from = places_of(learned, [&](Index l) {
+            return Index(std::count_if(level[l].begin(), level[l].end(), [&](int of) { return of <= now; }));
+        });
         items.resize(from[lexicons]);
         for_blocks(Index(lexicons), int(lexicons), [&](Index l, int) {
             const Lexicon& lexicon = *learned[l].lexicon;
@@ -211,31 +253,54 @@ Ordered order_features(const std::vector<Learned>& learned, const Tokenization& 
     }
 
     // One of equal features gives the name; what is not a feature has no position.
+    auto same = [&](const Item& a, const Item& b) {
+        return a.key == b.key && (levels > 1 || !different(a, b, learned));
+    };
+    auto each_feature = [&](Index lo, Index hi, auto take) {  // take(item, whether it is the first of equal ones)
+        bool named = false;
+        for (Index e = lo; e < hi; ++e) {
+            const Item& item = items[e];
+            const std::vector<std::uint8_t>& used = learned[item.lexicon].used;
+            named = named && e > lo && same(items[e - 1], item);
+            if (level[item.lexicon][item.feature] < least) continue;
+            if (item.feature < used.size() && !used[item.feature]) continue;
+            take(item, !named);
+            named = true;
+        }
+    };
+    const Parts parts(items, same);
+    std::vector<Index> sources = parts.zeros(), names = parts.zeros();
+    parts.each([&](Index p, Index lo, Index hi) {
+        Index all = 0, first = 0;
+        each_feature(lo, hi, [&](const Item&, bool begins) { ++all, first += begins; });
+        sources[p] = all, names[p] = first;
+    });
+    const std::vector<Index> source = parts.sums_before(sources), name = parts.sums_before(names);
     Ordered out;
-    out.source.reserve(items.size());
-    out.source_start.reserve(items.size() + 1);
-    bool named = false;
-    for (std::size_t e = 0; e < items.size(); ++e) {
-        const Item& item = items[e];
-        const std::vector<std::uint8_t>& used = learned[item.lexicon].used;
-        const bool same = e && items[e - 1].key == item.key && (levels > 1 || !different(items[e - 1], item, learned));
-        named = named && same;
-        if (level[item.lexicon][item.feature] < least) continue;
-        if (item.feature < used.size() && !used[item.feature]) continue;
-        if (!named) out.source_start.push_back(Index(out.source.size()));
-        named = true;
-        out.source.push_back({item.lexicon, item.feature});
-    }
-    out.source_start.push_back(Index(out.source.size()));
+    out.source.resize(source.back());
+    out.source_start.resize(name.back() + 1);
+    parts.each([&](Index p, Index lo, Index hi) {
+        Index at = source[p], named = name[p];
+        each_feature(lo, hi, [&](const Item& item, bool begins) {
+            if (begins) out.source_start[named++] = at;
+            out.source[at++] = {item.lexicon, item.feature};
+        });
+    });
+    out.source_start.back() = source.back();
     out.names = write_names(learned, out);
     return out;
 }
 
-Large<std::int32_t> Ordered::places(std::uint32_t lexicon, Index size) const {
-    Large<std::int32_t> out(size, -1);
-    for (Index i = 0; i + 1 < Index(source_start.size()); ++i)
-        for (Index s = source_start[i]; s < source_start[i + 1]; ++s)
-            if (source[s].lexicon == lexicon) out[source[s].feature] = std::int32_t(i);
+std::vector<Large<std::int32_t>> Ordered::places(const std::vector<Learned>& learned) const {
+    std::vector<Large<std::int32_t>> out(learned.size());
+    for_blocks(Index(learned.size()), int(learned.size()),
+               [&](Index l, int) { out[l].assign(learned[l].lexicon->size(), -1); });
+    const Index n = Index(source_start.size()) - 1, size = 8192, blocks = (n + size - 1) / size;
+    for_blocks(blocks, threads_for(8 * Index(source.size()), blocks), [&](Index b, int) {
+        for (Index i = b * size; i < std::min(n, (b + 1) * size); ++i)
+            for (Index s = source_start[i]; s < source_start[i + 1]; ++s)
+                out[source[s].lexicon][source[s].feature] = std::int32_t(i);
+    });
     return out;
 }
 

@@ -1,8 +1,10 @@
 // Sums over documents by class: every thread counts blocks of documents with its own lexicon. Blocks are merged in
 // order, so that any number of threads gives the same bits.
+#include <bit>
 #include <stdexcept>
 
 #include "double_double.hpp"
+#include "radix_sort.hpp"
 #include "text.hpp"
 
 namespace suffice {
@@ -82,21 +84,22 @@ struct Kept {
         const int threads = int(learned.size());
         out.kept_start.assign(1, 0);
         if (!n) return;
-        std::vector<Large<std::int32_t>> places(learned.size());
-        for_blocks(threads, threads,
-                   [&](Index l, int) { places[l] = ordered.places(std::uint32_t(l), learned[l].lexicon->size()); });
+        const std::vector<Large<std::int32_t>> places = ordered.places(learned);
+        const int bits = std::bit_width(std::uint64_t(ordered.source_start.size()));
         for (const Document& each : documents)
             out.kept_start.push_back(out.kept_start.back() + Index(each.feature.size()));
         out.kept_feature.resize(out.kept_start[n]);
         out.kept_count.resize(out.kept_start[n]);
         for_blocks(blocks, threads, [&](Index b, int) {
-            std::vector<std::uint64_t> keys;
+            std::vector<std::uint64_t> keys, spare;
             for (Index k = b * width; k < std::min(n, (b + 1) * width); ++k) {
                 const Document& own = documents[k];
                 keys.resize(own.feature.size());
                 for (std::size_t e = 0; e < keys.size(); ++e)
                     keys[e] = std::uint64_t(std::uint32_t(places[own.finder][own.feature[e]])) << 32 | own.count[e];
-                std::sort(keys.begin(), keys.end());
+                spare.resize(keys.size());
+                radix_sort<8>(keys.data(), spare.data(), Index(keys.size()), bits,
+                              [](std::uint64_t key) { return key >> 32; });
                 for (std::size_t e = 0; e < keys.size(); ++e) {
                     out.kept_feature[out.kept_start[k] + e] = std::int32_t(keys[e] >> 32);
                     out.kept_count[out.kept_start[k] + e] = Index(std::uint32_t(keys[e]));
@@ -283,23 +286,21 @@ void gather(std::vector<Block<V>>& blocks, const std::vector<Learned>& learned, 
             out.start[i + 1] = most;
         }
     });
-    for (Index i = 0; i < n; ++i) out.start[i + 1] += out.start[i];
+    running_sums(out.start.data(), n + 1);
     out.code.resize(out.start[n]);
     Large<TotalOf<V>> total(out.start[n]);
-    Large<std::int32_t> length(n);
+    Large<Index> start(n + 1);
+    start[0] = 0;
     for_blocks(parts, finders, [&](Index p, int) {
         std::vector<Index> at;
         for (Index i = p * width; i < std::min(n, (p + 1) * width); ++i) {
             fetch(ordered.source_start[i]);
-            length[i] =
-                std::int32_t(merge(source + ordered.source_start[i], source + ordered.source_start[i + 1], found,
-                                   blocks, at, out.code.data() + out.start[i], total.data() + out.start[i]));
+            start[i + 1] = merge(source + ordered.source_start[i], source + ordered.source_start[i + 1], found, blocks,
+                                 at, out.code.data() + out.start[i], total.data() + out.start[i]);
         }
     });
     // Where blocks of one class were merged, places are left over.
-    Large<Index> start(n + 1);
-    start[0] = 0;
-    for (Index i = 0; i < n; ++i) start[i + 1] = start[i] + length[i];
+    running_sums(start.data(), n + 1);
     Large<std::int32_t> code(start[n]);
     out.total.resize(start[n]);
     if constexpr (std::is_same_v<V, Exact>) out.total_low.resize(start[n]);
@@ -340,7 +341,7 @@ WordTotals totals_as(const Texts& texts, const Rows& rows, const Tokenization& t
         count(texts, rows, tokenization, weighting, order.row.data(), *finders[slot], blocks[b], kept, refused);
     });
     throw_refused(refused, texts, tokenization);
-    for (auto& finder : finders) finder->close();
+    for_blocks(threads, threads, [&](Index t, int) { finders[t]->close(); });
 
     WordTotals out;
     std::vector<TotalOf<V>> documents(rows.classes), words(rows.classes);

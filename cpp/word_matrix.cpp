@@ -127,9 +127,7 @@ WordMatrix<std::int64_t> word_matrix(const Texts& texts, const Tokenization& tok
     WordMatrix<std::int64_t> out;
     out.names = std::move(ordered.names);
     lay_out(pieces, texts.n, out);
-    std::vector<Large<std::int32_t>> places(learned.size());
-    for_blocks(Index(learned.size()), threads,
-               [&](Index l, int) { places[l] = ordered.places(std::uint32_t(l), learned[l].lexicon->size()); });
+    const std::vector<Large<std::int32_t>> places = ordered.places(learned);
     for_blocks(Index(pieces.size()), threads, [&](Index p, int) {
         const Large<std::int32_t>& place = places[pieces[p].finder];
         write_counts(pieces[p], [&](Feature f) { return place[f]; }, out);
