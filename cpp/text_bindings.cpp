@@ -33,7 +33,10 @@ auto arrays(Names&& names) { return std::pair(array(std::move(names.text)), arra
 Index segments(const Places& start, Index size) {
     require(start.size() > 0 && start(0) == 0, "segments must begin at 0");
     const Index n = Index(start.size()) - 1;
-    for (Index i = 0; i < n; ++i) require(start(i) <= start(i + 1), "segments must ascend");
+    const Index* at = start.data();
+    bool ascend = true;  // a loop without an exit is vectorized
+    for (Index i = 0; i < n; ++i) ascend &= at[i] <= at[i + 1];
+    require(ascend, "segments must ascend");
     require(start(n) <= size, "segments beyond the data");
     return n;
 }
@@ -45,10 +48,19 @@ Index name_segments(const Places& start, Index size) {
     return n;
 }
 
+void require_within(const Places& places, Index size) {
+    const Index* at = places.data();
+    bool within = true;
+    for (Index e = 0; e < Index(places.size()); ++e) within &= std::uint64_t(at[e]) < std::uint64_t(size);
+    require(within, "places");
+}
+
 // Words in parts.
 void require_slots(const Vector<std::uint16_t>& slot, Index features, Index slots) {
     require(Index(slot.size()) == features, "sizes");
-    for (Index j = 0; j < features; ++j) require(slot(j) < slots, "slots");
+    std::uint16_t last = 0;
+    for (Index j = 0; j < features; ++j) last = std::max(last, slot.data()[j]);
+    require(!features || last < slots, "slots");
 }
 
 std::vector<Index> copy_of(const Places& values) { return {values.data(), values.data() + values.size()}; }
@@ -338,9 +350,8 @@ void bind_bags(nb::module_& m) {
             require(scores.ndim() == 2 && scores.shape(1) == 4, "four numbers for each slot");
             require_slots(slot, features, Index(scores.shape(0)));
             require(Index(owner.size()) == n && Index(out.size()) == n, "sizes");
-            for (Index e = 0; e < n; ++e)
-                require(place(e) >= 0 && place(e) < Index(total.size()) && owner(e) >= 0 && owner(e) < features,
-                        "places");
+            require_within(place, Index(total.size()));
+            require_within(owner, features);
             nb::gil_scoped_release release;
             mixed_coef(place.data(), owner.data(), n, total.data(), all.data(), slot.data(),
                        reinterpret_cast<const SlotScores*>(scores.data()), out.data());
