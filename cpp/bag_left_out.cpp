@@ -64,9 +64,8 @@ Tables tables_of(const LeftOut& model) {
     out.log.resize(n ? entries.start[n] : 0);
     out.inverse.resize(complement && n ? entries.start[n] : 0);
     out.steepest.resize(complement ? n : 0);
-    for_blocks(blocks, threads_for(n ? 8 * entries.start[n] : 0, blocks), [&](Index b, int) {
-        fill_tables<complement>(model, b * size, std::min(n, (b + 1) * size), out);
-    });
+    for_blocks(blocks, threads_for(n ? 8 * entries.start[n] : 0, blocks),
+               [&](Index b, int) { fill_tables<complement>(model, b * size, std::min(n, (b + 1) * size), out); });
     return out;
 }
 

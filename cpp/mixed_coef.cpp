@@ -16,7 +16,8 @@ SUFFICE_CLONES void write_coefs(const Index* place, const Index* owner, const do
             const double n = total[place[from + k]], left = all[j] - n;
             const SlotScores& own = scores[slot[j]];
             first[k] = 1.0 + n / own.added;
-            second[k] = (all[j] + own.complement_added) / ((left > residue * all[j] ? left : 0.0) + own.complement_added);
+            second[k] =
+                (all[j] + own.complement_added) / ((left > residue * all[j] ? left : 0.0) + own.complement_added);
             weight[k] = own.weight, other[k] = own.complement_weight;
         }
         for (Index k = 0; k < m; ++k)

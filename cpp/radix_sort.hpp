@@ -7,7 +7,7 @@
 
 namespace suffice {
 
-// Sort items by the lowest `bits` of key(item), which is all that differs in few items; `other` has room for as many.
+// Sort items by the lowest `bits` of key(item); higher bits are equal. `other` has room for as many items.
 template <int digit, class T, class Key>
 void radix_sort(T* items, T* other, Index n, int bits, Key key) {
     constexpr int values = 1 << digit;

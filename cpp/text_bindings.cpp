@@ -372,14 +372,14 @@ void bind_bags(nb::module_& m) {
             require(!gradient || (gradient->size() == phi.size() && hessian->size() == phi.size() * phi.size()),
                     "sizes");
             nb::gil_scoped_release release;
-            const WeightedScores x{score.data(), log.data(), log_prior.data(), rows.code, rows.weight, n, parts, classes};
+            const WeightedScores x{score.data(), log.data(), log_prior.data(), rows.code, rows.weight, n,
+                                   parts,        classes};
             return weighted_loss(x, phi.data(), gradient ? gradient->data() : nullptr,
                                  hessian ? hessian->data() : nullptr);
         },
         "Return the log-loss of scores added with weights; write its gradient and its Hessian.", "score"_a.noconvert(),
         "log"_a.noconvert(), "log_prior"_a.noconvert(), "codes"_a.noconvert(), "weight"_a.noconvert(),
-        "phi"_a.noconvert(), "gradient"_a.noconvert().none() = nb::none(),
-        "hessian"_a.noconvert().none() = nb::none());
+        "phi"_a.noconvert(), "gradient"_a.noconvert().none() = nb::none(), "hessian"_a.noconvert().none() = nb::none());
     m.def(
         "bag_urns",
         [](Places start, Codes feature, Vector<double> value, std::optional<Codes> codes, Index classes, Weights weight,

@@ -418,8 +418,8 @@ def test_scores_with_rows_taken_out_are_those_of_the_formula(complement, classes
     few = np.array([0, 4], dtype=np.int64)  # so few words that no tables are made
     first = feature[:4], value[:4], codes[:1], classes, weight[:1]
     _core.bag_left_out(few, *first, *table, some)
-    many = np.tile(feature[:4], 20), np.tile(value[:4], 20), np.repeat(codes[:1], 20), classes, np.repeat(weight[:1], 20)
+    rows = np.repeat(codes[:1], 20), classes, np.repeat(weight[:1], 20)
+    many = np.tile(feature[:4], 20), np.tile(value[:4], 20), *rows
     again = np.full((20, slots, classes), np.nan)
     _core.bag_left_out(np.arange(0, 84, 4), *many, *table, again)
     np.testing.assert_allclose(again, np.repeat(some, 20, axis=0), rtol=1e-12, atol=1e-12)
-

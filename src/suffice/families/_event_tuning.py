@@ -47,9 +47,12 @@ from suffice.families.event_models import (
     leave_out_by,
 )
 
-MODELS: dict[str, Callable[[WordCounts, float, Words], LinearEventModel]] = {
+TOGETHER: dict[str, type[MultinomialModel] | type[ComplementModel]] = {  # whose sum is the event model "auto"
     "multinomial": MultinomialModel,
     "complement": ComplementModel,
+}
+MODELS: dict[str, Callable[[WordCounts, float, Words], LinearEventModel]] = {
+    **TOGETHER,
     "bernoulli": lambda counts, added, _: BernoulliModel(counts, added),
 }
 START = {"multinomial": -1.0, "complement": -0.5, "bernoulli": 0.0}  # log10 of α over the mean value of a feature
@@ -63,9 +66,6 @@ GROUPED = 500  # documents that are enough for an exponent for each group
 PULL = 10.0  # of these exponents towards 1: the inverse of the variance of their logarithms
 WALKED, FITTED = 200_000, 1_000_000  # features of the documents that points are compared, and weights fitted by
 MOST, MOST_EXPONENT, MOST_GROUPS = 1e100, 100.0, 100  # of what a file may say was found
-
-
-TOGETHER = ("multinomial", "complement")  # whose sum is the event model "auto"
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,9 +98,9 @@ class TextDecisions(Decisions):
         if event != "auto":
             return MODELS[event](counts, float(self.smoothing[0, 0]), Words.all(counts))
         parts = [
-            Part(b, float(self.weight[b, k]), MODELS[name](counts, float(self.smoothing[b, k]), own), exponents)
+            Part(b, float(self.weight[b, k]), make(counts, float(self.smoothing[b, k]), own), exponents)
             for b, own in enumerate(words.each)
-            for k, (name, exponents) in enumerate(zip(TOGETHER, self.exponents[b], strict=True))
+            for k, (make, exponents) in enumerate(zip(TOGETHER.values(), self.exponents[b], strict=True))
         ]
         group = words.groups(self.often)
         return MixedModel(counts, words.block, group, parts, self.exponent, self.length, self.mixed)
@@ -160,7 +160,8 @@ class _Search:
     ):
         counts, block = known.counts, known.block
         self.known, self.counts, self.alpha, self.together = known, counts, alpha, event == "auto"
-        self.models, self.words = (TOGETHER, known.each) if self.together else ((event,), [Words.all(counts)])
+        self.models = tuple(TOGETHER) if self.together else (event,)
+        self.words = known.each if self.together else [Words.all(counts)]
         self.parts = [(b, name) for b in range(len(self.words)) for name in self.models]
         self.centre = np.array([CENTRE[name] + FURTHER * b for b, name in self.parts])
         n = min(_documents(counts.kept.start, FITTED), max(CELLS // max(counts.n_classes, 1), 1))
@@ -229,15 +230,13 @@ class _Search:
             return often, ones, found
         slots = Slots(self.known.block, blocks, self.known.groups(often), groups)
         each = np.stack([self._left_out(name, found.smoothing[name], slots, n) for name in self.models], axis=2)
-        phi, cost = self._weights(
-            each.sum(axis=3).reshape(n, len(self.parts), -1), self.logs, self.centre
-        ).minimum(found.phi)
+        phi, cost = self._weights(each.sum(axis=3).reshape(n, len(self.parts), -1), self.logs, self.centre).minimum(
+            found.phi
+        )
         if groups == 1:
             return often, ones, _Found(found.smoothing, phi, cost)
         common, free = np.repeat(phi[:-2], groups + 1), np.tile(np.arange(groups + 1) < groups, len(self.parts))
-        fit = self._weights(
-            each.reshape(n, len(common), -1), np.repeat(self.logs, groups + 1, axis=1), common
-        )
+        fit = self._weights(each.reshape(n, len(common), -1), np.repeat(self.logs, groups + 1, axis=1), common)
         fit.stiffness[:-2] = PULL
         fit.free[:-2] = free
         start = np.append(common, phi[-2:])
@@ -288,8 +287,9 @@ class _Weights:
     def __init__(
         self, log_prior: Array, scores: Array, logs: Array, codes: Codes, weight: Array, centre: Array, lengths: bool
     ):
-        each = scores, logs, log_prior  # (n, p, K), (n, p), (n, K)
-        self.rows = *map(np.ascontiguousarray, each), codes, weight
+        each = (scores, logs, log_prior)  # (n, p, K), (n, p), (n, K)
+        self.scores, self.logs, self.log_prior = (np.ascontiguousarray(array) for array in each)
+        self.codes = codes
         self.weight, self.p = weight, scores.shape[1]
         self.target = np.concatenate([centre, [0.0, 0.0]])
         self.stiffness = np.concatenate([np.ones(self.p), [LENGTH_SPREAD**-2.0, 0.0]])
@@ -325,12 +325,16 @@ class _Weights:
         return mixed, penalty - float(np.log(mixed) + np.log1p(-mixed))
 
     def _value(self, phi: Array) -> float:
-        return _core.weighted_loss(*self.rows, phi) + self._besides(phi)[1]
+        return self._loss(phi, None, None) + self._besides(phi)[1]
+
+    def _loss(self, phi: Array, gradient: Array | None, hessian: Array | None) -> float:
+        parts = self.scores, self.logs, self.log_prior
+        return _core.weighted_loss(*parts, self.codes, self.weight, phi, gradient, hessian)
 
     def _derivatives(self, phi: Array) -> tuple[Array, Array]:
         """Compute the gradient and the Hessian over the free parameters."""
         gradient, hessian, mixed = np.empty(len(phi)), np.empty((len(phi), len(phi))), self._besides(phi)[0]
-        _core.weighted_loss(*self.rows, phi, gradient, hessian)
+        self._loss(phi, gradient, hessian)
         gradient += self.stiffness * (phi - self.target)
         gradient[-1] -= 1.0 - 2.0 * mixed
         hessian += np.diag(self.stiffness)

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice import _core
-from suffice.core.arrays import Array, Mask, Positions, Values, starts
-from suffice.core.parallel import in_threads
+from suffice.core.arrays import Array, Mask, Positions, Values
 from suffice.core.statistics import WordCounts
 from suffice.core.words import Lexicon, Texts, Weighting
 

@@ -249,8 +249,8 @@ def leave_out_by(
     counts = models[0].counts
     out = np.empty((len(bags), slots.blocks, slots.groups + 1, counts.n_classes))
     added = np.repeat([model.added for model in models], slots.groups + 1)
-    table = counts.start, counts.codes, counts.total, models[0].every
-    _core.bag_left_out(*bags.arrays, codes, counts.n_classes, weight, *table, slots.of, added, out)
+    rows, table = (codes, counts.n_classes, weight), (counts.start, counts.codes, counts.total)
+    _core.bag_left_out(*bags.arrays, *rows, *table, models[0].every, slots.of, added, out)
     for b, model in enumerate(models):
         own = lengths[:, b]
         out[:, b, -1] = own[:, None] * model.base_without(codes, own if weight is None else weight * own)
@@ -289,8 +289,8 @@ class MultinomialModel(LinearEventModel):
         if self.added > 0:
             return self._left_out(bags, codes, weight)
         counts, sums, lengths = self.counts, np.empty(len(bags)), bags.lengths
-        out, parts = self.scores(bags), (codes, self.classes, weight, counts.start, counts.codes)
-        _core.bag_log_sums(*bags.arrays, *parts, counts.total, 0.0, -np.inf, sums)
+        out, rows, parts = self.scores(bags), (codes, self.classes, weight), (counts.start, counts.codes)
+        _core.bag_log_sums(*bags.arrays, *rows, *parts, counts.total, 0.0, -np.inf, sums)
         sums[bags.unknown.sum(axis=1) > 0] = -np.inf  # of documents without weight: all words of others are known
         removed = lengths if weight is None else weight * lengths
         total = clear_residue(self.total[codes] - removed, self.total[codes])
@@ -509,6 +509,8 @@ class MixedModel(LinearEventModel):
     is the group g of every word, by how often it occurs, and f the exponent of what a class with it says. `mixed` is
     the part of the prior that belongs to it, where probabilities are wanted.
     """
+
+    block: NDArray[Any]
 
     def __init__(
         self,
