@@ -53,11 +53,12 @@ def made_once(make: Callable[[E], R]) -> Callable[[E], R]:
         if not PLAIN.issuperset(types):
             return make(self)
         key = (type(self), *types, *values)
-        if key not in known:
+        found = known.get(key)
+        if found is None:
             if len(known) >= MOST_MADE:
                 known.clear()
-            known[key] = make(self)
-        return known[key]
+            found = known[key] = make(self)
+        return found
 
     return made
 

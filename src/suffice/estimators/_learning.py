@@ -117,10 +117,12 @@ class Learning(Fitted):
         place = None if checkpoint is None else Path(checkpoint)
         begun = time.perf_counter()
         seen, family = self._run(self._summarize, source, task, before, place, partial)
-        LOG.debug("%s learned rows in %.3f s", type(self).__name__, time.perf_counter() - begun)
-        LOG.info("%s knows rows of weight %g, of %d classes", type(self).__name__, seen.weight.sum(), len(seen.labels))
+        if LOG.isEnabledFor(logging.INFO):  # asked first: a row is learned in a few microseconds
+            name, weight = type(self).__name__, seen.weight.sum()
+            LOG.debug("%s learned rows in %.3f s", name, time.perf_counter() - begun)
+            LOG.info("%s knows rows of weight %g, of %d classes", name, weight, len(seen.labels))
         dtype = source.dtype if self._keeps_single else np.dtype(np.float64)
-        dtype = dtype if before is None else np.promote_types(before.dtype, dtype)
+        dtype = dtype if before is None or dtype is before.dtype else np.promote_types(before.dtype, dtype)
         self._learned = Learned(seen, family, self._class_prior(), declared, dtype).checked()
         if not partial:
             self._check_fit()

@@ -27,7 +27,9 @@ ROWS_PER_CLASS = 3  # fewer on average look like a quantity
 
 def column_name(y: Any) -> Any:
     """Return the name of a column that is given as a number, as columns of pandas may have; anything else as it is."""
-    return str(y) if isinstance(y, Integral) and not isinstance(y, (bool, np.bool_)) else y
+    if y is None or isinstance(y, (np.ndarray, str, bool, np.bool_)):
+        return y
+    return str(y) if isinstance(y, Integral) else y
 
 
 @dataclass
@@ -51,6 +53,8 @@ class LeftOut:
 
     def warn(self) -> None:
         """Say what was left out, if anything was."""
+        if not (self.columns or self.rows or self.values):
+            return
         said = [f"column {name!r} ({_short(why)})" for name, why in list(self.columns.items())[:SHOWN]]
         if len(self.columns) > SHOWN:
             said.append(f"{len(self.columns) - SHOWN} more columns")

@@ -80,13 +80,16 @@ class learning(Generic[E]):  # noqa: N801  # used as a function: a generator wou
             self.lock.release()
 
     def _take_over(self) -> None:
-        before, after, now = self.before, self.draft.__dict__, self.estimator.__dict__
-        made = now.copy()
+        before, after, made = self.before, self.draft.__dict__, self.estimator.__dict__.copy()
+        gone = len(before)
         for name, value in after.items():
-            if value is not before.get(name, self):
+            known = before.get(name, self)
+            gone -= known is not self
+            if value is not known:
                 made[name] = value
-        for name in before.keys() - after.keys():
-            made.pop(name, None)
+        if gone:
+            for name in before.keys() - after.keys():
+                made.pop(name, None)
         self.estimator.__dict__ = made
 
 

@@ -87,7 +87,8 @@ class Learned:
 
     def checked(self) -> Learned:
         """Return the same, after refusing what makes no model: no class, or a prior of other classes."""
-        classes = len(self.statistics.labels)
+        known = self.seen if self.declared is None else self.statistics
+        classes = len(known.labels)
         if not classes:
             raise InvalidDataError("The total weight of all rows is zero: there is nothing to learn from")
         self.prior.check(classes)
