@@ -8,7 +8,7 @@ Beyond them every estimator takes NaN as missing, learns new classes at any time
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -40,6 +40,12 @@ __all__ = [
     "MultinomialNB",
     "PoissonNB",
 ]
+
+
+def _made_once_unless_warned(make: Callable[[Any], Family[Any]]) -> Callable[[Any], Family[Any]]:
+    """Keep the family of plain parameters; without `force_alpha`, making it may warn, every time."""
+    kept = made_once(make)
+    return lambda self: kept(self) if self.force_alpha is True else make(self)
 
 
 @estimator()
@@ -211,6 +217,7 @@ class MultinomialNB(_TotalsNB):
     array(['spam'], dtype='<U4')
     """
 
+    @_made_once_unless_warned
     def _family(self) -> Family[Any]:
         return Multinomial(prior=Dirichlet(self._check_alpha()))
 
@@ -240,6 +247,7 @@ class ComplementNB(_TotalsNB):
 
     norm: bool = False
 
+    @_made_once_unless_warned
     def _family(self) -> Family[Any]:
         return Complement(prior=Dirichlet(self._check_alpha()), norm=self.norm)
 
@@ -288,6 +296,7 @@ class BernoulliNB(_TotalsNB):
 
     binarize: float | None = 0.0
 
+    @_made_once_unless_warned
     def _family(self) -> Family[Any]:
         alpha = self._check_alpha()
         return Bernoulli(prior=Beta(alpha, alpha), threshold=self.binarize)
@@ -316,6 +325,7 @@ class PoissonNB(_TotalsNB):
 
     beta: float = 1.0
 
+    @_made_once_unless_warned
     def _family(self) -> Family[Any]:
         return Poisson(prior=Gamma(self._check_alpha(), self.beta))
 
