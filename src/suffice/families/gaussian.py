@@ -84,7 +84,10 @@ class Gaussian(Family[Moments]):
 
     def _maximum_likelihood(self, moments: Moments) -> tuple[Array, Array]:
         """Return the mean and variance of each class, or of all classes if a class has no values of a column."""
-        unknown, pooled = moments.weight <= 0, moments.pooled()
+        unknown = moments.weight <= 0
+        if self._variance_option == "class" and not self.unbiased and not unknown.any():
+            return moments.mean, moments.variance
+        pooled = moments.pooled()
         mean = np.where(unknown, pooled.mean, moments.mean)
         if self.unbiased:
             return mean, self._unbiased(moments, pooled)
