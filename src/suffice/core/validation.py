@@ -23,6 +23,7 @@ from suffice.core.errors import InvalidOptionError, MismatchError
 from suffice.core.field_rules import ascends, rules_of, shown, undeclared
 
 __all__ = [
+    "PLAIN",
     "Agrees",
     "CheckedIn",
     "Held",
@@ -83,7 +84,7 @@ class StoredFieldError(MismatchError):
 
 
 MOST_CHECKED = 10_000
-_PLAIN = {bool, int, float, str, type(None)}  # types of options that never change
+PLAIN = frozenset({bool, int, float, str, type(None)})  # types of options that never change
 _checked: set[tuple[Any, ...]] = set()
 
 
@@ -91,9 +92,9 @@ def check_options(options: Any, *names: str) -> None:
     """Check the fields of options that a user has given: all of them, or those that are named."""
     cls: Any = type(options)
     rules, sizes = rules_of(cls), Sizes()
-    # Estimators make a new family for every row that they learn: options that were checked before are known.
+    # Columns and classes have many families of equal options: those that were checked before are known.
     values = [getattr(options, name) for name in names or rules]
-    known = (cls, names, *((type(value), value) for value in values)) if _PLAIN.issuperset(map(type, values)) else None
+    known = (cls, names, *((type(value), value) for value in values)) if PLAIN.issuperset(map(type, values)) else None
     if known is not None and known in _checked:
         return
     for name in names or rules:

@@ -14,6 +14,7 @@ from suffice.core.arrays import Array, Values, as_matrix, is_sparse
 from suffice.core.errors import MismatchError, RefusedValueError
 from suffice.core.priors import ClassPrior
 from suffice.core.statistics import ByClass
+from suffice.core.validation import PLAIN
 from suffice.estimators import _documentation, parameter_checks
 from suffice.estimators._threads import snapshot
 from suffice.estimators.parameter_checks import Allowed
@@ -37,7 +38,6 @@ E = TypeVar("E", bound="Fitted")
 PathLike = str | os.PathLike[str]
 
 
-PLAIN = frozenset({bool, int, float, str, type(None)})  # types of parameters that never change
 MOST_MADE = 1000
 
 
