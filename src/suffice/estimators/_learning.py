@@ -118,9 +118,9 @@ class Learning(Fitted):
         begun = time.perf_counter()
         seen, family = self._run(self._summarize, source, task, before, place, partial)
         if LOG.isEnabledFor(logging.INFO):  # asked first: a row is learned in a few microseconds
-            name, weight = type(self).__name__, seen.weight.sum()
+            name = type(self).__name__
             LOG.debug("%s learned rows in %.3f s", name, time.perf_counter() - begun)
-            LOG.info("%s knows rows of weight %g, of %d classes", name, weight, len(seen.labels))
+            LOG.info("%s knows rows of weight %g, of %d classes", name, seen.weight.sum(), len(seen.labels))
         dtype = source.dtype if self._keeps_single else np.dtype(np.float64)
         dtype = dtype if before is None or dtype is before.dtype else np.promote_types(before.dtype, dtype)
         self._learned = Learned(seen, family, self._class_prior(), declared, dtype).checked()

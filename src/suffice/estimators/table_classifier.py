@@ -269,7 +269,8 @@ class BayesClassifier(CalibratedClassifier):
     # ---- answering
 
     def _scored_row(self, X: Any) -> ScoredRow | None:
-        row, calibration = single_row(X), self._calibration()
+        row = single_row(X)
+        calibration = None if row is None else self._calibration()
         if row is None or calibration is None:
             return None
         kept = self._settled().__dict__.setdefault("_single_rows", {})  # beside what was learned, as the model is
