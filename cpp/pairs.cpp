@@ -1,5 +1,4 @@
 // Tables of pairs of columns: their counts by class, and the scores looked up for them.
-#include <cmath>
 #include <vector>
 
 #include "search.hpp"
@@ -8,11 +7,8 @@ namespace suffice {
 namespace {
 
 constexpr Index block_rows = 1 << 12;
-constexpr Index few_rows = 1 << 10;     // whose codes and scores stay in the first cache
-constexpr Index pairs_at_once = 8;      // that are counted together: their tables stay in the second cache
-constexpr Index left_out_rows = 64;     // whose evidence stays in the second cache
-constexpr double smoothing = 3;         // as in pair_evidence.py
-constexpr double least_total = 1e-300;  // what counts are divided by, at least
+constexpr Index few_rows = 1 << 10;  // whose codes and scores stay in the first cache
+constexpr Index pairs_at_once = 8;   // that are counted together: their tables stay in the second cache
 
 // Pairs first .. last-1 of the same first column.
 struct PairGroup {
@@ -117,55 +113,6 @@ void pair_scores(CodedColumns x, Index columns, ColumnPairs of, const double* sc
             for (Index k = 0; k < width; ++k) out[(lo + i) * (width + 1) + k + 1] += sum[i * width + k];
     };
     for_blocks(blocks, threads_for(x.rows * of.pairs * width, blocks), work);
-}
-
-void pair_left_out(CodedColumns x, ColumnPairs of, Rows rows, const double* counts, const double* ratios,
-                   const double* exponents, const std::int32_t* to, Index width, double* out) {
-    const Index cells = of.offsets[of.pairs], K = rows.classes, blocks = (x.rows + left_out_rows - 1) / left_out_rows;
-    // The weight of each class and code of the first and the second column, and of each class, pair by pair.
-    std::vector<Index> start(of.pairs + 1);
-    for (Index q = 0; q < of.pairs; ++q)
-        start[q + 1] = start[q] + K * (x.sizes[of.first[q]] + x.sizes[of.second[q]] + 1);
-    std::vector<double> margins(std::size_t(start[of.pairs]));
-    for (Index q = 0; q < of.pairs; ++q) {
-        const Index height = x.sizes[of.first[q]], w = x.sizes[of.second[q]];
-        for (Index c = 0; c < K; ++c) {
-            double* first = margins.data() + start[q] + c * (height + w + 1);
-            const double* table = counts + c * cells + of.offsets[q];
-            for (Index a = 0; a < height; ++a)
-                for (Index b = 0; b < w; ++b) {
-                    const double count = std::max(table[a * w + b], 0.0);
-                    first[a] += count;
-                    first[height + b] += count;
-                    first[height + w] += count;
-                }
-        }
-    }
-    for_blocks(blocks, threads_for(8 * x.rows * of.pairs * K, blocks), [&](Index block, int) {
-        const Index lo = block * left_out_rows, hi = std::min(x.rows, lo + left_out_rows);
-        for (Index q = 0; q < of.pairs; ++q) {
-            const std::uint8_t* first = x.codes + of.first[q] * x.rows;
-            const std::uint8_t* second = x.codes + of.second[q] * x.rows;
-            const Index height = x.sizes[of.first[q]], w = x.sizes[of.second[q]];
-            for (Index i = lo; i < hi; ++i) {
-                const Index a = first[i], b = second[i], y = rows.code[i];
-                if (a >= height || b >= w) continue;
-                const Index cell = of.offsets[q] + a * w + b;
-                const double* margin = margins.data() + start[q] + y * (height + w + 1);
-                const double u = rows.weight[i], count = std::max(counts[y * cells + cell] - u, 0.0);
-                const double expected = std::max(margin[a] - u, 0.0) * std::max(margin[height + b] - u, 0.0) /
-                                        std::max(margin[height + w] - u, least_total);
-                const double own = std::log((count + smoothing) / (expected + smoothing));
-                const double base = y == 0 ? own : ratios[cell];
-                for (Index k = 1; k < K; ++k) {
-                    const double said = exponents[q] * ((k == y ? own : ratios[k * cells + cell]) - base);
-                    double* row = out + ((k - 1) * x.rows + i) * width;
-                    row[to[q]] += said;
-                    if (to[of.pairs + q] != to[q]) row[to[of.pairs + q]] += said;
-                }
-            }
-        }
-    });
 }
 
 void bin_codes(const double* values, Index n, Index stride, const double* edges, Index count, std::uint8_t missing,

@@ -11,7 +11,9 @@ quadratic approximation over w ≥ 0, so few steps are needed, whatever the numb
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,11 +24,12 @@ from suffice.core.parallel import in_threads
 STEPS = 40  # of Newton's method, at most
 ENOUGH = 1e-7  # a step that gains less is the last
 FOLDS = 5
-AT_ONCE = 1024  # rows whose second derivatives are added up at a time, so that they stay in the cache
+AT_ONCE = 1024  # rows that are computed at a time, so that they stay in the cache
 NEAR = 1e-4  # a step that gains less is near the minimum
 QUICK = 0.1  # of the gain before: a step that gains more shows that second derivatives have changed
 ROUGH_ROWS = 8  # of a fold for each exponent, so that their second derivatives are like those of all
 PATIENCE = 3  # exchanges of many exponents between zero and positive that need not get better
+TURNS = 8  # evidence that makes up for the Python that is run for one entry in another thread
 
 
 def relative(evidence: Array) -> Array:
@@ -44,15 +47,27 @@ def probabilities(scores: Array) -> tuple[Array, Array, Array]:
     return p, first / norm, top + np.log(norm)
 
 
+class Loss(NamedTuple):
+    """The penalised loss of exponents, its gradient by folds and without the penalty, and p(y | x) of all rows.
+
+    Gradients (folds, parts) are not divided by the weight of the rows. p is (classes − 1, rows), without the first.
+    """
+
+    value: float
+    gradients: Array
+    p: Array
+
+
 @dataclass
 class LogLinear:
     """Evidence of rows in parts, and what their exponents are drawn to.
 
-    `parts` F is (classes − 1, rows, parts), `offset` s (classes − 1, rows); `start` is w⁰ and `penalty` λ, (parts,)
-    each. Exponents are not negative.
+    `parts` F is (classes − 1, rows, parts), of float64 or float32; `offset` s (classes − 1, rows); `start` is w⁰ and
+    `penalty` λ, (parts,) each. Exponents are not negative. Rows are summed in fixed blocks, so that any number of
+    threads gives the same result. Folds are rows one after the other: they come in the order of their hashes.
     """
 
-    parts: Array
+    parts: Array | NDArray[np.float32]
     offset: Array
     codes: Codes
     weight: Array
@@ -60,62 +75,84 @@ class LogLinear:
     penalty: Array
 
     def __post_init__(self) -> None:
-        self._others = np.flatnonzero(self.codes > 0)  # rows of other classes than the first
-        self._places = self.codes[self._others] - 1, self._others
+        rows = self.parts.shape[1]
+        self._hessians: list[Array] | None = None  # of the folds, near the minimum
+        self._folds = [slice(k * rows // FOLDS, (k + 1) * rows // FOLDS) for k in range(FOLDS)]
+        self._blocks = [(k, own) for k, fold in enumerate(self._folds) for own in _cut(fold)]
 
     def scores(self, w: Array) -> Array:
         """Return the scores of all rows, (classes − 1, rows)."""
-        return np.asarray(self.offset + self.parts @ w)
+        return np.asarray(self.offset + np.matmul(self.parts, w.astype(self.parts.dtype)))
 
-    def losses(self, scores: Array) -> tuple[Array, Array]:
-        """Return −log p(y_i | x_i) of each row, and p(y | x) of all classes but the first, (classes − 1, rows)."""
+    def losses(self, scores: Array, rows: slice = slice(None)) -> tuple[Array, Array]:
+        """Return −log p(y_i | x_i) of some rows, and p(y | x) of all classes but the first, (classes − 1, rows)."""
         p, _, losses = probabilities(scores)
-        losses[self._others] -= scores[self._places]
+        others, places = self._others(rows)
+        losses[others] -= scores[places]
         return losses, p
 
-    def value(self, w: Array) -> tuple[float, Array]:
-        """Return the penalised loss of exponents, and p(y | x) of all rows."""
-        losses, p = self.losses(self.scores(w))
-        loss = self.weight @ losses + 0.5 * self.penalty @ (w - self.start) ** 2
-        return float(loss / self.weight.sum()), p
+    def _others(self, rows: slice) -> tuple[NDArray[np.intp], tuple[Codes, NDArray[np.intp]]]:
+        """Return which rows are of other classes than the first, and where their own scores are."""
+        codes = self.codes[rows]
+        others = np.flatnonzero(codes > 0)
+        return others, (codes[others] - 1, others)
 
-    def gradient(self, p: Array, rows: slice = slice(None)) -> Array:
-        """Return the gradient of the loss of some rows, not divided by the weight and without the penalty."""
-        error = p.copy()
-        error[self._places] -= 1.0
-        error *= self.weight
-        return np.asarray(sum(own[rows].T @ part[rows] for own, part in zip(self.parts, error, strict=True)))
+    def loss(self, w: Array) -> Loss:
+        """Compute the loss of exponents, and its gradients, reading the evidence once."""
+        exponents = w.astype(self.parts.dtype)
+        gradients, p = np.zeros((FOLDS, len(w))), np.empty(self.offset.shape)
 
-    def hessian(self, p: Array, rows: slice = slice(None)) -> Array:
-        """Return the second derivatives of the same:  Σ_i v_i (Σ_k p_k F_k F_kᵀ − f fᵀ),  f = Σ_k p_k F_k."""
-        parts, p, weight = self.parts[:, rows], p[:, rows], self.weight[rows]
-        out = np.zeros((parts.shape[2],) * 2)
-        for lo in range(0, len(weight), AT_ONCE):
-            some = slice(lo, lo + AT_ONCE)
-            own, q, v = parts[:, some], p[:, some], weight[some]
-            if len(parts) == 1:
-                self._add_square(own[0], v * q[0] * (1.0 - q[0]), out)
-                continue
-            mean = np.einsum("ki,kij->ij", q, own)
-            self._add_square(mean, v * np.maximum(1.0 - q.sum(axis=0), 0.0), out)
-            for k in range(len(parts)):
-                self._add_square(own[k] - mean, v * q[k], out)
+        def of_block(block: tuple[int, slice]) -> tuple[float, Array]:
+            rows = block[1]
+            own = self.parts[:, rows]
+            losses, p[:, rows] = self.losses(self.offset[:, rows] + own @ exponents, rows)
+            error = p[:, rows].copy()
+            error[self._others(rows)[1]] -= 1.0
+            error *= self.weight[rows]
+            slope = sum(part.T @ wrong for part, wrong in zip(own, error.astype(own.dtype), strict=True))
+            return float(self.weight[rows] @ losses), np.asarray(slope)
+
+        found = in_threads(of_block, self._blocks, self.parts.size // TURNS)
+        total = 0.0
+        for (fold, _), (loss, slope) in zip(self._blocks, found, strict=True):
+            total += loss
+            gradients[fold] += slope
+        total += 0.5 * float(self.penalty @ (w - self.start) ** 2)
+        return Loss(total / float(self.weight.sum()), gradients, p)
+
+    def slope(self, w: Array, gradient: Array) -> Array:
+        """Return a gradient with that of the penalty."""
+        return np.asarray(gradient + self.penalty * (w - self.start))
+
+    def hessians(self, p: Array, folds: int = FOLDS) -> list[Array]:
+        """Return the second derivatives of some folds:  Σ_i v_i (Σ_k p_k F_k F_kᵀ − f fᵀ),  f = Σ_k p_k F_k."""
+        blocks = [block for block in self._blocks if block[0] < folds]
+        found = in_threads(lambda block: self._hessian(p, block[1]), blocks, self.parts.size)
+        out = [np.zeros((self.parts.shape[2],) * 2) for _ in range(folds)]
+        for (fold, _), part in zip(blocks, found, strict=True):
+            out[fold] += part
+        return out
+
+    def _hessian(self, p: Array, rows: slice) -> Array:
+        own, q, v = self.parts[:, rows], p[:, rows], self.weight[rows]
+        if len(own) == 1:
+            return self._square(own[0], v * q[0] * (1.0 - q[0]))
+        mean = np.einsum("ki,kij->ij", q.astype(own.dtype), own)
+        out = self._square(mean, v * np.maximum(1.0 - q.sum(axis=0), 0.0))
+        for k in range(len(own)):
+            out = out + self._square(own[k] - mean, v * q[k])
         return out
 
     @staticmethod
-    def _add_square(x: Array, weight: Array, out: Array) -> None:
-        """Add Σ_i w_i x_i x_iᵀ to `out`."""
-        heavy = x * np.sqrt(weight)[:, None]
-        out += heavy.T @ heavy
+    def _square(x: Array, weight: Array) -> Array:
+        """Return Σ_i w_i x_i x_iᵀ."""
+        heavy = x * np.sqrt(weight).astype(x.dtype)[:, None]
+        return np.asarray(heavy.T @ heavy)
 
-    def _of_folds(self, p: Array) -> list[Array]:
-        """Return the second derivatives of the rows of each fold."""
-        return in_threads(lambda own: self.hessian(p, own), FOLD_ROWS, self.parts.size * 4)
-
-    def _step(self, w: Array, gradient: Array, hessian: Array) -> Array:
+    def _step(self, w: Array, slope: Array, hessian: Array) -> Array:
         """Return the step to the minimum over w ≥ 0 of the quadratic approximation."""
         curvature = hessian + np.diag(self.penalty + 1e-9)
-        found = minimum_above_zero(curvature, gradient - curvature @ w, (w > 0) | (gradient < 0))
+        found = minimum_above_zero(curvature, slope - curvature @ w, (w > 0) | (slope < 0))
         return found - w
 
     def fit(self) -> Array:
@@ -128,19 +165,20 @@ class LogLinear:
         if not self.parts.size:
             return w
         rough = self.parts.shape[1] >= ROUGH_ROWS * FOLDS * self.parts.shape[2]
-        best, p = self.value(w)
+        best = self.loss(w)
         hessian: Array | None = None
         gained = np.inf
         for _ in range(STEPS):
             if rough:
-                hessian = FOLDS * self.hessian(p, FOLD_ROWS[0])
+                hessian = FOLDS * self.hessians(best.p, 1)[0]
             elif hessian is None:
-                hessian = np.sum(self._of_folds(p), axis=0)
-            step = self._step(w, self.gradient(p) + self.penalty * (w - self.start), hessian)
-            found, size = self._shortened(w, step, best)
-            before, gained = gained, 0.0 if found is None else best - found[1]
+                self._hessians = self.hessians(best.p)
+                hessian = np.sum(self._hessians, axis=0)
+            step = self._step(w, self.slope(w, best.gradients.sum(axis=0)), hessian)
+            found, size = self._shortened(w, step, best.value)
+            before, gained = gained, 0.0 if found is None else best.value - found[1].value
             if found is not None:
-                w, best, p = found
+                w, best = found
             if rough and gained < NEAR:
                 rough, hessian = False, None
             elif not rough and gained < ENOUGH:
@@ -149,39 +187,43 @@ class LogLinear:
                 hessian = None
         return np.asarray(w)
 
-    def _shortened(self, w: Array, step: Array, best: float) -> tuple[tuple[Array, float, Array] | None, float]:
+    def _shortened(self, w: Array, step: Array, best: float) -> tuple[tuple[Array, Loss] | None, float]:
         """Return exponents after the largest part of a step that has a lower loss than `best`, and which part it is."""
         size = 1.0
         while size > 1e-4:
             tried = np.maximum(w + size * step, 0.0)
-            loss, p = self.value(tried)
-            if loss < best:
-                return (tried, loss, p), size
+            found = self.loss(tried)
+            if found.value < best:
+                return (tried, found), size
             size *= 0.5
         return None, size
 
     def cross_fitted(self, w: Array) -> Array:
         """Return scores of rows, (classes − 1, rows), by exponents of the other folds: a Newton step from those of all.
 
-        At the minimum of all rows the gradient of the others is the negative of that of the fold, so the step is short.
+        At the minimum w of all rows the gradient of the others is the negative of that of the fold, so the step is
+        short. The second derivatives are those of the last steps of `fit`.
         """
         if not self.parts.size:
             return self.scores(w)
-        _, p = self.value(w)
-        hessians = self._of_folds(p)
-        gradients = [self.gradient(p, own) for own in FOLD_ROWS]
-        whole, slope = np.sum(hessians, axis=0), np.sum(gradients, axis=0) + self.penalty * (w - self.start)
+        _, gradients, p = self.loss(w)
+        hessians = self.hessians(p) if self._hessians is None else self._hessians
+        whole, slope = np.sum(hessians, axis=0), self.slope(w, gradients.sum(axis=0))
         out = np.empty(self.offset.shape)
-        for own, hessian, gradient in zip(FOLD_ROWS, hessians, gradients, strict=True):
+        for own, hessian, gradient in zip(self._folds, hessians, gradients, strict=True):
             left, free = slope - gradient, (w > 0) | (slope < gradient)
             curvature = (whole - hessian + np.diag(self.penalty + 1e-9))[np.ix_(free, free)]
             rest = w.copy()
             rest[free] = np.maximum(w[free] - np.linalg.solve(curvature, left[free]), 0.0)
-            out[:, own] = self.offset[:, own] + self.parts[:, own] @ rest
+            out[:, own] = self.offset[:, own] + self.parts[:, own] @ rest.astype(self.parts.dtype)
         return out
 
 
-FOLD_ROWS = [slice(k, None, FOLDS) for k in range(FOLDS)]  # kept rows are sorted by hash: neighbours are unrelated
+def _cut(rows: slice) -> Iterator[slice]:
+    """Cut rows into blocks of about equal size."""
+    n = rows.stop - rows.start
+    blocks = -(-n // AT_ONCE)
+    return (slice(rows.start + b * n // blocks, rows.start + (b + 1) * n // blocks) for b in range(blocks))
 
 
 def minimum_above_zero(curvature: Array, slope: Array, positive: NDArray[np.bool_]) -> Array:

@@ -21,8 +21,6 @@ from suffice.core.arrays import Array, Codes
 from suffice.core.statistics import Pairs
 from suffice.core.statistics.pairs import cell_offsets
 
-SMOOTHING = 3.0  # rows that every cell, and what is expected of it, is drawn by towards equality
-
 
 class PairEvidence:
     """The log-ratios R of all pairs, from their counts."""
@@ -33,14 +31,16 @@ class PairEvidence:
     @cached_property
     def ratios(self) -> Array:
         """R of every class and cell, (classes, cells)."""
-        out = np.empty(self.pairs.weight.shape)
-        tables = zip(self.pairs.tables(self.pairs.weight), self.pairs.offsets.tolist(), strict=False)
-        for table, start in tables:
-            counts = np.maximum(table, 0.0)
-            total = np.maximum(counts.sum(axis=(1, 2)), 1e-300)[:, None, None]
-            expected = counts.sum(axis=2)[:, :, None] * counts.sum(axis=1)[:, None, :] / total
-            ratio = np.log((table + SMOOTHING) / (expected + SMOOTHING))
-            out[:, start : start + ratio[0].size] = ratio.reshape(len(out), -1)
+        return self._ratios(0.0)
+
+    @cached_property
+    def _without_one(self) -> Array:
+        """The same without a row of the class that is in the cell."""
+        return self._ratios(1.0)
+
+    def _ratios(self, weight: float) -> Array:
+        of, out = self.pairs, np.empty(self.pairs.weight.shape)
+        _core.pair_ratios(of.sizes, of.pairs, of.offsets, np.ascontiguousarray(of.weight), weight, out)
         return out
 
     @property
@@ -56,17 +56,23 @@ class PairEvidence:
             yield ratios[cells[:, q]]
 
     def left_out(
-        self, columns: NDArray[np.uint8], codes: Codes, weight: Array, exponents: Array, to: Codes, out: Array
+        self,
+        columns: NDArray[np.uint8],
+        codes: Codes,
+        weight: Array,
+        exponents: Array,
+        to: Codes,
+        out: Array | NDArray[np.float32],
     ) -> None:
         """Add u_q (R_k − R_0) of rows that are left out of the counts of their own class to `out`.
 
-        `out` is (classes − 1, rows, places). Pair q is added to the places `to[0, q]` and `to[1, q]`, once if they are
-        the same.
+        `out` is (classes − 1, rows, places), of float64 or float32. Pair q is added to the places `to[0, q]` and
+        `to[1, q]`, once if they are the same.
         """
         of = self.pairs
         where = columns, of.sizes, of.pairs, of.offsets, np.ascontiguousarray(codes, np.int32)
-        counts = np.ascontiguousarray(of.weight)
-        _core.pair_left_out(*where, weight, counts, self.ratios, exponents, np.ascontiguousarray(to, np.int32), out)
+        tables = np.ascontiguousarray(of.weight), self.ratios, self._without_one
+        _core.pair_left_out(*where, weight, *tables, exponents, np.ascontiguousarray(to, np.int32), out)
 
     def scores(self, exponents: Array) -> PairScores:
         """Return Σ_q u_q R_q as a table of scores."""
