@@ -105,7 +105,7 @@ class LogLinear:
         def of_block(block: tuple[int, slice]) -> tuple[float, Array]:
             rows = block[1]
             own = self.parts[:, rows]
-            losses, p[:, rows] = self.losses(self.offset[:, rows] + own @ exponents, rows)
+            losses, p[:, rows] = self.losses(self.offset[:, rows] + np.matmul(own, exponents), rows)
             error = p[:, rows].copy()
             error[self._others(rows)[1]] -= 1.0
             error *= self.weight[rows]
