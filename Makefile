@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
 
-.PHONY: demo tour test attack sanitize test-sklearn-lowest test-engines test-tools test-browser test-serving bench bench-text bench-engines bench-quality text-data mutants lint docs refresh clean
+.PHONY: demo tour test attack sanitize test-sklearn-lowest test-engines test-tools test-browser test-serving bench bench-text bench-engines bench-quality bench-labels text-data mutants lint docs refresh clean
 .DEFAULT_GOAL := demo
 
 # The main job, on penguins: learn from two thirds, judge on the others, say why, forget one; ends by saying where the report is.
@@ -82,6 +82,10 @@ bench-engines: $(VENV)/bench-engines
 bench-quality: $(VENV)/bench-quality
 	$(BIN)/python -m benchmarks.quality $(or $(ARGS),--speed)
 
+# Planted errors among labels, beside cleanlab.
+bench-labels: text-data $(VENV)/bench-labels
+	$(BIN)/python -m benchmarks.wrong_labels $(ARGS)
+
 # Said before anything is installed.
 text-data:
 	@test -n "$$SUFFICE_DATA" || { echo "SUFFICE_DATA must name the folder of 20newsgroups-train.parquet," \
@@ -117,6 +121,6 @@ $(VENV)/built: $(SOURCES)
 	$(BIN)/python -m compileall -q src  # the first command need not, and cannot where writing bytecode is turned off
 	touch $@
 
-$(VENV)/test $(VENV)/test-engines $(VENV)/test-tools $(VENV)/test-browser $(VENV)/test-serving $(VENV)/mutants $(VENV)/lint $(VENV)/bench $(VENV)/bench-text $(VENV)/bench-engines $(VENV)/bench-quality $(VENV)/docs: $(VENV)/%: $(VENV)/built
+$(VENV)/test $(VENV)/test-engines $(VENV)/test-tools $(VENV)/test-browser $(VENV)/test-serving $(VENV)/mutants $(VENV)/lint $(VENV)/bench $(VENV)/bench-text $(VENV)/bench-engines $(VENV)/bench-quality $(VENV)/bench-labels $(VENV)/docs: $(VENV)/%: $(VENV)/built
 	$(PIP) install --group $*
 	touch $@

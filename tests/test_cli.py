@@ -340,6 +340,28 @@ def test_outliers_are_those_of_the_library(suffice, iris):
 # ------------------------------------------------------------------------------------------------ judging
 
 
+def test_suspects_are_listed_written_and_told_to_programs(suffice):
+    rows = pa.csv.read_csv("iris.csv").to_pandas()
+    rows.loc[[3, 70], "species"] = ["virginica", "setosa"]
+    rows.to_csv("wrong.csv", index=False)
+    suffice("fit", "wrong.csv", "-t", "species", "-o", "m.suffice")
+    shown = suffice("suspects", "m.suffice", "wrong.csv", "-o", "out.csv")
+    expected = sf.load("m.suffice").suspects(rows, "species")
+    assert "of 150 labels are suspect" in shown.out
+    assert "setosa" in shown.out
+    written = pa.csv.read_csv("out.csv").to_pydict()
+    assert written["row"] == expected.rows.tolist()
+    assert set(written["row"][:2]) == {3, 70}
+    assert written["species"] == rows["species"][expected.rows].tolist()
+    told = suffice("suspects", "m.suffice", "wrong.csv", "--json").json
+    assert [each["row"] for each in told["suspects"]] == expected.rows.tolist()
+    assert told["rate"] == expected.rate
+    sums = [sum(part["log_odds"] for part in each["evidence"][:-1]) for each in told["suspects"]]
+    np.testing.assert_allclose(sums, expected.log_odds, rtol=1e-9)
+    assert not suffice("suspects", "m.suffice", "wrong.csv", "--json", "--not-learned").json["left_out"]
+    assert "share of labels" in suffice("suspects", "m.suffice", "wrong.csv", "--rate", "1").err
+
+
 def test_evaluate_gives_the_numbers_of_the_evaluation(suffice, iris):
     model, table = sf.load(iris), pa.table(examples.iris())
     expected = Evaluation.of(np.array(examples.iris()["species"]), model.classes_, model.predict_proba(table))

@@ -82,6 +82,7 @@ from .formulas import Formula, Scoring
 from .model.calibration import Calibration
 from .model.evaluate import Evaluation
 from .model.joint import Model
+from .model.suspects import Suspects
 from .text import BagOfWords, TextClassifier
 from .views.comparison import Comparison, compare
 from .views.plot import (
@@ -170,6 +171,7 @@ __all__ = [
     "SufficeError",
     "Summary",
     "Support",
+    "Suspects",
     "Table",
     "Text",
     "TextClassifier",

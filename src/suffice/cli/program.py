@@ -15,6 +15,7 @@ from typer import Option
 
 from suffice.cli.answer_commands import explain, impute, outliers, predict, sample
 from suffice.cli.evaluate_commands import compare, cv, evaluate
+from suffice.cli.label_commands import suspects
 from suffice.cli.learn_commands import drop_class, fit, forget, merge, update
 from suffice.cli.show_commands import demo, export, inspect, nomogram, report, sql
 from suffice.cli.terminal import visible
@@ -31,7 +32,7 @@ app = typer.Typer(
 COMMANDS: tuple[tuple[Callable[..., None], ...], ...] = (
     (fit, update, forget, drop_class, merge),
     (predict, explain, outliers, impute, sample),
-    (evaluate, cv, compare),
+    (evaluate, cv, compare, suspects),
     (inspect, nomogram, sql, export, report, demo),
 )
 for command in chain(*COMMANDS):

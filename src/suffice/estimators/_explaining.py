@@ -12,6 +12,7 @@ from suffice.estimators._threads import answering
 from suffice.families import LinearForm, Table
 from suffice.formulas import Scoring
 from suffice.model.explain import Evidence, rank_features
+from suffice.model.suspects import Suspects
 
 
 class Explaining(Answering):
@@ -49,6 +50,36 @@ class Explaining(Answering):
         model, rows = self._settled().model, self._check_X(X)
         found = Evidence.of(model, rows, model.log_posterior(rows), self._names(), label, against)
         return found.columns(calibrated=False)
+
+    @answering
+    def suspects(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, rate: float | None = None, learned: bool = True
+    ) -> Suspects:
+        """Return rows whose label is probably wrong, the most suspect first, and the evidence against each label.
+
+        Each row is judged by the posterior of the model of all other rows, exactly. As many rows are listed as labels
+        are expected to be wrong, and only rows whose label is not the most probable class.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or table
+            Rows that were learned, with the weights they were learned with; or others, with `learned=False`.
+        y : array-like of shape (n_samples,), or str
+            The labels to be checked, or the name of the column of X that holds them.
+        rate : float, default=None
+            The share of labels that are wrong. By default it is the share that is denied where the posterior is surest.
+        learned : bool, default=True
+            Whether the rows were learned. With False, nothing is left out: right of rows that the model has not seen.
+            Of rows that it has seen it is too mild, because each row has taught the model its own label.
+
+        Returns
+        -------
+        suspects : Suspects
+            The positions of the rows, their labels and the suggested ones, the probability that the label is wrong,
+            and the evidence: `suspects.evidence[i]` is a table of what each column or word adds.
+        """
+        rows, labels, weight = self._read_learned(X, y, sample_weight)
+        return self._run(self._predictor().suspects, rows, labels, weight, rate, learned)
 
     @answering
     def top_features(self, label: Any, n: int = 10, by: str = "log_odds") -> Table:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from suffice.core.arrays import Array, Positions, Rows, Values
 from suffice.core.errors import InvalidOptionError, NoDistributionError
+from suffice.core.labels import encode_labels
 from suffice.core.statistics import Batch
 from suffice.core.words import Texts
 from suffice.families import FillMethod, Table
@@ -45,12 +46,23 @@ def contrasted(
     order = np.argsort(-log_posterior, axis=1, kind="stable")
     first = order[:, 0]
     if label is not None:
-        first = np.full(n, model.position(label))
+        first = _positions(model, label, n)
     elif len(model.labels) == 2:
-        first = np.full(n, 1 if against is None else 1 - model.position(against))
+        first = np.ones(n, np.int64) if against is None else 1 - _positions(model, against, n)
     if against is not None:
-        return first, np.full(n, model.position(against))
+        return first, _positions(model, against, n)
     return first, np.where(order[:, 0] == first, order[:, 1], order[:, 0])
+
+
+def _positions(model: Model, label: Any, n: int) -> NDArray[np.int64]:
+    """Return the position of a class, for each of n rows, or those of an array of one class for each row."""
+    if not isinstance(label, np.ndarray) or label.ndim != 1:
+        return np.full(n, model.position(label))
+    if len(label) != n:
+        raise InvalidOptionError(f"Expected one class, or one for each of {n} rows; found {len(label)}")
+    given = encode_labels(label)
+    places = np.array([model.position(each) for each in given.values], dtype=np.int64)
+    return places[given.codes]
 
 
 Split: TypeAlias = Callable[[Positions, Positions], tuple[list[str], Array]]
@@ -101,12 +113,30 @@ class Evidence:
         rest = np.where(np.isnan(rest), 0.0, rest)
         return cls(model.labels[first], model.labels[second], prior, titles, blocks, rest, total)
 
+    @classmethod
+    def whole(cls, model: Model, log_posterior: Array, label: Any = None, against: Any = None) -> Evidence:
+        """Compare classes by all columns together."""
+        at = np.arange(len(log_posterior))
+        first, second = contrasted(model, log_posterior, label, against)
+        prior = log_ratio(model.log_prior[first], model.log_prior[second])
+        total = log_ratio(log_posterior[at, first], log_posterior[at, second])
+        rest = np.zeros(len(total))
+        return cls(
+            model.labels[first], model.labels[second], prior, ["all columns"], (total - prior)[:, None], rest, total
+        )
+
     def columns(self, calibrated: bool = True) -> dict[str, Values]:
         """Return the columns of a table; that of calibration only if the model is `calibrated`."""
         out: dict[str, Values] = {"label": self.label, "against": self.against, "prior": self.prior}
         rest = ({"rest": self.calibration} if calibrated else {}) | {"log_odds": self.log_odds}
         titles = [f"{title} (column)" if title in out or title in rest else title for title in self.titles]
         return out | dict(zip(titles, self.blocks.T, strict=True)) | rest
+
+    def tables(self) -> list[Table]:
+        """Return a table for each row: the prior, the blocks by decreasing evidence, what is left, and the sum."""
+        names, rests = self.titles, ("(rest)", "(sum)")
+        rows = zip(self.label, self.against, self.prior, self.blocks, self.log_odds, strict=True)
+        return [_as_table(f"{a} against {b}", prior, names, own, {}, odds, rests) for a, b, prior, own, odds in rows]
 
 
 def word_evidence(
@@ -142,7 +172,13 @@ def word_evidence(
 
 
 def _as_table(
-    title: str, prior: float, names: list[str], features: Array, besides: dict[str, float], odds: float
+    title: str,
+    prior: float,
+    names: list[str],
+    features: Array,
+    besides: dict[str, float],
+    odds: float,
+    last: tuple[str, str] = ("(calibration)", "(sum)"),
 ) -> Table:
     """List the prior, the features by decreasing evidence, and the sum."""
     order = np.argsort(-np.abs(features), kind="stable")
@@ -154,7 +190,7 @@ def _as_table(
             values.append(value)
     with np.errstate(invalid="ignore"):
         rest = odds - sum(values)
-    rows += ["(calibration)", "(sum)"]
+    rows += last
     values += [0.0 if np.isnan(rest) else rest, odds]
     return Table(title, rows, ["log_odds"], np.array(values)[:, None])
 

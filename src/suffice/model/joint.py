@@ -248,7 +248,7 @@ def left_out_prior(
     if rows != len(labels):
         raise InvalidDataError(f"Found input variables with inconsistent numbers of samples: [{rows}, {len(labels)}]")
     w = as_weight(weight, len(labels))
-    codes = _positions_of(labels, w, statistics.labels)
+    codes = positions_of(labels, w, statistics.labels)
     # The prior is the same without any row of one class and weight.
     classes, removed, which = np.arange(len(statistics.labels)), np.ones(len(statistics.labels)), codes.astype(np.int64)
     if w is not None:
@@ -259,7 +259,7 @@ def left_out_prior(
     return codes, w, prior.log(rest)[which]
 
 
-def _positions_of(labels: Labels, weight: Array | None, known: Values) -> Codes:
+def positions_of(labels: Labels, weight: Array | None, known: Values) -> Codes:
     """Return the position of each row's label among the known ones; a row of weight 0 may have any label."""
     out = np.zeros(len(labels), dtype=np.int32)
     counted = np.ones(len(labels), dtype=bool) if weight is None else weight > 0

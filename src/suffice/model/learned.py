@@ -13,7 +13,7 @@ import numpy as np
 
 from suffice.core.arrays import Array, Codes, Values, as_weight
 from suffice.core.errors import InvalidDataError, InvalidOptionError, MismatchError, NotPartError
-from suffice.core.labels import as_label, label_positions, places_among, position_of, union_labels
+from suffice.core.labels import as_label, encode_labels, label_positions, places_among, position_of, union_labels
 from suffice.core.priors import ClassPrior
 from suffice.core.statistics import ByClass
 from suffice.core.validation import Labels
@@ -22,7 +22,7 @@ from suffice.families.covariance import one_blas_thread
 from suffice.families.product import Product, ProductDistribution
 from suffice.model.calibration import Calibration, CalibrationForm, ScoredRow
 from suffice.model.forms import Form, form_of
-from suffice.model.joint import Model, leave_one_out_parts, left_out_prior
+from suffice.model.joint import Model, leave_one_out_parts, left_out_prior, positions_of
 from suffice.model.planning import with_one_plan, without_plan
 from suffice.model.schema import chosen
 from suffice.model.storage import storable
@@ -230,6 +230,10 @@ class Learned:
         Both are (rows, classes).
         """
         return leave_one_out_parts(self.statistics, self.family, self.prior, rows, labels, weight, self.model)
+
+    def codes_of(self, labels: Values) -> Codes:
+        """Return the position of each label among the classes; refuse labels that were not learned."""
+        return positions_of(encode_labels(labels), None, self.labels)
 
     def left_out_prior(self, n: int, labels: Values, weight: Any) -> tuple[Codes, Array, Array]:
         """Return the class and weight of each learned row, and log p(y) without it, (rows, classes)."""

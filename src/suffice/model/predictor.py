@@ -10,7 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice.core.arrays import Array, Values
-from suffice.core.errors import InvalidOptionError, MismatchError, NoFormulaError, RefusedValueError, naming_columns
+from suffice.core.errors import (
+    InvalidOptionError,
+    MismatchError,
+    NoFormulaError,
+    NoLinearFormError,
+    NotPartError,
+    RefusedValueError,
+    naming_columns,
+)
 from suffice.core.frames import ColumnReading, Frame, as_frame
 from suffice.core.validation import CheckedIn, Held, check_stored, shown
 from suffice.families import FillMethod, Table
@@ -23,6 +31,7 @@ from suffice.model.learned import Learned, combined
 from suffice.model.schema import Schema, describe
 from suffice.model.storage import storable
 from suffice.model.structure import Structure
+from suffice.model.suspects import Suspects, find_suspects
 
 Question: TypeAlias = Literal["predict", "predict_proba", "predict_log_proba"]
 
@@ -167,7 +176,12 @@ class Predictor:
 
         Of columns, a column for each of theirs; of texts, a table for each text.
         """
-        learned, rows = self.learned, self.read(frame)
+        found = self.evidence_of(self.read(frame), label, against)
+        return found.columns(calibrated=self.form == "table") if isinstance(found, Evidence) else found
+
+    def evidence_of(self, rows: Any, label: Any = None, against: Any = None) -> Evidence | list[Table]:
+        """Return the same of rows that were read, where `label` and `against` may be arrays of one for each row."""
+        learned = self.learned
         if self.form == "texts":
             log_posterior = learned.log_posterior(rows, self.calibration)
             return word_evidence(learned.model, rows, log_posterior, label, against, self.calibration)
@@ -176,8 +190,31 @@ class Predictor:
             titles = [block.title for block in learned.family.blocks]
         log_posterior = learned.log_posterior(read, self.calibration)
         split = None if self.calibration is None else partial(self.calibration.contrast, learned, read, titles)
-        found = Evidence.of(learned.model, read, log_posterior, titles, label, against, split)
-        return found.columns(calibrated=self.form == "table")
+        return Evidence.of(learned.model, read, log_posterior, titles, label, against, split)
+
+    def suspects(
+        self, rows: Any, labels: Values, weight: Any = None, rate: float | None = None, learned: bool = True
+    ) -> Suspects:
+        """Return rows, which were read, whose label is probably wrong; with `learned`, each is left out."""
+        known = self.learned
+        read, codes = known.family.read(rows), known.codes_of(labels)
+        if learned:
+            try:
+                log_posterior = known.leave_one_out(read, labels, weight, self.calibration)
+            except NotPartError as error:
+                advice = "Rows that were not learned are checked with learned=False"
+                raise NotPartError(f"{str(error).rstrip('.')}. {advice}") from error
+        else:
+            log_posterior = known.log_posterior(read, self.calibration)
+        found = find_suspects(log_posterior, codes, known.labels, weight, rate, learned)
+        if not len(found):
+            return found
+        some = read[found.rows]
+        try:
+            return found.explained(self.evidence_of(some, found.suggested, found.label))
+        except NoLinearFormError:  # dependent columns, of which none says anything alone
+            log_posterior = known.log_posterior(some, self.calibration)
+            return found.explained(Evidence.whole(known.model, log_posterior, found.suggested, found.label))
 
     @property
     def described(self) -> Table:
