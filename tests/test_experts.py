@@ -285,10 +285,11 @@ def test_a_row_left_out_of_the_quadratic_expert_was_never_there(weighted):
     weight = weight * (0.5 + np.arange(60) % 3) if weighted else weight
     expert, left_out = fitted(QuadraticExpert, batch, codes, weight)
     z = expert.features.matrix(batch)
-    pooled = ClassScatters.of(z, codes, weight, 3).pooled
     for i in [0, 1, 7, 30, 59]:
         rest = weight.copy()
         rest[i] -= min(rest[i], 1.0)
+        # The prior has the scatter of the other rows, in the same proportion.
+        pooled = ClassScatters.of(z, codes, rest, 3).cross.sum(axis=0) / (weight.sum() + 3) + 1e-6 * np.eye(z.shape[1])
         expected = student(z, codes, rest, 3, expert.strength, pooled, z[i : i + 1])
         np.testing.assert_allclose(left_out[i : i + 1], expected, rtol=1e-8)
     np.testing.assert_allclose(expert.left_out(batch, codes, weight), left_out)

@@ -83,8 +83,10 @@ class QuadraticExpert:
         E_k = log Γ((ν + 1) / 2) / Γ((ν + 1 − p) / 2) − ½ log |Λ| − ½ p log c − ½ (ν + 1) log(1 + q / c),
         q = (z − m_k)ᵀ Λ⁻¹ (z − m_k),   c = (κ + 1) / κ.
 
-    Without a part u of a row's weight, κ and ν fall by u and Λ by κ u / (κ − u) (z − m)(z − m)ᵀ, so leaving a row out
-    is exact; Σ₀ stays as it is. m₀ is chosen by that.
+    Σ₀ is the sum of all S_k over κ = Σ κ_k. Without a part u of the weight of a row of class y, with d = z − m_y, κ_y
+    and the ν of y fall by u, S_y by κ_y u / (κ_y − u) d dᵀ, and so does the sum that Σ₀ is of: the prior of every class
+    holds the row, and few rows of many columns would seem far too well known with it. So all Λ lose a multiple of the
+    same d dᵀ, and leaving a row out is exact, with m₀ / κ as it is. m₀ is chosen by that.
     """
 
     features: Features
@@ -175,15 +177,40 @@ class QuadraticExpert:
         return self._left_out(self.features.matrix(batch), codes, weight)
 
     def _left_out(self, z: Array, codes: Codes, weight: Array) -> Array:
-        rows, q = np.arange(len(codes)), self._distance(z)
-        out, p = self._log_density(q), z.shape[1]
-        kappa = self.weight[codes]
+        rows, p, q = np.arange(len(codes)), z.shape[1], self._distance(z)
+        kappa, known = self.weight[codes], self._distances_of_means
         u = np.minimum(np.minimum(weight, 1.0), np.maximum(kappa - PULL, 0.0))
-        c, larger, h = kappa * u / (kappa - u), kappa / (kappa - u), q[rows, codes]
-        left = np.maximum(1.0 - c * h, LEAST_LEFT)
+        fall = kappa * u / (kappa - u)
+        # With Λ of each class, h = dᵀ Λ⁻¹ d and across = dᵀ Λ⁻¹ (z − m_k). Both are q, moved by the means.
+        across = q + self._moved(z, codes)
+        h = 2.0 * across - q + known[codes]
+        lost = np.repeat(fall[:, None] * (self.strength / self.weight.sum()), len(self.mean), axis=1)
+        lost[rows, codes] += fall
+        left = np.maximum(1.0 - lost * h, LEAST_LEFT)
+        out = self._level - 0.5 * np.log(left)
+        distance = np.maximum(q + lost * across**2 / left, 0.0)
+        out -= 0.5 * self._freedom * np.log1p(distance / self._scale)
+        # Its own class has lost some of its weight as well, and its mean has moved.
         freedom, scale = self._freedom[codes] - u, (kappa - u + 1.0) / (kappa - u)
-        level = _norm(freedom, p, scale) + self._half_log_inverse[codes] - 0.5 * np.log(left)
-        out[rows, codes] = level - 0.5 * freedom * np.log1p(larger**2 * h / left / scale)
+        level = _norm(freedom, p, scale) + (self._half_log_inverse[codes] - 0.5 * np.log(left[rows, codes]))
+        apart = (kappa / (kappa - u)) ** 2 * distance[rows, codes]
+        out[rows, codes] = level - 0.5 * freedom * np.log1p(apart / scale)
+        return out
+
+    @property
+    def _distances_of_means(self) -> Array:
+        """Return (m_k − m_y)ᵀ Λ_k⁻¹ (m_k − m_y), (classes y, classes k)."""
+        turned = np.einsum("kij,kyj->kyi", self.whitening, self.mean[:, None] - self.mean, optimize=True)
+        return np.asarray(np.square(turned).sum(axis=2).T)
+
+    def _moved(self, z: Array, codes: Codes) -> Array:
+        """Compute (z − m_k)ᵀ Λ_k⁻¹ (m_k − m_y) of every row, of class y, and every class, (rows, classes)."""
+        out = np.empty((len(z), len(self.mean)))
+        for y in np.unique(codes):
+            own = codes == y
+            turned = np.einsum("kij,kj->ki", self.whitening, self.mean - self.mean[y], optimize=True)
+            normal = np.einsum("kij,ki->kj", self.whitening, turned, optimize=True)  # Λ_k⁻¹ (m_k − m_y)
+            out[own] = z[own] @ normal.T - (normal * self.mean).sum(axis=1)
         return out
 
     @property
