@@ -65,9 +65,8 @@ class CosineExpert:
         cosines = int(np.clip(ENTRIES // classes, FEWEST, COSINES)) // LANES * LANES
         own = CosineFeatures(features, spread, cosines).matrix(batch)
         scatter = RidgeScatter.of(own, codes, weight, classes)
-        shrinkage = scatter.choose(own, codes, weight, log_prior)
-        ridge = scatter.ridge(shrinkage)
-        return cls(features, spread, *scatter.linear(ridge), shrinkage), scatter.left_out(own, codes, weight, ridge)
+        shrinkage, linear, left_out = scatter.fit(own, codes, weight, log_prior)
+        return cls(features, spread, *linear, shrinkage), left_out
 
     def check_agreement(self) -> None:
         """Raise an error if there are no features, or more cosines than are ever made."""
@@ -127,9 +126,9 @@ class CosineFeatures:
     spread: float
     cosines: int
 
-    def matrix(self, batch: Batch) -> Array:
+    def matrix(self, batch: Batch) -> NDArray[np.float32]:
         """Compute the cosines of rows, (rows, cosines)."""
-        return self.on(batch, None, np.empty(0))
+        return self.on(batch, None, np.empty(0)).astype(np.float32)
 
     def on(self, batch: Batch, coef: Array | None, intercept: Array) -> Array:
         """Compute the cosines of rows, or their product with coef (classes, cosines) plus the intercept (classes,)."""

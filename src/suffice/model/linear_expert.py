@@ -53,10 +53,8 @@ class LinearExpert:
             return None
         own = features.matrix(batch)
         scatter = RidgeScatter.of(own, codes, weight, classes)
-        shrinkage = scatter.choose(own, codes, weight, log_prior)
-        ridge = scatter.ridge(shrinkage)
-        expert = cls(features, *scatter.linear(ridge), scatter.mean + scatter.origin, shrinkage)
-        return expert, scatter.left_out(own, codes, weight, ridge)
+        shrinkage, linear, left_out = scatter.fit(own, codes, weight, log_prior)
+        return cls(features, *linear, scatter.mean + scatter.origin, shrinkage), left_out
 
     def __getstate__(self) -> dict[str, Any]:
         return {f.name: getattr(self, f.name) for f in fields(self)}
