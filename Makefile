@@ -82,9 +82,10 @@ bench-engines: $(VENV)/bench-engines
 bench-quality: $(VENV)/bench-quality
 	$(BIN)/python -m benchmarks.quality $(or $(ARGS),--speed)
 
-# Planted errors among labels, beside cleanlab.
+# Planted errors among labels, beside cleanlab; class shares that have changed.
 bench-labels: text-data $(VENV)/bench-labels
-	$(BIN)/python -m benchmarks.wrong_labels $(ARGS)
+	$(BIN)/python -m benchmarks.wrong_labels
+	$(BIN)/python -m benchmarks.changed_shares
 
 # Said before anything is installed.
 text-data:

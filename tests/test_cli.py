@@ -362,6 +362,22 @@ def test_suspects_are_listed_written_and_told_to_programs(suffice):
     assert "share of labels" in suffice("suspects", "m.suffice", "wrong.csv", "--rate", "1").err
 
 
+def test_adapt_shows_the_shares_and_writes_a_model_that_has_them(suffice):
+    suffice("fit", "penguins-train.csv", "-t", "species", "-o", "m.suffice")
+    rows = pa.csv.read_csv("penguins-test.csv").to_pandas()
+    rows[rows["species"] != "Gentoo"].to_csv("some.csv", index=False)
+    shown = suffice("adapt", "m.suffice", "some.csv", "-o", "new.suffice")
+    expected = sf.load("m.suffice").adapt(rows[rows["species"] != "Gentoo"]).shares_.values
+    assert f"{100 * expected[0, 0]:.2f} %" in shown.out
+    assert f"± {100 * expected[0, 1]:.2f}" in shown.out
+    np.testing.assert_allclose(sf.load("new.suffice").shares_.values, expected)
+    told = suffice("adapt", "m.suffice", "some.csv", "-o", "new.suffice", "--json").json
+    np.testing.assert_allclose([each["share"] for each in told["classes"]], expected[:, 0])
+    before = Path("new.suffice").read_bytes()
+    assert suffice("adapt", "m.suffice", "none.csv", "-o", "new.suffice").code == 2
+    assert Path("new.suffice").read_bytes() == before
+
+
 def test_evaluate_gives_the_numbers_of_the_evaluation(suffice, iris):
     model, table = sf.load(iris), pa.table(examples.iris())
     expected = Evaluation.of(np.array(examples.iris()["species"]), model.classes_, model.predict_proba(table))

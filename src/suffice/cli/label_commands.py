@@ -1,4 +1,4 @@
-"""Commands about labels: suspects."""
+"""Commands about labels: suspects, adapt."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from typer import Option
 
 from suffice.cli import options
-from suffice.cli.data_files import check_table_output, opened, table_writer
-from suffice.cli.terminal import say, show_columns, show_json
+from suffice.cli.data_files import check_model_output, check_table_output, opened, table_writer
+from suffice.cli.terminal import counted, say, show_columns, show_json
 
 if TYPE_CHECKING:
     from suffice.families import Table
@@ -100,3 +100,46 @@ def _show(seen: Suspects, words: bool) -> None:
     show_columns("row", shown.rows, heads, cells, [True, True, False, False, True])
     if len(seen) > MOST_SUSPECTS:
         say(f"… and {len(seen) - MOST_SUSPECTS} more; -o FILE or --json lists them all", "dim")
+
+
+def adapt(
+    model: options.ModelFile,
+    data: options.Data,
+    output: options.ModelOutput,
+    weight: options.Weight = None,
+    input_format: options.InputFormat = None,
+    json: options.Json = False,
+) -> None:
+    """Adapt a model to rows whose classes have other shares than in training.
+
+    The class shares of the rows are estimated without labels, and the model answers with them. Nothing is learned
+    anew. Standard errors are shown beside the shares.
+
+    Example:
+      suffice adapt adult.suffice november.csv -o november.suffice
+    """
+    from suffice.cli.model_files import Fitted
+
+    check_model_output(output, data)
+    found = Fitted.load(model)
+    with opened(data, input_format) as source:
+        adapted = Fitted(found.named.adapt(source, weight))
+    adapted.names = found.names
+    adapted.save(output)
+    shares, size = adapted.estimator.shares_, adapted.learned.shares
+    if json:
+        rows = [dict(zip(shares.columns, map(_finite, row), strict=True)) for row in shares.values.tolist()]
+        labelled = [{"label": label} | row for label, row in zip(adapted.classes, rows, strict=True)]
+        show_json({"model": output, "rows": size.rows, "classes": labelled})
+        return
+    say(f"Class shares of {counted(size.rows, 'row', 'rows')}", "bold")
+    cells = [
+        [f"{100 * share:.2f} %", "unknown" if error != error else f"± {100 * error:.2f}", f"{100 * before:.2f} %"]
+        for share, error, before in shares.values.tolist()
+    ]
+    show_columns("class", shares.rows, ["share", "standard error", "in training"], cells, [False] * 3)
+    say(f"The model that answers with these shares is in {output}")
+
+
+def _finite(value: float) -> float | None:
+    return value if value == value else None

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from suffice import engines
-from suffice.core.arrays import Array, as_weight
-from suffice.core.errors import InvalidOptionError
+from suffice.core import frames
+from suffice.core.arrays import Array, Values, as_weight
+from suffice.core.errors import InvalidDataError, InvalidOptionError
+from suffice.core.frames import as_frame
 from suffice.core.labels import same_labels
 from suffice.estimators._learning import Learning
+from suffice.estimators._left_out import column_name
 from suffice.estimators._threads import answering
+from suffice.families import Table
 from suffice.model.calibration import ScoredRow
 from suffice.model.learned import Calibrate, Learned
-from suffice.model.predictor import Predictor, Question
+from suffice.model.predictor import TITLES, Predictor, Question
 
 
 class Answering(Learning):
@@ -124,6 +128,55 @@ class Answering(Learning):
         found = self._run(self._settled().predict, rows, self._calibration())
         return float(np.average(same_labels(found, labels), weights=as_weight(weight, len(labels))))
 
+    # ---- rows of other class shares
+
+    @answering
+    def adapt(self, X: Any, sample_weight: Any = None) -> Self:
+        """Return a classifier for rows whose classes have other shares than those of training.
+
+        The shares are estimated from the rows, without labels, by EM on their posteriors. Nothing is learned anew: the
+        class prior is a factor of its own. Classes must look as they did in training. What is learned, forgotten or
+        added later has the shares of the training rows again; `leave_one_out`, `cross_validate` and `suspects` always
+        have them.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), table, files or a stream
+            Rows, labelled or not: labels are not read. The posteriors of all rows are held in memory.
+        sample_weight : array-like of shape (n_samples,) or str, default=None
+            Weights of the rows, or the name of the column that holds them.
+
+        Returns
+        -------
+        classifier : object
+            A fitted classifier of the same type that answers with the estimated shares; `shares_` shows them.
+        """
+        learned, predictor, weight = self._settled(), self._predictor(), column_name(sample_weight)
+        answers = self._answer(X, "predict_log_proba", Learned.log_posterior)
+        if isinstance(answers, np.ndarray):
+            if isinstance(weight, str):
+                weight = frames.weights(as_frame(X).column(weight), weight)
+            posterior = np.exp(answers)
+        elif hasattr(answers, "read_all"):
+            posterior, weight = _collected(answers, predictor.labels, weight)
+        else:
+            raise InvalidDataError(
+                f"Class shares are estimated from rows in memory, files or streams, not from a {type(X).__name__}: "
+                "take a sample of the rows. A few thousand are enough"
+            )
+        self._learned = learned.adapted(predictor.shares(posterior, as_weight(weight, len(posterior))))
+        return self
+
+    @property
+    def shares_(self) -> Table:
+        """The class shares that `adapt` found, their standard errors, and the shares of training."""
+        learned = self._settled()
+        if learned.shares is None:
+            raise AttributeError(f"This {type(self).__name__} was not adapted: its class shares are those of training")
+        values = [learned.shares.share, learned.shares.error, np.exp(learned.training_log_prior)]
+        names = list(map(str, learned.labels.tolist()))
+        return Table("class", names, ["share", "error", "in training"], np.stack(values, axis=1))
+
     # ---- rows that were learned
 
     @answering
@@ -166,3 +219,14 @@ class Answering(Learning):
             raise InvalidOptionError(f"folds must be a whole number of at least 2, found {folds!r}")
         rows, labels, weight = self._read_learned(X, y, sample_weight)
         return self._settled().cross_validate(rows, labels, weight, folds, random_state, self._calibrate())
+
+
+def _collected(reader: Any, labels: Values, weight: str | None) -> tuple[Array, Array | None]:
+    """Return p(y | x) of rows that are answered batch by batch, (rows, classes), and their weights."""
+    names = [f"{TITLES['predict_log_proba']} {label}" for label in labels.tolist()]
+    parts, weights = [np.empty((0, len(names)))], [np.empty(0)]
+    for batch in reader:
+        parts.append(np.stack([np.exp(batch.column(name).to_numpy()) for name in names], axis=1))
+        if weight is not None:
+            weights.append(frames.weights(as_frame(batch).column(weight), weight))
+    return np.concatenate(parts), None if weight is None else np.concatenate(weights)

@@ -25,6 +25,7 @@ from suffice.model.forms import Form, form_of
 from suffice.model.joint import Model, leave_one_out_parts, left_out_prior, positions_of
 from suffice.model.planning import with_one_plan, without_plan
 from suffice.model.schema import chosen
+from suffice.model.shares import Shares
 from suffice.model.storage import storable
 from suffice.model.structure import Structure
 from suffice.model.structure_fit import fit_structure
@@ -57,7 +58,8 @@ class Learned:
 
     The model and its calibration follow from them. They are computed when they are first needed, and kept. What took a
     search is `decided`, which files and pickles hold too: a loaded model answers at once. `decided` is no argument of
-    the constructor, so that `replace` drops it: other statistics decide anew.
+    the constructor, so that `replace` drops it: other statistics decide anew. So are `shares`, of the rows that are
+    answered for: once more is learned, they are those of the training rows again.
     """
 
     seen: ByClass[Any]
@@ -66,6 +68,7 @@ class Learned:
     declared: Annotated[Values | None, Labels()]  # classes named in advance; rows of them need not have been seen
     dtype: np.dtype[Any]  # of the training rows, where answers have the same
     decided: Decided = field(default=Decided(), init=False, compare=False, repr=False)
+    shares: Shares | None = field(default=None, init=False, compare=False, repr=False)  # of the classes, once adapted
 
     def __getstate__(self) -> dict[str, Any]:
         return {f.name: getattr(self, f.name) for f in fields(self)}
@@ -77,6 +80,8 @@ class Learned:
         statistic = self.checked().statistics.statistic
         self.family.check_loaded(statistic)
         self.family.check_decisions(statistic, self.decided.decisions)
+        if self.shares is not None and len(self.shares.share) != len(self.labels):
+            raise MismatchError(f"shares must be of {len(self.labels)} classes, found {len(self.shares.share)}")
         for form, calibration in self.decided.calibrations.items():
             if len(calibration.slope) != len(self.labels):
                 raise MismatchError(f"decided.calibrations.{form} must be of {len(self.labels)} classes")
@@ -110,7 +115,7 @@ class Learned:
     def model(self) -> Model:
         """The joint distribution p(x, y)."""
         begun, known = time.perf_counter(), self.decided.decisions
-        model = Model.of(self.statistics, self.family, self.prior, known)
+        model = _with_shares(Model.of(self.statistics, self.family, self.prior, known), self.shares)
         self._decide(decisions=model.distribution.decisions)
         LOG.debug("estimated in %.3f s", time.perf_counter() - begun)
         if known is None and LOG.isEnabledFor(logging.INFO) and isinstance(model.distribution, ProductDistribution):
@@ -181,6 +186,18 @@ class Learned:
         out = copy(self)
         vars(out)["model"] = model
         return out
+
+    def adapted(self, shares: Shares) -> Learned:
+        """Return the same, answering with other class shares. Rows are still left out with those of training."""
+        out = object.__new__(Learned)
+        vars(out).update({each.name: getattr(self, each.name) for each in fields(self)}, shares=shares)
+        vars(out)["model"] = _with_shares(self.model, shares)
+        return out
+
+    @property
+    def training_log_prior(self) -> Array:
+        """Return log p(y) of the training rows, (classes,)."""
+        return self.prior.log(self.statistics.weight)
 
     def predict(self, rows: Any, calibration: Calibration | None = None) -> Values:
         """Return the most probable label of each row."""
@@ -285,7 +302,7 @@ class Learned:
             evidence, log_prior = self.left_out(rows, self.labels[kept.codes], unit)
         except NotPartError:  # rows of joint columns were compressed to a limit: none can be left out
             evidence = self.model.relative_log_conditional(rows)
-            log_prior = np.repeat(self.model.log_prior[None], len(evidence), axis=0)
+            log_prior = np.repeat(self.training_log_prior[None], len(evidence), axis=0)
         # The only row of a class does not show how well the class is known.
         others = self.statistics.weight[kept.codes] > unit * (1 + 1e-9)
         some = np.flatnonzero(others & np.isfinite(log_prior[np.arange(len(unit)), kept.codes]))
@@ -303,6 +320,14 @@ class Learned:
         order = np.argsort(usual)
         reached = np.cumsum(kept.weight[order]) / kept.weight.sum()
         return float(usual[order][min(int(np.searchsorted(reached, rate)), len(order) - 1)])
+
+
+def _with_shares(model: Model, shares: Shares | None) -> Model:
+    """Return a model with other class shares, if there are any."""
+    if shares is None:
+        return model
+    with np.errstate(divide="ignore"):  # a class that is impossible
+        return replace(model, log_prior=np.log(shares.share))
 
 
 def _without(labels: Values, label: Any) -> Values:

@@ -13,6 +13,7 @@ from suffice.core.arrays import Array, Values
 from suffice.core.errors import (
     InvalidOptionError,
     MismatchError,
+    NoDistributionError,
     NoFormulaError,
     NoLinearFormError,
     NotPartError,
@@ -29,6 +30,7 @@ from suffice.model.explain import Evidence, impute, word_evidence
 from suffice.model.forms import Columns, Form, aligned, in_form
 from suffice.model.learned import Learned, combined
 from suffice.model.schema import Schema, describe
+from suffice.model.shares import Shares
 from suffice.model.storage import storable
 from suffice.model.structure import Structure
 from suffice.model.suspects import Suspects, find_suspects
@@ -191,6 +193,13 @@ class Predictor:
         log_posterior = learned.log_posterior(read, self.calibration)
         split = None if self.calibration is None else partial(self.calibration.contrast, learned, read, titles)
         return Evidence.of(learned.model, read, log_posterior, titles, label, against, split)
+
+    def shares(self, posterior: Array, weight: Array | None = None) -> Shares:
+        """Estimate class shares of rows from their p(y | x), (rows, classes), as `predict_proba` gives them."""
+        if self.learned.prior.ignored:
+            raise NoDistributionError(f"{self.estimator} has no p(y), and so nothing to adapt to other class shares")
+        mixed = 0.0 if self.calibration is None else self.calibration.mixed
+        return Shares.of(posterior, self.learned.model.log_prior, mixed, weight)
 
     def suspects(
         self, rows: Any, labels: Values, weight: Any = None, rate: float | None = None, learned: bool = True
