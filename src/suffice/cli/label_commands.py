@@ -126,13 +126,14 @@ def adapt(
         adapted = Fitted(found.named.adapt(source, weight))
     adapted.names = found.names
     adapted.save(output)
-    shares, size = adapted.estimator.shares_, adapted.learned.shares
+    shares, found_in = adapted.estimator.shares_, adapted.learned.shares
+    assert found_in is not None, "it was adapted"
     if json:
         rows = [dict(zip(shares.columns, map(_finite, row), strict=True)) for row in shares.values.tolist()]
         labelled = [{"label": label} | row for label, row in zip(adapted.classes, rows, strict=True)]
-        show_json({"model": output, "rows": size.rows, "classes": labelled})
+        show_json({"model": output, "rows": found_in.rows, "classes": labelled})
         return
-    say(f"Class shares of {counted(size.rows, 'row', 'rows')}", "bold")
+    say(f"Class shares of {counted(found_in.rows, 'row', 'rows')}", "bold")
     cells = [
         [f"{100 * share:.2f} %", "unknown" if error != error else f"± {100 * error:.2f}", f"{100 * before:.2f} %"]
         for share, error, before in shares.values.tolist()
