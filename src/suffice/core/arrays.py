@@ -342,16 +342,13 @@ def encode_repeated(values: Array) -> tuple[NDArray[np.int32], Array] | None:
 
 
 def _encode_by_hashing(values: Values) -> tuple[Codes, Values]:
-    import pyarrow as pa
-
-    try:
-        encoded = pa.array(values).dictionary_encode()
-    except UnicodeError:  # a lone surrogate, which UTF-8 cannot hold
-        found, inverse = np.unique(values, return_inverse=True)
-        return inverse.astype(np.int32), found
-    found = np.asarray(encoded.dictionary).astype(values.dtype)
+    """Number strings by the bytes of their entries, all of one length."""
+    values = np.ascontiguousarray(values, values.dtype.newbyteorder("="))
+    width, codes = values.dtype.itemsize, np.empty(len(values), np.int32)
+    rows = _core.string_codes(np.arange(len(values) + 1) * width, values.view(np.uint8), None, 0, codes)
+    found = values[rows]
     order = np.argsort(found)
-    return positions_in(order, len(order))[np.asarray(encoded.indices)], found[order]
+    return positions_in(order, len(order))[codes], found[order]
 
 
 def _is_missing(value: object) -> bool:

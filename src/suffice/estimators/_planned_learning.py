@@ -19,7 +19,7 @@ from suffice.core.errors import SufficeError
 from suffice.core.frames import Frame
 from suffice.core.frames.row_hashes import row_hashes
 from suffice.core.labels import Labels, encode_labels
-from suffice.core.statistics import Blocks, ByClass
+from suffice.core.statistics import Batch, Blocks, ByClass
 from suffice.engines.source import EXPECTED
 from suffice.families.product import Product
 from suffice.model.learned import Learned
@@ -59,9 +59,10 @@ def _learn_table(source: engines.Memory, task: engines.Task, family: Product) ->
     """Learn all rows of a table in memory; if they are more than are kept, count pairs in a second pass."""
     frame, labels = source.rows, source.labels
     assert isinstance(frame, Frame), "a table"
-    if frame.n > family.most_kept:
-        labels = encode_labels(labels)  # once for both passes
-        source = replace(source, labels=labels)
+    rows: Frame | Batch = frame
+    if frame.n > family.most_kept:  # read once for both passes
+        rows, labels = family.read(frame.select(task.names)), encode_labels(labels)
+        source = replace(source, rows=rows, labels=labels)
     seen = source.learn(task)
     if all_rows(family, seen) is not None or not family.most_kept:
         return seen, family
@@ -69,7 +70,8 @@ def _learn_table(source: engines.Memory, task: engines.Task, family: Product) ->
     if len(kept.codes) < FEWEST_ROWS:
         return seen, family
     family = settle(family, kept, float(seen.weight.sum()), len(seen.labels))
-    extra = planned_statistics(family, frame, labels, source.weight).over(seen.labels)
+    assert isinstance(rows, Batch), "there are more rows than are kept"
+    extra = planned_statistics(family, rows, labels, source.weight).over(seen.labels)
     statistic = seen.statistic
     return replace(seen, statistic=Blocks((*statistic.parts, *extra.statistic.parts), statistic.classes)), family
 

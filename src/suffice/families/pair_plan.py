@@ -56,12 +56,11 @@ class CodedColumn(Options):
         """The number of codes."""
         return len(self.edges if self.edges is not None else self.keys) + 1  # type: ignore[arg-type]  # one is there
 
-    def codes(self, part: Rows) -> NDArray[np.uint8]:
-        """Return the code of each row, 255 where the value is missing."""
+    def codes(self, part: Rows, out: NDArray[np.uint8] | None = None) -> NDArray[np.uint8]:
+        """Return the code of each row, 255 where the value is missing; written to `out` if that is given."""
+        out = np.empty(part.shape[0], np.uint8) if out is None else out
         if self.edges is not None:
-            values = np.asarray(part)[:, 0]
-            out = np.empty(len(values), np.uint8)
-            _core.bin_codes(np.asarray(values, np.float64), self.edges, out)
+            _core.bin_codes(np.asarray(np.asarray(part)[:, 0], np.float64), self.edges, out)
             return out
         assert isinstance(part, Categories), "a block of categories"
         codes = np.asarray(part.codes)[:, 0]
@@ -70,7 +69,8 @@ class CodedColumn(Options):
         known = {} if self.keys is None else {key: i for i, key in enumerate(self.keys.tolist())}
         named = list(range(int(codes.max(initial=-1)) + 1)) if part.keys is None else part.keys[0].tolist()
         place = np.array([*(known.get(value, len(known)) for value in named), MISSING], dtype=np.uint8)
-        return np.asarray(place[np.maximum(codes, -1)])  # the last is of missing values
+        out[:] = place[np.maximum(codes, -1)]  # the last is of missing values
+        return out
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -95,7 +95,7 @@ class PairPlan(Options):
         out = np.empty((len(self.columns), n), np.uint8)
 
         def fill(j: int) -> None:
-            out[j] = self.columns[j].codes(parts[self.columns[j].block])
+            self.columns[j].codes(parts[self.columns[j].block], out[j])
 
         in_threads(fill, range(len(out)), out.size)
         return out.T

@@ -108,16 +108,16 @@ def counted_with(family: Product, seen: ByClass[Any], kept: KeptRows) -> ByClass
     return replace(seen, statistic=Blocks((*statistic.parts, *extra.parts), statistic.classes))
 
 
-def planned_statistics(family: Product, frame: Frame, labels: Any, weight: Any) -> ByClass[Any]:
-    """Summarize what the plan of a family needs, and nothing else."""
-    rows, options = _planned_rows(family, frame)
+def planned_statistics(family: Product, rows: Batch, labels: Any, weight: Any) -> ByClass[Any]:
+    """Summarize what the plan of a family needs, and nothing else, of rows that were read without it."""
+    rows, options = _planned_rows(family, rows)
     return ByClass.of(Blocks, rows, labels, weight, **options)
 
 
-def _planned_rows(family: Product, frame: Frame) -> tuple[Batch, dict[str, Any]]:
+def _planned_rows(family: Product, rows: Frame | Batch) -> tuple[Batch, dict[str, Any]]:
     """Read what the plan of a family counts, and the options to count it with."""
     own, options = len(family.blocks), family.summary.statistic_options
-    entries = family.summary.entries(family.read(frame))
+    entries = family.summary.entries(family.read_plan(family.read(rows)))
     return Batch(entries.parts[own + 1 :], entries.n), {name: each[own + 1 :] for name, each in options.items()}
 
 
