@@ -268,6 +268,37 @@ void bind_algebra(nb::module_& m) {
         "sign"_a, "out_weight"_a.noconvert(), "out_mean"_a.noconvert(), "out_cross"_a.noconvert(),
         "out_rest"_a.noconvert());
     m.def(
+        "merge_fourth",
+        [](In aw, In am, In ac, Rest ar, In at, In af, Rest ah, In bw, In bm, In bc, Rest br, In bt, In bf, Rest bh,
+           In w, In mean, In cross, In rest, double sign, Out<double> third, Out<double> fourth, Out<double> lost) {
+            const Index k = Index(aw.size()), d = k ? Index(am.size()) / k : 0, width = 2 + 3 * d + d * d;
+            auto table = [&](const In& weight, const In& centre, const In& products, const Rest& left) {
+                require(Index(weight.size()) == k && Index(centre.size()) == k * d &&
+                            Index(products.size()) == k * d * d && (!left || Index(left->size()) == k * width),
+                        "statistic shapes");
+                return Scatter{const_cast<double*>(weight.data()), const_cast<double*>(centre.data()),
+                               const_cast<double*>(products.data()),
+                               left ? const_cast<double*>(left->data()) : nullptr};
+            };
+            auto higher = [&](const In& cubes, const In& quartics, const Rest& left) {
+                require(Index(cubes.size()) == k * d * d && Index(quartics.size()) == k * d * d &&
+                            (!left || Index(left->size()) == 3 * k * d * d),
+                        "statistic shapes");
+                return Fourth{const_cast<double*>(cubes.data()), const_cast<double*>(quartics.data()),
+                              left ? const_cast<double*>(left->data()) : nullptr};
+            };
+            require_size(third, k * d * d), require_size(fourth, k * d * d), require_size(lost, 3 * k * d * d);
+            merge_fourth(table(aw, am, ac, ar), higher(at, af, ah), table(bw, bm, bc, br), higher(bt, bf, bh),
+                         table(w, mean, cross, rest), k, d, sign, {third.data(), fourth.data(), lost.data()});
+        },
+        "Write the products of squares of a and b together, or of a without b, whose scatters merge to the third.",
+        "a_weight"_a.noconvert(), "a_mean"_a.noconvert(), "a_cross"_a.noconvert(), "a_rest"_a.noconvert().none(),
+        "a_third"_a.noconvert(), "a_fourth"_a.noconvert(), "a_higher_rest"_a.noconvert().none(),
+        "b_weight"_a.noconvert(), "b_mean"_a.noconvert(), "b_cross"_a.noconvert(), "b_rest"_a.noconvert().none(),
+        "b_third"_a.noconvert(), "b_fourth"_a.noconvert(), "b_higher_rest"_a.noconvert().none(), "weight"_a.noconvert(),
+        "mean"_a.noconvert(), "cross"_a.noconvert(), "rest"_a.noconvert(), "sign"_a, "out_third"_a.noconvert(),
+        "out_fourth"_a.noconvert(), "out_rest"_a.noconvert());
+    m.def(
         "merge_moments",
         [](In aw, In am, In as, Rest ar, In bw, In bm, In bs, Rest br, Index cols, double sign, Out<double> w,
            Out<double> mean, Out<double> squares, Out<double> rest) {
@@ -337,6 +368,23 @@ void bind_multivariate(nb::module_& m) {
         "x"_a.noconvert(), "codes"_a.noconvert(), "classes"_a, "weight"_a.noconvert().none(),
         "out_weight"_a.noconvert(), "out_mean"_a.noconvert(), "out_cross"_a.noconvert(), "out_rest"_a.noconvert(),
         "out_incomplete"_a.noconvert());
+    m.def(
+        "fourth",
+        [](Dense<T> x, Codes codes, Index classes, Weights weight, In mean, In mean_low, Out<double> third,
+           Out<double> fourths, Out<double> rest) {
+            Matrix<T> mx = matrix(x);
+            require(mx.col_stride == 1, "rows must be contiguous");
+            const Index products = classes * mx.cols * mx.cols;
+            for (const auto& about : {mean, mean_low})
+                require(Index(about.size()) == classes * mx.cols, "one mean per class and column");
+            require_size(third, products), require_size(fourths, products), require_size(rest, 3 * products);
+            Rows r = rows(codes, weight, classes, mx.rows);
+            nb::gil_scoped_release release;
+            fourth(mx, r, mean.data(), mean_low.data(), {third.data(), fourths.data(), rest.data()});
+        },
+        "Write the centred products of squares of complete rows, what rounding takes from them and its doubt.",
+        "x"_a.noconvert(), "codes"_a.noconvert(), "classes"_a, "weight"_a.noconvert().none(), "mean"_a.noconvert(),
+        "mean_low"_a.noconvert(), "out_third"_a.noconvert(), "out_fourth"_a.noconvert(), "out_rest"_a.noconvert());
     m.def(
         "multivariate_log_density",
         [](Dense<T> x, Table mean, Cube whitening, Out<double> out, Out<bool> incomplete) {

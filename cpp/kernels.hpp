@@ -240,6 +240,19 @@ struct Scatter {
 };
 Index merge_scatter(Scatter a, Scatter b, Index classes, Index cols, double sign, Scatter out, Index* what);
 
+// fourth.cpp: Σ w z_i² z_j and Σ w z_i² z_j² about given means (classes, cols), both (classes, cols, cols), of rows that
+// are complete or have no weight. Beside them goes `rest` (classes, 3, cols, cols): what rounding took from both, and
+// the doubt of the second. x must be row-major.
+struct Fourth {
+    double *third, *fourth, *rest;
+};
+template <class T>
+void fourth(Matrix<T> x, Rows rows, const double* mean, const double* mean_low, Fourth out);
+
+// fourth.cpp: the same of a and b together, or of a without b, where their scatters merge to `merged`.
+void merge_fourth(Scatter a, Fourth of_a, Scatter b, Fourth of_b, Scatter merged, Index classes, Index cols,
+                  double sign, Fourth out);
+
 // compensated.cpp: out[s] = Σ weight[start[s] .. start[s + 1]), and what rounding takes.
 void sum_segments(const double* value, const double* low, const Index* start, Index segments, double* out,
                   double* out_low);

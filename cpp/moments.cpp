@@ -24,9 +24,9 @@ struct MomentSums {
     Index stride;
     Buffer weight, pivot, first, second;
     Buffer weight_low, first_low, second_low;  // what rounding took, if the block is summed exactly
-    Buffer typical;                            // of each column, the square of the distance between some of its values
-    Buffer tile;                               // eight columns of a column-major matrix, transposed to rows
-    ByClassOrder order;                        // its rows by class
+    Buffer typical;      // of each column, the square of a short distance between two of its values
+    Buffer tile;         // eight columns of a column-major matrix, transposed to rows
+    ByClassOrder order;  // its rows by class
 
     MomentSums(Index classes, Index cols, Index tile_rows)
         : stride(padded(cols)),
@@ -306,24 +306,26 @@ bool unequal(const Rows& rows, Index lo, Index hi) {
     return most > unequal_weights * least;
 }
 
-// Look at some rows of the block for what is typical: the median distance of the values of a column from the first.
+// Look at some rows of the block for what is typical: the second shortest distance of a value of a column from one of the
+// two before. So neither values far out nor classes far apart hide how little the others vary.
 template <class T>
 void look(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, MomentSums& sums) {
     const Index step = std::max<Index>(1, (hi - lo) / 8);
-    double distance[16];
     for (Index j = 0; j < x.cols; ++j) {
-        double first = std::numeric_limits<double>::quiet_NaN();
-        Index n = 0;
+        double last = std::numeric_limits<double>::quiet_NaN(), before = last, shortest = infinity, second = infinity;
+        auto compare = [&](double distance) {
+            if (!(distance > 0)) return;  // also if there is none
+            second = std::min(second, std::max(shortest, distance));
+            shortest = std::min(shortest, distance);
+        };
         for (Index i = lo; i < hi; i += step) {
             const double v = x.data[i * x.row_stride + j * x.col_stride];
             if (!std::isfinite(v) || (rows.weight && rows.weight[i] == 0)) continue;
-            if (first != first)
-                first = v;
-            else
-                distance[n++] = std::fabs(v - first);
+            compare(std::fabs(v - last)), compare(std::fabs(v - before));
+            before = last, last = v;
         }
-        std::nth_element(distance, distance + n / 2, distance + n);
-        sums.typical[j] = n ? distance[n / 2] * distance[n / 2] : 0.0;
+        const double typical = std::isfinite(second) ? second : shortest;
+        sums.typical[j] = std::isfinite(typical) ? typical * typical : 0.0;
     }
 }
 

@@ -87,32 +87,29 @@ struct Scratch {
         : panel(panel_rows * stride), root(panel_rows), sum(stride), cross(stride * stride) {}
 };
 
-// The mean of some evenly spaced rows of each class: a pivot near the others. `typical` gets the median of the squares
-// of their distances from it.
+// The median of some evenly spaced rows of each class: a pivot near the others, also if one of them is far out. `typical`
+// gets the median of the squares of their distances from it, but for those that are 0.
 template <class T>
 void find_pivots(const Matrix<T>& x, const ByClassOrder& order, Index classes, double* pivot, double* typical) {
     const Index d = x.cols;
-    std::vector<double> distance;
+    std::vector<double> some;
+    auto median = [&] {
+        const auto middle = some.begin() + Index(some.size()) / 2;
+        std::nth_element(some.begin(), middle, some.end());
+        return some.empty() ? 0.0 : *middle;
+    };
     for (Index c = 0; c < classes; ++c) {
         const Index n = order.start[c + 1] - order.start[c], step = std::max<Index>(1, n / pivot_rows);
         for (Index j = 0; j < d; ++j) {
-            double sum = 0, seen = 0;
-            auto each = [&](auto use) {
-                for (Index k = 0; k < n; k += step) {
-                    const double v = x.data[order.row[order.start[c] + k] * x.row_stride + j];
-                    if (std::isfinite(v)) use(v);
-                }
-            };
-            each([&](double v) { sum += v, seen += 1; });
-            const double mean = seen > 0 ? sum / seen : 0.0;
-            distance.clear();
-            each([&](double v) { distance.push_back((v - mean) * (v - mean)); });
-            pivot[c * d + j] = mean;
-            typical[c * d + j] = 0;
-            if (distance.empty()) continue;
-            const auto middle = distance.begin() + Index(distance.size()) / 2;
-            std::nth_element(distance.begin(), middle, distance.end());
-            typical[c * d + j] = *middle;
+            some.clear();
+            for (Index k = 0; k < n; k += step) {
+                const double v = x.data[order.row[order.start[c] + k] * x.row_stride + j];
+                if (std::isfinite(v)) some.push_back(v);
+            }
+            const double centre = pivot[c * d + j] = median();
+            for (double& v : some) v = (v - centre) * (v - centre);
+            std::erase(some, 0.0);
+            typical[c * d + j] = median();
         }
     }
 }

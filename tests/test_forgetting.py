@@ -420,3 +420,112 @@ def test_light_documents_stay_when_a_merged_heavy_one_is_forgotten():
     heavy = family.summarize(["green blue", "green"], ["p", "q"], [1e13 + 0.5, 7e12])
     for merged in (light + heavy, heavy + light):
         np.testing.assert_allclose((merged - heavy).statistic.total, light.statistic.total, rtol=1e-12)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6, 1e9])
+@pytest.mark.parametrize("far", [0.0, 1e3, 1e6])
+def test_products_of_squares_after_forgetting_a_row_far_out_are_those_of_a_refit(offset, far):
+    """The fourth power of 10⁶ has 24 digits: in float64 nothing would be left of the others."""
+    rng = np.random.default_rng(3)
+    x = offset + np.round(rng.normal(size=(20, 3)) @ rng.normal(size=(3, 3)), 3)
+    x[0, 1] = offset + far
+    codes = np.zeros(20, np.int32)
+    left = Scatter.of(x, codes, 1, fourth=True) - Scatter.of(x[:3], codes[:3], 1, fourth=True)
+    again = Scatter.of(x[3:], codes[3:], 1, fourth=True)
+    bound = 20**2 * UNIT * 20 * max(far, 1.0) ** 4 + 1e-14
+    np.testing.assert_allclose(left.higher.third, again.higher.third, rtol=bound, atol=bound)
+    np.testing.assert_allclose(left.higher.fourth, again.higher.fourth, rtol=bound, atol=bound)
+    assert (np.abs(left.higher.fourth - again.higher.fourth) <= left.higher.doubt + 1e-15 * again.higher.fourth).all()
+
+
+def test_products_of_squares_are_what_exact_fractions_give():
+    x = np.array([[1e9 + 0.125, 3.0], [1e9 - 1.0, -2.5], [1e9 + 7.0, 0.1]])
+    weight = [0.3, 2.0, 1e6]
+    rows, w = [[Fraction(v) for v in row] for row in x.tolist()], [Fraction(v) for v in weight]
+    mean = [sum(a * row[j] for a, row in zip(w, rows, strict=True)) / sum(w) for j in range(2)]
+    z = [[row[j] - mean[j] for j in range(2)] for row in rows]
+    found = Scatter.of(x, np.zeros(3, np.int32), 1, np.array(weight), fourth=True).higher
+    for i in range(2):
+        for j in range(2):
+            third = sum(a * e[i] ** 2 * e[j] for a, e in zip(w, z, strict=True))
+            fourth = sum(a * e[i] ** 2 * e[j] ** 2 for a, e in zip(w, z, strict=True))
+            assert found.third[0, i, j] == pytest.approx(float(third), rel=1e-15)
+            assert found.fourth[0, i, j] == pytest.approx(float(fourth), rel=1e-15)
+
+
+def test_many_rows_have_the_products_of_squares_of_exact_sums_unless_a_few_are_far_out():
+    """Four million products are summed in blocks of float64; beside one row far out that would lose the others."""
+    rng = np.random.default_rng(5)
+    x, codes = rng.normal(size=(1 << 14, 17)), np.zeros(1 << 14, np.int32)
+    whole = Scatter.of(x, codes, 1, fourth=True)
+    z = x - x.mean(axis=0)
+    np.testing.assert_allclose(whole.higher.fourth[0], (z**2).T @ z**2, rtol=1e-12)
+    assert (whole.higher.doubt > 2.0**-50 * whole.higher.fourth).all()
+    heavy = Scatter.of(x, codes, 1, np.where(np.arange(len(x)) == 0, 2.0**21, 1.0), fourth=True)
+    assert (heavy.higher.doubt < 2.0**-80 * heavy.higher.fourth).all()
+    far = x.copy()
+    far[0] = 1e6
+    left = Scatter.of(far, codes, 1, fourth=True) - Scatter.of(far[:1], codes[:1], 1, fourth=True)
+    z = x[1:] - x[1:].mean(axis=0)
+    np.testing.assert_allclose(left.higher.fourth[0], (z**2).T @ z**2, rtol=1e-6)
+
+
+def test_shrinkage_that_is_estimated_is_that_of_a_refit_after_a_row_far_out_is_forgotten():
+    rng = np.random.default_rng(1)
+    x, y = rng.normal(size=(60, 3)) @ rng.normal(size=(3, 3)), np.repeat([0, 1], 30)
+    x[y == 1] += 1.0
+    x[0, 0] = 1e6
+    for kind, solver in ((LinearDiscriminantAnalysis, "lsqr"), (QuadraticDiscriminantAnalysis, "eigen")):
+        left = kind(solver=solver, shrinkage="auto", store_covariance=True).fit(x, y).forget(x[:1], y[:1])
+        again = kind(solver=solver, shrinkage="auto", store_covariance=True).fit(x[1:], y[1:])
+        np.testing.assert_allclose(left.covariance_, again.covariance_, rtol=1e-7)
+        np.testing.assert_allclose(left.predict_proba(x[1:]), again.predict_proba(x[1:]), atol=1e-7)
+
+
+def test_two_rows_left_far_from_0_are_not_shrunk_by_rounding():
+    """The sampling variance of two rows is 0: what forgetting leaves of it must not shrink."""
+    x = np.array([[0.75, 0.0], [0.0, -2.0], [0.875, -1.0], [3.0, 0.0], [0.125, -1.0], [-1.0, 0.0]])
+    x += np.array([1e9, 1e6])
+    y = np.array(["c", "c", "c", "c", "c", "a"])
+    gone = np.array([0, 1, 3])
+    model = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto").fit(x, y).forget(x[gone], y[gone])
+    np.testing.assert_array_equal(model.covariance_, [[0.75**2 / 6, 0.0], [0.0, 0.0]])
+    np.testing.assert_array_equal(model.coef_, [[(0.5 + 1.0) / (0.75**2 / 6), 0.0]])
+
+
+def test_products_of_squares_of_earlier_files_add_and_forget():
+    """They have no remainders: rounding has been there."""
+    x, codes = np.random.default_rng(2).normal(size=(12, 2)), np.zeros(12, np.int32)
+    a, b = (Scatter.of(x[part], codes[part], 1, fourth=True) for part in (slice(7), slice(7, None)))
+    old = replace(a, higher=replace(a.higher, rest=None))
+    assert (old.higher.doubt > 0).all()
+    for found, expected in ((old + b, a + b), ((old + b) - b, a), (old.scale(3.0), a.scale(3.0))):
+        np.testing.assert_allclose(found.higher.fourth, expected.higher.fourth, rtol=1e-12)
+        assert (found.higher.doubt >= expected.higher.doubt).all()
+
+
+def test_scaled_products_of_squares_keep_their_remainders():
+    x = np.random.default_rng(8).normal(size=(9, 2)) * 1e3
+    codes = np.zeros(9, np.int32)
+    whole, part = (Scatter.of(x[rows], codes[rows], 1, fourth=True).scale(1 / 3) for rows in (slice(9), slice(5, 9)))
+    assert whole.higher.rest[:, :2].any()
+    again = Scatter.of(x[:5], codes[:5], 1, np.full(5, 1 / 3), fourth=True)
+    np.testing.assert_allclose((whole - part).higher.fourth, again.higher.fourth, rtol=1e-14)
+
+
+@pytest.mark.parametrize("kind", [Moments, Scatter])
+@pytest.mark.parametrize("place", [0, 256, 777])
+@pytest.mark.parametrize("apart", [0.0, 1e6])
+def test_one_of_many_rows_that_is_far_out_can_be_forgotten_wherever_it_is(kind, place, apart):
+    """Of many rows some are looked at for what is typical: the one far out may be among them, or the very first."""
+    rng = np.random.default_rng(6)
+    codes = (np.arange(1 << 14) % 2).astype(np.int32)
+    x = rng.normal(size=(1 << 14, 3)) + apart * codes[:, None]
+    x[place] = 1e9
+    one = np.arange(place, place + 1)
+    others = np.delete(np.arange(len(x)), place)
+    left = kind.of(x, codes, 2) - kind.of(x[one], codes[one], 2)
+    again = kind.of(x[others], codes[others], 2)
+    np.testing.assert_allclose(left.mean, again.mean, rtol=1e-13, atol=1e-13)
+    name = "squares" if kind is Moments else "cross"
+    np.testing.assert_allclose(getattr(left, name), getattr(again, name), rtol=1e-9, atol=1e-8)

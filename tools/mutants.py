@@ -84,6 +84,20 @@ AREAS = {
     ),
     "model/calibration": Area(("model/calibration.py",), 40, ("calibration", "decisions")),
     "model/joint": Area(("model/joint.py",), 40, ("joint", "families", "leave_one_out", "naive_bayes", "questions")),
+    "model/structure": Area(
+        tuple(f"model/{name}.py" for name in ("structure", "structure_fit", "structure_formulas", "planning"))
+        + tuple(f"model/{name}.py" for name in ("pair_evidence", "exponents", "features", "column_scores"))
+        + tuple(f"model/{name}.py" for name in ("experts", "linear_expert", "quadratic_expert", "cosine_expert"))
+        + ("model/ridge_scatter.py", "model/tempered_loss.py"),
+        60,
+        ("structure", "experts", "candidate_scores", "decisions"),
+    ),
+    "model/answers": Area(
+        tuple(f"model/{name}.py" for name in ("class_conditionals", "evaluate", "explain", "forms", "learned"))
+        + tuple(f"model/{name}.py" for name in ("out_of_range", "predictor", "schema", "single_rows")),
+        40,
+        ("conditionals", "evaluation", "questions", "single_rows", "decisions", "joint", "messy_tables", "classifier"),
+    ),
     "model/storage": Area(("model/storage.py", "model/packing.py"), 60, ("storage", "hostile_storage", "round_trips")),
     "engines": Area(
         # Spark, Dask, Ray and databases need sessions, which take longer than seconds.

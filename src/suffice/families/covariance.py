@@ -18,6 +18,7 @@ from suffice.core.errors import InvalidDataError, InvalidOptionError
 from suffice.core.statistics import Moments, Sample, Scatter
 
 LOG_2PI = float(np.log(2.0 * np.pi))
+ROUNDING = 2.0**-46  # of sums of products in float64
 SMALL = 512  # columns of a matrix that one thread is enough for
 
 Shrinkage: TypeAlias = float | Literal["ledoit-wolf", "oas"] | None
@@ -91,12 +92,18 @@ def ledoit_wolf(covariance: Array, scatter: Scatter, unit: Array) -> Array:
     """Compute β/δ of Ledoit and Wolf (2004), (classes,): the sampling variance of Σ over its distance from a sphere."""
     assert scatter.higher is not None, "the family asked for the products of squares"
     d, n = covariance.shape[-1], np.maximum(scatter.weight, 1e-300)
-    # One column after the other: the product of two tiny variances would be 0.
-    average = (scatter.higher.fourth / unit[:, :, None] ** 2 / unit[:, None, :] ** 2).sum(axis=(1, 2)) / n
+
+    def averaged(products: Array) -> Array:
+        # One column after the other: the product of two tiny variances would be 0.
+        return np.asarray((products / unit[:, :, None] ** 2 / unit[:, None, :] ** 2).sum(axis=(1, 2)) / n)
+
+    average = averaged(scatter.higher.fourth)
     observed = per_weight(scatter.cross, scatter.weight) / (unit[:, :, None] * unit[:, None, :])
     size = (observed**2).sum(axis=(1, 2))
     variance = diagonals(observed)
-    beta = (average - size) / (d * n)
+    # Of two rows of one weight both are the same: what only rounding leaves is no sampling variance.
+    excess = np.where(average - size > 2.0 * averaged(scatter.higher.doubt) + ROUNDING * average, average - size, 0.0)
+    beta = excess / (d * n)
     delta = (size - variance.sum(axis=1) ** 2 / d) / d
     beta = np.clip(beta, 0.0, np.maximum(delta, 0.0))
     return np.divide(beta, delta, out=np.zeros_like(beta), where=delta > 0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Self
 
@@ -11,41 +10,65 @@ import numpy as np
 from suffice import _core
 from suffice.core.arrays import Array, Codes, Dense, chunks, refuse_at
 from suffice.core.errors import InvalidDataError, MismatchError, NotPartError
-from suffice.core.statistics.compensated import Sums, check_remainder, check_rest, times
+from suffice.core.statistics.compensated import OUTSIDE, Sums, check_remainder, check_rest, times
 from suffice.core.statistics.sample import Sample
 from suffice.core.statistics.statistic import ClassArrays, Statistic, not_varying
 from suffice.core.validation import Agrees, Held
+
+UNEQUAL = 2.0**20  # ratio of weights from which rows are summed exactly, as in kernels.hpp
+EXACT = 1 << 22  # products that are summed exactly in no time
+FAR_OUT = 64.0  # fourth moment, relative to the square of the variance, from which a few rows outweigh the others
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fourth(ClassArrays):
     """Centred products of squares, third_jk = Σ w z_j² z_k and fourth_jk = Σ w z_j² z_k², (classes, columns, columns).
 
-    The sampling variance of the cross-products follows from them.
+    The sampling variance of the cross-products follows from them. `rest` (classes, 3, columns, columns) holds what
+    rounding took from both, and the doubt of the second; None if the numbers were rounded to float64 elsewhere.
     """
 
     third: Annotated[Array, Held("classes", "columns", "columns")]
     fourth: Annotated[Array, Held("classes", "columns", "columns")]
-    class_fields = ("third", "fourth")
+    rest: Annotated[Array | None, Held("classes", 3, "columns", "columns")] = None
+    class_fields = ("third", "fourth", "rest")
 
-    def map(self, change: Callable[[Array], Array]) -> Fourth:
-        """Apply a function to both arrays."""
-        return Fourth(change(self.third), change(self.fourth))
+    def check_agreement(self) -> None:
+        """Raise an error if the rest is not what rounding took from the products."""
+        if self.rest is not None:
+            low_third, low_fourth, doubt = self.rest.transpose(1, 0, 2, 3)
+            check_remainder("rest", self.third, low_third, doubt)
+            check_remainder("rest", self.fourth, low_fourth, doubt)
 
-    def plus(self, other: Fourth, sign: float = 1.0) -> Fourth:
-        """Add the arrays of another, or subtract them if the sign is −1; both must be about the same means."""
-        return Fourth(self.third + sign * other.third, self.fourth + sign * other.fourth)
+    @classmethod
+    def zero(cls, classes: int, columns: int) -> Self:
+        """Return the products of no rows."""
+        shape = (classes, columns, columns)
+        return cls(np.zeros(shape), np.zeros(shape), np.zeros((classes, 3, columns, columns)))
 
-    def moved(self, cross: Array, weight: Array, step: Array) -> Fourth:
-        """Return the products about means that are lower by `step` (classes, columns)."""
-        variance = np.diagonal(cross, axis1=1, axis2=2)
-        w = weight[:, None, None]
-        a, b = step[:, :, None], step[:, None, :]
-        va, vb = variance[:, :, None], variance[:, None, :]
-        third = self.third + b * va + 2.0 * a * cross + w * a * a * b
-        turned = self.third.transpose(0, 2, 1)
-        fourth = self.fourth + 2.0 * (b * self.third + a * turned) + b * b * va + a * a * vb
-        return Fourth(third, fourth + 4.0 * a * b * cross + w * (a * b) ** 2)
+    @property
+    def doubt(self) -> Array:
+        """What rounding may have taken from `fourth`, (classes, columns, columns)."""
+        return OUTSIDE * np.abs(self.fourth) if self.rest is None else self.rest[:, 2]
+
+    def scale(self, factor: float) -> Self:
+        """Multiply the weight of every row by `factor`."""
+        rest = np.zeros((len(self.third), 3, *self.third.shape[1:])) if self.rest is None else self.rest.copy()
+        scaled = []
+        for number, values in enumerate((self.third, self.fourth)):
+            lost = np.stack([rest[:, number], np.zeros_like(values)], axis=-1)
+            found = times(Sums(values, lost), factor)
+            rest[:, number] = 0.0 if found.rest is None else found.rest[..., 0]
+            scaled.append(found)
+        rest[:, 2] *= factor
+        if scaled[1].rest is not None:
+            rest[:, 2] += scaled[1].rest[..., 1]
+        return type(self)(scaled[0].value, scaled[1].value, None if self.rest is None else rest)
+
+    def contiguous(self) -> tuple[Array, Array, Array | None]:
+        """Return the arrays as kernels take them."""
+        rest = None if self.rest is None else np.ascontiguousarray(self.rest)
+        return np.ascontiguousarray(self.third), np.ascontiguousarray(self.fourth), rest
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -128,7 +151,7 @@ class Scatter(Statistic):
     def _of_rows(cls, x: Dense, codes: Codes, classes: int, weight: Array | None, complete: bool, fourth: bool) -> Self:
         out = cls.empty(classes, x.shape[1])
         if not x.shape[0]:
-            return replace(out, higher=out._fourth_of(x, codes, np.zeros(0))) if fourth else out
+            return replace(out, higher=Fourth.zero(classes, x.shape[1])) if fourth else out
         incomplete = np.zeros(x.shape[0], dtype=bool)
         assert out.rest is not None
         refuse_at(_core.scatter(x, codes, classes, weight, out.weight, out.mean, out.cross, out.rest, incomplete), x)
@@ -144,6 +167,23 @@ class Scatter(Statistic):
         return out
 
     def _fourth_of(self, x: Dense, codes: Codes, weight: Array) -> Fourth:
+        """Sum products of squares: in blocks of float64 if there are many rows, of which none outweighs the others."""
+        many = x.size * x.shape[1] > EXACT and not _unequal(weight)
+        out = self._rounded_fourth(x, codes, weight) if many else None
+        if out is None or self._is_dominated(out.fourth):
+            out = Fourth.zero(*self.mean.shape)
+            assert self.rest is not None
+            low = np.ascontiguousarray(self.rest[:, 2 : 2 + self.n_columns])
+            _core.fourth(x, codes, self.n_classes, weight, self.mean, low, out.third, out.fourth, out.rest)
+        most, least = (np.diagonal(a, axis1=1, axis2=2) for a in (out.fourth, self.cross))
+        if not np.isfinite(most).all():
+            raise _overflow(int(np.argwhere(~np.isfinite(most))[0, 1]), "fourth power overflows")
+        if ((most == 0) & (least > 0)).any():
+            column = int(np.argwhere((most == 0) & (least > 0))[0, 1])
+            raise _overflow(column, "fourth power vanishes", "values too small")
+        return out
+
+    def _rounded_fourth(self, x: Dense, codes: Codes, weight: Array) -> Fourth:
         third, fourth = np.zeros((2, *self.cross.shape))
         for piece, c, w in chunks(x, codes, weight, cells=1 << 20):
             for k in np.unique(c):
@@ -154,32 +194,34 @@ class Scatter(Statistic):
                     weighted = (w[own, None] * squares).T
                     third[k] += weighted @ z
                     fourth[k] += weighted @ squares
-        most, least = (np.diagonal(a, axis1=1, axis2=2) for a in (fourth, self.cross))
-        if not np.isfinite(most).all():
-            raise _overflow(int(np.argwhere(~np.isfinite(most))[0, 1]), "fourth power overflows")
-        if ((most == 0) & (least > 0)).any():
-            column = int(np.argwhere((most == 0) & (least > 0))[0, 1])
-            raise _overflow(column, "fourth power vanishes", "values too small")
-        return Fourth(third, fourth)
+        rest = np.zeros((len(third), 3, *third.shape[1:]))
+        rest[:, 2] = OUTSIDE * np.abs(fourth)
+        return Fourth(third, fourth, rest)
+
+    def _is_dominated(self, fourth: Array) -> bool:
+        """Tell whether a few rows are so far out that the others would lose their digits beside them."""
+        most, squares = (np.diagonal(a, axis1=1, axis2=2) for a in (fourth, self.cross))
+        with np.errstate(over="ignore", invalid="ignore"):
+            return not (self.weight[:, None] * most <= FAR_OUT * squares**2).all()
 
     def __add__(self, other: Self) -> Self:
         a, b = self._alike(other)
         weight, mean, cross, rest = a._merged(b, 1.0)
-        higher = None
-        if a.higher is not None and b.higher is not None:
-            higher = a._moved(mean).plus(b._moved(mean))
-        return type(self)(weight, mean, cross, a.gaps + b.gaps, higher, rest)
+        return type(self)(weight, mean, cross, a.gaps + b.gaps, a._higher(b, 1.0, weight, mean, cross, rest), rest)
 
     def __sub__(self, other: Self) -> Self:
         a, b = self._alike(other)
         weight, mean, cross, rest = a._merged(b, -1.0)
-        higher = None
-        if a.higher is not None and b.higher is not None:
-            left = a._moved(mean).plus(b._moved(mean), -1.0)
-            varies = np.diagonal(cross, axis1=1, axis2=2) > 0
-            both = varies[:, :, None] & varies[:, None, :]
-            higher = left.map(lambda array: np.where(both, array, 0.0))
-        return type(self)(weight, mean, cross, a.gaps - b.gaps, higher, rest)
+        return type(self)(weight, mean, cross, a.gaps - b.gaps, a._higher(b, -1.0, weight, mean, cross, rest), rest)
+
+    def _higher(self, other: Self, sign: float, *merged: Array) -> Fourth | None:
+        """Merge the products of squares, if there are any, where weight, mean, cross and rest are `merged`."""
+        if self.higher is None or other.higher is None:
+            return None
+        out = Fourth.zero(*self.mean.shape)
+        of_both = (*self._contiguous(), *self.higher.contiguous(), *other._contiguous(), *other.higher.contiguous())
+        _core.merge_fourth(*of_both, *merged, sign, *out.contiguous())
+        return out
 
     def _merged(self, other: Self, sign: float) -> tuple[Array, Array, Array, Array]:
         """Merge weight, mean and products as Chan, Golub and LeVeque do for Moments; sign −1 takes the other away."""
@@ -200,10 +242,6 @@ class Scatter(Statistic):
         rest = None if self.rest is None else np.ascontiguousarray(self.rest)
         weight, mean, cross = map(np.ascontiguousarray, (self.weight, self.mean, self.cross))
         return weight, mean, cross, rest
-
-    def _moved(self, mean: Array) -> Fourth:
-        assert self.higher is not None
-        return self.higher.moved(self.cross, self.weight, self.mean - mean)
 
     def scale(self, factor: float) -> Self:
         """Multiply the weight of every row by `factor`."""
@@ -241,7 +279,8 @@ class Scatter(Statistic):
         higher = None
         if self.higher is not None:
             ratio = np.divide(out.weight, self.weight, out=np.zeros_like(out.weight), where=self.weight > 0)
-            higher = self.higher.map(lambda array: ratio[:, None, None] * array)
+            third, fourth = (ratio[:, None, None] * each for each in (self.higher.third, self.higher.fourth))
+            higher = Fourth(third, fourth)
         gaps = Sample.empty(self.n_classes, self.n_columns, joint=True)
         return type(self)(out.weight, out.mean, out.cross + spread, gaps, higher)  # rounded: it is no sum any more
 
@@ -249,7 +288,7 @@ class Scatter(Statistic):
         """Return both with products of squares, or both without: a summary of no rows takes zeros."""
         if (self.higher is None) == (other.higher is None):
             return self, other
-        nothing = Fourth(np.zeros_like(self.cross), np.zeros_like(self.cross))
+        nothing = Fourth.zero(*self.mean.shape)
         if self.higher is None and not self.weight.any():
             return replace(self, higher=nothing), other
         if other.higher is None and not other.weight.any():
@@ -275,6 +314,12 @@ class Scatter(Statistic):
 
 def _overflow(column: int, what: str = "square overflows", size: str = "a value too large") -> InvalidDataError:
     return InvalidDataError(f"Column {column} holds {size} for float64: its {what}; rescale the column")
+
+
+def _unequal(weight: Array) -> bool:
+    """Tell whether some weights are more than a thousand times others."""
+    held = weight[weight > 0]
+    return bool(len(held)) and held.max() > UNEQUAL * held.min()
 
 
 def _width(columns: int) -> int:
