@@ -173,6 +173,7 @@ class Scatter(Statistic):
         if out is None or self._is_dominated(out.fourth):
             out = Fourth.zero(*self.mean.shape)
             assert self.rest is not None
+            assert out.rest is not None
             low = np.ascontiguousarray(self.rest[:, 2 : 2 + self.n_columns])
             _core.fourth(x, codes, self.n_classes, weight, self.mean, low, out.third, out.fourth, out.rest)
         most, least = (np.diagonal(a, axis1=1, axis2=2) for a in (out.fourth, self.cross))
@@ -207,20 +208,22 @@ class Scatter(Statistic):
     def __add__(self, other: Self) -> Self:
         a, b = self._alike(other)
         weight, mean, cross, rest = a._merged(b, 1.0)
-        return type(self)(weight, mean, cross, a.gaps + b.gaps, a._higher(b, 1.0, weight, mean, cross, rest), rest)
+        return type(self)(weight, mean, cross, a.gaps + b.gaps, a._higher(b, 1.0, (weight, mean, cross, rest)), rest)
 
     def __sub__(self, other: Self) -> Self:
         a, b = self._alike(other)
         weight, mean, cross, rest = a._merged(b, -1.0)
-        return type(self)(weight, mean, cross, a.gaps - b.gaps, a._higher(b, -1.0, weight, mean, cross, rest), rest)
+        return type(self)(weight, mean, cross, a.gaps - b.gaps, a._higher(b, -1.0, (weight, mean, cross, rest)), rest)
 
-    def _higher(self, other: Self, sign: float, *merged: Array) -> Fourth | None:
+    def _higher(self, other: Self, sign: float, merged: tuple[Array, Array, Array, Array]) -> Fourth | None:
         """Merge the products of squares, if there are any, where weight, mean, cross and rest are `merged`."""
         if self.higher is None or other.higher is None:
             return None
         out = Fourth.zero(*self.mean.shape)
-        of_both = (*self._contiguous(), *self.higher.contiguous(), *other._contiguous(), *other.higher.contiguous())
-        _core.merge_fourth(*of_both, *merged, sign, *out.contiguous())
+        assert out.rest is not None
+        mine = (*self._contiguous(), *self.higher.contiguous())
+        others = (*other._contiguous(), *other.higher.contiguous())
+        _core.merge_fourth(*mine, *others, *merged, sign, out.third, out.fourth, out.rest)
         return out
 
     def _merged(self, other: Self, sign: float) -> tuple[Array, Array, Array, Array]:
