@@ -425,7 +425,7 @@ def waiting(n=3):
     clf = fitted(texts=TEXTS[:30], labels=LABELS[:30])
     for text, label in zip(TEXTS[30 : 30 + n], LABELS[30 : 30 + n].tolist(), strict=True):
         clf.partial_fit([text], [label])
-    assert clf._pending.texts
+    assert clf._stream.rows
     return clf, fitted(texts=TEXTS[: 30 + n], labels=LABELS[: 30 + n])
 
 
@@ -463,7 +463,7 @@ def test_fitting_again_forgets_the_documents_that_wait():
 
 def test_a_clone_has_learned_nothing():
     clf, _ = waiting()
-    assert not hasattr(clone(clf), "_pending")
+    assert not hasattr(clone(clf), "_stream")
     with pytest.raises(NotFittedError):
         clone(clf).predict(TEXTS)
 
@@ -561,7 +561,7 @@ def test_much_text_does_not_wait(monkeypatch):
     most = 0
     for i in range(30):
         clf.partial_fit([f"word number {i}"], ["a"])
-        most = max(most, len(clf._pending.texts))
+        most = max(most, len(clf._stream.rows))
     assert 0 < most < 6
     assert clf.class_count_.tolist() == [31, 1]
 
@@ -682,9 +682,9 @@ def test_several_threads_may_ask_at_once_also_while_documents_wait():
 
 def test_what_waits_for_a_model_that_is_gone_is_not_counted():
     clf, expected = waiting()
-    late = clf._pending
+    late = clf._stream
     clf.predict(TEXTS)
-    clf._pending = late  # as another thread may still see it
+    clf._stream = late  # as another thread may still see it
     same(clf, expected)
 
 

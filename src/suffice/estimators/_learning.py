@@ -85,6 +85,7 @@ class Learning(Fitted):
             Rows without a label are an error, or are left out.
         """
         with learning(self) as draft:
+            draft._settle()
             before = draft.__dict__.get("_learned")
             draft._learn_rows(X, y, sample_weight, before, classes, partial=True, missing_labels=missing_labels)
         return self

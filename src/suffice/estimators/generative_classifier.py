@@ -8,12 +8,13 @@ import numpy as np
 
 from suffice.core.priors import ClassPrior, Dirichlet
 from suffice.estimators._explaining import Explaining
+from suffice.estimators._one_by_one import OneByOne
 from suffice.estimators.saving import Saving
 from suffice.model.calibration import Calibration
 from suffice.model.learned import Calibrate
 
 
-class GenerativeClassifier(Explaining, Saving):
+class GenerativeClassifier(OneByOne, Explaining, Saving):
     """A scikit-learn classifier made of statistics: rows are summarized, summaries added, models made of them.
 
     An estimator says which family and which class prior its parameters mean. Learning, answering, explaining and saving

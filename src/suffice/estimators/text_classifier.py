@@ -7,10 +7,11 @@ from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from suffice import engines
-from suffice.core.arrays import Values
+from suffice.core.arrays import Array, Values
 from suffice.core.errors import InvalidDataError, InvalidTextError
 from suffice.core.frames import Frame, as_frame
 from suffice.core.frames.input import is_in_memory
@@ -20,6 +21,7 @@ from suffice.core.statistics import WordCounts
 from suffice.estimators._documentation import estimator
 from suffice.estimators._fitted import PathLike
 from suffice.estimators._left_out import LeftOut, MissingLabels
+from suffice.estimators._one_by_one import Stream
 from suffice.estimators._threads import answering, lock_of
 from suffice.estimators.generative_classifier import CalibratedClassifier
 from suffice.estimators.parameter_checks import ARRAY_LIKE, BOOLEAN, Allowed, choice, interval
@@ -172,10 +174,7 @@ class TextClassifier(CalibratedClassifier):
         y : array-like of shape (n_samples,), str or int
             Labels: numbers or strings; or, where X is a table of texts and labels, the name of their column.
         """
-        with lock_of(self):
-            super().fit(X, y, sample_weight, checkpoint=checkpoint, missing_labels=missing_labels)
-            self._pending = _Pending(self._learned)
-        return self
+        return super().fit(X, y, sample_weight, checkpoint=checkpoint, missing_labels=missing_labels)
 
     def partial_fit(
         self,
@@ -198,59 +197,68 @@ class TextClassifier(CalibratedClassifier):
             Labels; new classes may appear at any time.
         """
         with lock_of(self):
-            pending: _Pending | None = self.__dict__.get("_pending")
+            stream = self._stream_so_far()
             plain = classes is None and sample_weight is None and missing_labels == "error"
-            if plain and pending is not None and pending.onto is self.__dict__.get("_learned") and pending.takes(X, y):
-                if pending.size > max(PENDING, _size(pending.onto)):
-                    self._settle()
-                return self
-            self._settle()
-            super().partial_fit(X, y, classes, sample_weight, missing_labels=missing_labels)
-            self._pending = _Pending(self._learned)
+            if not (plain and stream is not None and self._take(X, y, stream)):
+                super().partial_fit(X, y, classes, sample_weight, missing_labels=missing_labels)
+                self._streaming()
         return self
 
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters. Documents that wait are counted first, by the parameters they were given to.
+    # ---- documents that wait
 
-        Parameters
-        ----------
-        **params : dict
-            Parameters by their names.
-        """
-        with lock_of(self):
+    _waits: ClassVar[bool] = True
+
+    def _take(self, texts: Any, labels: Any, stream: Stream) -> bool:
+        """Let a few plain strings of classes that are known wait; what else there may be is for others to check."""
+        if not isinstance(texts, list) or not isinstance(labels, (list, tuple)):
+            return False
+        if len(texts) != len(labels) or not 0 < len(texts) <= 64:
+            return False
+        if not all(map(stream.knows, labels)) or not all(map(_is_plain, texts)):
+            return False
+        for text, label in zip(texts, labels, strict=True):
+            stream.put(text, label, 1.0)
+        stream.size += sum(map(len, texts))
+        if stream.onto is not None and stream.size > max(PENDING, _size(stream.onto)):
             self._settle()
-            self.__dict__.pop("_pending", None)  # the next documents meet the new parameters at once
-            super().set_params(**params)
-        return self
+        return True
 
-    def _settle(self) -> None:
-        """Count the documents that wait."""
-        if not self._is_waiting():
-            return
-        with lock_of(self):
-            if not self._is_waiting():  # another thread has counted them
-                return
-            pending = self._pending
-            before = pending.onto
-            seen = before.family.summarize(pending.texts, read_labels(pending.labels), None, before.seen)
-            self._become(replace(before, seen=seen))
-            self._pending = _Pending(self._learned)
+    def _waiting_row(self, x: Any, stream: Stream) -> str | None:
+        text = self._text_of(x)
+        if not _is_plain(text):
+            return None
+        stream.size += len(text)
+        return text
 
-    def _is_waiting(self) -> bool:
-        """Tell whether documents wait to be counted."""
-        pending: _Pending | None = self.__dict__.get("_pending")
-        return pending is not None and pending.onto is self.__dict__.get("_learned") and bool(pending.texts)
+    def _learn_row(self, x: Any, y: Any, w: float, before: Learned | None) -> None:
+        self._learn_rows([self._text_of(x)], [y], None if w == 1 else [w], before, partial=True)
 
-    def _now(self) -> Self:
-        now = super()._now()
-        now.__dict__.pop("_pending", None)  # documents that have come since belong to the estimator
-        return now
+    def _learn_waiting(self, rows: list[Any], labels: list[Any], weights: list[float], before: Learned | None) -> None:
+        assert before is not None, "documents wait of classes that are known"
+        weight = None if set(weights) == {1.0} else np.array(weights)
+        seen = before.family.summarize(rows, read_labels(labels), weight, before.seen)
+        self._become(replace(before, seen=seen))
 
-    def __getstate__(self) -> dict[str, Any]:
-        self._settle()
-        state: dict[str, Any] = dict(super().__getstate__())
-        state.pop("_pending", None)  # a copy waits for documents of its own
-        return state
+    def _posterior_one(self, x: Any) -> Array:
+        found: Array = self._run(self._learned.posterior, self._check_X([self._text_of(x)]), self._calibration())
+        return found[0]
+
+    def _expect_many(self) -> None:
+        distribution = self._learned.model.distribution
+        assert isinstance(distribution, TextDistribution), "documents are texts"
+        distribution.lexicon.expect_many()
+
+    def _text_of(self, x: Any) -> Any:
+        """Return the text of a row: a string, or a dict that holds it under the name of the column, or nothing else."""
+        if not isinstance(x, Mapping):
+            return x
+        named = self.__dict__.get("feature_names_in_")
+        if named is not None and named[0] in x:
+            return x[named[0]]
+        texts = [value for value in x.values() if isinstance(value, (str, bytes))]
+        if len(texts) != 1:
+            raise InvalidDataError(f"Expected one text in a row, found {len(texts)} among {list(x)[:20]}")
+        return texts[0]
 
     # ---- reading input
 
@@ -363,31 +371,9 @@ class TextClassifier(CalibratedClassifier):
         return tags
 
 
-class _Pending:
-    """Documents that wait to be counted. They are readable, and belong to the statistics they came `onto`."""
-
-    def __init__(self, onto: Learned) -> None:
-        self.onto = onto
-        self.known = {label for label in onto.seen.labels.tolist() if type(label) in (str, int)}
-        self.texts: list[str] = []
-        self.labels: list[Any] = []
-        self.size = 0
-
-    def takes(self, texts: Any, labels: Any) -> bool:
-        """Take a few plain strings of classes that are known; what else there may be is for others to check."""
-        if not isinstance(texts, list) or not isinstance(labels, (list, tuple)):
-            return False
-        if len(texts) != len(labels) or not 0 < len(texts) <= 64:
-            return False
-        for text, label in zip(texts, labels, strict=True):
-            if type(label) not in (str, int) or label not in self.known:
-                return False
-            if type(text) is not str or not (text.isascii() or _is_whole(text)):
-                return False
-        self.texts += texts
-        self.labels += labels
-        self.size += sum(map(len, texts))
-        return True
+def _is_plain(text: Any) -> bool:
+    """Tell whether this is a string that needs no check."""
+    return type(text) is str and (text.isascii() or _is_whole(text))
 
 
 def _is_whole(text: str) -> bool:

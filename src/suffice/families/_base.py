@@ -462,6 +462,10 @@ class Family(DataclassOptions, ABC, Generic[S]):
         """
         return self.estimate(statistic)
 
+    def estimate_near(self, statistic: S, decisions: Decisions) -> Distribution:  # noqa: ARG002  # the contract
+        """Estimate as `estimate` does; a search may begin at the `decisions` about a part of the rows."""
+        return self.estimate_decided(statistic, None)
+
     def check_decisions(self, statistic: S, decisions: Decisions | None) -> None:  # noqa: ARG002  # the contract
         """Refuse decisions, which come from a file, that an estimate from the statistic would not make."""
         if decisions is not None:

@@ -125,10 +125,20 @@ class BlocksOfWords:
 
 
 def tuned(
-    words: BlocksOfWords, event: str, weighting: Weighting, tokenization: Tokenization, alpha: float | None
+    words: BlocksOfWords,
+    event: str,
+    weighting: Weighting,
+    tokenization: Tokenization,
+    alpha: float | None,
+    near: TextDecisions | None = None,
 ) -> TextDecisions:
-    """Choose the weights of an event model, and its smoothing unless it is given, by leaving documents out."""
+    """Choose the weights of an event model, and its smoothing unless it is given, by leaving documents out.
+
+    The search begins at the smoothing of `near`, where that is given.
+    """
     search = _Search(words, event, weighting, tokenization, alpha)
+    if near is not None:
+        search.begin_at(near)
     if event != "auto":
         smoothing, one = search.added(search.walked()), np.ones((1, 1))
         return TextDecisions(smoothing, one, 0.0, np.zeros(1), 0.0, np.zeros((1, 1)), one[None])
@@ -179,6 +189,13 @@ class _Search:
         self.mean = np.divide(self.lengths.sum(axis=0), sizes, out=np.ones(len(sizes)), where=sizes > 0)
         self.log_prior = _log_prior(counts.documents, self.codes, np.minimum(self.weight, 1.0))
         self._known: dict[tuple[str, float], Array] = {}
+        self.start = {name: START[name] for name in self.models}
+
+    def begin_at(self, near: TextDecisions) -> None:
+        """Begin at the point of the grid that is next to what was decided before."""
+        for k, name in enumerate(self.models):
+            steps = np.log10(near.smoothing[0, k] / self.mean[0]) - START[name]
+            self.start[name] = float(np.clip(START[name] + STEP * np.rint(steps / STEP), LOWEST, HIGHEST))
 
     def _added(self, b: int, smoothing: float) -> float:
         """Return what is added to the totals of a block."""
@@ -246,7 +263,7 @@ class _Search:
 
     def walked(self) -> _Found:
         """Walk from the start, changing the smoothing of one event model at a time, until nothing improves."""
-        start = {name: START[name] for name in self.models}
+        start = self.start
         if not self.compared:
             return _Found(start, np.concatenate([self.centre, [0.0, -np.inf]]), 0.0)
         found, moved = self._at(start, None), self.alpha is None

@@ -179,14 +179,22 @@ class Text(Family[WordCounts]):
 
     decides = derived(lambda self: self.automatic)
 
+    def estimate_near(self, counts: WordCounts, decisions: Decisions) -> TextDistribution:
+        """Estimate the event model; the search for the smoothing begins at what was found before."""
+        return self._estimated(counts, None, decisions)
+
     def estimate_decided(self, counts: WordCounts, decisions: Decisions | None) -> TextDistribution:
         """Estimate the event model with the smoothing and the weights that were found before."""
+        return self._estimated(counts, decisions, None)
+
+    def _estimated(self, counts: WordCounts, decisions: Decisions | None, near: Decisions | None) -> TextDistribution:
         if not self.automatic:
             return TextDistribution(counts.vocabulary, self.model(counts), self.tokenization, self.weighting)
         words = BlocksOfWords(counts, self.tokenization)
         if decisions is None:
             alpha = None if isinstance(self.prior, str) else float(self.prior.alpha)
-            decisions = tuned(words, self.event, self.weighting, self.tokenization, alpha)
+            assert near is None or isinstance(near, TextDecisions)
+            decisions = tuned(words, self.event, self.weighting, self.tokenization, alpha, near)
         assert isinstance(decisions, TextDecisions)
         event = decisions.model(words, self.event)
         return TextDistribution(counts.vocabulary, event, self.tokenization, self.weighting, decisions)

@@ -46,8 +46,8 @@ class Node(ABC):
 
     def parts(self) -> Iterator[Node]:
         """Yield the nodes directly below this one."""
-        for field in fields(self):  # type: ignore[arg-type]  # all are dataclasses
-            value = getattr(self, field.name)
+        for name in self.__dataclass_fields__:  # type: ignore[attr-defined]  # all are dataclasses
+            value = getattr(self, name)
             for each in value if isinstance(value, tuple) else (value,):
                 if isinstance(each, Node):
                     yield each

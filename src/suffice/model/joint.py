@@ -54,8 +54,9 @@ class Model:
         family: Family[Any],
         prior: ClassPrior | None = None,
         decisions: Decisions | None = None,
+        near: Decisions | None = None,
     ) -> Model:
-        """Estimate a model from statistics alone, and by the `decisions` of an earlier one."""
+        """Estimate a model from statistics alone, by the `decisions` of an earlier one, or `near` those."""
         if not len(statistics.labels):
             raise InvalidDataError("There is nothing to learn from: the total weight of all rows is zero")
         prior = prior or ClassPrior()
@@ -65,7 +66,10 @@ class Model:
         if overflow:
             raise InvalidDataError("The weights of the classes are so large that their sum overflows: rescale them")
         with within_float64():
-            distribution = family.estimate_decided(statistics.statistic, decisions)
+            if decisions is None and near is not None:
+                distribution = family.estimate_near(statistics.statistic, near)
+            else:
+                distribution = family.estimate_decided(statistics.statistic, decisions)
         log_prior = prior.log(statistics.weight)
         return cls(statistics.labels, log_prior, distribution, prior.n_parameters(len(statistics.labels)))
 

@@ -12,7 +12,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 import numpy as np
 
 from suffice.core.arrays import Array, Codes, Values, as_weight
-from suffice.core.errors import InvalidDataError, InvalidOptionError, MismatchError, NotPartError
+from suffice.core.errors import InvalidDataError, InvalidOptionError, MismatchError, NotPartError, SufficeError
+from suffice.core.frozen_options import same_options
 from suffice.core.labels import as_label, encode_labels, label_positions, places_among, position_of, union_labels
 from suffice.core.priors import ClassPrior
 from suffice.core.statistics import ByClass
@@ -77,11 +78,14 @@ class Learned:
         """Raise an error if statistics, family and prior are not of the same classes and columns."""
         if self.dtype not in ((np.float32, np.float64) if form_of(self.family) == "numbers" else (np.float64,)):
             raise MismatchError(f"dtype must be float64, or float32 of rows of numbers, found {self.dtype}")
-        statistic = self.checked().statistics.statistic
-        self.family.check_loaded(statistic)
-        self.family.check_decisions(statistic, self.decided.decisions)
+        self.family.check_loaded(self.checked().statistics.statistic)
         if self.shares is not None and len(self.shares.share) != len(self.labels):
             raise MismatchError(f"shares must be of {len(self.labels)} classes, found {len(self.shares.share)}")
+        self._check_decided()
+
+    def _check_decided(self) -> None:
+        """Raise an error if something was decided about other classes or columns."""
+        self.family.check_decisions(self.statistics.statistic, self.decided.decisions)
         for form, calibration in self.decided.calibrations.items():
             if len(calibration.slope) != len(self.labels):
                 raise MismatchError(f"decided.calibrations.{form} must be of {len(self.labels)} classes")
@@ -115,7 +119,8 @@ class Learned:
     def model(self) -> Model:
         """The joint distribution p(x, y)."""
         begun, known = time.perf_counter(), self.decided.decisions
-        model = _with_shares(Model.of(self.statistics, self.family, self.prior, known), self.shares)
+        found = Model.of(self.statistics, self.family, self.prior, known, self.__dict__.get("_near"))
+        model = _with_shares(found, self.shares)
         self._decide(decisions=model.distribution.decisions)
         LOG.debug("estimated in %.3f s", time.perf_counter() - begun)
         if known is None and LOG.isEnabledFor(logging.INFO) and isinstance(model.distribution, ProductDistribution):
@@ -126,6 +131,23 @@ class Learned:
     def _decide(self, **found: Any) -> None:
         """Keep what was searched for."""
         object.__setattr__(self, "decided", replace(self.decided, **found))
+
+    def takes_choices(self, before: Learned, decisions: bool = True) -> bool:
+        """Keep what was decided about fewer rows, or the calibrations alone; return whether that fits these rows."""
+        if not same_options(before.labels, self.labels):
+            return False
+        kept = before.decided
+        object.__setattr__(self, "decided", kept if decisions else Decided(calibrations=kept.calibrations))
+        try:
+            self._check_decided()
+        except SufficeError:  # about a plan of pairs, say, that there was not yet
+            object.__setattr__(self, "decided", Decided())
+            return False
+        return True
+
+    def search_near(self, before: Learned) -> None:
+        """Begin a search, where there is one, at what was decided about fewer rows."""
+        self.__dict__["_near"] = before.decided.decisions
 
     def decide(self, calibrate: Calibrate) -> None:
         """Search for all that answers need and that takes long, unless it is known."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
@@ -160,6 +160,10 @@ class Lexicon:
             vars(self)["_native"] = found
         return found, None
 
+    def expect_many(self) -> None:
+        """Look up all features from now on, as many texts will come, one at a time."""
+        vars(self)["_read"] = len(self.vocabulary.text)
+
     def _are_few(self, texts: Texts) -> bool:
         """Return whether texts, and those that were read before, are few for the vocabulary."""
         sizes = np.empty(len(texts), dtype=np.int64)
@@ -248,12 +252,15 @@ def native(tokenization: Tokenization, replaced: dict[str, str | None] | None = 
     )
 
 
+_plain_native = lru_cache(64)(native)  # single texts are read in less time than it takes to make one
+
+
 def native_for(tokenization: Tokenization, texts: Texts, stem: Stem | None = None) -> _core.Tokenization:
     """Make the tokenization that kernels read for certain texts: each of their distinct words is stemmed once."""
     if stem is None and tokenization.stem is not None:
         stem = partial(stem_words, tokenization.stem)
     if stem is None:
-        return native(tokenization)
+        return _plain_native(tokenization)
     plain = Tokenization(lowercase=tokenization.lowercase, strip_accents=tokenization.strip_accents)
     names, *_ = _core.word_matrix(texts.native, native(plain))
     words = [word for word in Vocabulary(*names).names if word not in tokenization.stop_list]

@@ -1,0 +1,371 @@
+"""One row at a time: rows are counted when enough of them wait, and choices are kept until there are many more rows.
+
+Families, bins, exponents and smoothing are choices: they take a search over all that was learned. For answers about
+single rows they are made anew when the weight has grown by an eighth. Every other answer makes them first, so that it
+does not depend on how the rows came.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+from math import isfinite
+from numbers import Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from suffice import engines
+from suffice.core.arrays import Array
+from suffice.core.errors import InvalidDataError, InvalidOptionError, LeftOutWarning, QuantityWarning
+from suffice.core.frames import as_frame
+from suffice.estimators._answering import Answering
+from suffice.estimators._threads import learning, lock_of, snapshot
+from suffice.model.learned import Learned
+
+GROWTH = 1.125  # of the weight, after which choices are made anew
+WAITING = 16  # rows wait until they are more than one in so many
+MOST_WAITING = 1 << 16
+FIRST = 1000  # rows that show what the columns of a table are
+LABELS = frozenset((str, int, bool))  # types of labels that are known at sight
+
+
+class Stream:
+    """Rows that were learned one at a time and are not counted yet, and the estimator that answers about single rows.
+
+    All of it belongs to `onto`: where an estimator holds something else, it has learned otherwise since.
+    """
+
+    def __init__(self, onto: Learned | None, first: bool = False) -> None:
+        self.onto = onto
+        self.rows: list[Any] = []
+        self.labels: list[Any] = []
+        self.weights: list[float] = []
+        self.weight = 0.0  # of the rows that wait
+        self.size = 0  # of texts that wait, in characters
+        self.total = 0.0 if onto is None else float(onto.seen.weight.sum())
+        self.known = {} if onto is None else {y: type(y) for y in onto.seen.labels.tolist() if type(y) in LABELS}
+        self.kinds: dict[str, type] = {}  # of the values of columns
+        self.first: list[tuple[Any, Any, float]] | None = [] if first else None
+        self.chosen = 0.0  # the weight of the rows by which choices were made; 0 where none are kept
+        self.combined = 0.0  # the weight of the rows by which it was chosen how evidence is combined
+        self.view: Any = None
+
+    def knows(self, label: Any) -> bool:
+        """Whether a label is one of those that were counted, which need no check."""
+        return type(label) in LABELS and self.known.get(label) is type(label)
+
+    def put(self, row: Any, label: Any, weight: float) -> None:
+        """Let a row wait."""
+        self.rows.append(row)
+        self.labels.append(label)
+        self.weights.append(weight)
+        self.weight += weight
+        if self.first is not None:
+            self.first.append((row, label, weight))
+
+    @property
+    def is_full(self) -> bool:
+        """Whether so many rows wait that they are counted, whether or not somebody asks."""
+        return len(self.rows) >= min(max(1024, self.total / WAITING), MOST_WAITING)
+
+    @property
+    def unsettled(self) -> bool:
+        """Whether rows wait, or choices were made by fewer rows."""
+        return bool(self.rows) or 0 < self.chosen < self.total or 0 < self.combined < self.total
+
+    def follow(self, learned: Learned) -> Stream:
+        """Return the same with no row waiting and nothing chosen, onto what was learned from the rows that waited."""
+        out = Stream(learned)
+        out.kinds, out.first = self.kinds, self.first
+        return out
+
+
+class OneByOne(Answering):
+    """Estimators that learn a row, answer about a row, and so on."""
+
+    _waits: ClassVar[bool] = False  # whether rows wait to be counted: where there is anything to choose
+    _first: ClassVar[bool] = False  # whether the first rows together show what the columns are
+    _combines: ClassVar[float] = GROWTH  # of the weight, after which evidence is combined anew
+
+    def learn_one(self, x: Any, y: Any, w: float = 1.0) -> Self:
+        """Learn one row.
+
+        Rows wait until they make up a sixteenth of the weight, or until anything else is asked than about single
+        rows. The first 1000 rows of a table show what its columns are: until then, columns and families are found anew
+        with all other choices.
+
+        Parameters
+        ----------
+        x : dict, or str
+            Values by the names of columns. Columns that are not there, and None, are missing; columns that are new are
+            not learned. For texts: the text.
+        y : label
+            The class of the row.
+        w : float, default=1.0
+            The weight of the row.
+
+        Returns
+        -------
+        self : object
+            The estimator.
+
+        Examples
+        --------
+        >>> from suffice import BayesClassifier
+        >>> clf = BayesClassifier()
+        >>> for height, sex in [(1.9, "m"), (1.6, "f"), (1.8, "m"), (1.5, "f")] * 5:
+        ...     found = clf.predict_one({"height": height})
+        ...     clf = clf.learn_one({"height": height}, sex)
+        >>> clf.predict_one({"height": 1.85})
+        'm'
+        """
+        if not isinstance(w, Real) or not (w >= 0 and isfinite(w)):
+            raise InvalidOptionError(f"w must be a number of at least 0, found {w!r}")
+        y = y.item() if isinstance(y, np.generic) else y
+        with lock_of(self):
+            stream = self._stream_so_far()
+            if self._waits and stream is not None and stream.knows(y):
+                row = self._waiting_row(x, stream)
+                if row is not None:
+                    if w:
+                        stream.put(row, y, float(w))
+                        if stream.is_full:
+                            self._count()
+                    return self
+            self._count()
+            before = self._streaming()
+            with learning(self) as draft:
+                draft._leave_stream()
+                if before.first is not None:
+                    self._refuse_no_row(x)
+                    draft._learn_first(before, (dict(_named(x)), y, float(w)))
+                else:
+                    draft._learn_row(x, y, float(w), draft.__dict__.get("_learned"))
+                    draft._stream = draft._kept_choices(before)
+            self._note_row(x, self._stream)
+        return self
+
+    def predict_proba_one(self, x: Any) -> dict[Any, float]:
+        """Return p(y | x) of one row; no class if nothing was learned.
+
+        Choices (families, bins, smoothing) are kept until the weight has grown by an eighth, and how the evidence of
+        the columns of a table is combined (`structure`) until it has grown by half; `settle` makes all of them now.
+        The counts lack at most a sixteenth of the weight.
+
+        Parameters
+        ----------
+        x : dict, or str
+            Values by the names of columns; for texts: the text.
+
+        Returns
+        -------
+        probabilities : dict
+            The probability of each class.
+        """
+        view = self._answering_one()
+        if view is None:
+            return {}
+        return dict(zip(view._learned.labels.tolist(), view._posterior_one(x).tolist(), strict=True))
+
+    def predict_one(self, x: Any) -> Any:
+        """Return the most probable class of one row, as `predict_proba_one` has it; None if nothing was learned.
+
+        Parameters
+        ----------
+        x : dict, or str
+            Values by the names of columns; for texts: the text.
+
+        Returns
+        -------
+        label : label
+            The class.
+        """
+        view = self._answering_one()
+        return None if view is None else view._learned.labels[view._posterior_one(x).argmax()].item()
+
+    def settle(self) -> Self:
+        """Count all rows that were learned one at a time, and make all choices by all of them, now."""
+        with lock_of(self):
+            self._settled().decide(self._calibrate())
+        return self
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters. Rows that wait are counted first, by the parameters they were given to.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters by their names.
+        """
+        with lock_of(self):
+            self._settle()
+            self.__dict__.pop("_stream", None)  # the next rows meet the new parameters at once
+            super().set_params(**params)
+        return self
+
+    # ---- rows
+
+    def _learn_row(self, x: Any, y: Any, w: float, before: Learned | None) -> None:
+        """Learn a row at once, or refuse it."""
+        self._refuse_no_row(x)
+        row = _named(x)
+        if before is not None:
+            row = {name: row.get(name) for name in self._names()}
+        self._learn_waiting([row], [y], [w], before)
+
+    def _learn_waiting(self, rows: list[Any], labels: list[Any], weights: list[float], before: Learned | None) -> None:
+        """Learn rows of values by name."""
+        names = sorted({name for row in rows for name in row})  # the order in which a dict has them says nothing
+        table = engines.Memory(as_frame({name: [row.get(name) for row in rows] for name in names}))
+        weight = None if set(weights) == {1.0} else np.array(weights)
+        self._learn_rows(table, labels, weight, before, partial=before is not None or not self._first)
+
+    def _waiting_row(self, x: Any, stream: Stream) -> Any:  # noqa: ARG002  # most let none wait
+        """Return what waits of a row; None if it must be read, and perhaps refused, at once."""
+        return None
+
+    def _note_row(self, x: Any, stream: Stream) -> None:
+        """Note what a row that was learned tells about the next ones."""
+
+    def _posterior_one(self, x: Any) -> Array:
+        """Return p(y | x) of a row, (classes,), as this estimator is."""
+        self._refuse_no_row(x)
+        row, names = _named(x), self._names()
+        rows: Any
+        if self._form == "numbers":
+            try:
+                rows = np.array([[np.nan if (v := row.get(name)) is None else float(v) for name in names]])
+            except (TypeError, ValueError):
+                raise InvalidDataError(f"{type(self).__name__} reads numbers, found the row {x!r}") from None
+        else:
+            rows = self._read_frame(as_frame({name: [row.get(name)] for name in names}))
+        found: Array = self._run(self._learned.posterior, rows, self._calibration())
+        return found[0]
+
+    def _expect_many(self) -> None:
+        """Make ready for many questions about single rows."""
+
+    def _refuse_no_row(self, x: Any) -> None:
+        if not isinstance(x, Mapping):
+            raise InvalidDataError(f"A row is a dict of values by the names of columns, found {x!r}")
+
+    # ---- counting and choosing
+
+    def _stream_so_far(self) -> Stream | None:
+        """Return the stream; None where there is none, or something else was learned since."""
+        stream: Stream | None = self.__dict__.get("_stream")
+        return None if stream is None or stream.onto is not self.__dict__.get("_learned") else stream
+
+    def _streaming(self) -> Stream:
+        """Return the stream, which begins anew where something else was learned since."""
+        stream = self._stream_so_far()
+        if stream is None:
+            learned = self.__dict__.get("_learned")
+            stream = self._stream = Stream(learned, self._first and learned is None)
+        return stream
+
+    def _leave_stream(self) -> None:
+        """Hold what was counted alone, as rows that wait are about to be."""
+        self.__dict__.pop("_stream", None)
+
+    def _answering_one(self) -> Self | None:
+        """Return the estimator that answers about single rows."""
+        with lock_of(self):
+            stream = self._streaming()
+            if stream.rows and (stream.view is None or stream.weight * WAITING > stream.total):
+                self._count()
+                stream = self._stream
+            if stream.view is None and stream.onto is not None:
+                learned = self._learned
+                learned.decide(self._calibrate())
+                stream.chosen, stream.combined = stream.chosen or stream.total, stream.combined or stream.total
+                stream.view = snapshot(self)
+                stream.view.__dict__.pop("_stream")
+                stream.view._expect_many()
+            view: Self | None = stream.view
+            return view
+
+    def _count(self) -> None:
+        """Count the rows that wait, and keep the choices as long as they are to be kept."""
+        stream = self._streaming()
+        if not stream.rows:
+            return
+        with learning(self) as draft:
+            draft._leave_stream()
+            if stream.first is not None and stream.total + stream.weight >= GROWTH * stream.chosen:
+                draft._learn_first(stream)
+            else:
+                draft._learn_waiting(stream.rows, stream.labels, stream.weights, draft.__dict__.get("_learned"))
+                draft._stream = draft._kept_choices(stream)
+
+    def _learn_first(self, stream: Stream, *more: tuple[Any, Any, float]) -> None:
+        """Learn all of the first rows anew: more of them show better what the columns are."""
+        assert stream.first is not None, "columns are not settled"
+        first = [*stream.first, *more]
+        settled = len(first) >= FIRST
+        with warnings.catch_warnings():
+            if not settled:  # what is left out is said once
+                warnings.simplefilter("ignore", LeftOutWarning)
+                warnings.simplefilter("ignore", QuantityWarning)
+            rows, labels, weights = (list(each) for each in zip(*first, strict=True))
+            self._learn_waiting(rows, labels, weights, None)
+        self._stream = self._kept_choices(stream, decisions=False)
+        self._stream.first = None if settled else first
+
+    def _kept_choices(self, stream: Stream, decisions: bool = True) -> Stream:
+        """Return the stream onto what was just learned, with the choices of before unless there is much more."""
+        before, new = stream.onto, stream.follow(self._learned)
+        decisions = decisions and new.total < GROWTH * stream.chosen
+        combined = decisions or (self._combines > GROWTH and new.total < self._combines * stream.combined)
+        if before is not None and combined and self._learned.takes_choices(before, decisions):
+            new.chosen, new.combined = stream.chosen if decisions else 0.0, stream.combined
+        if before is not None:
+            self._learned.search_near(before)
+        return new
+
+    def _settle(self) -> None:
+        super()._settle()
+        if not self._is_unsettled():
+            return
+        with lock_of(self):
+            if not self._is_unsettled():  # another thread has done it
+                return
+            stream = self._stream
+            with learning(self) as draft:
+                draft._leave_stream()
+                if stream.first is not None:
+                    draft._learn_first(stream)
+                elif stream.rows:
+                    draft._learn_waiting(stream.rows, stream.labels, stream.weights, draft.__dict__.get("_learned"))
+                first = draft._stream.first if stream.first is not None else None
+                draft._learned = replace(draft._learned)  # drops choices that were made by fewer rows
+                draft._stream = stream.follow(draft._learned)
+                draft._stream.first = first
+
+    def _is_unsettled(self) -> bool:
+        stream = self._stream_so_far()
+        return stream is not None and stream.unsettled
+
+    def _now(self) -> Self:
+        now = super()._now()
+        now.__dict__.pop("_stream", None)  # rows that have come since belong to the estimator
+        return now
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return super().__sklearn_is_fitted__() or self._is_unsettled()
+
+    def __getstate__(self) -> dict[str, Any]:
+        self._settle()
+        state: dict[str, Any] = dict(super().__getstate__())
+        state.pop("_stream", None)  # a copy waits for rows of its own
+        return state
+
+
+def _named(row: Any) -> Mapping[str, Any]:
+    """Return a row whose names are strings."""
+    if all(type(name) is str for name in row):
+        named: Mapping[str, Any] = row
+        return named
+    return {str(name): value for name, value in row.items()}

@@ -1,0 +1,235 @@
+"""One row at a time: learning, answering, and what river asks of a classifier."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import suffice as sf
+from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from suffice.errors import InvalidDataError, InvalidOptionError
+from suffice.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB
+
+RNG = np.random.default_rng(7)
+WORDS = np.array(["one", "two", "three", "four", "five", "six", "seven", "eight"])
+
+
+def table(n, rng=RNG):
+    y = rng.integers(0, 2, n)
+    number = np.round(rng.normal(y, 1.0), 3)
+    kind = np.where(rng.random(n) < 0.3 + 0.4 * y, "a", "b")
+    values = zip(number.tolist(), kind.tolist(), (rng.random(n) < 0.5).tolist(), strict=True)
+    rows = [{"number": a, "kind": b, "flag": c} for a, b, c in values]
+    for i in range(0, n, 7):
+        rows[i]["number"] = None
+    return rows, ["yes" if each else "no" for each in y]
+
+
+def texts(n, rng=RNG):
+    y = rng.integers(0, 2, n)
+    weights = np.linspace(1, 3, len(WORDS))
+    chance = np.stack([weights / weights.sum(), weights[::-1] / weights.sum()])
+    return [" ".join(rng.choice(WORDS, 6, p=chance[k])) for k in y], [f"class {k}" for k in y]
+
+
+def columns(rows):
+    return {name: [row.get(name) for row in rows] for name in sorted(rows[0])}
+
+
+def streamed(clf, rows, labels, ask=True):
+    for row, label in zip(rows, labels, strict=True):
+        if ask:
+            clf.predict_proba_one(row)
+        clf.learn_one(row, label)
+    return clf
+
+
+@pytest.mark.parametrize("ask", [False, True])
+@pytest.mark.parametrize("n", [3, 60, 1300])
+def test_a_table_that_came_row_by_row_is_what_fit_gives(n, ask):
+    rows, labels = table(n, np.random.default_rng(n))
+    clf = streamed(sf.BayesClassifier(structure="naive"), rows, labels, ask)
+    fitted = sf.BayesClassifier(structure="naive").fit(columns(rows), labels)
+    assert_allclose(clf.predict_proba(columns(rows)), fitted.predict_proba(columns(rows)), rtol=1e-9)
+    assert clf.statistics_ == fitted.statistics_
+
+
+def test_texts_that_came_one_by_one_are_what_fit_gives():
+    rows, labels = texts(300)
+    clf = streamed(sf.TextClassifier(), rows, labels)
+    fitted = sf.TextClassifier().fit(rows, labels)
+    assert_allclose(clf.predict_proba(rows), fitted.predict_proba(rows), rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "make", [GaussianNB, BernoulliNB, MultinomialNB, LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis]
+)
+def test_rows_of_numbers_are_learned_one_by_one(make):
+    rng = np.random.default_rng(3)
+    y = np.arange(60) % 2
+    x = rng.poisson(2.0 + y[:, None] * [1, 2, 0.5], (60, 3)).astype(float)
+    rows = [{"c": c, "a": a, "b": b} for a, b, c in x.tolist()]
+    clf = streamed(make(), rows, y.tolist(), ask=False)
+    fitted = make().fit(x, y)
+    assert_allclose(clf.predict_proba(_frame(x)), fitted.predict_proba(x))
+    found = clf.predict_proba_one(rows[5])
+    assert_allclose([found[0], found[1]], fitted.predict_proba(x[5:6])[0])
+    assert clf.predict_one(rows[5]) == fitted.predict(x[5:6])[0]
+
+
+def _frame(x):
+    import pandas as pd
+
+    return pd.DataFrame(x, columns=["a", "b", "c"])
+
+
+def test_categories_are_learned_one_by_one():
+    rows = [{"hair": h, "eyes": e} for h, e in ["rb", "rg", "bb", "bg", "rb", "bg"]]
+    clf = streamed(CategoricalNB(), rows, list("xxyyxy"))
+    assert clf.predict_one({"hair": "r", "eyes": "b"}) == "x"
+    assert sum(clf.predict_proba_one({"hair": "b"}).values()) == pytest.approx(1)
+
+
+def test_nothing_is_answered_before_anything_is_learned():
+    for clf in (sf.BayesClassifier(), sf.TextClassifier(), GaussianNB()):
+        assert clf.predict_one({"x": 1.0}) is None
+        assert clf.predict_proba_one({"x": 1.0}) == {}
+
+
+def test_answers_lack_at_most_a_sixteenth_of_the_weight():
+    rows, labels = table(800, np.random.default_rng(5))
+    clf = sf.BayesClassifier(structure="naive")
+    for i, (row, label) in enumerate(zip(rows, labels, strict=True)):
+        clf.predict_proba_one(row)
+        clf.learn_one(row, label)
+        clf.predict_proba_one(row)
+        seen = clf._stream.view._learned.seen.weight.sum()
+        assert seen * (1 + 1 / 16) >= i + 1
+        assert clf._stream.chosen * 1.125 >= seen
+
+
+def test_settling_makes_choices_by_all_rows():
+    rows, labels = texts(200)
+    clf = streamed(sf.TextClassifier(), rows, labels).settle()
+    fitted = sf.TextClassifier().fit(rows, labels)
+    for row in rows[:20]:
+        found = clf.predict_proba_one(row)
+        assert_allclose(list(found.values()), fitted.predict_proba([row])[0], rtol=1e-12)
+
+
+def test_a_class_that_is_new_is_answered_at_once():
+    rows, labels = table(100)
+    clf = streamed(sf.BayesClassifier(structure="naive"), rows, labels)
+    clf.learn_one(rows[0], "maybe")
+    assert set(clf.predict_proba_one(rows[0])) == {"yes", "no", "maybe"}
+
+
+def test_columns_may_be_absent_and_new_ones_are_not_learned():
+    rows, labels = table(1100)
+    clf = streamed(sf.BayesClassifier(structure="naive"), rows, labels)
+    clf.learn_one({"number": 1.0, "extra": 5}, "yes").learn_one({"kind": "a"}, "no")
+    assert clf.predict_one({"extra": 3}) in ("yes", "no")
+    assert clf.class_count_.sum() == 1102
+    assert list(clf.feature_names_in_) == ["flag", "kind", "number"]
+
+
+@pytest.mark.parametrize("n", [5, 1100])
+@pytest.mark.parametrize("bad", [{"number": "many"}, {"number": np.inf}, "text", None])
+def test_a_row_that_is_refused_leaves_all_as_it_was(bad, n):
+    rows, labels = table(n, np.random.default_rng(n))
+    clf = streamed(sf.BayesClassifier(structure="naive"), rows, labels, ask=False)
+    with pytest.raises((ValueError, TypeError)):
+        clf.learn_one(bad, "yes")
+    assert clf.class_count_.sum() == n
+    clf.learn_one(rows[1], "yes")
+    assert clf.class_count_.sum() == n + 1
+
+
+def test_values_outside_the_support_of_a_family_are_refused_when_they_come():
+    clf = sf.BayesClassifier({"wait": sf.Exponential()})
+    clf.learn_one({"wait": 1.0}, "a").learn_one({"wait": 3.0}, "b")
+    with pytest.raises(ValueError, match="Negative values"):
+        clf.learn_one({"wait": -1.0}, "a")
+    assert clf.class_count_.tolist() == [1, 1]
+
+
+def test_a_row_without_values_is_a_row_of_its_class():
+    rows, labels = table(30)
+    clf = streamed(sf.BayesClassifier(structure="naive"), rows, labels).learn_one({}, "yes")
+    assert clf.class_count_.sum() == 31
+    for unfitted in (sf.BayesClassifier(), GaussianNB()):
+        with pytest.raises(InvalidDataError):
+            unfitted.learn_one({}, "yes")
+
+
+def test_weights_count():
+    rows, labels = table(40)
+    weighted, repeated = sf.BayesClassifier(structure="naive"), sf.BayesClassifier(structure="naive")
+    for row, label in zip(rows, labels, strict=True):
+        weighted.learn_one(row, label, w=2.0)
+        repeated.learn_one(row, label).learn_one(row, label)
+    weighted.learn_one(rows[0], "yes", w=0)
+    assert_allclose(weighted.class_count_, repeated.class_count_)
+    for w in (-1, np.nan, np.inf, "2"):
+        with pytest.raises(InvalidOptionError, match="w must be"):
+            weighted.learn_one(rows[0], "yes", w=w)
+
+
+def test_a_row_that_changes_after_it_was_learned_changes_nothing():
+    rows, labels = table(30)
+    clf = sf.BayesClassifier(structure="naive")
+    for row, label in zip(rows, labels, strict=True):
+        mine = dict(row)
+        clf.learn_one(mine, label)
+        mine["number"] = 1e9
+    fitted = sf.BayesClassifier(structure="naive").fit(columns(rows), labels)
+    assert clf.statistics_ == fitted.statistics_
+
+
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda clf: pickle.loads(pickle.dumps(clf))])
+def test_a_copy_in_the_middle_of_a_stream_has_all_rows(duplicate):
+    rows, labels = table(50)
+    clf = streamed(sf.BayesClassifier(structure="naive"), rows, labels)
+    other = duplicate(clf)
+    assert other.class_count_.sum() == 50
+    clf.learn_one(rows[0], "yes")
+    assert (other.class_count_.sum(), clf.class_count_.sum()) == (50, 51)
+
+
+def test_learning_by_rows_and_by_tables_may_alternate():
+    rows, labels = table(120)
+    clf = sf.BayesClassifier(structure="naive").fit(columns(rows[:40]), labels[:40])
+    streamed(clf, rows[40:80], labels[40:80])
+    clf.partial_fit(columns(rows[80:]), labels[80:])
+    fitted = sf.BayesClassifier(structure="naive").fit(columns(rows), labels)
+    assert clf.statistics_ == fitted.statistics_
+    clf.forget(columns(rows[:10]), labels[:10])
+    assert clf.class_count_.sum() == 110
+    assert (clf + clf).class_count_.sum() == 220
+
+
+def test_new_parameters_do_not_reach_rows_that_came_before():
+    rows, labels = table(30)
+    clf = streamed(sf.BayesClassifier(structure="naive"), rows, labels)
+    assert clf.set_params(calibrate=False).class_count_.sum() == 30
+
+
+def test_a_row_of_a_text_is_a_string_or_the_only_string_of_a_dict():
+    clf = sf.TextClassifier(event="multinomial", smoothing=1.0, calibrate=False)
+    clf.learn_one("good", "+").learn_one({"text": "bad", "n": 3}, "-").learn_one({"text": "good"}, "+")
+    assert clf.predict_one({"text": "good"}) == clf.predict_one("good") == "+"
+    with pytest.raises(InvalidDataError, match="one text"):
+        clf.learn_one({"a": "x", "b": "y"}, "+")
+
+
+def test_the_default_classifier_of_tables_answers_while_it_learns():
+    rows, labels = table(400, np.random.default_rng(1))
+    clf, right = sf.BayesClassifier(), 0
+    for i, (row, label) in enumerate(zip(rows, labels, strict=True)):
+        right += i >= 200 and clf.predict_one(row) == label
+        clf.learn_one(row, label)
+    assert right / 200 > 0.65
+    fitted = sf.BayesClassifier().fit(columns(rows), labels)
+    assert_allclose(clf.predict_proba(columns(rows)), fitted.predict_proba(columns(rows)), rtol=1e-9)
