@@ -49,10 +49,15 @@ def groups(settings: Settings) -> list[Group]:
             lambda: data.gaussian(rows, columns, 10),
             [
                 Case(
-                    f"BayesClassifier fit and first answer ÷ LightGBM's bins, {size}",
+                    f"BayesClassifier(structure='naive') fit and first answer ÷ LightGBM's bins, {size}",
                     below(0.5),
-                    partial(fits, settings),
-                )
+                    partial(fits, settings, "naive"),
+                ),
+                Case(
+                    f"BayesClassifier() fit and first answer ÷ LightGBM's bins, {size}",
+                    None,
+                    partial(fits, settings, "auto"),
+                ),
             ],
         ),
         *(wide(settings, *shape) for shape in ((4, 100_000, 5.0), (1000, 4000, 1.0))),
@@ -66,9 +71,20 @@ def groups(settings: Settings) -> list[Group]:
     size = f"Adult × {copies} ({short(round(copies * once.num_rows, -3))} rows from Arrow)"
     cases = [
         Case(
-            f"BayesClassifier fit and first answer ÷ LightGBM's bins, {size}", below(0.7), partial(adult_fits, settings)
+            f"BayesClassifier(structure='naive') fit and first answer ÷ LightGBM's bins, {size}",
+            below(0.7),
+            partial(adult_fits, settings, "naive"),
         ),
-        Case(f"BayesClassifier predict_proba ÷ LightGBM's, {size}", below(0.1), partial(adult_predictions, settings)),
+        Case(
+            f"BayesClassifier() fit and first answer ÷ LightGBM's bins, {size}",
+            None,
+            partial(adult_fits, settings, "auto"),
+        ),
+        Case(
+            f"BayesClassifier(structure='naive') predict_proba ÷ LightGBM's, {size}",
+            below(0.1),
+            partial(adult_predictions, settings),
+        ),
     ]
     return [*found, Group(lambda: Adult.of(once, copies), cases)]
 
@@ -89,12 +105,12 @@ def ratio(ours: Task, theirs: Task, settings: Settings, details: dict[str, Any] 
 # ------------------------------------------------------------------------------------------ numbers
 
 
-def fits(settings: Settings, rows: tuple[Any, Any]) -> Measurement:
+def fits(settings: Settings, structure: Any, rows: tuple[Any, Any]) -> Measurement:
     """Compare a fit and the answer for one row with LightGBM's bins."""
     X, y = rows
 
     def ours() -> Any:
-        return BayesClassifier(structure="naive").fit(X, y).predict_proba(X[:1])
+        return BayesClassifier(structure=structure).fit(X, y).predict_proba(X[:1])
 
     return ratio(Task(ours), Task(lambda: lightgbm.Dataset(X, y, params=SILENT).construct()), settings)
 
@@ -103,15 +119,19 @@ def wide(settings: Settings, rows: int, columns: int, most: float) -> Group:
     """Time a fit and the answer for one row on a table of many columns; nothing else does it."""
     columns = columns // 20 if settings.quick else columns
 
-    def measure(table: tuple[Any, Any]) -> Measurement:
+    def measure(structure: Any, table: tuple[Any, Any]) -> Measurement:
         X, y = table
         with no_collecting():
-            task = Task(lambda: BayesClassifier(structure="naive").fit(X, y).predict_proba(X[:1]))
+            task = Task(lambda: BayesClassifier(structure=structure).fit(X, y).predict_proba(X[:1]))
             seconds = [turn(task) for _ in range(min(settings.repeats, 3))]
         return Measurement(median(seconds), milliseconds(seconds), details={"ours_seconds": seconds})
 
-    name = f"BayesClassifier fit and first answer, {short(rows)} rows × {short(columns)} columns"
-    return Group(lambda: data.gaussian(rows, columns, 2), [Case(name, below(most, " s"), measure)])
+    size = f"fit and first answer, {short(rows)} rows × {short(columns)} columns"
+    cases = [
+        Case(f"BayesClassifier(structure='naive') {size}", below(most, " s"), partial(measure, "naive")),
+        Case(f"BayesClassifier() {size}", below(most, " s"), partial(measure, "auto")),
+    ]
+    return Group(lambda: data.gaussian(rows, columns, 2), cases)
 
 
 # ------------------------------------------------------------------------------------------ Adult
@@ -150,12 +170,12 @@ class Adult:
         return cls(table, np.tile(matrix, (copies, 1)), categories, np.tile(y, copies), ours, theirs)
 
 
-def adult_fits(settings: Settings, rows: Adult) -> Measurement:
+def adult_fits(settings: Settings, structure: Any, rows: Adult) -> Measurement:
     """Compare a fit and the answer for one row with LightGBM's bins."""
     first = rows.table.drop_columns([TARGET]).slice(0, 1)
 
     def ours() -> Any:
-        return BayesClassifier(structure="naive").fit(rows.table, TARGET).predict_proba(first)
+        return BayesClassifier(structure=structure).fit(rows.table, TARGET).predict_proba(first)
 
     def theirs() -> Any:
         made = lightgbm.Dataset(rows.matrix, rows.codes, params=SILENT, categorical_feature=rows.categories)

@@ -857,6 +857,21 @@ NB_MODULE(_core, m) {
         "-1.",
         "x"_a.noconvert(), "edges"_a.noconvert(), "exact"_a, "scores"_a.noconvert(), "out"_a.noconvert());
     m.def(
+        "step_places",
+        [](Dense<double> x, Vector<double> edges, Vector<Index> start, bool exact,
+           nb::ndarray<float, nb::ndim<2>, nb::f_contig, nb::device::cpu> out) {
+            const Matrix<double> mx = matrix(x);
+            require(Index(start.size()) == mx.cols + 1 && start(0) == 0 && start(mx.cols) == Index(edges.size()),
+                    "edges of each column");
+            for (Index j = 0; j < mx.cols; ++j) require(start(j) <= start(j + 1), "edges of each column");
+            require(Index(out.shape(0)) == mx.rows && Index(out.shape(1)) == mx.cols, "output size");
+            nb::gil_scoped_release release;
+            return step_places(mx, edges.data(), start.data(), exact, out.data());
+        },
+        "Write the bin of each number, or the number of the value that it is, (rows, columns) in Fortran order; return "
+        "the position of an infinite one, or -1. NaN is missing.",
+        "x"_a.noconvert(), "edges"_a.noconvert(), "start"_a.noconvert(), "exact"_a, "out"_a.noconvert());
+    m.def(
         "sort_segments",
         [](Out<double> values, Vector<Index> start, std::optional<Out<Index>> order) {
             const Index segments = Index(start.size()) - 1;

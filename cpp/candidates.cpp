@@ -366,6 +366,31 @@ ColumnShape shape_of(const ColumnPoints& column) {
     return out;
 }
 
+ColumnTable table_of(const ColumnPoints& column, Index bins) {
+    const Pooled pooled(column);
+    const Index distinct = Index(pooled.value.size());
+    ColumnTable out;
+    std::vector<Index> group(distinct);
+    if (bins) {
+        std::vector<char> cut;
+        cut_with_ties(pooled.weight.data(), distinct, bins, cut);
+        for (Index v = 1; v < distinct; ++v) {
+            group[v] = group[v - 1] + cut[v - 1];
+            if (cut[v - 1]) out.edges.push_back(between(pooled.end[v - 1], pooled.value[v]));
+        }
+        out.size = Index(out.edges.size()) + 1;
+    } else {
+        std::iota(group.begin(), group.end(), 0);
+        out.edges = pooled.value;
+        out.size = distinct;
+    }
+    out.weight.assign(column.classes * out.size, 0.0);
+    for (Index c = 0; c < column.classes; ++c)
+        for (Index i = column.start[c]; i < column.start[c + 1]; ++i)
+            out.weight[c * out.size + group[pooled.place[i]]] += column.weight[i];
+    return out;
+}
+
 bool score_candidates(const ColumnPoints& column, const Index* some, Index scored, StudentPrior prior,
                       const std::vector<Candidate>& candidates, Score* out) {
     ColumnScores scores(column, some, scored, prior);

@@ -50,6 +50,14 @@ Score score_log_densities(const double* log_density, Rows rows, Index n);
 // whether there is a cut after each value.
 void cut_with_ties(const double* weight, Index n, Index bins, std::vector<char>& cut);
 
+// The table of counts of a column, (classes, sizes): of the bins that `cut_with_ties` makes, with the edges between them,
+// or with bins = 0 of its distinct values, which are the edges then.
+struct ColumnTable {
+    std::vector<double> edges, weight;
+    Index size = 0;
+};
+ColumnTable table_of(const ColumnPoints& column, Index bins);
+
 // The middle of a and b, or a if there is no number between them.
 double between(double a, double b);
 

@@ -65,6 +65,40 @@ void bind_candidates(nb::module_& m) {
         "Return how many distinct cells all classes of each column have, their weight, and the largest weight of one.",
         "columns"_a, "classes"_a);
     m.def(
+        "column_tables",
+        [](std::vector<Cells> columns, Index classes, Vector<Index> bins) {
+            const std::vector<ColumnPoints> points = points_of(columns, classes);
+            const Index n = Index(points.size());
+            require(Index(bins.size()) == n, "a number of bins for each column");
+            for (Index j = 0; j < n; ++j) require(bins(j) >= 0, "a number of bins for each column");
+            std::vector<ColumnTable> tables(n);
+            std::vector<Index> edge(n + 1), size(n + 1);
+            std::vector<double> edges, weight;
+            {
+                nb::gil_scoped_release release;
+                for_blocks(n, threads_for(32 * work_of(points), n),
+                           [&](Index j, int) { tables[j] = table_of(points[j], bins(j)); });
+                for (Index j = 0; j < n; ++j) {
+                    edge[j + 1] = edge[j] + Index(tables[j].edges.size());
+                    size[j + 1] = size[j] + tables[j].size;
+                }
+                edges.resize(edge[n]);
+                weight.resize(classes * size[n]);
+                for (Index j = 0; j < n; ++j) {
+                    std::copy(tables[j].edges.begin(), tables[j].edges.end(), edges.begin() + edge[j]);
+                    for (Index c = 0; c < classes; ++c)
+                        std::copy_n(tables[j].weight.begin() + c * tables[j].size, tables[j].size,
+                                    weight.begin() + c * size[n] + size[j]);
+                }
+            }
+            return std::tuple(array(std::move(edges)), array(std::move(edge)), array(std::move(weight)),
+                              array(std::move(size)));
+        },
+        "Return the edges of bins of each column one after the other, where those of each start, the weight of each "
+        "class in each bin, and where the bins of each column start. With 0 bins, the edges are the distinct values, "
+        "and these are counted.",
+        "columns"_a, "classes"_a, "bins"_a.noconvert());
+    m.def(
         "score_candidates",
         [](std::vector<Cells> columns, Index classes, std::vector<std::optional<Vector<Index>>> some,
            Vector<Index> starts, Vector<std::int32_t> kinds, Vector<double> amounts, Vector<Index> bins,

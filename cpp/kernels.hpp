@@ -211,6 +211,9 @@ std::vector<CountedRow> least_rows(const std::uint64_t* hashes, const std::int32
 // an infinite value, or -1.
 Index step_scores(const double* x, Index stride, Index n, const double* edges, Index m, bool exact,
                   const double* scores, Index width, Index classes, double* out);
+// Write those k of all columns to `out`, column by column; the edges of column j are at start[j] : start[j + 1]. NaN
+// where an entry is missing. Returns the position of an infinite value, or -1.
+Index step_places(const Matrix<double>& x, const double* edges, const Index* start, bool exact, float* out);
 
 // string_codes.cpp: a column of strings, as Arrow holds it: string i is bytes[offset[i]] .. bytes[offset[i + 1] - 1],
 // and it is missing where bit i + first_bit of `valid` is 0 (null: none is).

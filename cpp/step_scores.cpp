@@ -1,5 +1,6 @@
 // Scores of numbers by the bin they fall into, or by the value that they are.
 #include <cmath>
+#include <limits>
 
 #include "search.hpp"
 
@@ -18,6 +19,27 @@ Index step_scores(const double* x, Index stride, Index n, const double* edges, I
             if (exact && (group == m || edges[group] != value[i])) group = m;
             const double* score = scores + group * width;
             for (Index c = 0; c < classes; ++c) out[(lo + i) * classes + c] += score[c];
+        }
+    });
+    return infinite.get();
+}
+
+Index step_places(const Matrix<double>& x, const double* edges, const Index* start, bool exact, float* out) {
+    FirstPosition infinite;
+    const Index parts = (x.rows + searched_rows - 1) / searched_rows, blocks = parts * x.cols;
+    for_blocks(blocks, threads_for(8 * x.rows * x.cols, blocks), [&](Index block, int) {
+        const Index j = block / parts, lo = block % parts * searched_rows, rows = std::min(searched_rows, x.rows - lo);
+        const double* own = edges + start[j];
+        const Index m = start[j + 1] - start[j];
+        double value[searched_rows];
+        std::int32_t below[searched_rows];
+        for (Index i = 0; i < rows; ++i) value[i] = x.data[(lo + i) * x.row_stride + j * x.col_stride];
+        count_below(value, rows, own, m, below);
+        for (Index i = 0; i < rows; ++i) {
+            Index group = below[i];
+            if (exact && (group == m || own[group] != value[i])) group = m;
+            if (std::isinf(value[i])) infinite.report((lo + i) * x.cols + j);
+            out[j * x.rows + lo + i] = std::isnan(value[i]) ? std::numeric_limits<float>::quiet_NaN() : float(group);
         }
     });
     return infinite.get();

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import fields
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -39,6 +39,9 @@ class Record(Registered):
     __hash__ = None  # type: ignore[assignment]  # equality compares arrays
 
 
+_field_names: Callable[[Any], tuple[str, ...]] = cache(lambda cls: tuple(f.name for f in fields(cls)))
+
+
 class Options(Record):
     """Frozen options of a prior or family."""
 
@@ -46,8 +49,7 @@ class Options(Record):
     def _made(cls, *values: Any) -> Self:
         """Make an instance without the checks of its constructor, from values that need none."""
         made = object.__new__(cls)
-        for field, value in zip(fields(cls), values, strict=True):  # type: ignore[arg-type]
-            object.__setattr__(made, field.name, value)
+        made.__dict__.update(zip(_field_names(cls), values, strict=True))
         return made
 
     def __post_init__(self) -> None:
@@ -61,8 +63,9 @@ class Options(Record):
     @cached_property
     def width(self) -> int | None:
         """The number of columns that the options are for; None if they are for any."""
-        values = [v for v in vars(self).values() if isinstance(v, (np.ndarray, list, tuple))]
-        return self._only(np.shape(v)[-1] for v in values if np.ndim(v))
+        values = (getattr(self, name) for name in _field_names(type(self)))
+        given = [v for v in values if isinstance(v, (np.ndarray, list, tuple))]
+        return self._only(np.shape(v)[-1] for v in given if np.ndim(v))
 
     def height(self) -> int | None:
         """Return the number of classes that the options are for; None if they are for any."""

@@ -420,10 +420,11 @@ class Family(DataclassOptions, ABC, Generic[S]):
 
     def check_statistic(self, statistic: S) -> None:
         """Refuse a statistic that the family does not sum, or of other classes or columns than its options are for."""
-        wanted = self.summary.statistic
+        summary = self.summary
+        wanted = summary.statistic
         if type(statistic) is not wanted:
             raise MismatchError(f"{type(self).__name__} sums {wanted.__name__}, found {type(statistic).__name__}")
-        statistic.check_made_with(**self.summary.statistic_options)
+        statistic.check_made_with(**summary.statistic_options)
         columns = self.columns_of(statistic)
         if columns is not None:
             self.check_width(columns)

@@ -15,8 +15,8 @@ from suffice.core.priors import Dirichlet
 from suffice.core.statistics import WordCounts
 from suffice.core.words import Texts
 from suffice.families._base import Distribution, derived
-from suffice.families.choose import MARGIN, Candidate, Chosen, Score
-from suffice.families.chosen import Choice, ColumnDecision
+from suffice.families.choose import MARGIN, Chosen, Score
+from suffice.families.chosen import Candidate, Choice, ColumnDecision
 from suffice.families.documents import Bags
 from suffice.families.text import Text, TextDistribution, read_texts
 

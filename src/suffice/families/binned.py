@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from suffice import _core
-from suffice.core.arrays import Array, Categories, Codes, Dense, Values, refuse_at, refuse_infinite
+from suffice.core.arrays import Array, Categories, Codes, Dense, Values, refuse_at, starts
 from suffice.core.errors import InvalidOptionError, MismatchError
 from suffice.core.priors import Dirichlet
 from suffice.core.statistics import Cells, Counts
@@ -32,13 +34,14 @@ def bin_number(edges: Array) -> Formula:
     return Steps(X, edges, np.arange(len(edges) + 1.0))
 
 
-def cut(x: Dense, edges: tuple[Array, ...]) -> Categories:
-    """Compute the number of each entry's bin, as in `bin_number`. NaN is missing."""
-    refuse_infinite(x)
+def placed(x: Dense, edges: Array, start: NDArray[np.int64], exact: bool = False) -> Categories:
+    """Compute the number of each entry's bin, as in `bin_number`. NaN is missing.
+
+    The edges of column j are at `start[j] : start[j + 1]`. If they are `exact`, they are the values that are numbered,
+    and all others have the next number.
+    """
     out = np.empty(x.shape, dtype=np.float32, order="F")
-    for j, inner in enumerate(edges):
-        out[:, j] = np.searchsorted(inner, x[:, j])
-    out[np.isnan(x)] = np.nan
+    refuse_at(_core.step_places(np.asarray(x, np.float64), edges, start, exact, out), x)
     return Categories(out, None)
 
 
@@ -131,6 +134,13 @@ class Binned(Family[Any]):
             table = replace(table, probability=np.where(certain, 1.0, table.probability))
         return BinnedDistribution(table, inner, low, high)
 
+    @classmethod
+    def of_edges(cls, prior: Dirichlet, edges: Array, start: NDArray[np.int64]) -> Binned:
+        """Return the family of given edges that need no checks: those of column j are at `start[j] : start[j + 1]`."""
+        one, flat, at = cls(prior=prior, edges=[0.0]), edges.tolist(), start.tolist()
+        each = tuple(tuple(flat[a:b]) for a, b in pairwise(at))
+        return cls._made(prior, one.learn, each, None, None, None)
+
     def with_edges(self, cells: Cells) -> tuple[Binned, Counts]:
         """Find the edges of cells; return the family with these edges given, and the counts of the bins.
 
@@ -175,7 +185,7 @@ class Binned(Family[Any]):
         assert isinstance(fitted, BinnedDistribution)
         if isinstance(statistic, Cells):
             return super().leave_one_out(statistic, fitted, x, codes, weight)
-        bins = cut(x, fitted.edges)
+        bins = placed(x, *fitted.all_edges)
         bins.codes[:, fitted.table.counts.sizes == 1] = np.nan  # a single bin has probability 1 with or without the row
         return self.categorical.leave_one_out(fitted.table.counts, fitted.table, bins, codes, weight)
 
@@ -208,13 +218,16 @@ def _range(cells: Cells) -> tuple[Array, Array]:
 def _ends(edges: tuple[Array, ...]) -> tuple[Array, Array]:
     """Return bounds of the open ends if no value is known: each is as wide as the bin next to it."""
     low, high = np.full((2, len(edges)), np.nan)
-    for j, e in enumerate(edges):
-        if not len(e):
-            continue
-        width = max(1.0, abs(e[0]))  # if there is a single edge
+    count = np.array([len(e) for e in edges], np.int64)
+    some, flat, end = count > 0, np.concatenate([np.zeros(0), *edges]), np.cumsum(count)
+    if some.any():
+        begin, end = (end - count)[some], end[some] - 1
+        first, last = flat[begin], flat[end]
+        second, before = flat[np.minimum(begin + 1, end)], flat[np.maximum(end - 1, begin)]
+        alone = np.maximum(1.0, np.abs(first))  # if there is a single edge
         with np.errstate(over="ignore"):
-            low[j] = e[0] - (e[1] - e[0] if len(e) > 1 else width)
-            high[j] = e[-1] + (e[-1] - e[-2] if len(e) > 1 else width)
+            low[some] = first - np.where(begin < end, second - first, alone)
+            high[some] = last + np.where(begin < end, last - before, alone)
     largest = np.finfo(np.float64).max
     return np.clip(low, -largest, None), np.clip(high, None, largest)
 
@@ -241,9 +254,14 @@ class BinnedDistribution(Independent):
         """The probability of each bin, (classes, Σ bins), column by column."""
         return self.table.probability
 
+    @cached_property
+    def all_edges(self) -> tuple[Array, NDArray[np.int64]]:
+        """The edges of all columns one after the other, and where those of each start."""
+        return np.concatenate([np.zeros(0), *self.edges]), starts(np.array([len(e) for e in self.edges], np.int64))
+
     def log_density(self, x: Dense) -> Array:
         """Compute the log of the probability of each row's bins under every class, (rows, classes)."""
-        return self.table.log_density(cut(x, self.edges))
+        return self.table.log_density(placed(x, *self.all_edges))
 
     def add_relative(self, x: Dense, out: Array) -> None:
         """Add the log-density to `out`, of one column by a kernel."""

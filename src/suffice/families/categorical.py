@@ -22,6 +22,7 @@ from suffice.families._kernels import pack
 from suffice.families.logarithms import log
 from suffice.formulas import Column, Formula, Lookup
 
+AT_ONCE = 1 << 18  # entries that are left out at a time, so that arrays of them stay in cache
 MOST_CATEGORIES = 1 << 20  # that a column may be said to have without showing them
 
 
@@ -89,8 +90,9 @@ class Categorical(Family[Counts]):
         peaks = np.maximum(updated - 1.0, 0.0)
         totals, peak_totals = _sum_columns(counts, updated), _sum_columns(counts, peaks)
         weight = np.ones(len(codes)) if weight is None else weight
-        for lo in range(0, len(codes), 1 << 14):
-            part = slice(lo, lo + (1 << 14))
+        step = max(1, AT_ONCE // max(1, len(counts.sizes)))
+        for lo in range(0, len(codes), step):
+            part = slice(lo, lo + step)
             with np.errstate(invalid="ignore"):
                 k = np.where(np.isnan(numbers[part]), -1, numbers[part]).astype(np.int64)
             own, w = codes[part], weight[part, None]
@@ -145,6 +147,32 @@ def recoded(x: Categories, known: Sequence[Values]) -> NDArray[np.int32]:
         translate = np.array([number.get(key, len(mine)) for key in theirs.tolist()] + [-1], dtype=np.int32)
         out[:, j] = translate[x.codes[:, j]]
     return out
+
+
+def numbered(x: Categories, counts: Counts) -> Values:
+    """Return the codes of the categories of `x` among those counted; an unknown one has the code after the last."""
+    known = counts.keys
+    if x.keys is None and known is None:
+        if x.codes.dtype.kind == "f":
+            refuse_infinite(x.codes)
+        return x.codes
+    if x.keys is None and not (x.codes >= 0).any():  # nothing but missing entries
+        return np.full(x.codes.shape, -1, dtype=np.int32)
+    if known is None and not counts.sizes.any():  # no category was seen in training: all are unknown
+        return np.where(x.codes < 0, np.nan, 0.0)
+    if known is None or x.keys is None:
+        before, now = ("numbers", "strings") if known is None else ("strings", "numbers")
+        raise MismatchError(f"The categories were {before} in training and are {now} here")
+    return recoded(x, known)
+
+
+def numbered_together(columns: Sequence[Categories], counts: Sequence[Counts]) -> Categories:
+    """Return several columns, each with its own counts, as one table of codes; NaN is missing."""
+    out = np.empty((columns[0].shape[0], len(columns)), dtype=np.float32, order="F")
+    for j, (x, own) in enumerate(zip(columns, counts, strict=True)):
+        out[:, j] = numbered(x, own)[:, 0]
+    out[out < 0] = np.nan
+    return Categories(out, None)
 
 
 class CategoricalDistribution(Independent):
@@ -214,19 +242,7 @@ class CategoricalDistribution(Independent):
 
     def numbered(self, x: Categories) -> Values:
         """Return the codes of the categories of `x` in this model; an unknown category has the code after the last."""
-        known = self.counts.keys
-        if x.keys is None and known is None:
-            if x.codes.dtype.kind == "f":
-                refuse_infinite(x.codes)
-            return x.codes
-        if x.keys is None and not (x.codes >= 0).any():  # nothing but missing entries
-            return np.full(x.codes.shape, -1, dtype=np.int32)
-        if known is None and not self.counts.sizes.any():  # no category was seen in training: all are unknown
-            return np.where(x.codes < 0, np.nan, 0.0)
-        if known is None or x.keys is None:
-            before, now = ("numbers", "strings") if known is None else ("strings", "numbers")
-            raise MismatchError(f"The categories were {before} in training and are {now} here")
-        return recoded(x, known)
+        return numbered(x, self.counts)
 
     def only_column(self, x: Categories, column: int) -> Categories:
         """Return rows whose entries in all other columns are missing."""

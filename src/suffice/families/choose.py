@@ -11,7 +11,7 @@ row's log p(y | x) under a table depends on its cell and class alone, and that u
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, TypeAlias
@@ -20,19 +20,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from suffice import _core
-from suffice.core.arrays import Array, Categories, Codes, Matrix, Rows, Values
+from suffice.core.arrays import Array, Categories, Codes, Dense, Matrix, Rows, Values
 from suffice.core.errors import MismatchError
 from suffice.core.parallel import in_threads
 from suffice.core.priors import Beta, Dirichlet
 from suffice.core.statistics import Cells, Counts, Totals
-from suffice.core.statistics.cells import FINEST, LIMIT
+from suffice.core.statistics.cells import FINEST, LIMIT, moments_of_columns
 from suffice.core.validation import Held
 from suffice.families._base import Distribution, Family, derived
 from suffice.families._contract import Decisions, Summary
 from suffice.families.bernoulli import Bernoulli, BernoulliDistribution
-from suffice.families.binned import Binned, counted, with_ties
-from suffice.families.categorical import Categorical
-from suffice.families.chosen import CandidateName, Choice, ChosenDistribution, ColumnDecision, SilentDistribution
+from suffice.families.binned import Binned, counted, placed, with_ties
+from suffice.families.categorical import Categorical, numbered_together
+from suffice.families.chosen import Candidate, Choice, ChosenDistribution, ColumnDecision, SilentDistribution
 from suffice.families.gaussian import Gaussian
 from suffice.families.kernel import Kernel
 
@@ -55,14 +55,6 @@ Smoothing = float | Literal["auto"]
 # Where cells begin, the last number of each, the value that it stands for, and its weight, class by class; and where
 # the cells of each class start.
 PlacedCells: TypeAlias = tuple[Array, Array, Array, Array, NDArray[np.int64]]
-
-
-class Candidate(NamedTuple):
-    """A family to choose from: its name, the amount that is added to counts, and the number of bins asked for."""
-
-    name: CandidateName
-    smoothing: float | None = None
-    bins: int | None = None
 
 
 class ColumnShape(NamedTuple):
@@ -113,6 +105,17 @@ class Chosen(Family[Any]):
     def all_options(self, statistic: Any) -> Iterator[Candidate]:
         """Yield what there is to choose from."""
 
+    def kind(self, candidate: Candidate) -> Hashable:  # noqa: ARG002  # columns are apart
+        """Return the kind of a column for which a candidate was chosen; None if it stays apart.
+
+        Columns of one kind are estimated and scored together by `make_together`.
+        """
+        return None
+
+    def make_together(self, statistics: Sequence[Any], candidates: Sequence[Candidate]) -> Choice:
+        """Make one family of many columns of one kind; its `read` takes what is read of each of them."""
+        raise NotImplementedError(f"{type(self).__name__} keeps columns apart")
+
     def candidates(self, statistic: Any) -> Iterator[Choice]:
         """Yield the families to choose from."""
         return (self.make(statistic, each) for each in self.all_options(statistic))
@@ -129,13 +132,10 @@ class Chosen(Family[Any]):
 
     def decided(self, statistic: Any, decision: ColumnDecision) -> Distribution:
         """Return the distribution of a column about which was decided."""
-        make = partial(self.make, statistic, Candidate(decision.family, decision.smoothing, decision.bins))
-        if decision.votes:
-            return ChosenDistribution(make, decision)
-        return SilentDistribution(make, decision, statistic.n_classes)
+        return (ChosenDistribution if decision.votes else SilentDistribution)(self, statistic, decision)
 
     def _check_candidate(self, statistic: Any, decisions: ColumnDecision) -> None:
-        wanted = Candidate(decisions.family, decisions.smoothing, decisions.bins)
+        wanted = decisions.candidate
         if wanted not in self.all_options(statistic):
             raise MismatchError(f"There is no candidate {wanted.name!r} of smoothing {wanted.smoothing} for the column")
 
@@ -274,11 +274,37 @@ class Automatic(ChosenByCells):
         counts = counted(cells, (edges,))
         return Choice(name, Binned(prior=spread_as_all(counts, amount), edges=[edges.tolist()]), counts)
 
+    def kind(self, candidate: Candidate) -> Hashable:
+        """Return the name of the candidate, and the amount that categories share."""
+        if candidate.name == "kernel":
+            return None
+        return candidate.name, candidate.smoothing if candidate.name == "values" else None
 
-def spread_as_all(counts: Counts, amount: float) -> Dirichlet:
-    """Return a prior of `amount` rows that are spread as the values of all classes:  α_v = amount (n_v + ½) / Σ."""
+    def make_together(self, columns: Sequence[Cells], candidates: Sequence[Candidate]) -> Choice:
+        """Make Student's t, bins or categories of many columns."""
+        name, amount, _ = candidates[0]
+        if name == "student":
+            return Choice(name, STUDENT, moments_of_columns(columns), side_by_side)
+        bins = np.array([each.bins or 0 for each in candidates], np.int64)
+        classes, places = columns[0].n_classes, [self.placed(cells) for cells in columns]
+        edges, start, weight, ends = _core.column_tables(places, classes, bins)
+        counts = Counts(np.diff(ends), None, weight.reshape(classes, -1))
+        if name == "values":
+            assert amount is not None, "counts are smoothed"
+            read = partial(as_values_together, known=edges, start=start)
+            return Choice(name, Categorical(prior=Dirichlet(amount)), counts, read)
+        prior = spread_as_all(counts, np.array([each.smoothing for each in candidates]))
+        return Choice(name, Binned.of_edges(prior, edges, start), counts, side_by_side)
+
+
+def spread_as_all(counts: Counts, amount: float | Array) -> Dirichlet:
+    """Return a prior of `amount` rows that are spread as the values of all classes:  α_v = amount (n_v + ½) / Σ.
+
+    Each column has its own amount, or all have the same.
+    """
     every = counts.weight.sum(axis=0) + 0.5
-    return Dirichlet(amount * every / every.sum())
+    share = amount / np.add.reduceat(every, counts.offsets[:-1])
+    return Dirichlet(np.repeat(share, counts.sizes) * every)
 
 
 class AutomaticCategorical(ChosenByCells):
@@ -295,6 +321,18 @@ class AutomaticCategorical(ChosenByCells):
         """Make a family of an amount of smoothing."""
         assert candidate.smoothing is not None, "counts are smoothed"
         return Choice("categorical", Categorical(prior=Dirichlet(candidate.smoothing)), counts)
+
+    def kind(self, candidate: Candidate) -> Hashable:
+        """Return the amount of smoothing."""
+        return candidate
+
+    def make_together(self, columns: Sequence[Counts], candidates: Sequence[Candidate]) -> Choice:
+        """Make a family of many columns, whose categories are numbered."""
+        amount = candidates[0].smoothing
+        assert amount is not None, "counts are smoothed"
+        whole = Counts(np.concatenate([c.sizes for c in columns]), None, np.concatenate([c.weight for c in columns], 1))
+        read = partial(numbered_together, counts=columns)
+        return Choice("categorical", Categorical(prior=Dirichlet(amount)), whole, read)
 
     def placed(self, counts: Counts) -> PlacedCells:
         """Return a cell for each class and category."""
@@ -322,6 +360,19 @@ class AutomaticBernoulli(ChosenByCells):
         amount = candidate.smoothing
         assert amount is not None, "counts are smoothed"
         return Choice("bernoulli", Bernoulli(prior=Beta(amount, amount)), totals)
+
+    def kind(self, candidate: Candidate) -> Hashable:
+        """Return the amount of smoothing."""
+        return candidate
+
+    def make_together(self, columns: Sequence[Totals], candidates: Sequence[Candidate]) -> Choice:
+        """Make a family of many columns."""
+        amount = candidates[0].smoothing
+        assert amount is not None, "counts are smoothed"
+        weight, total = (
+            np.concatenate(each, axis=1) for each in zip(*((c.weight, c.total) for c in columns), strict=True)
+        )
+        return Choice("bernoulli", Bernoulli(prior=Beta(amount, amount)), Totals(weight, total), side_by_side)
 
     def placed(self, totals: Totals) -> PlacedCells:
         """Return a false and a true cell for each class."""
@@ -357,6 +408,19 @@ def as_values(x: Matrix, known: Array) -> Categories:
     at[np.isnan(column)] = -1
     keys = np.append(known, np.inf) if (at == len(known)).any() else known
     return Categories(at[:, None].astype(np.int32), (keys,))
+
+
+def side_by_side(columns: Sequence[Dense]) -> Dense:
+    """Return columns (rows, 1) as one matrix, in Fortran order."""
+    return np.concatenate([x.T for x in columns]).T
+
+
+def as_values_together(columns: Sequence[Dense], known: Array, start: NDArray[np.int64]) -> Categories:
+    """Return numbers of many columns as categories: the known values are numbered, and all others have the next number.
+
+    Those of column j are at `start[j] : start[j + 1]`.
+    """
+    return placed(side_by_side(columns), known, start, exact=True)
 
 
 # ---------------------------------------------------------------------------------------------------- many columns

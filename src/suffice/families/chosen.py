@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -15,6 +15,14 @@ from suffice.families._contract import Decisions, Outcomes, Table
 from suffice.formulas import Constant, Term
 
 CandidateName = Literal["student", "bins", "values", "kernel", "categorical", "bernoulli", "text"]
+
+
+class Candidate(NamedTuple):
+    """A family to choose from: its name, the amount that is added to counts, and the number of bins asked for."""
+
+    name: CandidateName
+    smoothing: float | None = None
+    bins: int | None = None
 
 
 @dataclass(frozen=True)
@@ -46,6 +54,18 @@ class ColumnDecision(Decisions):
     chance: Annotated[float, Held(missing=True)]
     bins: Annotated[int | None, Held(least=1)] = None
 
+    @property
+    def candidate(self) -> Candidate:
+        """The candidate that was chosen."""
+        return Candidate(self.family, self.smoothing, self.bins)
+
+
+class Chooser(Protocol):
+    """A family that chooses among candidates: see `choose.Chosen`."""
+
+    def make(self, statistic: Any, candidate: Candidate) -> Choice:
+        """Make a family that was an option."""
+
 
 class ChosenDistribution(Distribution):
     """The distribution of the chosen family. It is estimated when it is first asked.
@@ -53,7 +73,8 @@ class ChosenDistribution(Distribution):
     A table may have thousands of columns, most of which do not vote, so that their densities are rarely asked for.
     """
 
-    make: Callable[[], Choice]
+    chooser: Chooser
+    statistic: Any
     decided: ColumnDecision
 
     decisions = derived(lambda self: self.decided)
@@ -63,7 +84,7 @@ class ChosenDistribution(Distribution):
     @property
     def choice(self) -> Choice:
         """The family that was chosen, with its statistic."""
-        return self._once("choice", self.make)
+        return self._once("choice", lambda: self.chooser.make(self.statistic, self.decided.candidate))
 
     @property
     def fitted(self) -> Distribution:
@@ -125,14 +146,13 @@ class ChosenDistribution(Distribution):
 class SilentDistribution(ChosenDistribution):
     """One distribution for all classes: it gives the density of a value and does not depend on the class."""
 
-    classes: int
-
     votes: ClassVar[bool] = False
+    classes = derived(lambda self: self.statistic.n_classes)
 
     @property
     def choice(self) -> Choice:
         """The family that was chosen, with the statistic of all classes together."""
-        return self._once("choice", lambda: self.make().pooled())
+        return self._once("choice", lambda: self.chooser.make(self.statistic, self.decided.candidate).pooled())
 
     def log_density(self, x: Rows) -> Array:
         """Compute log p(x), the same for every class, (rows, classes)."""

@@ -14,6 +14,7 @@ from suffice.core.priors import NormalInverseGamma
 from suffice.core.special import log_rising
 from suffice.core.statistics import Moments
 from suffice.core.validation import Held
+from suffice.families import _derive as derive
 from suffice.families._base import DEFAULT, Distribution, Entrywise, Family, derived, resolution
 from suffice.families._contract import Summary
 from suffice.families._kernels import accelerates
@@ -155,9 +156,25 @@ class Gaussian(Family[Moments]):
         """Leave rows out by a native kernel for class variances, by maximum likelihood or as Student's t around the
         classes; else many rows at a time.
         """
-        likely = self.prior is None and not self.unbiased and (moments.weight > 0).all()
+        likely = self.prior is None and not self.unbiased and bool((moments.weight > 0).all())
         if self._variance_option != "class" or not (likely or self._is_student):
             return super().leave_one_out(moments, fitted, x, codes, weight)
+        out = self._left_out_by_kernel(moments, x, codes, weight, likely)
+        lossy = _outweighs(moments, x, codes, weight)
+        rows = lossy.any(axis=1)
+        if rows.any():
+            # If variances are smoothed, every column depends on all of them.
+            columns: Mask = np.asarray(lossy.any(axis=0)) | (self.var_smoothing > 0)
+            some, own, w = x[rows], codes[rows], None if weight is None else weight[rows]
+            out[rows] = super().leave_one_out(moments.of_some(columns), fitted, some[:, columns], own, w)
+            if not columns.all():
+                others = ~columns
+                out[rows] += self._left_out_by_kernel(moments.of_some(others), some[:, others], own, w, likely)
+        return out
+
+    def _left_out_by_kernel(
+        self, moments: Moments, x: Dense, codes: Codes, weight: Array | None, likely: bool
+    ) -> Array:
         out = np.empty((x.shape[0], len(moments.mean)))
         weights, mean, squares = (np.ascontiguousarray(a) for a in (moments.weight, moments.mean, moments.squares))
         if likely:
@@ -174,26 +191,22 @@ class Gaussian(Family[Moments]):
                 x, codes, weight, strength, shape, origin, weights, near, squares, out
             )
         refuse_at(infinite, x)
-        lossy = _outweighs(moments, x, codes, weight)
-        if lossy.any():
-            w = None if weight is None else weight[lossy]
-            out[lossy] = super().leave_one_out(moments, fitted, x[lossy], codes[lossy], w)
         return out
 
 
 def _outweighs(moments: Moments, x: Dense, codes: Codes, weight: Array | None) -> Mask:
-    """Tell which rows make up nearly all of the weight or of the squares of a column: float64 keeps few digits then."""
-    out = np.zeros(len(codes), dtype=bool)
+    """Tell which entries make up nearly all of the weight or of the squares of a column: few digits are kept then."""
+    out = np.zeros(x.shape, dtype=bool)
     if _none_outweighs(moments, x, 1.0 if weight is None else float(weight.max(initial=0.0))):
         return out
-    w = 1.0 if weight is None else weight[:, None]
-    whole, pooled = moments.take(codes), moments.pooled()
-    for own in (whole, pooled):
-        left = own.weight - w
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            gone = (x - own.mean) ** 2 * (w * own.weight / left)
-            lossy = (left < 1e-4 * own.weight) | ~(own.squares - gone > 1e-4 * own.squares)
-        out |= (lossy & (own.squares > 0) & ~np.isnan(x)).any(axis=1)
+    for part, piece in derive.pieces(x, moments.n_columns):
+        w = 1.0 if weight is None else weight[part, None]
+        for own in (moments.take(codes[part]), moments.pooled()):
+            left = own.weight - w
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                gone = (piece - own.mean) ** 2 * (w * own.weight / left)
+                lossy = (left < 1e-4 * own.weight) | ~(own.squares - gone > 1e-4 * own.squares)
+            out[part] |= lossy & (own.squares > 0) & ~np.isnan(piece)
     return out
 
 

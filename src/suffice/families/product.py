@@ -31,10 +31,12 @@ from suffice.families.choose import Automatic, ChosenByCells, decide
 from suffice.families.found_columns import FoundColumn
 from suffice.families.logarithms import log_ratio
 from suffice.families.pair_plan import PairPlan
+from suffice.families.together import Together, groups
 from suffice.formulas import Constant, Missing, Term, Where, X
 
 KEPT = 20_000  # rows that are kept where it is not said how many
 AT_ONCE = 1 << 16  # rows that are scored at a time, so that the arrays of the blocks stay small
+ENTRIES = 1 << 21  # the same in entries, where many columns are taken together
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -178,12 +180,12 @@ class Product(Family[Blocks]):
         """How many rows are kept, of rows that are at hand."""
         return KEPT if isinstance(self.keep, str) else self.keep
 
-    @property
+    @cached_property
     def columns(self) -> list[str]:
         """The columns of the blocks, in their order."""
         return list(dict.fromkeys(name for block in self.blocks for name in block.names))
 
-    @property
+    @cached_property
     def names(self) -> list[str]:
         """The columns of a table that are read: those of the blocks, or where these are read from."""
         sources = {each.name: each.source for each in self.readings}
@@ -219,8 +221,9 @@ class Product(Family[Blocks]):
         if isinstance(x, Batch):
             return x
         x = self.columns_in(x)
-        if x.matrix is not None and all(type(block.family) is Automatic for block in self.blocks):
-            parts = [x.matrix.row(block.names[0])[:, None] for block in self.blocks]
+        matrix = x.matrix
+        if matrix is not None and all(type(block.family) is Automatic for block in self.blocks):
+            parts = [matrix.matrix[matrix.place[block.names[0]], :, None] for block in self.blocks]
         else:
             parts = in_threads(lambda block: block.read(x), self.blocks, len(x) * len(self.blocks))
         return self.read_plan(Batch((*parts, x), len(x)))
@@ -319,15 +322,23 @@ class Product(Family[Blocks]):
         self, statistic: Blocks, fitted: Distribution, x: Batch, codes: Codes, weight: Array | None
     ) -> Array:
         """Add the blocks' log-densities, each without the row."""
-        start = np.zeros((len(codes), statistic.classes))
-        return sum(self.block_leave_one_out(statistic, fitted, x, codes, weight, relative=False), start=start)
+        return self._left_out(statistic, fitted, x, codes, weight, relative=False)
 
     def relative_leave_one_out(
         self, statistic: Blocks, fitted: Distribution, x: Batch, codes: Codes, weight: Array | None
     ) -> Array:
         """Compute the same up to a term that all classes share."""
-        start = np.zeros((len(codes), statistic.classes))
-        return sum(self.block_leave_one_out(statistic, fitted, x, codes, weight), start=start)
+        return self._left_out(statistic, fitted, x, codes, weight, relative=True)
+
+    def _left_out(
+        self, statistic: Blocks, fitted: Distribution, x: Batch, codes: Codes, weight: Array | None, relative: bool
+    ) -> Array:
+        assert isinstance(fitted, ProductDistribution)
+        out, (together, apart) = np.zeros((len(codes), statistic.classes)), fitted.groups
+        for each in together:
+            if each.votes or not relative:
+                out += each.leave_one_out(x, codes, weight)
+        return sum(self.block_leave_one_out(statistic, fitted, x, codes, weight, relative, apart), start=out)
 
     def block_leave_one_out(
         self,
@@ -337,13 +348,16 @@ class Product(Family[Blocks]):
         codes: Codes,
         weight: Array | None,
         relative: bool = True,
+        places: Sequence[int] | None = None,
     ) -> list[Array]:
         """Compute the log-density of each block of each row under the statistic without it, (rows, classes) each.
 
-        With `relative` it is up to a term that all classes share: that of a block that does not vote is 0.
+        With `relative` it is up to a term that all classes share: that of a block that does not vote is 0. `places` are
+        those of some blocks.
         """
         assert isinstance(fitted, ProductDistribution)
         blocks = [*zip(self.blocks, statistic.parts, fitted.parts, x.parts, strict=False)]
+        blocks = blocks if places is None else [blocks[j] for j in places]
         out: list[Array] = [np.zeros((0, 0))] * len(blocks)
 
         def left_out(j: int) -> None:
@@ -386,16 +400,53 @@ class ProductDistribution(Distribution):
         """Compute the same up to a term that all classes share."""
         return self._sum(x, relative=True)
 
-    def _sum_from(self, lo: int, x: Batch, relative: bool) -> Array:
+    def _sum_from(self, lo: int, step: int, x: Batch, relative: bool) -> Array:
         try:
-            return self._sum(x[lo : lo + AT_ONCE], relative)
+            return self._sum(x[lo : lo + step], relative)
         except RefusedValueError as error:
             raise error.shifted(lo) from None
 
+    def _sum_groups(self, x: Batch, relative: bool) -> Array:
+        together, apart = self.groups
+        out = np.zeros((x.n, together[0].classes))
+        for group in together:
+            if group.votes or not relative:
+                out += self.sum_of(group, x)
+        for j in apart:
+            with naming_columns(self.family.blocks[j].names):
+                if relative:
+                    self.parts[j].add_relative(x.parts[j], out)
+                else:
+                    out += self.parts[j].log_density(self.parts[j].read(x.parts[j]))
+        return out
+
+    @cached_property
+    def groups(self) -> tuple[tuple[Together, ...], tuple[int, ...]]:
+        """The columns that are taken together, and the places of the other blocks."""
+        return groups(self.parts)
+
+    @property
+    def rows_at_once(self) -> int:
+        """How many rows are scored at a time."""
+        return AT_ONCE if not self.groups[0] else max(1, min(AT_ONCE, ENTRIES // len(self.parts)))
+
+    def sum_of(self, group: Together, x: Batch) -> Array:
+        """Compute the log-density of columns that are taken together, (rows, classes)."""
+        try:
+            return group.log_density(x)
+        except (RefusedValueError, MismatchError):
+            for j in group.places:  # the column that is refused is named
+                with naming_columns(self.family.blocks[j].names):
+                    self.parts[j].log_density(self.parts[j].read(x.parts[j]))
+            raise
+
     def _sum(self, x: Batch, relative: bool) -> Array:
-        if x.n > AT_ONCE:
-            starts = range(0, x.n, AT_ONCE)
-            return np.concatenate(in_threads(lambda lo: self._sum_from(lo, x, relative), starts, x.n))
+        step = self.rows_at_once
+        if x.n > step:
+            starts = range(0, x.n, step)
+            return np.concatenate(in_threads(lambda lo: self._sum_from(lo, step, x, relative), starts, x.n))
+        if self.groups[0]:
+            return self._sum_groups(x, relative)
         if relative and x.n > 1:  # kernels add to an array, whose classes one row shows
             out = np.zeros((x.n, self._sum(x[:1], relative).shape[1]))
             for block, distribution, rows in zip(self.family.blocks, self.parts, x.parts, strict=False):

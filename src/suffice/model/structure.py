@@ -12,6 +12,7 @@ Bayes, pairs and experts has weights ≥ 0, fitted on scores whose exponents wer
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -29,6 +30,7 @@ from suffice.families.chosen import ChosenDistribution
 from suffice.families.logarithms import log_ratio
 from suffice.families.pair_plan import PairPlan
 from suffice.families.product import Block, Product, ProductDistribution
+from suffice.families.together import Together
 from suffice.formulas import Term
 from suffice.model.calibration import Calibration
 from suffice.model.experts import Expert
@@ -115,11 +117,7 @@ class Structure(Calibration):
         parts = Parts(learned, self)
         x = parts.family.read_plan(parts.family.read(rows))
         codes, unit, log_prior = parts.learned.left_out_prior(x.n, labels, weight)
-        each = parts.columns_left_out(x, codes, unit)
-        out: Array = np.zeros(log_prior.shape)
-        for a, part in zip(self.columns, each, strict=True):
-            if a:
-                out += a * np.maximum(part, -1e300)
+        out = parts.sum_left_out(x, codes, unit, self.columns)
         if self.pairs.any():
             pairs, together = np.zeros((out.shape[1] - 1, x.n, 1)), np.zeros((2, len(self.pairs)), np.int32)
             parts.pair_evidence.left_out(coded_columns(x), codes, unit, self.pairs, together, pairs)
@@ -265,18 +263,22 @@ class Parts:
         assert self.structure is not None, "exponents are known"
         exponents, own = self.structure.columns, len(self.family.blocks)
         naive = self.naive()
-        fitted = [*zip(self.family.blocks, naive.parts, x.parts, exponents, strict=False)]
+        together, apart = self._grouped(exponents)
+        fitted = [(self.family.blocks[j], naive.parts[j], x.parts[j], exponents[j]) for j in apart]
         fitted += zip(self.family.found, self.distributions, x.parts[own + 1 :], exponents[own:], strict=False)
 
         out = np.zeros((x.n, len(self.learned.labels)))
+        step = min(AT_ONCE, naive.rows_at_once)
 
         def add(lo: int) -> None:
-            own = out[lo : lo + AT_ONCE]
+            own = out[lo : lo + step]
             said = np.empty(own.shape)
             try:
+                for group in together:
+                    own += exponents[group.places[0]] * naive.sum_of(group, x[lo : lo + step])
                 for block, each, part, a in fitted:
                     with naming_columns(block.names):
-                        rows = part[lo : lo + AT_ONCE]
+                        rows = part[lo : lo + step]
                         if a and each.votes:
                             said[:] = 0.0
                             each.add_relative(rows, said)
@@ -289,8 +291,15 @@ class Parts:
             except RefusedValueError as error:
                 raise error.shifted(lo) from None
 
-        in_threads(add, range(0, x.n, AT_ONCE), x.n * len(fitted))
+        in_threads(add, range(0, x.n, step), x.n * len(exponents))
         return out
+
+    def _grouped(self, exponents: Array) -> tuple[list[Together], list[int]]:
+        """Return voting columns that are taken together, as far as they have one exponent, and the other blocks."""
+        together, apart = self.naive().groups
+        alike = [each for each in together if each.votes and np.ptp(exponents[list(each.places)]) == 0.0]
+        taken = {j for each in alike for j in each.places}
+        return alike, sorted({*apart, *(j for each in together for j in each.places)} - taken)
 
     def add_pairs(self, x: Batch, out: Array) -> None:
         """Add the scores of pairs, relative to the first class, to `out`."""
@@ -300,9 +309,26 @@ class Parts:
             scores = self._kept("scores", lambda: self.pair_evidence.scores(exponents))
             scores.add(coded_columns(x), out)
 
-    def columns_left_out(self, x: Batch, codes: Codes, unit: Array) -> list[Array]:
-        """Return the log-densities of each block and found column without the row, (rows, classes)."""
-        out = self.family.block_leave_one_out(self.statistic, self.naive(), x, codes, unit)
+    def sum_left_out(self, x: Batch, codes: Codes, unit: Array, exponents: Array) -> Array:
+        """Return the sum of the same with exponents, (rows, classes)."""
+        together, apart = self._grouped(exponents)
+        out = np.zeros((x.n, len(self.learned.labels)))
+        for group in together:
+            a = exponents[group.places[0]]
+            if a:
+                out += a * np.maximum(group.leave_one_out(x, codes, unit), -1e300)
+        some = [*exponents[apart], *exponents[len(self.family.blocks) :]]
+        for a, part in zip(some, self.columns_left_out(x, codes, unit, apart), strict=True):
+            if a:
+                out += a * np.maximum(part, -1e300)
+        return out
+
+    def columns_left_out(self, x: Batch, codes: Codes, unit: Array, places: Sequence[int] | None = None) -> list[Array]:
+        """Return the log-densities of each block and found column without the row, (rows, classes).
+
+        `places` are those of some blocks.
+        """
+        out = self.family.block_leave_one_out(self.statistic, self.naive(), x, codes, unit, places=places)
         own = len(self.family.blocks)
         each = [
             *zip(

@@ -62,8 +62,12 @@ def _fit_structure(learned: Learned, name: StructureName) -> Structure | None:
     some = some[: max(_affordable(exponents, classes), ENOUGH_ROWS)]
     rows, log_prior = x[some], np.maximum(log_prior, LEAST)
     pool = Pool(codes[some], kept.weight[some], relative(log_prior[some]))
-    each = [relative(bounded(part)) for part in parts.columns_left_out(rows, codes[some], unit[some])]
-    whole = np.sum(each[: len(family.blocks)], axis=0)
+    if many:  # their sum is enough
+        ones = (np.arange(columns) < len(family.blocks)).astype(np.float64)
+        whole = relative(bounded(parts.sum_left_out(rows, codes[some], unit[some], ones)))
+    else:
+        each = [relative(bounded(part)) for part in parts.columns_left_out(rows, codes[some], unit[some])]
+        whole = np.sum(each[: len(family.blocks)], axis=0)
 
     def exponents_of_columns() -> list[Member]:
         if many:

@@ -118,14 +118,11 @@ class Frame:
 
     def select(self, names: Iterable[str]) -> Frame:
         """Select columns by name, in this order."""
-        names = list(names)
-        if self.matrix is None:
+        names, matrix = list(names), self.matrix
+        if matrix is None or not all(name in matrix.place for name in names):
             out = Frame({name: self.column(name) for name in names}, self.n)
         else:
-            for name in names:
-                if name not in self.columns:
-                    self.column(name)
-            out = Frame(MatrixColumns({name: self.matrix.place[name] for name in names}, self.matrix.matrix), self.n)
+            out = Frame(MatrixColumns({name: matrix.place[name] for name in names}, matrix.matrix), self.n)
         out.__dict__["_known"] = self.__dict__.setdefault("_known", {})  # the columns are the same
         return out
 

@@ -47,6 +47,9 @@ def as_frame(x: Any, names: Iterable[str] | None = None) -> Frame:
     names = [str(name) for name in names]
     if len(names) != len(frame.columns):
         raise InvalidDataError(f"{len(names)} names were given for {len(frame.columns)} columns")
+    if frame.matrix is not None and len(set(names)) == len(names):
+        at = frame.matrix.place.values()
+        return Frame(MatrixColumns(dict(zip(names, at, strict=True)), frame.matrix.matrix), frame.n)
     return _frame(names, list(frame.columns.values()), frame.n)
 
 

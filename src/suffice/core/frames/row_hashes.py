@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 from hashlib import blake2b
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,15 +34,18 @@ def row_hashes(frame: Frame, names: Iterable[str] | None = None) -> Hashes:
     (True, 3)
     """
     names = frame.names if names is None else list(names)
-    out = np.empty(frame.n, dtype=np.uint64)
-    _core.row_hashes([_bits(frame, name) for name in names], int(_MISSING), out)
+    out, matrix = np.empty(frame.n, dtype=np.uint64), frame.matrix
+    if matrix is not None and all(name in matrix.place for name in names):
+        rows = np.ascontiguousarray(matrix.matrix)
+        columns: list[Any] = [rows[matrix.place[name]] for name in names]
+    else:
+        columns = [_bits(frame, name) for name in names]
+    _core.row_hashes(columns, int(_MISSING), out)
     return out
 
 
 def _bits(frame: Frame, name: str) -> Hashes | Array | tuple[Codes, Hashes]:
     """Return each entry as float64, or 64 bits: the microseconds of a time; of strings, codes and the hash of each."""
-    if frame.matrix is not None and name in frame.matrix:
-        return np.ascontiguousarray(frame.matrix.row(name))
     column = frame.column(name)
     kind = column_kind(column)
     if kind == "empty":

@@ -23,6 +23,7 @@ from suffice.core.validation import Agrees, Held
 FINEST = -1074  # the level at which every float64 is a cell of its own
 COARSEST = 1024  # the level of two cells: numbers below 0, and the others
 LIMIT = 4096  # cells of a class and column
+SEGMENTS = 512  # classes of columns that moments are computed of at a time
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -337,6 +338,39 @@ class Cells(Statistic):
     def __repr__(self) -> str:
         cells = max((len(p.weight) for p in self.parts), default=0)
         return f"Cells({self.n_classes} classes × {self.n_columns} columns, at most {cells} cells of a column)"
+
+
+def moments_of_columns(columns: Sequence[Cells]) -> Moments:
+    """Return the moments of columns of the same classes, each by itself, side by side: what `moments` gives for each.
+
+    Where cells are values, a class of a column is a class of one long column, as far as the kernel is concerned.
+    """
+    classes = columns[0].n_classes
+    exact = [j for j, cells in enumerate(columns) if cells.kept is None]
+    held = [[getattr(cells.kept, f) for f in Moments.class_fields] for cells in columns if cells.kept is not None]
+    step = max(1, SEGMENTS // max(classes, 1))
+
+    def some(lo: int) -> list[Array]:
+        points = [columns[j].points[0] for j in exact[lo : lo + step]]
+        bounds = np.stack([p.start for p in points])
+        codes = np.repeat(np.arange(len(points) * classes, dtype=np.int32), np.diff(bounds).ravel())
+        values = np.concatenate([p.values for p in points])
+        found = Moments.of(values, codes, len(points) * classes, np.concatenate([p.weight for p in points]))
+        fields = (getattr(found, f).reshape(len(points), classes, -1) for f in Moments.class_fields)
+        return [np.moveaxis(part, 0, -1) for part in fields]
+
+    work = sum(len(columns[j].parts[0].weight) for j in exact)
+    found = in_threads(some, range(0, len(exact), step), work)
+    order = np.argsort([*exact, *(j for j, cells in enumerate(columns) if cells.kept is not None)])
+    made: list[Any] = []
+    for i, name in enumerate(Moments.class_fields):
+        lost = [part[i] if name == "rest" else part[i][:, 0] for part in found]
+        known = [part[i] for part in held]
+        if any(part is None for part in known):
+            made.append(None)  # they were rounded elsewhere
+        else:
+            made.append(np.ascontiguousarray(np.concatenate([*lost, *known], axis=-1)[..., order]))
+    return Moments(*made)
 
 
 def edges(x: Array, level: int) -> Array:

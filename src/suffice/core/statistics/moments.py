@@ -9,7 +9,7 @@ from typing import Annotated, Self
 import numpy as np
 
 from suffice import _core
-from suffice.core.arrays import Array, Codes, Dense, refuse_at
+from suffice.core.arrays import Array, Codes, Dense, Mask, refuse_at
 from suffice.core.errors import InvalidDataError, NotPartError
 from suffice.core.statistics.compensated import Sums, check_remainder, times
 from suffice.core.statistics.statistic import ArrayStatistic, not_varying
@@ -91,6 +91,11 @@ class Moments(ArrayStatistic):
         if overflow >= 0:
             raise _overflow(names[overflow][0] if names else overflow)
         return [cls(*(part[..., j : j + 1].copy() for part in made)) for j in range(len(columns))]
+
+    def of_some(self, columns: Mask) -> Self:
+        """Return the moments of some columns."""
+        rest = None if self.rest is None else self.rest[..., columns]
+        return type(self)(self.weight[..., columns], self.mean[..., columns], self.squares[..., columns], rest)
 
     def _copy(self) -> Self:
         assert self.rest is not None
