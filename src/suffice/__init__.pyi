@@ -52,6 +52,7 @@ from .core.errors import (
 from .core.priors import Beta, ClassPrior, Dirichlet, Gamma, NormalInverseGamma, NormalInverseWishart
 from .core.statistics import ByClass, Cells, Counts, Moments, Sample, Scatter, Statistic, Totals
 from .core.versions import show_versions
+from .estimators.changing import Fading, Window
 from .estimators.saving import load
 from .estimators.table_classifier import BayesClassifier
 from .families import (
@@ -121,6 +122,7 @@ __all__ = [
     "Evaluation",
     "EvidenceDisplay",
     "Exponential",
+    "Fading",
     "Family",
     "FolderInPlaceError",
     "ForeignFileError",
@@ -180,6 +182,7 @@ __all__ = [
     "UncalibratedWarning",
     "UnstorableError",
     "UnwritableFileError",
+    "Window",
     "compare",
     "comparison",
     "conditionals",

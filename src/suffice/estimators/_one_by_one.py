@@ -20,6 +20,8 @@ from suffice import engines
 from suffice.core.arrays import Array
 from suffice.core.errors import InvalidDataError, InvalidOptionError, LeftOutWarning, QuantityWarning
 from suffice.core.frames import as_frame
+from suffice.core.labels import read_labels
+from suffice.core.statistics import ByClass
 from suffice.estimators._answering import Answering
 from suffice.estimators._threads import learning, lock_of, snapshot
 from suffice.model.learned import Learned
@@ -28,6 +30,8 @@ GROWTH = 1.125  # of the weight, after which choices are made anew
 WAITING = 16  # rows wait until they are more than one in so many
 MOST_WAITING = 1 << 16
 FIRST = 1000  # rows that show what the columns of a table are
+LESS = 1.0 - 2.0**-40  # of the weight: by all rows as they count now, other choices might be made
+LEAST = 2.0**-400  # of the weight of a row: less is nothing
 LABELS = frozenset((str, int, bool))  # types of labels that are known at sight
 
 
@@ -320,10 +324,64 @@ class OneByOne(Answering):
         decisions = decisions and new.total < GROWTH * stream.chosen
         combined = decisions or (self._combines > GROWTH and new.total < self._combines * stream.combined)
         if before is not None and combined and self._learned.takes_choices(before, decisions):
-            new.chosen, new.combined = stream.chosen if decisions else 0.0, stream.combined
+            new.chosen = min(stream.chosen, LESS * new.total) if decisions else 0.0
+            new.combined = min(stream.combined, LESS * new.total)
         if before is not None:
             self._learned.search_near(before)
         return new
+
+    # ---- rows that fade, or leave
+
+    def _rescale(self, factor: float) -> None:
+        """Multiply the weights of all rows by a factor, and keep the choices."""
+        with lock_of(self):
+            self._count()
+            stream = self._streaming()
+            if stream.onto is not None:
+                seen = stream.onto.seen.scale(factor)
+                self._replace_seen(seen.take(np.flatnonzero(seen.weight > 0)), stream, factor, 0.0)
+                if stream.first is not None:
+                    first = ((x, y, w * factor) for x, y, w in stream.first)
+                    self._stream.first = [each for each in first if each[2] >= LEAST]
+
+    def _unlearn(self, rows: list[Any], labels: list[Any], weights: list[float]) -> None:
+        """Take away the rows that were learned first, and keep the choices until too many are gone."""
+        with lock_of(self):
+            self._count()
+            stream = self._streaming()
+            assert stream.onto is not None, "these rows were learned"
+            if stream.first is not None:
+                with learning(self) as draft:
+                    draft._leave_stream()
+                    stream.first = stream.first[len(rows) :]
+                    stream.combined = max(stream.combined - sum(weights), 0.0)
+                    draft._learn_first(stream)
+                return
+            gone = self._summarized(stream.onto, rows, labels, weights)
+            self._replace_seen(stream.onto.seen - gone, stream, 1.0, float(gone.weight.sum()))
+
+    def _summarized(self, learned: Learned, rows: list[Any], labels: list[Any], weights: list[float]) -> ByClass[Any]:
+        """Summarize rows as they were learned."""
+        table = as_frame({name: [row.get(name) for row in rows] for name in self._names()})
+        return learned.family.summarize(self._read_frame(table), read_labels(labels), np.array(weights))
+
+    def _replace_seen(self, seen: ByClass[Any], stream: Stream, factor: float, gone: float) -> None:
+        with learning(self) as draft:
+            before = draft._learned
+            draft._leave_stream()
+            if not len(seen.labels):
+                for name in draft._fitted:
+                    draft.__dict__.pop(name, None)
+                return
+            draft._become(replace(before, seen=seen))
+            draft._stream = new = stream.follow(draft._learned)
+            chosen, combined = (max(LESS * each * factor - gone, 0.0) for each in (stream.chosen, stream.combined))
+            decisions = 0 < new.total < GROWTH * chosen
+            if (decisions or 0 < new.total < self._combines * combined) and draft._learned.takes_choices(
+                before, decisions
+            ):
+                new.chosen, new.combined = chosen if decisions else 0.0, combined
+            draft._learned.search_near(before)
 
     def _settle(self) -> None:
         super()._settle()

@@ -17,7 +17,7 @@ from suffice.core.frames import Frame, as_frame
 from suffice.core.frames.input import is_in_memory
 from suffice.core.labels import read_labels
 from suffice.core.priors import ClassPrior, Dirichlet
-from suffice.core.statistics import WordCounts
+from suffice.core.statistics import ByClass, WordCounts
 from suffice.estimators._documentation import estimator
 from suffice.estimators._fitted import PathLike
 from suffice.estimators._left_out import LeftOut, MissingLabels
@@ -238,6 +238,10 @@ class TextClassifier(CalibratedClassifier):
         weight = None if set(weights) == {1.0} else np.array(weights)
         seen = before.family.summarize(rows, read_labels(labels), weight, before.seen)
         self._become(replace(before, seen=seen))
+
+    def _summarized(self, learned: Learned, rows: list[Any], labels: list[Any], weights: list[float]) -> ByClass[Any]:
+        weight = None if set(weights) == {1.0} else np.array(weights)
+        return learned.family.summarize([self._text_of(row) for row in rows], read_labels(labels), weight)
 
     def _posterior_one(self, x: Any) -> Array:
         found: Array = self._run(self._learned.posterior, self._check_X([self._text_of(x)]), self._calibration())

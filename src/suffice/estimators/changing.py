@@ -1,0 +1,383 @@
+"""Classifiers for data that change: rows that fade, and rows that leave a window."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import deque
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime
+from math import isfinite
+from numbers import Real
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from suffice import engines
+from suffice.core.arrays import Array, Values
+from suffice.core.errors import InvalidDataError, InvalidOptionError, MismatchError
+from suffice.core.frames import Frame, as_frame
+from suffice.core.frozen_options import same_options
+from suffice.estimators._one_by_one import LEAST, WAITING, OneByOne
+from suffice.estimators._threads import snapshot
+from suffice.estimators.scikit_learn import BaseEstimator, ClassifierMixin, check_is_fitted, clone
+
+__all__ = ["Fading", "Window"]
+
+MOST_FADED = 64.0  # half-lives until weights are rescaled, whether or not somebody asks
+SECONDS = ("datetime64[us]", 1e6)
+
+
+class Changing(ClassifierMixin, BaseEstimator):
+    """A classifier around another one, which it makes learn and forget."""
+
+    estimator: Any
+    time: str | None
+    _inner: OneByOne
+    _clock: float
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from rows, the first of them being the oldest, forgetting whatever was learned before."""
+        self._begin()
+        return self.partial_fit(X, y)
+
+    @abstractmethod
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from more rows, in their order."""
+
+    @abstractmethod
+    def learn_one(self, x: Any, y: Any) -> Self:
+        """Learn one row."""
+
+    @abstractmethod
+    def _current(self, exact: bool) -> Any:
+        """Return the classifier of the rows as they count now; None if nothing was learned."""
+
+    @property
+    def estimator_(self) -> Any:
+        """The classifier of the rows as they count now: an estimator like any other, which can be saved."""
+        found = self._current(exact=True) if "_inner" in self.__dict__ else None
+        if found is None:
+            check_is_fitted(self)
+            raise AssertionError("check_is_fitted raises")
+        return found._now()
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_inner" in self.__dict__ and self._current(exact=True) is not None
+
+    @property
+    def classes_(self) -> Values:
+        """Class labels, sorted, (n_classes,)."""
+        found: Values = self.estimator_.classes_
+        return found
+
+    def predict(self, X: Any) -> Any:
+        """Return the most probable class of each row."""
+        return self.estimator_.predict(X)
+
+    def predict_proba(self, X: Any) -> Any:
+        """Return p(y | x) for each row and class."""
+        return self.estimator_.predict_proba(X)
+
+    def predict_log_proba(self, X: Any) -> Any:
+        """Return log p(y | x) for each row and class."""
+        return self.estimator_.predict_log_proba(X)
+
+    def predict_one(self, x: Any) -> Any:
+        """Return the most probable class of one row; None if nothing was learned."""
+        found = self._current(exact=False) if "_inner" in self.__dict__ else None
+        return None if found is None else found.predict_one(self._without_time(x))
+
+    def predict_proba_one(self, x: Any) -> dict[Any, float]:
+        """Return p(y | x) of one row; no class if nothing was learned."""
+        found = self._current(exact=False) if "_inner" in self.__dict__ else None
+        return {} if found is None else found.predict_proba_one(self._without_time(x))
+
+    def settle(self) -> Self:
+        """Make all choices by all rows, now."""
+        if self.__sklearn_is_fitted__():
+            self._inner.settle()
+        return self
+
+    # ---- rows
+
+    def _begin(self) -> None:
+        if not isinstance(self.estimator, OneByOne):
+            raise InvalidOptionError(f"estimator must be a classifier of suffice, found {self.estimator!r}")
+        if self.time is not None and not isinstance(self.time, str):
+            raise InvalidOptionError(f"time must be the name of a column, found {self.time!r}")
+        self._inner = clone(self.estimator)
+        self._clock = -np.inf if self.time is not None else 0.0
+
+    def _without_time(self, x: Any) -> Any:
+        if self.time is None or not isinstance(x, Mapping):
+            return x
+        return {name: value for name, value in x.items() if name != self.time}
+
+    def _time_of(self, x: Any) -> float:
+        """Return the time of a row: that of its column, or its number."""
+        if self.time is None:
+            return self._clock + 1.0
+        if not isinstance(x, Mapping) or x.get(self.time) is None:
+            raise InvalidDataError(f"The row has no time: its column {self.time!r} is missing")
+        return as_time(x[self.time], self.time)
+
+    def _read(self, X: Any, y: Any) -> tuple[Any, list[Any], Array, int]:
+        """Return rows without their times, their labels, times, and number."""
+        if isinstance(X, (list, tuple)) and len(X) and all(isinstance(text, str) for text in X) and self.time is None:
+            return X, _labels(y), self._next(len(X)), len(X)
+        if engines.find(X) is not None:
+            raise InvalidDataError(f"{type(self).__name__} learns rows in memory, or one at a time")
+        frame = as_frame(X)
+        if isinstance(y, str):
+            labels = frame.column(y).to_pylist()
+            frame = frame.drop(y)
+        else:
+            labels = _labels(y)
+        if len(labels) != frame.n:
+            raise InvalidDataError(f"Found {frame.n} rows and {len(labels)} labels")
+        if self.time is None:
+            return frame, labels, self._next(frame.n), frame.n
+        if self.time not in frame.columns:
+            raise MismatchError(f"There is no column {self.time!r} of times; there are {frame.names[:20]}")
+        times = [as_time(value, self.time) for value in frame.column(self.time).to_pylist()]
+        return frame.drop(self.time), labels, np.array(times), frame.n
+
+    def _next(self, n: int) -> Array:
+        """Return the times of the next rows, where these are their numbers."""
+        return np.arange(n, dtype=np.float64) + (self._clock + 1.0)
+
+    def _options(self) -> dict[str, Any]:
+        return dict(self.get_params(deep=False))
+
+
+class Fading(Changing):
+    """A classifier for which old rows count less:  a row weighs 2^(−age / half_life).
+
+    The statistics are multiplied by one number, so that a step costs as much as without fading. The result is that of
+    learning all rows with these weights.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Any classifier of suffice.
+    half_life : float
+        The age at which a row counts half: in rows, or in the unit of the column of times. Dates count in seconds.
+    time : str, default=None
+        The name of a column with the time of each row, which is not learned from. By default the age of a row is the
+        number of rows after it.
+
+    Examples
+    --------
+    >>> import suffice as sf
+    >>> clf = sf.Fading(sf.BayesClassifier(structure="naive"), half_life=20)
+    >>> for day in range(200):
+    ...     weather, mood = ("sun", "rain")[day % 2], ("good", "bad")[(day + day // 100) % 2]
+    ...     clf = clf.learn_one({"weather": weather}, mood)
+    >>> clf.predict_one({"weather": "sun"})
+    'bad'
+    """
+
+    _epoch: float  # the time whose rows weigh 1 in the statistics
+
+    def __init__(self, estimator: Any = None, half_life: float = 1000.0, time: str | None = None):
+        self.estimator = estimator
+        self.half_life = half_life
+        self.time = time
+
+    def _begin(self) -> None:
+        if not isinstance(self.half_life, Real) or not (isfinite(self.half_life) and self.half_life > 0):
+            raise InvalidOptionError(f"half_life must be a number above 0, found {self.half_life!r}")
+        super()._begin()
+        self._epoch = self._clock
+
+    def learn_one(self, x: Any, y: Any, w: float = 1.0) -> Self:
+        """Learn one row, which is the newest unless its time says otherwise."""
+        if "_inner" not in self.__dict__:
+            self._begin()
+        time = self._time_of(x)
+        epoch = time if self._epoch == -np.inf else self._epoch
+        age = (epoch - time) / self.half_life
+        if age < -MOST_FADED:
+            self._rebase(time)
+            epoch, age = time, 0.0
+        weight = 2.0**-age
+        if weight >= LEAST:
+            self._inner.learn_one(self._without_time(x), y, w * weight)
+        self._epoch, self._clock = epoch, max(self._clock, time)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from more rows, in their order, or as their times say."""
+        if "_inner" not in self.__dict__:
+            self._begin()
+        rows, labels, times, n = self._read(X, y)
+        if not n:
+            return self
+        now = max(self._clock, float(times.max()))
+        if self._epoch != -np.inf:
+            self._rebase(now)
+        weight = 2.0 ** ((times - now) / self.half_life)
+        weight[weight < LEAST] = 0.0
+        rows = engines.Memory(rows) if isinstance(rows, Frame) else rows
+        self._inner.partial_fit(rows, np.array(labels), sample_weight=weight)
+        self._epoch = self._clock = now
+        return self
+
+    def _rebase(self, now: float) -> None:
+        """Let the rows of another time weigh 1 in the statistics."""
+        if self._epoch != now:
+            if "_learned" in self._inner.__dict__ or self._inner._is_unsettled():
+                self._inner._rescale(2.0 ** max((self._epoch - now) / self.half_life, -1000.0))
+            self._epoch = now
+
+    def _current(self, exact: bool) -> Any:
+        if self._clock - self._epoch > (0.0 if exact else self.half_life / WAITING):
+            self._rebase(self._clock)
+        known = "_learned" in self._inner.__dict__ or self._inner._is_unsettled()
+        return self._inner if known else None
+
+    def __add__(self, other: Any) -> Self:
+        """Merge two streams: by their times, or each as old as its own rows say."""
+        if type(other) is not type(self):
+            return NotImplemented
+        mine, theirs = self._options(), other._options()
+        for name, value in mine.items():
+            same = repr(value) == repr(theirs[name]) if name == "estimator" else same_options(value, theirs[name])
+            if not same:
+                raise MismatchError(f"Cannot merge: {name} is {value!r} here and {theirs[name]!r} there")
+        now = max(self._clock, other._clock) if self.time is not None else None
+        parts = []
+        for each in (self, other):
+            inner = each.estimator_
+            part = snapshot(each)
+            part._inner = inner
+            part._rebase(part._clock if now is None else now)
+            parts.append(part._inner._now())
+        merged = clone(self)
+        merged._begin()
+        merged._inner = parts[0] + parts[1]
+        merged._clock = merged._epoch = 0.0 if now is None else now
+        return merged
+
+
+class Window(Changing):
+    """A classifier of the newest rows alone: older ones are forgotten, by subtraction.
+
+    The rows of the window are kept. The result is that of learning them and no others.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Any classifier of suffice.
+    rows : int, default=None
+        How many rows are in the window.
+    span : float, default=None
+        Or how old they may be, in the unit of the column of times. Times that are dates count in seconds.
+    time : str, default=None
+        The name of a column with the time of each row, which is not learned from; needed for `span`.
+
+    Examples
+    --------
+    >>> import suffice as sf
+    >>> clf = sf.Window(sf.BayesClassifier(structure="naive"), rows=50)
+    >>> for day in range(200):
+    ...     weather, mood = ("sun", "rain")[day % 2], ("good", "bad")[(day + day // 100) % 2]
+    ...     clf = clf.learn_one({"weather": weather}, mood)
+    >>> clf.predict_one({"weather": "sun"}), clf.estimator_.class_count_.sum()
+    ('bad', np.float64(50.0))
+    """
+
+    _held: deque[tuple[Any, Any, float]]  # rows that were learned, the oldest first: row, label, time
+    _gone: int  # how many of them have left the window, and are not forgotten yet
+
+    _sorted: ClassVar[str] = "Rows of a window come in the order of their times"
+
+    def __init__(
+        self, estimator: Any = None, rows: int | None = None, span: float | None = None, time: str | None = None
+    ):
+        self.estimator = estimator
+        self.rows = rows
+        self.span = span
+        self.time = time
+
+    def _begin(self) -> None:
+        if (self.rows is None) == (self.span is None):
+            raise InvalidOptionError("A window has a number of rows, or a span of time: give one of the two")
+        if self.rows is not None and not (isinstance(self.rows, int) and self.rows >= 1):
+            raise InvalidOptionError(f"rows must be an integer of at least 1, found {self.rows!r}")
+        if self.span is not None and (not isinstance(self.span, Real) or not (isfinite(self.span) and self.span > 0)):
+            raise InvalidOptionError(f"span must be a number above 0, found {self.span!r}")
+        if self.span is not None and self.time is None:
+            raise InvalidOptionError("A span of time needs the name of the column of times: give time")
+        super()._begin()
+        self._held, self._gone = deque(), 0
+
+    def learn_one(self, x: Any, y: Any) -> Self:
+        """Learn one row, the newest; rows that leave the window for it are forgotten."""
+        if "_inner" not in self.__dict__:
+            self._begin()
+        time = self._time_of(x)
+        if time < self._clock:
+            raise InvalidDataError(f"{self._sorted}: found {time:g} after {self._clock:g}")
+        row = self._without_time(x)
+        self._inner.learn_one(row, y)
+        self._held.append((dict(row) if isinstance(row, Mapping) else row, y, time))
+        self._clock = time
+        while self._leaves(self._gone):
+            self._gone += 1
+        if self._gone * WAITING > len(self._held):
+            self._forget_gone()
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from more rows, in their order."""
+        if "_inner" not in self.__dict__:
+            self._begin()
+        rows, labels, times, n = self._read(X, y)
+        if n and (np.diff(times, prepend=self._clock) < 0).any():
+            raise InvalidDataError(self._sorted)
+        each: Sequence[Any] = rows.table().to_pylist() if isinstance(rows, Frame) else rows
+        stamps = [None] * n if self.time is None else times.tolist()
+        for row, label, stamp in zip(each, labels, stamps, strict=True):
+            self.learn_one(row if stamp is None else row | {self.time: stamp}, label)
+        return self
+
+    def _leaves(self, at: int) -> bool:
+        """Whether the row at a place among those held is not in the window."""
+        if self.rows is not None:
+            return len(self._held) - at > self.rows
+        assert self.span is not None, "checked"
+        return self._held[at][2] <= self._clock - self.span
+
+    def _forget_gone(self) -> None:
+        gone = [self._held[i] for i in range(self._gone)]
+        if not gone:
+            return
+        self._inner._unlearn([row for row, _, _ in gone], [y for _, y, _ in gone], [1.0] * len(gone))
+        for _ in gone:
+            self._held.popleft()
+        self._gone = 0
+
+    def _current(self, exact: bool) -> Any:
+        if exact:
+            self._forget_gone()
+        return self._inner if self._held else None
+
+
+def as_time(value: Any, name: str) -> float:
+    """Return a time as a number; of a date, or a string that is one, the seconds since 1970."""
+    if isinstance(value, Real) and not isinstance(value, bool) and isfinite(value):
+        return float(value)
+    if isinstance(value, (str, date, datetime, np.datetime64)):
+        try:
+            kind, unit = SECONDS
+            return float(np.datetime64(value).astype(kind).astype(np.int64)) / unit
+        except (ValueError, TypeError):
+            pass
+    raise InvalidDataError(f"Column {name!r} must hold times, numbers or dates, found {value!r}")
+
+
+def _labels(y: Any) -> list[Any]:
+    if y is None:
+        raise InvalidDataError("Labels are needed: y, or the name of their column")
+    return y.tolist() if hasattr(y, "tolist") else list(y)
