@@ -69,7 +69,10 @@ Rows rows(const Codes& codes, const Weights& weight, Index classes, Index n) {
 
 CountRule count_rule(Threshold threshold) { return {threshold.has_value(), threshold.value_or(0.0)}; }
 
-void require_size(const Out<double>& out, Index size) { require(Index(out.size()) == size, "output size"); }
+template <class T>
+void require_size(const Out<T>& out, Index size) {
+    require(Index(out.size()) == size, "output size");
+}
 
 template <class T>
 void bind_dense(nb::module_& m) {
@@ -535,34 +538,45 @@ void bind_categories(nb::module_& m) {
 void bind_cosines(nb::module_& m) {
     using Floats = nb::ndarray<const float, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
     using CodeTable = nb::ndarray<const std::int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+    auto checked = [](const Floats& x, const CodeTable& codes, const Vector<Index>& at, const Floats& frequency,
+                      const Vector<float>& phase, double height) {
+        const Cosines of{
+            frequency.data(),  phase.data(),          at.data(), Index(frequency.shape(0)), Index(frequency.shape(1)),
+            Index(x.shape(1)), Index(codes.shape(1)), height};
+        require(codes.shape(0) == x.shape(0), "categories for each row");
+        require(Index(at.size()) == of.numbers, "a row of frequencies for each number");
+        for (Index j = 0; j < of.numbers; ++j) require(at(j) >= 0 && at(j) < of.features, "rows of frequencies");
+        require(Index(phase.size()) == of.cosines && of.cosines % 16 == 0, "cosines must be a multiple of 16");
+        return of;
+    };
     m.def(
         "cosines",
-        [](Floats x, CodeTable codes, Vector<Index> at, Floats frequency, Vector<float> phase, double height,
-           std::optional<Table> coef, Vector<double> intercept, Out<double> out) {
-            const Index rows = Index(x.shape(0)), classes = Index(intercept.size());
-            const Cosines of{frequency.data(),
-                             phase.data(),
-                             at.data(),
-                             Index(frequency.shape(0)),
-                             Index(frequency.shape(1)),
-                             Index(x.shape(1)),
-                             Index(codes.shape(1)),
-                             height};
-            require(Index(codes.shape(0)) == rows, "categories for each row");
-            require(Index(at.size()) == of.numbers, "a row of frequencies for each number");
-            for (Index j = 0; j < of.numbers; ++j) require(at(j) >= 0 && at(j) < of.features, "rows of frequencies");
-            require(Index(phase.size()) == of.cosines && of.cosines % 16 == 0, "cosines must be a multiple of 16");
-            require(!coef || (Index(coef->shape(0)) == classes && Index(coef->shape(1)) == of.cosines),
-                    "a weight for each class and cosine");
-            require_size(out, rows * (coef ? classes : of.cosines));
+        [checked](Floats x, CodeTable codes, Vector<Index> at, Floats frequency, Vector<float> phase, double height,
+                  Out<float> out) {
+            const Cosines of = checked(x, codes, at, frequency, phase, height);
+            require_size(out, Index(x.shape(0)) * of.cosines);
             nb::gil_scoped_release release;
-            cosines(of, x.data(), codes.data(), rows, coef ? coef->data() : nullptr, intercept.data(), classes,
-                    out.data());
+            cosines(of, x.data(), codes.data(), Index(x.shape(0)), out.data());
         },
-        "Write height cos 2π(phase + x·frequency[at] + Σ frequency[code]) (rows, cosines), or intercept + its product "
-        "with coef (rows, classes); codes without a row of frequencies add nothing.",
+        "Write height cos 2π(phase + x·frequency[at] + Σ frequency[code]) (rows, cosines); codes without a row of "
+        "frequencies add nothing.",
         "x"_a.noconvert(), "codes"_a.noconvert(), "at"_a.noconvert(), "frequency"_a.noconvert(), "phase"_a.noconvert(),
-        "height"_a, "coef"_a.noconvert().none(), "intercept"_a.noconvert(), "out"_a.noconvert());
+        "height"_a, "out"_a.noconvert());
+    m.def(
+        "cosine_scores",
+        [checked](Floats x, CodeTable codes, Vector<Index> at, Floats frequency, Vector<float> phase, double height,
+                  Table coef, Vector<double> intercept, Out<double> out) {
+            const Cosines of = checked(x, codes, at, frequency, phase, height);
+            const Index rows = Index(x.shape(0)), classes = Index(intercept.size());
+            require(Index(coef.shape(0)) == classes && Index(coef.shape(1)) == of.cosines,
+                    "a weight for each class and cosine");
+            require_size(out, rows * classes);
+            nb::gil_scoped_release release;
+            cosine_scores(of, x.data(), codes.data(), rows, coef.data(), intercept.data(), classes, out.data());
+        },
+        "Write intercept + the product of the cosines with coef (rows, classes).", "x"_a.noconvert(),
+        "codes"_a.noconvert(), "at"_a.noconvert(), "frequency"_a.noconvert(), "phase"_a.noconvert(), "height"_a,
+        "coef"_a.noconvert(), "intercept"_a.noconvert(), "out"_a.noconvert());
 }
 
 template <class T>

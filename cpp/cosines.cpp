@@ -61,20 +61,31 @@ SUFFICE_INLINE void add_frequencies(const Cosines& of, const float* x, const std
 
 SUFFICE_INLINE Eight as_double(const float* from) { return __builtin_convertvector(load<HalfSixteen>(from), Eight); }
 
-SUFFICE_INLINE void score_rows(const Cosines& of, const float* x, const std::int32_t* code, Index rows,
-                               const double* coef, const double* intercept, Index classes, float* cosine, double* out) {
+SUFFICE_INLINE void cosines_of_row(const Cosines& of, const float* x, const std::int32_t* code, float* out) {
+    Index d = 0;
+    for (; d + 4 * lanes <= of.cosines; d += 4 * lanes) add_frequencies<4>(of, x, code, d, out);
+    for (; d < of.cosines; d += lanes) add_frequencies<1>(of, x, code, d, out);
+}
+
+}  // namespace
+
+SUFFICE_CLONES void cosine_block(const Cosines& of, const float* x, const std::int32_t* code, Index rows, float* out) {
+    const float height = float(of.height);
+    for (Index i = 0; i < rows; ++i, x += of.numbers, code += of.categories, out += of.cosines) {
+        cosines_of_row(of, x, code, out);
+        for (Index d = 0; d < of.cosines; ++d) out[d] *= height;
+    }
+}
+
+SUFFICE_CLONES void score_block(const Cosines& of, const float* x, const std::int32_t* code, Index rows,
+                                const double* coef, const double* intercept, Index classes, float* cosine,
+                                double* out) {
     for (Index i = 0; i < rows; ++i, x += of.numbers, code += of.categories) {
-        Index d = 0;
-        for (; d + 4 * lanes <= of.cosines; d += 4 * lanes) add_frequencies<4>(of, x, code, d, cosine);
-        for (; d < of.cosines; d += lanes) add_frequencies<1>(of, x, code, d, cosine);
-        if (!coef) {
-            for (d = 0; d < of.cosines; ++d) out[i * of.cosines + d] = of.height * cosine[d];
-            continue;
-        }
+        cosines_of_row(of, x, code, cosine);
         for (Index c = 0; c < classes; ++c) {
             const double* row = coef + c * of.cosines;
             Eight a = {}, b = {};
-            for (d = 0; d < of.cosines; d += lanes) {
+            for (Index d = 0; d < of.cosines; d += lanes) {
                 a += as_double(cosine + d) * load<Eight>(row + d);
                 b += as_double(cosine + d + 8) * load<Eight>(row + d + 8);
             }
@@ -86,24 +97,33 @@ SUFFICE_INLINE void score_rows(const Cosines& of, const float* x, const std::int
     }
 }
 
-}  // namespace
+namespace {
 
-SUFFICE_CLONES void cosine_block(const Cosines& of, const float* x, const std::int32_t* code, Index rows,
-                                 const double* coef, const double* intercept, Index classes, float* cosine,
-                                 double* out) {
-    score_rows(of, x, code, rows, coef, intercept, classes, cosine, out);
-}
-
-void cosines(const Cosines& of, const float* x, const std::int32_t* code, Index rows, const double* coef,
-             const double* intercept, Index classes, double* out) {
-    const Index blocks = (rows + block_rows - 1) / block_rows, width = coef ? classes : of.cosines;
+template <class Work>
+void for_rows(const Cosines& of, const float* x, const std::int32_t* code, Index rows, Work work) {
+    const Index blocks = (rows + block_rows - 1) / block_rows;
     const int threads = threads_for(rows * of.cosines / lanes * (of.numbers + of.categories + 8), blocks);
     std::vector<Buffer> scratch;
     for (int t = 0; t < threads; ++t) scratch.emplace_back(of.cosines);
     for_blocks(blocks, threads, [&](Index b, int slot) {
         const Index lo = b * block_rows;
-        cosine_block(of, x + lo * of.numbers, code + lo * of.categories, std::min(block_rows, rows - lo), coef,
-                     intercept, classes, reinterpret_cast<float*>(scratch[slot].data()), out + lo * width);
+        work(lo, x + lo * of.numbers, code + lo * of.categories, std::min(block_rows, rows - lo),
+             reinterpret_cast<float*>(scratch[slot].data()));
+    });
+}
+
+}  // namespace
+
+void cosines(const Cosines& of, const float* x, const std::int32_t* code, Index rows, float* out) {
+    for_rows(of, x, code, rows, [&](Index lo, const float* numbers, const std::int32_t* codes, Index n, float*) {
+        cosine_block(of, numbers, codes, n, out + lo * of.cosines);
+    });
+}
+
+void cosine_scores(const Cosines& of, const float* x, const std::int32_t* code, Index rows, const double* coef,
+                   const double* intercept, Index classes, double* out) {
+    for_rows(of, x, code, rows, [&](Index lo, const float* numbers, const std::int32_t* codes, Index n, float* cosine) {
+        score_block(of, numbers, codes, n, coef, intercept, classes, cosine, out + lo * classes);
     });
 }
 

@@ -68,19 +68,45 @@ double told(const SortedColumn& x, const std::vector<char>& cut, Index bins, con
     return sum;
 }
 
-double combine(Combination how, double a, double b, const double* scales) {
-    const double none = std::numeric_limits<double>::quiet_NaN();
-    double out = a;
-    switch (how) {
-        case Combination::alone: break;
-        case Combination::ratio: out = a > 0 && b > 0 ? a / b : none; break;
-        case Combination::difference: out = a / scales[0] - b / scales[1]; break;
-        case Combination::sum: out = a / scales[0] + b / scales[1]; break;
+template <Combination how>
+SUFFICE_INLINE void combine_rows(const double* a, Index a_stride, const double* b, Index b_stride, const double* scales,
+                                 Index n, double* out) {
+    constexpr double none = std::numeric_limits<double>::quiet_NaN();
+    const double first = scales[0], second = scales[1];
+    for (Index i = 0; i < n; ++i) {
+        const double x = a[i * a_stride], y = b[i * b_stride];
+        double value = x;
+        if constexpr (how == Combination::ratio) value = x > 0 && y > 0 ? x / y : none;
+        if constexpr (how == Combination::difference) value = x / first - y / second;
+        if constexpr (how == Combination::sum) value = x / first + y / second;
+        out[i] = value - value == 0 ? value + 0.0 : none;  // -0 is 0, and infinite is missing
     }
-    return std::isfinite(out) ? out + 0.0 : none;  // -0 is 0
 }
 
+constexpr Index at_once = 1 << 14;  // rows
+
 }  // namespace
+
+SUFFICE_CLONES static void combine_block(Combination how, const double* a, Index a_stride, const double* b,
+                                         Index b_stride, const double* scales, Index n, double* out) {
+    switch (how) {
+        case Combination::alone: return combine_rows<Combination::alone>(a, a_stride, b, b_stride, scales, n, out);
+        case Combination::ratio: return combine_rows<Combination::ratio>(a, a_stride, b, b_stride, scales, n, out);
+        case Combination::difference:
+            return combine_rows<Combination::difference>(a, a_stride, b, b_stride, scales, n, out);
+        case Combination::sum: return combine_rows<Combination::sum>(a, a_stride, b, b_stride, scales, n, out);
+    }
+}
+
+void combine_columns(Combination how, const double* first, Index first_stride, const double* second,
+                     Index second_stride, const double* scales, Index n, double* out) {
+    const Index blocks = (n + at_once - 1) / at_once;
+    for_blocks(blocks, threads_for(n, blocks), [&](Index b, int) {
+        const Index lo = b * at_once;
+        combine_block(how, first + lo * first_stride, first_stride, second + lo * second_stride, second_stride, scales,
+                      std::min(at_once, n - lo), out + lo);
+    });
+}
 
 void combinations_tell(const double* columns, Combinations of, Rows rows, Index n, const Index* bins, Index choices,
                        double* out) {
@@ -95,7 +121,7 @@ void combinations_tell(const double* columns, Combinations of, Rows rows, Index 
         const double* b = columns + of.second[q] * n;
         SortedColumn x;
         x.value.resize(std::size_t(n));
-        for (Index i = 0; i < n; ++i) x.value[i] = combine(Combination(of.how[q]), a[i], b[i], of.scales + 2 * q);
+        combine_block(Combination(of.how[q]), a, 1, b, 1, of.scales + 2 * q, n, x.value.data());
         x.sort(rows.weight);
         double missing = 0;  // rows without a value get the class prior
         for (Index i = x.present; i < n; ++i) {

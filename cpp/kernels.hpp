@@ -116,7 +116,7 @@ void pair_ratios(const Index* sizes, ColumnPairs of, Index classes, const double
 
 // pair_evidence.cpp: what pairs say for each class but the first, relative to the first, about rows that are left out
 // of the counts of their class:  u_q (R_k − R_0).  R is `ratios` of all classes but the row's own, and `own` of that, if
-// the row's weight is 1; otherwise it is computed from `counts`. It is added to the places to[q] and, unless they are the
+// the row's weight is 1; otherwise, and where `own` is null, it is computed from `counts`. It is added to the places to[q] and, unless they are the
 // same, to[pairs + q] of out (classes - 1, rows, width). Rows have weights.
 template <class T>
 void pair_left_out(CodedColumns x, ColumnPairs of, Rows rows, const double* counts, const double* ratios,
@@ -139,6 +139,10 @@ struct Combinations {
     const double* scales;  // two for each
     Index count;
 };
+
+// found_columns.cpp: a combination of two columns of n rows; NaN where it is missing or not finite.
+void combine_columns(Combination how, const double* first, Index first_stride, const double* second,
+                     Index second_stride, const double* scales, Index n, double* out);
 
 // found_columns.cpp: the mean log p(y | x) of n rows, each left out of the bins of a combination of columns (columns, n).
 // The best of several numbers of bins is taken; a smaller number than was asked for is the last that is tried.
@@ -402,9 +406,11 @@ struct Cosines {
     Index features, cosines, numbers, categories;
     double height;
 };
-// out[i, c] = intercept[c] + Σ_d z_id coef[c, d], (rows, classes); without coef out[i, d] = z_id, (rows, cosines).
-void cosines(const Cosines& of, const float* x, const std::int32_t* code, Index rows, const double* coef,
-             const double* intercept, Index classes, double* out);
+// out[i, d] = z_id, (rows, cosines).
+void cosines(const Cosines& of, const float* x, const std::int32_t* code, Index rows, float* out);
+// out[i, c] = intercept[c] + Σ_d z_id coef[c, d], (rows, classes).
+void cosine_scores(const Cosines& of, const float* x, const std::int32_t* code, Index rows, const double* coef,
+                   const double* intercept, Index classes, double* out);
 
 // sparse_log_sums.cpp: sums[i] = Σ_j x_ij log(table[cls[i], j] - removed[i] x_ij), −inf where no count is
 // left, and lengths[i] = Σ_j x_ij; both skip missing entries. table is (classes, cols).

@@ -1,6 +1,9 @@
 // Python bindings of the kernels on pairs of columns, and on columns that become others.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+
+#include <optional>
 
 #include "kernels.hpp"
 #include "numpy_vectors.hpp"
@@ -38,16 +41,15 @@ void bind_left_out(nb::module_& m) {
         "pair_left_out",
         [](CodeTable codes, Vector<Index> sizes, Table<const std::int32_t> pairs, Vector<Index> offsets,
            Vector<std::int32_t> classes_of, Vector<double> weight, Table<const double> counts,
-           Table<const double> ratios, Table<const double> own, Vector<double> exponents, Table<const std::int32_t> to,
-           nb::ndarray<T, nb::ndim<3>, nb::c_contig, nb::device::cpu> out) {
+           Table<const double> ratios, std::optional<Table<const double>> own, Vector<double> exponents,
+           Table<const std::int32_t> to, nb::ndarray<T, nb::ndim<3>, nb::c_contig, nb::device::cpu> out) {
             const CodedColumns x = columns_of(codes, sizes);
             const ColumnPairs of = pairs_of(pairs, offsets, sizes);
             const Index classes = Index(counts.shape(0)), cells = of.offsets[of.pairs];
             require(Index(classes_of.size()) == x.rows && Index(weight.size()) == x.rows, "a class and a weight each");
             require(classes > 0, "a class");
-            for (const Table<const double>* each : {&counts, &ratios, &own})
-                require(Index(each->shape(0)) == classes && Index(each->shape(1)) == cells,
-                        "counts and ratios of cells");
+            for (const Table<const double>& each : {counts, ratios, own ? *own : ratios})
+                require(Index(each.shape(0)) == classes && Index(each.shape(1)) == cells, "counts and ratios of cells");
             require(Index(exponents.size()) == of.pairs && to.shape(0) == 2 && Index(to.shape(1)) == of.pairs,
                     "an exponent and two places for each pair");
             require(Index(out.shape(0)) == classes - 1 && Index(out.shape(1)) == x.rows, "output size");
@@ -57,16 +59,16 @@ void bind_left_out(nb::module_& m) {
             const std::int32_t* code = classes_of.data();
             nb::gil_scoped_release release;
             for (Index i = 0; i < x.rows; ++i) require(code[i] >= 0 && code[i] < classes, "class of a row");
-            pair_left_out(x, of, {code, weight.data(), classes}, counts.data(), ratios.data(), own.data(),
-                          exponents.data(), to.data(), Index(out.shape(2)), out.data());
+            pair_left_out(x, of, {code, weight.data(), classes}, counts.data(), ratios.data(),
+                          own ? own->data() : nullptr, exponents.data(), to.data(), Index(out.shape(2)), out.data());
         },
         "Add what pairs say about rows that are left out of the counts of their class to out.\n\n"
         "It is relative to the first class: out is (classes - 1, rows, places), and pair q is added to the places "
         "to[0, q] and to[1, q], once if they are the same. `ratios` are those of the counts, and `own` those without "
-        "a row of weight 1 in the cell.",
+        "a row of weight 1 in the cell: without them, they are computed for each row.",
         "codes"_a.noconvert(), "sizes"_a.noconvert(), "pairs"_a.noconvert(), "offsets"_a.noconvert(),
         "classes_of"_a.noconvert(), "weight"_a.noconvert(), "counts"_a.noconvert(), "ratios"_a.noconvert(),
-        "own"_a.noconvert(), "exponents"_a.noconvert(), "to"_a.noconvert(), "out"_a.noconvert());
+        "own"_a.noconvert().none(), "exponents"_a.noconvert(), "to"_a.noconvert(), "out"_a.noconvert());
 }
 
 }  // namespace
@@ -148,6 +150,19 @@ void bind_pairs(nb::module_& m) {
         "columns"_a.noconvert(), "first"_a.noconvert(), "second"_a.noconvert(), "how"_a.noconvert(),
         "scales"_a.noconvert(), "classes_of"_a.noconvert(), "weight"_a.noconvert(), "classes"_a, "bins"_a.noconvert(),
         "out"_a.noconvert());
+    m.def(
+        "combine_columns",
+        [](Column first, Column second, std::int32_t how, double scale, double other,
+           nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu> out) {
+            require(first.size() == out.size() && second.size() == out.size(), "output size");
+            require(how >= 0 && how <= std::int32_t(Combination::sum), "kinds of combinations");
+            const double scales[] = {scale, other};
+            nb::gil_scoped_release release;
+            combine_columns(Combination(how), first.data(), first.stride(0), second.data(), second.stride(0), scales,
+                            Index(out.size()), out.data());
+        },
+        "Write the ratio (1), difference (2) or sum (3) of two columns; NaN where it is missing or not finite.",
+        "first"_a.noconvert(), "second"_a.noconvert(), "how"_a, "scale"_a, "other"_a, "out"_a.noconvert());
     m.def(
         "interpolate",
         [](Column x, Vector<double> knots, Vector<double> values,

@@ -263,20 +263,20 @@ def test_cosines_equal_those_of_numpy(numbers, categories, cosines, rows):
     table = np.vstack([frequency, np.zeros((2, cosines))])
     turns = phase + x.astype(np.float64) @ table[at] + table[codes].sum(axis=1)
     expected = 0.5 * np.cos(2 * np.pi * turns)
-    out = np.empty((rows, cosines))
-    _core.cosines(x, codes, at, frequency, phase, 0.5, None, np.empty(0), out)
+    out = np.empty((rows, cosines), np.float32)
+    _core.cosines(x, codes, at, frequency, phase, 0.5, out)
     np.testing.assert_allclose(out, expected, atol=1e-5)  # angles of some turns in float32
     coef, intercept = rng.normal(size=(3, cosines)), rng.normal(size=3)
     scores = np.empty((rows, 3))
-    _core.cosines(x, codes, at, frequency, phase, 0.5, coef, intercept, scores)
-    np.testing.assert_allclose(scores, out @ coef.T + intercept, rtol=1e-12, atol=1e-12)
+    _core.cosine_scores(x, codes, at, frequency, phase, 0.5, coef, intercept, scores)
+    np.testing.assert_allclose(scores, out.astype(np.float64) @ coef.T + intercept, rtol=1e-12, atol=1e-12)
 
 
 def test_cosines_refuse_arrays_that_do_not_fit():
     x, codes, at = np.zeros((4, 1), np.float32), np.zeros((4, 1), np.int32), np.zeros(1, np.int64)
     frequency, phase, coef = np.zeros((2, 16), np.float32), np.zeros(16, np.float32), np.zeros((3, 16))
     given = [x, codes, at, frequency, phase, 1.0, coef, np.zeros(3), np.zeros((4, 3))]
-    _core.cosines(*given)
+    _core.cosine_scores(*given)
     wrong = [
         (1, codes[:3]),
         (2, at + 2),
@@ -290,7 +290,27 @@ def test_cosines_refuse_arrays_that_do_not_fit():
     ]
     for position, value in wrong:
         with pytest.raises(ValueError, match=r"for each|rows of frequencies|multiple of 16|output size"):
-            _core.cosines(*given[:position], value, *given[position + 1 :])
+            _core.cosine_scores(*given[:position], value, *given[position + 1 :])
+    with pytest.raises(ValueError, match="output size"):
+        _core.cosines(*given[:6], np.zeros((4, 15), np.float32))
+
+
+@pytest.mark.parametrize("how", [0, 1, 2, 3])
+def test_combinations_of_columns_are_those_of_numpy(how):
+    values = np.array([-1e308, -1.5, -0.0, 0.0, 2.0, 1e308, np.inf, np.nan])
+    pairs = np.array(np.meshgrid(values, values)).reshape(2, -1).T
+    a, b = np.repeat(pairs, 400, axis=0).T  # rows of several blocks, one number after the other's
+    out = np.empty(len(a))
+    _core.combine_columns(a, b, how, 0.5, 2.0, out)
+    with np.errstate(all="ignore"):
+        ratio = np.where((a > 0) & (b > 0), a / b, np.nan)
+        expected = [a, ratio, a / 0.5 - b / 2.0, a / 0.5 + b / 2.0][how]
+    np.testing.assert_array_equal(out, np.where(np.isfinite(expected), expected, np.nan))
+    assert not np.signbit(out[out == 0]).any()
+    with pytest.raises(ValueError, match="kinds of combinations"):
+        _core.combine_columns(a, b, 4, 1.0, 1.0, out)
+    with pytest.raises(ValueError, match="output size"):
+        _core.combine_columns(a, b[1:], 1, 1.0, 1.0, out)
 
 
 @pytest.mark.parametrize("threads", ["1", "5"])

@@ -23,11 +23,11 @@ BINS = (12, 24)  # that a candidate is judged with
 SCREENED = 2000  # rows that every candidate is judged on first
 FINALISTS = 24  # candidates that are judged on all kept rows
 WORTH = 2.0  # standard errors that a gain must exceed
-AT_ONCE = 1 << 14  # rows that are computed at a time, so that they stay in the cache
 DISTINCT = 6  # values that a column must have
 
 Operation = Literal["ratio", "difference", "sum"]
 OPERATIONS: tuple[Operation, ...] = ("ratio", "difference", "sum")
+KERNEL = {operation: 1 + i for i, operation in enumerate(OPERATIONS)}  # their numbers in kernels; 0 is none
 SIGNS = {"ratio": "/", "difference": "−", "sum": "+"}
 
 
@@ -55,21 +55,10 @@ class FoundColumn(Options):
         return f"{self.first} {SIGNS[self.operation]} {self.second}"
 
     def of(self, first: Array, second: Array) -> Array:
-        """Compute the column; a ratio with a number that is not positive is missing."""
+        """Compute the column; a ratio with a number that is not positive is missing, and so is what is not finite."""
         out = np.empty(len(first))
-        for lo in range(0, len(out), AT_ONCE):
-            some = slice(lo, lo + AT_ONCE)
-            out[some] = self._part_of(first[some], second[some])
+        _core.combine_columns(first, second, KERNEL[self.operation], *self.scales, out)
         return out
-
-    def _part_of(self, first: Array, second: Array) -> Array:
-        with np.errstate(all="ignore"):
-            if self.operation == "ratio":
-                out = np.where((first > 0) & (second > 0), first / second, np.nan)
-            else:
-                a, b = first / self.scales[0], second / self.scales[1]
-                out = a - b if self.operation == "difference" else a + b
-        return np.where(np.isfinite(out), out, np.nan)
 
     def formula(self) -> Formula:
         """Return the column as a formula; it is missing where a part of it is."""
@@ -150,7 +139,7 @@ def tell(table: Array, candidates: Sequence[Candidate], codes: Codes, weight: Ar
     """Return the mean that `judge` finds for each candidate, of columns (columns, rows), by a kernel."""
     out = np.empty(len(candidates))
     first, second = np.array([each[:2] for each in candidates], np.int32).reshape(-1, 2).T.copy()
-    how = np.array([0 if each.operation is None else 1 + OPERATIONS.index(each.operation) for each in candidates])
+    how = np.array([0 if each.operation is None else KERNEL[each.operation] for each in candidates])
     scales = np.array([each.scales for each in candidates], np.float64).reshape(-1, 2)
     rows = np.ascontiguousarray(codes, np.int32), np.ascontiguousarray(weight, np.float64), classes
     bins = np.array(BINS, np.int64)

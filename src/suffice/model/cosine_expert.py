@@ -87,7 +87,7 @@ class CosineExpert:
         coef = np.ascontiguousarray(self.coef)
 
         def some(lo: int) -> Array:
-            return self._cosines.on(batch[lo : lo + AT_ONCE], coef, self.intercept)
+            return self._cosines.scores(batch[lo : lo + AT_ONCE], coef, self.intercept)
 
         parts = in_threads(some, range(0, batch.n, AT_ONCE), batch.n * self.coef.shape[1])
         return np.concatenate([np.zeros((0, len(self.intercept))), *parts])
@@ -128,14 +128,19 @@ class CosineFeatures:
 
     def matrix(self, batch: Batch) -> NDArray[np.float32]:
         """Compute the cosines of rows, (rows, cosines)."""
-        return self.on(batch, None, np.empty(0)).astype(np.float32)
-
-    def on(self, batch: Batch, coef: Array | None, intercept: Array) -> Array:
-        """Compute the cosines of rows, or their product with coef (classes, cosines) plus the intercept (classes,)."""
-        x, codes, at = self._read(batch)
-        out = np.empty((batch.n, self.cosines if coef is None else len(coef)))
-        _core.cosines(x, codes, at, *self._frequencies, float(np.sqrt(2.0 / self.cosines)), coef, intercept, out)
+        out = np.empty((batch.n, self.cosines), np.float32)
+        _core.cosines(*self._read(batch), *self._frequencies, self._height, out)
         return out
+
+    def scores(self, batch: Batch, coef: Array, intercept: Array) -> Array:
+        """Compute the product of the cosines of rows with coef (classes, cosines), plus the intercept (classes,)."""
+        out = np.empty((batch.n, len(coef)))
+        _core.cosine_scores(*self._read(batch), *self._frequencies, self._height, coef, intercept, out)
+        return out
+
+    @property
+    def _height(self) -> float:
+        return float(np.sqrt(2.0 / self.cosines))
 
     @cached_property
     def _frequencies(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
