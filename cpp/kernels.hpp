@@ -116,7 +116,7 @@ void pair_ratios(const Index* sizes, ColumnPairs of, Index classes, const double
 
 // pair_evidence.cpp: what pairs say for each class but the first, relative to the first, about rows that are left out
 // of the counts of their class:  u_q (R_k − R_0).  R is `ratios` of all classes but the row's own, and `own` of that, if
-// the row's weight is 1; otherwise, and where `own` is null, it is computed from `counts`. It is added to the places to[q] and, unless they are the
+// the row's weight is 1; otherwise it is computed from `counts`. It is added to the places to[q] and, unless they are the
 // same, to[pairs + q] of out (classes - 1, rows, width). Rows have weights.
 template <class T>
 void pair_left_out(CodedColumns x, ColumnPairs of, Rows rows, const double* counts, const double* ratios,

@@ -7,9 +7,9 @@
 namespace suffice {
 namespace {
 
-constexpr Index block_rows = 256;  // whose evidence stays in the second cache
-constexpr Index few_cells = 256;   // whose ratios stay in the first cache
-constexpr double smoothing = 3;    // rows that every cell, and what is expected of it, is drawn by towards equality
+constexpr Index block_bytes = 1 << 18;  // of evidence, which stays in the second cache
+constexpr Index few_cells = 256;        // whose ratios stay in the first cache
+constexpr double smoothing = 3;  // rows that every cell, and what is expected of it, is drawn by towards equality
 constexpr double least_total = 1e-300;  // what counts are divided by, at least
 
 // The weight of each code of the first and the second column of a pair, and of all, in one class.
@@ -62,22 +62,21 @@ namespace {
 template <class T, int few, class Own>  // classes, 0: any number
 SUFFICE_INLINE void left_out_block(const CodedColumns& x, const ColumnPairs& of, const Rows& rows, const T* table,
                                    const double* exponents, const std::int32_t* to, Index width, Index lo, Index hi,
-                                   bool known, Own own, T* out) {
-    const Index K = few ? few : rows.classes, step = known ? 2 * K : K;
+                                   Own own, T* out) {
+    const Index K = few ? few : rows.classes;
     for (Index q = 0; q < of.pairs; ++q) {
         const std::uint8_t* first = x.codes + of.first[q] * x.rows;
         const std::uint8_t* second = x.codes + of.second[q] * x.rows;
         const std::uint32_t height = std::uint32_t(x.sizes[of.first[q]]), w = std::uint32_t(x.sizes[of.second[q]]);
-        const T* start = table + of.offsets[q] * step;
+        const T* start = table + of.offsets[q] * 2 * K;
         const T exponent = T(exponents[q]);
         const Index at = to[q], other = to[of.pairs + q];
         for (Index i = lo; i < hi; ++i) {
             const std::uint32_t a = first[i], b = second[i];
             if (a >= height || b >= w) continue;
-            const T* said = start + Index(a * w + b) * step;
+            const T* said = start + Index(a * w + b) * 2 * K;
             const Index y = rows.code[i];
-            const T mine = known && rows.weight[i] == 1.0 ? said[K + y] : T(own(q, a, b, i));
-            const T base = y == 0 ? mine : said[0];
+            const T mine = rows.weight[i] == 1.0 ? said[K + y] : T(own(q, a, b, i)), base = y == 0 ? mine : said[0];
             for (Index k = 1; k < K; ++k) {
                 const T apart = exponent * ((k == y ? mine : said[k]) - base);
                 T* row = out + ((k - 1) * x.rows + i) * width;
@@ -93,13 +92,13 @@ SUFFICE_INLINE void left_out_block(const CodedColumns& x, const ColumnPairs& of,
 template <class T>
 void pair_left_out(CodedColumns x, ColumnPairs of, Rows rows, const double* counts, const double* ratios,
                    const double* own, const double* exponents, const std::int32_t* to, Index width, T* out) {
-    const Index cells = of.offsets[of.pairs], K = rows.classes, blocks = (x.rows + block_rows - 1) / block_rows;
-    const bool known = own != nullptr;
-    const bool odd =
-        !known || std::any_of(rows.weight, rows.weight + x.rows, [](double weight) { return weight != 1.0; });
+    const Index cells = of.offsets[of.pairs], K = rows.classes, each = (K - 1) * width * Index(sizeof(T));
+    const Index block_rows = std::clamp<Index>(block_bytes / std::max<Index>(each, 1), 32, 1024);
+    const Index blocks = (x.rows + block_rows - 1) / block_rows;
+    const bool odd = std::any_of(rows.weight, rows.weight + x.rows, [](double weight) { return weight != 1.0; });
     std::vector<Margins> margins(odd ? of.pairs * K : 0);
-    // The ratios of all classes, and then those without a row if they are known, cell by cell.
-    const Index step = known ? 2 * K : K;
+    // The ratios of all classes, and then those without a row, cell by cell.
+    const Index step = 2 * K;
     std::vector<T> table(std::size_t(step * cells));
     for_blocks(of.pairs, threads_for(4 * K * cells, of.pairs), [&](Index q, int) {
         for (Index k = 0; odd && k < K; ++k)
@@ -118,8 +117,8 @@ void pair_left_out(CodedColumns x, ColumnPairs of, Rows rows, const double* coun
     };
     for_blocks(blocks, threads_for(4 * x.rows * of.pairs * K, blocks), [&](Index block, int) {
         const Index lo = block * block_rows, hi = std::min(x.rows, lo + block_rows);
-        K == 2 ? left_out_block<T, 2>(x, of, rows, table.data(), exponents, to, width, lo, hi, known, other, out)
-               : left_out_block<T, 0>(x, of, rows, table.data(), exponents, to, width, lo, hi, known, other, out);
+        K == 2 ? left_out_block<T, 2>(x, of, rows, table.data(), exponents, to, width, lo, hi, other, out)
+               : left_out_block<T, 0>(x, of, rows, table.data(), exponents, to, width, lo, hi, other, out);
     });
 }
 

@@ -102,9 +102,14 @@ def of_quantiles_with_ties(values: Array, weight: Array, bins: int) -> Array:
     >>> of_quantiles_with_ties(np.array([0.0, 1.0, 2.0, 3.0, 4.0]), np.array([9.0, 1.0, 1.0, 1.0, 1.0]), 2)
     array([0.5, 2.5])
     """
+    return of_sorted_with_ties(*distinct(values, weight), bins)
+
+
+def distinct(values: Array, weight: Array) -> tuple[Array, Array]:
+    """Return the distinct values in ascending order, and the weight of each; NaN is missing."""
     present = ~np.isnan(values)
     values, place = np.unique(values[present] + 0.0, return_inverse=True)
-    return of_sorted_with_ties(values, _sums(place, weight[present]), bins)
+    return values, _sums(place, weight[present])
 
 
 def of_sorted_with_ties(values: Array, weight: Array, bins: int) -> Array:

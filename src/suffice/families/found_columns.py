@@ -152,8 +152,9 @@ def judge(x: Array, codes: Codes, weight: Array, classes: int) -> Judged:
     share = np.bincount(codes, weight, minlength=classes)
     prior = np.log(share / share.sum(), out=np.zeros(classes), where=share > 0)[codes]
     best: Judged | None = None
+    values = cutting.distinct(x, weight)
     for bins in BINS:
-        edges = cutting.of_quantiles_with_ties(x, weight, bins)
+        edges = cutting.of_sorted_with_ties(*values, bins)
         cells = np.empty(len(x), np.uint8)
         _core.bin_codes(np.ascontiguousarray(x), edges, cells)
         scores = cell_scores(cells, codes, weight, classes, len(edges) + 1)

@@ -71,8 +71,7 @@ class PairEvidence:
         """
         of = self.pairs
         where = columns, of.sizes, of.pairs, of.offsets, np.ascontiguousarray(codes, np.int32)
-        few = of.weight.size > columns.shape[1] * of.n_pairs  # rows: fewer logarithms for them than for all cells
-        tables = np.ascontiguousarray(of.weight), self.ratios, None if few else self._without_one
+        tables = np.ascontiguousarray(of.weight), self.ratios, self._without_one
         _core.pair_left_out(*where, weight, *tables, exponents, np.ascontiguousarray(to, np.int32), out)
 
     def scores(self, exponents: Array) -> PairScores:
