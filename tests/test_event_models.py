@@ -664,3 +664,17 @@ def test_an_event_model_is_the_formula_of_its_family(event, learn, family):
     words = sf.Text(prior=sf.Dirichlet(0.7), event=event, learn=learn)
     by_words = words.estimate(words.summarize(texts, labels).statistic).log_density(texts)
     assert_allclose(by_words[:, 1] - by_words[:, 0], by_formula[:, 1] - by_formula[:, 0], rtol=1e-11)
+
+
+def test_a_class_without_words_draws_empty_texts():
+    found = fitted(family_of("multinomial", 0.0), ["one two", ""], np.array(["a", "b"]))[1]
+    assert found.sample(np.array([1, 1], np.int32), np.random.default_rng(0)).tolist() == [[""], [""]]
+
+
+def test_a_vocabulary_without_words_has_no_parameters():
+    assert fitted(family_of("multinomial", 1.0), ["", ""], np.array(["a", "b"]))[1].n_parameters == 0
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_a_page_scores_texts_as_an_urn_if_their_probabilities_were_integrated_out(event):
+    assert fitted(family_of(event, 1.0))[1].event.to_page(1)["urn"] is (event == "urn")

@@ -25,7 +25,10 @@ from suffice.core.errors import (
     NoLinearFormError,
 )
 from suffice.core.frames import as_frame
+from suffice.families._derive import tabulated
 from suffice.families.product import Block, Product
+from suffice.formulas.arithmetic import Entry
+from suffice.formulas.lookups import Above
 from suffice.model.joint import leave_one_out
 
 LABELS = np.array(["ant", "bee", "ox"])
@@ -1372,3 +1375,19 @@ def test_unbiased_variances_are_those_of_e1071_and_weka():
         sf.Gaussian(prior=sf.NormalInverseGamma(), unbiased=True)
     with pytest.raises(sf.InvalidOptionError, match="unbiased is for variances"):
         sf.Gaussian(variance=1.0, unbiased=True)
+
+
+def test_a_formula_of_two_thresholds_is_no_table_of_two_values():
+    x = Entry()
+    two = Above(x, 0.0) + Above(x, 1.0)
+    assert tabulated(two, x) is two
+    one = Above(x, 0.0) * np.array([2.0, 3.0])
+    table = tabulated(one, x)
+    assert table is not one
+    np.testing.assert_array_equal(table.at(np.array([[-1.0], [0.5]])), [[0.0, 0.0], [2.0, 3.0]])
+
+
+def test_a_kernel_may_keep_one_value_and_not_none():
+    assert sf.Kernel(limit=1).limit == 1
+    with pytest.raises(sf.InvalidOptionError):
+        sf.Kernel(limit=0)

@@ -7,6 +7,7 @@ import re
 import sys
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -22,7 +23,7 @@ from suffice.cli.program import run
 from suffice.core.errors import InvalidDataError, InvalidOptionError, InvalidTextError, MismatchError, NotPartError
 from suffice.core.frames import profile
 from suffice.discriminant_analysis import QuadraticDiscriminantAnalysis
-from suffice.engines import find
+from suffice.engines import files, find
 from suffice.engines.progress import Progress
 from suffice.engines.summarizing import together
 from suffice.naive_bayes import CategoricalNB, GaussianNB
@@ -766,3 +767,31 @@ def test_progress_is_shown_on_a_terminal_alone(monkeypatch):
         with Progress([10], [5]) as progress:
             progress.rows(3)
         assert progress.bar is None
+
+
+def test_a_part_knows_when_its_file_was_changed(tmp_path):
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"x": [1.0, 2.0], "y": ["a", "b"]}), path)
+    os.utime(path, ns=(5_000_000_000, 7_000_000_000))
+    part = files._part_of(next(ds.dataset(path).get_fragments()))
+    assert part.changed == 7_000_000_000
+
+
+def test_the_share_of_a_file_that_was_read_is_shown(monkeypatch):
+    monkeypatch.setattr("suffice.engines.progress.PATIENCE", -1.0)
+    with Progress([10, 30], [5, None]) as progress:
+        shown = []
+        progress.bar = SimpleNamespace(update=lambda *_, **what: shown.append(what["completed"]), stop=list)
+        progress.shown = 0
+        progress.rows(3)
+        progress.rows(9)  # more than was expected
+        progress.part(0)
+        progress.rows(3)  # nobody knows of how many
+    assert shown[:2] == [6.0, 10.0]
+    assert shown[-1] == 10.0
+
+
+def test_a_stream_of_empty_tables_has_no_rows():
+    empty = pa.table({"x": pa.array([], pa.float64()), "y": pa.array([], pa.string())})
+    with pytest.raises(InvalidDataError, match=r"no rows|no row|empty"):
+        BayesClassifier().fit(iter([empty]), "y")

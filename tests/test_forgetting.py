@@ -529,3 +529,19 @@ def test_one_of_many_rows_that_is_far_out_can_be_forgotten_wherever_it_is(kind, 
     np.testing.assert_allclose(left.mean, again.mean, rtol=1e-13, atol=1e-13)
     name = "squares" if kind is Moments else "cross"
     np.testing.assert_allclose(getattr(left, name), getattr(again, name), rtol=1e-9, atol=1e-8)
+
+
+def test_counts_with_fractional_weights_are_added_to_others_with_their_remainders():
+    x, codes = np.zeros((1, 1)), np.zeros(1, np.int32)
+    heavy = Counts.of(x, codes, 1, np.array([1e16]))
+    both = Counts.of(x, codes, 1, np.array([0.1]), onto=heavy)
+    assert (both - heavy).weight.tolist() == [[0.1]]
+
+
+def test_totals_are_equal_only_if_their_remainders_are():
+    x, codes = np.array([[0.1], [0.2]]), np.zeros(2, np.int32)
+    both = Totals.of(x, codes, 1)
+    assert both == Totals.of(x, codes, 1)
+    assert both.total_rest is not None
+    assert both != replace(both, total_rest=None)
+    assert both != replace(both, total_rest=both.total_rest + np.array([0.0, 1e-40]))

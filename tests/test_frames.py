@@ -882,3 +882,9 @@ def test_objects_on_which_arrow_would_end_the_process_are_refused(values, says):
 
 def test_lists_that_are_not_deep_stay_columns():
     assert as_frame({"x": [[1, 2], [3]], "y": [np.ones(2), np.zeros(2)], "z": [nested(60), None]}).n == 2
+
+
+def test_half_of_a_character_is_named_with_its_row():
+    """Text that was read with errors="surrogateescape" has them: it says what it is, not that types are mixed."""
+    with pytest.raises(InvalidDataError, match=r"Row 1 of column 'a' holds '\\udcff', half of a character"):
+        as_frame({"a": ["q", "x\udcff", None]})

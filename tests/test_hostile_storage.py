@@ -333,3 +333,22 @@ def test_remainders_of_the_weights_of_classes_and_of_doubts_beyond_them_are_refu
     for rest in ([[1.0, 0.0]], [[0.0, -1.0]], [[0.0, 1.0]]):
         with pytest.raises(sf.DamagedFileError, match="rest must"):
             storage.from_bytes(storage.to_bytes(replace(summary, rest=np.array(rest))))
+
+
+def test_remainders_of_a_scatter_that_cannot_be_are_refused_wherever_they_stand():
+    """Remainder and doubt of the weight, remainders and doubts of means, doubts of squares, remainders of products."""
+    d = 3
+    x = np.random.default_rng(0).normal(size=(7, d)) + 0.1
+    good = Scatter.of(x, np.zeros(7, np.int32), 1, fourth=True)
+    good.check_agreement()
+    doubts = [1, *range(2 + d, 2 + 3 * d)]
+    for place in range(good.rest.shape[1]):
+        rest = good.rest.copy()
+        rest[0, place] = -1.0 if place in doubts else 1e6
+        with pytest.raises(sf.MismatchError, match="rest"):
+            replace(good, rest=rest).check_agreement()
+    for place in np.ndindex(good.higher.rest.shape):
+        rest = good.higher.rest.copy()
+        rest[place] = -1.0 if place[1] == 2 else 1e9
+        with pytest.raises(sf.MismatchError, match="rest"):
+            replace(good.higher, rest=rest).check_agreement()

@@ -373,3 +373,13 @@ def test_missing_entries_are_filled_from_the_combination_that_agrees():
     model = sf.BayesClassifier({("u", "v"): sf.JointCategorical()}).fit(rows, ["p"] * 5)
     filled = model.impute({"u": ["a", None, "b"], "v": [None, "y", None]})
     assert [list(filled[name]) for name in ("u", "v")] == [["a", "b", "b"], ["x", "y", "y"]]
+
+
+def test_a_class_without_a_mode_has_the_mean():
+    """With α = 1 the mode of a class without counts is 0/0; every combination is then as probable as another."""
+    family = sf.JointCategorical(prior=sf.Dirichlet(1.0), learn="map")
+    x = np.array([["a", "u"], ["b", "v"], [None, "u"]], dtype=object)
+    found = family.estimate(family.summarize(x, np.array(["p", "p", "q"])).statistic)
+    p = np.exp(found.log_density(np.array([["a", "u"], ["a", "v"], ["b", "u"], ["b", "v"]], dtype=object)))
+    np.testing.assert_allclose(p[:, 0], [0.5, 0.0, 0.0, 0.5])
+    np.testing.assert_allclose(p[:, 1], 0.25)

@@ -643,3 +643,13 @@ def test_any_number_of_threads_gives_the_same_bits():
         env = {**os.environ, "SUFFICE_NUM_THREADS": str(threads), "PYTHONHASHSEED": "0"}
         found.add(subprocess.run([sys.executable, "-c", PROGRAM], env=env, capture_output=True, check=True).stdout)
     assert len(found) == 1
+
+
+def test_the_likelihood_of_joint_mixtures_never_falls():
+    rng = np.random.default_rng(3)
+    x = np.concatenate([rng.normal(size=(60, 2)), rng.normal(4.0, 1.0, (60, 2))])
+    family = sf.Mixture(2, joint=True)
+    statistic = family.summarize(x, np.zeros(120)).statistic
+    trace = family.trace(statistic, 0)
+    assert len(trace) > 2
+    assert (np.diff(trace) > -1e-9).all()

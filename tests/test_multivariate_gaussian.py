@@ -896,3 +896,12 @@ def test_values_whose_squares_overflow_are_refused():
         bad[11, 2] = -big
         with pytest.raises(InvalidDataError, match="Column 2 holds a value too large"):
             fit(bad, y)
+
+
+@pytest.mark.parametrize(("tied", "free"), [(True, 2 * 3 + 6), (False, 2 * 3 + 2 * 6)])
+def test_a_predictive_distribution_counts_the_parameters_of_means_and_covariances(tied, free):
+    x = np.random.default_rng(0).normal(size=(20, 3))
+    family = sf.MultivariateGaussian(learn="predictive", tied=tied)
+    found = family.estimate(family.summarize(x, np.arange(20) % 2).statistic)
+    assert found.n_parameters == free
+    assert type(found.n_parameters) is int

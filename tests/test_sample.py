@@ -160,3 +160,10 @@ def test_few_rows_that_differ_are_not_cut_further_than_they_can_be():
     sample = Sample.of(rows, codes(3), 1, joint=True)
     assert sample.compressed(3) == sample
     assert sample.compressed(10) == sample
+
+
+def test_whole_rows_that_are_compressed_stand_in_order():
+    x = np.random.default_rng(2).normal(size=(60, 2))
+    points = Sample.of(x, np.zeros(60, np.int32), 1, joint=True).compressed(8).parts[0]
+    assert len(points.weight) <= 8
+    assert points.values.tolist() == sorted(points.values.tolist())

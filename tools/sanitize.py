@@ -6,8 +6,9 @@ Twice, with kernels compiled into `build/sanitize-*` and the tests of `TESTS`:
   overflow of integers, shifts and conversions that C++ leaves undefined;
 - `thread`: ThreadSanitizer finds data that two threads use at a time without an order.
 
-A finding ends the process that runs the tests, or fails the run at its end. Only the kernels are instrumented, so the
-sanitizer is loaded before Python, and leaks are not looked for: Python keeps memory until its end.
+A finding ends the process that runs the tests, or fails the run at its end. So does a kernel that no test called, so
+that new ones are not left out. Only the kernels are instrumented, so the sanitizer is loaded before Python, and leaks are
+not looked for: Python keeps memory until its end.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import argparse
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -34,11 +36,12 @@ TESTS = {
         *("kernels", "text_kernels", "statistics", "sample", "tokens", "word_counts", "words", "kernel", "mixture"),
         *("multivariate_gaussian", "joint_categorical", "event_models", "binned", "calibration", "leave_one_out"),
         *("text_bad_input", "bad_input", "threads", "cells", "row_sample", "forgetting", "arrow_arrays"),
-        *("column_kernels", "structure", "naive_bayes", "reading_errors"),
+        *("column_kernels", "structure", "naive_bayes", "reading_errors", "candidate_scores", "experts"),
     ),
     "thread": (
         *("threads", "kernels", "text_kernels", "statistics", "word_counts", "kernel", "mixture", "cells"),
-        *("column_kernels", "event_models", "structure", "naive_bayes"),
+        *("column_kernels", "event_models", "structure", "naive_bayes", "candidate_scores", "experts", "tokens"),
+        *("forgetting", "reading_errors"),
     ),
 }
 ATTACKS = {"address": ("attacks/test_malformed_matrices.py",), "thread": ()}
@@ -111,9 +114,22 @@ def test(kind: str, native: Path, names: list[str] | None) -> int:
         "TSAN_OPTIONS": "halt_on_error=1:abort_on_error=1",
     }
     # Reports go to the standard error of the process, which pytest must not capture.
-    options = ["-q", "--capture=sys", "--numprocesses=auto", f"-k={LEFT_OUT[kind]}"]
+    options = ["-q", "--capture=sys", "--numprocesses=auto", f"-k={LEFT_OUT[kind]}", "-p", "kernel_calls"]
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options, *paths]
-    return subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+    with tempfile.TemporaryDirectory() as folder:
+        environment["SUFFICE_CALLS"] = folder
+        code = subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode
+        missed = never_called(Path(folder)) if names is None else []
+    if missed:
+        print(f"{kind}: no test called {', '.join(missed)}: add a test of each to TESTS", file=sys.stderr)
+    return code or int(bool(missed))
+
+
+def never_called(folder: Path) -> list[str]:
+    """List the kernels that no process called, by the notes of `sanitizers/kernel_calls.py`."""
+    notes = {line for file in folder.iterdir() for line in file.read_text(encoding="utf-8").splitlines()}
+    called = {name for what, name in map(str.split, notes) if what == "called"}
+    return sorted({line.split()[1] for line in notes} - called)
 
 
 def library(name: str) -> str:

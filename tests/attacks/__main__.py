@@ -35,6 +35,8 @@ def main() -> int:
         tally = ATTACKS[name](share, seed)
         lines.append([name, *(str(tally[outcome]) for outcome in OUTCOMES), f"{time.monotonic() - start:.0f}"])
         failed += tally["failed"]
+        for what in sorted(set(tally) - set(OUTCOMES)):
+            print(f"{name}: {tally[what]} {what}", flush=True)
     table = [["attack", *OUTCOMES, "seconds"], *lines]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     for line in table:

@@ -1,6 +1,6 @@
 """kill -9 during `save`, during checkpoints and during `suffice merge`, at random moments.
 
-There is always the old or the new file, whole. A fit that goes on from its checkpoint gives the same bits. The next
+There is always the old or the new file, whole. How many processes were killed at work is printed. A fit that goes on from its checkpoint gives the same bits. The next
 write to the same name leaves no temporary file.
 """
 
@@ -34,6 +34,7 @@ PARTS = 3  # of the seconds of all attacks: in ten minutes some 1000 kills
 FILES = 6  # of data, for checkpoints
 MOST_KILLS = 4  # of one fit, before it may come to its end
 LIMIT = 60.0  # seconds that a process may take to begin
+KILLED: list[int | None] = []  # the processes that were still at work
 
 
 def attack(seconds: float, seed: int) -> Tally:
@@ -44,9 +45,11 @@ def attack(seconds: float, seed: int) -> Tally:
         return tally
     with tempfile.TemporaryDirectory(prefix="suffice-kill-") as folder:
         attacks = [each(Path(folder)) for each in (Saves, Checkpoints, Merges)]
+        KILLED.clear()
         for name, rng in until(seconds, seed):
             attacked = attacks[int(name.rpartition("-")[2]) % len(attacks)]
             tally.attempt(f"killed_writers {type(attacked).__name__} {name}", partial(attacked.strike, rng), ())
+    tally["processes killed at work"] = len(KILLED)
     return tally
 
 
@@ -63,6 +66,8 @@ def killed_after(work: Callable[..., None], arguments: tuple[Any, ...], delay: f
     finally:
         process.kill()
         process.join()
+    if process.exitcode != 0:
+        KILLED.append(process.pid)
     return process.exitcode != 0
 
 

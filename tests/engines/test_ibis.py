@@ -1,8 +1,10 @@
 """Ibis, on a real DuckDB, a real PostgreSQL, and SQLite for databases without grouping sets or NaN."""
 
 import re
+import sqlite3
 import warnings
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +28,7 @@ from suffice.core.errors import (
 )
 from suffice.core.statistics import Counts
 from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from suffice.engines.sql.printed_query import to_sql
 from suffice.naive_bayes import BernoulliNB, CategoricalNB, ComplementNB, GaussianNB, MultinomialNB, PoissonNB
 
 pytestmark = [
@@ -352,6 +355,25 @@ def test_the_printed_query_gives_the_probabilities(name, database):
     answers = np.array([row[-k:] for row in sorted(ask(database, query), key=lambda row: row[-k - 2])])
     expected = probabilities(local, case.rows(case.table()))
     np.testing.assert_allclose(answers.astype(float), expected, rtol=1e-9, atol=1e-12)
+
+
+def test_a_column_that_another_term_only_tests_for_gaps_keeps_its_type_in_the_printed_query():
+    """The terms of a structure read a column as a number in one place, and ask whether it is missing in another."""
+    rng = np.random.default_rng(0)
+    g = rng.integers(0, 2, 150)
+    x = rng.normal(size=150) + g
+    category = np.array(list("abcd"))[(rng.integers(0, 2, 150) + g) % 4]
+    table = {"x": x, "z": rng.normal(size=150) * np.where(g, 3, 1), "c": category.tolist(), "b": (x > 1).tolist()}
+    local = sf.BayesClassifier(structure="pool").fit(table, np.array(["yes", "no"])[g])
+    scoring = local._predictor().table_formula()
+    for order in (scoring.terms, scoring.terms[::-1]):
+        turned = replace(scoring, terms=order)
+        query = to_sql(turned, "sqlite", "rows", {})
+        with closing(sqlite3.connect(":memory:")) as con:
+            con.execute("create table rows (x real, z real, c text, b boolean)")
+            con.executemany("insert into rows values (?, ?, ?, ?)", list(zip(*table.values(), strict=True)))
+            found = np.array([row[-2:] for row in con.execute(query).fetchall()])
+        np.testing.assert_allclose(found, local.predict_proba(table), rtol=1e-9, atol=1e-12)
 
 
 def ask(database, query):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, time, timedelta
@@ -322,7 +323,19 @@ def _read_objects(values: Values, name: object) -> Column:
         floats = _as_floats(values)
         if floats is not None:
             return pa.array(floats, from_pandas=True)
+        _refuse_half_characters(values, name)
         raise _mixed(values, name) from None
+
+
+def _refuse_half_characters(values: Values, name: object) -> None:
+    """Refuse a string with half of a character, a surrogate, which no file and no table of Arrow can hold."""
+    for row, value in enumerate(values):
+        bad = re.search("[\ud800-\udfff]", value) if isinstance(value, str) else None
+        if bad is not None:
+            raise InvalidDataError(
+                f"Row {row} of column {str(name)!r} holds {bad[0]!r}, half of a character, which is no text: read the "
+                "text with the encoding that it was written in, or replace the character"
+            )
 
 
 def _mixed(values: Iterable[Any], name: object) -> InvalidDataError:

@@ -23,7 +23,7 @@ LONGEST_NAMES = {"postgres": 63}
 def to_sql(scoring: f.Scoring, dialect: str, table: str, types: Mapping[str, str]) -> str:
     """Return the query for the columns of a table and the probabilities; `types` are the types of some columns."""
     nan = _supports_nan(dialect)
-    columns = {name: kind for term in scoring.terms for name, kind in _types(term).items()} | dict(types)
+    columns = _types(scoring.terms) | dict(types)
     for label in scoring.labels.tolist():
         if f"probability {label}" in columns or "prediction" in columns:
             raise InvalidDataError("A column has the name of an answer, 'prediction' or 'probability …': rename it")
@@ -74,9 +74,23 @@ def _supports_nan(dialect: str) -> bool:
     return True
 
 
-def _types(term: f.Term) -> dict[str, str]:
-    """Return the types of the columns that a term reads; columns that are only tested for missing values are text."""
-    found: dict[str, str] = dict.fromkeys(term.columns, "string")
+# A boolean and an integer can be read as numbers too; what is only tested for missing values can be of any type.
+WIDEST_FIRST = ("string", "float64", "int64", "boolean")
+
+
+def _types(terms: Iterable[f.Term]) -> dict[str, str]:
+    """Return the types of the columns that terms read; columns that are only tested for missing values are text."""
+    found: dict[str, str] = {}
+    for term in terms:
+        read = _types_of(term)
+        for name in (*term.columns, *read):
+            found[name] = max(found.get(name, "string"), read.get(name, "string"), key=WIDEST_FIRST.index)
+    return found
+
+
+def _types_of(term: f.Term) -> dict[str, str]:
+    """Return the types of the columns that a term reads."""
+    found: dict[str, str] = {}
     for node in term.formula.walk():
         if isinstance(node, f.Lookup):
             found[node.column] = _type_of(node.keys)

@@ -1,0 +1,51 @@
+"""What runs beside the rows on other machines, without a session of one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import suffice as sf
+from suffice import errors
+from suffice.core import registry
+from suffice.engines import workers
+
+
+@pytest.mark.parametrize("kind", [errors.NotPartError, errors.InvalidOptionError, errors.MismatchError])
+def test_an_error_of_a_worker_is_raised_again_by_its_name_with_its_words(kind):
+    again = workers.Refusal.of(kind("what was found")).again()
+    assert type(again) is kind
+    assert str(again) == "what was found"
+
+
+def test_an_error_about_rows_says_that_they_are_counted_in_a_part():
+    again = workers.Refusal.of(errors.InvalidDataError("Row 3 is bad")).again()
+    assert type(again) is errors.InvalidDataError
+    assert str(again) == "In a part of the rows, counted from its first: Row 3 is bad"
+
+
+def test_an_error_that_the_driver_does_not_know_keeps_its_words():
+    again = workers.Refusal("SomethingElse", "what was found").again()
+    assert type(again) is errors.InvalidDataError
+    assert str(again) == "what was found"
+
+
+def test_families_that_arrive_are_known_by_their_names(monkeypatch):
+    monkeypatch.setattr(registry, "_CLASSES", dict(registry._CLASSES))
+
+    class Arriving(sf.Gaussian):
+        """A family of a script."""
+
+    registry._CLASSES.pop("Arriving")
+    assert registry.find("Arriving") is None
+    workers.arrived([Arriving])
+    assert registry.find("Arriving") is Arriving
+
+
+def test_objects_on_which_arrow_ends_the_process_are_refused_in_frames_of_workers():
+    good = pd.DataFrame({"a": [1.0, 2.0], "b": ["x", None]})
+    assert workers.from_pandas(good).column_names == ["a", "b"]
+    mixed = pd.Series([np.int64(1), np.datetime64("2024-01-01")], dtype=object)
+    with pytest.raises(errors.InvalidDataError, match="'a'"):
+        workers.from_pandas(pd.DataFrame({"a": mixed}))
