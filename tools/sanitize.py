@@ -7,8 +7,8 @@ Twice, with kernels compiled into `build/sanitize-*` and the tests of `TESTS`:
 - `thread`: ThreadSanitizer finds data that two threads use at a time without an order.
 
 A finding ends the process that runs the tests, or fails the run at its end. So does a kernel that no test called, so
-that new ones are not left out. Only the kernels are instrumented, so the sanitizer is loaded before Python, and leaks are
-not looked for: Python keeps memory until its end.
+that new ones are not left out. Only the kernels are instrumented, so the sanitizer is loaded before Python, and leaks
+are not looked for: Python keeps memory until its end.
 """
 
 from __future__ import annotations

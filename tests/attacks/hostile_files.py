@@ -177,6 +177,8 @@ def _structures() -> Iterator[Specimen]:
         "note": [f"word{i % 7} is number {i} of all of the notes" for i in range(90)],
     }
     yield Specimen("columns that are read", saved(sf.BayesClassifier(keep=20, structure="naive").fit(messy, y)), messy)
+    adapted = sf.BayesClassifier(keep=20, structure="naive").fit(table, y).adapt(table)
+    yield Specimen("shares of other rows", saved(adapted), table)
     for keep in (100, 60):
         model = sf.BayesClassifier(keep=keep, structure="pool").fit(table, y)
         learned = model._learned

@@ -1,6 +1,6 @@
 """kill -9 during `save`, during checkpoints and during `suffice merge`, at random moments.
 
-There is always the old or the new file, whole. How many processes were killed at work is printed. A fit that goes on from its checkpoint gives the same bits. The next
+There is always the old or the new file, whole. A fit that goes on from its checkpoint gives the same bits. The next
 write to the same name leaves no temporary file.
 """
 

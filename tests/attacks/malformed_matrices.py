@@ -24,6 +24,7 @@ from suffice import BagOfWords
 from suffice.core import registry
 from suffice.core.statistics import Statistic
 from suffice.errors import SufficeError
+from suffice.estimators.generative_classifier import GenerativeClassifier
 from suffice.families import Family
 
 FORMATS = ("csr", "csc", "bsr", "coo", "dia", "lil", "dok")
@@ -319,6 +320,8 @@ def _method(cls: type, fitted: Any, method: str) -> Callable[[Any], Any]:
 
 
 def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, GenerativeClassifier):  # as `adapt` returns one
+        return _same(a.predict_proba(DENSE), b.predict_proba(DENSE))
     if isinstance(a, dict):
         return a.keys() == b.keys() and all(_same(a[key], b[key]) for key in a)
     if hasattr(a, "__dataframe__") or isinstance(a, list):

@@ -19,6 +19,7 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
@@ -35,7 +36,7 @@ import shipped
 import suffice as sf
 from attacks.tally import Tally
 from suffice import estimators, families
-from suffice.errors import SufficeError
+from suffice.errors import MissingPackageError, SufficeError
 from suffice.estimators.generative_classifier import GenerativeClassifier
 
 PARTS = 4  # of the seconds of all attacks: in ten minutes some 10 000 steps
@@ -143,7 +144,8 @@ class Case:
 def exported() -> list[type[GenerativeClassifier]]:
     """List every estimator of the package, wherever it is defined."""
     for module in iter_modules(estimators.__path__):
-        import_module(f"suffice.estimators.{module.name}")
+        with suppress(MissingPackageError):  # an estimator for a library that is not installed
+            import_module(f"suffice.estimators.{module.name}")
     found, todo = [], [GenerativeClassifier]
     while todo:
         for cls in todo.pop().__subclasses__():
