@@ -741,7 +741,7 @@ BAD = [
     ("complex objects", lambda: {"a": [1j]}, "Column 'a' holds values of type complex"),
     ("mixed", lambda: {"a": ["x", 1.5, None]}, "Column 'a' holds values of type float, str"),
     ("mixed pandas", lambda: pd.DataFrame({"a": ["x", 1]}), "Column 'a' holds values of type int, str"),
-    ("half a character", lambda: {"a": ["\ud800"]}, "Column 'a' holds values of type str"),
+    ("half a character", lambda: {"a": ["\ud800"]}, "Row 0 of column 'a' holds '\\\\ud800', half of a character"),
     ("duplicate pandas", lambda: pd.DataFrame([[1, 2]], columns=["a", "a"]), "Two columns are named 'a'"),
     ("duplicate Arrow", lambda: pa.table([[1], [2]], names=["b", "b"]), "Two columns are named 'b'"),
     ("duplicate after str", lambda: {1: [1], "1": [2]}, "Two columns are named '1'"),
