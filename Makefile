@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
 
-.PHONY: demo tour test attack sanitize test-sklearn-lowest test-engines test-tools test-browser test-serving bench bench-text bench-engines bench-quality bench-labels text-data mutants lint docs refresh clean
+.PHONY: demo tour test attack sanitize test-sklearn-lowest test-engines test-tools test-browser test-serving bench bench-kernels bench-text bench-engines bench-quality bench-labels text-data mutants lint docs refresh clean
 .DEFAULT_GOAL := demo
 
 # The main job, on penguins: learn from two thirds, judge on the others, say why, forget one; ends by saying where the report is.
@@ -69,6 +69,17 @@ mutants: $(VENV)/mutants
 
 bench: $(VENV)/bench
 	$(BIN)/python -m benchmarks
+
+# The kernels by GCC and by clang, side by side; COMPILERS="g++ clang++-14" names others.
+COMPILERS ?= g++ clang++
+bench-kernels: $(VENV)/bench
+	for compiler in $(COMPILERS); do \
+	  PATH="$(CURDIR)/$(BIN):$$PATH" cmake -S . -B build/kernels-$$compiler -G Ninja -DCMAKE_BUILD_TYPE=Release \
+	    -DCMAKE_CXX_COMPILER=$$compiler -DPython_EXECUTABLE=$(CURDIR)/$(BIN)/python \
+	    -Dnanobind_DIR=$$($(BIN)/python -m nanobind --cmake_dir) && \
+	  PATH="$(CURDIR)/$(BIN):$$PATH" cmake --build build/kernels-$$compiler --target _core || exit; \
+	done
+	$(BIN)/python -m benchmarks.kernels $(ARGS) $(COMPILERS:%=build/kernels-%)
 
 bench-text: text-data $(VENV)/bench-text
 	$(BIN)/python -m benchmarks text

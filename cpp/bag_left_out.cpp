@@ -2,11 +2,22 @@
 #include <cmath>
 #include <limits>
 
+#include "dispatch.hpp"
 #include "text.hpp"
 #include "vector_math.hpp"
 
 namespace suffice {
+
+// Words that several classes have are in most rows, and a row is a small part of their totals. Of such words, the tables
+// have a number for each total: of a multinomial model, `log` is log(1 + n_jc / a). Of a complement one, it is log A_jc,
+// and `inverse` is 1 / A_jc, A_jc = all_j - n_jc + a with all rows; steepest[j] is the largest 1 / A_jc of word j.
+struct LeftOutTables {
+    Large<double> log, inverse, steepest;
+};
+
 namespace {
+
+constexpr Index several = 6, most = 32;
 
 // Up to this, -log(1 - t) = t + t²/2 + … + t⁸/8 to 16 digits.
 constexpr double small = 0.02;
@@ -26,16 +37,8 @@ SUFFICE_INLINE double without(double whole, double part, double of) {
     return left > residue * of ? left : 0.0;
 }
 
-// Words that several classes have are in most rows, and a row is a small part of their totals. Of such words, the tables
-// have a number for each total: of a multinomial model, `log` is log(1 + n_jc / a). Of a complement one, it is log A_jc,
-// and `inverse` is 1 / A_jc, A_jc = all_j - n_jc + a with all rows; steepest[j] is the largest 1 / A_jc of word j.
-constexpr Index several = 6, most = 32;
-struct Tables {
-    Large<double> log, inverse, steepest;
-};
-
 template <bool complement>
-SUFFICE_CLONES void fill_tables(const LeftOut& model, Index lo, Index hi, Tables& out) {
+void fill_tables(const LeftOut& model, Index lo, Index hi, LeftOutTables& out) {
     double *log = out.log.data(), *inverse = out.inverse.data();
     for (Index j = lo; j < hi; ++j) {
         const Index begin = model.entries.start[j], end = model.entries.start[j + 1];
@@ -54,19 +57,6 @@ SUFFICE_CLONES void fill_tables(const LeftOut& model, Index lo, Index hi, Tables
             out.steepest[j] = *std::max_element(inverse + begin, inverse + end);
         }
     }
-}
-
-template <bool complement>
-Tables tables_of(const LeftOut& model) {
-    const Entries& entries = model.entries;
-    const Index n = entries.features, size = 1 << 12, blocks = (n + size - 1) / size;
-    Tables out;
-    out.log.resize(n ? entries.start[n] : 0);
-    out.inverse.resize(complement && n ? entries.start[n] : 0);
-    out.steepest.resize(complement ? n : 0);
-    for_blocks(blocks, threads_for(n ? 8 * entries.start[n] : 0, blocks),
-               [&](Index b, int) { fill_tables<complement>(model, b * size, std::min(n, (b + 1) * size), out); });
-    return out;
 }
 
 // Weighted logarithms, taken many at a time, each added to a place.
@@ -97,8 +87,8 @@ private:
 };
 
 template <bool complement>
-SUFFICE_CLONES void score_rows(const Bags& x, const Rows& rows, const LeftOut& model, const Tables& tables, Index lo,
-                               Index hi, double* out) {
+void score_rows(const Bags& x, const Rows& rows, const LeftOut& model, const LeftOutTables& tables, Index lo, Index hi,
+                double* out) {
     constexpr Index ahead = 8;
     const Entries& entries = model.entries;
     const std::int32_t* code = entries.code;
@@ -112,17 +102,17 @@ SUFFICE_CLONES void score_rows(const Bags& x, const Rows& rows, const LeftOut& m
         const std::int32_t own = rows.code[i];
         for (Index e = x.start[i]; e < x.start[i + 1]; ++e) {
             if (e + 2 * ahead < last) {
-                __builtin_prefetch(entries.start + x.feature[e + 2 * ahead]);
-                __builtin_prefetch(model.slot + x.feature[e + 2 * ahead]);
-                if constexpr (complement) __builtin_prefetch(model.all + x.feature[e + 2 * ahead]);
-                if (complement && known) __builtin_prefetch(tables.steepest.data() + x.feature[e + 2 * ahead]);
+                prefetch(entries.start + x.feature[e + 2 * ahead]);
+                prefetch(model.slot + x.feature[e + 2 * ahead]);
+                if constexpr (complement) prefetch(model.all + x.feature[e + 2 * ahead]);
+                if (complement && known) prefetch(tables.steepest.data() + x.feature[e + 2 * ahead]);
             }
             if (e + ahead < last) {
                 const Index next = entries.start[x.feature[e + ahead]];
-                __builtin_prefetch(total + next);
-                __builtin_prefetch(code + next);
-                if (known) __builtin_prefetch(log + next);
-                if (complement && known) __builtin_prefetch(inverse + next);
+                prefetch(total + next);
+                prefetch(code + next);
+                if (known) prefetch(log + next);
+                if (complement && known) prefetch(inverse + next);
             }
             const std::int32_t f = x.feature[e];
             const double value = x.value[e], removed = w * value, added = model.added[model.slot[f]];
@@ -180,14 +170,41 @@ SUFFICE_CLONES void score_rows(const Bags& x, const Rows& rows, const LeftOut& m
     }
 }
 
+}  // namespace
+
+SUFFICE_DISPATCH(left_out_tables, fill_tables<false>)
+SUFFICE_DISPATCH(complement_left_out_tables, fill_tables<true>)
+SUFFICE_DISPATCH(left_out_rows, score_rows<false>)
+SUFFICE_DISPATCH(complement_left_out_rows, score_rows<true>)
+
+#ifndef SUFFICE_ONLY_LOOPS_FOR
+
+namespace {
+
+template <bool complement>
+LeftOutTables tables_of(const LeftOut& model) {
+    const Entries& entries = model.entries;
+    const Index n = entries.features, size = 1 << 12, blocks = (n + size - 1) / size;
+    LeftOutTables out;
+    out.log.resize(n ? entries.start[n] : 0);
+    out.inverse.resize(complement && n ? entries.start[n] : 0);
+    out.steepest.resize(complement ? n : 0);
+    for_blocks(blocks, threads_for(n ? 8 * entries.start[n] : 0, blocks), [&](Index b, int) {
+        (complement ? fast::complement_left_out_tables : fast::left_out_tables)(model, b * size,
+                                                                                std::min(n, (b + 1) * size), out);
+    });
+    return out;
+}
+
 template <bool complement>
 void score(const Bags& x, const Rows& rows, const LeftOut& model, double* out) {
-    Tables tables;
+    LeftOutTables tables;
     if (x.rows && 8 * x.start[x.rows] > model.entries.features)  // otherwise they take longer than they save
         tables = tables_of<complement>(model);
     const Index size = 64, blocks = (x.rows + size - 1) / size;
     for_blocks(blocks, threads_for(x.rows ? 64 * x.start[x.rows] : 0, blocks), [&](Index b, int) {
-        score_rows<complement>(x, rows, model, tables, b * size, std::min(x.rows, (b + 1) * size), out);
+        (complement ? fast::complement_left_out_rows : fast::left_out_rows)(x, rows, model, tables, b * size,
+                                                                            std::min(x.rows, (b + 1) * size), out);
     });
 }
 
@@ -196,5 +213,7 @@ void score(const Bags& x, const Rows& rows, const LeftOut& model, double* out) {
 void bag_left_out(Bags x, Rows rows, const LeftOut& model, double* out) {
     model.all ? score<true>(x, rows, model, out) : score<false>(x, rows, model, out);
 }
+
+#endif
 
 }  // namespace suffice

@@ -2,14 +2,15 @@
 #include <cmath>
 #include <limits>
 
+#include "dispatch.hpp"
 #include "text.hpp"
 #include "vector_math.hpp"
 
 namespace suffice {
 namespace {
 
-SUFFICE_CLONES void sum_rows(const Bags& x, const Rows& rows, const Entries& entries, const double* table, double added,
-                             double of_nothing, Index lo, Index hi, double* sums) {
+void sum_rows(const Bags& x, const Rows& rows, const Entries& entries, const double* table, double added,
+              double of_nothing, Index lo, Index hi, double* sums) {
     constexpr Index most = 64, ahead = 12;
     const Index last = x.start[x.rows];
     constexpr double least = std::numeric_limits<double>::min();  // whose logarithm `vector_log` computes
@@ -22,11 +23,11 @@ SUFFICE_CLONES void sum_rows(const Bags& x, const Rows& rows, const Entries& ent
             const Index m = std::min(most, x.start[i + 1] - first);
             for (Index k = 0; k < m; ++k) {
                 const Index e = first + k;
-                if (e + 2 * ahead < last) __builtin_prefetch(entries.start + x.feature[e + 2 * ahead]);
+                if (e + 2 * ahead < last) prefetch(entries.start + x.feature[e + 2 * ahead]);
                 if (e + ahead < last) {
                     const Index next = entries.start[x.feature[e + ahead]];
-                    __builtin_prefetch(table + next);
-                    __builtin_prefetch(entries.code + next);
+                    prefetch(table + next);
+                    prefetch(entries.code + next);
                 }
                 const std::int32_t f = x.feature[e];
                 const std::int32_t *from = entries.code + entries.start[f], *end = entries.code + entries.start[f + 1];
@@ -50,12 +51,19 @@ SUFFICE_CLONES void sum_rows(const Bags& x, const Rows& rows, const Entries& ent
 
 }  // namespace
 
+SUFFICE_DISPATCH(bag_log_sums_block, sum_rows)
+
+#ifndef SUFFICE_ONLY_LOOPS_FOR
+
 void bag_log_sums(Bags x, Rows rows, Entries entries, const double* table, double added, double of_nothing,
                   double* sums) {
     const Index size = 64, blocks = (x.rows + size - 1) / size;
     for_blocks(blocks, threads_for(x.rows ? 16 * x.start[x.rows] : 0, blocks), [&](Index b, int) {
-        sum_rows(x, rows, entries, table, added, of_nothing, b * size, std::min(x.rows, (b + 1) * size), sums);
+        fast::bag_log_sums_block(x, rows, entries, table, added, of_nothing, b * size, std::min(x.rows, (b + 1) * size),
+                                 sums);
     });
 }
+
+#endif
 
 }  // namespace suffice

@@ -10,6 +10,7 @@
 #include <optional>
 #include <variant>
 
+#include "dispatch.hpp"
 #include "kernels.hpp"
 #include "numpy_vectors.hpp"
 
@@ -730,6 +731,7 @@ NB_MODULE(_core, m) {
         "The kernels of suffice: private, described in cpp/kernels.hpp and cpp/text.hpp.\n\n"
         "Outputs are arguments. A kernel that may refuse a value returns its position row * columns + column, or -1.";
     m.def("max_threads", &max_threads, "Return how many threads a large call may use.");
+    m.def("instruction_set", &instruction_set_name, "Return the instruction set whose inner loops are used.");
     bind_dense<double>(m);
     bind_dense<float>(m);
     bind_multivariate<double>(m);

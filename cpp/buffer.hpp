@@ -2,11 +2,11 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdlib>
 #include <memory>
 #include <new>
 
 #include "kernels.hpp"
+#include "portable.hpp"
 
 namespace suffice {
 
@@ -17,22 +17,21 @@ class Buffer {
 public:
     explicit Buffer(Index size = 0) : size_(size), data_(allocate(size)) { fill(0.0); }
     void fill(double value) { std::fill_n(data_.get(), size_, value); }
-    double* data() { return data_.get(); }
-    const double* data() const { return data_.get(); }
-    Index size() const { return size_; }
-    double* operator+(Index at) { return data_.get() + at; }
-    const double* operator+(Index at) const { return data_.get() + at; }
-    double& operator[](Index at) { return data_.get()[at]; }
-    const double& operator[](Index at) const { return data_.get()[at]; }
+    SUFFICE_INLINE double* data() { return data_.get(); }
+    SUFFICE_INLINE const double* data() const { return data_.get(); }
+    SUFFICE_INLINE Index size() const { return size_; }
+    SUFFICE_INLINE double* operator+(Index at) { return data_.get() + at; }
+    SUFFICE_INLINE const double* operator+(Index at) const { return data_.get() + at; }
+    SUFFICE_INLINE double& operator[](Index at) { return data_.get()[at]; }
+    SUFFICE_INLINE const double& operator[](Index at) const { return data_.get()[at]; }
 
 private:
+    static constexpr std::align_val_t line{64};
     static double* allocate(Index size) {
-        void* p = std::aligned_alloc(64, std::size_t(padded(std::max<Index>(size, 1))) * sizeof(double));
-        if (!p) throw std::bad_alloc();
-        return static_cast<double*>(p);
+        return static_cast<double*>(::operator new(std::size_t(padded(size)) * sizeof(double), line));
     }
     struct Free {
-        void operator()(double* p) const { std::free(p); }
+        void operator()(double* p) const { ::operator delete(p, line); }
     };
     Index size_;
     std::unique_ptr<double, Free> data_;

@@ -1,16 +1,15 @@
 // The score of a family is the mean log p(y | x) of rows, each left out of the statistic of its column.
 #include "candidates.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
 
+#include "dispatch.hpp"
 #include "vector_math.hpp"
 
 namespace suffice {
-namespace {
-
-constexpr double infinity = std::numeric_limits<double>::infinity();
 
 // ------------------------------------------------------------------------------------------- from p(x | y) to p(y | x)
 
@@ -29,10 +28,14 @@ struct ClassShares {
     }
 };
 
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
 // Turn log p(x | y) of n rows of class c, (classes, student_rows), into log p(c | x) and log p(c); `taken` is the
 // weight that was left out. `density` is overwritten.
-SUFFICE_CLONES void log_posteriors(const ClassShares& shares, Index c, Index n, const double* taken, double* density,
-                                   double* posterior, double* prior) {
+void log_posteriors(const ClassShares& shares, Index c, Index n, const double* taken, double* density,
+                    double* posterior, double* prior) {
     double top[student_rows], sum[student_rows], own[student_rows];
     const double whole = shares.weight[c], others = shares.total - (whole + 1);
 #pragma omp simd
@@ -62,7 +65,7 @@ SUFFICE_CLONES void log_posteriors(const ClassShares& shares, Index c, Index n, 
     for (Index i = 0; i < n; ++i) posterior[i] = row[i] - (top[i] + vector_log(sum[i]));
 }
 
-SUFFICE_CLONES Score score_of(const double* posterior, const double* prior, const double* weight, Index n) {
+Score score_of(const double* posterior, const double* prior, const double* weight, Index n) {
     double total = 0, gained = 0, after = 0, before = 0, spread = 0;
     auto gain = [&](Index i) SUFFICE_INLINE_LAMBDA {
         const double found = posterior[i] - prior[i];
@@ -81,6 +84,15 @@ SUFFICE_CLONES Score score_of(const double* posterior, const double* prior, cons
     const double largest = std::numeric_limits<double>::max();
     return {std::max(after / total, -largest), before / total, std::sqrt(spread / total / total)};
 }
+
+}  // namespace
+
+SUFFICE_DISPATCH(log_posteriors, log_posteriors)
+SUFFICE_DISPATCH(score_of, score_of)
+
+#ifndef SUFFICE_ONLY_LOOPS_FOR
+
+namespace {
 
 // ------------------------------------------------------------------------------------------------- cells of all classes
 
@@ -196,8 +208,8 @@ public:
                         block.weight[i] = left.weight, block.mean[i] = left.mean, block.squares[i] = left.squares;
                     }
                 log_densities(whole, c, block, density_.data());
-                log_posteriors(rows_.shares, c, block.n, block.taken, density_.data(), posterior_.data() + lo,
-                               log_prior_.data() + lo);
+                fast::log_posteriors(rows_.shares, c, block.n, block.taken, density_.data(), posterior_.data() + lo,
+                                     log_prior_.data() + lo);
             }
         out = score();
         return true;
@@ -309,7 +321,7 @@ private:
                                  left = without(counts_[c * size + group[r]], taken[r]);
                     density_[c * student_rows + r] = log_or_none(norm > 0 ? left / norm : 0.0);
                 }
-                log_posteriors(rows_.shares, c, n, taken, density_.data(), posterior, prior);
+                fast::log_posteriors(rows_.shares, c, n, taken, density_.data(), posterior, prior);
                 for (Index r = 0; r < n; ++r) {
                     std::fill(posterior_.begin() + begin[r], posterior_.begin() + begin[r + 1], posterior[r]);
                     std::fill(log_prior_.begin() + begin[r], log_prior_.begin() + begin[r + 1], prior[r]);
@@ -319,7 +331,9 @@ private:
         return score();
     }
 
-    Score score() const { return score_of(posterior_.data(), log_prior_.data(), rows_.weight.data(), rows_.rows()); }
+    Score score() const {
+        return fast::score_of(posterior_.data(), log_prior_.data(), rows_.weight.data(), rows_.rows());
+    }
 
     const ColumnPoints& column_;
     Pooled pooled_;
@@ -420,9 +434,11 @@ Score score_log_densities(const double* log_density, Rows rows, Index n) {
             for (Index k = 0; k < rows.classes; ++k)
                 density[k * student_rows + hi - lo] = log_density[hi * rows.classes + k];
         }
-        log_posteriors(shares, c, hi - lo, taken, density.data(), posterior.data() + lo, prior.data() + lo);
+        fast::log_posteriors(shares, c, hi - lo, taken, density.data(), posterior.data() + lo, prior.data() + lo);
     }
-    return score_of(posterior.data(), prior.data(), rows.weight, n);
+    return fast::score_of(posterior.data(), prior.data(), rows.weight, n);
 }
+
+#endif
 
 }  // namespace suffice

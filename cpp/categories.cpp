@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "double_double.hpp"
+#include "threads.hpp"
 
 namespace suffice {
 namespace {
@@ -28,6 +29,56 @@ SUFFICE_INLINE void for_entries(const Matrix<T>& x, Index lo, Index hi, Use use)
             for (Index i = lo; i < hi; ++i) use(i, j, x.data[i + j * x.col_stride]);
     }
 }
+
+template <class T>
+Index scores_block(const Matrix<T>& x, Index lo, Index hi, const Index* offsets, const double* scores, Index stride,
+                   Index classes, double* out) {
+    Index negative = -1;
+    if (x.cols == 1 && classes == 2) {  // the most common case: a block of one column at a time
+        const Index last = offsets[1] - offsets[0] - 1;
+        for (Index i = lo; i < hi; ++i) {
+            const T value = x.data[i * x.row_stride];
+            const Index code = code_of(value);
+            if (code < 0) {
+                if (negative < 0 && value < 0) negative = i;
+                continue;
+            }
+            const double* score = scores + (offsets[0] + std::min(code, last)) * stride;
+            out[2 * i] += score[0];
+            out[2 * i + 1] += score[1];
+        }
+        return negative;
+    }
+    // Eight classes at a time: their running sums stay in one register.
+    for (Index c0 = 0; c0 < classes; c0 += 8) {
+        for (Index i = lo; i < hi; ++i) {
+            double sum[8] = {};
+            for (Index j = 0; j < x.cols; ++j) {
+                const T value = x.data[i * x.row_stride + j * x.col_stride];
+                Index code = code_of(value);
+                if (code < 0) {
+                    if (negative < 0 && value < 0) negative = i * x.cols + j;
+                    continue;
+                }
+                code = std::min(code, offsets[j + 1] - offsets[j] - 1);
+                const double* __restrict score = scores + (offsets[j] + code) * stride + c0;
+#pragma omp simd
+                for (Index c = 0; c < 8; ++c) sum[c] += score[c];
+            }
+            for (Index c = 0; c < std::min<Index>(8, classes - c0); ++c) out[i * classes + c0 + c] += sum[c];
+        }
+    }
+    return negative;
+}
+
+}  // namespace
+
+SUFFICE_DISPATCH(category_scores_block, scores_block<double>, scores_block<float>, scores_block<std::int32_t>,
+                 scores_block<std::int64_t>)
+
+#ifndef SUFFICE_ONLY_LOOPS_FOR
+
+namespace {
 
 constexpr Index block_rows = 1 << 14;
 
@@ -113,64 +164,13 @@ Index category_counts(Matrix<T> x, Rows rows, const Index* offsets, double* tabl
 }
 
 template <class T>
-SUFFICE_INLINE Index scores_block(const Matrix<T>& x, Index lo, Index hi, const Index* offsets, const double* scores,
-                                  Index stride, Index classes, double* out) {
-    Index negative = -1;
-    if (x.cols == 1 && classes == 2) {  // the most common case: a block of one column at a time
-        const Index last = offsets[1] - offsets[0] - 1;
-        for (Index i = lo; i < hi; ++i) {
-            const T value = x.data[i * x.row_stride];
-            const Index code = code_of(value);
-            if (code < 0) {
-                if (negative < 0 && value < 0) negative = i;
-                continue;
-            }
-            const double* score = scores + (offsets[0] + std::min(code, last)) * stride;
-            out[2 * i] += score[0];
-            out[2 * i + 1] += score[1];
-        }
-        return negative;
-    }
-    // Eight classes at a time: their running sums stay in one register.
-    for (Index c0 = 0; c0 < classes; c0 += 8) {
-        for (Index i = lo; i < hi; ++i) {
-            double sum[8] = {};
-            for (Index j = 0; j < x.cols; ++j) {
-                const T value = x.data[i * x.row_stride + j * x.col_stride];
-                Index code = code_of(value);
-                if (code < 0) {
-                    if (negative < 0 && value < 0) negative = i * x.cols + j;
-                    continue;
-                }
-                code = std::min(code, offsets[j + 1] - offsets[j] - 1);
-                const double* __restrict score = scores + (offsets[j] + code) * stride + c0;
-#pragma omp simd
-                for (Index c = 0; c < 8; ++c) sum[c] += score[c];
-            }
-            for (Index c = 0; c < std::min<Index>(8, classes - c0); ++c) out[i * classes + c0 + c] += sum[c];
-        }
-    }
-    return negative;
-}
-
-#define SUFFICE_SCORES(T)                                                                                        \
-    SUFFICE_CLONES Index category_scores_block(const Matrix<T>& x, Index lo, Index hi, const Index* offsets,     \
-                                               const double* scores, Index stride, Index classes, double* out) { \
-        return scores_block(x, lo, hi, offsets, scores, stride, classes, out);                                   \
-    }
-SUFFICE_SCORES(double)
-SUFFICE_SCORES(float)
-SUFFICE_SCORES(std::int32_t)
-SUFFICE_SCORES(std::int64_t)
-
-template <class T>
 Index category_scores(Matrix<T> x, const Index* offsets, const double* scores, Index stride, Index classes,
                       double* out) {
     const Index size = 1024, blocks = (x.rows + size - 1) / size;
     FirstPosition negative;
     for_blocks(blocks, threads_for(x.rows * x.cols, blocks), [&](Index b, int) {
         const Index lo = b * size, hi = std::min(x.rows, lo + size);
-        negative.report(category_scores_block(x, lo, hi, offsets, scores, stride, classes, out));
+        negative.report(fast::category_scores_block(x, lo, hi, offsets, scores, stride, classes, out));
     });
     return negative.get();
 }
@@ -183,5 +183,7 @@ SUFFICE_INSTANTIATE(double)
 SUFFICE_INSTANTIATE(float)
 SUFFICE_INSTANTIATE(std::int32_t)
 SUFFICE_INSTANTIATE(std::int64_t)
+
+#endif
 
 }  // namespace suffice

@@ -17,6 +17,34 @@
 #include "threads.hpp"
 
 namespace suffice {
+
+// Where the window lies: the cells base .. base + used - 1, and those of the next class `span` entries further.
+struct CellWindow {
+    double scale, base, used;  // cells are integers after values are multiplied by `scale`
+    std::int32_t span;
+};
+
+namespace {
+
+// The place of each value in the window; -1 of one that is not in it, or missing.
+template <bool exact>
+void window_places(const double* x, const std::int32_t* code, Index n, CellWindow window, std::int32_t* at) {
+    for (Index i = 0; i < n; ++i) {
+        const double y = x[i] * window.scale, k = std::floor(y), d = k - window.base;
+        const bool tiny = exact ? x[i] != 0 : x[i] < 0;  // a product that was rounded to 0 tells nothing
+        const bool inside = (d >= 0) & (d < window.used) & !((k == 0) & tiny) & (!exact | (k == y));
+        const std::int32_t place = std::int32_t(inside ? d : 0.0) + code[i] * window.span;
+        at[i] = inside ? place : -1;
+    }
+}
+
+}  // namespace
+
+SUFFICE_DISPATCH(window_values, window_places<true>)
+SUFFICE_DISPATCH(window_cells, window_places<false>)
+
+#ifndef SUFFICE_ONLY_LOOPS_FOR
+
 namespace {
 
 constexpr Index slice_rows = Index(1) << 18, most_first_rows = Index(1) << 16, most_first_values = Index(1) << 14;
@@ -175,32 +203,7 @@ Start look(const StridedColumn& x, Rows rows, Index n, Index limit, int level) {
     return start;
 }
 
-// Where the window lies: the cells base .. base + used - 1, and those of the next class `span` entries further.
-struct Window {
-    double scale, base, used;  // cells are integers after values are multiplied by `scale`
-    std::int32_t span;
-};
-
 constexpr Index piece = 512;  // rows whose places in the window are computed together
-
-// The place of each value in the window; -1 of one that is not in it, or missing.
-template <bool exact>
-SUFFICE_INLINE void window_places(const double* x, const std::int32_t* code, Index n, Window window, std::int32_t* at) {
-    for (Index i = 0; i < n; ++i) {
-        const double y = x[i] * window.scale, k = std::floor(y), d = k - window.base;
-        const bool tiny = exact ? x[i] != 0 : x[i] < 0;  // a product that was rounded to 0 tells nothing
-        const bool inside = (d >= 0) & (d < window.used) & !((k == 0) & tiny) & (!exact | (k == y));
-        const std::int32_t place = std::int32_t(inside ? d : 0.0) + code[i] * window.span;
-        at[i] = inside ? place : -1;
-    }
-}
-
-SUFFICE_CLONES void window_values(const double* x, const std::int32_t* code, Index n, Window window, std::int32_t* at) {
-    window_places<true>(x, code, n, window, at);
-}
-SUFFICE_CLONES void window_cells(const double* x, const std::int32_t* code, Index n, Window window, std::int32_t* at) {
-    window_places<false>(x, code, n, window, at);
-}
 
 template <class Count>
 class Counter {
@@ -268,7 +271,7 @@ private:
     Index run(const StridedColumn& x, Rows rows, Index i, Index hi) {
         double copied[piece];
         std::int32_t at[piece];
-        const Window window{grid_.scale(), double(base_), double(used_), std::int32_t(span_)};
+        const CellWindow window{grid_.scale(), double(base_), double(used_), std::int32_t(span_)};
         Count* counts = window_.data();
         for (; i < hi; i += piece) {
             const Index n = std::min(piece, hi - i);
@@ -277,8 +280,8 @@ private:
                 for (Index r = 0; r < n; ++r) copied[r] = x[i + r];
                 values = copied;
             }
-            exact ? window_values(values, rows.code + i, n, window, at)
-                  : window_cells(values, rows.code + i, n, window, at);
+            exact ? fast::window_values(values, rows.code + i, n, window, at)
+                  : fast::window_cells(values, rows.code + i, n, window, at);
             for (Index r = 0; r < n; ++r) {
                 double w = 1;
                 if constexpr (weighted)
@@ -566,5 +569,7 @@ void count_cells(const std::vector<StridedColumn>& columns, Rows rows, Index n, 
     rows.weight ? count_columns<Weighed>(columns, rows, n, limit, level, out, infinite)
                 : count_columns<Counted>(columns, rows, n, limit, level, out, infinite);
 }
+
+#endif
 
 }  // namespace suffice

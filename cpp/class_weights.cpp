@@ -1,9 +1,12 @@
 // The weight of the rows of each class, and whether all codes are valid.
+#include "dispatch.hpp"
 #include "double_double.hpp"
 
 namespace suffice {
 
-SUFFICE_CLONES bool all_whole(const double* values, Index n, bool summed) {
+namespace {
+
+bool are_whole(const double* values, Index n, bool summed) {
     double largest = 0, odd = 0;
 #pragma omp simd reduction(max : largest) reduction(+ : odd)
     for (Index i = 0; i < n; ++i) {
@@ -13,6 +16,14 @@ SUFFICE_CLONES bool all_whole(const double* values, Index n, bool summed) {
     }
     return odd == 0 && largest * (summed ? double(n) : 1.0) < 0x1p53;
 }
+
+}  // namespace
+
+SUFFICE_DISPATCH(all_whole, are_whole)
+
+#ifndef SUFFICE_ONLY_LOOPS_FOR
+
+bool all_whole(const double* values, Index n, bool summed) { return fast::all_whole(values, n, summed); }
 
 void class_weights(Rows rows, Index n, double* out, double* low) {
     if (!rows.weight) return count_codes(rows.code, n, rows.classes, out);
@@ -39,5 +50,7 @@ bool codes_within(const std::int32_t* codes, Index n, Index classes) {
     }
     return low >= 0 && high < classes;
 }
+
+#endif
 
 }  // namespace suffice

@@ -1,8 +1,27 @@
 // The algebra of sums that keep what rounding takes: a + b, a - b and factor * a, number by number.
+#include "dispatch.hpp"
 #include "kernels.hpp"
 #include "merge_moments.hpp"
 
 namespace suffice {
+namespace {
+
+bool add_numbers(const double* a, const double* b, Index n, double sign, double* out) {
+    bool whole = true;
+    for (Index i = 0; i < n; ++i) {
+        const double sum = a[i] + sign * b[i];
+        whole &= is_whole(a[i]), whole &= is_whole(b[i]), whole &= std::fabs(sum) < 0x1p53;  // without branches
+        out[i] = sum;
+    }
+    return whole;
+}
+
+}  // namespace
+
+SUFFICE_DISPATCH(add_whole, add_numbers)
+
+#ifndef SUFFICE_ONLY_LOOPS_FOR
+
 namespace {
 
 // Sum i of a table whose `rest` (n, 2) holds what rounding took and the doubt; without it the numbers are exact.
@@ -30,14 +49,8 @@ Cell cell_at(const Moments& t, Index i, Index j, Index cols) {
 
 }  // namespace
 
-SUFFICE_CLONES bool add_whole(const double* a, const double* b, Index n, double sign, double* out) {
-    bool whole = true;
-    for (Index i = 0; i < n; ++i) {
-        const double sum = a[i] + sign * b[i];
-        whole &= is_whole(a[i]) & is_whole(b[i]) & (std::fabs(sum) < 0x1p53);
-        out[i] = sum;
-    }
-    return whole;
+bool add_whole(const double* a, const double* b, Index n, double sign, double* out) {
+    return fast::add_whole(a, b, n, sign, out);
 }
 
 Index add_sums(Sums a, Sums b, Index n, double sign, Sums out) {
@@ -125,5 +138,7 @@ Index pool_moments(Moments a, Index groups, Index classes, Index cols, Moments o
         }
     return at;
 }
+
+#endif
 
 }  // namespace suffice

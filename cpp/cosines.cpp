@@ -2,32 +2,23 @@
 //
 // A category adds one row of frequencies, so indicators are never multiplied out. Angles are float32, in turns: their
 // digits are enough for cosines whose frequencies are random. Sums of scores are float64.
+#include <cstring>
 #include <vector>
 
 #include "buffer.hpp"
 #include "threads.hpp"
+#include "vectors.hpp"
 
 namespace suffice {
 namespace {
 
-constexpr Index block_rows = 256, lanes = 16;
-
-typedef float Sixteen __attribute__((vector_size(64)));
-typedef double Eight __attribute__((vector_size(64)));
-typedef float HalfSixteen __attribute__((vector_size(32)));
-
-template <class Vector, class T>
-SUFFICE_INLINE Vector load(const T* from) {
-    Vector out;
-    __builtin_memcpy(&out, from, sizeof out);
-    return out;
-}
+constexpr Index lanes = 16;
 
 // cos 2πt = sin 2π(¼ − |t − round t|), by the series of the sine, which is within 6e-8 for a quarter of a turn.
 SUFFICE_INLINE Sixteen cosine_of_turns(Sixteen t) {
     constexpr float whole = 12582912.0f;  // 1.5 · 2^23: adding it rounds to an integer
     t -= (t + whole) - whole;
-    t = 0.25f - (t < 0 ? -t : t);
+    t = 0.25f - select(t < 0, Sixteen(-t), t);
     const Sixteen s = t * t;
     Sixteen sum = s * -15.0946426f + 42.0586940f;
     sum = sum * s - 76.7058598f;
@@ -44,22 +35,22 @@ SUFFICE_INLINE void add_frequencies(const Cosines& of, const float* x, const std
     for (int v = 0; v < n; ++v) angle[v] = load<Sixteen>(of.phase + d + v * lanes);
     for (Index j = 0; j < of.numbers; ++j) {
         const float* row = of.frequency + of.at[j] * of.cosines + d;
-#pragma GCC unroll 4
+        SUFFICE_UNROLL(4)
         for (int v = 0; v < n; ++v) angle[v] += x[j] * load<Sixteen>(row + v * lanes);
     }
     for (Index j = 0; j < of.categories; ++j) {
         if (code[j] < 0 || code[j] >= of.features) continue;
         const float* row = of.frequency + code[j] * of.cosines + d;
-#pragma GCC unroll 4
+        SUFFICE_UNROLL(4)
         for (int v = 0; v < n; ++v) angle[v] += load<Sixteen>(row + v * lanes);
     }
     for (int v = 0; v < n; ++v) {
         const Sixteen cosine = cosine_of_turns(angle[v]);
-        __builtin_memcpy(out + d + v * lanes, &cosine, sizeof cosine);
+        std::memcpy(out + d + v * lanes, &cosine, sizeof cosine);
     }
 }
 
-SUFFICE_INLINE Eight as_double(const float* from) { return __builtin_convertvector(load<HalfSixteen>(from), Eight); }
+SUFFICE_INLINE Eight as_double(const float* from) { return to_double(load<HalfSixteen>(from)); }
 
 SUFFICE_INLINE void cosines_of_row(const Cosines& of, const float* x, const std::int32_t* code, float* out) {
     Index d = 0;
@@ -67,9 +58,7 @@ SUFFICE_INLINE void cosines_of_row(const Cosines& of, const float* x, const std:
     for (; d < of.cosines; d += lanes) add_frequencies<1>(of, x, code, d, out);
 }
 
-}  // namespace
-
-SUFFICE_CLONES void cosine_block(const Cosines& of, const float* x, const std::int32_t* code, Index rows, float* out) {
+void block_cosines(const Cosines& of, const float* x, const std::int32_t* code, Index rows, float* out) {
     const float height = float(of.height);
     for (Index i = 0; i < rows; ++i, x += of.numbers, code += of.categories, out += of.cosines) {
         cosines_of_row(of, x, code, out);
@@ -77,9 +66,8 @@ SUFFICE_CLONES void cosine_block(const Cosines& of, const float* x, const std::i
     }
 }
 
-SUFFICE_CLONES void score_block(const Cosines& of, const float* x, const std::int32_t* code, Index rows,
-                                const double* coef, const double* intercept, Index classes, float* cosine,
-                                double* out) {
+void block_scores(const Cosines& of, const float* x, const std::int32_t* code, Index rows, const double* coef,
+                  const double* intercept, Index classes, float* cosine, double* out) {
     for (Index i = 0; i < rows; ++i, x += of.numbers, code += of.categories) {
         cosines_of_row(of, x, code, cosine);
         for (Index c = 0; c < classes; ++c) {
@@ -97,10 +85,18 @@ SUFFICE_CLONES void score_block(const Cosines& of, const float* x, const std::in
     }
 }
 
+}  // namespace
+
+SUFFICE_DISPATCH(cosine_block, block_cosines)
+SUFFICE_DISPATCH(cosine_score_block, block_scores)
+
+#ifndef SUFFICE_ONLY_LOOPS_FOR
+
 namespace {
 
 template <class Work>
 void for_rows(const Cosines& of, const float* x, const std::int32_t* code, Index rows, Work work) {
+    constexpr Index block_rows = 256;
     const Index blocks = (rows + block_rows - 1) / block_rows;
     const int threads = threads_for(rows * of.cosines / lanes * (of.numbers + of.categories + 8), blocks);
     std::vector<Buffer> scratch;
@@ -116,15 +112,17 @@ void for_rows(const Cosines& of, const float* x, const std::int32_t* code, Index
 
 void cosines(const Cosines& of, const float* x, const std::int32_t* code, Index rows, float* out) {
     for_rows(of, x, code, rows, [&](Index lo, const float* numbers, const std::int32_t* codes, Index n, float*) {
-        cosine_block(of, numbers, codes, n, out + lo * of.cosines);
+        fast::cosine_block(of, numbers, codes, n, out + lo * of.cosines);
     });
 }
 
 void cosine_scores(const Cosines& of, const float* x, const std::int32_t* code, Index rows, const double* coef,
                    const double* intercept, Index classes, double* out) {
     for_rows(of, x, code, rows, [&](Index lo, const float* numbers, const std::int32_t* codes, Index n, float* cosine) {
-        score_block(of, numbers, codes, n, coef, intercept, classes, cosine, out + lo * classes);
+        fast::cosine_score_block(of, numbers, codes, n, coef, intercept, classes, cosine, out + lo * classes);
     });
 }
+
+#endif
 
 }  // namespace suffice

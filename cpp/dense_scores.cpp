@@ -2,24 +2,16 @@
 //
 // One instruction works on eight classes; four rows are in registers while their columns are read.
 #include <cmath>
+#include <cstring>
 
 #include "buffer.hpp"
 #include "threads.hpp"
+#include "vectors.hpp"
 
 namespace suffice {
 namespace {
 
-constexpr Index tile_rows = 64, side = 4, tile_cols = 256;
-
-typedef double Eight __attribute__((vector_size(64)));
-typedef double Four __attribute__((vector_size(32)));
-
-template <class Vector>
-SUFFICE_INLINE Vector load(const double* from) {
-    Vector out;
-    __builtin_memcpy(&out, from, sizeof out);
-    return out;
-}
+constexpr Index side = 4, tile_cols = 256;
 
 // sum[r][classes] += Σ_j x_rj coef[j] for `rows` rows, over as many classes as `First` and `Second` have lanes.
 template <class T, int rows, class First, class Second, bool row_major>
@@ -40,9 +32,9 @@ SUFFICE_INLINE void add_scores(const T* x, Index row_stride, Index col_stride, I
         const Second q = load<Second>(coef + next);
         const Index at = row_major ? j : j * col_stride;
         if (row_major && j % line == 0)  // prefetch the next rows: the hardware follows only a few streams
-#pragma GCC unroll 8
-            for (int r = 0; r < rows; ++r) __builtin_prefetch(row[r] + at + 8 * rows * row_stride, 0, 2);
-#pragma GCC unroll 8
+            SUFFICE_UNROLL(8)
+        for (int r = 0; r < rows; ++r) prefetch_later(row[r] + at + 8 * rows * row_stride);
+        SUFFICE_UNROLL(8)
         for (int r = 0; r < rows; ++r) {
             const double value = row_major ? double(row[r][at]) : double(x[at + r]);
             a[r] += p * value;
@@ -50,8 +42,8 @@ SUFFICE_INLINE void add_scores(const T* x, Index row_stride, Index col_stride, I
         }
     }
     for (int r = 0; r < rows; ++r) {
-        __builtin_memcpy(sum + r * stride, &a[r], sizeof(First));
-        __builtin_memcpy(sum + r * stride + next, &b[r], sizeof(Second));
+        std::memcpy(sum + r * stride, &a[r], sizeof(First));
+        std::memcpy(sum + r * stride + next, &b[r], sizeof(Second));
     }
 }
 
@@ -85,8 +77,8 @@ SUFFICE_INLINE void add_tile(const Matrix<T>& x, Index i0, Index rows, const dou
 }
 
 template <class T>
-SUFFICE_INLINE bool scores_tile(const Matrix<T>& x, Index i0, Index rows, const double* coef, Index stride,
-                                const double* intercept, Index classes, double* sum, double* out) {
+bool scores_tile(const Matrix<T>& x, Index i0, Index rows, const double* coef, Index stride, const double* intercept,
+                 Index classes, double* sum, double* out) {
     for (Index i = 0; i < rows; ++i) std::copy_n(intercept, classes, sum + i * stride);
     if (x.col_stride == 1)
         add_tile<T, true>(x, i0, rows, coef, stride, classes, sum);
@@ -102,16 +94,13 @@ SUFFICE_INLINE bool scores_tile(const Matrix<T>& x, Index i0, Index rows, const 
 
 }  // namespace
 
-#define SUFFICE_DENSE_SCORES(T)                                                                                       \
-    SUFFICE_CLONES bool dense_scores_tile(const Matrix<T>& x, Index i0, Index rows, const double* coef, Index stride, \
-                                          const double* intercept, Index classes, double* sum, double* out) {         \
-        return scores_tile(x, i0, rows, coef, stride, intercept, classes, sum, out);                                  \
-    }
-SUFFICE_DENSE_SCORES(double)
-SUFFICE_DENSE_SCORES(float)
+SUFFICE_DISPATCH(dense_scores_tile, scores_tile<double>, scores_tile<float>)
+
+#ifndef SUFFICE_ONLY_LOOPS_FOR
 
 template <class T>
 bool dense_scores(Matrix<T> x, const double* coef, Index stride, const double* intercept, Index classes, double* out) {
+    constexpr Index tile_rows = 64;
     const Index tiles = (x.rows + tile_rows - 1) / tile_rows;
     const int threads = threads_for(x.rows * x.cols * stride / 8, tiles);
     std::vector<Buffer> sum;
@@ -119,12 +108,15 @@ bool dense_scores(Matrix<T> x, const double* coef, Index stride, const double* i
     std::atomic<bool> finite{true};
     for_blocks(tiles, threads, [&](Index t, int slot) {
         const Index i0 = t * tile_rows, rows = std::min(tile_rows, x.rows - i0);
-        if (!dense_scores_tile(x, i0, rows, coef, stride, intercept, classes, sum[slot].data(), out)) finite = false;
+        if (!fast::dense_scores_tile(x, i0, rows, coef, stride, intercept, classes, sum[slot].data(), out))
+            finite = false;
     });
     return finite;
 }
 
 template bool dense_scores(Matrix<double>, const double*, Index, const double*, Index, double*);
 template bool dense_scores(Matrix<float>, const double*, Index, const double*, Index, double*);
+
+#endif
 
 }  // namespace suffice

@@ -1,18 +1,12 @@
 // Sums that keep what rounding takes: a number as high + low, together about 106 bits.
 //
-// two_sum is Knuth's (The Art of Computer Programming, vol. 2, 4.2.2), two_product and the idea of such pairs Dekker's
-// (1971); the operations on pairs are those of Joldes, Muller and Popescu (2017), with relative errors below 2⁻¹⁰¹.
+// two_sum is Knuth's (The Art of Computer Programming, vol. 2, 4.2.2), the idea of such pairs Dekker's (1971); the operations on pairs are those of Joldes, Muller and Popescu (2017), with relative errors below 2⁻¹⁰¹.
 // V is double, or Lanes: eight of them. They need every operation rounded by itself: files that include this are compiled without contraction to fma.
 #pragma once
 
 #include <cmath>
 
 #include "transpose.hpp"
-
-// Vectors as members of templates may be aligned more strictly than elsewhere.
-#if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wignored-attributes"
-#endif
 
 namespace suffice {
 
@@ -27,7 +21,7 @@ using Pair = PairOf<double>;
 
 template <class V>
 SUFFICE_INLINE V size_of(V v) {
-    return v < 0 ? -v : v;
+    return select(v < 0, V(-v), v);
 }
 SUFFICE_INLINE double root_of(double v) { return std::sqrt(v); }
 SUFFICE_INLINE Lanes root_of(const Lanes& v) {
@@ -51,15 +45,7 @@ SUFFICE_INLINE PairOf<V> quick_two_sum(V a, V b) {
 }
 
 // a * b - product, the part that rounding took, where product is a * b rounded.
-SUFFICE_INLINE double product_error(double a, double b, double product) {
-#if defined(__FMA__) || defined(__aarch64__) || (defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__))
-    return __builtin_fma(a, b, -product);
-#else  // Dekker's, by halves of 26 bits
-    const double split = 134217729.0, p = split * a, q = split * b;
-    const double ah = p - (p - a), al = a - ah, bh = q - (q - b), bl = b - bh;
-    return ((ah * bh - product) + ah * bl + al * bh) + al * bl;
-#endif
-}
+SUFFICE_INLINE double product_error(double a, double b, double product) { return std::fma(a, b, -product); }
 SUFFICE_INLINE Lanes product_error(const Lanes& a, const Lanes& b, const Lanes& product) {
     Lanes out;
     for (int l = 0; l < 8; ++l) out[l] = product_error(a[l], b[l], product[l]);

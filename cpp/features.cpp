@@ -322,23 +322,6 @@ void throw_refused(const FirstPosition& refused, const Texts& texts, const Token
 
 namespace {
 
-// v = c, 1, √c or 1 + log c.
-SUFFICE_CLONES void values_of(TermWeight term, const std::uint32_t* __restrict count, Index n,
-                              double* __restrict value) {
-    switch (term) {
-        case TermWeight::count:
-            for (Index e = 0; e < n; ++e) value[e] = double(count[e]);
-            return;
-        case TermWeight::binary: std::fill_n(value, n, 1.0); return;
-        case TermWeight::sqrt:
-            for (Index e = 0; e < n; ++e) value[e] = std::sqrt(double(count[e]));
-            return;
-        case TermWeight::log:
-            for (Index e = 0; e < n; ++e) value[e] = 1.0 + std::log(double(count[e]));
-            return;
-    }
-}
-
 // Σ v or Σ v². Roots squared are the counts, which are added exactly.
 double norm_of(Weighting weighting, const std::uint32_t* count, const double* value, Index n) {
     double sum = 0;
@@ -355,7 +338,7 @@ double norm_of(Weighting weighting, const std::uint32_t* count, const double* va
 
 void weigh(Weighting weighting, const std::uint32_t* count, const std::vector<Run>& runs, int groups, double* unknown,
            double* value) {
-    values_of(weighting.term, count, runs.empty() ? 0 : runs.back().end, value);
+    term_values(weighting.term, count, runs.empty() ? 0 : runs.back().end, value);
     if (weighting.norm == LengthNorm::none) {
         std::fill_n(unknown, groups, 0.0);
         return;

@@ -185,6 +185,9 @@ inline void add_run(std::vector<Run>& runs, Index end, int group) {
         runs.push_back({end, group});
 }
 
+// term_values.cpp: v = c, 1, √c or 1 + log c of each count.
+void term_values(TermWeight term, const std::uint32_t* count, Index n, double* value);
+
 // The values of the distinct features of a document, by their counts and sizes. `unknown` is the number of other
 // features of each size: each of them counts once, and is part of the norm. It becomes the sum of their values, or 0
 // without a norm.

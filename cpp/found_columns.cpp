@@ -10,6 +10,40 @@
 namespace suffice {
 namespace {
 
+template <Combination how>
+SUFFICE_INLINE void combine_rows(const double* a, Index a_stride, const double* b, Index b_stride, const double* scales,
+                                 Index n, double* out) {
+    constexpr double none = std::numeric_limits<double>::quiet_NaN();
+    const double first = scales[0], second = scales[1];
+    for (Index i = 0; i < n; ++i) {
+        const double x = a[i * a_stride], y = b[i * b_stride];
+        double value = x;
+        if constexpr (how == Combination::ratio) value = x > 0 && y > 0 ? x / y : none;
+        if constexpr (how == Combination::difference) value = x / first - y / second;
+        if constexpr (how == Combination::sum) value = x / first + y / second;
+        out[i] = value - value == 0 ? value + 0.0 : none;  // -0 is 0, and infinite is missing
+    }
+}
+
+void combine_any(Combination how, const double* a, Index a_stride, const double* b, Index b_stride,
+                 const double* scales, Index n, double* out) {
+    switch (how) {
+        case Combination::alone: return combine_rows<Combination::alone>(a, a_stride, b, b_stride, scales, n, out);
+        case Combination::ratio: return combine_rows<Combination::ratio>(a, a_stride, b, b_stride, scales, n, out);
+        case Combination::difference:
+            return combine_rows<Combination::difference>(a, a_stride, b, b_stride, scales, n, out);
+        case Combination::sum: return combine_rows<Combination::sum>(a, a_stride, b, b_stride, scales, n, out);
+    }
+}
+
+}  // namespace
+
+SUFFICE_DISPATCH(combine_block, combine_any)
+
+#ifndef SUFFICE_ONLY_LOOPS_FOR
+
+namespace {
+
 // A column of a combination, sorted: distinct values as ranges of rows, and the weight of each.
 struct SortedColumn {
     std::vector<double> value;
@@ -68,43 +102,17 @@ double told(const SortedColumn& x, const std::vector<char>& cut, Index bins, con
     return sum;
 }
 
-template <Combination how>
-SUFFICE_INLINE void combine_rows(const double* a, Index a_stride, const double* b, Index b_stride, const double* scales,
-                                 Index n, double* out) {
-    constexpr double none = std::numeric_limits<double>::quiet_NaN();
-    const double first = scales[0], second = scales[1];
-    for (Index i = 0; i < n; ++i) {
-        const double x = a[i * a_stride], y = b[i * b_stride];
-        double value = x;
-        if constexpr (how == Combination::ratio) value = x > 0 && y > 0 ? x / y : none;
-        if constexpr (how == Combination::difference) value = x / first - y / second;
-        if constexpr (how == Combination::sum) value = x / first + y / second;
-        out[i] = value - value == 0 ? value + 0.0 : none;  // -0 is 0, and infinite is missing
-    }
-}
-
 constexpr Index at_once = 1 << 14;  // rows
 
 }  // namespace
-
-SUFFICE_CLONES static void combine_block(Combination how, const double* a, Index a_stride, const double* b,
-                                         Index b_stride, const double* scales, Index n, double* out) {
-    switch (how) {
-        case Combination::alone: return combine_rows<Combination::alone>(a, a_stride, b, b_stride, scales, n, out);
-        case Combination::ratio: return combine_rows<Combination::ratio>(a, a_stride, b, b_stride, scales, n, out);
-        case Combination::difference:
-            return combine_rows<Combination::difference>(a, a_stride, b, b_stride, scales, n, out);
-        case Combination::sum: return combine_rows<Combination::sum>(a, a_stride, b, b_stride, scales, n, out);
-    }
-}
 
 void combine_columns(Combination how, const double* first, Index first_stride, const double* second,
                      Index second_stride, const double* scales, Index n, double* out) {
     const Index blocks = (n + at_once - 1) / at_once;
     for_blocks(blocks, threads_for(n, blocks), [&](Index b, int) {
         const Index lo = b * at_once;
-        combine_block(how, first + lo * first_stride, first_stride, second + lo * second_stride, second_stride, scales,
-                      std::min(at_once, n - lo), out + lo);
+        fast::combine_block(how, first + lo * first_stride, first_stride, second + lo * second_stride, second_stride,
+                            scales, std::min(at_once, n - lo), out + lo);
     });
 }
 
@@ -121,7 +129,7 @@ void combinations_tell(const double* columns, Combinations of, Rows rows, Index 
         const double* b = columns + of.second[q] * n;
         SortedColumn x;
         x.value.resize(std::size_t(n));
-        combine_block(Combination(of.how[q]), a, 1, b, 1, of.scales + 2 * q, n, x.value.data());
+        fast::combine_block(Combination(of.how[q]), a, 1, b, 1, of.scales + 2 * q, n, x.value.data());
         x.sort(rows.weight);
         double missing = 0;  // rows without a value get the class prior
         for (Index i = x.present; i < n; ++i) {
@@ -139,5 +147,7 @@ void combinations_tell(const double* columns, Combinations of, Rows rows, Index 
     };
     for_blocks(of.count, threads_for(of.count * n * 32, of.count), judge);
 }
+
+#endif
 
 }  // namespace suffice

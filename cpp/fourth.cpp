@@ -3,11 +3,10 @@
 // Fourth powers differ much more than the values do, so one row far out would take all digits of the others with it when
 // it is forgotten. Products are therefore pairs of high and low, of rows about means that are pairs themselves.
 #include "merge_moments.hpp"
+#include "threads.hpp"
 
 namespace suffice {
 namespace {
-
-constexpr Index unit_rows = 2048;
 
 // Third products, fourth products, and what rounding took from each, (4, cols, cols), of rows of one class.
 struct FourthSums {
@@ -30,10 +29,8 @@ SUFFICE_INLINE void add_products(const Pair& a, const double* __restrict b, cons
     }
 }
 
-}  // namespace
-
 // Add a row of z and z², (4, cols) with what rounding took from each.
-SUFFICE_CLONES void add_fourth(const double* row, double w, Index cols, double* sums) {
+void add_row(const double* row, double w, Index cols, double* sums) {
     const FourthSums to{cols, sums};
     const double *z = row, *z_low = z + cols, *square = z_low + cols, *square_low = square + cols;
     for (Index i = 0; i < cols; ++i) {
@@ -43,9 +40,16 @@ SUFFICE_CLONES void add_fourth(const double* row, double w, Index cols, double* 
     }
 }
 
+}  // namespace
+
+SUFFICE_DISPATCH(add_fourth, add_row)
+
+#ifndef SUFFICE_ONLY_LOOPS_FOR
+
 template <class T>
 void fourth(Matrix<T> x, Rows rows, const double* mean, const double* mean_low, Fourth out) {
     const Index d = x.cols, classes = rows.classes, size = FourthSums::size(d);
+    constexpr Index unit_rows = 2048;
     ByClassOrder order;
     order.sort(rows, 0, x.rows);
     struct Unit {
@@ -69,7 +73,7 @@ void fourth(Matrix<T> x, Rows rows, const double* mean, const double* mean_low, 
                 const Pair z = two_sum(v, -mean[origin + j]) - Pair{mean_low[origin + j], 0}, square = z * z;
                 row[j] = z.high, row[d + j] = z.low, row[2 * d + j] = square.high, row[3 * d + j] = square.low;
             }
-            add_fourth(row, rows.weight ? rows.weight[i] : 1.0, d, scratch[slot].data());
+            fast::add_fourth(row, rows.weight ? rows.weight[i] : 1.0, d, scratch[slot].data());
         }
     };
     auto merge = [&](Index u, int slot) {
@@ -198,5 +202,7 @@ void merge_fourth(Scatter all_a, Fourth of_a, Scatter all_b, Fourth of_b, Scatte
             }
     }
 }
+
+#endif
 
 }  // namespace suffice

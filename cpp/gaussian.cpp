@@ -3,7 +3,9 @@
 // A tile of rows is packed column by column, so that one instruction works on many rows whatever the
 // order of the matrix in memory; the classes then go over the tile while it is in cache.
 #include <cmath>
+#include <cstring>
 
+#include "threads.hpp"
 #include "transpose.hpp"
 #include "vector_math.hpp"
 
@@ -18,17 +20,17 @@ constexpr Index lanes = tile_rows / 8;
 SUFFICE_INLINE void add_distance(const double* tile, Index cols, const double* mean, const double* precision,
                                  double* distance) {
     Lanes sum[lanes];
-    __builtin_memcpy(sum, distance, sizeof sum);
+    std::memcpy(sum, distance, sizeof sum);
     for (Index j = 0; j < cols; ++j) {
         const Lanes* x = reinterpret_cast<const Lanes*>(tile + j * tile_rows);
         const double m = mean[j], p = precision[j];
-#pragma GCC unroll 8
+        SUFFICE_UNROLL(8)
         for (Index l = 0; l < lanes; ++l) {
             Lanes z = (x[l] - m) * p;
             sum[l] += z * z;
         }
     }
-    __builtin_memcpy(distance, sum, sizeof sum);
+    std::memcpy(distance, sum, sizeof sum);
 }
 
 // The same plus -2 log precision for each entry, skipping missing ones.
@@ -46,9 +48,9 @@ SUFFICE_INLINE void add_distance_with_missing(const double* __restrict tile, Ind
 }
 
 template <class T>
-SUFFICE_INLINE Index density_tile(const Matrix<T>& x, Index i0, const double* mean, const double* precision,
-                                  const double* log_variance, const double* chunk_log_variance, Index classes,
-                                  double* distance, double* out) {
+Index density_tile(const Matrix<T>& x, Index i0, const double* mean, const double* precision,
+                   const double* log_variance, const double* chunk_log_variance, Index classes, double* distance,
+                   double* out) {
     alignas(64) double tile[tile_cols * tile_rows];
     const Index rows = std::min(tile_rows, x.rows - i0), d = x.cols;
     Index infinite = -1;
@@ -78,14 +80,9 @@ SUFFICE_INLINE Index density_tile(const Matrix<T>& x, Index i0, const double* me
 
 }  // namespace
 
-#define SUFFICE_DENSITY(T)                                                                                          \
-    SUFFICE_CLONES Index gaussian_tile(const Matrix<T>& x, Index i0, const double* mean, const double* precision,   \
-                                       const double* log_variance, const double* chunk_log_variance, Index classes, \
-                                       double* distance, double* out) {                                             \
-        return density_tile(x, i0, mean, precision, log_variance, chunk_log_variance, classes, distance, out);      \
-    }
-SUFFICE_DENSITY(double)
-SUFFICE_DENSITY(float)
+SUFFICE_DISPATCH(gaussian_tile, density_tile<double>, density_tile<float>)
+
+#ifndef SUFFICE_ONLY_LOOPS_FOR
 
 template <class T>
 Index gaussian_log_density(Matrix<T> x, const double* mean, const double* precision, Index classes, double* out) {
@@ -103,13 +100,15 @@ Index gaussian_log_density(Matrix<T> x, const double* mean, const double* precis
     FirstPosition infinite;
     for_blocks(blocks, threads, [&](Index b, int slot) {
         for (Index t = b * together; t < std::min(tiles, (b + 1) * together); ++t)
-            infinite.report(gaussian_tile(x, t * tile_rows, mean, precision, log_variance.data(),
-                                          chunk_log_variance.data(), classes, distance[slot].data(), out));
+            infinite.report(fast::gaussian_tile(x, t * tile_rows, mean, precision, log_variance.data(),
+                                                chunk_log_variance.data(), classes, distance[slot].data(), out));
     });
     return infinite.get();
 }
 
 template Index gaussian_log_density(Matrix<double>, const double*, const double*, Index, double*);
 template Index gaussian_log_density(Matrix<float>, const double*, const double*, Index, double*);
+
+#endif
 
 }  // namespace suffice

@@ -1,9 +1,23 @@
 // Gaussian log-densities of every row, each with that row taken out of the statistics.
 #include <cmath>
 
+#include "threads.hpp"
 #include "vector_math.hpp"
 
 namespace suffice {
+
+struct LeaveOneOutInput {
+    double smoothing;
+    const double* floor;  // (cols,)
+    Index classes, cols;
+    const double *weight, *mean, *squares;                                          // (classes, cols)
+    std::vector<double> variance = {};                                              // (classes, cols), nothing added
+    std::vector<double> pooled_weight = {}, pooled_mean = {}, pooled_squares = {};  // (cols,)
+    // Variances with the smoothing term of all data, and not below the floor:
+    double whole_extra = 0, largest_inverse = 0;
+    std::vector<double> inverse = {}, log_variance = {};  // (classes, cols)
+};
+
 namespace {
 
 // Mean and centred squares per weight of a column once an entry of weight w at x is taken out.
@@ -50,23 +64,9 @@ SUFFICE_INLINE double log_density_nearby(const double* __restrict x, const doubl
     return -0.5 * (sum + extra * slope);
 }
 
-}  // namespace
-
-struct LeaveOneOutInput {
-    double smoothing;
-    const double* floor;  // (cols,)
-    Index classes, cols;
-    const double *weight, *mean, *squares;                           // (classes, cols)
-    std::vector<double> variance;                                    // (classes, cols), nothing added
-    std::vector<double> pooled_weight, pooled_mean, pooled_squares;  // (cols,)
-    // Variances with the smoothing term of all data, and not below the floor:
-    double whole_extra = 0, largest_inverse = 0;
-    std::vector<double> inverse, log_variance;  // (classes, cols)
-};
-
 // One row; x, own_mean and own_variance are scratch of d entries, x holding the row.
-SUFFICE_CLONES void leave_out(const LeaveOneOutInput& in, Index cls, double w, const double* x, double* own_mean,
-                              double* own_variance, double* out) {
+void leave_out(const LeaveOneOutInput& in, Index cls, double w, const double* x, double* own_mean, double* own_variance,
+               double* out) {
     const Index d = in.cols, own = cls * d;
     double largest = 0;
 #pragma omp simd reduction(max : largest)
@@ -92,6 +92,12 @@ SUFFICE_CLONES void leave_out(const LeaveOneOutInput& in, Index cls, double w, c
             out[c] = log_density(x, in.mean + at, in.variance.data() + at, extra, in.floor, d);
     }
 }
+
+}  // namespace
+
+SUFFICE_DISPATCH(gaussian_left_out, leave_out)
+
+#ifndef SUFFICE_ONLY_LOOPS_FOR
 
 template <class T>
 Index gaussian_leave_one_out(Matrix<T> x, Rows rows, double smoothing, const double* floor, const double* weight,
@@ -130,7 +136,8 @@ Index gaussian_leave_one_out(Matrix<T> x, Rows rows, double smoothing, const dou
                 row[j] = x.data[i * x.row_stride + j * x.col_stride];
                 if (std::isinf(row[j])) infinite.report(i * d + j);
             }
-            leave_out(in, rows.code[i], rows.weight ? rows.weight[i] : 1.0, row, row + d, row + 2 * d, out + i * k);
+            fast::gaussian_left_out(in, rows.code[i], rows.weight ? rows.weight[i] : 1.0, row, row + d, row + 2 * d,
+                                    out + i * k);
         }
     });
     return infinite.get();
@@ -140,5 +147,7 @@ template Index gaussian_leave_one_out(Matrix<double>, Rows, double, const double
                                       const double*, double*);
 template Index gaussian_leave_one_out(Matrix<float>, Rows, double, const double*, const double*, const double*,
                                       const double*, double*);
+
+#endif
 
 }  // namespace suffice

@@ -10,23 +10,21 @@
 // so there is no underflow however far x is from all sources. Every result is checked against a bound of the terms left
 // out. If it fails, or if the query is alone in its box, sources are summed one by one.
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <numbers>
 #include <vector>
 
 #include "buffer.hpp"
-#include "transpose.hpp"
-#include "vector_math.hpp"
+#include "kernel_sums.hpp"
+#include "threads.hpp"
 
 namespace suffice {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double farthest = 1e150;   // distances in bandwidths are at most this, so that squares stay finite
 constexpr double tolerance = 1e-11;  // of the terms that a box leaves out, relative to the sum
 constexpr double reach = 1.0;        // half the width of a box, in bandwidths
-constexpr int powers = 28;           // terms of the expansion
-constexpr Index tile = 32;
 
 // The points of one class: distinct, ascending, with their weights, whose sum is `total`.
 struct Sources {
@@ -42,82 +40,7 @@ struct Sources {
     }
 };
 
-SUFFICE_INLINE double clamp(double v) { return v < -farthest ? -farthest : v > farthest ? farthest : v; }
-
 // ------------------------------------------------------------------------------------------ Gaussian
-
-// Σ w exp(-d (d + 2 v0) / 2)
-SUFFICE_CLONES double gaussian_sum(const double* at, const double* weight, Index n, double s0, double inverse,
-                                   double v0) {
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (Index i = 0; i < n; ++i) {
-        const double d = (at[i] - s0) * inverse;
-        sum += weight[i] * vector_exp(-0.5 * d * (d + 2.0 * v0));
-    }
-    return sum;
-}
-
-// moment[k] = Σ B d^k
-SUFFICE_CLONES void gaussian_moments(const double* at, const double* weight, Index n, double s0, double inverse,
-                                     double v0, double* moment) {
-    constexpr Index parts = tile / 8;
-    Lanes sums[powers] = {};
-    alignas(64) double b[tile], d[tile];
-    for (Index i = 0; i < n; i += tile) {
-        const Index m = std::min(tile, n - i);
-        if (m < tile) {
-            std::fill_n(b, tile, 0.0);
-            std::fill_n(d, tile, 0.0);
-        }
-#pragma omp simd
-        for (Index k = 0; k < m; ++k) {
-            d[k] = (at[i + k] - s0) * inverse;
-            b[k] = weight[i + k] * vector_exp(-0.5 * d[k] * (d[k] + 2.0 * v0));
-        }
-        Lanes B[parts], D[parts], Q[parts];
-        __builtin_memcpy(B, b, sizeof b);
-        __builtin_memcpy(D, d, sizeof d);
-        for (Index l = 0; l < parts; ++l) Q[l] = D[l] * D[l];
-#pragma GCC unroll 14
-        for (int k = 0; k < powers; k += 2) {
-            sums[k] += (B[0] + B[1]) + (B[2] + B[3]);
-            sums[k + 1] += (B[0] * D[0] + B[1] * D[1]) + (B[2] * D[2] + B[3] * D[3]);
-#pragma GCC unroll 4
-            for (Index l = 0; l < parts; ++l) B[l] *= Q[l];
-        }
-    }
-    for (int k = 0; k < powers; ++k) {
-        double sum = 0;
-        for (int l = 0; l < 8; ++l) sum += sums[k][l];
-        moment[k] = sum;
-    }
-}
-
-// sum[i] = Σ_k coefficient[k] u^k, and value[i] = log sum[i] - ((x - s0) / h)² / 2
-SUFFICE_CLONES void gaussian_values(const double* x, Index n, double t, double s0, double inverse,
-                                    const double* coefficient, double* sum, double* value) {
-#pragma omp simd
-    for (Index i = 0; i < n; ++i) {
-        const double u = (x[i] - t) * inverse;
-        double p = coefficient[powers - 1];
-#pragma GCC unroll 28
-        for (int k = powers - 2; k >= 0; --k) p = p * u + coefficient[k];
-        sum[i] = p;
-    }
-#pragma omp simd
-    for (Index i = 0; i < n; ++i) {
-        const double z = clamp((x[i] - s0) * inverse);
-        value[i] = vector_log(sum[i]) - 0.5 * z * z;
-    }
-}
-
-SUFFICE_CLONES double plain_sum(const double* values, Index n) {
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (Index i = 0; i < n; ++i) sum += values[i];
-    return sum;
-}
 
 // How far from the source nearest to t, in bandwidths, a source may be and still count: d (d + 2a) / 2 ≤ T.
 double extent(double T, double a) {
@@ -139,7 +62,7 @@ double gaussian_at(const Sources& s, double h, double x, double removed) {
             k = k == 0 || (k + 1 < s.n && s.at[k + 1] - x < x - s.at[k - 1]) ? k + 1 : k - 1;
         }
     }
-    const double s0 = s.at[k], v0 = clamp((s0 - x) * inverse), w0 = k == own ? left : s.weight[k];
+    const double s0 = s.at[k], v0 = clamped((s0 - x) * inverse), w0 = k == own ? left : s.weight[k];
     const double T = std::min(700.0, std::log(s.total / w0) - std::log(tolerance));
     const Index lo = s.first_not_below(s0 - extent(T, -v0) * h);
     Index hi = std::upper_bound(s.at + lo, s.at + s.n, s0 + extent(T, v0) * h) - s.at;
@@ -156,25 +79,13 @@ double gaussian_at(const Sources& s, double h, double x, double removed) {
     return std::log(sum) - 0.5 * v0 * v0;
 }
 
-// value[i] = log(exp value[i] - removed[i]); sum[i] is set to -1 where few digits of it are left.
-SUFFICE_CLONES void take_away(const double* removed, Index n, double* sum, double* value) {
-#pragma omp simd
-    for (Index i = 0; i < n; ++i) {
-        const double whole = vector_exp(value[i]), others = whole - removed[i];
-        const bool right = others > 0.2 * whole && whole >= std::numeric_limits<double>::min();
-        const double rest = vector_log(right ? others : 1.0);
-        value[i] = removed[i] > 0 ? rest : value[i];
-        sum[i] = right || !(removed[i] > 0) ? sum[i] : -1.0;
-    }
-}
-
 // The same for a box of queries, removed[i] (null: 0) from the source at x[i].
 void gaussian_box(const Sources& s, double h, const double* x, const double* removed, Index n, double* sum,
                   double* value) {
     const double inverse = 1.0 / h, t = x[0] + 0.5 * (x[n - 1] - x[0]);
     const double half = std::max(x[n - 1] - t, t - x[0]) * inverse;
     const Index k = s.nearest(t);
-    const double s0 = s.at[k], v0 = clamp((s0 - t) * inverse);
+    const double s0 = s.at[k], v0 = clamped((s0 - t) * inverse);
     const Index near_lo = s.first_not_below(t - h), near_hi = std::max(near_lo, s.first_not_below(t + h));
     // Sources within a bandwidth of t are within two of every query, and exp(-2²/2) > 0.13.
     const double least = std::max(s.weight[k], 0.13 * plain_sum(s.weight + near_lo, near_hi - near_lo));
@@ -183,11 +94,11 @@ void gaussian_box(const Sources& s, double h, const double* x, const double* rem
     const Index hi = std::max<Index>(k + 1, s.first_not_below(s0 + extent(T, v0 - half) * h));
     const double farther = std::max(s.at[hi - 1] - s0, s0 - s.at[lo]) * inverse, y = half * farther;
     double threshold = infinity;
-    if (y <= 0.5 * powers) {
-        alignas(64) double c[powers];
+    if (y <= 0.5 * kernel_powers) {
+        alignas(64) double c[kernel_powers];
         gaussian_moments(s.at + lo, s.weight + lo, hi - lo, s0, inverse, v0, c);
         double magnitude = 0, term = 0, power = 1;  // power = half^k
-        for (int j = 0; j < powers; ++j) {
+        for (int j = 0; j < kernel_powers; ++j) {
             if (j > 0) {
                 double factorial = 1;
                 for (int f = 2; f <= j; ++f) factorial *= f;
@@ -197,7 +108,7 @@ void gaussian_box(const Sources& s, double h, const double* x, const double* rem
             if (j % 2 == 0) magnitude += term = c[j] * power;
         }
         // What the series leaves out: from here on each even term is at most a quarter of the one before.
-        const double rest = 2.7 * term * y * y / (powers * (powers - 1.0));
+        const double rest = 2.7 * term * y * y / (kernel_powers * (kernel_powers - 1.0));
         // Beyond: sources outside the window, rounding, and the series.
         threshold = std::max({s.total * std::exp(-T) / tolerance * (1.0 - 1e-9), 2e-5 * magnitude, rest / tolerance});
         gaussian_values(x, n, t, s0, inverse, c, sum, value);
@@ -225,36 +136,6 @@ void gaussian_logs(const Sources& s, double h, const double* x, const double* re
 
 // ------------------------------------------------------------------------------------------ compact kernels
 
-// sin y for |y| ≤ π/2
-SUFFICE_INLINE double sine(double y) {
-    const double q = y * y;
-    double p = -1.0 / 25852016738884976640000.0;
-    p = p * q + 1.0 / 51090942171709440000.0;
-    p = p * q - 1.0 / 121645100408832000.0;
-    p = p * q + 1.0 / 355687428096000.0;
-    p = p * q - 1.0 / 1307674368000.0;
-    p = p * q + 1.0 / 6227020800.0;
-    p = p * q - 1.0 / 39916800.0;
-    p = p * q + 1.0 / 362880.0;
-    p = p * q - 1.0 / 5040.0;
-    p = p * q + 1.0 / 120.0;
-    p = p * q - 1.0 / 6.0;
-    return y + y * q * p;
-}
-
-constexpr double half_pi = std::numbers::pi / 2;
-
-// K(z) for |z| ≤ 1, without its constant.
-template <Kernel kernel>
-SUFFICE_INLINE double shape(double z) {
-    const double inside = 1.0 - std::abs(z);
-    if constexpr (kernel == Kernel::uniform) return 1.0;
-    if constexpr (kernel == Kernel::triangular) return inside;
-    if constexpr (kernel == Kernel::cosine) return sine(half_pi * inside);
-    const double bow = inside * (1.0 + std::abs(z));  // 1 - z², accurate near the edge
-    return kernel == Kernel::biweight ? bow * bow : bow;
-}
-
 // The constant that makes K a density, and K's standard deviation.
 struct Scale {
     double constant, deviation;
@@ -269,76 +150,6 @@ Scale scale_of(Kernel kernel) {
             return {std::numbers::pi / 4, std::sqrt(1.0 - 8.0 / (std::numbers::pi * std::numbers::pi))};
         default: return {1.0, 1.0};
     }
-}
-
-// Call `use` with the kernel as a compile-time constant.
-template <class Use>
-SUFFICE_INLINE auto with_kernel(Kernel kernel, Use use) {
-    switch (kernel) {
-        case Kernel::uniform: return use(std::integral_constant<Kernel, Kernel::uniform>{});
-        case Kernel::triangular: return use(std::integral_constant<Kernel, Kernel::triangular>{});
-        case Kernel::biweight: return use(std::integral_constant<Kernel, Kernel::biweight>{});
-        case Kernel::cosine: return use(std::integral_constant<Kernel, Kernel::cosine>{});
-        default: return use(std::integral_constant<Kernel, Kernel::epanechnikov>{});
-    }
-}
-
-template <Kernel kernel>
-SUFFICE_INLINE double shape_sum(const double* at, const double* weight, Index n, double x, double inverse) {
-    double sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (Index i = 0; i < n; ++i) sum += weight[i] * shape<kernel>((x - at[i]) * inverse);
-    return sum;
-}
-
-// Σ w K((x - s) / h) without K's constant, over sources that all are within h of x.
-SUFFICE_CLONES double compact_sum(Kernel kernel, const double* at, const double* weight, Index n, double x,
-                                  double inverse) {
-    return with_kernel(
-        kernel, [&](auto k) SUFFICE_INLINE_LAMBDA { return shape_sum<decltype(k)::value>(at, weight, n, x, inverse); });
-}
-
-constexpr int terms = 5;
-
-// Coefficients of Σ w K(u - v) as a polynomial in u, for the cosine kernel of cos and sin πu/2: added to c.
-template <Kernel kernel>
-SUFFICE_INLINE void add_shape_terms(const double* at, const double* weight, Index n, double t, double inverse,
-                                    double side, double* c) {
-    double a0 = 0, a1 = 0, a2 = 0, a3 = 0, a4 = 0;
-#pragma omp simd reduction(+ : a0, a1, a2, a3, a4)
-    for (Index i = 0; i < n; ++i) {
-        const double w = weight[i], v = (at[i] - t) * inverse;
-        if constexpr (kernel == Kernel::uniform) a0 += w;
-        if constexpr (kernel == Kernel::triangular) {  // 1 - side (u - v)
-            a0 += w * (1.0 + side * v);
-            a1 -= w * side;
-        }
-        if constexpr (kernel == Kernel::cosine) {
-            a0 += w * sine(half_pi * (1.0 - std::abs(v)));
-            a1 += w * sine(half_pi * v);
-        }
-        if constexpr (kernel == Kernel::epanechnikov) {
-            a0 += w * (1.0 - std::abs(v)) * (1.0 + std::abs(v));
-            a1 += w * 2.0 * v;
-            a2 -= w;
-        }
-        if constexpr (kernel == Kernel::biweight) {
-            const double bow = (1.0 - std::abs(v)) * (1.0 + std::abs(v));
-            a0 += w * bow * bow;
-            a1 += w * 4.0 * bow * v;
-            a2 += w * (4.0 * v * v - 2.0 * bow);
-            a3 -= w * 4.0 * v;
-            a4 += w;
-        }
-    }
-    c[0] += a0, c[1] += a1, c[2] += a2, c[3] += a3, c[4] += a4;
-}
-
-SUFFICE_CLONES void compact_terms(Kernel kernel, const double* at, const double* weight, Index n, double t,
-                                  double inverse, double side, double* c) {
-    with_kernel(kernel, [&](auto k) SUFFICE_INLINE_LAMBDA {
-        add_shape_terms<decltype(k)::value>(at, weight, n, t, inverse, side, c);
-    });
 }
 
 // The sources within h of x, by the rounded difference.
@@ -372,7 +183,7 @@ void compact_box(Kernel kernel, const Sources& s, double h, Window in, const dou
     const double inverse = 1.0 / h, t = x[0] + 0.5 * (x[n - 1] - x[0]);
     // Sources within h of every query of the box, less those amid the queries where K has its edge there.
     const Index lo = Window::around(s, h, x[n - 1]).lo, hi = std::max(lo, Window::around(s, h, x[0]).hi);
-    double c[terms] = {};
+    double c[shape_terms] = {};
     Index amid_lo = lo, amid_hi = lo;
     if (kernel == Kernel::triangular) {
         amid_lo = std::clamp(s.first_not_below(x[0]), lo, hi);

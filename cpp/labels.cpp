@@ -6,6 +6,23 @@
 namespace suffice {
 namespace {
 
+void widen(const std::int64_t* values, Index lo, Index hi, std::int64_t& low, std::int64_t& high) {
+    std::int64_t least = low, most = high;
+    for (Index i = lo; i < hi; ++i) {
+        least = values[i] < least ? values[i] : least;
+        most = values[i] > most ? values[i] : most;
+    }
+    low = least, high = most;
+}
+
+}  // namespace
+
+SUFFICE_DISPATCH(widen_range, widen)
+
+#ifndef SUFFICE_ONLY_LOOPS_FOR
+
+namespace {
+
 constexpr Index at_once = 1 << 16;  // rows
 
 // Call work(lo, hi, slot) for all blocks of n rows.
@@ -22,21 +39,11 @@ int threads_for_rows(Index n, Index size = 1) {
 
 }  // namespace
 
-SUFFICE_CLONES static void widen(const std::int64_t* values, Index lo, Index hi, std::int64_t& low,
-                                 std::int64_t& high) {
-    std::int64_t least = low, most = high;
-    for (Index i = lo; i < hi; ++i) {
-        least = values[i] < least ? values[i] : least;
-        most = values[i] > most ? values[i] : most;
-    }
-    low = least, high = most;
-}
-
 std::pair<std::int64_t, std::int64_t> integer_range(const std::int64_t* values, Index n) {
     using Limits = std::numeric_limits<std::int64_t>;
     const int threads = threads_for_rows(n);
     std::vector<std::int64_t> low(threads, Limits::max()), high(threads, Limits::min());
-    for_rows(n, threads, [&](Index lo, Index hi, int t) { widen(values, lo, hi, low[t], high[t]); });
+    for_rows(n, threads, [&](Index lo, Index hi, int t) { fast::widen_range(values, lo, hi, low[t], high[t]); });
     return {*std::min_element(low.begin(), low.end()), *std::max_element(high.begin(), high.end())};
 }
 
@@ -77,5 +84,7 @@ void count_codes(const std::int32_t* codes, Index n, Index classes, double* out)
     for (const auto& own : counts)
         for (Index at = 0; at < ways * classes; ++at) out[at % classes] += double(own[at]);
 }
+
+#endif
 
 }  // namespace suffice

@@ -140,7 +140,7 @@ SUFFICE_INLINE void Lexicon::each_token(const Lexicon& own, const std::uint8_t* 
         const Index m = std::min(together, n - lo);
         for (Index t = 0; t < m; ++t) {
             probes[t] = probe(bytes + start[lo + t], length[lo + t]);
-            __builtin_prefetch(&own.tokens_[own.place(probes[t].hash)]);
+            prefetch(&own.tokens_[own.place(probes[t].hash)]);
         }
         for (Index t = 0; t < m; ++t) look(lo + t, probes[t], bytes + start[lo + t], length[lo + t]);
     }

@@ -7,6 +7,7 @@
 
 #include "kernels.hpp"
 #include "pages.hpp"
+#include "portable.hpp"
 
 namespace suffice {
 
@@ -74,7 +75,7 @@ private:
         std::size_t most() const { return 2 * buckets.size(); }
         std::size_t home(std::uint64_t hash) const { return (hash >> 32) * buckets.size() >> 32; }
         std::size_t after(std::size_t b) const { return b + 1 == buckets.size() ? 0 : b + 1; }
-        void prefetch(std::uint64_t hash) const { __builtin_prefetch(&buckets[home(hash)]); }
+        void prefetch(std::uint64_t hash) const { suffice::prefetch(&buckets[home(hash)]); }
         Feature look(std::uint64_t key, std::uint64_t hash) const;
         void put(std::uint64_t key, std::uint64_t hash, Feature feature);
         void reserve(std::size_t pairs);

@@ -19,14 +19,15 @@ using Cell = CellOf<double>;
 
 template <class V>
 SUFFICE_INLINE SumOf<V> either(const auto& first, const SumOf<V>& a, const SumOf<V>& b) {
-    return {{first ? a.value.high : b.value.high, first ? a.value.low : b.value.low}, first ? a.doubt : b.doubt};
+    return {{select(first, a.value.high, b.value.high), select(first, a.value.low, b.value.low)},
+            select(first, a.doubt, b.doubt)};
 }
 
 // The mean and squares of `a` after those of `b` are added (sign 1) or taken away (-1), where `weight` is left.
 template <class V>
 SUFFICE_INLINE CellOf<V> together(const CellOf<V>& a, const CellOf<V>& b, const SumOf<V>& weight, double sign) {
     const V one = V{} + 1.0;
-    const PairOf<V> whole = {weight.value.high > 0 ? weight.value.high : one, weight.value.low};
+    const PairOf<V> whole = {select(weight.value.high > 0, weight.value.high, one), weight.value.low};
     const PairOf<V> ratio = b.weight.value / whole, step = b.mean.value - a.mean.value;
     const PairOf<V> lever = a.weight.value * ratio, move = step * ratio, gain = step * step * lever;
     const PairOf<V> both = b.squares.value + gain;
@@ -53,7 +54,7 @@ SUFFICE_INLINE CellOf<V> merged(const CellOf<V>& a, const CellOf<V>& b) {
 // What cannot be: more weight than there is, or squares that are negative by more than rounding explains.
 enum class Refused { none, weight, squares, overflow };
 
-inline Cell without(const Cell& a, const Cell& b, Refused& refused) {
+SUFFICE_INLINE Cell without(const Cell& a, const Cell& b, Refused& refused) {
     if (!(b.weight.value.high > 0)) return a;
     if (exceeds(b.weight, a.weight)) refused = Refused::weight;
     const Sum weight = a.weight - b.weight;

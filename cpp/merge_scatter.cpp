@@ -1,18 +1,13 @@
 // The cross-products of two sets of rows together, and of one without the other.
+#include "dispatch.hpp"
 #include "merge_moments.hpp"
 #include "scatter_sums.hpp"
 
 namespace suffice {
+namespace {
 
-void add_plain(const double* values, const double* low, Index n, double* high_to, double* low_to) {
-    for (Index k = 0; k < n; ++k) {
-        add_to(high_to[k], low_to[k], values[k]);
-        if (low) low_to[k] += low[k];
-    }
-}
-
-SUFFICE_CLONES void add_product(const double* x, const double* pivot, double w, double* __restrict z,
-                                double* __restrict z_low, ScatterSums sums) {
+void add_row(const double* x, const double* pivot, double w, double* __restrict z, double* __restrict z_low,
+             ScatterSums sums) {
     const Index d = sums.cols;
     double* sum = sums.sum();
     add_to(sums.weight()[0], sums.weight()[1], w);
@@ -35,6 +30,23 @@ SUFFICE_CLONES void add_product(const double* x, const double* pivot, double w, 
             low[j] += ((high[j] - (whole - part)) + (product - part)) + (lost + (wz.low * z[j] + wz.high * z_low[j]));
             high[j] = whole;
         }
+    }
+}
+
+}  // namespace
+
+SUFFICE_DISPATCH(scatter_row, add_row)
+
+#ifndef SUFFICE_ONLY_LOOPS_FOR
+
+void add_product(const double* x, const double* pivot, double w, double* z, double* z_low, ScatterSums sums) {
+    fast::scatter_row(x, pivot, w, z, z_low, sums);
+}
+
+void add_plain(const double* values, const double* low, Index n, double* high_to, double* low_to) {
+    for (Index k = 0; k < n; ++k) {
+        add_to(high_to[k], low_to[k], values[k]);
+        if (low) low_to[k] += low[k];
     }
 }
 
@@ -145,5 +157,7 @@ Index merge_scatter(Scatter all_a, Scatter all_b, Index classes, Index cols, dou
     }
     return found;
 }
+
+#endif
 
 }  // namespace suffice

@@ -1,12 +1,13 @@
 // Coefficients of words in a sum of multinomial and complement scores.
+#include "dispatch.hpp"
 #include "text.hpp"
 #include "vector_math.hpp"
 
 namespace suffice {
 namespace {
 
-SUFFICE_CLONES void write_coefs(const Index* place, const Index* owner, const double* total, const double* all,
-                                const std::uint16_t* slot, const SlotScores* scores, Index lo, Index hi, double* out) {
+void write_coefs(const Index* place, const Index* owner, const double* total, const double* all,
+                 const std::uint16_t* slot, const SlotScores* scores, Index lo, Index hi, double* out) {
     constexpr Index most = 256;
     double first[most], second[most], weight[most], other[most];
     for (Index from = lo; from < hi; from += most) {
@@ -27,12 +28,18 @@ SUFFICE_CLONES void write_coefs(const Index* place, const Index* owner, const do
 
 }  // namespace
 
+SUFFICE_DISPATCH(mixed_coef_block, write_coefs)
+
+#ifndef SUFFICE_ONLY_LOOPS_FOR
+
 void mixed_coef(const Index* place, const Index* owner, Index n, const double* total, const double* all,
                 const std::uint16_t* slot, const SlotScores* scores, double* out) {
     const Index size = 1 << 14, blocks = (n + size - 1) / size;
     for_blocks(blocks, threads_for(32 * n, blocks), [&](Index b, int) {
-        write_coefs(place, owner, total, all, slot, scores, b * size, std::min(n, (b + 1) * size), out);
+        fast::mixed_coef_block(place, owner, total, all, slot, scores, b * size, std::min(n, (b + 1) * size), out);
     });
 }
+
+#endif
 
 }  // namespace suffice

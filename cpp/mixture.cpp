@@ -7,32 +7,17 @@
 #include <limits>
 
 #include "buffer.hpp"
+#include "threads.hpp"
 #include "vector_math.hpp"
 
 namespace suffice {
 namespace {
 
-constexpr Index block = 256;         // points whose responsibilities fit into the cache
-constexpr double no_share = 1e-100;  // a component of a smaller share than this is dropped
-
-struct Components {
-    std::vector<double> share, mean, variance;
-    Index size() const { return Index(share.size()); }
-    void clear() { share.clear(), mean.clear(), variance.clear(); }
-    void add(double s, double m, double v) { share.push_back(s), mean.push_back(m), variance.push_back(v); }
-};
-
-// Σ r, Σ r d and Σ r d² of a component, d = z - mean and r its responsibility times the point's weight.
-struct Sums {
-    double weight, first, second;
-};
-
-}  // namespace
+constexpr Index block = 256;  // points whose responsibilities fit into the cache
 
 // Add the sums of up to `block` points to those of k components; returns Σ w log p(z). `e` holds k rows of `block`.
-SUFFICE_CLONES double mixture_expectation(const double* __restrict z, const double* __restrict w, Index n, Index k,
-                                          const double* mean, const double* half_precision, const double* log_norm,
-                                          double* __restrict e, double* sums) {
+double expectation(const double* __restrict z, const double* __restrict w, Index n, Index k, const double* mean,
+                   const double* half_precision, const double* log_norm, double* __restrict e, double* sums) {
     alignas(64) double top[block], total[block];
     for (Index i = 0; i < n; ++i) top[i] = -std::numeric_limits<double>::infinity();
     for (Index c = 0; c < k; ++c) {
@@ -79,7 +64,27 @@ SUFFICE_CLONES double mixture_expectation(const double* __restrict z, const doub
     return score;
 }
 
+}  // namespace
+
+SUFFICE_DISPATCH(mixture_expectation, expectation)
+
+#ifndef SUFFICE_ONLY_LOOPS_FOR
+
 namespace {
+
+constexpr double no_share = 1e-100;  // a component of a smaller share than this is dropped
+
+struct Components {
+    std::vector<double> share, mean, variance;
+    Index size() const { return Index(share.size()); }
+    void clear() { share.clear(), mean.clear(), variance.clear(); }
+    void add(double s, double m, double v) { share.push_back(s), mean.push_back(m), variance.push_back(v); }
+};
+
+// Σ r, Σ r d and Σ r d² of a component, d = z - mean and r its responsibility times the point's weight.
+struct Sums {
+    double weight, first, second;
+};
 
 // One class and column: standardized points in ascending order, and the fits to them.
 class Task {
@@ -179,8 +184,8 @@ private:
         }
         double score = 0;
         for (Index i = 0; i < n_; i += block)
-            score += mixture_expectation(z_ + i, w_ + i, std::min(block, n_ - i), k, c.mean.data(),
-                                         half_precision_.data(), log_norm_.data(), scratch_.data(), sums_.data());
+            score += fast::mixture_expectation(z_ + i, w_ + i, std::min(block, n_ - i), k, c.mean.data(),
+                                               half_precision_.data(), log_norm_.data(), scratch_.data(), sums_.data());
         return score / weight_;
     }
 
@@ -282,5 +287,7 @@ void mixture_fit(const double* value, const double* weight, const Index* start, 
                 out.trace[t * (options.max_iter + 1) + Index(i)] = run.trace[i] - std::log(task.scale);
     });
 }
+
+#endif
 
 }  // namespace suffice

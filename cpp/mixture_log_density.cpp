@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "buffer.hpp"
+#include "threads.hpp"
 #include "vector_math.hpp"
 
 namespace suffice {
@@ -16,8 +17,7 @@ constexpr double farthest = 1e300;  // the largest squared distance, so that log
 
 // `scratch` holds classes * 2 + components rows of tile_rows.
 template <class T>
-SUFFICE_INLINE Index density_tile(const Matrix<T>& x, Index i0, const MixtureTables& tables, double* scratch,
-                                  double* out) {
+Index density_tile(const Matrix<T>& x, Index i0, const MixtureTables& tables, double* scratch, double* out) {
     const Index rows = std::min(tile_rows, x.rows - i0), d = x.cols, classes = tables.classes;
     double* const score = scratch;
     double* const product = score + classes * tile_rows;
@@ -85,13 +85,9 @@ SUFFICE_INLINE Index density_tile(const Matrix<T>& x, Index i0, const MixtureTab
 
 }  // namespace
 
-#define SUFFICE_MIXTURE(T)                                                                                        \
-    SUFFICE_CLONES Index mixture_tile(const Matrix<T>& x, Index i0, const MixtureTables& tables, double* scratch, \
-                                      double* out) {                                                              \
-        return density_tile(x, i0, tables, scratch, out);                                                         \
-    }
-SUFFICE_MIXTURE(double)
-SUFFICE_MIXTURE(float)
+SUFFICE_DISPATCH(mixture_tile, density_tile<double>, density_tile<float>)
+
+#ifndef SUFFICE_ONLY_LOOPS_FOR
 
 template <class T>
 Index mixture_log_density(Matrix<T> x, MixtureTables tables, double* out) {
@@ -103,12 +99,14 @@ Index mixture_log_density(Matrix<T> x, MixtureTables tables, double* out) {
     FirstPosition infinite;
     for_blocks(blocks, threads, [&](Index b, int slot) {
         for (Index t = b * together; t < std::min(tiles, (b + 1) * together); ++t)
-            infinite.report(mixture_tile(x, t * tile_rows, tables, scratch[slot].data(), out));
+            infinite.report(fast::mixture_tile(x, t * tile_rows, tables, scratch[slot].data(), out));
     });
     return infinite.get();
 }
 
 template Index mixture_log_density(Matrix<double>, MixtureTables, double*);
 template Index mixture_log_density(Matrix<float>, MixtureTables, double*);
+
+#endif
 
 }  // namespace suffice

@@ -11,13 +11,14 @@
 
 #include "buffer.hpp"
 #include "merge_moments.hpp"
+#include "threads.hpp"
 #include "transpose.hpp"
 
 namespace suffice {
 
 // The least part of the squares around a pivot that is not due to its distance from the mean: of plain sums, and of
 // exact ones, which have digits to spare.
-constexpr double plain_centre = 1e-8, exact_centre = 0x1p-20;
+[[maybe_unused]] constexpr double plain_centre = 1e-8, exact_centre = 0x1p-20;
 
 // Sums of one block: entry c * stride + j belongs to class c and column j.
 struct MomentSums {
@@ -74,22 +75,22 @@ struct MomentSums {
     }
 };
 
+// How a block is summed: around the first values, expecting none to be missing, with or without weights, or some; or
+// exactly.
+enum class Way { complete, weighted, missing, exact };
+
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double plain_error = 0x1p-46, exact_error = 0x1p-88;  // of the sums of a block, relative to their size
-constexpr Index few_entries = 1 << 12;                          // so few are summed exactly in no time
 
 // ---- Row-major: rows are read in order, each added to the sums of its class.
-
-SUFFICE_INLINE double* aligned(double* p) { return static_cast<double*>(__builtin_assume_aligned(p, 64)); }
 
 // Add one complete row to its class, whose pivots are known.
 template <bool weighted, class T>
 SUFFICE_INLINE void add_row(const T* __restrict x, Index cols, double w, Index at, MomentSums& sums) {
-    const double* __restrict pivot = aligned(sums.pivot + at);
-    double* __restrict first = aligned(sums.first + at);
-    double* __restrict second = aligned(sums.second + at);
+    const double* __restrict pivot = on_cache_line(sums.pivot + at);
+    double* __restrict first = on_cache_line(sums.first + at);
+    double* __restrict second = on_cache_line(sums.second + at);
 #pragma omp simd
     for (Index j = 0; j < cols; ++j) {
         const double d = x[j] - pivot[j], wd = weighted ? w * d : d;
@@ -102,10 +103,10 @@ SUFFICE_INLINE void add_row(const T* __restrict x, Index cols, double w, Index a
 // Returns whether a value is infinite.
 template <class T>
 SUFFICE_INLINE bool add_row_with_missing(const T* __restrict x, Index cols, Index at, MomentSums& sums) {
-    double* __restrict weight = aligned(sums.weight + at);
-    double* __restrict pivot = aligned(sums.pivot + at);
-    double* __restrict first = aligned(sums.first + at);
-    double* __restrict second = aligned(sums.second + at);
+    double* __restrict weight = on_cache_line(sums.weight + at);
+    double* __restrict pivot = on_cache_line(sums.pivot + at);
+    double* __restrict first = on_cache_line(sums.first + at);
+    double* __restrict second = on_cache_line(sums.second + at);
     double largest = 0;
 #pragma omp simd reduction(max : largest)
     for (Index j = 0; j < cols; ++j) {
@@ -166,10 +167,6 @@ SUFFICE_INLINE bool add_exactly(const T* __restrict x, Index cols, double w, Ind
     return largest == infinity;
 }
 
-// How a block is summed: around the first values, expecting none to be missing, with or without weights, or some; or
-// exactly.
-enum class Way { complete, weighted, missing, exact };
-
 template <Way way, class T>
 SUFFICE_INLINE bool add_rows(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, MomentSums& sums) {
     bool infinite = false;
@@ -210,11 +207,11 @@ SUFFICE_INLINE bool add_run(const double* tile, const std::int32_t* row, Index n
         const Lanes v = *reinterpret_cast<const Lanes*>(tile + 8 * row[k]);
         Lanes d = v - p;
         if (missing) {
-            p = p == p ? p : v;
-            d = v == v ? v - p : Lanes{};
-            w += v == v ? 1.0 + Lanes{} : Lanes{};
-            const Lanes size = v < 0 ? -v : v;
-            largest = size > largest ? size : largest;
+            p = select(p == p, p, v);
+            d = select(v == v, Lanes(v - p), Lanes{});
+            w += select(v == v, Lanes{} + 1.0, Lanes{});
+            const Lanes size = size_of(v);
+            largest = select(size > largest, size, largest);
         }
         const Lanes wd = way == Way::weighted ? row_weight[row[k]] * d : d;
         s += wd;
@@ -288,12 +285,63 @@ SUFFICE_INLINE bool add_block(const Matrix<T>& x, const Rows& rows, Index lo, In
 }
 
 template <class T>
-SUFFICE_INLINE bool block(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, Way way, MomentSums& sums) {
+bool block(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, Way way, MomentSums& sums) {
     if (way == Way::exact) return add_block<Way::exact>(x, rows, lo, hi, sums);
     if (way == Way::weighted) return add_block<Way::weighted>(x, rows, lo, hi, sums);
     return way == Way::missing ? add_block<Way::missing>(x, rows, lo, hi, sums)
                                : add_block<Way::complete>(x, rows, lo, hi, sums);
 }
+
+// Add the sums of a block to the moments of each class, of which row r is at[r * stride]: weight, mean, squares, what
+// rounding took from each, and their doubts. `rounding` is what the sums of the block may have lost, relative to their
+// size.
+void merge_sums(Index classes, double rounding, MomentSums& s, Buffer& moments) {
+    const bool exact = rounding < 0x1p-53;
+    const Lanes zero{}, one = zero + 1.0;
+    for (Index c = 0; c < classes; ++c)
+        for (Index j = 0; j < s.stride; j += 8) {
+            const Index k = c * s.stride + j, at = 9 * c * s.stride + j;
+            const auto low = [&](Buffer& sums) SUFFICE_INLINE_LAMBDA { return exact ? lanes(sums, k) : zero; };
+            double most = 0;
+            for (Index l = 0; l < 8; ++l) most = std::max(most, s.weight[k + l]);
+            if (most == 0) continue;  // no row of this class: a single row has many such classes
+            const auto w = two_sum(lanes(s.weight, k), lanes(s.weight_low, k));
+            const auto any = w.high > 0;
+            const PairOf<Lanes> whole = {select(any, w.high, one), w.low},
+                                pivot = {select(any, lanes(s.pivot, k), zero), zero};
+            const auto first = two_sum(lanes(s.first, k), low(s.first_low));
+            const auto second = two_sum(lanes(s.second, k), low(s.second_low));
+            const auto shift = first / whole, mean = pivot + shift, within = second - first * shift;
+            const Lanes doubt = rounding * second.high, apart = root_of(second.high / whole.high);
+            const auto nothing =
+                within.high <= (exact ? Lanes(2 * doubt) : zero);  // a NaN of sums that overflowed stays
+            const CellOf<Lanes> own = {
+                {w, select(w.low != 0, Lanes(pair_error * 0x1p16 * w.high), zero)},
+                {mean, rounding * apart + pair_error * size_of(mean.high)},
+                {{select(nothing, zero, within.high), select(nothing, zero, within.low)}, doubt}};
+            const auto part = [&](Index r)
+                                  SUFFICE_INLINE_LAMBDA -> Lanes& { return lanes(moments, at + r * s.stride); };
+            const CellOf<Lanes> both = merged(
+                CellOf<Lanes>{
+                    {{part(0), part(3)}, part(6)}, {{part(1), part(4)}, part(7)}, {{part(2), part(5)}, part(8)}},
+                own);
+            part(0) = both.weight.value.high, part(3) = both.weight.value.low, part(6) = both.weight.doubt;
+            part(1) = both.mean.value.high, part(4) = both.mean.value.low, part(7) = both.mean.doubt;
+            part(2) = both.squares.value.high, part(5) = both.squares.value.low, part(8) = both.squares.doubt;
+        }
+}
+
+}  // namespace
+
+SUFFICE_DISPATCH(moments_block, block<double>, block<float>)
+SUFFICE_DISPATCH(merge_moments_block, merge_sums)
+
+#ifndef SUFFICE_ONLY_LOOPS_FOR
+
+namespace {
+
+constexpr double plain_error = 0x1p-46, exact_error = 0x1p-88;  // of the sums of a block, relative to their size
+constexpr Index few_entries = 1 << 12;                          // so few are summed exactly in no time
 
 // Whether some rows have weights so much larger than those of others that rounding hides the others.
 bool unequal(const Rows& rows, Index lo, Index hi) {
@@ -345,55 +393,6 @@ void start_exactly(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, Mom
         if (sums.pivot[at] != sums.pivot[at]) sums.pivot[at] = 0;
 }
 
-}  // namespace
-
-SUFFICE_CLONES bool moments_block(const Matrix<double>& x, const Rows& rows, Index lo, Index hi, Way way,
-                                  MomentSums& sums) {
-    return block(x, rows, lo, hi, way, sums);
-}
-SUFFICE_CLONES bool moments_block(const Matrix<float>& x, const Rows& rows, Index lo, Index hi, Way way,
-                                  MomentSums& sums) {
-    return block(x, rows, lo, hi, way, sums);
-}
-
-// Add the sums of a block to the moments of each class, of which row r is at[r * stride]: weight, mean, squares, what
-// rounding took from each, and their doubts. `rounding` is what the sums of the block may have lost, relative to their
-// size.
-SUFFICE_CLONES void merge_block(Index classes, double rounding, MomentSums& s, Buffer& moments) {
-    const bool exact = rounding < 0x1p-53;
-    const Lanes zero{}, one = zero + 1.0;
-    for (Index c = 0; c < classes; ++c)
-        for (Index j = 0; j < s.stride; j += 8) {
-            const Index k = c * s.stride + j, at = 9 * c * s.stride + j;
-            const auto low = [&](Buffer& sums) SUFFICE_INLINE_LAMBDA { return exact ? lanes(sums, k) : zero; };
-            double most = 0;
-            for (Index l = 0; l < 8; ++l) most = std::max(most, s.weight[k + l]);
-            if (most == 0) continue;  // no row of this class: a single row has many such classes
-            const auto w = two_sum(lanes(s.weight, k), lanes(s.weight_low, k));
-            const auto any = w.high > 0;
-            const PairOf<Lanes> whole = {any ? w.high : one, w.low}, pivot = {any ? lanes(s.pivot, k) : zero, zero};
-            const auto first = two_sum(lanes(s.first, k), low(s.first_low));
-            const auto second = two_sum(lanes(s.second, k), low(s.second_low));
-            const auto shift = first / whole, mean = pivot + shift, within = second - first * shift;
-            const Lanes doubt = rounding * second.high, apart = root_of(second.high / whole.high);
-            const auto nothing = within.high <= (exact ? 2 * doubt : zero);  // a NaN of sums that overflowed stays
-            const CellOf<Lanes> own = {{w, w.low != 0 ? pair_error * 0x1p16 * w.high : zero},
-                                       {mean, rounding * apart + pair_error * size_of(mean.high)},
-                                       {{nothing ? zero : within.high, nothing ? zero : within.low}, doubt}};
-            const auto part = [&](Index r)
-                                  SUFFICE_INLINE_LAMBDA -> Lanes& { return lanes(moments, at + r * s.stride); };
-            const CellOf<Lanes> both = merged(
-                CellOf<Lanes>{
-                    {{part(0), part(3)}, part(6)}, {{part(1), part(4)}, part(7)}, {{part(2), part(5)}, part(8)}},
-                own);
-            part(0) = both.weight.value.high, part(3) = both.weight.value.low, part(6) = both.weight.doubt;
-            part(1) = both.mean.value.high, part(4) = both.mean.value.low, part(7) = both.mean.doubt;
-            part(2) = both.squares.value.high, part(5) = both.squares.value.low, part(8) = both.squares.doubt;
-        }
-}
-
-namespace {
-
 // The classes that rows are of. Fewer rows than classes are numbered by the classes that they have, so that the work
 // for a single row does not grow with the number of classes.
 struct Present {
@@ -414,10 +413,6 @@ struct Present {
         return {codes.empty() ? rows.code : codes.data(), rows.weight, Index(classes.size())};
     }
 };
-
-}  // namespace
-
-namespace {
 
 // Moments of n rows of d columns. `rows_of(lo, hi, scratch)` are the rows lo .. hi-1 as a matrix, whose memory may be
 // the scratch.
@@ -465,11 +460,11 @@ Index moments_in_blocks(Index n, Index d, bool row_major, RowsOf rows_of, Rows g
             const bool missing = !rows.weight && expect_missing.load(std::memory_order_relaxed);
             look(x, rows, lo, hi, s);
             s.clear();
-            found = moments_block(x, rows, lo, hi,
-                                  rows.weight ? Way::weighted
-                                  : missing   ? Way::missing
-                                              : Way::complete,
-                                  s);
+            found = fast::moments_block(x, rows, lo, hi,
+                                        rows.weight ? Way::weighted
+                                        : missing   ? Way::missing
+                                                    : Way::complete,
+                                        s);
             if (!missing) {
                 double probe = 0;
                 for (Index at = 0; at < s.second.size(); ++at) probe += s.second[at] * 0;
@@ -478,7 +473,7 @@ Index moments_in_blocks(Index n, Index d, bool row_major, RowsOf rows_of, Rows g
                 } else if (probe != probe) {
                     expect_missing.store(true, std::memory_order_relaxed);
                     s.clear();
-                    found = moments_block(x, rows, lo, hi, Way::missing, s);
+                    found = fast::moments_block(x, rows, lo, hi, Way::missing, s);
                 }
             }
             exact |= !found && (s.off_centre(plain_centre) || s.dominated(d));
@@ -486,11 +481,11 @@ Index moments_in_blocks(Index n, Index d, bool row_major, RowsOf rows_of, Rows g
         if (exact) {
             start_exactly(x, rows, lo, hi, s);
             s.clear_exact();
-            found = moments_block(x, rows, lo, hi, Way::exact, s);
+            found = fast::moments_block(x, rows, lo, hi, Way::exact, s);
             if (!found && s.off_centre(exact_centre)) {
                 s.recentre();
                 s.clear_exact();
-                found = moments_block(x, rows, lo, hi, Way::exact, s);
+                found = fast::moments_block(x, rows, lo, hi, Way::exact, s);
             }
         }
         rounding[slot] = exact ? exact_error : plain_error;
@@ -499,7 +494,7 @@ Index moments_in_blocks(Index n, Index d, bool row_major, RowsOf rows_of, Rows g
                 for (Index j = 0; j < d && (!rows.weight || rows.weight[i] != 0); ++j)
                     if (std::isinf(x.data[i * x.row_stride + j * x.col_stride])) infinite.report((from + i) * d + j);
     };
-    auto merge = [&](Index, int slot) { merge_block(k, rounding[slot], sums[slot], all); };
+    auto merge = [&](Index, int slot) { fast::merge_moments_block(k, rounding[slot], sums[slot], all); };
     for_blocks(blocks, threads, work, merge);
     for_parts([&](double* own, double* from) { std::copy_n(from, d, own); });
     *overflow = -1;
@@ -538,5 +533,7 @@ Index moments(const std::vector<StridedColumn>& columns, Rows rows, Index n, dou
 
 template Index moments(Matrix<double>, Rows, double*, double*, double*, double*, Index*);
 template Index moments(Matrix<float>, Rows, double*, double*, double*, double*, Index*);
+
+#endif
 
 }  // namespace suffice

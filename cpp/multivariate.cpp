@@ -3,8 +3,10 @@
 // A tile of rows is packed column by column, so that one instruction works on eight rows. W is lower triangular, so
 // half of the product is skipped. If the classes share W, rows are multiplied by W once for all classes.
 #include <cmath>
+#include <cstring>
 
 #include "buffer.hpp"
+#include "threads.hpp"
 #include "transpose.hpp"
 
 namespace suffice {
@@ -12,18 +14,6 @@ namespace {
 
 constexpr Index tile_rows = 32, together = 8;  // rows in a tile, rows of W in a block
 constexpr int vectors = tile_rows / 8;
-
-// Rows of W by eights, each block's columns side by side: block b holds columns 0 .. 8b+7.
-Index packed_size(Index d) {
-    const Index blocks = (d + together - 1) / together;
-    return together * together * blocks * (blocks + 1) / 2;
-}
-
-void pack_triangle(const double* w, Index d, double* to) {
-    for (Index k0 = 0; k0 < d; k0 += together)
-        for (Index j = 0; j < k0 + together; ++j)
-            for (Index k = k0; k < k0 + together; ++k) *to++ = k < d && j <= k ? w[k * d + j] : 0.0;
-}
 
 // Eight coordinates of W z for all rows of a tile; z is (d padded to 8, tile_rows).
 SUFFICE_INLINE void turn_block(const double* __restrict w, Index columns, const double* __restrict z,
@@ -35,25 +25,20 @@ SUFFICE_INLINE void turn_block(const double* __restrict w, Index columns, const 
         Lanes held[vectors];
         for (int v = 0; v < vectors; ++v) held[v] = x[v];
         const double* coefficient = w + j * together + half * together / 2;
-#pragma GCC unroll 4
-        for (int k = 0; k < together / 2; ++k)
-#pragma GCC unroll 4
-            for (int v = 0; v < vectors; ++v) sum[k][v] += held[v] * coefficient[k];
+        SUFFICE_UNROLL(4)
+        for (int k = 0; k < together / 2; ++k) SUFFICE_UNROLL(4)
+        for (int v = 0; v < vectors; ++v) sum[k][v] += held[v] * coefficient[k];
     }
 }
 
-}  // namespace
-
-SUFFICE_CLONES bool multivariate_pack(const Matrix<double>& x, Index i0, Index rows, double* tile) {
-    return pack_tile<tile_rows>(x, i0, rows, 0, x.cols, tile);
-}
-SUFFICE_CLONES bool multivariate_pack(const Matrix<float>& x, Index i0, Index rows, double* tile) {
+template <class T>
+bool pack(const Matrix<T>& x, Index i0, Index rows, double* tile) {
     return pack_tile<tile_rows>(x, i0, rows, 0, x.cols, tile);
 }
 
 // distance[r] = |W (x_r − mean)|².
-SUFFICE_CLONES void multivariate_distance(const double* tile, Index d, const double* w, const double* mean,
-                                          double* centred, double* distance) {
+void add_distances(const double* tile, Index d, const double* w, const double* mean, double* centred,
+                   double* distance) {
     for (Index j = 0; j < d; ++j)
         for (Index i = 0; i < tile_rows; ++i) centred[j * tile_rows + i] = tile[j * tile_rows + i] - mean[j];
     Lanes total[vectors] = {};
@@ -66,26 +51,25 @@ SUFFICE_CLONES void multivariate_distance(const double* tile, Index d, const dou
         }
         w += together * (k0 + together);
     }
-    __builtin_memcpy(distance, total, sizeof total);
+    std::memcpy(distance, total, sizeof total);
 }
 
 // turned[k][r] = (W (x_r − origin))_k.
-SUFFICE_CLONES void multivariate_turn(const double* tile, Index d, const double* w, const double* origin,
-                                      double* centred, double* turned) {
+void turn(const double* tile, Index d, const double* w, const double* origin, double* centred, double* turned) {
     for (Index j = 0; j < d; ++j)
         for (Index i = 0; i < tile_rows; ++i) centred[j * tile_rows + i] = tile[j * tile_rows + i] - origin[j];
     for (Index k0 = 0; k0 < d; k0 += together) {
         for (int half = 0; half < 2; ++half) {
             Lanes sum[together / 2][vectors];
             turn_block(w, k0 + together, centred, sum, half);
-            __builtin_memcpy(turned + (k0 + half * together / 2) * tile_rows, sum, sizeof sum);
+            std::memcpy(turned + (k0 + half * together / 2) * tile_rows, sum, sizeof sum);
         }
         w += together * (k0 + together);
     }
 }
 
 // distance[r] = Σ_k (turned[k][r] − mean[k])².
-SUFFICE_CLONES void multivariate_compare(const double* turned, Index d, const double* mean, double* distance) {
+void compare(const double* turned, Index d, const double* mean, double* distance) {
     Lanes total[vectors] = {};
     for (Index k = 0; k < d; ++k) {
         const Lanes* z = reinterpret_cast<const Lanes*>(turned + k * tile_rows);
@@ -94,10 +78,31 @@ SUFFICE_CLONES void multivariate_compare(const double* turned, Index d, const do
             total[v] += off * off;
         }
     }
-    __builtin_memcpy(distance, total, sizeof total);
+    std::memcpy(distance, total, sizeof total);
 }
 
+}  // namespace
+
+SUFFICE_DISPATCH(multivariate_pack, pack<double>, pack<float>)
+SUFFICE_DISPATCH(multivariate_distance, add_distances)
+SUFFICE_DISPATCH(multivariate_turn, turn)
+SUFFICE_DISPATCH(multivariate_compare, compare)
+
+#ifndef SUFFICE_ONLY_LOOPS_FOR
+
 namespace {
+
+// Rows of W by eights, each block's columns side by side: block b holds columns 0 .. 8b+7.
+Index packed_size(Index d) {
+    const Index blocks = (d + together - 1) / together;
+    return together * together * blocks * (blocks + 1) / 2;
+}
+
+void pack_triangle(const double* w, Index d, double* to) {
+    for (Index k0 = 0; k0 < d; k0 += together)
+        for (Index j = 0; j < k0 + together; ++j)
+            for (Index k = k0; k < k0 + together; ++k) *to++ = k < d && j <= k ? w[k * d + j] : 0.0;
+}
 
 // The parameters as the tiles read them.
 struct Packed {
@@ -143,7 +148,7 @@ Index multivariate_log_density(Matrix<T> x, const double* mean, const double* wh
         alignas(64) double distance[tile_rows];
         for (Index t = b * tiles_a_block; t < std::min(tiles, (b + 1) * tiles_a_block); ++t) {
             const Index i0 = t * tile_rows, rows = std::min(tile_rows, x.rows - i0);
-            const bool finite = multivariate_pack(x, i0, rows, tile);
+            const bool finite = fast::multivariate_pack(x, i0, rows, tile);
             if (!finite)
                 for (Index i = 0; i < rows; ++i)
                     for (Index j = 0; j < d; ++j) {
@@ -152,12 +157,12 @@ Index multivariate_log_density(Matrix<T> x, const double* mean, const double* wh
                         if (!std::isfinite(value)) incomplete[i0 + i] = true;
                     }
             if (matrices == 1)
-                multivariate_turn(tile, d, packed.triangle[0].data(), packed.origin.data(), centred, turned);
+                fast::multivariate_turn(tile, d, packed.triangle[0].data(), packed.origin.data(), centred, turned);
             for (Index c = 0; c < classes; ++c) {
                 if (matrices == 1)
-                    multivariate_compare(turned, d, packed.turned_mean.data() + c * d, distance);
+                    fast::multivariate_compare(turned, d, packed.turned_mean.data() + c * d, distance);
                 else
-                    multivariate_distance(tile, d, packed.triangle[c].data(), mean + c * d, centred, distance);
+                    fast::multivariate_distance(tile, d, packed.triangle[c].data(), mean + c * d, centred, distance);
                 for (Index i = 0; i < rows; ++i) out[(i0 + i) * classes + c] = packed.constant[c] - 0.5 * distance[i];
             }
         }
@@ -167,5 +172,7 @@ Index multivariate_log_density(Matrix<T> x, const double* mean, const double* wh
 
 template Index multivariate_log_density(Matrix<double>, const double*, const double*, Index, Index, double*, bool*);
 template Index multivariate_log_density(Matrix<float>, const double*, const double*, Index, Index, double*, bool*);
+
+#endif
 
 }  // namespace suffice

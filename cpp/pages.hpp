@@ -24,18 +24,20 @@ struct Pages {
     Pages(const Pages<U>&) noexcept {}
 
     T* allocate(std::size_t n) {
+        if (n > SIZE_MAX / 4 / sizeof(T)) throw std::bad_alloc();
         std::size_t bytes = n * sizeof(T);
         const bool large = bytes >= worth_it;
         const std::size_t unit = large ? page : line;
         bytes = std::max(bytes + unit - 1, unit) / unit * unit;
-        void* p = std::aligned_alloc(unit, bytes);
-        if (!p) throw std::bad_alloc();
+        void* p = ::operator new(bytes, std::align_val_t(unit));
 #if defined(__linux__)
         if (large) madvise(p, bytes, MADV_HUGEPAGE);  // a hint: a first touch for every 2 MiB instead of every 4 KiB
 #endif
         return static_cast<T*>(p);
     }
-    void deallocate(T* p, std::size_t) noexcept { std::free(p); }
+    void deallocate(T* p, std::size_t n) noexcept {
+        ::operator delete(p, std::align_val_t(n * sizeof(T) >= worth_it ? page : line));
+    }
 
     // resize(n) leaves new elements uninitialized; resize(n, value) sets them.
     template <class U>

@@ -1,16 +1,37 @@
 // What pairs of columns say beyond the two, with all rows and without one.
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
+#include "threads.hpp"
 #include "vector_math.hpp"
 
 namespace suffice {
 namespace {
 
-constexpr Index block_bytes = 1 << 18;  // of evidence, which stays in the second cache
-constexpr Index few_cells = 256;        // whose ratios stay in the first cache
 constexpr double smoothing = 3;  // rows that every cell, and what is expected of it, is drawn by towards equality
 constexpr double least_total = 1e-300;  // what counts are divided by, at least
+
+SUFFICE_INLINE double ratio(double count, double first, double second, double total, double u) {
+    const double expected = std::max(first - u, 0.0) * std::max(second - u, 0.0) / std::max(total - u, least_total);
+    return (std::max(count - u, 0.0) + smoothing) / (expected + smoothing);
+}
+
+void log_ratios(const double* __restrict count, double first, const double* __restrict second, Index width,
+                double total, double u, double* __restrict out) {
+    for (Index b = 0; b < width; ++b) out[b] = vector_log(ratio(count[b], first, second[b], total, u));
+}
+
+}  // namespace
+
+SUFFICE_DISPATCH(ratios_of_row, log_ratios)
+
+#ifndef SUFFICE_ONLY_LOOPS_FOR
+
+namespace {
+
+constexpr Index block_bytes = 1 << 18;  // of evidence, which stays in the second cache
+constexpr Index few_cells = 256;        // whose ratios stay in the first cache
 
 // The weight of each code of the first and the second column of a pair, and of all, in one class.
 struct Margins {
@@ -31,17 +52,7 @@ struct Margins {
     double total() const { return of.back(); }
 };
 
-SUFFICE_INLINE double ratio(double count, double first, double second, double total, double u) {
-    const double expected = std::max(first - u, 0.0) * std::max(second - u, 0.0) / std::max(total - u, least_total);
-    return (std::max(count - u, 0.0) + smoothing) / (expected + smoothing);
-}
-
 }  // namespace
-
-SUFFICE_CLONES void ratios_of_row(const double* __restrict count, double first, const double* __restrict second,
-                                  Index width, double total, double u, double* __restrict out) {
-    for (Index b = 0; b < width; ++b) out[b] = vector_log(ratio(count[b], first, second[b], total, u));
-}
 
 void pair_ratios(const Index* sizes, ColumnPairs of, Index classes, const double* counts, double u, double* ratios) {
     const Index cells = of.offsets[of.pairs];
@@ -51,8 +62,8 @@ void pair_ratios(const Index* sizes, ColumnPairs of, Index classes, const double
             const Index start = c * cells + of.offsets[q];
             const Margins margins(counts + start, height, width);
             for (Index a = 0; a < height; ++a)
-                ratios_of_row(counts + start + a * width, margins.of[a], margins.second(), width, margins.total(), u,
-                              ratios + start + a * width);
+                fast::ratios_of_row(counts + start + a * width, margins.of[a], margins.second(), width, margins.total(),
+                                    u, ratios + start + a * width);
         }
     });
 }
@@ -126,5 +137,7 @@ template void pair_left_out(CodedColumns, ColumnPairs, Rows, const double*, cons
                             const std::int32_t*, Index, double*);
 template void pair_left_out(CodedColumns, ColumnPairs, Rows, const double*, const double*, const double*, const double*,
                             const std::int32_t*, Index, float*);
+
+#endif
 
 }  // namespace suffice

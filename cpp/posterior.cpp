@@ -2,19 +2,22 @@
 #include <cmath>
 #include <limits>
 
+#include "threads.hpp"
 #include "vector_math.hpp"
 
 namespace suffice {
 
 // What a tile of rows showed: how many had no possible class, and the first that is not a number, or `rows`.
-struct Found {
+struct PosteriorTile {
     Index lost, odd;
 };
 
+namespace {
+
 // Rows of one tile; `scratch` holds rows * classes values.
 template <class T>
-SUFFICE_INLINE Found any_tile(double* scores, Index rows, Index classes, const double* added, const double* fallback,
-                              bool as_log, double* __restrict scratch, T* out) {
+PosteriorTile any_tile(double* scores, Index rows, Index classes, const double* added, const double* fallback,
+                       bool as_log, double* __restrict scratch, T* out) {
     constexpr double impossible = -std::numeric_limits<double>::infinity();
     Index lost = 0, odd = rows;
     for (Index i = 0; i < rows; ++i) {
@@ -52,17 +55,14 @@ SUFFICE_INLINE Found any_tile(double* scores, Index rows, Index classes, const d
     return {lost, odd};
 }
 
-SUFFICE_CLONES Found posterior_tile(double* scores, Index rows, Index classes, const double* added,
-                                    const double* fallback, bool as_log, double* scratch, double* out) {
-    return any_tile(scores, rows, classes, added, fallback, as_log, scratch, out);
-}
-SUFFICE_CLONES Found posterior_tile(double* scores, Index rows, Index classes, const double* added,
-                                    const double* fallback, bool as_log, double* scratch, float* out) {
-    return any_tile(scores, rows, classes, added, fallback, as_log, scratch, out);
-}
+}  // namespace
+
+SUFFICE_DISPATCH(posterior_tile, any_tile<double>, any_tile<float>)
+
+#ifndef SUFFICE_ONLY_LOOPS_FOR
 
 // Lower a number that several threads share to `value`, if it is larger.
-void lower(std::atomic<Index>& shared, Index value) {
+static void lower(std::atomic<Index>& shared, Index value) {
     Index now = shared;
     while (value < now && !shared.compare_exchange_weak(now, value)) {
     }
@@ -77,8 +77,8 @@ Index posterior(double* scores, Index rows, Index classes, const double* added, 
     std::atomic<Index> lost{0}, odd{rows};
     for_blocks(tiles, threads, [&](Index b, int slot) {
         const Index at = b * size * classes, n = std::min(rows, (b + 1) * size) - b * size;
-        const Found found =
-            posterior_tile(scores + at, n, classes, added, fallback, as_log, scratch[slot].data(), out + at);
+        const PosteriorTile found =
+            fast::posterior_tile(scores + at, n, classes, added, fallback, as_log, scratch[slot].data(), out + at);
         lost += found.lost;
         if (found.odd < n) lower(odd, b * size + found.odd);
     });
@@ -109,5 +109,7 @@ Index most_probable(const double* scores, Index rows, Index classes, const doubl
     });
     return odd < rows ? odd.load() : -1;
 }
+
+#endif
 
 }  // namespace suffice

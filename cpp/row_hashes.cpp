@@ -15,16 +15,25 @@ SUFFICE_INLINE std::uint64_t mixed(std::uint64_t z) {
     return z ^ z >> 31;
 }
 
-SUFFICE_CLONES void mix_numbers(const double* x, Index n, std::uint64_t missing, std::uint64_t* out) {
+void mix_numbers(const double* x, Index n, std::uint64_t missing, std::uint64_t* out) {
     for (Index i = 0; i < n; ++i) {
         const double value = x[i] + 0.0;  // -0 is 0
         out[i] = mixed(out[i] ^ (value == value ? std::bit_cast<std::uint64_t>(value) : missing));
     }
 }
 
-SUFFICE_CLONES void mix_bits(const std::uint64_t* x, Index n, std::uint64_t* out) {
+void mix_bits(const std::uint64_t* x, Index n, std::uint64_t* out) {
     for (Index i = 0; i < n; ++i) out[i] = mixed(out[i] ^ x[i]);
 }
+
+}  // namespace
+
+SUFFICE_DISPATCH(mix_numbers, mix_numbers)
+SUFFICE_DISPATCH(mix_bits, mix_bits)
+
+#ifndef SUFFICE_ONLY_LOOPS_FOR
+
+namespace {
 
 void mix_codes(const std::uint64_t* bits, const std::int32_t* code, Index last, Index n, std::uint64_t* out) {
     for (Index i = 0; i < n; ++i) out[i] = mixed(out[i] ^ bits[code[i] < 0 ? last : Index(code[i])]);
@@ -41,11 +50,11 @@ void row_hashes(const HashColumn* columns, Index cols, Index rows, std::uint64_t
         for (Index j = 0; j < cols; ++j) {
             const HashColumn& column = columns[j];
             if (column.number)
-                mix_numbers(column.number + lo, n, missing, out + lo);
+                fast::mix_numbers(column.number + lo, n, missing, out + lo);
             else if (column.code)
                 mix_codes(column.bits, column.code + lo, column.last, n, out + lo);
             else
-                mix_bits(column.bits + lo, n, out + lo);
+                fast::mix_bits(column.bits + lo, n, out + lo);
         }
     });
 }
@@ -121,5 +130,7 @@ std::vector<CountedRow> least_rows(const std::uint64_t* hashes, const std::int32
     });
     return out;
 }
+
+#endif
 
 }  // namespace suffice

@@ -8,12 +8,11 @@
 
 #include "buffer.hpp"
 #include "scatter_sums.hpp"
+#include "threads.hpp"
 #include "transpose.hpp"
 
 namespace suffice {
 namespace {
-
-constexpr Index panel_rows = 64, unit_rows = 2048, pivot_rows = 64;
 
 // to[r * to_stride + c] += Σ_k left[k * left_stride + r] right[k * right_stride + c] for a block of `rows` rows and
 // 8 * `vectors` columns.
@@ -25,10 +24,9 @@ SUFFICE_INLINE void add_product(const double* left, Index left_stride, const dou
         const Lanes* b = reinterpret_cast<const Lanes*>(right);
         Lanes held[vectors];
         for (int v = 0; v < vectors; ++v) held[v] = b[v];
-#pragma GCC unroll 8
-        for (int r = 0; r < rows; ++r)
-#pragma GCC unroll 4
-            for (int v = 0; v < vectors; ++v) sum[r][v] += held[v] * left[r];
+        SUFFICE_UNROLL(8)
+        for (int r = 0; r < rows; ++r) SUFFICE_UNROLL(4)
+        for (int v = 0; v < vectors; ++v) sum[r][v] += held[v] * left[r];
     }
     for (int r = 0; r < rows; ++r)
         for (int v = 0; v < vectors; ++v) reinterpret_cast<Lanes*>(to + r * to_stride)[v] += sum[r][v];
@@ -36,8 +34,7 @@ SUFFICE_INLINE void add_product(const double* left, Index left_stride, const dou
 
 // panel[k] = (x - pivot) √w of one row, padded with zeros; false if an entry is not finite.
 template <class T>
-SUFFICE_INLINE bool pack(const T* __restrict x, const double* __restrict pivot, Index d, double root,
-                         double* __restrict panel) {
+bool pack(const T* __restrict x, const double* __restrict pivot, Index d, double root, double* __restrict panel) {
     double probe = 0;
 #pragma omp simd reduction(+ : probe)
     for (Index j = 0; j < d; ++j) {
@@ -48,18 +45,8 @@ SUFFICE_INLINE bool pack(const T* __restrict x, const double* __restrict pivot, 
     return probe == 0;
 }
 
-}  // namespace
-
-#define SUFFICE_PACK(T)                                                                                      \
-    SUFFICE_CLONES bool scatter_pack(const T* x, const double* pivot, Index d, double root, double* panel) { \
-        return pack(x, pivot, d, root, panel);                                                               \
-    }
-SUFFICE_PACK(double)
-SUFFICE_PACK(float)
-
 // cross[i, j] += Σ_k panel[k, i] panel[k, j] for j ≥ i; sum[j] += Σ_k root[k] panel[k, j].
-SUFFICE_CLONES void scatter_panel(const double* panel, const double* root, Index depth, Index stride, double* sum,
-                                  double* cross) {
+void add_panel(const double* panel, const double* root, Index depth, Index stride, double* sum, double* cross) {
     for (Index k = 0; k < depth; ++k)
         for (Index j = 0; j < stride; ++j) sum[j] += root[k] * panel[k * stride + j];
     for (Index i = 0; i < stride; i += 8) {
@@ -74,7 +61,16 @@ SUFFICE_CLONES void scatter_panel(const double* panel, const double* root, Index
     }
 }
 
+}  // namespace
+
+SUFFICE_DISPATCH(scatter_pack, pack<double>, pack<float>)
+SUFFICE_DISPATCH(scatter_panel, add_panel)
+
+#ifndef SUFFICE_ONLY_LOOPS_FOR
+
 namespace {
+
+constexpr Index panel_rows = 64, unit_rows = 2048, pivot_rows = 64;
 
 struct Unit {
     Index cls, lo, hi;  // rows order[lo .. hi-1] of one class
@@ -165,11 +161,10 @@ Index scatter(Matrix<T> x, Rows rows, double* weight, double* mean, double* cros
                 const T* row = x.data + i * x.row_stride;
                 if (k + 8 < unit.hi) {
                     const char* ahead = reinterpret_cast<const char*>(x.data + order.row[k + 8] * x.row_stride);
-                    for (Index byte = 0; byte < d * Index(sizeof(T)); byte += 64)
-                        __builtin_prefetch(ahead + byte, 0, 2);
+                    for (Index byte = 0; byte < d * Index(sizeof(T)); byte += 64) prefetch_later(ahead + byte);
                 }
                 const double w = rows.weight ? rows.weight[i] : 1.0, root = std::sqrt(w);
-                if (!scatter_pack(row, origin, d, root, s.panel + depth * stride)) {
+                if (!fast::scatter_pack(row, origin, d, root, s.panel + depth * stride)) {
                     is_incomplete(i, row);
                     std::fill_n(s.panel + depth * stride, d, 0.0);
                     continue;
@@ -177,11 +172,11 @@ Index scatter(Matrix<T> x, Rows rows, double* weight, double* mean, double* cros
                 s.root[depth++] = root;
                 rows.weight ? add_plain(&w, nullptr, 1, s.weight, s.weight + 1) : void(s.weight[0] += 1);
                 if (depth == panel_rows || k + 1 == unit.hi) {
-                    scatter_panel(s.panel.data(), s.root.data(), depth, stride, s.sum.data(), s.cross.data());
+                    fast::scatter_panel(s.panel.data(), s.root.data(), depth, stride, s.sum.data(), s.cross.data());
                     depth = 0;
                 }
             }
-            if (depth) scatter_panel(s.panel.data(), s.root.data(), depth, stride, s.sum.data(), s.cross.data());
+            if (depth) fast::scatter_panel(s.panel.data(), s.root.data(), depth, stride, s.sum.data(), s.cross.data());
         };
         auto merge = [&](Index u, int slot) {
             const ScatterSums to = sums_of(units[u].cls);
@@ -264,5 +259,7 @@ Index scatter(Matrix<T> x, Rows rows, double* weight, double* mean, double* cros
 
 template Index scatter(Matrix<double>, Rows, double*, double*, double*, double*, bool*);
 template Index scatter(Matrix<float>, Rows, double*, double*, double*, double*, bool*);
+
+#endif
 
 }  // namespace suffice

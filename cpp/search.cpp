@@ -6,9 +6,7 @@ namespace {
 
 constexpr Index few = 24;  // up to which a comparison with each edge is faster than a search
 
-}  // namespace
-
-SUFFICE_CLONES void count_below(const double* x, Index rows, const double* edges, Index count, std::int32_t* out) {
+void count(const double* x, Index rows, const double* edges, Index count, std::int32_t* out) {
     for (Index i = 0; i < rows; ++i) out[i] = 0;
     for (Index k = 0; count <= few && k < count; ++k) {
         const double edge = edges[k];
@@ -22,5 +20,17 @@ SUFFICE_CLONES void count_below(const double* x, Index rows, const double* edges
         left -= half;
     }
 }
+
+}  // namespace
+
+SUFFICE_DISPATCH(count_below, count)
+
+#ifndef SUFFICE_ONLY_LOOPS_FOR
+
+void count_below(const double* x, Index rows, const double* edges, Index count, std::int32_t* out) {
+    fast::count_below(x, rows, edges, count, out);
+}
+
+#endif
 
 }  // namespace suffice

@@ -3,13 +3,13 @@
 // The weights of one column are side by side for all classes, padded to cache lines, and prefetched: this kernel is
 // bound by the latency of memory, not by arithmetic.
 #include <cmath>
+#include <cstring>
 
 #include "threads.hpp"
+#include "vectors.hpp"
 
 namespace suffice {
 namespace {
-
-typedef double Lanes __attribute__((vector_size(64), aligned(8)));
 
 template <class T, class I, int vectors, bool binarize>
 SUFFICE_INLINE Index add_rows(const Sparse<T, I>& x, double threshold, const double* coef, const double* absent,
@@ -25,8 +25,8 @@ SUFFICE_INLINE Index add_rows(const Sparse<T, I>& x, double threshold, const dou
         for (Index e = x.indptr[i]; e < x.indptr[i + 1]; ++e) {
             if (e + ahead < last) {
                 const double* next = coef + Index(x.indices[e + ahead]) * stride + c0;  // a hint: never read
-#pragma GCC unroll 4
-                for (int v = 0; v < vectors; ++v) __builtin_prefetch(next + 8 * v);
+                SUFFICE_UNROLL(4)
+                for (int v = 0; v < vectors; ++v) prefetch(next + 8 * v);
             }
             const Index j = x.indices[e];
             double value = x.data[e];
@@ -38,21 +38,20 @@ SUFFICE_INLINE Index add_rows(const Sparse<T, I>& x, double threshold, const dou
                 before = j;
             }
             if (value != value) [[unlikely]] {
-                if (absent)
-#pragma GCC unroll 4
-                    for (int v = 0; v < vectors; ++v)
-                        sum[v] -= *reinterpret_cast<const Lanes*>(absent + j * stride + c0 + 8 * v);
+                if (absent) SUFFICE_UNROLL(4)
+                for (int v = 0; v < vectors; ++v)
+                    sum[v] -= *reinterpret_cast<const Lanes*>(absent + j * stride + c0 + 8 * v);
                 continue;
             }
             if (std::isinf(value)) [[unlikely]]
                 infinite = infinite < 0 ? i * x.cols + j : infinite;
             if constexpr (binarize) value = value > threshold ? 1.0 : 0.0;
             const Lanes* weights = reinterpret_cast<const Lanes*>(coef + j * stride + c0);
-#pragma GCC unroll 4
+            SUFFICE_UNROLL(4)
             for (int v = 0; v < vectors; ++v) sum[v] += value * weights[v];
         }
         double flat[8 * vectors];
-        __builtin_memcpy(flat, sum, sizeof flat);
+        std::memcpy(flat, sum, sizeof flat);
         for (Index c = 0; c < width; ++c) out[i * classes + c0 + c] = intercept[c0 + c] + flat[c];
     }
     return infinite;
@@ -80,9 +79,8 @@ SUFFICE_INLINE Index any_width(const Sparse<T, I>& x, double threshold, const do
 }
 
 template <class T, class I>
-SUFFICE_INLINE Index any_reading(const Sparse<T, I>& x, CountRule rule, const double* coef, const double* absent,
-                                 Index stride, const double* intercept, Index classes, Index lo, Index hi,
-                                 double* out) {
+Index any_reading(const Sparse<T, I>& x, CountRule rule, const double* coef, const double* absent, Index stride,
+                  const double* intercept, Index classes, Index lo, Index hi, double* out) {
     return rule.binarize
                ? any_width<T, I, true>(x, rule.threshold, coef, absent, stride, intercept, classes, lo, hi, out)
                : any_width<T, I, false>(x, rule.threshold, coef, absent, stride, intercept, classes, lo, hi, out);
@@ -90,16 +88,10 @@ SUFFICE_INLINE Index any_reading(const Sparse<T, I>& x, CountRule rule, const do
 
 }  // namespace
 
-#define SUFFICE_BLOCK(T, I)                                                                               \
-    SUFFICE_CLONES Index sparse_scores_block(const Sparse<T, I>& x, CountRule rule, const double* coef,   \
-                                             const double* absent, Index stride, const double* intercept, \
-                                             Index classes, Index lo, Index hi, double* out) {            \
-        return any_reading(x, rule, coef, absent, stride, intercept, classes, lo, hi, out);               \
-    }
-SUFFICE_BLOCK(double, std::int32_t)
-SUFFICE_BLOCK(double, std::int64_t)
-SUFFICE_BLOCK(float, std::int32_t)
-SUFFICE_BLOCK(float, std::int64_t)
+SUFFICE_DISPATCH(sparse_scores_block, any_reading<double, std::int32_t>, any_reading<double, std::int64_t>,
+                 any_reading<float, std::int32_t>, any_reading<float, std::int64_t>)
+
+#ifndef SUFFICE_ONLY_LOOPS_FOR
 
 template <class T, class I>
 Index sparse_scores(Sparse<T, I> x, CountRule rule, const double* coef, const double* absent, Index stride,
@@ -110,7 +102,7 @@ Index sparse_scores(Sparse<T, I> x, CountRule rule, const double* coef, const do
     std::atomic<Index> broken{-1};
     for_blocks(blocks, threads_for(stored * (stride / 8), blocks), [&](Index b, int) {
         const Index lo = b * size, hi = std::min(x.rows, lo + size);
-        const Index found = sparse_scores_block(x, rule, coef, absent, stride, intercept, classes, lo, hi, out);
+        const Index found = fast::sparse_scores_block(x, rule, coef, absent, stride, intercept, classes, lo, hi, out);
         if (found < -1) broken = found;
         infinite.report(found);
     });
@@ -124,5 +116,7 @@ SUFFICE_INSTANTIATE(double, std::int32_t)
 SUFFICE_INSTANTIATE(double, std::int64_t)
 SUFFICE_INSTANTIATE(float, std::int32_t)
 SUFFICE_INSTANTIATE(float, std::int64_t)
+
+#endif
 
 }  // namespace suffice

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "double_double.hpp"
+#include "threads.hpp"
 
 namespace suffice {
 namespace {
@@ -30,8 +31,8 @@ public:
             const Index i = order_.row[k];
             if (k + 2 < piece.last) {  // rows of a class are apart in memory: prefetch the next ones
                 const Index first = x_.indptr[order_.row[k + 2]], last = x_.indptr[order_.row[k + 2] + 1];
-                for (Index e = first; e < last; e += 64 / sizeof(I)) __builtin_prefetch(x_.indices + e);
-                for (Index e = first; e < last; e += 64 / sizeof(T)) __builtin_prefetch(x_.data + e);
+                for (Index e = first; e < last; e += 64 / sizeof(I)) prefetch(x_.indices + e);
+                for (Index e = first; e < last; e += 64 / sizeof(T)) prefetch(x_.data + e);
             }
             const double w = rows_.weight ? rows_.weight[i] : 1.0;
             if (low)

@@ -9,6 +9,7 @@
 #include <limits>
 #include <numbers>
 
+#include "dispatch.hpp"
 #include "vector_math.hpp"
 
 namespace suffice {
@@ -53,29 +54,7 @@ SUFFICE_INLINE double log_density(const StudentPrior& prior, double x, double we
     return norm - 0.5 * vector_log(std::numbers::pi * width) - (shape + 0.5) * log1p;
 }
 
-}  // namespace
-
-StudentColumn::StudentColumn(StudentPrior prior, double origin, std::vector<ClassMoments> classes)
-    : prior(prior), origin(origin), of(std::move(classes)) {
-    const std::size_t k = of.size();
-    for (auto* each : {&norm, &norm_without_one, &weight, &moment, &within, &largest}) each->assign(k, 0.0);
-    for (std::size_t c = 0; c < k; ++c) {
-        norm[c] = log_half_step(prior.shape + 0.5 * of[c].weight);
-        norm_without_one[c] = log_half_step(prior.shape + 0.5 * larger(of[c].weight - 1, 0));
-    }
-    // Sums over the classes before each, then over those after it: no difference loses digits.
-    for (const bool forward : {true, false}) {
-        double n = 0, first = 0, inside = 0, size = 0;
-        for (std::size_t i = 0; i < k; ++i) {
-            const std::size_t c = forward ? i : k - 1 - i;
-            weight[c] += n, moment[c] += first, within[c] += inside, largest[c] = larger(largest[c], size);
-            n += of[c].weight, first += of[c].weight * of[c].mean, inside += of[c].squares;
-            if (of[c].weight > 0) size = larger(size, std::fabs(of[c].mean + origin));
-        }
-    }
-}
-
-SUFFICE_CLONES void leave_out(const StudentColumn& column, Index c, StudentRows& rows) {
+void take_out(const StudentColumn& column, Index c, StudentRows& rows) {
     const ClassMoments own = column.of[c];
 #pragma omp simd
     for (Index i = 0; i < rows.n; ++i) {
@@ -91,7 +70,7 @@ SUFFICE_CLONES void leave_out(const StudentColumn& column, Index c, StudentRows&
     }
 }
 
-SUFFICE_CLONES void log_densities(const StudentColumn& column, Index c, StudentRows& rows, double* out) {
+void densities(const StudentColumn& column, Index c, StudentRows& rows, double* out) {
     const double others = column.weight[c], moment = column.moment[c], within = column.within[c],
                  largest = column.largest[c], origin = column.origin;
     const StudentPrior prior = column.prior;
@@ -149,5 +128,40 @@ SUFFICE_CLONES void log_densities(const StudentColumn& column, Index c, StudentR
                                 rows.scale[i], rows.floor[i]);
     }
 }
+
+}  // namespace
+
+SUFFICE_DISPATCH(student_left_out, take_out)
+SUFFICE_DISPATCH(student_densities, densities)
+
+#ifndef SUFFICE_ONLY_LOOPS_FOR
+
+StudentColumn::StudentColumn(StudentPrior prior, double origin, std::vector<ClassMoments> classes)
+    : prior(prior), origin(origin), of(std::move(classes)) {
+    const std::size_t k = of.size();
+    for (auto* each : {&norm, &norm_without_one, &weight, &moment, &within, &largest}) each->assign(k, 0.0);
+    for (std::size_t c = 0; c < k; ++c) {
+        norm[c] = log_half_step(prior.shape + 0.5 * of[c].weight);
+        norm_without_one[c] = log_half_step(prior.shape + 0.5 * larger(of[c].weight - 1, 0));
+    }
+    // Sums over the classes before each, then over those after it: no difference loses digits.
+    for (const bool forward : {true, false}) {
+        double n = 0, first = 0, inside = 0, size = 0;
+        for (std::size_t i = 0; i < k; ++i) {
+            const std::size_t c = forward ? i : k - 1 - i;
+            weight[c] += n, moment[c] += first, within[c] += inside, largest[c] = larger(largest[c], size);
+            n += of[c].weight, first += of[c].weight * of[c].mean, inside += of[c].squares;
+            if (of[c].weight > 0) size = larger(size, std::fabs(of[c].mean + origin));
+        }
+    }
+}
+
+void leave_out(const StudentColumn& column, Index c, StudentRows& rows) { fast::student_left_out(column, c, rows); }
+
+void log_densities(const StudentColumn& column, Index c, StudentRows& rows, double* out) {
+    fast::student_densities(column, c, rows, out);
+}
+
+#endif
 
 }  // namespace suffice

@@ -2,14 +2,15 @@
 #include <cmath>
 
 #include "student.hpp"
+#include "threads.hpp"
 #include "vector_math.hpp"
 
 namespace suffice {
 namespace {
 
 // Add norm − half log(1 + ((x − mean) precision)²) to sums; nothing where x is missing.
-SUFFICE_CLONES void add_log_densities(const double* x, Index n, double mean, double precision, double norm, double half,
-                                      double* sums) {
+void add_log_densities(const double* x, Index n, double mean, double precision, double norm, double half,
+                       double* sums) {
 #pragma omp simd
     for (Index i = 0; i < n; ++i) {
         const double off = (x[i] - mean) * precision, z = off * off, sum = 1 + z;
@@ -19,6 +20,10 @@ SUFFICE_CLONES void add_log_densities(const double* x, Index n, double mean, dou
 }
 
 }  // namespace
+
+SUFFICE_DISPATCH(add_student_densities, add_log_densities)
+
+#ifndef SUFFICE_ONLY_LOOPS_FOR
 
 template <class T>
 Index student_log_density(Matrix<T> x, const double* mean, const double* precision, const double* norm,
@@ -39,7 +44,8 @@ Index student_log_density(Matrix<T> x, const double* mean, const double* precisi
             }
             for (Index c = 0; c < classes; ++c) {
                 const Index at = c * d + j;
-                add_log_densities(value, n, mean[at], precision[at], norm[at], half[at], sums + c * student_rows);
+                fast::add_student_densities(value, n, mean[at], precision[at], norm[at], half[at],
+                                            sums + c * student_rows);
             }
         }
         for (Index i = 0; i < n; ++i)
@@ -103,5 +109,7 @@ template Index student_leave_one_out(Matrix<double>, Rows, StudentPrior, const d
                                      const double*, double*);
 template Index student_leave_one_out(Matrix<float>, Rows, StudentPrior, const double*, const double*, const double*,
                                      const double*, double*);
+
+#endif
 
 }  // namespace suffice

@@ -3,31 +3,26 @@
 
 #include <algorithm>
 #include <atomic>
+#include <vector>
+
+#ifndef SUFFICE_ONLY_LOOPS_FOR
 #include <condition_variable>
 #include <exception>
 #include <mutex>
-#include <system_error>
 #include <thread>
-#include <vector>
+#endif
 
+#include "dispatch.hpp"
 #include "kernels.hpp"
 
-// One source, several instruction sets, chosen at load time; a build may define it as nothing.
-#ifndef SUFFICE_CLONES
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
-#define SUFFICE_CLONES __attribute__((target_clones("default", "arch=x86-64-v3", "arch=x86-64-v4")))
-#else
-#define SUFFICE_CLONES
-#endif
-#endif
 // Elementary steps that take about as long as starting a thread, some 20 µs; a build may define another number.
 #ifndef SUFFICE_WORTH_A_THREAD
 #define SUFFICE_WORTH_A_THREAD (Index(1) << 18)
 #endif
-#define SUFFICE_INLINE [[gnu::always_inline]] inline
-#define SUFFICE_INLINE_LAMBDA __attribute__((always_inline))
 
 namespace suffice {
+
+#ifndef SUFFICE_ONLY_LOOPS_FOR
 
 // The number of threads for `work` elementary steps.
 inline int threads_for(Index work, Index blocks) {
@@ -48,14 +43,14 @@ void on_threads(int threads, Body body) {
             failure = std::current_exception();
         }
     };
-    std::vector<std::jthread> pool;  // joined by its destructor
+    std::vector<std::thread> pool;
     pool.reserve(threads);
     try {
         for (int t = 1; t < threads; ++t) pool.emplace_back(guarded, t);
-    } catch (const std::system_error&) {
+    } catch (const std::exception&) {  // no thread, or no memory for one
     }
-    guarded(0);
-    pool.clear();
+    guarded(0);  // throws nothing, so every thread is joined
+    for (std::thread& other : pool) other.join();
     if (failure) std::rethrow_exception(failure);
 }
 
@@ -121,6 +116,8 @@ void running_sums(T* values, Index n) {
         if (threads == 1) before[b + 1] = sum;
     });
 }
+
+#endif
 
 // The smallest position any thread reported, or -1.
 class FirstPosition {

@@ -330,40 +330,6 @@ SUFFICE_INLINE void put_without_accents(Output<analyzer>& out, char32_t c, Accen
     while (p < end) put(text.read(p));
 }
 
-// Runs of ones: their starts, and their ends in `length`. Where `alone` is false, ones that stand alone are left out.
-SUFFICE_CLONES Index find_runs(const std::uint64_t* mask, Index words, bool alone, std::uint32_t* start,
-                               std::uint32_t* end) {
-    const std::uint64_t lonely = alone ? ~std::uint64_t(0) : 0;
-    std::uint64_t before = 0, kept_before = 0;
-    Index found = 0, ended = 0;
-    // Positions of the ones among `bits`: a fixed number at a time: a loop of varying length is mispredicted.
-    auto positions = [](std::uint64_t bits, Index count, std::uint32_t base, std::uint32_t* to) SUFFICE_INLINE_LAMBDA {
-        for (Index i = 0; i < count; i += 8)
-            for (Index k = i; k < i + 8; ++k) {
-                to[k] = base + std::uint32_t(std::countr_zero(bits));
-                bits &= bits - 1;
-            }
-    };
-    for (Index w = 0; w < words; ++w) {
-        const std::uint64_t bits = mask[w], next = w + 1 < words ? mask[w + 1] << 63 : 0;
-        const std::uint64_t kept = bits & ((bits << 1 | before) | (bits >> 1 | next) | lonely);
-        const std::uint64_t shifted = kept << 1 | kept_before;
-        const std::uint64_t starts = kept & ~shifted, ends = shifted & ~kept;
-        const Index begin = std::popcount(starts), finish = std::popcount(ends);
-        positions(starts, begin, std::uint32_t(64 * w), start + found);
-        positions(ends, finish, std::uint32_t(64 * w), end + ended);
-        found += begin;
-        ended += finish;
-        before = bits >> 63;
-        kept_before = kept >> 63;
-    }
-    return ended;
-}
-
-SUFFICE_CLONES void lengths(const std::uint32_t* __restrict start, std::uint32_t* __restrict end, Index n) {
-    for (Index t = 0; t < n; ++t) end[t] -= start[t];
-}
-
 // Bytes of the character that begins with this byte.
 SUFFICE_INLINE std::uint32_t width(std::uint8_t first) {
     return 1 + (first >= 0xC0) + (first >= 0xE0) + (first >= 0xF0);
@@ -542,12 +508,12 @@ void Tokenizer::next_runs() {
         bytes_[end_] = ' ';
     }
     if (blank) {
-        words_ = find_runs(mask_.data(), whole / 64 + 1, true, word_start_.data(), word_end_.data());
+        words_ = token_runs(mask_.data(), whole / 64 + 1, true, word_start_.data(), word_end_.data());
         return;
     }
-    size_ = find_runs(mask_.data(), whole / 64 + 1, !ascii_, start_.data(), length_.data());
+    size_ = token_runs(mask_.data(), whole / 64 + 1, !ascii_, start_.data(), length_.data());
     if (ascii_) {
-        lengths(start_.data(), length_.data(), size_);
+        token_lengths(start_.data(), length_.data(), size_);
     } else {
         size_ = lengths_of_two(bytes_.data(), start_.data(), length_.data(), size_);
     }

@@ -88,4 +88,9 @@ private:
     std::vector<std::uint32_t> start_, length_, word_start_, word_end_, place_;
 };
 
+// token_runs.cpp: runs of ones, their starts and ends; returns how many. Where `alone` is false, ones that stand alone are
+// left out. Then the lengths in place of the ends.
+Index token_runs(const std::uint64_t* mask, Index words, bool alone, std::uint32_t* start, std::uint32_t* end);
+void token_lengths(const std::uint32_t* start, std::uint32_t* end, Index n);
+
 }  // namespace suffice

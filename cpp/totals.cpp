@@ -4,6 +4,7 @@
 
 #include "buffer.hpp"
 #include "double_double.hpp"
+#include "threads.hpp"
 
 namespace suffice {
 
@@ -82,16 +83,18 @@ SUFFICE_INLINE Extremes block(const Matrix<T>& x, const Rows& rows, Index lo, In
     return e;
 }
 
+template <class T>
+Extremes any_block(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, CountRule rule, double* total,
+                   double* missing, double* low) {
+    return rule.binarize ? block<true>(x, rows, lo, hi, rule.threshold, total, missing, low)
+                         : block<false>(x, rows, lo, hi, rule.threshold, total, missing, low);
+}
+
 }  // namespace
 
-#define SUFFICE_BLOCK(T)                                                                                           \
-    SUFFICE_CLONES Extremes totals_block(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, CountRule rule, \
-                                         double* total, double* missing, double* low) {                            \
-        return rule.binarize ? block<true>(x, rows, lo, hi, rule.threshold, total, missing, low)                   \
-                             : block<false>(x, rows, lo, hi, rule.threshold, total, missing, low);                 \
-    }
-SUFFICE_BLOCK(double)
-SUFFICE_BLOCK(float)
+SUFFICE_DISPATCH(totals_block, any_block<double>, any_block<float>)
+
+#ifndef SUFFICE_ONLY_LOOPS_FOR
 
 template <class T>
 Index totals(Matrix<T> x, Rows rows, CountRule rule, double* total, double* missing, double* low) {
@@ -107,7 +110,7 @@ Index totals(Matrix<T> x, Rows rows, CountRule rule, double* total, double* miss
         const Index lo = b * size, hi = std::min(x.rows, lo + size);
         sums[slot].fill(0);
         double* sum = sums[slot].data();
-        Extremes e = totals_block(x, rows, lo, hi, rule, sum, sum + cells, low ? sum + 2 * cells : nullptr);
+        Extremes e = fast::totals_block(x, rows, lo, hi, rule, sum, sum + cells, low ? sum + 2 * cells : nullptr);
         if (is_refused(e.lowest) || is_refused(e.highest))
             for (Index i = lo; i < hi; ++i)
                 for (Index j = 0; j < d && (!rows.weight || rows.weight[i] != 0); ++j)
@@ -130,5 +133,7 @@ Index totals(Matrix<T> x, Rows rows, CountRule rule, double* total, double* miss
 
 template Index totals(Matrix<double>, Rows, CountRule, double*, double*, double*);
 template Index totals(Matrix<float>, Rows, CountRule, double*, double*, double*);
+
+#endif
 
 }  // namespace suffice

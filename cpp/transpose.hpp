@@ -1,16 +1,18 @@
 // Copy a tile of a matrix into doubles, rows and columns exchanged.
 #pragma once
 
-#include "threads.hpp"
+#include <algorithm>
+
+#include "kernels.hpp"
+#include "vectors.hpp"
 
 namespace suffice {
-
-typedef double Lanes __attribute__((vector_size(64), aligned(8)));
 
 // Eight times eight: to[r * to_stride + c] = from[c * from_stride + r]. Three rounds exchange
 // neighbours, pairs and halves.
 template <class T>
 SUFFICE_INLINE void transpose_8x8(const T* from, Index from_stride, double* to, Index to_stride) {
+#if defined(SUFFICE_VECTOR_EXTENSION)
     Lanes a[8], b[8];
     for (int c = 0; c < 8; ++c) {
         typedef T Narrow __attribute__((vector_size(8 * sizeof(T)), aligned(sizeof(T))));
@@ -31,6 +33,10 @@ SUFFICE_INLINE void transpose_8x8(const T* from, Index from_stride, double* to, 
         *reinterpret_cast<Lanes*>(to + (k + 4) * to_stride) =
             __builtin_shufflevector(a[k], a[k + 4], 4, 5, 6, 7, 12, 13, 14, 15);
     }
+#else
+    for (Index c = 0; c < 8; ++c)
+        for (Index r = 0; r < 8; ++r) to[r * to_stride + c] = from[c * from_stride + r];
+#endif
 }
 
 // to[r * to_stride + c] = from[c * from_stride + r] for r < rows, c < cols. Entries `ahead` of
@@ -42,7 +48,7 @@ SUFFICE_INLINE void transpose(const T* from, Index from_stride, Index rows, Inde
     for (Index c = 0; c < whole_cols; c += 8)
         for (Index r = 0; r < whole_rows; r += 8) {
             if (ahead)
-                for (Index k = 0; k < 8; ++k) __builtin_prefetch(from + ahead + (c + k) * from_stride + r, 0, 2);
+                for (Index k = 0; k < 8; ++k) prefetch_later(from + ahead + (c + k) * from_stride + r);
             transpose_8x8(from + c * from_stride + r, from_stride, to + r * to_stride + c, to_stride);
         }
     for (Index c = 0; c < cols; ++c)
@@ -61,7 +67,7 @@ SUFFICE_INLINE bool pack_tile(const Matrix<T>& x, Index i0, Index rows, Index j0
             const T* column = x.data + (j0 + j) * x.col_stride + i0;
             for (Index i = 0; i < rows; ++i) tile[j * tile_rows + i] = column[i];
             // Each column is a separate stream, and the hardware prefetches only a few.
-            for (Index i = 0; i < tile_rows; i += 64 / sizeof(T)) __builtin_prefetch(column + tile_rows + i);
+            for (Index i = 0; i < tile_rows; i += 64 / sizeof(T)) prefetch(column + tile_rows + i);
         }
     }
     if (rows < tile_rows)

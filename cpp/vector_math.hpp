@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "threads.hpp"
+#include "portable.hpp"
 
 namespace suffice {
 

@@ -80,9 +80,11 @@ void sort_items(Items& items, int bits) {
 
 // The first 8 bytes, the first the most significant.
 std::uint64_t first_bytes(const std::uint8_t* bytes, std::uint32_t length) {
+    std::uint8_t first[8] = {};
+    std::memcpy(first, bytes, std::min<std::uint32_t>(length, 8));
     std::uint64_t out = 0;
-    std::memcpy(&out, bytes, std::min<std::uint32_t>(length, 8));
-    return __builtin_bswap64(out);
+    for (const std::uint8_t byte : first) out = out << 8 | byte;
+    return out;
 }
 
 int compare(const std::uint8_t* a, Index m, const std::uint8_t* b, Index n) {

@@ -1,14 +1,11 @@
 // The log-loss of scores added with weights, and its derivatives.
 #include <cmath>
 
+#include "dispatch.hpp"
 #include "text.hpp"
 #include "vector_math.hpp"
 
 namespace suffice {
-namespace {
-
-// Less probable classes add nothing to the Hessian that a step by it would show.
-constexpr double unlikely = 1e-9;
 
 // The sums over some rows, and space for one row.
 struct LossSums {
@@ -35,6 +32,11 @@ struct LossSums {
         for (std::vector<double>* each : {&gradient, &hessian, &border}) std::fill(each->begin(), each->end(), 0.0);
     }
 };
+
+namespace {
+
+// Less probable classes add nothing to the Hessian that a step by it would show.
+constexpr double unlikely = 1e-9;
 
 // The softmax of row i, in `z`; the factors e^(u + v ℓ) as well.
 SUFFICE_INLINE void softmax(const WeightedScores& x, const double* phi, Index i, LossSums& own) {
@@ -94,8 +96,8 @@ SUFFICE_INLINE void add_derivatives(const WeightedScores& x, Index i, double w, 
     own.border[p + 1] -= share * (1.0 - r);
 }
 
-SUFFICE_CLONES void add_rows(const WeightedScores& x, const double* phi, double mixed, Index lo, Index hi,
-                             bool derivatives, LossSums& own) {
+void add_rows(const WeightedScores& x, const double* phi, double mixed, Index lo, Index hi, bool derivatives,
+              LossSums& own) {
     for (Index i = lo; i < hi; ++i) {
         const double w = x.weight[i];
         softmax(x, phi, i, own);
@@ -111,6 +113,10 @@ SUFFICE_CLONES void add_rows(const WeightedScores& x, const double* phi, double 
 
 }  // namespace
 
+SUFFICE_DISPATCH(add_loss, add_rows)
+
+#ifndef SUFFICE_ONLY_LOOPS_FOR
+
 double weighted_loss(const WeightedScores& x, const double* phi, double* gradient, double* hessian) {
     const Index size = 128, blocks = (x.rows + size - 1) / size, p = x.parts, n = p + 2;
     const double mixed = 1.0 / (1.0 + std::exp(-phi[p + 1]));
@@ -122,7 +128,7 @@ double weighted_loss(const WeightedScores& x, const double* phi, double* gradien
         blocks, threads,
         [&](Index b, int slot) {
             sums[slot].clear();
-            add_rows(x, phi, mixed, b * size, std::min(x.rows, (b + 1) * size), gradient != nullptr, sums[slot]);
+            fast::add_loss(x, phi, mixed, b * size, std::min(x.rows, (b + 1) * size), gradient != nullptr, sums[slot]);
         },
         [&](Index, int slot) {
             const LossSums& own = sums[slot];
@@ -140,5 +146,7 @@ double weighted_loss(const WeightedScores& x, const double* phi, double* gradien
         for (Index b = 0; b < a; ++b) hessian[b * n + a] = hessian[a * n + b];
     return loss;
 }
+
+#endif
 
 }  // namespace suffice

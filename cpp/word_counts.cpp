@@ -270,8 +270,8 @@ void gather(std::vector<Block<V>>& blocks, const std::vector<Learned>& learned, 
     auto fetch = [&](Index s) {
         if (s + 2 * ahead >= last) return;
         const Source &soon = source[s + ahead], &later = source[s + 2 * ahead];
-        __builtin_prefetch(found[later.lexicon].start.data() + later.feature);
-        __builtin_prefetch(found[soon.lexicon].entry.data() + found[soon.lexicon].start[soon.feature]);
+        prefetch(found[later.lexicon].start.data() + later.feature);
+        prefetch(found[soon.lexicon].entry.data() + found[soon.lexicon].start[soon.feature]);
     };
     out.start.resize(n + 1);
     out.start[0] = 0;

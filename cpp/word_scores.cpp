@@ -3,9 +3,48 @@
 #include <utility>
 
 #include "buffer.hpp"
+#include "dispatch.hpp"
 #include "text.hpp"
 
 namespace suffice {
+namespace {
+
+// score[c] += Σ_e value[e] coef_fc of the features f.
+void add_scores(const ScoreTable& table, const Feature* feature, const double* value, Index n,
+                double* __restrict score) {
+    constexpr Index ahead = 24;
+    using Row = ScoreTable::Row;
+    const Row* rows = table.row.data();
+    const ScoreTable::Entry* few = table.few.data();
+    const double* dense = table.dense.data();
+    for (Index e = 0; e < n; ++e) {
+        if (e + 2 * ahead < n) prefetch(rows + feature[e + 2 * ahead]);
+        if (e + ahead < n) {
+            const Row& soon = rows[feature[e + ahead]];
+            if (soon.size == Row::all)
+                for (Index c = 0; c < table.width; c += 8) prefetch(dense + soon.at + c);
+            else if (soon.size > 1)
+                prefetch(few + soon.at);
+        }
+        const Row& row = rows[feature[e]];
+        const double v = value[e];
+        if (row.size == 1) {
+            score[row.code] += v * row.coef;
+        } else if (row.size == Row::all) {
+            const double* coef = dense + row.at;
+            for (Index c = 0; c < table.width; ++c) score[c] += v * coef[c];
+        } else {
+            for (Index k = row.at; k < row.at + row.size; ++k) score[few[k].code] += v * few[k].coef;
+        }
+    }
+}
+
+}  // namespace
+
+SUFFICE_DISPATCH(add_word_scores, add_scores)
+
+#ifndef SUFFICE_ONLY_LOOPS_FOR
+
 namespace {
 
 // Leave out what is not a feature of the vocabulary.
@@ -20,36 +59,6 @@ void filter(Bag& bag, const ScoreTable& table) {
         run.end = Index(to);
     }
     bag.feature.resize(to), bag.count.resize(to);
-}
-
-// score[c] += Σ_e value[e] coef_fc of the features f.
-SUFFICE_CLONES void add_scores(const ScoreTable& table, const Feature* feature, const double* value, Index n,
-                               double* __restrict score) {
-    constexpr Index ahead = 24;
-    using Row = ScoreTable::Row;
-    const Row* rows = table.row.data();
-    const ScoreTable::Entry* few = table.few.data();
-    const double* dense = table.dense.data();
-    for (Index e = 0; e < n; ++e) {
-        if (e + 2 * ahead < n) __builtin_prefetch(rows + feature[e + 2 * ahead]);
-        if (e + ahead < n) {
-            const Row& soon = rows[feature[e + ahead]];
-            if (soon.size == Row::all)
-                for (Index c = 0; c < table.width; c += 8) __builtin_prefetch(dense + soon.at + c);
-            else if (soon.size > 1)
-                __builtin_prefetch(few + soon.at);
-        }
-        const Row& row = rows[feature[e]];
-        const double v = value[e];
-        if (row.size == 1) {
-            score[row.code] += v * row.coef;
-        } else if (row.size == Row::all) {
-            const double* coef = dense + row.at;
-            for (Index c = 0; c < table.width; ++c) score[c] += v * coef[c];
-        } else {
-            for (Index k = row.at; k < row.at + row.size; ++k) score[few[k].code] += v * few[k].coef;
-        }
-    }
 }
 
 }  // namespace
@@ -140,7 +149,7 @@ void word_scores(const Texts& texts, const Tokenization& tokenization, const Lex
                 length[run.group] += sum;
             }
             own.score.fill(0.0);
-            add_scores(table, bag.feature.data(), value, Index(bag.feature.size()), own.score.data());
+            fast::add_word_scores(table, bag.feature.data(), value, Index(bag.feature.size()), own.score.data());
             for (int b = 0; b < groups; ++b)
                 for (Index c = 0; c < classes; ++c) own.score[c] += length[b] * scores.base[b * classes + c];
             std::copy_n(own.score.data(), classes, score);
@@ -148,5 +157,7 @@ void word_scores(const Texts& texts, const Tokenization& tokenization, const Lex
     });
     throw_refused(refused, texts, tokenization);
 }
+
+#endif
 
 }  // namespace suffice

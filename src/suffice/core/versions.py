@@ -43,6 +43,7 @@ def show_versions() -> None:
         "executable": sys.executable,
         "machine": platform.platform(),
         "threads": f"{_core.max_threads()} (SUFFICE_NUM_THREADS is {threads})",
+        "instruction set": _core.instruction_set(),
     }
     for name, value in (shown | {each: installed(each) for each in (*NEEDED, *USED)}).items():
         print(f"{name}: {value}")
