@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
 
-.PHONY: demo tour test attack sanitize test-sklearn-lowest test-engines test-tools test-browser test-serving bench bench-kernels bench-text bench-engines bench-quality bench-labels text-data mutants lint docs refresh clean
+.PHONY: demo tour test attack sanitize test-sklearn-lowest test-engines test-tools test-browser test-serving test-gpu bench bench-kernels bench-text bench-engines bench-gpu bench-quality bench-labels text-data mutants lint docs refresh clean
 .DEFAULT_GOAL := demo
 
 # The main job, on penguins: learn from two thirds, judge on the others, say why, forget one; ends by saying where the report is.
@@ -63,6 +63,10 @@ test-browser: $(VENV)/test-browser
 test-serving: $(VENV)/test-serving
 	$(BIN)/python -m pytest tests/serving
 
+# Arrays on a GPU. Without a card these tests skip and say so; `make test` runs the kernels on the host.
+test-gpu: $(VENV)/test-gpu
+	$(BIN)/python -m pytest tests/gpu
+
 # Mutation testing on the fast tests: prints what no test noticed, and the score of each area. ARGS=model/joint tries one area.
 mutants: $(VENV)/mutants
 	$(BIN)/python tools/mutants.py $(ARGS)
@@ -88,6 +92,10 @@ bench-text: text-data $(VENV)/bench-text
 # Files, Spark against MLlib, DuckDB, and every engine by partitions; takes 25 GB of disk where temporary files go.
 bench-engines: $(VENV)/bench-engines
 	$(BIN)/python -m benchmarks engines
+
+# On a GPU, with CuPy and PyTorch; prints the table of docs/benchmarks.md.
+bench-gpu: $(VENV)/test-gpu
+	$(BIN)/python -m benchmarks.gpu
 
 # Against boosted trees, forests and logistic regression; writes docs/quality.md. `make bench-quality ARGS="--only heart"` is quick.
 bench-quality: $(VENV)/bench-quality
@@ -133,6 +141,6 @@ $(VENV)/built: $(SOURCES)
 	$(BIN)/python -m compileall -q src  # the first command need not, and cannot where writing bytecode is turned off
 	touch $@
 
-$(VENV)/test $(VENV)/test-engines $(VENV)/test-tools $(VENV)/test-browser $(VENV)/test-serving $(VENV)/mutants $(VENV)/lint $(VENV)/bench $(VENV)/bench-text $(VENV)/bench-engines $(VENV)/bench-quality $(VENV)/bench-labels $(VENV)/docs: $(VENV)/%: $(VENV)/built
+$(VENV)/test $(VENV)/test-engines $(VENV)/test-tools $(VENV)/test-browser $(VENV)/test-serving $(VENV)/test-gpu $(VENV)/mutants $(VENV)/lint $(VENV)/bench $(VENV)/bench-text $(VENV)/bench-engines $(VENV)/bench-quality $(VENV)/bench-labels $(VENV)/docs: $(VENV)/%: $(VENV)/built
 	$(PIP) install --group $*
 	touch $@

@@ -17,7 +17,9 @@ from suffice.core.errors import InvalidOptionError, MissingPackageError
 from suffice.core.frames import as_frame
 from suffice.core.frames.input import is_a
 from suffice.core.frames.input import is_in_memory as is_frame
+from suffice.engines import gpu
 from suffice.engines.files import Files, is_path
+from suffice.engines.gpu import is_on_device
 from suffice.engines.memory import Memory
 from suffice.engines.source import FEW, HEAD, Answer, Source
 from suffice.engines.streams import Handed, Stream, gives_tables, unread
@@ -36,8 +38,10 @@ __all__ = [
     "Source",
     "Task",
     "find",
+    "gpu",
     "in_form",
     "is_in_memory",
+    "is_on_device",
     "summarize_part",
     "to_sql",
     "unread",
@@ -54,7 +58,7 @@ def find(x: Any, named: bool = False) -> Source | None:
     if isinstance(x, Source):
         return x
     if type(x) is not np.ndarray:
-        source = _of_package(type(x).__module__.partition(".")[0], x) or _local(x, named)
+        source = gpu.find(x) or _of_package(type(x).__module__.partition(".")[0], x) or _local(x, named)
         if source is not None:
             return source
     return Memory(as_frame(x), origin=x) if named else None

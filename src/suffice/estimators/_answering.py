@@ -17,6 +17,7 @@ from suffice.core.labels import same_labels
 from suffice.estimators._learning import Learning
 from suffice.estimators._left_out import column_name
 from suffice.estimators._threads import answering
+from suffice.estimators.scikit_learn import check_columns
 from suffice.families import Table
 from suffice.model.calibration import ScoredRow
 from suffice.model.learned import Calibrate, Learned
@@ -75,10 +76,20 @@ class Answering(Learning):
         source = engines.find(X)
         if source is None:
             return self._run(ask, learned, self._check_X(X), self._calibration())
+        if not source.has_names:
+            check_columns(self, X, reset=False)
+            return self._run(source.answer, engines.Answer(self._predictor(), question))
         predictor = self._predictor()
         for name in predictor.columns:
             source.check_column(name, "that the model was trained on")
         return source.answer(engines.Answer(predictor, question))
+
+    def _array_on_device(self, X: Any) -> Any:
+        """Return the rows of an array on a GPU; None for anything else."""
+        source = engines.gpu.find(X)
+        if source is not None:
+            check_columns(self, X, reset=False)
+        return source
 
     def _scored_row(self, X: Any) -> ScoredRow | None:  # noqa: ARG002  # only tables have such rows
         """Score a single row of Python values; None where X is something else."""
@@ -101,7 +112,10 @@ class Answering(Learning):
         C : ndarray of shape (n_samples, n_classes)
             Joint log-probabilities, classes in the order of `classes_`.
         """
-        learned, rows = self._settled(), self._check_X(X)
+        learned, source = self._settled(), self._array_on_device(X)
+        if source is not None:
+            return self._run(source.log_joint, learned)
+        rows = self._check_X(X)
         return self._run(learned.model.log_joint, rows, learned.dtype_for(rows))
 
     @answering
@@ -113,7 +127,10 @@ class Answering(Learning):
         log_density : ndarray of shape (n_samples,)
             Log-densities.
         """
-        return self._run(self._settled().log_density, self._check_X(X))
+        learned, source = self._settled(), self._array_on_device(X)
+        if source is not None:
+            return self._run(source.log_density, learned)
+        return self._run(learned.log_density, self._check_X(X))
 
     @answering
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
@@ -124,6 +141,9 @@ class Answering(Learning):
         score : float
             Mean accuracy.
         """
+        source = self._on_device(X, y, sample_weight)
+        if source is not None and self._calibration() is None:
+            return self._run(source.accuracy, self._settled())
         rows, labels, weight = self._read_learned(X, y, sample_weight)
         found = self._run(self._settled().predict, rows, self._calibration())
         return float(np.average(same_labels(found, labels), weights=as_weight(weight, len(labels))))
@@ -192,7 +212,9 @@ class Answering(Learning):
         C : ndarray of shape (n_samples, n_classes)
             Leave-one-out log-probabilities, classes in the order of `classes_`.
         """
-        learned = self._settled()
+        learned, source = self._settled(), self._on_device(X, y, sample_weight)
+        if source is not None:
+            return self._run(source.leave_one_out, learned)
         return learned.leave_one_out(*self._read_learned(X, y, sample_weight), self._calibration())
 
     @answering

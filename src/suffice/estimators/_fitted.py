@@ -24,6 +24,7 @@ from suffice.estimators.scikit_learn import (
     as_labels,
     check_consistent_length,
     check_is_fitted,
+    refuse_device,
     validate_data,
 )
 from suffice.families import Family
@@ -180,6 +181,7 @@ class Fitted(ClassifierMixin, BaseEstimator, ABC):
         """Read X. Arrays like the training rows pass at once: scikit-learn's checks take most of a millisecond."""
         if self._is_plain(X, "f", reset):
             return as_matrix(X)
+        refuse_device(X)
         if isinstance(X, np.ma.MaskedArray) or (self._accept_sparse and is_sparse(X)):
             X = as_matrix(X)  # SciPy, by which scikit-learn converts, believes what a sparse matrix says of itself
         return as_matrix(

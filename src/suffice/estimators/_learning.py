@@ -21,7 +21,7 @@ from suffice.core.statistics import ByClass
 from suffice.estimators._fitted import Fitted, PathLike
 from suffice.estimators._left_out import LeftOut, MissingLabels, column_name, warn_of_quantity
 from suffice.estimators._threads import learning
-from suffice.estimators.scikit_learn import as_labels, clone
+from suffice.estimators.scikit_learn import as_labels, check_columns, clone
 from suffice.families import Family
 from suffice.model.forms import in_form
 from suffice.model.learned import Learned
@@ -144,6 +144,8 @@ class Learning(Fitted):
             rows, labels = self._check_X_y(X, y, reset=first)
             self._note_left_out(rows, left_out, first)
             return engines.Memory(rows, labels, weight)
+        if not source.has_names:
+            return self._array_rows(source, X, y, weight, reset=first)
         if isinstance(source, engines.Memory) and not isinstance(y, str):
             y = as_labels(y, self)
         source = source.labelled(y, weight)
@@ -161,6 +163,23 @@ class Learning(Fitted):
             for name in self._columns_read(self._settled().family):
                 source.check_column(name, "that the model was trained on")
         return source
+
+    def _array_rows(self, source: Any, X: Any, y: Any, weight: Any, reset: bool) -> Any:
+        """Return the rows of an array that is not on the host, with their labels and weights."""
+        if self._form not in ("numbers", "categories"):
+            raise InvalidDataError(
+                f"{type(self).__name__} learns from tables, which lie on the host: copy the rows there, such as by "
+                "cupy.asnumpy"
+            )
+        check_columns(self, X, reset=reset)
+        source = source.labelled(y if engines.is_on_device(y) or isinstance(y, str) else as_labels(y, self), weight)
+        as_labels(source.labels.values, self)  # refuses what no class can be called
+        return source
+
+    def _on_device(self, X: Any, y: Any, weight: Any) -> Any:
+        """Return the rows of an array on a GPU that were learned; None for anything else."""
+        source = engines.gpu.find(X)
+        return None if source is None else self._array_rows(source, X, y, weight, reset=False)
 
     def _declared(self, before: Learned | None, classes: ArrayLike | None) -> Values | None:
         """Return the classes named in advance, by this call or an earlier one."""
@@ -212,8 +231,12 @@ class Learning(Fitted):
         """
         with learning(self) as draft:
             before = draft._settled()
-            rows, labels, weight = draft._read_learned(X, y, sample_weight)
-            rest = before.seen - draft._run(before.family.summarize, rows, labels, weight)
+            source = draft._on_device(X, y, sample_weight)
+            if source is None:
+                found = draft._run(before.family.summarize, *draft._read_learned(X, y, sample_weight))
+            else:
+                found = draft._run(source.reduce, engines.Task(before.family, (), "", None))
+            rest = before.seen - found
             if len(rest.labels) or before.declared is not None:
                 draft._become(replace(before, seen=rest))
             else:

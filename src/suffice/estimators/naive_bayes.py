@@ -24,7 +24,7 @@ from suffice.estimators._documentation import estimator
 from suffice.estimators._fitted import made_once, read_only
 from suffice.estimators.generative_classifier import GenerativeClassifier
 from suffice.estimators.parameter_checks import ARRAY_LIKE, BOOLEAN, RANDOM_STATE, Allowed, choice, interval
-from suffice.estimators.scikit_learn import check_columns, check_random_state, validate_data
+from suffice.estimators.scikit_learn import check_columns, check_random_state, refuse_device, validate_data
 from suffice.families import Bernoulli, Categorical, Complement, Family, Gaussian, Kernel, Mixture, Multinomial, Poisson
 from suffice.families.kernel import RULES, SHAPES, KernelName, RuleName
 from suffice.families.logarithms import log
@@ -393,6 +393,7 @@ class CategoricalNB(_DiscreteNB):
             return X
         if self._is_plain(X, "iuf", reset):
             return as_categories(X)
+        refuse_device(X)
         if is_table(X) or isinstance(X, np.ma.MaskedArray):
             rows = as_categories(X)
             if not rows.codes.size:

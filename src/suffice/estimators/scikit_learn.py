@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 from suffice.core.arrays import Values
 from suffice.core.errors import InvalidDataError, MissingLabelError
 from suffice.core.labels import encode_labels, is_column, read_labels
+from suffice.engines.gpu import is_on_device
 
 if TYPE_CHECKING:
     from sklearn.exceptions import ConvergenceWarning
@@ -86,6 +87,7 @@ __all__ = [
     "clone",
     "make_pipeline",
     "normalize",
+    "refuse_device",
     "validate_data",
 ]
 
@@ -95,6 +97,7 @@ def as_labels(y: Any, estimator: Any) -> Values:
     if y is None:
         name = type(estimator).__name__
         raise ValueError(f"This {name} estimator requires y to be passed, but the target y is None.")
+    refuse_device(y, "y")
     labels = read_labels(y if is_column(y) else column_or_1d(y, warn=True))
     if labels.dtype.kind == "c":
         raise InvalidDataError(f"Complex data not supported\n{labels}\n")
@@ -107,6 +110,15 @@ def as_labels(y: Any, estimator: Any) -> Values:
         assert_all_finite(labels, input_name="y", estimator_name=type(estimator).__name__)
         check_classification_targets(labels)
     return labels
+
+
+def refuse_device(x: Any, what: str = "X") -> None:
+    """Refuse an array on a GPU where one on the host is needed."""
+    if is_on_device(x):
+        raise InvalidDataError(
+            f"{what} lies on a GPU, where this is not computed, or what goes with it is on the host. Put all on one "
+            "side: cupy.asnumpy copies to the host, cupy.asarray to the GPU"
+        )
 
 
 def check_columns(estimator: Any, X: Any, reset: bool) -> None:

@@ -285,7 +285,7 @@ class Entrywise(Independent):
         return derive.affine(self._density, self.dimensions)
 
     @cached_property
-    def _linear_kernel(self) -> derive.Affine | None:
+    def linear_scores(self) -> derive.Affine | None:
         """What evaluates a linear log-density; None if it has a kernel of its own, or loses digits when expanded."""
         own = type(self) in KERNELS or self._affine is None or self._affine.expanded
         return None if own else self._affine
@@ -300,8 +300,8 @@ class Entrywise(Independent):
         kernel = KERNELS.get(type(self))
         if kernel is not None:
             return kernel(self, x)
-        if self._linear_kernel is not None:
-            return self._linear_kernel.log_density(x)
+        if self.linear_scores is not None:
+            return self.linear_scores.log_density(x)
         if is_sparse(x):
             of_columns = lambda columns: self.with_parameters(lambda v: v[..., columns]).density(X)  # noqa: E731
             return derive.sparse_log_density(of_columns, x, self.dimensions)
@@ -309,7 +309,7 @@ class Entrywise(Independent):
 
     def relative_log_density(self, x: Matrix) -> Array:
         """Compute the same without the term that all classes share, if the rest is linear in x."""
-        return self.log_density(x) if self._linear_kernel is None else self._linear_kernel.relative_log_density(x)
+        return self.log_density(x) if self.linear_scores is None else self.linear_scores.relative_log_density(x)
 
     def contrast(self, x: Matrix, first: Positions, second: Positions) -> Array:
         """Compute what each column adds to log p(x | first) − log p(x | second), (rows, columns)."""

@@ -58,9 +58,10 @@ class Support:
         """Raise an error if a matrix, dense or sparse, holds a value outside the support; NaN is missing."""
         if self.expected:
             refuse_infinite(x)
-            refuse_entries(x, self._outside, self.expected, self.advice)
+            refuse_entries(x, self.outside, self.expected, self.advice)
 
-    def _outside(self, x: Dense) -> Mask:
+    def outside(self, x: Dense) -> Mask:
+        """Return which entries are outside the support; NaN is not."""
         out: Mask = x <= self.least if self.open else x < self.least
         if np.isfinite(self.most):
             out |= x > self.most

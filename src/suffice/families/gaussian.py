@@ -134,11 +134,16 @@ class Gaussian(Family[Moments]):
         spread = self._positive(posterior.scale / shape * widened + self._added(moments), moments)
         return StudentDistribution(mean, spread, 2.0 * shape, self._variance_option == "shared")
 
+    @staticmethod
+    def least_variance(moments: Moments) -> Array:
+        """Return the variance of a point mass in each column, to which smaller ones are raised, (…, columns)."""
+        return resolution(moments.mean)
+
     def _positive(self, variance: Array, moments: Moments) -> Array:
         """Raise variances to the resolution of floating point, or to 1 in a column that has no values."""
         variance = np.broadcast_to(variance, moments.mean.shape)
         observed = moments.weight.any(axis=-2, keepdims=True)
-        return np.maximum(variance, np.where(observed, np.expand_dims(resolution(moments.mean), -2), 1.0))
+        return np.maximum(variance, np.where(observed, np.expand_dims(self.least_variance(moments), -2), 1.0))
 
     @property
     def _is_student(self) -> bool:
@@ -179,7 +184,7 @@ class Gaussian(Family[Moments]):
         weights, mean, squares = (np.ascontiguousarray(a) for a in (moments.weight, moments.mean, moments.squares))
         if likely:
             infinite = _core.gaussian_leave_one_out(
-                x, codes, weight, self.var_smoothing, resolution(moments.mean), weights, mean, squares, out
+                x, codes, weight, self.var_smoothing, self.least_variance(moments), weights, mean, squares, out
             )
         else:
             assert self.prior is not None

@@ -140,7 +140,8 @@ class LinearDiscriminantDistribution(MultivariateGaussianDistribution):
     directions: Directions
 
     @property
-    def _linear_about(self) -> tuple[Array, Array, Array]:
+    def linear_about(self) -> tuple[Array, Array, Array]:
+        """An origin, coefficients and levels, as the solver found them."""
         return self.directions.about
 
     def linear(self) -> tuple[Array, Array]:

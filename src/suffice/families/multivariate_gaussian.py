@@ -281,7 +281,7 @@ class MultivariateGaussianDistribution(Distribution):
         """Compute the linear form if the classes share their covariance, except for rows with missing values."""
         if not self.tied:
             return self.log_density(x)
-        origin, coef, level = self._linear_about
+        origin, coef, level = self.linear_about
         if self._is_far:  # coef·x would lose the digits that coef·(x − origin) keeps
             x, shift = x - origin, np.zeros_like(level)
         else:
@@ -300,7 +300,7 @@ class MultivariateGaussianDistribution(Distribution):
         return bool((np.abs(self.mean).max(axis=0) > 1e4 * np.sqrt(diagonals(self.covariance)[0])).any())
 
     @cached_property
-    def _linear_about(self) -> tuple[Array, Array, Array]:
+    def linear_about(self) -> tuple[Array, Array, Array]:
         """An origin, coef Σ⁻¹ (μ − origin), and level −½ (μ − origin)ᵀ Σ⁻¹ (μ − origin)."""
         origin = self.mean.mean(axis=0)
         turned = (self.mean - origin) @ self.whitening[0].T
@@ -308,7 +308,7 @@ class MultivariateGaussianDistribution(Distribution):
 
     @cached_property
     def _packed_coef(self) -> Array:
-        return pack(self._linear_about[1])
+        return pack(self.linear_about[1])
 
     def formula(self, names: Sequence[str]) -> list[Term]:
         """Return one term for the block: linear if the classes share their covariance, else a sum of squares.
@@ -322,7 +322,7 @@ class MultivariateGaussianDistribution(Distribution):
     def _relative_formula(self, names: Sequence[str], observed: tuple[int, ...]) -> Formula:
         if not self.tied or len(observed) < self.n_columns:
             return self.formula_of(names, observed)
-        origin, coef, level = self._linear_about
+        origin, coef, level = self.linear_about
         return Linear(tuple(names), origin, coef) + level
 
     def formula_of(self, names: Sequence[str], observed: tuple[int, ...]) -> Formula:
@@ -370,7 +370,7 @@ class MultivariateGaussianDistribution(Distribution):
                 "The columns of a block are dependent: what each adds is only defined if the classes share their "
                 "covariance and no entry is missing"
             )
-        coef = self._linear_about[1]
+        coef = self.linear_about[1]
         return np.asarray((coef[first] - coef[second]) * (x - 0.5 * (self.mean[first] + self.mean[second])))
 
     def draw(self, x: Array, codes: Codes, rng: np.random.Generator) -> Array:

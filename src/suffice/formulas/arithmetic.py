@@ -9,7 +9,7 @@ from typing import ClassVar, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from suffice.formulas.environments import ColumnValues, EntryMatrix, Environment, NamedColumns
+from suffice.formulas.environments import ColumnValues, EntryMatrix, Environment, NamedColumns, host_log_gamma
 from suffice.formulas.node import Array, Node, Reads
 
 Function: TypeAlias = Callable[..., Array]  # of one or two arrays, entry by entry
@@ -47,14 +47,16 @@ class Formula(Node):
             out = self.on(rows)
         return np.array(np.broadcast_to(out, (rows.n, out.shape[-1])))
 
-    def at(self, x: Array) -> Array:
+    def at(self, x: Array, **library: Callable[..., Array]) -> Array:
         """Compute the value where `X` stands for the entries of an array; constants broadcast against it.
+
+        For arrays of another library than NumPy, `library` are the functions that `EntryMatrix` takes.
 
         >>> (2.0 * Square(X)).at(np.array([[1.0, 3.0]]))
         array([[ 2., 18.]])
         """
         with np.errstate(all="ignore"):
-            return self.on(EntryMatrix(x))
+            return self.on(EntryMatrix(x, **library))
 
     def __add__(self, other: Formula | ArrayLike) -> Formula:
         return Add(self, as_formula(other))
@@ -115,9 +117,9 @@ class Constant(Formula):
 
     converts: ClassVar = {"values": by_class}
 
-    def on(self, rows: Environment) -> Array:  # noqa: ARG002  # the contract
+    def on(self, rows: Environment) -> Array:
         """Return the same for every row."""
-        return self.values
+        return rows.own(self.values)
 
 
 class Unknown(Formula):
@@ -138,7 +140,7 @@ class Binary(Formula):
 
     def on(self, rows: Environment) -> Array:
         """Apply it to the values of both sides."""
-        return np.asarray(type(self).function(self.left.on(rows), self.right.on(rows)))
+        return rows.own(type(self).function(self.left.on(rows), self.right.on(rows)))
 
 
 class Add(Binary):
@@ -174,7 +176,7 @@ class Unary(Formula):
 
     def on(self, rows: Environment) -> Array:
         """Apply it to the value of its argument."""
-        return np.asarray(type(self).function(self.of.on(rows)))
+        return rows.own(type(self).function(self.of.on(rows)))
 
 
 class Square(Unary):
@@ -201,7 +203,7 @@ class Log(Unary):
     @staticmethod
     def function(x: Array) -> Array:
         """Compute in float64, also for float32."""
-        return np.asarray(np.log(x, dtype=np.float64))
+        return np.log(x, dtype=np.float64)
 
 
 class Log1p(Unary):
@@ -219,12 +221,11 @@ class Exp(Unary):
 class LogGamma(Unary):
     """Log Γ(x), of x > 0."""
 
-    @staticmethod
-    def function(x: Array) -> Array:
-        """Compute by SciPy, which is imported only here."""
-        from scipy.special import gammaln
+    function = host_log_gamma
 
-        return np.asarray(gammaln(x))
+    def on(self, rows: Environment) -> Array:
+        """Apply it to the value of its argument."""
+        return rows.log_gamma(self.of.on(rows))
 
 
 def as_formula(value: Formula | ArrayLike) -> Formula:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -14,8 +14,18 @@ from suffice.formulas.node import Array
 ColumnValues: TypeAlias = Sequence[object] | Values
 
 
+def host_log_gamma(x: Array) -> Array:
+    """Compute log Γ by SciPy, which is imported only here."""
+    from scipy.special import gammaln
+
+    return np.asarray(gammaln(x))
+
+
 class NamedColumns:
     """Columns of Python objects by name."""
+
+    own = staticmethod(np.asarray)
+    log_gamma = staticmethod(host_log_gamma)
 
     def __init__(self, columns: Mapping[str, ColumnValues]):
         self.columns = {name: _as_objects(values) for name, values in columns.items()}
@@ -44,10 +54,19 @@ class NamedColumns:
 
 
 class EntryMatrix:
-    """A matrix of entries as the value of `X`; there are no named columns."""
+    """A matrix of entries as the value of `X`; there are no named columns.
 
-    def __init__(self, entries: Array):
-        self.entries = entries
+    The entries may be of another library than NumPy: `own` then makes its arrays of NumPy's, and `log_gamma` is its
+    function.
+    """
+
+    def __init__(
+        self,
+        entries: Array,
+        own: Callable[..., Array] = np.asarray,
+        log_gamma: Callable[[Array], Array] = host_log_gamma,
+    ):
+        self.entries, self.own, self.log_gamma = entries, own, log_gamma
 
     @property
     def n(self) -> int:

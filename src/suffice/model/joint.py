@@ -107,20 +107,15 @@ class Model:
     def normalize(self, scores: Array, added: Array, as_log: bool, dtype: Float = np.float64) -> Array:
         """Compute p(y | x) or its log from log p(x, y) = scores + added (classes,); `scores` are overwritten."""
         out = scores if dtype == np.float64 else np.empty(scores.shape, dtype)
-        lost = _core.posterior(scores, added, self._fallback, as_log, out)
+        lost = _core.posterior(scores, added, self.fallback, as_log, out)
         if lost < 0:
             raise not_a_number(-1 - lost)
         if lost:
-            warnings.warn(
-                f"{lost} of {len(scores)} rows have probability zero under every class; they get the class prior. "
-                "Smoothing (a prior, alpha > 0) avoids this.",
-                ImpossibleRowWarning,
-                stacklevel=3,
-            )
+            warn_of_impossible(lost, len(scores))
         return out
 
     @cached_property
-    def _fallback(self) -> Array:
+    def fallback(self) -> Array:
         """The log prior, or a uniform one if no class has a positive prior."""
         known = np.isfinite(self.log_prior).any()
         return np.ascontiguousarray(self.log_prior if known else np.zeros(len(self.labels)))
@@ -129,7 +124,7 @@ class Model:
         """Return the most probable label of each row: the first of equal ones; of impossible rows that of the prior."""
         scores = self.relative_log_conditional(x)
         out = np.empty(len(scores), dtype=np.int64)
-        odd = _core.most_probable(scores, self.log_prior, int(np.argmax(self._fallback)), out)
+        odd = _core.most_probable(scores, self.log_prior, int(np.argmax(self.fallback)), out)
         if odd >= 0:
             raise not_a_number(odd)
         return self.labels[out]
@@ -177,7 +172,7 @@ class Model:
                 f"{n} rows of {self.distribution.n_columns} columns are too many to draw at once: draw them in parts"
             )
         if label is None:
-            p = np.exp(self._fallback - self._fallback.max())
+            p = np.exp(self.fallback - self.fallback.max())
             codes = rng.choice(len(self.labels), size=n, p=p / p.sum()).astype(np.int32)
         elif isinstance(label, np.ndarray):
             if label.shape != (n,):
@@ -201,6 +196,16 @@ class Model:
         heads = [str(label) for label in self.labels]
         prior = Table("prior", ["p(y)"], heads, np.exp(self.log_prior)[None])
         return [prior, *self.distribution.tables(self.labels, self.column_names(names))]
+
+
+def warn_of_impossible(lost: int, rows: int) -> None:
+    """Warn of rows that no class can have given."""
+    warnings.warn(
+        f"{lost} of {rows} rows have probability zero under every class; they get the class prior. "
+        "Smoothing (a prior, alpha > 0) avoids this.",
+        ImpossibleRowWarning,
+        stacklevel=4,
+    )
 
 
 def leave_one_out(

@@ -94,7 +94,7 @@ class Counts(Statistic):
     @classmethod
     def _with_room(cls, sizes: NDArray[np.int64], x: Categories, classes: int, onto: Self | None) -> Self:
         """Copy the counts so far to a table with room for `sizes` categories."""
-        _refuse_too_many(sizes, classes)
+        refuse_too_many(sizes, classes)
         if onto is None:
             return cls(sizes, x.keys, np.zeros((classes, int(sizes.sum()))))
         roomy = onto.resized(sizes)
@@ -146,7 +146,7 @@ class Counts(Statistic):
     def resized(self, sizes: NDArray[np.int64]) -> Self:
         """Make room for at least this many numbered categories in each column."""
         sizes = np.maximum(self.sizes, sizes)
-        _refuse_too_many(sizes, len(self.weight))
+        refuse_too_many(sizes, len(self.weight))
         if np.array_equal(sizes, self.sizes):
             return self
         moved = np.repeat(starts(sizes)[:-1] - self.offsets[:-1], self.sizes)
@@ -228,7 +228,8 @@ def category_sizes(x: Categories) -> NDArray[np.int64]:
     return np.minimum(high, 1 << 53) + 1
 
 
-def _refuse_too_many(sizes: NDArray[np.int64], classes: int) -> None:
+def refuse_too_many(sizes: NDArray[np.int64], classes: int) -> None:
+    """Refuse numbers of categories that would need a table too large."""
     if max(classes, 1) * sum(sizes.tolist()) > MOST_CELLS:  # Python integers do not overflow
         column = int(np.argmax(sizes))
         raise InvalidDataError(

@@ -1,0 +1,137 @@
+"""Arrays on a GPU: what is learned and answered a second, against the memory of the card and against PyTorch.
+
+Run it where there is a card: `make bench-gpu`. Every time is the median of several, by events of the device, after a
+first run. "whole" is the time of the call as users make it, by the clock.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import cupy as cp
+import numpy as np
+
+from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
+from suffice.engines.gpu.class_codes import encode_device
+from suffice.engines.gpu.device import Device
+from suffice.engines.gpu.matrices import DenseRows
+from suffice.engines.gpu.summaries import Labelled, summarize
+from suffice.families import Gaussian, MultivariateGaussian
+from suffice.naive_bayes import GaussianNB, MultinomialNB
+
+ROWS, COLUMNS = 16_000_000, 64
+
+
+def on_device(run: Callable[[], Any], repeats: int = 7) -> float:
+    """Return the median time of a function in milliseconds, by events of the device."""
+    run()
+    times = []
+    for _ in range(repeats):
+        begin, end = cp.cuda.Event(), cp.cuda.Event()
+        begin.record()
+        run()
+        end.record()
+        end.synchronize()
+        times.append(cp.cuda.get_elapsed_time(begin, end))
+    return float(np.median(times))
+
+
+def by_clock(run: Callable[[], Any], repeats: int = 5) -> float:
+    """Return the median time of a call in milliseconds."""
+    run()
+    times = []
+    for _ in range(repeats):
+        cp.cuda.Device().synchronize()
+        begin = time.perf_counter()
+        run()
+        cp.cuda.Device().synchronize()
+        times.append(1e3 * (time.perf_counter() - begin))
+    return float(np.median(times))
+
+
+def line(*cells: Any) -> None:
+    print("| " + " | ".join(str(cell) for cell in cells) + " |", flush=True)
+
+
+def rate(gigabytes: float, milliseconds: float) -> str:
+    return f"{gigabytes / milliseconds:.2f} TB/s"
+
+
+def dense() -> None:
+    """Class moments, and answers, of dense float32."""
+    x = cp.random.default_rng(0).standard_normal((ROWS, COLUMNS), dtype=cp.float32)
+    size = x.nbytes / 1e9
+    rows = DenseRows(Device(0), x)
+    line("plain sum", "", rate(size, on_device(x.sum)), "")
+    for classes in (2, 10, 40, 1000):
+        y = cp.random.default_rng(1).integers(0, classes, ROWS, dtype=cp.int32)
+        codes = encode_device(Device(0), y).codes
+        inside = on_device(lambda c=codes, k=classes, r=rows: summarize(Labelled(Device(0), r, c, k), Gaussian.summary))
+        whole = by_clock(lambda y=y: GaussianNB().fit(x, y))
+        line(f"class moments, {classes} classes", f"{inside:.2f} ms", rate(size, inside), f"fit whole {whole:.2f} ms")
+        if classes <= 40:
+            known = GaussianNB().fit(x, y)
+            for answer in ("predict_log_proba", "predict"):
+                took = by_clock(lambda a=answer, k=known: getattr(k, a)(x))
+                line(f"GaussianNB.{answer}, {classes} classes", f"{took:.2f} ms", rate(size, took), "whole")
+
+
+def sparse() -> None:
+    """MultinomialNB on CSR, against products of PyTorch."""
+    import cupyx.scipy.sparse as device_sparse
+    import torch
+
+    rows, columns, classes, each = 2_000_000, 50_000, 20, 100
+    draw = cp.random.default_rng(0)
+    places = cp.minimum(cp.exp(draw.random(rows * each, dtype=cp.float32) * np.log(columns)) - 1, columns - 1)
+    places = cp.sort(places.astype(cp.int32).reshape(rows, each), axis=1).ravel()
+    starts = cp.arange(0, rows * each + 1, each, dtype=cp.int32)
+    counts = draw.integers(1, 5, rows * each).astype(cp.float32)
+    x = device_sparse.csr_matrix((counts, places, starts), shape=(rows, columns))
+    x.sum_duplicates()
+    y = draw.integers(0, classes, rows, dtype=cp.int32)
+    known = MultinomialNB().fit(x, y)
+    fit, predict = by_clock(lambda: MultinomialNB().fit(x, y)), by_clock(lambda: known.predict(x))
+    parts = [torch.from_dlpack(each) for each in (x.indptr, x.indices, x.data)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the format is in beta
+        theirs = torch.sparse_csr_tensor(*parts, size=(rows, columns))
+    one_hot = torch.nn.functional.one_hot(torch.from_dlpack(y).long(), classes).float()
+    coef = torch.as_tensor(known.feature_log_prob_.T.astype(np.float32)).cuda().contiguous()
+    other = by_clock(lambda: theirs.t() @ one_hot, 3), by_clock(lambda: theirs @ coef, 3)
+    line("MultinomialNB.fit, CSR", f"{fit:.1f} ms", f"{other[0] / fit:.1f}× of PyTorch", f"{other[0]:.1f} ms")
+    line(
+        "MultinomialNB.predict, CSR", f"{predict:.1f} ms", f"{other[1] / predict:.1f}× of PyTorch", f"{other[1]:.1f} ms"
+    )
+
+
+def products() -> None:
+    """Both discriminants, against the product of cuBLAS alone."""
+    rows, columns, classes = 4_000_000, 256, 10
+    x = cp.random.default_rng(0).standard_normal((rows, columns), dtype=cp.float32)
+    y = cp.random.default_rng(1).integers(0, classes, rows, dtype=cp.int32)
+    alone = on_device(lambda: x.T @ x, 3)
+    line("xᵀx by cuBLAS, float32", f"{alone:.1f} ms", "", "")
+    given = Labelled(Device(0), DenseRows(Device(0), x), y, classes)
+    took = by_clock(lambda: summarize(given, MultivariateGaussian(prior=None).summary), 3)
+    line("cross-products of all classes", f"{took:.1f} ms", f"{alone / took:.0%} of the product's speed", "")
+    for kind in (QuadraticDiscriminantAnalysis, LinearDiscriminantAnalysis):
+        took = by_clock(lambda k=kind: k().fit(x, y), 3)
+        line(f"{kind.__name__}.fit", f"{took:.1f} ms", f"{alone / took:.0%} of the product's speed", "whole")
+
+
+def main() -> None:
+    name = cp.cuda.runtime.getDeviceProperties(0)["name"].decode()
+    print(f"{name}, CuPy {cp.__version__}\n")
+    line("case", "time", "rate", "")
+    line(*["---"] * 4)
+    for part in (dense, sparse, products):
+        part()
+        cp.get_default_memory_pool().free_all_blocks()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,154 @@
+"""A CUDA device: its arrays by CuPy, its kernels compiled at run time, and arrays of other libraries."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.core.errors import InvalidDataError, MissingPackageError
+from suffice.engines.gpu import is_on_device
+
+INSTALL = "Arrays on a GPU are read by CuPy: pip install 'suffice[gpu]', or the CuPy of your version of CUDA"
+
+
+def number_of(x: Any) -> int:
+    """Return the number of the device that an array lies on."""
+    if hasattr(type(x), "__dlpack_device__"):
+        return int(x.__dlpack_device__()[1])
+    array = x.data if hasattr(x, "tocsr") else x  # a sparse matrix lies where its entries do
+    return int(getattr(getattr(array, "device", None), "id", 0))
+
+
+def device_of(x: Any) -> Device:
+    """Return the device that an array lies on."""
+    return Device(number_of(x))
+
+
+@dataclass(frozen=True)
+class Device:
+    """A device by its number. CuPy is imported when it is first used."""
+
+    number: int
+
+    @property
+    def xp(self) -> Any:
+        """The namespace of its arrays."""
+        return _cupy()
+
+    @property
+    def log_gamma(self) -> Any:
+        """Log Γ of the entries of an array."""
+        _cupy()
+        from cupyx.scipy.special import gammaln
+
+        return gammaln
+
+    @contextmanager
+    def working_on(self, x: Any) -> Iterator[None]:
+        """Work on the device, and on the stream of PyTorch if the array is PyTorch's."""
+        xp, torch = self.xp, sys.modules.get("torch")
+        stream: Any = nullcontext()
+        if torch is not None and isinstance(x, torch.Tensor):
+            stream = _stream(xp, torch.cuda.current_stream(x.device).cuda_stream, self.number)
+        with xp.cuda.Device(self.number), stream:
+            yield
+
+    def own(self, x: Any, what: str) -> Any:
+        """Return an array of another library as one of CuPy, without a copy; it must lie on this device."""
+        if not is_on_device(x):
+            return self.xp.asarray(np.asarray(x))
+        if (there := number_of(x)) != self.number:
+            raise InvalidDataError(
+                f"{what} lies on device {there}, and X on device {self.number}: move one to the device of the other"
+            )
+        torch = sys.modules.get("torch")
+        x = x.detach() if torch is not None and isinstance(x, torch.Tensor) else x
+        try:
+            found = self.xp.from_dlpack(x) if hasattr(type(x), "__dlpack__") else self.xp.asarray(x)
+        except Exception as error:  # each library has errors of its own for types that CuPy lacks
+            raise InvalidDataError(
+                f"{what} cannot be read on the device: {error}. Convert it to float32, float64 or integers"
+            ) from error
+        if found.dtype.kind not in "fiub":
+            raise InvalidDataError(f"{what} holds {found.dtype}: numbers are expected, such as float32")
+        return found
+
+    def given_back(self, array: Any, like: Any) -> Any:
+        """Return an array as the library of `like` has it, on the same device and without a copy."""
+        torch, jax = sys.modules.get("torch"), sys.modules.get("jax")
+        if torch is not None and isinstance(like, torch.Tensor):
+            return torch.from_dlpack(array)
+        if jax is not None and isinstance(like, jax.Array):
+            if array.dtype.itemsize == 8 and not jax.config.jax_enable_x64:  # JAX has no such numbers then
+                array = array.astype({"f": np.float32, "i": np.int32, "u": np.uint32}[array.dtype.kind])
+            return jax.numpy.from_dlpack(array)
+        return array
+
+    def address(self, array: Any) -> int:
+        """Return where an array lies in the memory of the device."""
+        return int(array.data.ptr)
+
+    def to_host(self, array: Any) -> NDArray[Any]:
+        """Copy an array to the host."""
+        found: NDArray[Any] = self.xp.asnumpy(array)
+        return found
+
+    def is_out_of_memory(self, error: BaseException) -> bool:
+        """Return whether an error says that the device has no memory left; give back what is kept for reuse."""
+        if not isinstance(error, self.xp.cuda.memory.OutOfMemoryError):
+            return False
+        self.xp.get_default_memory_pool().free_all_blocks()
+        return True
+
+    def launch(self, name: str, grid: tuple[int, ...], threads: int, args: tuple[Any, ...], shared: int = 0) -> None:
+        """Run a kernel; None is a null pointer, and numbers are NumPy's, of the types that it takes."""
+        kernel = _kernel(self.number, name)
+        if shared > 48 << 10:
+            kernel.max_dynamic_shared_size_bytes = shared
+        passed = tuple(np.uintp(0) if arg is None else arg for arg in args)
+        kernel(grid, (threads,), passed, shared_mem=shared)
+
+
+@dataclass(frozen=True)
+class _OtherStream:
+    """A stream of another library, as the protocol of CUDA names it."""
+
+    address: int
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self.address
+
+
+def _stream(xp: Any, address: int, number: int) -> Any:
+    """Return a stream of another library as one of CuPy, of which older versions know the address alone."""
+    if hasattr(xp.cuda.Stream, "from_external"):
+        return xp.cuda.Stream.from_external(_OtherStream(address))
+    return xp.cuda.ExternalStream(address, number)
+
+
+def _cupy() -> Any:
+    try:
+        import cupy
+    except ImportError as error:
+        raise MissingPackageError(INSTALL) from error
+    return cupy
+
+
+@cache
+def _module() -> Any:
+    code = files("suffice.engines.gpu").joinpath("kernels.cu").read_text(encoding="utf-8")
+    return _cupy().RawModule(code=code, options=("-std=c++17",))
+
+
+@cache
+def _kernel(number: int, name: str) -> Any:
+    del number  # a kernel is loaded on each device
+    return _module().get_function(name)

@@ -1,0 +1,368 @@
+"""Rows of an array on a GPU, as a source: learned and answered there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from suffice.core.arrays import Array, Values, distinct_pairs
+from suffice.core.errors import InvalidDataError, NegativeValueError, RefusedValueError
+from suffice.core.statistics import ByClass, Moments
+from suffice.core.statistics.compensated import Sums, minus
+from suffice.engines.gpu import device as devices
+from suffice.engines.gpu import is_on_device
+from suffice.engines.gpu.class_codes import DeviceLabels, encode_device, encode_host, positions, read_weight
+from suffice.engines.gpu.device import Device
+from suffice.engines.gpu.matrices import DenseRows, SparseRows, halving, spans
+from suffice.engines.gpu.scores import (
+    LOG_DENSITY,
+    LOG_JOINT,
+    LOG_POSTERIOR,
+    MOST_PROBABLE,
+    POSTERIOR,
+    Asked,
+    fresh_status,
+    scorer,
+)
+from suffice.engines.gpu.summaries import Labelled, f8, i4, i8, summarize
+from suffice.engines.source import HEAD, Answer, Source
+from suffice.engines.summarizing import Task
+from suffice.engines.workers import no_checkpoint
+from suffice.families import Family
+from suffice.families.gaussian import Gaussian
+from suffice.families.product import Product
+from suffice.model.joint import warn_of_impossible
+from suffice.model.learned import Learned
+from suffice.model.out_of_range import not_a_number
+
+QUESTIONS = {"predict": MOST_PROBABLE, "predict_proba": POSTERIOR, "predict_log_proba": LOG_POSTERIOR}
+ON_THE_HOST = "copy the rows to the host, such as by cupy.asnumpy"
+HOST_CELLS = 1 << 24  # entries of rows that are copied to the host at once
+
+
+@dataclass(frozen=True)
+class DeviceRows(Source):
+    """An array, or a CSR matrix of CuPy, on a GPU; with the labels and weights of its rows, once they are known."""
+
+    device: Device
+    rows: DenseRows | SparseRows
+    like: Any  # the caller's array: answers are of its kind
+    labels: DeviceLabels | None = None
+    weight: Any = None
+
+    @classmethod
+    def of(cls, x: Any) -> DeviceRows:
+        """Read an array where it is."""
+        device = devices.device_of(x)
+        with device.working_on(x):
+            if hasattr(x, "tocsr"):
+                return cls(device, _sparse(device, x), x)
+            own = device.own(x, "X")
+            if own.ndim != 2:
+                raise InvalidDataError(
+                    f"Expected 2D array, got {own.ndim}D array instead: a row for each sample and a column for each "
+                    f"feature, found an array of shape {own.shape}"
+                )
+            rows = DenseRows(device, own)
+        for name, size in zip(("sample(s)", "feature(s)"), rows.shape, strict=True):
+            if not size:
+                raise InvalidDataError(
+                    f"Found array with 0 {name} (shape={rows.shape}) while a minimum of 1 is required."
+                )
+        return cls(device, rows, x)
+
+    @property
+    def has_names(self) -> bool:
+        """Columns of arrays have no names."""
+        return False
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.rows.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type that answers have where the training rows had it, too."""
+        held = self.rows.data if isinstance(self.rows, SparseRows) else self.rows.x
+        return np.dtype(np.float32 if np.dtype(held.dtype) == np.float32 else np.float64)
+
+    @property
+    def names(self) -> list[str]:
+        """Columns of arrays have no names."""
+        return []
+
+    def check_column(self, name: str, what: str) -> None:
+        """Accept every column: they are found by their place."""
+
+    def head(self, rows: int = HEAD) -> Any:  # noqa: ARG002  # the contract
+        """Refuse: tables have columns of several kinds, and arrays have not."""
+        raise InvalidDataError(f"Arrays on a GPU are no tables: {ON_THE_HOST}")
+
+    def labelled(self, target: Any, weight: Any) -> DeviceRows:
+        """Return the rows with their labels and weights, each on the device or on the host."""
+        for given, what in ((target, "y"), (weight, "sample_weight")):
+            if isinstance(given, str):
+                raise InvalidDataError(f"{what} is the name of a column, {given!r}, and arrays on a GPU have no names")
+        device, n = self.device, self.shape[0]
+        with device.working_on(self.like):
+            if is_on_device(target):
+                labels = encode_device(device, device.own(target, "y"))
+            else:
+                labels = encode_host(device, target)
+            if len(labels) != n:
+                raise InvalidDataError(
+                    f"Found input variables with inconsistent numbers of samples: [{n}, {len(labels)}]"
+                )
+            there = is_on_device(weight)
+            heavy = device.own(weight, "sample_weight") if there else weight
+            return replace(self, labels=labels, weight=read_weight(device, heavy, n, there))
+
+    # ---- learning
+
+    def reduce(self, task: Task, checkpoint: Path | None = None) -> ByClass[Any] | None:
+        """Summarize all rows on the device."""
+        no_checkpoint(checkpoint, "a GPU")
+        family, labels = task.family, self.labels
+        assert labels is not None, "rows are learned with their labels"
+        if isinstance(family, Product):
+            raise InvalidDataError(f"Columns of several families are not learned on a GPU: {ON_THE_HOST}")
+        if not task.drop_unlabelled:
+            labels.refuse_missing()
+        with self.device.working_on(self.like):
+            self._check(family)
+            given = Labelled(self.device, self.rows, labels.codes, len(labels.values), self.weight)
+            weight = given.class_weight()
+            found = ByClass(labels.values, weight, summarize(given, family.summary)).rounded()
+        return found if (weight > 0).all() else found.take(np.flatnonzero(weight > 0))
+
+    def _check(self, family: Family[Any]) -> None:
+        """Refuse rows that the family cannot be learned from."""
+        family.check_width(self.shape[1])
+        if isinstance(self.rows, SparseRows):
+            if not family.gives.sparse:
+                raise InvalidDataError(f"{type(family).__name__} is of dense rows, found a sparse matrix")
+            family.read(self.rows.take_to_host(slice(0, 0)))  # some options are for dense rows only
+        self._refuse_outside(family)
+
+    def _refuse_outside(self, family: Any) -> None:
+        """Refuse values outside the support of a family or distribution."""
+        support = family.support
+        if not support.expected or family.reads == "categories":
+            return
+        rows = self.rows
+        entries = DenseRows(self.device, rows.data[:, None]) if isinstance(rows, SparseRows) else rows
+        if np.dtype(entries.x.dtype).kind == "f":
+            at = _first(entries, self.device.xp.isinf)
+            if at is not None:
+                rows.refuse(rows.place(at))
+        at = _first(entries, support.outside)
+        if at is not None:
+            row, column = divmod(rows.place(at), self.shape[1])
+            found = self.device.to_host(entries.x[divmod(at, entries.shape[1])])[()]
+            raise (NegativeValueError if found < 0 else RefusedValueError)(
+                support.expected, found, row, column, support.advice
+            )
+
+    # ---- answering
+
+    def answer(self, answer: Answer) -> Any:
+        """Return the answers as an array of the caller's kind; labels that are no numbers are on the host."""
+        if answer.predictor.calibration is not None:
+            raise InvalidDataError(f"Calibrated probabilities are not computed on a GPU: {ON_THE_HOST}")
+        learned = answer.predictor.learned
+        found = self._ask(learned, QUESTIONS[answer.question], relative=True)
+        return self._as_labels(found, learned.labels) if answer.question == "predict" else self._given(found)
+
+    def log_joint(self, learned: Learned) -> Any:
+        """Return log p(x, y), (rows, classes)."""
+        return self._given(self._ask(learned, LOG_JOINT, relative=False))
+
+    def log_density(self, learned: Learned) -> Any:
+        """Return log p(x), (rows,)."""
+        return self._given(self._ask(learned, LOG_DENSITY, relative=False))
+
+    def accuracy(self, learned: Learned) -> float:
+        """Return the share of the weight of rows whose label is predicted."""
+        assert self.labels is not None
+        self.labels.refuse_missing()
+        xp = self.device.xp
+        with self.device.working_on(self.like):
+            found = self._ask(learned, MOST_PROBABLE, relative=True)
+            places = xp.asarray(positions(learned.labels, self.labels.values, drop=True))
+            right = (places[self.labels.codes] == found).astype(np.float64)
+            return float(right.mean() if self.weight is None else (right * self.weight).sum() / self.weight.sum())
+
+    def _ask(self, learned: Learned, question: int, relative: bool) -> Any:
+        device, xp, n = self.device, self.device.xp, self.shape[0]
+        model = learned.model
+        distribution = model.distribution.as_density if question == LOG_DENSITY else model.distribution
+        if self.shape[1] != distribution.n_columns:
+            raise InvalidDataError(f"Expected rows of {distribution.n_columns} columns, found {self.shape[1]}")
+        single = learned.dtype == np.float32 and self.dtype == np.float32
+        shape = (n,) if question in (MOST_PROBABLE, LOG_DENSITY) else (n, len(model.labels))
+        dtype = np.int64 if question == MOST_PROBABLE else np.float32 if single else np.float64
+        with device.working_on(self.like):
+            self._refuse_outside(distribution)
+            asked = Asked(
+                device,
+                question,
+                xp.asarray(np.ascontiguousarray(model.log_prior, dtype=np.float64)),
+                xp.asarray(model.fallback),
+                xp.empty(shape, dtype),
+                fresh_status(device, n * self.shape[1]),
+            )
+            if isinstance(self.rows, SparseRows) and not distribution.sparse:
+                raise InvalidDataError(f"{type(distribution).__name__} is of dense rows, found a sparse matrix")
+            scorer(device, distribution, relative).answer(self.rows, asked)
+            self._report(asked)
+        return asked.out
+
+    def _report(self, asked: Asked) -> None:
+        """Raise the errors, and give the warning, of what kernels found in rows."""
+        (n, d), (infinite, lost, odd) = self.shape, self.device.to_host(asked.status).tolist()
+        if infinite < n * d:
+            self.rows.refuse(infinite)
+        if odd < n:
+            raise not_a_number(odd)
+        if lost:
+            warn_of_impossible(lost, n)
+
+    def _given(self, found: Any) -> Any:
+        with self.device.working_on(self.like):
+            return self.device.given_back(found, self.like)
+
+    def _as_labels(self, codes: Any, labels: Values) -> Any:
+        if labels.dtype.kind not in "iufb":
+            return labels[self.device.to_host(codes)]
+        with self.device.working_on(self.like):
+            return self._given(self.device.xp.asarray(labels)[codes])
+
+    # ---- leaving rows out
+
+    def leave_one_out(self, learned: Learned) -> Any:
+        """Return log p(y | x_i) of each learned row under the model of all the others, (rows, classes).
+
+        Gaussian columns are computed on the device. Of other families, rows are copied to the host batch by batch.
+        """
+        assert self.labels is not None
+        self.labels.refuse_missing()
+        device, xp, n = self.device, self.device.xp, self.shape[0]
+        with device.working_on(self.like):
+            places = positions(learned.labels, self.labels.values)
+            codes = xp.asarray(places)[self.labels.codes]
+            out = xp.empty((n, len(learned.labels)))
+            if self._is_gaussian(learned):
+                self._leave_out(learned, codes, out)
+            else:
+                self._leave_out_on_host(learned, device.to_host(codes), out)
+        return self._given(out)
+
+    def _is_gaussian(self, learned: Learned) -> bool:
+        """Return whether the kernel computes what the family does: maximum likelihood, with class variances."""
+        family, moments = learned.family, learned.statistics.statistic
+        if not isinstance(family, Gaussian) or not isinstance(moments, Moments) or isinstance(self.rows, SparseRows):
+            return False
+        plain = family.prior is None and not family.unbiased and isinstance(family.variance, str)
+        return plain and family.variance == "class" and bool((moments.weight > 0).all())
+
+    def _leave_out(self, learned: Learned, codes: Any, out: Any) -> None:
+        device, xp, rows = self.device, self.device.xp, self.rows
+        assert isinstance(rows, DenseRows)
+        family, moments, model = learned.family, learned.statistics.statistic, learned.model
+        (n, d), classes = rows.shape, len(model.labels)
+        floor, whole = Gaussian.least_variance(moments), moments.pooled()
+        extra = family.epsilon(moments)  # type: ignore[attr-defined]  # it is Gaussian
+        variance = np.maximum(moments.variance + extra, floor)
+        tables = [
+            xp.asarray(np.ascontiguousarray(each))
+            for each in (
+                floor,
+                moments.weight,
+                moments.mean,
+                moments.squares,
+                np.concatenate([whole.weight, whole.mean, whole.squares]),
+                1.0 / variance,
+                np.log(2.0 * np.pi * variance),
+            )
+        ]
+        lossy = xp.zeros(n, np.uint8)
+        status = fresh_status(device, n * d)
+        prior, which = self._left_out_prior(learned, codes)
+
+        def some(low: int, high: int) -> None:
+            x = rows.batch(low, high)
+            w = None if self.weight is None else self.weight[low:high]
+            scores = xp.empty((high - low, classes))
+            sizes = (i8(x.strides[0] // x.itemsize), i8(high - low), i4(d))
+            smoothing = f8(family.var_smoothing)  # type: ignore[attr-defined]
+            own = (codes[low:high], w)
+            near, found = (f8(extra), f8((1.0 / variance).max())), (scores, lossy[low:high], i8(low), status)
+            device.launch(
+                f"leave_out_f{x.itemsize * 8}",
+                (-(-(high - low) // 8),),
+                256,
+                (x, *sizes, *own, smoothing, tables[0], i4(classes), *tables[1:5], *near, *tables[5:], *found),
+            )
+            scores += prior[which[low:high]]
+            nothing = xp.zeros(classes)
+            asked = Asked(device, LOG_POSTERIOR, nothing, xp.asarray(model.fallback), out, status)
+            asked.finish(scores, low, high)
+
+        halving(device, n, rows.rows_at_once(1, max(1, (1 << 26) // max(classes, 1))), some)
+        self._report(Asked(device, LOG_POSTERIOR, None, None, out, status))
+        heavy = xp.flatnonzero(lossy)
+        if len(heavy):  # float64 keeps few digits of what is left: the host subtracts with more
+            labels = model.labels[device.to_host(codes[heavy])]
+            w = None if self.weight is None else device.to_host(self.weight[heavy])
+            out[heavy] = xp.asarray(learned.leave_one_out(rows.take_to_host(heavy), labels, w, None))
+
+    def _left_out_prior(self, learned: Learned, codes: Any) -> tuple[Any, Any]:
+        """Return log p(y) without a row of each class, or of each class and weight, and which of them rows have."""
+        device, xp, statistics = self.device, self.device.xp, learned.statistics
+        classes = len(statistics.labels)
+        own, removed, which = np.arange(classes), np.ones(classes), codes
+        if self.weight is not None:
+            own, removed, found = distinct_pairs(device.to_host(codes), device.to_host(self.weight))
+            which = xp.asarray(found)
+        rest = np.repeat(statistics.weight[None], len(own), axis=0)
+        rest[np.arange(len(own)), own] = minus(statistics.sums.at(own), Sums(removed, None)).value
+        return xp.asarray(learned.prior.log(rest)), which
+
+    def _leave_out_on_host(self, learned: Learned, codes: Any, out: Any) -> None:
+        labels = learned.labels[codes]
+        for low, high in spans(self.shape[0], max(1, HOST_CELLS // self.shape[1])):
+            rows: Array = self.rows.take_to_host(slice(low, high))
+            w = None if self.weight is None else self.device.to_host(self.weight[low:high])
+            out[low:high] = self.device.xp.asarray(learned.leave_one_out(rows, labels[low:high], w, None))
+
+
+def _first(rows: DenseRows, wrong: Any) -> int | None:
+    """Return the place of the first entry that is wrong, in order of rows; None if there is none."""
+    d = rows.shape[1]
+    for low, high in spans(rows.shape[0], max(1, (1 << 26) // d)):
+        found = wrong(rows.x[low:high])
+        if bool(found.any()):
+            return low * d + int(found.ravel().argmax())
+    return None
+
+
+def _sparse(device: Device, x: Any) -> SparseRows:
+    """Read a sparse matrix of CuPy; entries that are stored in parts are added."""
+    xp, x = device.xp, x.tocsr()
+    if not x.has_canonical_format:
+        x = x.copy()
+        x.sum_duplicates()
+    data = x.data if np.dtype(x.data.dtype) in (np.float32, np.float64) else x.data.astype(np.float64)
+    starts = x.indptr.astype(x.indices.dtype, copy=False)
+    if (
+        len(starts) != x.shape[0] + 1
+        or int(starts[0])
+        or int(starts[-1]) > len(data)
+        or bool((xp.diff(starts) < 0).any())
+    ):
+        raise InvalidDataError("The sparse matrix is malformed: where its rows start does not fit what it stores")
+    return SparseRows(device, data, x.indices, starts, x.shape)

@@ -1,0 +1,443 @@
+"""Statistics of rows on a device: how each is summed there, and made of the sums on the host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from suffice.core.arrays import Array
+from suffice.core.errors import InvalidDataError
+from suffice.core.statistics import Counts, Moments, Sample, Scatter, Statistic, Totals
+from suffice.core.statistics.counts import refuse_too_many
+from suffice.engines.gpu.device import Device
+from suffice.engines.gpu.matrices import MOST_ROWS, DenseRows, SparseRows, halving, spans
+from suffice.families import Summary
+
+CHUNK = 512  # rows that a warp sums
+GROUP = 16  # tiles whose sums are added together
+MOST_COUNTS = 160 << 10  # bytes in which a block counts classes
+LEAST_TILE, MOST_TILE = 1 << 13, 1 << 18  # rows that are sorted by class together
+FEW_CLASSES, EACH_WARP = 12, 2048  # classes that are summed without sorting, and rows of a warp then
+MOST_CLASSES = 4096  # that a block can count
+NEAR = 16  # rows of a class whose mean is its pivot
+PRODUCTS = 1 << 26  # entries of the rows of a class that are multiplied together
+LOST_DIGITS = 100.0  # times the variance that the square of the mean about a pivot may be
+TOO_SMALL = 1e-24  # the variance below which squares of float32 vanish
+
+i4, i8, f8 = np.int32, np.int64, np.float64
+Rows: TypeAlias = DenseRows | SparseRows
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Rows on a device with the codes of their classes, −1 for rows that are left out, and their weights."""
+
+    device: Device
+    rows: Rows
+    codes: Any
+    classes: int
+    weight: Any = None
+    kept: dict[tuple[int, ...], tuple[Any, Any]] = field(
+        default_factory=dict, compare=False
+    )  # the last that was sorted
+
+    def class_weight(self) -> Array:
+        """Sum the weights of the rows of each class."""
+        if self.weight is not None:
+            alone = DenseRows(self.device, self.weight[:, None])
+            return _sums(replace(self, weight=None), alone, np.zeros((self.classes, 1)))[:, 1, 0]
+        found = np.zeros(self.classes)
+        for first in range(0, self.classes, MOST_CLASSES):
+            few = min(MOST_CLASSES, self.classes - first)
+            for low, high in spans(len(self.codes), MOST_ROWS):
+                _, starts = self.sorted(low, high, tile_of(few), first, few)
+                found[first : first + few] += self.device.to_host((starts[:, 1:] - starts[:, :-1]).sum(axis=0))
+        return found
+
+    def sorted(self, low: int, high: int, tile: int, first: int, classes: int) -> tuple[Any, Any]:
+        """Return the rows of each tile in the order of their classes, and where each class starts in it."""
+        place = (low, high, tile, first)
+        if place not in self.kept:
+            self.kept.clear()
+            self.kept[place] = sorted_rows(self.device, self.codes[low:high], tile, first, classes)
+        return self.kept[place]
+
+
+def summarize(given: Labelled, summary: Summary[Any]) -> Statistic:
+    """Compute a statistic of a formula of the entries; None of it but the sums leaves the device."""
+    way = WAYS.get(summary.statistic)
+    if way is None or summary.joint or isinstance(summary.of, tuple):
+        raise InvalidDataError(
+            f"{summary.statistic.__name__} is not summed on a GPU: copy the rows to the host, such as by cupy.asnumpy"
+        )
+    return way(given, summary)
+
+
+# ---- sums by class
+
+
+def tile_of(classes: int) -> int:
+    """Return how many rows are sorted by class together: enough for a chunk of each class, as far as it goes."""
+    wanted = CHUNK << max(classes - 1, 1).bit_length()
+    return min(max(wanted, LEAST_TILE), MOST_TILE)
+
+
+def _sums(
+    given: Labelled,
+    rows: DenseRows,
+    pivot: Array,
+    threshold: float | None = None,
+    single: bool = False,
+) -> Array:
+    """Return Σ w, Σ w (x − pivot) and Σ w (x − pivot)² over observed entries, (classes, 3, columns).
+
+    With `single`, differences from the pivot and sums of eight of them are float32. The pivots must be, too.
+    """
+    parts = [
+        _sums_of_classes(given, rows, pivot[first : first + MOST_CLASSES], first, threshold, single)
+        for first in range(0, given.classes, MOST_CLASSES)
+    ]
+    return np.concatenate(parts) if parts else np.zeros((0, 3, rows.shape[1]))
+
+
+def _sums_of_classes(
+    given: Labelled, rows: DenseRows, pivot: Array, first: int, threshold: float | None, single: bool
+) -> Array:
+    device, xp = given.device, given.device.xp
+    (n, d), classes = rows.shape, len(pivot)
+    tile = tile_of(classes)
+    about = xp.asarray(np.ascontiguousarray(pivot))
+    total = xp.zeros((classes, 3, d))
+
+    def add_few(low: int, high: int) -> None:
+        x = rows.batch(low, high)
+        warps = -(-(high - low) // EACH_WARP)
+        pair = 2 if d % 2 == 0 and device.address(x) % 8 == 0 and x.strides[0] % 8 == 0 else 1
+        wide, parts = 32 * pair, xp.empty((warps, classes, 3, d))
+        shared = 4 * 2 * classes * wide * 8 + classes * wide * 4 + 4 * (classes * wide + classes) * 4
+        sizes = (i8(x.strides[0] // x.itemsize), i4(d), given.codes[low:high], i8(high - low), i4(EACH_WARP))
+        args = (x, *sizes, i4(classes), about, parts)
+        device.launch(f"few_classes_{pair}", (-(-warps // 4), -(-d // wide)), 128, args, shared)
+        groups = -(-warps // GROUP)
+        added, cells = xp.empty((groups, *total.shape)), total.size
+        blocks = -(-cells // 128)
+        device.launch("add_parts", (blocks, groups), 128, (parts, i4(warps), i8(cells), i4(GROUP), added))
+        device.launch("add_groups", (-(-cells // 64),), 64, (added, i4(groups), i8(cells), total))
+
+    def add(low: int, high: int) -> None:
+        x = rows.batch(low, high)
+        order, starts = given.sorted(low, high, tile, first, classes)
+        tiles, per_tile = len(starts), tile // CHUNK
+        parts = xp.empty((tiles * (per_tile + classes), 3, d))
+        w = None if given.weight is None else given.weight[low:high]
+        pack = 16 // x.itemsize
+        pack = pack if _is_aligned(device, x) and d % pack == 0 else 1
+        kind = "weigh" if w is not None else "few" if single else "sum"
+        limit = (i4(threshold is not None), f8(0.0 if threshold is None else threshold))
+        sizes = (i4(tile), i4(CHUNK), i4(classes))
+        read = (x, i8(x.strides[0] // x.itemsize), i4(d), order, starts)
+        device.launch(
+            f"{kind}_f{x.itemsize * 8}_{pack}",
+            (-(-tiles * per_tile // 4), -(-d // (32 * pack))),
+            128,
+            (*read, *sizes, i8(tiles * per_tile), w, about, *limit, parts),
+        )
+        groups = -(-tiles // GROUP)
+        added = xp.empty((groups, classes, 3, d))
+        some = (parts, starts, i4(tiles), i4(tile), i4(CHUNK), i4(classes), i4(d), i4(GROUP), added)
+        device.launch("add_pieces", (groups, classes), min(1024, -(-3 * d // 32) * 32), some)
+        device.launch("add_groups", (-(-total.size // 64),), 64, (added, i4(groups), i8(total.size), total))
+
+    few = single and given.classes <= FEW_CLASSES
+    halving(device, n, rows.rows_at_once(tile * GROUP), add_few if few else add, least=tile)
+    found: Array = device.to_host(total)
+    return found
+
+
+def sorted_rows(device: Device, codes: Any, tile: int, first: int, classes: int) -> tuple[Any, Any]:
+    """Return the rows of each tile in the order of their classes, and where each class starts in it."""
+    xp, n = device.xp, len(codes)
+    tiles = -(-n // tile)
+    order, starts = xp.empty(n, np.int32), xp.empty((tiles, classes + 1), np.int32)
+    warps = 32 if 32 * 4 * (classes + 1) <= MOST_COUNTS else 8
+    shared = (classes + 1) * warps * 4
+    sizes = (i8(n), i4(tile), i4(first), i4(classes))
+    device.launch("order_rows", (tiles,), 32 * warps, (xp.ascontiguousarray(codes), *sizes, order, starts), shared)
+    return order, starts
+
+
+def _is_aligned(device: Device, x: Any) -> bool:
+    return device.address(x) % 16 == 0 and x.strides[0] % 16 == 0
+
+
+def _pivots(given: Labelled, rows: DenseRows) -> Array:
+    """Return the mean of the first rows of each class, near which the others lie, (classes, columns)."""
+    device, xp, (n, d) = given.device, given.device.xp, rows.shape
+    out = xp.empty((given.classes, d))
+    for first in range(0, given.classes, MOST_CLASSES):
+        classes = min(MOST_CLASSES, given.classes - first)
+        tile = tile_of(classes)
+        order, starts = given.sorted(0, min(n, rows.rows_at_once(tile * GROUP)), tile, first, classes)
+        x = rows.batch(0, min(n, tile))
+        args = (x, i8(x.strides[0] // x.itemsize), i4(d), order, starts, i4(NEAR), out[first:])
+        device.launch(f"near_means_f{x.itemsize * 8}", (classes,), min(256, -(-d // 32) * 32), args)
+    found: Array = device.to_host(out)
+    return found
+
+
+# ---- Moments
+
+
+def _moments(given: Labelled, summary: Summary[Any]) -> Moments:
+    rows = _dense(given, summary)
+    pivot = _pivots(given, rows)
+    single = rows.dtype == np.float32 and given.weight is None
+    with np.errstate(all="ignore"):
+        found = _centred(_sums(given, rows, pivot, single=single), pivot)
+        if single and (not _all_finite(found) or _vanish(found)):
+            single = False
+            found = _centred(_sums(given, rows, pivot), pivot)
+        if not _all_finite(found):
+            rows.refuse_infinite()
+            weight, mean, squares, _ = found
+            column = int(np.argwhere(~np.isfinite(mean) | ~np.isfinite(squares))[0, 1])
+            raise InvalidDataError(
+                f"Column {column!r} holds a value too large for float64: its square overflows; rescale the column"
+            )
+        weight, mean, squares, off = found
+        if (weight * off * off > LOST_DIGITS * squares)[weight > 0].any():  # the pivot was far from the class
+            pivot = mean.astype(rows.dtype).astype(np.float64)
+            weight, mean, squares, _ = _centred(_sums(given, rows, pivot, single=single), pivot)
+    return Moments(weight, np.where(weight > 0, mean, 0.0), squares)
+
+
+def _centred(sums: Array, pivot: Array) -> tuple[Array, Array, Array, Array]:
+    """Return weight, mean, centred squares, and the mean less the pivot."""
+    weight, total, squares = (np.ascontiguousarray(sums[:, k]) for k in range(3))
+    off = np.divide(total, weight, out=np.zeros_like(total), where=weight > 0)
+    return weight, pivot + off, np.maximum(squares - off * total, 0.0), off
+
+
+def _all_finite(found: tuple[Array, ...]) -> bool:
+    return all(np.isfinite(each).all() for each in found)
+
+
+def _vanish(found: tuple[Array, ...]) -> bool:
+    """Return whether squares are so small that float32 rounds them to 0, or loses their digits."""
+    weight, _, squares, off = found
+    return bool(((squares < TOO_SMALL * weight) & (off != 0)).any())
+
+
+def _dense(given: Labelled, summary: Summary[Any]) -> DenseRows:
+    """Return the entries that are summarized, in the array's own namespace."""
+    if isinstance(given.rows, SparseRows):
+        raise InvalidDataError(f"{summary.statistic.__name__} is of dense rows, found a sparse matrix")
+    return given.rows
+
+
+# ---- Totals
+
+
+def _totals(given: Labelled, summary: Summary[Any]) -> Totals:
+    threshold = summary.threshold
+    if isinstance(given.rows, SparseRows):
+        seen, total = _sparse_totals(given, given.rows, threshold)
+        return Totals(seen, total).trimmed().rounded()
+    rows, zero = given.rows, np.zeros((given.classes, given.rows.shape[1]))
+    if threshold is not None:
+        rows.refuse_infinite()
+    found = _sums(given, rows, zero, threshold)
+    if threshold is None:
+        if not np.isfinite(found[:, 1]).all():
+            rows.refuse_infinite()
+            column = int(np.argwhere(~np.isfinite(found[:, 1]))[0, 1])
+            raise InvalidDataError(f"Column {column} holds values so large that their sum overflows")
+        rows.refuse_where(lambda x: x < 0)
+    weight, total = np.ascontiguousarray(found[:, 0]), np.ascontiguousarray(found[:, 1])
+    return Totals(weight, total).trimmed().rounded()
+
+
+def _sparse_totals(given: Labelled, x: SparseRows, threshold: float | None) -> tuple[Array, Array]:
+    """Return the observed weight and the totals of a sparse matrix, which are summed as integers."""
+    device, xp, (n, d) = given.device, given.device.xp, x.shape
+    rows = given.class_weight()
+    largest = 1.0 if threshold is not None or not x.data.size else float(x.data.max())
+    if np.isnan(largest):  # then the weights of missing entries are summed in the same units
+        largest = max(1.0, float(xp.nan_to_num(x.data, nan=0.0).max()))
+    if not 0 < largest < np.inf:
+        largest = 1.0  # there is nothing to sum, or the kernel says where the entry is that it refuses
+    heaviest = 1.0 if given.weight is None or not n else float(given.weight.max())
+    scale, finer = _units(largest * (heaviest or 1.0), n)
+    sums = xp.zeros((4, given.classes, d), np.uint64)
+    status = fresh_status(device, n * d)
+    limit = (i4(threshold is not None), f8(0.0 if threshold is None else threshold))
+    stored, sizes = (x.data, x.indices, x.starts), (i8(n), i4(d), i4(given.classes))
+    device.launch(
+        f"sparse_totals_{x.suffix()}",
+        (max(1, min(-(-n // 8), 1 << 18)),),
+        256,
+        (*stored, *sizes, given.codes, given.weight, *limit, f8(scale), f8(finer), sums[0], sums[1], sums[2:], status),
+    )
+    infinite, gaps, odd = device.to_host(status).tolist()
+    if odd < n:
+        raise InvalidDataError("The sparse matrix is malformed: it stores a column index outside its shape")
+    if infinite < n * d:
+        x.refuse(infinite)
+    high, low = (device.to_host(sums[k]).view(np.int64).astype(np.float64) for k in (0, 1))
+    seen = rows[:, None]
+    if gaps:
+        missing = [device.to_host(sums[k]).view(np.int64).astype(np.float64) for k in (2, 3)]
+        seen = seen - (missing[0] / scale + missing[1] / finer)
+    return np.ascontiguousarray(seen), high / scale + low / finer
+
+
+def _units(largest: float, rows: int) -> tuple[float, float]:
+    """Return units of two integers whose sums over rows stay below 2⁶²."""
+    room = 61 - int(np.ceil(np.log2(max(rows, 2))))
+    scale = 2.0 ** min(room - int(np.ceil(np.log2(largest))), 900)  # finer units must be finite, too
+    return scale, scale * 2.0**room
+
+
+def fresh_status(device: Device, none: int) -> Any:
+    """Return what a kernel reports to: the first refused entry, how many rows are lost, the first odd row."""
+    return device.xp.asarray(np.array([none, 0, none], np.uint64))
+
+
+# ---- Counts
+
+
+def category_indices(
+    device: Device, rows: DenseRows, offsets: NDArray[np.int64], unseen: Any, missing: int
+) -> SparseRows:
+    """Return a sparse matrix of ones, one for each observed category: of column j at offsets[j] + its number.
+
+    A category beyond those of its column is at `unseen[j]`, and a missing entry at `missing`.
+    """
+    xp, (n, d) = device.xp, rows.shape
+    whole = np.dtype(rows.x.dtype).kind != "f"
+    gone = xp.zeros(rows.shape, bool) if whole else xp.isnan(rows.x)
+    number = xp.where(gone, 0, rows.x).astype(np.int64)
+    start, size = xp.asarray(offsets[:-1].astype(np.int64)), xp.asarray(np.diff(offsets).astype(np.int64))
+    place = xp.where(number < size, start + number, xp.asarray(unseen))
+    place = xp.where(gone, missing, place).astype(np.int32)
+    ones = xp.ones(n * d, np.float32)
+    return SparseRows(device, ones, place.ravel(), xp.arange(n + 1, dtype=np.int32) * d, (n, missing + 1))
+
+
+def refuse_categories(rows: DenseRows) -> None:
+    """Refuse infinite and negative numbers of categories."""
+    rows.refuse_infinite()
+    rows.refuse_where(lambda x: x <= -1)
+
+
+def _counts(given: Labelled, summary: Summary[Any]) -> Counts:
+    device, xp, rows = given.device, given.device.xp, _dense(given, summary)
+    refuse_categories(rows)
+    codes, weight = given.codes, given.weight
+    if weight is not None and not bool((weight > 0).all()):  # rows of weight 0 are absent, and so are their categories
+        kept = xp.flatnonzero(weight > 0)
+        rows, codes, weight = DenseRows(device, rows.x[kept]), codes[kept], weight[kept]
+    n, d = rows.shape
+    high = xp.full(d, -1.0) if not n else xp.nan_to_num(xp.where(codes[:, None] < 0, -1, rows.x), nan=-1.0).max(axis=0)
+    sizes = np.minimum(device.to_host(high), 2.0**53).astype(np.int64) + 1
+    refuse_too_many(sizes, given.classes)
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    total = np.zeros((given.classes, int(offsets[-1])))
+    step = max(1, (1 << 26) // max(d, 1))
+
+    def count(low: int, high: int) -> None:
+        part = DenseRows(device, rows.x[low:high])
+        ones = category_indices(device, part, offsets, xp.zeros(d, np.int64), int(offsets[-1]))
+        w = None if weight is None else weight[low:high]
+        _, found = _sparse_totals(Labelled(device, ones, codes[low:high], given.classes, w), ones, None)
+        nonlocal total
+        total = total + found[:, :-1]
+
+    halving(device, n, step, count)
+    return Counts(sizes, None, total).trimmed().rounded()
+
+
+# ---- Scatter
+
+
+def _scatter(given: Labelled, summary: Summary[Any]) -> Scatter:
+    if summary.options.get("fourth"):
+        raise InvalidDataError(
+            "Shrinkage by Ledoit and Wolf needs products of squares, which are not summed on a GPU: give a number as "
+            "shrinkage, or copy the rows to the host"
+        )
+    device, xp, rows = given.device, given.device.xp, _dense(given, summary)
+    (n, d), classes = rows.shape, given.classes
+    pivot = _moments(given, summary).mean
+    weight, step, cross = np.zeros(classes), np.zeros((classes, d)), np.zeros((classes, d, d))
+    wide, gaps = -(-d // 8) * 8, []
+    about = xp.asarray(pivot)
+    sums = [(xp.zeros(()), xp.zeros(wide), xp.zeros((wide, wide))) for _ in range(classes)]
+    pieces = max(1, PRODUCTS // wide)
+
+    def add(low: int, high: int) -> None:
+        x = rows.batch(low, high)
+        w = None if given.weight is None else given.weight[low:high]
+        order = xp.argsort(given.codes[low:high], kind="stable").astype(np.int32)
+        ends = np.searchsorted(device.to_host(given.codes[low:high][order]), np.arange(classes + 1))
+        for c in range(classes):
+            for begin in range(int(ends[c]), int(ends[c + 1]), pieces):
+                own = order[begin : min(begin + pieces, int(ends[c + 1]))]
+                z, root = xp.empty((len(own), wide)), xp.empty(len(own))
+                sizes = (i8(x.strides[0] // x.itemsize), i4(d))
+                device.launch(
+                    f"centre_f{x.itemsize * 8}",
+                    (-(-len(own) // 8),),
+                    256,
+                    (x, *sizes, own, i4(len(own)), w, about[c], z, i4(wide), root),
+                )
+                incomplete = root < 0
+                if bool(incomplete.any()):
+                    there = own[incomplete]
+                    heavy = np.ones(len(there)) if w is None else device.to_host(w[there])
+                    gaps.append((device.to_host(x[there]).astype(np.float64), c, heavy, device.to_host(there) + low))
+                    root = xp.where(incomplete, 0.0, root)
+                n0, s0, q0 = sums[c]
+                sums[c] = (n0 + root @ root, s0 + root @ z, q0 + z.T @ z)
+
+    halving(device, n, rows.rows_at_once(1, max(1 << 16, (1 << 31) // max(d, 1))), add)
+    for c, found in enumerate(sums):
+        n0, s0, q0 = (device.to_host(each) for each in found)
+        weight[c], step[c], cross[c] = float(n0), s0[:d], q0[:d, :d]
+    off = np.divide(step, weight[:, None], out=np.zeros_like(step), where=weight[:, None] > 0)
+    with np.errstate(all="ignore"):
+        cross -= off[:, :, None] * step[:, None, :]
+    squares = np.diagonal(cross, axis1=1, axis2=2)
+    if not np.isfinite(squares).all():
+        column = int(np.argwhere(~np.isfinite(squares))[0, 1])
+        raise InvalidDataError(
+            f"Column {column!r} holds a value too large for float64: its square overflows; rescale the column"
+        )
+    cross = 0.5 * (cross + cross.transpose(0, 2, 1))
+    places = np.arange(d)
+    cross[:, places, places] = np.maximum(cross[:, places, places], 0.0)
+    mean = np.where(weight[:, None] > 0, pivot + off, 0.0)
+    return Scatter(weight, mean, cross, _incomplete(gaps, classes, d, summary, given.weight is not None))
+
+
+def _incomplete(gaps: list[Any], classes: int, d: int, summary: Summary[Any], weighted: bool) -> Sample:
+    """Return the rows with missing entries, which a scatter keeps unless it is of complete rows."""
+    if not gaps or summary.options.get("complete"):
+        return Sample.empty(classes, d, joint=True)
+    order = np.argsort(np.concatenate([at for *_, at in gaps]), kind="stable")
+    x = np.concatenate([rows for rows, *_ in gaps])[order]
+    codes = np.concatenate([np.full(len(rows), c, np.int32) for rows, c, *_ in gaps])[order]
+    w = np.concatenate([heavy for _, _, heavy, _ in gaps])[order]
+    return Sample.of(x, codes, classes, w if weighted else None, joint=True)
+
+
+WAYS: dict[type[Statistic], Callable[[Labelled, Summary[Any]], Statistic]] = {
+    Moments: _moments,
+    Totals: _totals,
+    Counts: _counts,
+    Scatter: _scatter,
+}

@@ -1,0 +1,388 @@
+"""Arrays on a GPU, without one: the kernels are built for the host, and arrays only say that they lie on a device."""
+
+from __future__ import annotations
+
+import pickle
+import shutil
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import suffice as sf
+from gpu.cases import CLASSES, cases, check_alike, labels, weights
+from gpu.stand_ins import DeviceArray, DeviceCsr, HostDevice
+from suffice.engines import gpu
+from suffice.engines.gpu import device as devices
+from suffice.engines.gpu import matrices, summaries
+from suffice.errors import (
+    ImpossibleRowWarning,
+    InfiniteValueError,
+    InvalidDataError,
+    MismatchError,
+    MissingLabelError,
+    MissingPackageError,
+    NegativeValueError,
+    NotPartError,
+    RefusedValueError,
+)
+from suffice.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB, KernelNB, MultinomialNB, PoissonNB
+
+pytestmark = [
+    pytest.mark.skipif(shutil.which("g++") is None, reason="the kernels are built by g++"),
+    pytest.mark.usefixtures("device"),
+]
+RNG = np.random.default_rng(5)
+DEVICE_OF = devices.device_of  # the real one
+
+
+def put(x: Any) -> Any:
+    return DeviceCsr(x) if sp.issparse(x) else DeviceArray(x)
+
+
+def get(x: Any) -> Any:
+    return x.values if isinstance(x, DeviceArray) else x
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("kernels")
+
+
+@pytest.fixture
+def device(folder: Path, monkeypatch: pytest.MonkeyPatch) -> HostDevice:
+    made = HostDevice(folder)
+    monkeypatch.setattr(devices, "device_of", lambda _: made)
+    return made
+
+
+ALL = {name: (estimator, x) for name, estimator, x in cases()}
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["rows", "weighted rows"])
+@pytest.mark.parametrize("name", ALL)
+def test_answers_are_those_of_the_host(name: str, weighted: bool, device: HostDevice) -> None:
+    estimator, x = ALL[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ImpossibleRowWarning)
+        check_alike(estimator, x, weights() if weighted else None, put, get)
+    assert device.launched
+
+
+@pytest.mark.parametrize(("classes", "columns"), [(2, 64), (5, 3), (40, 130), (200, 1)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_class_moments_of_any_shape_equal_the_host(classes: int, columns: int, dtype: Any) -> None:
+    x, y = RNG.normal(5, 2, (1500, columns)).astype(dtype), RNG.integers(0, classes, 1500)
+    here, there = GaussianNB().fit(x, y), GaussianNB().fit(put(x), put(y))
+    close = 1e-6 if dtype == np.float32 else 1e-12
+    for name in ("weight", "mean", "squares"):
+        wanted = getattr(here.statistics_.statistic, name)
+        np.testing.assert_allclose(getattr(there.statistics_.statistic, name), wanted, rtol=close, atol=close)
+
+
+def test_more_classes_than_a_block_counts_are_summed_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("suffice.engines.gpu.summaries.MOST_CLASSES", 7)
+    x, y = RNG.normal(size=(900, 2)), RNG.integers(0, 20, 900)
+    here, there = GaussianNB().fit(x, y), GaussianNB().fit(put(x), put(y))
+    np.testing.assert_allclose(there.var_, here.var_, rtol=1e-12)
+    np.testing.assert_array_equal(there.class_count_, here.class_count_)
+
+
+def test_squares_that_float32_cannot_hold_are_summed_in_float64() -> None:
+    for scale in (1e-25, 1e25):
+        x = (RNG.normal(size=(200, 2)) * scale).astype(np.float32)
+        y = labels()[:200]
+        here, there = GaussianNB(var_smoothing=0).fit(x, y), GaussianNB(var_smoothing=0).fit(put(x), put(y))
+        wanted = here.statistics_.statistic.squares
+        np.testing.assert_allclose(there.statistics_.statistic.squares, wanted, rtol=1e-9)
+
+
+def test_only_statistics_are_copied_to_the_host(device: HostDevice) -> None:
+    x, y = RNG.normal(size=(6000, 8)), RNG.integers(0, 4, 6000)
+    there = GaussianNB().fit(put(x), put(y))
+    there.predict_log_proba(put(x))
+    assert device.to_host_bytes < 12_000  # of 384 kB
+
+
+def test_the_same_rows_give_the_same_bits() -> None:
+    x, y = RNG.normal(size=(2000, 3)), RNG.integers(0, 5, 2000)
+    first, second = (GaussianNB().fit(put(x), put(y)).statistics_ for _ in range(2))
+    assert first == second
+    dense = MultinomialNB().fit(put(np.abs(x)), put(y)).statistics_.statistic.total
+    sparse = MultinomialNB().fit(put(sp.csr_array(np.abs(x))), put(y)).statistics_.statistic.total
+    np.testing.assert_allclose(sparse, dense, rtol=1e-13)
+
+
+def test_batches_do_not_change_a_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = np.asfortranarray(RNG.normal(size=(9000, 2))), RNG.integers(0, 2, 9000)
+    monkeypatch.setattr(summaries, "LEAST_TILE", 512)
+    monkeypatch.setattr(summaries, "CHUNK", 64)
+    whole = GaussianNB().fit(put(x), put(y)).statistics_
+    monkeypatch.setattr(matrices, "BATCH_BYTES", 1 << 16)
+    assert GaussianNB().fit(put(x), put(y)).statistics_ == whole
+
+
+def test_a_full_device_halves_the_batch_and_goes_on(device: HostDevice, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = RNG.normal(size=(20_000, 2)), RNG.integers(0, 2, 20_000)
+    whole = GaussianNB().fit(put(x), put(y))
+    answers = get(whole.predict_proba(put(x)))
+    launch, sizes = device.launch, []
+
+    def launch_if_small(name: str, grid: tuple[int, ...], *rest: Any) -> None:
+        if name.startswith(("sum_", "near_")):
+            sizes.append(grid[0])
+            if grid[0] > 8:
+                raise MemoryError("no memory left on the device")
+        launch(name, grid, *rest)
+
+    monkeypatch.setattr(device, "launch", launch_if_small)
+    again = GaussianNB().fit(put(x), put(y))
+    np.testing.assert_allclose(again.var_, whole.var_, rtol=1e-13)
+    np.testing.assert_array_equal(get(again.predict_proba(put(x))).shape, answers.shape)
+    np.testing.assert_allclose(get(again.predict_proba(put(x))), answers, rtol=1e-11)
+    assert max(sizes) > 8
+
+
+def test_a_device_without_any_memory_raises_and_nothing_is_learned(
+    device: HostDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = GaussianNB().fit([[0.0], [1.0]], ["a", "b"])
+    before = known.statistics_
+
+    def launch(*_: Any) -> None:
+        raise MemoryError("no memory left on the device")
+
+    monkeypatch.setattr(device, "launch", launch)
+    with pytest.raises(MemoryError):
+        known.partial_fit(put(np.zeros((3, 1))), ["a", "b", "a"])
+    assert known.statistics_ == before
+
+
+# ---- labels
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        np.array([3, -5, 3, 7] * 5),
+        np.array([0, 1, 1, 0] * 5, dtype=np.int8),
+        np.array([True, False, True, True] * 5),
+        np.array([1.0, 2.0, 4.0, 2.0] * 5, dtype=np.float32),
+        np.array([0, 1 << 60, 5, 5] * 5),
+        np.array([2**64 - 1, 0, 1, 1] * 5, dtype=np.uint64),
+    ],
+    ids=lambda y: str(y.dtype),
+)
+def test_labels_on_the_device_are_those_of_the_host(y: Any) -> None:
+    x = RNG.normal(size=(20, 2))
+    here, there = GaussianNB().fit(x, y), GaussianNB().fit(put(x), put(y))
+    assert here.classes_.dtype == there.classes_.dtype
+    np.testing.assert_array_equal(here.classes_, there.classes_)
+    np.testing.assert_array_equal(get(there.predict(put(x))), here.predict(x))
+
+
+def test_strings_are_labels_on_the_host() -> None:
+    x, y = RNG.normal(size=(20, 2)), np.array(["no", "yes"] * 10)
+    found = GaussianNB().fit(put(x), y).predict(put(x))
+    assert isinstance(found, np.ndarray)
+    np.testing.assert_array_equal(found, GaussianNB().fit(x, y).predict(x))
+
+
+def test_rows_without_a_label_are_refused_or_left_out() -> None:
+    x, y = RNG.normal(size=(30, 2)), np.array([0.0, 1.0, np.nan] * 10)
+    with pytest.raises(MissingLabelError, match="row 2 is missing, the first of 10"):
+        GaussianNB().fit(put(x), put(y))
+    found = GaussianNB().fit(put(x), put(y), missing_labels="drop")
+    kept = ~np.isnan(y)
+    np.testing.assert_allclose(found.theta_, GaussianNB().fit(x[kept], y[kept]).theta_, rtol=1e-12)
+
+
+def test_measured_numbers_are_no_labels() -> None:
+    with pytest.raises(ValueError, match="Unknown label type"):
+        GaussianNB().fit(put(np.zeros((3, 1))), put(np.array([0.5, 1.5, 2.25])))
+
+
+# ---- refusals: the errors of the host, and nothing is learned
+
+
+def test_an_infinite_entry_is_named_by_its_row_and_column() -> None:
+    x = RNG.normal(size=(40, 3))
+    known = GaussianNB().fit(x, np.arange(40) % 2)
+    before = known.statistics_
+    x[17, 2] = -np.inf
+    with pytest.raises(InfiniteValueError, match="row 17, column 2") as there:
+        known.partial_fit(put(x), put(np.arange(40) % 2))
+    with pytest.raises(InfiniteValueError) as here:
+        known.partial_fit(x, np.arange(40) % 2)
+    assert str(here.value) == str(there.value)
+    for answer in ("predict", "predict_proba", "score_samples"):
+        with pytest.raises(InfiniteValueError, match="row 17, column 2"):
+            getattr(known, answer)(put(x))
+    with pytest.raises(InfiniteValueError, match="row 17, column 2"):
+        known.leave_one_out(put(x), put(np.arange(40) % 2))
+    assert known.statistics_ == before
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("kind", [MultinomialNB, PoissonNB])
+def test_negative_counts_are_refused(kind: Any, make: Any) -> None:
+    x = np.array([[1.0, 0.0], [2.0, 3.0], [0.0, -1.0]])
+    with pytest.raises(NegativeValueError, match=f"passed to {kind.__name__}") as there:
+        kind().fit(put(make(x)), [0, 1, 1])
+    with pytest.raises(NegativeValueError) as here:
+        kind().fit(make(x), [0, 1, 1])
+    assert str(here.value) == str(there.value)
+
+
+def test_other_values_outside_the_support_are_refused() -> None:
+    with pytest.raises(RefusedValueError, match="between 0 and 1"):
+        BernoulliNB(binarize=None).fit(put(np.array([[0.0], [2.0]])), [0, 1])
+    with pytest.raises(NegativeValueError):
+        CategoricalNB().fit(put(np.array([[0], [-2]])), [0, 1])
+    with pytest.raises(InvalidDataError, match="category number 1000000000000"):
+        CategoricalNB().fit(put(np.array([[0], [10**12]])), [0, 1])
+    with pytest.raises(InvalidDataError, match="overflows"):
+        GaussianNB().fit(put(np.array([[0.0], [1e200], [-1e200]])), [0, 1, 1])
+    with pytest.raises(InvalidDataError, match="dense rows"):
+        GaussianNB().fit(put(sp.csr_array(np.eye(2))), [0, 1])
+
+
+def test_a_sparse_matrix_that_is_malformed_is_refused() -> None:
+    x = sp.csr_array(np.eye(3))
+    x.indices[1] = 7
+    x.has_canonical_format = True
+    with pytest.raises(InvalidDataError, match="outside its shape"):
+        MultinomialNB().fit(put(x), [0, 1, 1])
+    x = sp.csr_array(np.eye(3))
+    x.indptr[1] = 5
+    x.has_canonical_format = True
+    with pytest.raises(InvalidDataError, match="malformed"):
+        MultinomialNB().fit(put(x), [0, 1, 1])
+
+
+def test_entries_stored_in_parts_are_added() -> None:
+    x = sp.csr_array((np.ones(3), np.array([0, 0, 1]), np.array([0, 2, 3])), shape=(2, 2))
+    found = BernoulliNB(binarize=1.0).fit(put(x), [0, 1])
+    np.testing.assert_array_equal(found.feature_count_, [[1.0, 0.0], [0.0, 0.0]])
+
+
+def test_arrays_of_two_devices_are_refused() -> None:
+    x, y = np.zeros((4, 1)), np.array([0, 1, 0, 1])
+    with pytest.raises(InvalidDataError, match="y lies on device 1, and X on device 0"):
+        GaussianNB().fit(put(x), DeviceArray(y, number=1))
+    with pytest.raises(InvalidDataError, match="y lies on a GPU"):
+        GaussianNB().fit(x, put(y))
+    with pytest.raises(InvalidDataError, match="sample_weight lies on device 1"):
+        GaussianNB().fit(put(x), put(y), sample_weight=DeviceArray(np.ones(4), number=1))
+
+
+def test_weights_are_refused_as_on_the_host() -> None:
+    x, y = np.zeros((2, 1)), [0, 1]
+    for weight, what in (
+        ([1.0, -1.0], "Negative"),
+        ([1.0, np.nan], "NaN"),
+        ([1.0], "expected"),
+        ([1.0, 1e200], "range"),
+    ):
+        with pytest.raises(InvalidDataError, match=what):
+            GaussianNB().fit(put(x), y, sample_weight=put(np.array(weight)))
+
+
+def test_rows_of_weight_0_are_absent() -> None:
+    x, y, w = RNG.normal(size=(9, 2)), np.arange(9) % 3, np.array([1.0, 2.0, 0.0] * 3)
+    assert GaussianNB().fit(put(x), put(y), sample_weight=put(w)).classes_.tolist() == [0, 1]
+
+
+def test_shapes_are_checked() -> None:
+    known = GaussianNB().fit(put(np.zeros((4, 2)) + np.arange(4)[:, None]), [0, 1, 0, 1])
+    with pytest.raises(ValueError, match="expecting 2 features"):
+        known.predict(put(np.zeros((4, 3))))
+    with pytest.raises(InvalidDataError, match="inconsistent numbers of samples"):
+        known.partial_fit(put(np.zeros((4, 2))), [0, 1])
+    for shape in ((4,), (0, 2), (4, 0)):
+        with pytest.raises(ValueError, match=r"2D array|minimum of 1|features"):
+            known.predict(put(np.zeros(shape)))
+    with pytest.raises(InvalidDataError, match="have no names"):
+        known.partial_fit(put(np.zeros((4, 2))), "target")
+
+
+def test_forgetting_what_was_not_learned_is_refused() -> None:
+    known = GaussianNB().fit(put(RNG.normal(size=(10, 2))), put(np.arange(10) % 2))
+    with pytest.raises(NotPartError):
+        known.forget(put(np.zeros((1, 2))), [7])
+    with pytest.raises(MismatchError, match="was not in the training data"):
+        known.leave_one_out(put(np.zeros((1, 2))), [7])
+
+
+def test_what_is_not_computed_on_a_device_says_so() -> None:
+    x, y = put(np.abs(RNG.normal(size=(20, 2)))), put(np.arange(20) % 2)
+    known = GaussianNB().fit(x, y)
+    with pytest.raises(InvalidDataError, match=r"cupy.asnumpy"):
+        known.cross_validate(x, y)
+    with pytest.raises(InvalidDataError, match="not summed on a GPU"):
+        KernelNB().fit(x, y)
+    with pytest.raises(InvalidDataError, match=r"cupy.asnumpy"):
+        sf.BayesClassifier().fit(x, y)
+
+
+def test_a_row_that_no_class_can_have_given_gets_the_prior_with_a_warning() -> None:
+    x = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 1.0, 0.0]])
+    known = MultinomialNB(alpha=0).fit(put(x), [0, 1, 1])
+    with pytest.warns(ImpossibleRowWarning, match="1 of 2 rows"):
+        found = get(known.predict_proba(put(np.array([[0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]))))
+    np.testing.assert_allclose(found, [[1 / 3, 2 / 3], [1.0, 0.0]])
+
+
+# ---- what follows from statistics
+
+
+def test_what_was_learned_is_saved_and_pickled_as_any_other(tmp_path: Path) -> None:
+    x, y = RNG.normal(size=(60, 3)), np.arange(60) % CLASSES
+    known = GaussianNB().fit(put(x), put(y))
+    known.save(tmp_path / "model.suffice")
+    for again in (sf.load(tmp_path / "model.suffice"), pickle.loads(pickle.dumps(known))):
+        assert again.statistics_ == known.statistics_
+        np.testing.assert_allclose(again.predict_proba(x), get(known.predict_proba(put(x))), rtol=1e-12)
+
+
+# ---- which arrays are on a device
+
+
+class _Managed(DeviceArray):
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 13, 0
+
+
+class _OnHost(DeviceArray):
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0
+
+
+class _Tracer(DeviceArray):
+    def __dlpack_device__(self) -> tuple[int, int]:
+        raise RuntimeError("no array yet")
+
+
+class _Interface:
+    @property
+    def __cuda_array_interface__(self) -> dict[str, int]:
+        return {"version": 3}
+
+
+def test_arrays_are_recognized_by_where_they_lie() -> None:
+    assert gpu.is_on_device(DeviceArray(np.zeros(1)))
+    assert gpu.is_on_device(_Managed(np.zeros(1)))
+    assert gpu.is_on_device(_Interface())
+    for other in (np.zeros(1), [1], "x", None, 3, _OnHost(np.zeros(1)), _Tracer(np.zeros(1)), sp.csr_array(np.eye(2))):
+        assert not gpu.is_on_device(other)
+
+
+def test_without_cupy_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(devices, "device_of", DEVICE_OF)
+    monkeypatch.setitem(sys.modules, "cupy", None)
+    with pytest.raises(MissingPackageError, match=r"pip install 'suffice\[gpu\]'"):
+        GaussianNB().fit(DeviceArray(np.zeros((2, 1))), [0, 1])
