@@ -78,7 +78,7 @@ class Device:
                 f"{what} cannot be read on the device: {error}. Convert it to float32, float64 or integers"
             ) from error
         if found.dtype.kind not in "fiub":
-            raise InvalidDataError(f"{what} holds {found.dtype}: numbers are expected, such as float32")
+            raise InvalidDataError(f"{what} holds {found.dtype}. Convert it to float32, float64 or integers")
         return found
 
     def given_back(self, array: Any, like: Any) -> Any:

@@ -20,8 +20,7 @@ from suffice.families import Summary
 CHUNK = 512  # rows that a warp sums
 GROUP = 16  # tiles whose sums are added together
 MOST_COUNTS = 160 << 10  # bytes in which a block counts classes
-LEAST_TILE, MOST_TILE = 1 << 13, 1 << 18  # rows that are sorted by class together
-FEW_CLASSES, EACH_WARP = 12, 2048  # classes that are summed without sorting, and rows of a warp then
+LEAST_TILE, MOST_TILE = 1 << 13, 1 << 17  # rows that are sorted by class together
 MOST_CLASSES = 4096  # that a block can count
 NEAR = 16  # rows of a class whose mean is its pivot
 PRODUCTS = 1 << 26  # entries of the rows of a class that are multiplied together
@@ -113,21 +112,6 @@ def _sums_of_classes(
     about = xp.asarray(np.ascontiguousarray(pivot))
     total = xp.zeros((classes, 3, d))
 
-    def add_few(low: int, high: int) -> None:
-        x = rows.batch(low, high)
-        warps = -(-(high - low) // EACH_WARP)
-        pair = 2 if d % 2 == 0 and device.address(x) % 8 == 0 and x.strides[0] % 8 == 0 else 1
-        wide, parts = 32 * pair, xp.empty((warps, classes, 3, d))
-        shared = 4 * 2 * classes * wide * 8 + classes * wide * 4 + 4 * (classes * wide + classes) * 4
-        sizes = (i8(x.strides[0] // x.itemsize), i4(d), given.codes[low:high], i8(high - low), i4(EACH_WARP))
-        args = (x, *sizes, i4(classes), about, parts)
-        device.launch(f"few_classes_{pair}", (-(-warps // 4), -(-d // wide)), 128, args, shared)
-        groups = -(-warps // GROUP)
-        added, cells = xp.empty((groups, *total.shape)), total.size
-        blocks = -(-cells // 128)
-        device.launch("add_parts", (blocks, groups), 128, (parts, i4(warps), i8(cells), i4(GROUP), added))
-        device.launch("add_groups", (-(-cells // 64),), 64, (added, i4(groups), i8(cells), total))
-
     def add(low: int, high: int) -> None:
         x = rows.batch(low, high)
         order, starts = given.sorted(low, high, tile, first, classes)
@@ -152,8 +136,7 @@ def _sums_of_classes(
         device.launch("add_pieces", (groups, classes), min(1024, -(-3 * d // 32) * 32), some)
         device.launch("add_groups", (-(-total.size // 64),), 64, (added, i4(groups), i8(total.size), total))
 
-    few = single and given.classes <= FEW_CLASSES
-    halving(device, n, rows.rows_at_once(tile * GROUP), add_few if few else add, least=tile)
+    halving(device, n, rows.rows_at_once(tile * GROUP), add, least=tile)
     found: Array = device.to_host(total)
     return found
 
@@ -287,12 +270,15 @@ def _sparse_totals(given: Labelled, x: SparseRows, threshold: float | None) -> t
         raise InvalidDataError("The sparse matrix is malformed: it stores a column index outside its shape")
     if infinite < n * d:
         x.refuse(infinite)
-    high, low = (device.to_host(sums[k]).view(np.int64).astype(np.float64) for k in (0, 1))
-    seen = rows[:, None]
-    if gaps:
-        missing = [device.to_host(sums[k]).view(np.int64).astype(np.float64) for k in (2, 3)]
-        seen = seen - (missing[0] / scale + missing[1] / finer)
-    return np.ascontiguousarray(seen), high / scale + low / finer
+
+    def joined(first: int) -> Array:
+        """Put two integers together."""
+        high, low = (sums[k].view(np.int64).astype(np.float64) for k in (first, first + 1))
+        found: Array = device.to_host(high / scale + low / finer)
+        return found
+
+    seen = rows[:, None] - joined(2) if gaps else rows[:, None]
+    return np.ascontiguousarray(seen), joined(0)
 
 
 def _units(largest: float, rows: int) -> tuple[float, float]:
@@ -382,11 +368,10 @@ def _scatter(given: Labelled, summary: Summary[Any]) -> Scatter:
     def add(low: int, high: int) -> None:
         x = rows.batch(low, high)
         w = None if given.weight is None else given.weight[low:high]
-        order = xp.argsort(given.codes[low:high], kind="stable").astype(np.int32)
-        ends = np.searchsorted(device.to_host(given.codes[low:high][order]), np.arange(classes + 1))
         for c in range(classes):
-            for begin in range(int(ends[c]), int(ends[c + 1]), pieces):
-                own = order[begin : min(begin + pieces, int(ends[c + 1]))]
+            every = xp.flatnonzero(given.codes[low:high] == c).astype(np.int32)
+            for begin, end in spans(len(every), pieces):
+                own = every[begin:end]
                 z, root = xp.empty((len(own), wide)), xp.empty(len(own))
                 sizes = (i8(x.strides[0] // x.itemsize), i4(d))
                 device.launch(
