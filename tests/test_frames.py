@@ -1,6 +1,7 @@
 """Tables of any kind: the same values read alike from each, and answers come back as what was passed in."""
 
 import datetime as dt
+import math
 import subprocess
 import sys
 from decimal import Decimal
@@ -888,3 +889,12 @@ def test_half_of_a_character_is_named_with_its_row():
     """Text that was read with errors="surrogateescape" has them: it says what it is, not that types are mixed."""
     with pytest.raises(InvalidDataError, match=r"Row 1 of column 'a' holds '\\udcff', half of a character"):
         as_frame({"a": ["q", "x\udcff", None]})
+
+
+@pytest.mark.parametrize("time", [np.timedelta64(1, "ns"), np.datetime64("2020-01-01", "ns")])
+def test_a_time_among_numbers_is_not_counted_as_a_number(time):
+    """Arrow reads [0, 1 ns, 1] as [0, 1, 1]: two labels would be one."""
+    for values in ([0, time, 1], [time, 0.5], [True, time]):
+        with pytest.raises(InvalidDataError, match="which cannot be one column"):
+            as_frame({"y": values})
+    assert as_frame({"y": [time, None, math.nan]}).n == 3

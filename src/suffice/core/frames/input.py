@@ -347,7 +347,7 @@ def _mixed(values: Iterable[Any], name: object) -> InvalidDataError:
 
 
 def refuse_hazards(values: Iterable[Any], name: object) -> None:
-    """Refuse objects on which Arrow ends the process: times of NumPy among its other scalars, and deep nests."""
+    """Refuse objects on which Arrow ends the process, or which it changes: times of NumPy among numbers, deep nests."""
     for _ in range(MOST_NESTED):
         types = set(map(type, values))
         times = {t for t in types if issubclass(t, (np.datetime64, np.timedelta64))}
@@ -355,6 +355,8 @@ def refuse_hazards(values: Iterable[Any], name: object) -> None:
             raise _mixed(values, name)
         if times and any(issubclass(t, np.generic) for t in types - times):
             raise _mixed(values, name)
+        if times and any(isinstance(value, (int, float)) and not _is_nan(value) for value in values):
+            raise _mixed(values, name)  # Arrow would count a time as the number of its units
         if not any(issubclass(t, (list, tuple, dict, np.ndarray)) for t in types):
             return
         nests = {id(v): v for v in values if isinstance(v, (list, tuple, dict, np.ndarray))}  # each is looked at once
