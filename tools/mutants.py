@@ -107,7 +107,7 @@ AREAS = {
         )
         + tuple(f"engines/{name}.py" for name in ("reading_errors", "source", "streams", "summarizing", "workers")),
         60,
-        ("files", "checkpoints", "reading_errors", "frames", "classifier"),
+        ("files", "checkpoints", "reading_errors", "frames", "classifier", "workers"),
     ),
 }
 
