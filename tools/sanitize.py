@@ -37,11 +37,12 @@ TESTS = {
         *("multivariate_gaussian", "joint_categorical", "event_models", "binned", "calibration", "leave_one_out"),
         *("text_bad_input", "bad_input", "threads", "cells", "row_sample", "forgetting", "arrow_arrays"),
         *("column_kernels", "structure", "naive_bayes", "reading_errors", "candidate_scores", "experts"),
+        *("many_columns",),
     ),
     "thread": (
         *("threads", "kernels", "text_kernels", "statistics", "word_counts", "kernel", "mixture", "cells"),
         *("column_kernels", "event_models", "structure", "naive_bayes", "candidate_scores", "experts", "tokens"),
-        *("forgetting", "reading_errors"),
+        *("forgetting", "reading_errors", "many_columns"),
     ),
 }
 ATTACKS = {"address": ("attacks/test_malformed_matrices.py",), "thread": ()}
