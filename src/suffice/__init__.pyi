@@ -53,6 +53,7 @@ from .core.priors import Beta, ClassPrior, Dirichlet, Gamma, NormalInverseGamma,
 from .core.statistics import ByClass, Cells, Counts, Moments, Sample, Scatter, Statistic, Totals
 from .core.versions import show_versions
 from .estimators.changing import Fading, Window
+from .estimators.monitor import Alarm, Monitor
 from .estimators.saving import load
 from .estimators.table_classifier import BayesClassifier
 from .families import (
@@ -92,12 +93,16 @@ from .views.plot import (
     DecisionRegionsDisplay,
     EvidenceDisplay,
     LearningCurvesDisplay,
+    MonitorDisplay,
+    PrequentialDisplay,
     ReliabilityDisplay,
     TopWordsDisplay,
 )
+from .views.prequential import Prequential, prequential
 
 __version__: str
 __all__ = [
+    "Alarm",
     "BagOfWords",
     "BayesClassifier",
     "Bernoulli",
@@ -149,6 +154,8 @@ __all__ = [
     "Mixture",
     "Model",
     "Moments",
+    "Monitor",
+    "MonitorDisplay",
     "Multinomial",
     "MultivariateGaussian",
     "NegativeValueError",
@@ -161,6 +168,8 @@ __all__ = [
     "NotConvergedWarning",
     "NotPartError",
     "Poisson",
+    "Prequential",
+    "PrequentialDisplay",
     "QuantityWarning",
     "RefusedValueError",
     "ReliabilityDisplay",
@@ -195,6 +204,7 @@ __all__ = [
     "model",
     "naive_bayes",
     "plot",
+    "prequential",
     "priors",
     "report",
     "show_versions",

@@ -18,6 +18,7 @@ from suffice.cli.evaluate_commands import compare, cv, evaluate
 from suffice.cli.label_commands import adapt, suspects
 from suffice.cli.learn_commands import drop_class, fit, forget, merge, update
 from suffice.cli.show_commands import demo, export, inspect, nomogram, report, sql
+from suffice.cli.stream_commands import stream, watch
 from suffice.cli.terminal import visible
 
 app = typer.Typer(
@@ -32,6 +33,7 @@ app = typer.Typer(
 COMMANDS: tuple[tuple[Callable[..., None], ...], ...] = (
     (fit, update, forget, drop_class, merge, adapt),
     (predict, explain, outliers, impute, sample),
+    (stream, watch),
     (evaluate, cv, compare, suspects),
     (inspect, nomogram, sql, export, report, demo),
 )
@@ -62,9 +64,9 @@ def _options(
 def main() -> None:
     """Run the program; the entry point of the package."""
     arguments = sys.argv[1:]
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")  # characters that the terminal cannot show become ?
+    for shown in (sys.stdout, sys.stderr):
+        if hasattr(shown, "reconfigure"):
+            shown.reconfigure(errors="replace")  # characters that the terminal cannot show become ?
     code = run(arguments)
     try:
         sys.stdout.flush()

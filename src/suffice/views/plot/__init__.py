@@ -11,9 +11,13 @@ from suffice.views.plot.decision_regions import DecisionRegionsDisplay, decision
 from suffice.views.plot.evaluation_plots import (
     ConfusionDisplay,
     LearningCurvesDisplay,
+    MonitorDisplay,
+    PrequentialDisplay,
     ReliabilityDisplay,
     confusion,
     learning_curves,
+    monitor,
+    prequential,
     reliability,
 )
 from suffice.views.plot.explanation_plots import EvidenceDisplay, TopWordsDisplay, evidence, top_words
@@ -25,7 +29,9 @@ __all__ = [
     "DecisionRegionsDisplay",
     "EvidenceDisplay",
     "LearningCurvesDisplay",
+    "MonitorDisplay",
     "NomogramDisplay",
+    "PrequentialDisplay",
     "ReliabilityDisplay",
     "TopWordsDisplay",
     "conditionals",
@@ -33,7 +39,9 @@ __all__ = [
     "decision_regions",
     "evidence",
     "learning_curves",
+    "monitor",
     "nomogram",
+    "prequential",
     "reliability",
     "top_words",
 ]

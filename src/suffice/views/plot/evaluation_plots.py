@@ -17,7 +17,9 @@ from suffice.views.plot.display import Display, drawing
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from suffice.estimators.monitor import Monitor
     from suffice.views.comparison import Comparison
+    from suffice.views.prequential import Prequential
 
 WITH_COUNTS = 24  # classes, up to which the counts fit into the cells
 WITH_NAMES = 40  # classes, up to which all names fit beside the picture
@@ -350,3 +352,88 @@ class LearningCurvesDisplay(Display):
 
 
 learning_curves = drawing("learning_curves", LearningCurvesDisplay.from_comparison, lambda drawn: drawn.ax_)
+
+
+class PrequentialDisplay(Display):
+    """Accuracy or log-loss of models along a stream: of each stretch, and (thin) from the beginning.
+
+    Parameters
+    ----------
+    results : list of Prequential
+        Results of `suffice.prequential`, of one stream.
+    metric : {'accuracy', 'log_loss'}, default='accuracy'
+        What to draw.
+    """
+
+    def __init__(self, results: list[Prequential], metric: str = "accuracy"):
+        if metric not in ("accuracy", "log_loss"):
+            raise InvalidOptionError(f"metric must be 'accuracy' or 'log_loss', found {metric!r}")
+        self.results, self.metric = results, metric
+
+    @classmethod
+    def from_results(cls, *results: Prequential, metric: str = "accuracy", ax: Axes | None = None) -> Self:
+        """Draw results.
+
+        Parameters
+        ----------
+        *results : Prequential
+            Results of `suffice.prequential`.
+        """
+        if not results:
+            raise InvalidDataError("There is no result to draw")
+        return cls(list(results), metric).plot(ax)
+
+    def _draw(self, ax: Axes) -> None:
+        style.light_grid(ax)
+        for i, result in enumerate(self.results):
+            values = getattr(result, self.metric)
+            so_far = np.cumsum(values * result.weight) / result.row
+            ax.plot(result.row, values, label=style.shorten(result.name, 34), **style.line(i))
+            ax.plot(result.row, so_far, color=style.colour(i), linewidth=0.8, alpha=0.6)
+        ax.set_xlabel("rows")
+        ax.set_ylabel(METRICS[self.metric])
+        ax.legend(fontsize="small", frameon=False, loc="best")
+
+
+prequential = drawing("prequential", PrequentialDisplay.from_results, lambda drawn: drawn.ax_)
+
+
+class MonitorDisplay(Display):
+    """The wealth of bets that something has changed, along the rows; an alarm is raised at the dashed line.
+
+    Parameters
+    ----------
+    watched : Monitor
+        After `update`.
+    most : int, default=6
+        How many series are drawn: those of the largest wealth.
+    """
+
+    def __init__(self, watched: Monitor, most: int = 6):
+        self.watched, self.most = watched, most
+
+    @classmethod
+    def from_monitor(cls, watched: Monitor, *, most: int = 6, ax: Axes | None = None) -> Self:
+        """Draw a monitor."""
+        if not watched.n_rows_:
+            raise InvalidDataError("The monitor has not seen a row yet: update it first")
+        return cls(watched, most).plot(ax)
+
+    def _draw(self, ax: Axes) -> None:
+        style.light_grid(ax)
+        watched, rows = self.watched, np.arange(1, self.watched.n_rows_ + 1)
+        paths = {name: watched.wealth(name) for name in watched.series}
+        chosen = sorted(paths, key=lambda name: -float(paths[name].max()))[: self.most]
+        for i, name in enumerate(chosen):
+            ax.plot(rows, paths[name], label=style.shorten(name, 34), **style.line(i))
+        ax.axhline(watched.threshold, color="0.45", linewidth=1.0, linestyle=(0, (4, 3)))
+        for alarm in watched.alarms_:
+            if alarm.what in chosen:
+                ax.axvline(alarm.since, color=style.colour(chosen.index(alarm.what)), linewidth=0.8, alpha=0.5)
+        ax.set_yscale("log")
+        ax.set_xlabel("rows")
+        ax.set_ylabel("wealth of bets on a change")
+        ax.legend(fontsize="small", frameon=False, loc="best")
+
+
+monitor = drawing("monitor", MonitorDisplay.from_monitor, lambda drawn: drawn.ax_)

@@ -1,0 +1,221 @@
+"""Commands for streams: rows that are answered, and learned, as they come."""
+
+from __future__ import annotations
+
+import csv
+import json as _json
+import sys
+import time as clock
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated, Any, TextIO
+
+from typer import Exit, Option
+
+from suffice.cli import options
+from suffice.cli.options import invalid
+
+PAUSE = 0.5  # seconds, until a file is looked at again
+FORMS = ("csv", "tsv", "json")
+
+
+def stream(
+    model: Annotated[
+        str | None, Option("--model", "-m", metavar="FILE", help="A model to go on from; by default nothing is known.")
+    ] = None,
+    target: Annotated[str | None, Option("--target", "-t", metavar="COLUMN", help="The column of the labels.")] = None,
+    output: Annotated[
+        str | None, Option("--output", "-o", metavar="FILE", help="Where to write the model at the end.")
+    ] = None,
+    text: Annotated[bool, Option("--text", help="Learn from the only column of texts.")] = False,
+    half_life: Annotated[
+        float | None, Option("--half-life", metavar="N", help="The age at which a row counts half, in rows or time.")
+    ] = None,
+    window: Annotated[
+        float | None, Option("--window", metavar="N", help="Learn only the newest rows: so many, or so old.")
+    ] = None,
+    time: Annotated[str | None, Option("--time", metavar="COLUMN", help="The column of times, for ages.")] = None,
+    input_format: Annotated[
+        str | None, Option("--input-format", metavar="FORMAT", help="csv, tsv or json, if it is not recognized.")
+    ] = None,
+) -> None:
+    """Answer rows from standard input line by line, and learn those that have a label.
+
+    Reads JSON lines, or CSV with a header. For each row one line of JSON is written at once: the prediction, the
+    probabilities, and the label if there is one. Every row is answered before it is learned.
+
+    Example:
+      tail -f orders.jsonl | suffice stream --target returned -o orders.suffice
+    """
+    learner = _learner(model, text, half_life, window, time)
+    if target is None and model is None:
+        raise invalid("--target: name the column of the labels, as nothing was learned yet")
+    if input_format is not None and input_format not in FORMS:
+        raise invalid(f"--input-format: a stream is one of {', '.join(FORMS)}, found {input_format!r}")
+    rows = right = known = 0
+    for number, row in enumerate(_rows(sys.stdin, input_format), 1):
+        label = None if target is None else row.pop(target, None)
+        try:
+            found = learner.predict_proba_one(row)
+            if label is not None:
+                learner.learn_one(row, label)
+        except (ValueError, TypeError) as error:
+            raise invalid(f"Row {number} of standard input: {error}") from error
+        prediction = max(found, key=lambda each: found[each]) if found else None
+        answer: dict[str, Any] = {"prediction": prediction}
+        answer["probabilities"] = {str(name): round(p, 6) for name, p in found.items()}
+        if label is not None:
+            answer["label"] = label
+            known, right = known + 1, right + (prediction == label)
+        print(_json.dumps(answer, ensure_ascii=False, default=str), flush=True)
+        rows = number
+    said = f"{rows} rows"
+    if known:
+        said += (
+            f", {known} with a label, of which {right} ({right / known:.1%}) were predicted before they were learned"
+        )
+    print(said, file=sys.stderr)
+    if output is not None:
+        if not known and model is None:
+            raise invalid("--output: nothing was learned, so there is no model to write")
+        made = learner.estimator_ if hasattr(learner, "estimator_") else learner
+        made.settle()
+        made.save(output)
+
+
+def watch(
+    model: options.ModelFile,
+    data: options.Data,
+    target: Annotated[str | None, Option("--target", "-t", metavar="COLUMN", help="The column of the labels.")] = None,
+    rate: Annotated[float, Option("--rate", help="The probability of a false alarm, however long it watches.")] = 0.01,
+    follow: Annotated[bool, Option("--follow", "-f", help="Go on as the file grows, until Ctrl-C.")] = False,
+    input_format: options.InputFormat = None,
+    json: options.Json = False,
+) -> None:
+    """Watch whether rows are still like those before, column by column.
+
+    Prints an alarm for each column, for whole rows, and for labels given rows (with --target), when it changes: since
+    which row, and by how many nats. The first rows are compared with each other. The exit code is 1 after an alarm.
+
+    Example:
+      suffice watch adult.suffice 2024-*.csv --target income
+    """
+    from suffice.cli.data_files import opened
+    from suffice.cli.model_files import Loaded
+
+    Loaded.load(model)  # names a file that is none
+    import suffice as sf
+
+    monitor = sf.Monitor(sf.load(model), rate=rate)
+
+    def update(rows: Any) -> None:
+        for alarm in monitor.update(rows, target):
+            print(alarm if not json else _json.dumps(vars(alarm)), flush=True)
+
+    if follow:
+        if len(data) != 1 or data[0] == "-":
+            raise invalid("--follow: name one file that grows, of JSON lines or CSV")
+        _follow(Path(data[0]), input_format, target, update)
+    else:
+        with opened(data, input_format) as source:
+            for batch in source.batches():
+                if batch.num_rows:
+                    update(batch)
+    if not json:
+        print(monitor.table())
+    if monitor.alarms_:
+        raise Exit(1)
+
+
+def _follow(path: Path, form: str | None, target: str | None, update: Callable[[Any], None]) -> None:
+    """Read the rows of a file, and what is written to it later, until somebody stops it."""
+    names: list[str] = []
+    try:
+        with path.open(encoding="utf-8") as lines:
+            for row in _rows(_growing(lines), form):
+                names += [name for name in row if name not in names]
+                update({name: [row.get(name)] for name in names if name != target or row.get(name) is not None})
+    except KeyboardInterrupt:
+        print(file=sys.stderr)
+
+
+def _growing(lines: TextIO) -> Iterator[str]:
+    """Yield the lines of a file as they are completed."""
+    part = ""
+    while True:
+        part += lines.readline()
+        if part.endswith("\n"):
+            yield part
+            part = ""
+        else:
+            clock.sleep(PAUSE)
+
+
+def _learner(model: str | None, text: bool, half_life: float | None, window: float | None, time: str | None) -> Any:
+    """Return what learns: a model from a file, or a new one, whose rows may fade or leave a window."""
+    import suffice as sf
+    from suffice.cli.model_files import Loaded
+
+    if model is not None:
+        if text or half_life is not None or window is not None or time is not None:
+            raise invalid("--model: options of a new model (--text, --half-life, --window, --time) do not go with it")
+        Loaded.load(model)  # names a file that is none
+        return sf.load(model)
+    if half_life is not None and window is not None:
+        raise invalid("--window: rows fade (--half-life), or leave a window: give one of the two")
+    new = sf.TextClassifier() if text else sf.BayesClassifier()
+    if half_life is not None:
+        return sf.Fading(new, half_life=half_life, time=time)
+    if window is None:
+        if time is not None:
+            raise invalid("--time is for --half-life and --window")
+        return new
+    if time is not None:
+        return sf.Window(new, span=window, time=time)
+    if window != int(window):
+        raise invalid(f"--window: a number of rows is an integer, found {window:g}")
+    return sf.Window(new, rows=int(window))
+
+
+def _rows(lines: Iterator[str], form: str | None) -> Iterator[dict[str, Any]]:
+    """Yield rows of JSON lines or of a CSV file with a header."""
+    first = next((line for line in lines if line.strip()), "")
+    if not first:
+        return
+    if form is None:
+        form = "json" if first.lstrip().startswith("{") else "tsv" if "\t" in first and "," not in first else "csv"
+    if form != "json":
+        split = csv.reader(_chained("", lines), delimiter="\t" if form == "tsv" else ",")
+        header = next(csv.reader([first], delimiter="\t" if form == "tsv" else ","))
+        for number, fields in enumerate(split, 2):
+            if fields:
+                if len(fields) != len(header):
+                    raise invalid(f"Line {number} has {len(fields)} fields, the header {len(header)}")
+                yield dict(zip(header, map(_value, fields), strict=True))
+        return
+    for number, line in enumerate(_chained(first, lines), 1):
+        if not line.strip():
+            continue
+        try:
+            row = _json.loads(line)
+        except ValueError as error:
+            raise invalid(f"Line {number} is no JSON: {error}") from error
+        if not isinstance(row, dict):
+            raise invalid(f"Line {number} is no object of JSON with a value for each column, found {line[:80]!r}")
+        yield row
+
+
+def _chained(first: str, rest: Iterator[str]) -> Iterator[str]:
+    if first:
+        yield first
+    yield from rest
+
+
+def _value(field: str) -> Any:
+    """Return a field of a CSV file as a number, None where it is empty, or as it is."""
+    if not field:
+        return None
+    try:
+        return float(field) if any(each in field for each in ".eE") else int(field)
+    except ValueError:
+        return field

@@ -1,0 +1,223 @@
+"""Whether arriving rows are still like those before: by their log-densities, column by column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+
+from suffice.core.arrays import Array
+from suffice.core.errors import InvalidDataError, InvalidOptionError
+from suffice.core.frames import as_frame
+from suffice.estimators._left_out import column_name
+from suffice.estimators._one_by_one import OneByOne
+from suffice.families import Table
+from suffice.families.product import Product, ProductDistribution
+from suffice.model.betting import Bets
+from suffice.model.learned import Learned
+
+__all__ = ["Alarm", "Monitor"]
+
+ROWS, LABELS = "log p(x)", "log p(y | x)"
+SALT = 0x7E57  # of draws
+UNKNOWN = -1e6  # log p(y | x) of a class that was never seen
+WIDEST = 1e300  # impossible rows are that improbable
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """What has changed: a column, whole rows, or the labels given the rows."""
+
+    what: str
+    row: int  # at which the alarm was raised; the first row that came is 0
+    since: int  # the row from which on things are different, by the best bet
+    change: float  # of the mean log-probability, in nats
+
+    def __str__(self) -> str:
+        sense = "less" if self.change < 0 else "more"
+        return f"row {self.row}: {self.what} is {sense} probable by {abs(self.change):.3g} nats since row {self.since}"
+
+
+class Monitor:
+    """Watch whether rows that arrive are still exchangeable with those before.
+
+    For each row, log p(x) of the model, the log-density of each column, and log p(y | x) where the label is known, are
+    ranked among those of the rows before it. Bets on these ranks win if they change. An alarm is raised where a wealth
+    exceeds (number of series) / rate, so that the probability of any false alarm, ever, is at most `rate`, whatever the
+    model and however long one watches. The model stays as it is.
+
+    Parameters
+    ----------
+    estimator : fitted classifier of suffice
+        Whose probabilities are watched. Columns are watched one by one for `BayesClassifier`.
+    rate : float, default=0.01
+        The probability of a false alarm.
+    reference : table, default=None
+        Rows that came before and were not learned, to compare with from the beginning; by default the first rows that
+        arrive are compared with each other.
+    reference_y : array-like or str, default=None
+        Their labels, or the name of the column that holds them.
+    random_state : int, default=0
+        Orders equal numbers.
+
+    Attributes
+    ----------
+    alarms_ : list of Alarm
+        At most one for each series.
+
+    Examples
+    --------
+    >>> import numpy as np, suffice as sf
+    >>> rng = np.random.default_rng(0)
+    >>> table = {"height": rng.normal(size=500), "kind": rng.choice(["a", "b"], 500)}
+    >>> clf = sf.BayesClassifier(structure="naive").fit(table, rng.choice(["x", "y"], 500))
+    >>> monitor = sf.Monitor(clf)
+    >>> monitor.update({"height": rng.normal(size=300), "kind": ["a", "b"] * 150})
+    []
+    >>> [alarm.what for alarm in monitor.update({"height": rng.normal(3, 1, 100), "kind": ["a", "b"] * 50})]
+    ['height', 'log p(x)']
+    """
+
+    series: list[str]
+    alarms_: list[Alarm]
+    n_rows_: int
+    rate: float
+    _rng: np.random.Generator
+    _estimator: Any
+    _learned: Learned
+    _bets: dict[str, Bets]
+    _paths: dict[str, list[float]]
+
+    def __init__(
+        self,
+        estimator: Any,
+        rate: float = 0.01,
+        reference: Any = None,
+        reference_y: Any = None,
+        random_state: Any = 0,
+    ):
+        if not isinstance(estimator, OneByOne):
+            raise InvalidOptionError(f"estimator must be a fitted classifier of suffice, found {estimator!r}")
+        if not isinstance(rate, Real) or not 0 < rate < 1:
+            raise InvalidOptionError(f"rate is a probability between 0 and 1, found {rate!r}")
+        self.rate = float(rate)
+        self._estimator = estimator._now()
+        self._learned = self._estimator._settled()
+        own = isinstance(random_state, Integral)  # other draws than those of data that were made with the same number
+        self._rng = np.random.default_rng([int(random_state), SALT] if own else random_state)
+        self.series = [*self._columns(), ROWS, LABELS]
+        self.reset()
+        if reference is not None:
+            for name, values in self._scores(reference, reference_y).items():
+                self._bets[name].refer(values[np.isfinite(values)])
+
+    def _columns(self) -> list[str]:
+        family = self._learned.family
+        if not isinstance(family, Product):
+            return []
+        return [block.title for block in family.blocks]
+
+    @property
+    def threshold(self) -> float:
+        """The wealth at which an alarm is raised."""
+        return len(self.series) / self.rate
+
+    def update(self, X: Any, y: Any = None) -> list[Alarm]:
+        """Watch rows that arrive, in their order, and return new alarms.
+
+        Parameters
+        ----------
+        X : table, array or texts
+            Rows.
+        y : array-like or str, default=None
+            Their labels, or the name of the column that holds them; missing ones are not watched.
+
+        Returns
+        -------
+        alarms : list of Alarm
+            At most one for each series, ever; `reset` begins anew.
+        """
+        scores = self._scores(X, y)
+        n = len(scores[ROWS])
+        new = []
+        for i in range(n):
+            for name, values in scores.items():
+                bets, value = self._bets[name], float(values[i])
+                if np.isnan(value):  # missing: nothing is known
+                    self._paths[name].append(bets.total)
+                    continue
+                wealth = bets.bet(value, float(self._rng.random()))
+                self._paths[name].append(wealth)
+                if wealth >= self.threshold and all(alarm.what != name for alarm in self.alarms_):
+                    since, change = bets.since()
+                    alarm = Alarm(name, self.n_rows_ + i, since, change)
+                    self.alarms_.append(alarm)
+                    new.append(alarm)
+        self.n_rows_ += n
+        return new
+
+    def reset(self) -> Self:
+        """Begin anew, as after a change that is known: the rows that arrive next are compared with each other."""
+        self._bets = {name: Bets() for name in self.series}
+        self._paths = {name: [] for name in self.series}
+        self.alarms_, self.n_rows_ = [], 0
+        return self
+
+    def wealth(self, name: str) -> Array:
+        """Return the wealth of the bets on a series after each row."""
+        if name not in self._paths:
+            raise InvalidOptionError(f"There is no series {name!r}; there are {', '.join(self.series)}")
+        return np.array(self._paths[name])
+
+    def table(self) -> Table:
+        """Return for each series the wealth, the row of the alarm, since when, and the change in nats."""
+        values, known = [], {alarm.what: alarm for alarm in self.alarms_}
+        for name in self.series:
+            alarm, total = known.get(name), self._bets[name].total
+            said = ["", "", ""] if alarm is None else [str(alarm.row), str(alarm.since), f"{alarm.change:+.3g}"]
+            values.append([f"{total:.3g}", *said])
+        title = f"after {self.n_rows_} rows, alarm at {self.threshold:.0f}"
+        return Table(
+            title, self.series, ["wealth", "alarm at row", "since row", "change"], np.array(values, dtype=object)
+        )
+
+    def _scores(self, X: Any, y: Any) -> dict[str, Array]:
+        """Return the numbers of each series for rows, NaN where they are not known."""
+        y, estimator, learned = column_name(y), self._estimator, self._learned
+        labels = None
+        if isinstance(y, str):
+            frame = as_frame(X)
+            labels, X = frame.column(y).to_pylist(), frame.drop(y)
+        elif y is not None:
+            labels = y.tolist() if hasattr(y, "tolist") else list(y)
+        out: dict[str, Array] = {}
+        rows = estimator._check_X(X)
+        dense = np.maximum(np.asarray(learned.log_density(rows), np.float64), -WIDEST)
+        if isinstance(learned.family, Product):
+            found = learned.model.distribution
+            assert isinstance(found, ProductDistribution), "tables have blocks"
+            batch = learned.family.read(rows)
+            for name, part, own in zip(self.series, found.parts, batch.parts, strict=False):
+                dense_part = part.as_density
+                said = dense_part.log_density(dense_part.read(own))
+                joint = said + learned.model.log_prior
+                out[name] = np.maximum(np.logaddexp.reduce(joint, axis=1), -WIDEST)
+        out[ROWS] = dense
+        if labels is None:
+            out[LABELS] = np.full(len(dense), np.nan)
+        else:
+            if len(labels) != len(dense):
+                raise InvalidDataError(f"Found {len(dense)} rows and {len(labels)} labels")
+            out[LABELS] = self._log_posterior(estimator.predict_log_proba(X), labels)
+        return out
+
+    def _log_posterior(self, log_p: Array, labels: list[Any]) -> Array:
+        out = np.full(len(labels), np.nan)
+        known = [i for i, label in enumerate(labels) if label is not None and label == label]
+        place = {label: k for k, label in enumerate(self._learned.labels.tolist())}
+        for i in known:
+            at = place.get(labels[i])
+            out[i] = UNKNOWN if at is None else max(float(log_p[i, at]), UNKNOWN)
+        return out

@@ -1,0 +1,211 @@
+"""Whether the world is still the same: false alarms, changes of columns and of labels, pictures and the command."""
+
+import json
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import suffice as sf
+from suffice.cli import stream_commands
+from suffice.cli.program import run
+from suffice.errors import InvalidDataError, InvalidOptionError
+from suffice.model.betting import Bets, odds
+from suffice.naive_bayes import GaussianNB
+
+
+def table(n, seed, height=0.0, share=0.5, flipped=False):
+    rng = np.random.default_rng(seed)
+    y = rng.random(n) < 0.5
+    kind = np.where(rng.random(n) < share, "a", "b")
+    label = np.where(y ^ flipped, "yes", "no")
+    return {"height": rng.normal(height + y, 1.0), "kind": kind, "other": rng.normal(size=n), "y": label}
+
+
+@pytest.fixture(scope="module")
+def clf():
+    return sf.BayesClassifier(structure="naive").fit(table(1500, 0), "y")
+
+
+# ---- bets
+
+
+def test_every_bet_pays_one_on_average():
+    u = (np.arange(100_000) + 0.5) / 100_000
+    low, slope = 0.5 * u**8, 4 * u**7  # p = u⁸/2 and 1 − u⁸/2: payments are unbounded at both ends
+    found = ((odds(low) + odds(1 - low)) * slope[:, None]).mean(axis=0)
+    np.testing.assert_allclose(found, 1.0, rtol=1e-3)  # p-values below 1e-12 pay less than they might
+    assert (odds(np.array([0.0, 1.0])) > 0).all()
+
+
+def test_the_wealth_is_that_of_bets_that_begin_at_each_row():
+    rng = np.random.default_rng(0)
+    values, ties, bets = rng.normal(size=30), rng.random(30), Bets()
+    ranks = [(sum(values[:i] < v) + u) / (i + 1) for i, (v, u) in enumerate(zip(values, ties, strict=True))]
+    found = [bets.bet(v, u) for v, u in zip(values, ties, strict=True)]
+    pays = odds(np.array(ranks))
+    for n in range(1, 31):
+        waits = 1 / (1 + np.log1p(np.arange(n + 1)))  # after each row
+        begun = sum(pays[k - 1 : n].prod(axis=0).mean() * (waits[k - 1] - waits[k]) for k in range(1, n + 1))
+        assert found[n - 1] == pytest.approx(waits[n] + begun)
+
+
+def test_false_alarms_are_as_rare_as_asked_for():
+    rng, alarms, runs = np.random.default_rng(1), 0, 150
+    for _ in range(runs):
+        bets = Bets()
+        values = rng.integers(0, 3, 400) if rng.random() < 0.5 else rng.standard_cauchy(400)
+        alarms += any(bets.bet(float(v), float(u)) >= 10 for v, u in zip(values, rng.random(400), strict=True))
+    assert alarms / runs <= 0.1 + 2 * np.sqrt(0.1 * 0.9 / runs)
+
+
+# ---- monitors
+
+
+def test_streams_without_a_change_raise_few_alarms(clf):
+    alarms = 0
+    for seed in range(30):
+        monitor = sf.Monitor(clf, rate=0.1, random_state=seed)
+        alarms += bool(monitor.update(table(300, 100 + seed), "y"))
+    assert alarms <= 6  # 3 are expected at most
+
+
+def test_the_column_that_moved_is_named_with_when_and_how_much(clf):
+    monitor = sf.Monitor(clf)
+    assert monitor.update(table(500, 1), "y") == []
+    alarms = {alarm.what: alarm for alarm in monitor.update(table(300, 2, height=2.5), "y")}
+    assert set(alarms) >= {"height", "log p(x)"}
+    assert "kind" not in alarms
+    assert "other" not in alarms
+    found = alarms["height"]
+    assert 500 <= found.row < 560
+    assert abs(found.since - 500) < 15
+    assert found.change < -0.5
+    assert f"since row {found.since}" in str(found)
+    assert monitor.update(table(10, 3, height=2.5), "y") == []  # it was said
+    assert monitor.table().values[0][1] == str(found.row)
+
+
+def test_labels_that_change_given_the_rows_are_found(clf):
+    monitor = sf.Monitor(clf)
+    monitor.update(table(500, 1), "y")
+    alarms = monitor.update(table(400, 2, flipped=True), "y")
+    assert [alarm.what for alarm in alarms] == ["log p(y | x)"]
+
+
+def test_the_share_of_a_category_is_watched_through_its_density():
+    skewed = table(2000, 0, share=0.9)
+    monitor = sf.Monitor(sf.BayesClassifier(structure="naive", families={"kind": sf.Categorical()}).fit(skewed, "y"))
+    monitor.update(table(600, 1, share=0.9))
+    assert "kind" in {alarm.what for alarm in monitor.update(table(600, 2, share=0.5))}
+
+
+def test_rows_that_came_before_are_compared_with_from_the_beginning(clf):
+    monitor = sf.Monitor(clf, reference=table(800, 5), reference_y="y")
+    alarms = monitor.update(table(150, 6, height=3.0), "y")
+    assert "height" in {alarm.what for alarm in alarms}
+    blind = sf.Monitor(clf)
+    assert blind.update(table(150, 6, height=3.0), "y") == []
+
+
+def test_rows_one_by_one_and_together_are_alike(clf):
+    rows = table(60, 7)
+    together, single = sf.Monitor(clf), sf.Monitor(clf)
+    together.update(rows, "y")
+    for i in range(60):
+        single.update({name: values[i : i + 1] for name, values in rows.items()}, "y")
+    for name in together.series:
+        np.testing.assert_allclose(single.wealth(name), together.wealth(name), rtol=1e-9)
+    assert single.reset().n_rows_ == 0
+
+
+def test_numbers_and_texts_are_watched_as_whole_rows():
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(size=(400, 2)), np.arange(400) % 2
+    monitor = sf.Monitor(GaussianNB().fit(x, y))
+    monitor.update(rng.normal(size=(300, 2)))
+    assert [a.what for a in monitor.update(rng.normal(4, 1, size=(80, 2)))] == ["log p(x)"]
+    texts = [" ".join(rng.choice(["red", "blue", "green"], 4)) for _ in range(300)]
+    watched = sf.Monitor(sf.TextClassifier().fit(texts, ["a", "b"] * 150))
+    assert watched.update(texts[:50], ["a", "b"] * 25) == []
+    assert watched.update(texts[:2], ["new", None]) == []
+
+
+def test_what_makes_no_sense_is_refused(clf):
+    for rate in (0, 1, -1, "often"):
+        with pytest.raises(InvalidOptionError, match="rate"):
+            sf.Monitor(clf, rate=rate)
+    with pytest.raises(InvalidOptionError, match="fitted classifier"):
+        sf.Monitor("clf")
+    monitor = sf.Monitor(clf)
+    with pytest.raises(InvalidDataError, match="3 labels"):
+        monitor.update(table(1, 0), ["a", "b", "c"])
+    with pytest.raises(InvalidOptionError, match="no series"):
+        monitor.wealth("weight")
+    assert monitor.n_rows_ == 0
+
+
+def test_a_monitor_is_drawn(clf):
+    pytest.importorskip("matplotlib").use("agg")
+    monitor = sf.Monitor(clf)
+    with pytest.raises(InvalidDataError, match="not seen"):
+        sf.plot.monitor(monitor)
+    monitor.update(table(200, 1), "y")
+    monitor.update(table(100, 2, height=3.0), "y")
+    ax = sf.plot.monitor(monitor, most=2)
+    assert len(ax.get_legend().get_texts()) == 2
+    assert ax.get_yscale() == "log"
+
+
+# ---- the command
+
+
+def write(path, *tables, mode="w"):
+    with path.open(mode) as out:
+        for each in tables:
+            for i in range(len(each["y"])):
+                row = {name: values[i] for name, values in each.items()}
+                out.write(json.dumps({k: float(v) if isinstance(v, float) else str(v) for k, v in row.items()}) + "\n")
+
+
+def test_files_are_watched(clf, tmp_path, capsys):
+    clf.save(tmp_path / "m.suffice")
+    write(tmp_path / "same.jsonl", table(300, 1))
+    write(tmp_path / "moved.jsonl", table(300, 1), table(150, 2, height=3.0))
+    model = str(tmp_path / "m.suffice")
+    assert run(["watch", model, str(tmp_path / "same.jsonl"), "-t", "y"]) == 0
+    assert "after 300 rows" in capsys.readouterr().out
+    assert run(["watch", model, str(tmp_path / "moved.jsonl"), "-t", "y", "--json"]) == 1
+    alarms = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert "height" in {alarm["what"] for alarm in alarms}
+
+
+def test_a_file_that_grows_is_followed(clf, tmp_path, capsys, monkeypatch):
+    clf.save(tmp_path / "m.suffice")
+    path = tmp_path / "grows.jsonl"
+    write(path, table(150, 1))
+    monkeypatch.setattr(stream_commands, "PAUSE", 0.01)
+    growing, seen = stream_commands._growing, []
+
+    def until_all(lines):
+        for line in growing(lines):
+            seen.append(line)
+            yield line
+            if len(seen) == 250:
+                raise KeyboardInterrupt
+
+    monkeypatch.setattr(stream_commands, "_growing", until_all)
+
+    def grow():
+        while len(seen) < 150:
+            time.sleep(0.01)
+        write(path, table(100, 2, height=4.0), mode="a")
+
+    thread = threading.Thread(target=grow)
+    thread.start()
+    code = run(["watch", str(tmp_path / "m.suffice"), str(path), "--follow", "-t", "y"])
+    thread.join()
+    assert code == 1
+    assert "height is less probable" in capsys.readouterr().out
+    assert run(["watch", str(tmp_path / "m.suffice"), "-", "--follow"]) == 2
