@@ -27,7 +27,7 @@ from suffice.model.structure import Parts, Structure, StructureName, coded_colum
 if TYPE_CHECKING:
     from suffice.model.learned import Learned
 
-PULL = 30.0  # strength, in rows, of the pull of exponents towards the common one
+PULL = 20.0  # strength, in rows, of the pull of exponents towards the common one, and of weights towards equal ones
 ROWS_FOR_A_PAIR = 30  # kept rows for each pair, so that each pair has an exponent of its own
 MOST_WORK = 1e9  # rows × exponents², and × classes of more than two: a second of Newton's method
 ENOUGH_ROWS = 5000  # that exponents are fitted on, if there are so many
@@ -184,7 +184,7 @@ class Pool:
         """Fit the weights of members, ≥ 0; return them, and the log-loss of each row."""
         m = len(members)
         parts = np.stack([each.scores - self.log_prior for each in members], axis=2)
-        problem = self._problem(parts, np.full(m, 1.0 / m), 1.0)
+        problem = self._problem(parts, np.full(m, 1.0 / m), PULL)
         w = problem.fit()
         return w, problem.losses(problem.scores(w))[0]
 
