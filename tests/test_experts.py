@@ -70,14 +70,14 @@ def apart(evidence):
 
 
 def discriminant(x, codes, weight, classes, origin, ridge, at):
-    """The linear discriminant with one more row at the origin in every class, by its definition."""
+    """The linear discriminant whose means are drawn to the origin by one row in every class, by its definition."""
     means, scatter = [], np.zeros((x.shape[1],) * 2)
     for k in range(classes):
-        own = np.vstack([x[codes == k], origin])
-        w = np.append(weight[codes == k], 1.0)
-        mean = w @ own / w.sum()
-        scatter += ((own - mean) * w[:, None]).T @ (own - mean)
-        means.append(mean)
+        own, w = x[codes == k], weight[codes == k]
+        if w.sum() > 0:
+            mean = w @ own / w.sum()
+            scatter += ((own - mean) * w[:, None]).T @ (own - mean)
+        means.append((w @ own + origin) / (w.sum() + 1.0))
     precision = (weight.sum() + classes) * np.linalg.inv(scatter + ridge * np.eye(len(scatter)))
     return apart(np.stack([-0.5 * np.einsum("ij,jk,ik->i", at - m, precision, at - m) for m in means], axis=1))
 
@@ -194,15 +194,17 @@ def test_looking_up_equals_multiplying_features_out(x):
         np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-8)
 
 
-def test_the_linear_expert_is_that_of_scikit_learn_with_a_row_at_the_mean_in_every_class():
+def test_the_linear_expert_is_that_of_scikit_learn_with_class_means_drawn_to_that_of_all():
     batch, codes, weight = table(300)
     expert, _ = fitted(LinearExpert, batch, codes, weight)
     phi = expert.features.matrix(batch)
-    rows, labels = np.vstack([phi, np.repeat(phi.mean(axis=0)[None], 3, axis=0)]), np.append(codes, np.arange(3))
-    share = expert.shrinkage / (1 + expert.shrinkage)
-    peer = LinearDiscriminantAnalysis(solver="lsqr", shrinkage=share, priors=np.full(3, 1 / 3))
-    peer.set_params(priors=np.bincount(labels) / len(labels)).fit(rows, labels)
-    expected = (phi @ peer.coef_.T + peer.intercept_ - np.log(peer.priors_)) * (1 - share)
+    n, middle = np.bincount(codes), phi.mean(axis=0)
+    means = np.stack([phi[codes == k].mean(axis=0) for k in range(3)])
+    rows = phi + ((middle - means) / (n + 1)[:, None])[codes]  # as far as one row at the mean of all would draw them
+    scatter = RidgeScatter.of(phi.copy(), codes, weight, 3)
+    ratio = scatter.ridge(expert.shrinkage) * phi.shape[1] / np.trace(scatter.scatter)
+    peer = LinearDiscriminantAnalysis(solver="lsqr", shrinkage=ratio / (1 + ratio)).fit(rows, codes)
+    expected = (phi @ peer.coef_.T + peer.intercept_ - np.log(peer.priors_)) * 303 / 300 / (1 + ratio)
     np.testing.assert_allclose(apart(expert.evidence(batch)), apart(expected), rtol=1e-6, atol=1e-7)
 
 
@@ -266,13 +268,14 @@ def test_a_row_left_out_is_a_row_that_was_never_there(cls, weighted):
     phi = expert.features.matrix(batch)
     if cls is CosineExpert:
         phi = CosineFeatures(expert.features, expert.spread, 512).matrix(batch).astype(np.float64)
-    origin = weight @ phi / weight.sum()
     ridge = RidgeScatter.of(phi.copy(), codes, weight, 3).ridge(expert.shrinkage)
     for i in [0, 1, 7, 30, 59]:
         rest = weight.copy()
         rest[i] -= min(rest[i], 1.0)
-        expected = discriminant(phi, codes, rest, 3, origin, ridge, phi[i : i + 1])
-        np.testing.assert_allclose(left_out[i : i + 1], expected, rtol=PRECISION[cls], atol=PRECISION[cls])
+        expected = discriminant(phi, codes, rest, 3, rest @ phi / rest.sum(), ridge, phi[i : i + 1])
+        # Float32 holds less of the evidence of a class of one row, which lies where no class varies.
+        near = PRECISION[cls] * max(float(np.abs(expected).max()), 1.0)
+        np.testing.assert_allclose(left_out[i : i + 1], expected, rtol=PRECISION[cls], atol=5 * near)
     every = expert.left_out(batch, codes, weight)
     np.testing.assert_allclose(every, left_out, rtol=PRECISION[cls], atol=PRECISION[cls])
     some = np.array([3, 7, 8])

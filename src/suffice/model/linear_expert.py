@@ -54,7 +54,7 @@ class LinearExpert:
         own = features.matrix(batch)
         scatter = RidgeScatter.of(own, codes, weight, classes)
         shrinkage, linear, left_out = scatter.fit(own, codes, weight, log_prior)
-        return cls(features, *linear, scatter.mean + scatter.origin, shrinkage), left_out
+        return cls(features, *linear, scatter.drawn + scatter.origin, shrinkage), left_out
 
     def __getstate__(self) -> dict[str, Any]:
         return {f.name: getattr(self, f.name) for f in fields(self)}

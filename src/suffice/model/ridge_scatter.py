@@ -1,16 +1,15 @@
 """Class means and the scatter within classes: what linear discriminants, and those without a row, follow from.
 
-A row at the mean of all rows counts as one further row of every class, so that a class without rows has a mean, and a
-class of few rows is drawn to that of all. With x relative to that mean, and the weight κ_k = n_k + 1 of class k,
+Class means are drawn to the mean o of all rows by one row there, so that a class without rows has a mean too. With the
+mean c_k of the n_k rows of class k, κ_k = n_k + 1, and all x relative to o,
 
-    m_k = Σ w x / κ_k,   W = Σ_k ( Σ w (x − m_k)(x − m_k)ᵀ + m_k m_kᵀ ),   M = W + ρ I,   ρ = λ tr(W) / p,
+    m_k = n_k c_k / κ_k,   W = Σ_k Σ w (x − c_k)(x − c_k)ᵀ,   M = W + ρ I,   ρ = λ (tr(W) + Σ_k |m_k|²) / p,
     E_k(x) = κ ( m_kᵀ M⁻¹ x − ½ m_kᵀ M⁻¹ m_k ),   κ = Σ_k κ_k.
 
-Without a part u of the weight of row x of class y, with d = x − m_y, κ_y falls by u, m_y moves to x − κ_y/(κ_y − u) d,
-and M becomes M − c d dᵀ, c = κ_y u / (κ_y − u). Its inverse follows by the formula of Sherman and Morrison. The mean of
-all rows, and ρ, stay as they are. Along the axes of W every M is diagonal, so many λ cost little more than one.
-
-Rows are of float64, or of float32 if that is how precise the features are. Sums over blocks of rows are of float64.
+Without a part u of the weight of row x of class y, with d = x − c_y, n_y falls by u, c_y moves to x − n_y/(n_y − u) d,
+o moves to x − n/(n − u) (x − o), and M becomes M − a d dᵀ, a = n_y u / (n_y − u). Its inverse follows by the formula of
+Sherman and Morrison, so a row costs as much as one prediction. That o moves is no detail: if there are fewer rows than
+features, o and the other rows tell where the row is. Only ρ stays as it is.
 """
 
 from __future__ import annotations
@@ -28,11 +27,11 @@ from suffice.core.statistics import Batch
 from suffice.model.tempered_loss import tempered_loss
 
 SHRINKAGES = (1e-4, 1e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, 3.0)
-PULL = 1.0  # the weight of the row at the mean of all rows that every class has
+PULL = 1.0  # the weight of the row at the mean of all rows that draws the mean of every class
 AT_ONCE = 1024  # rows that are summed or turned at a time
 JUDGES, FEWEST, ENTRIES = 4096, 1024, 1 << 16  # rows that judge a shrinkage: fewer if there are many classes
 FEW_CLASSES = 32  # up to which sums of classes are a product of matrices
-LEAST_SPREAD = 1e-13  # of the largest eigenvalue: less is rounding
+LEAST_SPREAD = 1e-10  # of the largest eigenvalue: less is rounding
 LEAST_LEFT = 1e-12  # share of a determinant that remains without a row; less is rounding
 
 Single: TypeAlias = NDArray[np.float32]
@@ -46,7 +45,7 @@ def _blocks(rows: int) -> list[slice]:
 
 @dataclass(frozen=True, eq=False)
 class RidgeScatter:
-    """The mean of all rows, class means relative to it, weights κ, and the scatter W."""
+    """The mean of all rows, the means c of classes relative to it, their weights n, and the scatter W."""
 
     origin: Array
     mean: Array
@@ -55,7 +54,7 @@ class RidgeScatter:
 
     @classmethod
     def of(cls, x: Array | Single, codes: Codes, weight: Array, classes: int) -> RidgeScatter:
-        """Sum rows of features, (rows, features), which are overwritten by x − m of their class."""
+        """Sum rows of features, (rows, features), which are overwritten by x − c of their class."""
         n: Array = np.asarray(np.bincount(codes, weights=weight, minlength=classes), np.float64)
         blocks, unit = _blocks(len(codes)), float(weight.max())
         share = (weight / unit).astype(x.dtype)  # which float32 can hold
@@ -68,8 +67,7 @@ class RidgeScatter:
             sums += part
         sums *= unit
         origin = sums.sum(axis=0) / n.sum()
-        kappa = n + PULL
-        mean = (sums - n[:, None] * origin) / kappa[:, None]
+        mean = (sums - n[:, None] * origin) / np.where(n > 0, n, 1.0)[:, None]
         centre, root, even = (mean + origin).astype(x.dtype), np.sqrt(share)[:, None], bool((share == 1.0).all())
 
         def products_of(rows: slice) -> Array:
@@ -82,19 +80,29 @@ class RidgeScatter:
         for part in in_threads(products_of, blocks, x.size):
             scatter += part
         scatter *= unit
-        scatter += PULL * mean.T @ mean
-        return cls(origin, mean, kappa, scatter)
+        return cls(origin, mean, n, scatter)
 
     def ridge(self, shrinkage: float) -> float:
         """Return ρ."""
-        return float(shrinkage * np.trace(self.scatter) / len(self.scatter))
+        apart = PULL * np.square(self.drawn).sum()  # so that it is above 0 where classes have one row each
+        return float(shrinkage * (np.trace(self.scatter) + apart) / len(self.scatter))
+
+    @property
+    def drawn(self) -> Array:
+        """The class means m, drawn to the mean of all rows."""
+        return self.share[:, None] * self.mean
+
+    @property
+    def share(self) -> Array:
+        """The share n / κ of its rows in the mean m of each class."""
+        return np.asarray(self.weight / (self.weight + PULL))
 
     def fit(
         self, own: Array | Single, codes: Codes, weight: Array, log_prior: Array
     ) -> tuple[float, tuple[Array, Array], Array]:
         """Choose λ; return it, coefficients and intercepts, and the evidence of each row without it, (rows, classes).
 
-        `own` is x − m_y of the rows. λ has the least log-loss of evidence of some rows that are left out, with an
+        `own` is x − c_y of the rows. λ has the least log-loss of evidence of some rows that are left out, with an
         exponent for each λ. Kept rows come in the order of their hashes, so the first are a random sample.
         """
         axes = Axes.of(self, own, weight)
@@ -137,28 +145,34 @@ class RidgeScatter:
 
 @dataclass(frozen=True, eq=False)
 class Axes:
-    """The eigenvalues of W and its axes, (features, axes), and the class means along them, (classes, axes)."""
+    """The eigenvalues of W and its axes, (features, axes), and the class means along them, (classes, axes).
+
+    `outside`, (classes, features), is what is left of the means where rows of a class do not vary.
+    """
 
     of_rows: RidgeScatter
     values: Array
     basis: Array
     mean: Array
+    outside: Array
 
     @classmethod
     def of(cls, scatter: RidgeScatter, own: Array | Single, weight: Array) -> Axes:
         """Find the axes of the scatter of rows; of few rows only those along which they vary, which is faster.
 
-        W = Bᵀ B with a row of B for each row and class; rows of weight and class means lie in what these span.
+        W = Bᵀ B with a row of B for each row, and x − c of rows of weight lies in what these span.
         """
-        if len(own) + len(scatter.mean) >= len(scatter.scatter) or not (weight > 0).all():
+        if len(own) >= len(scatter.scatter) or not (weight > 0).all():
             values, basis = np.linalg.eigh(scatter.scatter)
-            return cls(scatter, np.maximum(values, 0.0), basis, scatter.mean @ basis)
-        root = np.concatenate([own * np.sqrt(weight)[:, None], np.sqrt(PULL) * scatter.mean])
+            mean = scatter.mean @ basis
+            return cls(scatter, np.maximum(values, 0.0), basis, mean, np.zeros((len(mean), 0)))
+        root = np.asarray(own, np.float64) * np.sqrt(weight)[:, None]
         values, turned = np.linalg.eigh(root @ root.T)
         some = values > LEAST_SPREAD * values[-1]
         values = values[some]
         basis = root.T @ (turned[:, some] / np.sqrt(values))
-        return cls(scatter, values, basis, scatter.mean @ basis)
+        mean = scatter.mean @ basis
+        return cls(scatter, values, basis, mean, scatter.mean - mean @ basis.T)
 
     def _inverse(self, shrinkages: Sequence[float]) -> Array:
         """Return the inverse eigenvalues of M for each λ, (λ, axes)."""
@@ -168,14 +182,18 @@ class Axes:
     def linear(self, shrinkage: float) -> tuple[Array, Array]:
         """Return coef (classes, features) and intercept (classes,) of features as they are; each sums to 0."""
         of = self.of_rows
-        coef = of.weight.sum() * (self.mean * self._inverse([shrinkage])) @ self.basis.T
-        intercept = -0.5 * np.einsum("ij,ij->i", coef, of.mean) - coef @ of.origin
+        drawn, share = of.drawn, of.share[:, None]
+        coef = (share * self.mean * self._inverse([shrinkage])) @ self.basis.T
+        if self.outside.size:
+            coef += share * self.outside / of.ridge(shrinkage)
+        coef *= (of.weight + PULL).sum()
+        intercept = -0.5 * np.einsum("ij,ij->i", coef, drawn) - coef @ of.origin
         return coef - coef.mean(axis=0), intercept - intercept.mean()
 
     def left_out(self, own: Array | Single, codes: Codes, weight: Array, shrinkages: Sequence[float]) -> list[Array]:
         """Compute the evidence of each row without min(weight, 1) of it, (rows, classes), for each λ.
 
-        `own` is x − m_y.
+        `own` is x − c_y.
         """
         inverse = self._inverse(shrinkages)
         solved = self.mean * inverse[:, None]  # (λ, classes, axes)
@@ -194,25 +212,41 @@ class Axes:
         h = np.concatenate([np.zeros((0, len(inverse))), *(part[0] for part in found)]).T / unit
         across = np.concatenate([np.zeros((0, means.shape[1])), *(part[1] for part in found)]).T / unit
         across = across.reshape(*solved.shape[:2], len(codes))
-        return [self._left_out(h[i], across[i], self.mean @ solved[i].T, codes, weight) for i in range(len(shrinkages))]
+        outside = self.outside @ self.outside.T
+        return [
+            self._left_out(h[i], across[i], self.mean @ solved[i].T + outside / self.of_rows.ridge(each), codes, weight)
+            for i, each in enumerate(shrinkages)
+        ]
 
     def _left_out(self, h: Array, across: Array, between: Array, codes: Codes, weight: Array) -> Array:
-        """Compute evidence from h = dᵀ M⁻¹ d, across (classes, rows) = m_kᵀ M⁻¹ d, and between = m_jᵀ M⁻¹ m_k."""
-        rows, kappa = np.arange(len(codes)), self.of_rows.weight[codes]
-        u = np.minimum(np.minimum(weight, 1.0), kappa - PULL)
-        c, larger = kappa * u / (kappa - u), kappa / (kappa - u)
-        level = between.diagonal()
-        apart = level[:, None] + level - 2.0 * between  # squared distances of class means
-        moved = across[codes, rows] - across  # dᵀ M⁻¹ (m_y − m_k)
-        left = np.maximum(1.0 - c * h, LEAST_LEFT)
-        distance = h + moved
-        distance *= distance
-        distance *= c / left
-        distance += h + 2.0 * moved + apart[:, codes]
-        distance[codes, rows] = larger**2 * h / left
+        """Compute evidence from h = dᵀ M⁻¹ d, across (classes, rows) = c_kᵀ M⁻¹ d, and between = c_jᵀ M⁻¹ c_k.
+
+        x − m_k is a (x − c_k) + b (x − o), all without the row.
+        """
+        n, share = self.of_rows.weight, self.of_rows.share
+        rows, own, kappa, total = np.arange(len(codes)), n[codes], n + PULL, n.sum()
+        u = np.minimum(np.minimum(weight, 1.0), own)
+        rest = own - u
+        fall = np.divide(own * u, rest, out=np.zeros(len(codes)), where=rest > 0)
+        weigh = fall / np.maximum(1.0 - fall * h, LEAST_LEFT)
+        level, middle = between.diagonal(), across[codes, rows]
+        to_mean = middle - across  # of x − c_k by d, and of x − o, less h
+        to_origin = h + middle
+        moved = to_origin + (level[codes] - between[:, codes]) + to_mean  # (x − c_k)ᵀ M⁻¹ (x − o)
+        apart = (level[:, None] + level - 2.0 * between)[:, codes]
+        distance = h + 2.0 * to_mean + apart  # (x − c_k)ᵀ M⁻¹ (x − c_k)
+        to_mean += h
+        moved += weigh * to_origin * to_mean
+        distance += weigh * to_mean**2
+        outer = to_origin + middle + level[codes] + weigh * to_origin**2  # (x − o)ᵀ M⁻¹ (x − o)
+        a = np.repeat(share[:, None], len(codes), axis=1)
+        b = PULL / kappa[:, None] * (total / np.maximum(total - u, LEAST_LEFT * total))
+        a[codes, rows] = own / (rest + PULL)
+        b[codes, rows] *= kappa[codes] / (rest + PULL)
+        distance = a * (a * distance + 2.0 * b * moved) + b * b * outer
         distance -= distance.mean(axis=0)
-        distance *= -0.5 * (self.of_rows.weight.sum() - u)
-        return distance.T
+        distance *= -0.5 * (kappa.sum() - u)
+        return np.asarray(distance.T)
 
 
 def class_sums(x: Array | Single, codes: Codes, weight: NDArray[Any], classes: int) -> Array:
