@@ -195,6 +195,8 @@ class Axes:
 
         `own` is x − c_y.
         """
+        if self.outside.size:  # little remains without one of few rows: too little for float32
+            own = np.asarray(own, np.float64)
         inverse = self._inverse(shrinkages)
         solved = self.mean * inverse[:, None]  # (λ, classes, axes)
         unit = self.of_rows.ridge(1.0) or 1.0  # of M, so that float32 can hold its inverse
