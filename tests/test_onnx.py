@@ -352,8 +352,9 @@ def test_a_step_of_a_pipeline_has_dictionaries_of_probabilities_if_asked():
 
 
 def test_what_cannot_be_expressed_is_refused_by_name():
+    x = np.random.default_rng(0).normal(size=(2000, 3))
     with pytest.raises(NoFormulaError, match=r'cosines .* structure="pairs"'):
-        sf.BayesClassifier().fit(REALS, LABELS).to_onnx()
+        sf.BayesClassifier().fit(x, (x > 0).sum(axis=1) % 2).to_onnx()  # three columns together tell the class
     with pytest.raises(NoFormulaError, match="cut it into words"):
         sf.TextClassifier().fit(["good film", "bad film"] * 3, ["+", "-"] * 3).to_onnx()
     clf = sf.BayesClassifier({"k": sf.Categorical()}, calibrate=False)
