@@ -351,6 +351,26 @@ def test_models_of_one_plan_merge_to_the_statistics_of_one_pass():
     np.testing.assert_allclose((a + b).predict_proba(table), whole.predict_proba(table), atol=1e-9)
 
 
+def test_parts_that_are_kept_whole_count_by_the_plan_they_were_given():
+    table, y = a_table()
+    whole = sf.BayesClassifier(keep=250, structure="pairs").fit(table, y)
+    parts = [whole.like().fit(rows(table, part), y[part]) for part in (slice(0, 200), slice(200, 400))]
+    assert parts[0]._learned.family.plan is not None  # though 250 rows are kept, and these are 200
+    for merged in (parts[0] + parts[1], parts[1] + parts[0]):
+        assert merged._learned.seen == whole._learned.seen
+        np.testing.assert_allclose(merged.predict_proba(table), whole.predict_proba(table), atol=1e-12)
+
+
+def test_parts_of_different_plans_merge_if_one_of_them_is_kept_whole():
+    table, y = a_table()
+    large = sf.BayesClassifier(keep=150).fit(rows(table, slice(0, 300)), y[:300])
+    other = sf.BayesClassifier(keep=150).fit(rows(table, slice(50, 350)), y[50:350])
+    small = other.like().fit(rows(table, slice(300, 400)), y[300:])
+    again = large.like().fit(rows(table, slice(300, 400)), y[300:])
+    assert (large + small)._learned.seen == (large + again)._learned.seen
+    assert (small + large)._learned.seen == (again + large)._learned.seen
+
+
 def test_the_schema_tells_of_found_columns_pairs_and_experts():
     table, y = a_table(1500)
     shown = str(sf.BayesClassifier().fit(table, y).schema_)

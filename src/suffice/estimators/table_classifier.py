@@ -135,12 +135,12 @@ class BayesClassifier(CalibratedClassifier):
         if given is None or not pairs:
             return family
         given.check_same(family)
-        return replace(family, found=given.found, plan=given.plan)
+        return replace(family, found=given.found, plan=given.plan, given=True)
 
     def _family_of_learned(self) -> Product:
         learned = self._learned.family
         assert isinstance(learned, Product), "checked when it was loaded"
-        return replace(self._family(), found=learned.found, plan=learned.plan)
+        return replace(self._family(), found=learned.found, plan=learned.plan, given=learned.given)
 
     def _calibrate(self) -> Calibrate:
         return combined(self.calibrate, self.structure)

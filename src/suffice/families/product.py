@@ -160,6 +160,7 @@ class Product(Family[Blocks]):
     find: Annotated[int, Held(least=0)] = 0  # how many columns may be found
     found: tuple[Block, ...] = ()
     plan: PairPlan | None = None
+    given: bool = False  # the plan is that of another model: it stays, however few rows there are
     readings: tuple[ColumnReading, ...] = ()  # columns of blocks that are read from strings or times
 
     by_column: ClassVar = False

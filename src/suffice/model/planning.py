@@ -77,8 +77,7 @@ def planned(learned: Learned, structure: Structure | None = None) -> Learned:
 
 
 def _with_plan(learned: Learned, structure: Structure | None) -> Learned:
-    family, seen = learned.family, learned.statistics
-    assert isinstance(family, Product), "tables have plans"
+    family, seen = _family_of(learned), learned.statistics
     if family.plan is not None:
         return learned
     kept = all_rows(family, seen)
@@ -122,26 +121,35 @@ def _planned_rows(family: Product, rows: Frame | Batch) -> tuple[Batch, dict[str
 
 
 def without_plan(family: Product, seen: ByClass[Any]) -> tuple[ByClass[Any], Product]:
-    """Drop the plan, and what it counted, where the kept rows are all rows: these settle a better one."""
+    """Drop the plan, and what it counted, where the kept rows are all rows: these settle a better one.
+
+    A plan that was given stays, because models that shall be added have it too.
+    """
+    return (seen, family) if family.given else _freed(family, seen)
+
+
+def _freed(family: Product, seen: ByClass[Any]) -> tuple[ByClass[Any], Product]:
+    """Drop any plan where the kept rows are all rows."""
     if family.plan is None or all_rows(family, seen) is None:
         return seen, family
     statistic = seen.statistic
     parts = statistic.parts[: len(family.blocks) + 1]
-    return replace(seen, statistic=Blocks(parts, statistic.classes)), replace(family, found=(), plan=None)
+    free = replace(family, found=(), plan=None, given=False)
+    return replace(seen, statistic=Blocks(parts, statistic.classes)), free
 
 
 def with_one_plan(a: Learned, b: Learned) -> tuple[Learned, Learned]:
     """Return what was learned twice under one plan, so that it can be added."""
-    first, second = a.family, b.family
-    assert isinstance(first, Product), "tables have plans"
-    assert isinstance(second, Product), "tables have plans"
-    if first.plan is not None and second.plan is not None:
-        if same_options(first.plan, second.plan) and first.found == second.found:
-            return a, b
+    if _differ(_family_of(a), _family_of(b)):
+        a, b = _without_plan(a), _without_plan(b)
+    first, second = _family_of(a), _family_of(b)
+    if _differ(first, second):
         raise MismatchError(
             "Cannot merge: the pairs of columns were counted by different plans, and more rows were learned than are "
             "kept. Train one of them with `like()` of the other, or both with a larger `keep`"
         )
+    if first.plan is not None and second.plan is not None:
+        return a, b
     if first.plan is not None or second.plan is not None:
         settled = first if first.plan is not None else second
         return _under(settled, a), _under(settled, b)
@@ -158,10 +166,27 @@ def with_one_plan(a: Learned, b: Learned) -> tuple[Learned, Learned]:
     return _under(settled, a), _under(settled, b)
 
 
+def _family_of(learned: Learned) -> Product:
+    assert isinstance(learned.family, Product), "tables have plans"
+    return learned.family
+
+
+def _differ(first: Product, second: Product) -> bool:
+    """Return whether two families have plans, and not the same one."""
+    if first.plan is None or second.plan is None:
+        return False
+    return not (same_options(first.plan, second.plan) and first.found == second.found)
+
+
+def _without_plan(learned: Learned) -> Learned:
+    """Return what was learned without its plan, if the kept rows are all rows."""
+    seen, family = _freed(_family_of(learned), learned.seen)
+    return replace(learned, seen=seen, family=family)
+
+
 def _roomy(learned: Learned, size: int) -> ByClass[Any]:
     """Return the statistics with room for more kept rows."""
-    family, statistic = learned.family, learned.seen.statistic
-    assert isinstance(family, Product), "tables have plans"
+    family, statistic = _family_of(learned), learned.seen.statistic
     at = len(family.blocks)
     parts = (*statistic.parts[:at], replace(family.sample_of(statistic), size=size), *statistic.parts[at + 1 :])
     return replace(learned.seen, statistic=Blocks(parts, statistic.classes))
@@ -169,12 +194,11 @@ def _roomy(learned: Learned, size: int) -> ByClass[Any]:
 
 def _under(settled: Product, learned: Learned) -> Learned:
     """Return what was learned under the plan of a family."""
-    family = learned.family
-    assert isinstance(family, Product), "tables have plans"
+    family = _family_of(learned)
     if family.plan is not None:
         return learned
     kept = all_rows(family, learned.seen)
     if kept is None:
         raise MismatchError("Cannot merge: one of the two has counted pairs of columns, and the other has not")
-    family = replace(family, found=settled.found, plan=settled.plan)
+    family = replace(family, found=settled.found, plan=settled.plan, given=settled.given)
     return replace(learned, family=family, seen=counted_with(family, learned.seen, kept))
