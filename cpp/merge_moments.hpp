@@ -44,7 +44,10 @@ SUFFICE_INLINE CellOf<V> together(const CellOf<V>& a, const CellOf<V>& b, const 
 
 template <class V>
 SUFFICE_INLINE CellOf<V> merged(const CellOf<V>& a, const CellOf<V>& b) {
-    const CellOf<V> out = together(a, b, a.weight + b.weight, 1.0);
+    CellOf<V> out = together(a, b, a.weight + b.weight, 1.0);
+    // Equal values, of which some were left by forgetting, may have means that differ by rounding.
+    const auto vary = !(out.squares.value.high <= 2 * out.squares.doubt);  // a NaN stays
+    out.squares = either(vary, out.squares, SumOf<V>{{}, out.squares.doubt});
     const auto no_a = a.weight.value.high <= 0, no_b = b.weight.value.high <= 0;
     return {either(no_b, a.weight, either(no_a, b.weight, out.weight)),
             either(no_b, a.mean, either(no_a, b.mean, out.mean)),

@@ -545,3 +545,18 @@ def test_totals_are_equal_only_if_their_remainders_are():
     assert both.total_rest is not None
     assert both != replace(both, total_rest=None)
     assert both != replace(both, total_rest=both.total_rest + np.array([0.0, 1e-40]))
+
+
+@pytest.mark.parametrize("kind", [Moments, Scatter])
+def test_equal_values_do_not_vary_after_rows_were_forgotten_and_others_added(kind):
+    """Forgetting may leave a mean that is off in its thirtieth digit; added to equal values, that is no variance."""
+    rng = np.random.default_rng(0)
+    one = np.zeros(1, np.int32)
+    for _ in range(200):
+        others = 1e6 + rng.integers(-2, 3, (rng.integers(2, 7), 1)).astype(float)
+        equal = np.full((2, 1), 1e6)
+        held = kind.of(np.concatenate([equal[:1], others]), np.zeros(1 + len(others), np.int32), 1)
+        for row in rng.permutation(len(others)):
+            held = held - kind.of(others[[row]], one, 1)
+        for both in (held + kind.of(equal[1:], one, 1), kind.of(equal[1:], one, 1) + held):
+            assert not (both.squares if kind is Moments else both.cross).any()
