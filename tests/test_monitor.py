@@ -120,16 +120,31 @@ def test_rows_one_by_one_and_together_are_alike(clf):
     assert single.reset().n_rows_ == 0
 
 
-def test_numbers_and_texts_are_watched_as_whole_rows():
-    rng = np.random.default_rng(3)
-    x, y = rng.normal(size=(400, 2)), np.arange(400) % 2
-    monitor = sf.Monitor(GaussianNB().fit(x, y))
-    monitor.update(rng.normal(size=(300, 2)))
-    assert [a.what for a in monitor.update(rng.normal(4, 1, size=(80, 2)))] == ["log p(x)"]
+def test_numbers_are_watched_as_whole_rows():
+    early, found, runs = 0, 0, 20
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        x, y = rng.normal(size=(400, 2)), np.arange(400) % 2
+        monitor = sf.Monitor(GaussianNB().fit(x, y), rate=0.05, random_state=seed)
+        early += bool(monitor.update(rng.normal(size=(300, 2))))
+        monitor.update(rng.normal(4, 1, size=(80, 2)))
+        assert monitor.series == ["log p(x)", "log p(y | x)"]
+        found += [alarm.what for alarm in monitor.alarms_] == ["log p(x)"]
+    assert early <= 4  # one is expected at most; five or more have a probability of 0.3 %
+    assert found == runs
+
+
+def test_texts_are_watched_as_whole_rows():
+    rng, runs, early = np.random.default_rng(0), 20, 0
     texts = [" ".join(rng.choice(["red", "blue", "green"], 4)) for _ in range(300)]
-    watched = sf.Monitor(sf.TextClassifier().fit(texts, ["a", "b"] * 150))
-    assert watched.update(texts[:50], ["a", "b"] * 25) == []
-    assert watched.update(texts[:2], ["new", None]) == []
+    clf = sf.TextClassifier().fit(texts, ["a", "b"] * 150)
+    for seed in range(runs):
+        watched = sf.Monitor(clf, rate=0.05, random_state=seed)
+        shown = [texts[i] for i in np.random.default_rng(seed).integers(0, 300, 50)]
+        early += bool(watched.update(shown, ["a", "b"] * 25))
+        watched.update(texts[:2], ["new", None])
+        assert watched.n_rows_ == 52
+    assert early <= 4  # as above
 
 
 def test_what_makes_no_sense_is_refused(clf):
