@@ -11,8 +11,10 @@ from river import checks, compose, evaluate, metrics, preprocessing
 
 from suffice.river import RiverClassifier
 
+ESTIMATORS = {"table": None, "naive": sf.BayesClassifier(structure="naive"), "numbers": GaussianNB()}
 
-@pytest.mark.parametrize("estimator", [sf.BayesClassifier(structure="naive"), GaussianNB()], ids=["table", "numbers"])
+
+@pytest.mark.parametrize("estimator", ESTIMATORS.values(), ids=ESTIMATORS)
 def test_the_adapter_passes_the_checks_of_river(estimator):
     model = RiverClassifier(estimator)
     for check in checks.yield_checks(model):
