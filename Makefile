@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
 
-.PHONY: demo tour test attack sanitize test-sklearn-lowest test-engines test-tools test-browser test-serving test-gpu bench bench-kernels bench-text bench-engines bench-gpu bench-quality bench-labels text-data mutants lint docs refresh clean
+.PHONY: demo tour test attack sanitize test-sklearn-lowest test-engines test-tools test-browser test-serving test-gpu bench bench-kernels bench-text bench-engines bench-gpu bench-quality bench-labels bench-streams text-data mutants lint docs refresh clean
 .DEFAULT_GOAL := demo
 
 # The main job, on penguins: learn from two thirds, judge on the others, say why, forget one; ends by saying where the report is.
@@ -105,6 +105,11 @@ bench-quality: $(VENV)/bench-quality
 bench-labels: text-data $(VENV)/bench-labels
 	$(BIN)/python -m benchmarks.wrong_labels
 	$(BIN)/python -m benchmarks.changed_shares
+
+# One row at a time, and changes that are found, both beside river.
+bench-streams: text-data $(VENV)/bench-text
+	$(BIN)/python -m benchmarks.streams
+	$(BIN)/python -m benchmarks.drift --repeats 10
 
 # Said before anything is installed.
 text-data:
