@@ -103,6 +103,13 @@ def as_input(rows: list[Row], kind: str, table: bool) -> Any:
     return np.array(rows, dtype=object if kind == "categories" else np.float64).reshape(len(rows), len(COLUMNS[kind]))
 
 
+def as_row(row: Row, estimator: Any) -> Any:
+    """Return one row as a user would hand it in: a text, or values by the names of columns."""
+    if isinstance(estimator, sf.TextClassifier):
+        return row[0]
+    return {name: None if value != value else value for name, value in zip(estimator._names(), row, strict=True)}
+
+
 EXAMPLES: dict[str, list[Row]] = {
     "real": [(1.0, -2.0), (0.5, 1.0), (-3.0, 0.25), (2.0, -1.0), (1.5, 2.5)],
     "offset": [(1e9, 1e6 + 1), (1e9 + 0.125, 1e6), (1e9 + 3, 1e6), (1e9 - 1, 1e6 - 2), (1e9 + 2, 1e6 + 2)],
@@ -336,6 +343,17 @@ def machine(case: Case, tally: Counter[str]) -> type[RuleBasedStateMachine]:
         @rule(batch=some_rows)
         def partial_fit(self, batch: list[Held]) -> None:
             self.become(case.learn(self.estimator, batch), self.held + batch)
+
+        @precondition(lambda self: self.held)
+        @rule(batch=some_rows, asked=st.booleans(), settled=st.booleans())
+        def learn_one(self, batch: list[Held], asked: bool, settled: bool) -> None:
+            for each in batch:
+                row = as_row(each.row, self.estimator)
+                if asked:  # choices are kept for the next rows
+                    with suppress(SufficeError):  # a fit at once may be refused an answer, too: `compare` sees to it
+                        self.estimator.predict_one(row)
+                self.estimator.learn_one(row, each.label, each.weight)
+            self.become(self.estimator.settle() if settled else self.estimator, self.held + batch)
 
         @precondition(lambda self: self.free)
         @rule(data=st.data())
