@@ -105,6 +105,7 @@ bench-quality: $(VENV)/bench-quality
 bench-labels: text-data $(VENV)/bench-labels
 	$(BIN)/python -m benchmarks.wrong_labels
 	$(BIN)/python -m benchmarks.changed_shares
+	$(BIN)/python -m benchmarks.few_labels
 
 # One row at a time, and changes that are found, both beside river.
 bench-streams: text-data $(VENV)/bench-text

@@ -378,6 +378,21 @@ def test_adapt_shows_the_shares_and_writes_a_model_that_has_them(suffice):
     assert Path("new.suffice").read_bytes() == before
 
 
+def test_fit_learns_from_rows_without_labels(suffice):
+    rows = pa.csv.read_csv("iris.csv").to_pandas()
+    rows.loc[rows.index % 10 != 0, "species"] = None
+    rows.to_csv("few.csv", index=False)
+    shown = suffice("fit", "few.csv", "-t", "species", "-o", "m.suffice", "--unlabelled", "0.5")
+    assert "135 rows of weight 0.5" in shown.out
+    assert sf.load("m.suffice").unlabelled_["rows"] == 135
+    told = suffice("fit", "few.csv", "-t", "species", "-o", "m.suffice", "--unlabelled", "learn", "--json").json
+    assert told["unlabelled"]["rows"] == 135
+    assert told["unlabelled"]["reached"] <= told["unlabelled"]["ignored"]
+    assert (
+        "expected learn or a number" in suffice("fit", "few.csv", "-t", "species", "-o", "m", "--unlabelled", "x").err
+    )
+
+
 def test_evaluate_gives_the_numbers_of_the_evaluation(suffice, iris):
     model, table = sf.load(iris), pa.table(examples.iris())
     expected = Evaluation.of(np.array(examples.iris()["species"]), model.classes_, model.predict_proba(table))

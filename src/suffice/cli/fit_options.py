@@ -99,6 +99,16 @@ def _parse_limit(limit: str) -> int | Literal["auto"] | None:
     return int(limit)
 
 
+def parse_unlabelled(unlabelled: str | None) -> float | Literal["learn"] | None:
+    """Return the weight of rows without labels, if they are learned from."""
+    if unlabelled is None or unlabelled == "learn":
+        return unlabelled  # type: ignore[return-value]  # one of the two
+    try:
+        return float(unlabelled)
+    except ValueError:
+        raise InvalidOptionError(f"--unlabelled: expected learn or a number, found {unlabelled!r}") from None
+
+
 def _parse_smoothing(smoothing: str) -> float | Literal["auto"]:
     if smoothing == "auto":
         return "auto"

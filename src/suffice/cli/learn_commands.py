@@ -25,6 +25,7 @@ def fit(
     calibrate: options.Calibrate = True,
     structure: options.Structure = "auto",
     missing_labels: options.MissingLabels = "error",
+    unlabelled: options.Unlabelled = None,
     limit: Annotated[
         str,
         Option(
@@ -51,7 +52,7 @@ def fit(
     Example:
       suffice fit adult-*.parquet --target income -o adult.suffice --drop fnlwgt
     """
-    from suffice.cli.fit_options import unfitted
+    from suffice.cli.fit_options import parse_unlabelled, unfitted
     from suffice.cli.model_files import Fitted
     from suffice.cli.model_summary import checked, show_summary, summary
 
@@ -61,9 +62,12 @@ def fit(
         raise options.invalid("--checkpoint is for files: standard input cannot be read a second time")
     with opened(data, input_format, drop) as source:
         estimator = unfitted(source, target, weight, families, smoothing, calibrate, limit, structure)
-        estimator.fit(source, target, weight, checkpoint=checkpoint, missing_labels=missing_labels)  # type: ignore[arg-type]  # checked there
+        fitted = {"missing_labels": missing_labels, "unlabelled": parse_unlabelled(unlabelled)}
+        estimator.fit(source, target, weight, checkpoint=checkpoint, **fitted)  # type: ignore[arg-type]  # checked there
         model = Fitted(estimator)
-        found = checked(model, source, target, weight, missing_labels == "drop") if check else None
+        # A labelled row has helped to divide those without labels, so leaving it out would flatter the model.
+        fair = check and unlabelled is None
+        found = checked(model, source, target, weight, missing_labels == "drop") if fair else None
         model.save(output)
     if json:
         show_json(summary(model, output, found))

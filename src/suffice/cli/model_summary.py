@@ -67,6 +67,8 @@ def summary(model: Fitted, path: str, found: Check | None) -> dict[str, Any]:
     classes = [{"label": label, "rows": n} for label, n in zip(model.classes, counts.tolist(), strict=True)]
     out = {"model": path, "estimator": model.kind, "rows": float(counts.sum()), "classes": classes}
     out["columns"] = columns_of(model)
+    if model.learned.unlabelled is not None:
+        out["unlabelled"] = {k: None if v != v else v for k, v in model.estimator.unlabelled_.items()}
     if found is not None:
         scores = {"accuracy": found.evaluation.accuracy, "log_loss": found.evaluation.log_loss}
         out["leave_one_out" if found.left_out else "training_rows"] = scores
@@ -88,6 +90,8 @@ def show_summary(model: Fitted, path: str, found: Check | None) -> None:
         heading("Words")
         say(f"{len(model.estimator.vocabulary_)} words and groups of words")
     show_schema(model)
+    if model.learned.unlabelled is not None:
+        _show_unlabelled(model.estimator.unlabelled_)
     if found is not None:
         if found.left_out:
             heading("Leave-one-out: each row predicted by the model of all others")
@@ -96,6 +100,20 @@ def show_summary(model: Fitted, path: str, found: Check | None) -> None:
         scores = found.evaluation
         say(f"accuracy  {scores.accuracy:.4f}  (always the most frequent class: {share.max():.4f})")
         say(f"log-loss  {scores.log_loss:.4f}  (class shares alone: {abs(np.sum(share * np.log(share))):.4f})")
+
+
+def _show_unlabelled(found: dict[str, float]) -> None:
+    """Print what became of rows without labels."""
+    heading("Rows without labels")
+    rows = counted(found["rows"], "row", "rows")
+    if not found["weight"]:
+        say(f"{rows}, not used: the log-loss on labelled rows left out, {found['ignored']:.4f}, is best without them")
+        return
+    say(f"{rows} of weight {found['weight']:.3g}, divided among the classes {found['passes']} times")
+    if found["reached"] == found["reached"]:
+        say(
+            f"log-loss on labelled rows left out: {found['ignored']:.4f} without them, {found['reached']:.4f} with them"
+        )
 
 
 def show_schema(model: Loaded) -> None:

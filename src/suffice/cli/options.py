@@ -45,6 +45,14 @@ Calibrate = Annotated[bool, Option("--calibrate/--no-calibrate", help="Calibrate
 MissingLabels = Annotated[
     str, Option("--missing-labels", metavar="error|drop", help="What to do with rows without a label.")
 ]
+Unlabelled = Annotated[
+    str | None,
+    Option(
+        "--unlabelled",
+        metavar="learn|NUMBER",
+        help="Learn from rows without a label too, with a weight that is chosen, or with this one.",
+    ),
+]
 Structure = Annotated[
     str, Option("--structure", help="How the evidence of a table is combined: auto, naive, columns, pairs or pool.")
 ]

@@ -44,7 +44,8 @@ class MissingLabelError(_RowError):
         rows = row + 1 if rows is None else rows
         super().__init__(
             f"Input y contains NaN or null: the label of row {row} is missing, the first of {missing} among "
-            f"{rows} rows. Pass missing_labels='drop' to fit to leave such rows out"
+            f"{rows} rows. Pass missing_labels='drop' to fit to leave such rows out, or unlabelled='learn' to learn "
+            "from them"
         )
         self.row, self.missing, self.rows = row, missing, rows
 

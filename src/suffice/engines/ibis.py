@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from suffice.core import frames
 from suffice.core.arrays import Values
-from suffice.core.errors import EngineError, InvalidDataError
+from suffice.core.errors import EngineError, InvalidDataError, InvalidOptionError
 from suffice.core.frames import ColumnProfile, Frame
 from suffice.core.statistics import ByClass, Cells, Moments, RowSample, Statistic
 from suffice.engines.source import HEAD, Answer, FirstRows, Source, new_columns
@@ -106,6 +106,11 @@ class IbisSource(Source):
         no_checkpoint(checkpoint, "a database")
         for name in task.columns:
             self.check_column(name, "to learn from")
+        if task.divided_by is not None:
+            raise InvalidOptionError(
+                "A database does not divide rows without labels among classes: take them out of it, as a data frame or "
+                "files, or leave them out with missing_labels='drop'"
+            )
         if task.drop_unlabelled:
             labelled = self.table.filter(~is_missing(self.table[task.target]))
             return IbisSource(labelled).reduce(replace(task, drop_unlabelled=False))

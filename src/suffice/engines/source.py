@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -38,6 +38,7 @@ class Source(ABC):
     """A table of rows: in memory, files, a stream, a data frame of Spark, Dask or Ray, a table of a database."""
 
     origin: Any = None  # the user's own object, where rows are in memory
+    once: ClassVar[bool] = False  # whether rows can be read a single time
 
     @property
     def has_names(self) -> bool:

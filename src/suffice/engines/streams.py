@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
 from suffice.core.errors import InvalidDataError, InvalidOptionError, MismatchError, SufficeError
@@ -95,6 +95,8 @@ def _alike(table: Any, schema: Any) -> list[Any]:
 
 class Stream(Source):
     """A `pyarrow.RecordBatchReader`, or an iterator of tables of any kind."""
+
+    once: ClassVar[bool] = True
 
     def __init__(self, stream: Any):
         self.stream = stream

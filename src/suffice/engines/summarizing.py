@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +16,13 @@ from suffice.core.errors import InvalidDataError, MissingLabelError, RefusedValu
 from suffice.core.frames import Frame, as_frame
 from suffice.core.labels import Labels
 from suffice.core.statistics import Blocks, ByClass, Pairs, RowSample, Statistic
+from suffice.core.validation import Held
 from suffice.families import Family
 from suffice.families.product import Block, Product
 from suffice.model import storage
 from suffice.model.forms import Form, form_of, in_form
+from suffice.model.predictor import Predictor
+from suffice.model.unlabelled import divided
 
 BATCH = 1 << 17  # rows that are summarized together
 
@@ -38,6 +41,8 @@ class Task:
     target: str
     weight: str | None
     drop_unlabelled: bool = False  # leave rows without a label out; otherwise they are an error
+    divided_by: Predictor | None = None  # if there is one, only rows without a label, divided by their posteriors
+    least: Annotated[float, Held(least=0, most=1)] = 0.0  # of a posterior
 
     @property
     def form(self) -> Form:
@@ -86,6 +91,8 @@ class Task:
                 raise InvalidDataError(f"There is no column {name!r}: the columns are {frame.names[:20]}")
         if not frame.n:
             return onto
+        if self.divided_by is not None:
+            return self._divide(frame, self.divided_by, onto)
         rows = self.labelled_rows(frame)
         if rows is None:
             return self.summarize_frame(frame, *self.labels_in(frame), onto)
@@ -94,6 +101,19 @@ class Task:
         some = frame[rows]
         try:
             return self.summarize_frame(some, *self.labels_in(some), onto)
+        except RefusedValueError as error:
+            raise error.in_row(int(rows[error.row])) from None
+
+    def _divide(self, frame: Frame, predictor: Predictor, onto: ByClass[Any] | None) -> ByClass[Any] | None:
+        """Add the rows of a table that have no label to `onto`, each divided among the classes."""
+        rows = np.flatnonzero(frames.as_numpy(frame.column(self.target).is_null(nan_is_null=True)))
+        if not len(rows):
+            return onto
+        some = frame[rows]
+        weight = None if self.weight is None else frames.weights(some.column(self.weight), self.weight)
+        try:
+            read = predictor.read(some)
+            return divided(predictor.learned, predictor.calibration, read, weight, self.least, onto)
         except RefusedValueError as error:
             raise error.in_row(int(rows[error.row])) from None
 

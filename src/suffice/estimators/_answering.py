@@ -20,18 +20,12 @@ from suffice.estimators._threads import answering
 from suffice.estimators.scikit_learn import check_columns
 from suffice.families import Table
 from suffice.model.calibration import ScoredRow
-from suffice.model.learned import Calibrate, Learned
+from suffice.model.learned import Learned
 from suffice.model.predictor import TITLES, Predictor, Question
 
 
 class Answering(Learning):
     """Estimators that say which class a row is of, and how usual it is."""
-
-    calibrate: bool | str = False
-
-    def _calibrate(self) -> Calibrate:
-        """How probabilities are calibrated."""
-        return self.calibrate  # type: ignore[return-value]  # parameters are checked
 
     @answering
     def predict(self, X: Any) -> Any:
@@ -97,11 +91,7 @@ class Answering(Learning):
 
     def _predictor(self) -> Predictor:
         """What workers need to answer."""
-        known = self.__dict__.get("feature_names_in_")  # some tools set it to None
-        names = None if known is None else tuple(map(str, known))
-        schema = self.__dict__.get("_schema")
-        learned, calibration = self._settled(), self._calibration()
-        return Predictor(type(self).__name__, learned, calibration, self.n_features_in_, names, schema)
+        return self._predictor_of(self._settled(), self._calibration())
 
     @answering
     def predict_joint_log_proba(self, X: Any) -> Array:

@@ -5,32 +5,54 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import replace
+from numbers import Real
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from suffice import engines
-from suffice.core.arrays import Values
+from suffice.core import frames
+from suffice.core.arrays import Array, Positions, Values, as_weight
 from suffice.core.errors import InvalidDataError, InvalidOptionError, MismatchError
 from suffice.core.frames import Frame, as_frame
+from suffice.core.frames.input import is_in_memory as is_frame
+from suffice.core.frames.input import taken
 from suffice.core.frozen_options import same_options
-from suffice.core.labels import as_label, encode_labels, label_positions, read_labels
+from suffice.core.labels import Labels, as_label, encode_labels, label_positions, read_labels
 from suffice.core.statistics import ByClass
 from suffice.estimators._fitted import Fitted, PathLike
-from suffice.estimators._left_out import LeftOut, MissingLabels, column_name, warn_of_quantity
+from suffice.estimators._left_out import LeftOut, MissingLabels, column_name, warn_of_quantity, without_label
 from suffice.estimators._threads import learning
 from suffice.estimators.scikit_learn import as_labels, check_columns, clone
-from suffice.families import Family
+from suffice.families import Family, KeptRows
+from suffice.model.calibration import Calibration
 from suffice.model.forms import in_form
-from suffice.model.learned import Learned
+from suffice.model.learned import Calibrate, Learned
+from suffice.model.predictor import Predictor
+from suffice.model.unlabelled import JUDGES as MOST_JUDGES
+from suffice.model.unlabelled import Divide, divided, learn_unlabelled, plain_family
 
 LOG = logging.getLogger(__name__)
 
 
 class Learning(Fitted):
     """Estimators that learn from rows wherever they are, and forget them again."""
+
+    calibrate: bool | str = False
+
+    def _calibrate(self) -> Calibrate:
+        """How probabilities are calibrated."""
+        return self.calibrate  # type: ignore[return-value]  # parameters are checked
+
+    def _predictor_of(self, learned: Learned, calibration: Calibration | None) -> Predictor:
+        """What workers need to answer."""
+        known = self.__dict__.get("feature_names_in_")  # some tools set it to None
+        names = None if known is None else tuple(map(str, known))
+        return Predictor(
+            type(self).__name__, learned, calibration, self.n_features_in_, names, self.__dict__.get("_schema")
+        )
 
     def fit(
         self,
@@ -40,6 +62,7 @@ class Learning(Fitted):
         *,
         checkpoint: PathLike | None = None,
         missing_labels: MissingLabels = "error",
+        unlabelled: float | Literal["learn"] | None = None,
     ) -> Self:
         """Learn from rows, forgetting whatever was learned before.
 
@@ -57,9 +80,14 @@ class Learning(Fitted):
             Of files: where to keep what was learned so far, so that an interrupted fit resumes there.
         missing_labels : {'error', 'drop'}, default='error'
             Rows without a label are an error, or are left out.
+        unlabelled : 'learn' or float, default=None
+            Learn from rows without a label too: each is divided among the classes by its posterior, again and again
+            (EM). A number is the weight of such a row, 0 leaves them out; 'learn' chooses the weight by leave-one-out
+            on rows with labels, and leaves the others out if that is best. Takes a pass over the rows for each step.
         """
         with learning(self) as draft:
-            draft._learn_rows(X, y, sample_weight, checkpoint=checkpoint, missing_labels=missing_labels)
+            options: dict[str, Any] = {"checkpoint": checkpoint, "missing_labels": missing_labels}
+            draft._learn_rows(X, y, sample_weight, unlabelled=unlabelled, **options)
         return self
 
     def partial_fit(
@@ -100,21 +128,27 @@ class Learning(Fitted):
         checkpoint: PathLike | None = None,
         partial: bool = False,
         missing_labels: MissingLabels = "error",
+        unlabelled: float | Literal["learn"] | None = None,
     ) -> None:
         """Add the statistics of rows to those from before, if there are any."""
         if before is None:
             self._check_parameters()
+        if unlabelled is not None:
+            missing_labels = _checked_unlabelled(unlabelled, missing_labels, checkpoint)
         if missing_labels not in ("error", "drop"):
             raise InvalidOptionError(f"missing_labels must be 'error' or 'drop', found {missing_labels!r}")
         declared = self._declared(before, classes)
         y, weight = column_name(y), column_name(weight)
         left_out, drop = LeftOut(), missing_labels == "drop"
+        given = X, y, weight
         if drop and engines.is_in_memory(X):
             X, y, weight = left_out.unlabelled(X, y, weight)
         source = self._open(X, y, weight, first=before is None, left_out=left_out)
         family = self._family()
         target, weights = y if isinstance(y, str) else "", weight if isinstance(weight, str) else None
         task = engines.Task(family, self._columns_read(family) if source.has_names else (), target, weights, drop)
+        if unlabelled and source.once:
+            raise InvalidOptionError("A stream can be read once, and rows without labels are read again and again")
         place = None if checkpoint is None else Path(checkpoint)
         begun = time.perf_counter()
         seen, family = self._run(self._summarize, source, task, before, place, partial)
@@ -124,11 +158,75 @@ class Learning(Fitted):
             LOG.info("%s knows rows of weight %g, of %d classes", name, seen.weight.sum(), len(seen.labels))
         dtype = source.dtype if self._keeps_single else np.dtype(np.float64)
         dtype = dtype if before is None or dtype is before.dtype else np.promote_types(before.dtype, dtype)
-        self._learned = Learned(seen, family, self._class_prior(), declared, dtype).checked()
+        kept = None if before is None else before.unlabelled
+        self._learned = Learned(seen, family, self._class_prior(), declared, dtype, kept).checked()
+        if unlabelled:
+            self._run(self._learn_unlabelled, given, source, task, unlabelled, left_out)
         if not partial:
             self._check_fit()
             warn_of_quantity(seen)
         left_out.warn()
+
+    def _learn_unlabelled(
+        self,
+        given: tuple[Any, Any, Any],
+        source: engines.Source,
+        task: engines.Task,
+        weight: float | Literal["learn"],
+        left_out: LeftOut,
+    ) -> None:
+        """Learn also from rows without labels, in memory or not."""
+        X, y, sample_weight = given
+        divide: Divide
+        judges: KeptRows | None = None
+        if engines.is_in_memory(X):
+            missing = np.flatnonzero(without_label(X, y))
+            if not len(missing):
+                return
+            rows, w = self._read_unlabelled(taken(X, missing), sample_weight, missing)
+
+            def divide(learned: Learned, calibration: Calibration | None, least: float) -> ByClass[Any] | None:
+                return divided(learned, calibration, rows, w, least)
+
+            judges = self._labelled_judges(source)
+        else:
+            if self._form == "table":
+                judges = self._learned.family.kept_rows(self._learned.statistics.statistic)
+
+            def divide(learned: Learned, calibration: Calibration | None, least: float) -> ByClass[Any] | None:
+                family, predictor = plain_family(learned.family), self._predictor_of(learned, calibration)
+                return source.reduce(replace(task, family=family, divided_by=predictor, least=least))
+
+        share = None if weight == "learn" else float(weight)
+        self._learned = learn_unlabelled(self._learned, divide, share, self._calibrate(), judges)
+        found = self._learned.unlabelled
+        left_out.rows = 0
+        if found is not None and found.divided is None:
+            left_out.rows, left_out.reason = (
+                round(found.rows),
+                "labelled rows that are left out are predicted better without them",
+            )
+
+    def _read_unlabelled(self, X: Any, weight: Any, at: Positions) -> tuple[Any, Array | None]:
+        """Read rows without labels, and their weights; those of an array are at some positions."""
+        w = None
+        if isinstance(weight, str):
+            w = frames.weights(as_frame(X).column(weight), weight)
+        elif weight is not None:
+            w = as_weight(np.asarray(weight)[at], len(at))
+        named = engines.find(X) is None and "feature_names_in_" in self.__dict__ and is_frame(X)
+        return (self._read_frame(as_frame(X)) if named else self._check_X(X)), w
+
+    def _labelled_judges(self, source: engines.Source) -> KeptRows:
+        """Return labelled rows in memory that the weight of others is chosen by."""
+        assert isinstance(source, engines.Memory), "rows are in memory"
+        learned = self._learned
+        rows = self._read_frame(source.rows) if source.has_names else source.rows
+        labels = source.labels if isinstance(source.labels, Labels) else encode_labels(source.labels)
+        some = np.random.default_rng(0).permutation(len(labels))[:MOST_JUDGES]
+        w = as_weight(source.weight, len(labels))
+        codes = learned.codes_of(labels.values)[labels.codes[some]]
+        return KeptRows(learned.family.read(rows)[some], codes, np.ones(len(some)) if w is None else w[some])
 
     def _summarize(
         self, source: engines.Source, task: engines.Task, before: Learned | None, checkpoint: Path | None, partial: bool
@@ -219,6 +317,19 @@ class Learning(Fitted):
         """Read the columns of a table by name."""
         return in_form(frame.select(self._columns_read(self._settled().family)), self._form)
 
+    @property
+    def unlabelled_(self) -> dict[str, float]:
+        """What became of rows without labels: their weight in the model, how often they were divided, and more.
+
+        `rows` is how many there were, and `ignored` and `reached` are the log-loss on labelled rows left out, without
+        and with them.
+        """
+        found = self._settled().unlabelled
+        if found is None:
+            raise AttributeError(f"This {type(self).__name__} has not learned from rows without labels")
+        each = {"weight": found.weight, "rows": found.rows, "passes": found.passes}
+        return each | {"ignored": found.ignored, "reached": found.reached}
+
     # ---- adding and subtracting
 
     def forget(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -288,3 +399,17 @@ class Learning(Fitted):
         return merged
 
     __radd__ = __add__
+
+
+def _checked_unlabelled(unlabelled: Any, missing_labels: MissingLabels, checkpoint: PathLike | None) -> MissingLabels:
+    """Refuse what is no weight of rows without labels; return what becomes of these rows in the first pass."""
+    number = isinstance(unlabelled, Real) and not isinstance(unlabelled, (bool, np.bool_))
+    if not (unlabelled == "learn" or (number and 0 <= float(unlabelled) <= 1e9)):
+        raise InvalidOptionError(
+            f"unlabelled must be 'learn', or the weight of a row without a label of at least 0; found {unlabelled!r}"
+        )
+    if missing_labels not in ("error", "drop"):
+        raise InvalidOptionError(f"missing_labels must be 'error' or 'drop', found {missing_labels!r}")
+    if checkpoint is not None and unlabelled:
+        raise InvalidOptionError("checkpoint is for one pass, and rows without labels take several: leave it out")
+    return "drop"

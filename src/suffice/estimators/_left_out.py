@@ -40,10 +40,11 @@ class LeftOut:
     values: dict[str, int] = field(default_factory=dict)
     rows: int = 0
     advice: str = ""
+    reason: str = ""  # why rows without labels are left out, where they need not be
 
     def unlabelled(self, X: Any, y: Any, weight: Any) -> tuple[Any, Any, Any]:
         """Return rows, labels and weights without the rows that have no label."""
-        missing = _missing(as_frame(X).column(y)) if isinstance(y, str) else _missing(as_column(y, "y"))
+        missing = without_label(X, y)
         if not missing.any():
             return X, y, weight
         self.rows, kept = int(missing.sum()), np.flatnonzero(~missing)
@@ -59,7 +60,8 @@ class LeftOut:
         if len(self.columns) > SHOWN:
             said.append(f"{len(self.columns) - SHOWN} more columns")
         if self.rows:
-            said.append(f"{self.rows} row{'s' * (self.rows > 1)} without a label")
+            why = f" ({self.reason})" if self.reason else ""
+            said.append(f"{self.rows} row{'s' * (self.rows > 1)} without a label{why}")
         said += [f"{n} values of column {name!r} that do not read" for name, n in self.values.items() if n]
         if said:
             warnings.warn(
@@ -68,6 +70,11 @@ class LeftOut:
                 LeftOutWarning,
                 stacklevel=_caller(),
             )
+
+
+def without_label(X: Any, y: Any) -> Mask:
+    """Return which rows in memory have no label."""
+    return _missing(as_frame(X).column(y)) if isinstance(y, str) else _missing(as_column(y, "y"))
 
 
 def warn_of_quantity(seen: ByClass[Any]) -> None:

@@ -98,7 +98,7 @@ class _DiscriminantAnalysis(GenerativeClassifier):
 
     @property
     def _scatter(self) -> Scatter:
-        return as_scatter(self._settled().statistics.statistic)
+        return as_scatter(self._settled().estimated.statistic)
 
     @property
     def means_(self) -> Array:
@@ -197,7 +197,7 @@ class LinearDiscriminantAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMix
         return scores + model.log_prior
 
     def _check_fit(self) -> None:
-        statistics = self._settled().statistics
+        statistics = self._settled().estimated
         classes, scatter = len(statistics.labels), self._scatter
         if (
             np.isclose(statistics.weight.sum(), classes)

@@ -110,12 +110,12 @@ class GaussianNB(_RealNB):
     def epsilon_(self) -> float:
         """What is added to every variance."""
         learned = self._settled()
-        return learned.family.epsilon(learned.statistics.statistic)  # type: ignore[attr-defined]
+        return learned.family.epsilon(learned.estimated.statistic)  # type: ignore[attr-defined]
 
     @property
     def theta_(self) -> Array:
         """Mean of each column in each class, (n_classes, n_features)."""
-        return read_only(self._as_learned(self._settled().statistics.statistic.mean))
+        return read_only(self._as_learned(self._settled().estimated.statistic.mean))
 
     @property
     def var_(self) -> Array:
@@ -196,7 +196,7 @@ class _TotalsNB(_DiscreteNB):
     @property
     def feature_count_(self) -> Array:
         """Weighted total of each column in each class, (n_classes, n_features)."""
-        return read_only(self._settled().statistics.statistic.total)
+        return read_only(self._settled().estimated.statistic.total)
 
     @property
     def feature_log_prob_(self) -> Any:

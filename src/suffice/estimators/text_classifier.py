@@ -163,6 +163,7 @@ class TextClassifier(CalibratedClassifier):
         *,
         checkpoint: PathLike | None = None,
         missing_labels: MissingLabels = "error",
+        unlabelled: float | Literal["learn"] | None = None,
     ) -> Self:
         """Learn from texts, forgetting whatever was learned before.
 
@@ -174,7 +175,8 @@ class TextClassifier(CalibratedClassifier):
         y : array-like of shape (n_samples,), str or int
             Labels: numbers or strings; or, where X is a table of texts and labels, the name of their column.
         """
-        return super().fit(X, y, sample_weight, checkpoint=checkpoint, missing_labels=missing_labels)
+        options: dict[str, Any] = {"missing_labels": missing_labels, "unlabelled": unlabelled}
+        return super().fit(X, y, sample_weight, checkpoint=checkpoint, **options)
 
     def partial_fit(
         self,

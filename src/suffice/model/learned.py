@@ -30,6 +30,7 @@ from suffice.model.shares import Shares
 from suffice.model.storage import storable
 from suffice.model.structure import Structure
 from suffice.model.structure_fit import fit_structure
+from suffice.model.unlabelled import Unlabelled, together
 
 LOG = logging.getLogger(__name__)
 
@@ -68,6 +69,7 @@ class Learned:
     prior: ClassPrior
     declared: Annotated[Values | None, Labels()]  # classes named in advance; rows of them need not have been seen
     dtype: np.dtype[Any]  # of the training rows, where answers have the same
+    unlabelled: Unlabelled | None = None  # what rows without labels taught
     decided: Decided = field(default=Decided(), init=False, compare=False, repr=False)
     shares: Shares | None = field(default=None, init=False, compare=False, repr=False)  # of the classes, once adapted
 
@@ -79,13 +81,15 @@ class Learned:
         if self.dtype not in ((np.float32, np.float64) if form_of(self.family) == "numbers" else (np.float64,)):
             raise MismatchError(f"dtype must be float64, or float32 of rows of numbers, found {self.dtype}")
         self.family.check_loaded(self.checked().statistics.statistic)
+        if self.unlabelled is not None:
+            self.unlabelled.check_for(self)
         if self.shares is not None and len(self.shares.share) != len(self.labels):
             raise MismatchError(f"shares must be of {len(self.labels)} classes, found {len(self.shares.share)}")
         self._check_decided()
 
     def _check_decided(self) -> None:
         """Raise an error if something was decided about other classes or columns."""
-        self.family.check_decisions(self.statistics.statistic, self.decided.decisions)
+        self.family.check_decisions(self.estimated.statistic, self.decided.decisions)
         for form, calibration in self.decided.calibrations.items():
             if len(calibration.slope) != len(self.labels):
                 raise MismatchError(f"decided.calibrations.{form} must be of {len(self.labels)} classes")
@@ -116,10 +120,20 @@ class Learned:
         return self.statistics.labels
 
     @cached_property
+    def estimated(self) -> ByClass[Any]:
+        """What the model is estimated from: the statistics, and those of rows without labels."""
+        return together(self.statistics, self.unlabelled)
+
+    @property
+    def weight_of_unlabelled(self) -> float:
+        """The weight of a row without a label; 0 where there are none, or they were refused."""
+        return 0.0 if self.unlabelled is None else self.unlabelled.weight
+
+    @cached_property
     def model(self) -> Model:
         """The joint distribution p(x, y)."""
         begun, known = time.perf_counter(), self.decided.decisions
-        found = Model.of(self.statistics, self.family, self.prior, known, self.__dict__.get("_near"))
+        found = Model.of(self.estimated, self.family, self.prior, known, self.__dict__.get("_near"))
         model = _with_shares(found, self.shares)
         self._decide(decisions=model.distribution.decisions)
         LOG.debug("estimated in %.3f s", time.perf_counter() - begun)
@@ -178,6 +192,7 @@ class Learned:
             family=family,
             declared=union_labels(declared[0], declared[-1]) if declared else None,
             dtype=np.promote_types(self.dtype, other.dtype),
+            unlabelled=_sum_of(self.unlabelled, other.unlabelled),
         )
 
     def without_class(self, label: Any) -> Learned:
@@ -186,20 +201,20 @@ class Learned:
         if not len(rest.labels):
             raise InvalidDataError(f"{label!r} is the only class: without it nothing would be left")
         declared = None if self.declared is None else _without(self.declared, label)
-        return replace(self, seen=rest.take(np.flatnonzero(rest.weight > 0)), declared=declared)
+        unlabelled = None if self.unlabelled is None else self.unlabelled.over(rest.labels)
+        seen = rest.take(np.flatnonzero(rest.weight > 0))
+        return replace(self, seen=seen, declared=declared, unlabelled=unlabelled)
 
     def renamed_class(self, old: Any, new: Any) -> Learned:
         """Return the same with another label for a class; if the new label is a class already, the two become one."""
         position_of(old, self.labels)
         label, name = as_label(old), as_label(new)
-        seen, declared, place = self.seen, self.declared, label_positions(label, self.seen.labels)
-        if place is not None:
-            rest = seen.take(np.delete(np.arange(len(seen.labels)), place))
-            renamed = replace(seen.take(place), labels=name)
-            seen = rest + renamed if len(rest.labels) else renamed
+        seen, declared, unlabelled = _renamed(self.seen, label, name), self.declared, self.unlabelled
+        if unlabelled is not None and unlabelled.divided is not None:
+            unlabelled = replace(unlabelled, divided=_renamed(unlabelled.divided, label, name))
         if declared is not None and label_positions(label, declared) is not None:
             declared = union_labels(_without(declared, old), name)
-        return replace(self, seen=seen, declared=declared)
+        return replace(self, seen=seen, declared=declared, unlabelled=unlabelled)
 
     # ---- answering
 
@@ -219,7 +234,7 @@ class Learned:
     @property
     def training_log_prior(self) -> Array:
         """Return log p(y) of the training rows, (classes,)."""
-        return self.prior.log(self.statistics.weight)
+        return self.prior.log(self.estimated.weight)
 
     def predict(self, rows: Any, calibration: Calibration | None = None) -> Values:
         """Return the most probable label of each row."""
@@ -268,7 +283,7 @@ class Learned:
 
         Both are (rows, classes).
         """
-        return leave_one_out_parts(self.statistics, self.family, self.prior, rows, labels, weight, self.model)
+        return leave_one_out_parts(self.estimated, self.family, self.prior, rows, labels, weight, self.model)
 
     def codes_of(self, labels: Values) -> Codes:
         """Return the position of each label among the classes; refuse labels that were not learned."""
@@ -276,7 +291,7 @@ class Learned:
 
     def left_out_prior(self, n: int, labels: Values, weight: Any) -> tuple[Codes, Array, Array]:
         """Return the class and weight of each learned row, and log p(y) without it, (rows, classes)."""
-        codes, unit, log_prior = left_out_prior(self.statistics, self.prior, n, labels, weight)
+        codes, unit, log_prior = left_out_prior(self.estimated, self.prior, n, labels, weight)
         return codes, np.ones(n) if unit is None else unit, log_prior
 
     def cross_validate(
@@ -298,6 +313,8 @@ class Learned:
         """Return the calibration fitted on the rows that were kept; None where probabilities are not calibrated."""
         if not calibrate:
             return None
+        if self.unlabelled is not None and (fair := self.unlabelled.calibration(len(self.labels))) is not None:
+            return fair
         form: CalibrationForm = "exponent" if isinstance(calibrate, (bool, np.bool_)) else calibrate
         found = self.decided.calibrations.get(form)
         if found is None:
@@ -315,7 +332,7 @@ class Learned:
         mixed = self.model.distribution.mixed
         if form != "classes" and mixed is not None:
             return replace(Calibration.none(len(self.labels)), mixed=mixed)
-        kept = self.family.kept_rows(self.statistics.statistic)
+        kept = self.family.kept_rows(self.estimated.statistic)
         if kept is None or not len(kept.codes):
             return Calibration.none(len(self.labels))
         unit = np.minimum(kept.weight, 1.0)
@@ -335,13 +352,28 @@ class Learned:
         """Return the log p(x) that all but a share `rate` of the kept rows exceed."""
         if not 0 <= rate <= 1:
             raise InvalidOptionError(f"rate is a share of the rows, from 0 to 1; found {rate}")
-        kept = self.family.kept_rows(self.statistics.statistic)
+        kept = self.family.kept_rows(self.estimated.statistic)
         if kept is None or not len(kept.codes):
             raise InvalidDataError("No rows were kept to compare with: fit with keep above 0")
         usual = self.model.log_density(kept.rows)
         order = np.argsort(usual)
         reached = np.cumsum(kept.weight[order]) / kept.weight.sum()
         return float(usual[order][min(int(np.searchsorted(reached, rate)), len(order) - 1)])
+
+
+def _sum_of(a: Unlabelled | None, b: Unlabelled | None) -> Unlabelled | None:
+    """Return what rows without labels taught two models."""
+    return a + b if a is not None and b is not None else a or b
+
+
+def _renamed(seen: ByClass[Any], label: Values, name: Values) -> ByClass[Any]:
+    """Return statistics with another label for a class, if they have it; two classes of one label become one."""
+    place = label_positions(label, seen.labels)
+    if place is None:
+        return seen
+    rest = seen.take(np.delete(np.arange(len(seen.labels)), place))
+    renamed = replace(seen.take(place), labels=name)
+    return rest + renamed if len(rest.labels) else renamed
 
 
 def _with_shares(model: Model, shares: Shares | None) -> Model:

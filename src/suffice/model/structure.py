@@ -328,7 +328,9 @@ class Parts:
 
         `places` are those of some blocks.
         """
-        out = self.family.block_leave_one_out(self.statistic, self.naive(), x, codes, unit, places=places)
+        out = self.family.block_leave_one_out(
+            self.learned.estimated.statistic, self.naive(), x, codes, unit, places=places
+        )
         own = len(self.family.blocks)
         each = [
             *zip(

@@ -367,7 +367,7 @@ def _remainder(estimator: GenerativeClassifier, told: set[str], first: int, seco
     learned, calibration, form = estimator._settled(), estimator._calibration(), form_of(estimator)
     if form != "table":
         return Remainder(())
-    kept = learned.family.kept_rows(learned.statistics.statistic)
+    kept = learned.family.kept_rows(learned.estimated.statistic)
     titles = [title for title, *_ in blocks_of(learned.model, estimator._names())]
     voting = {title for title, _, part, _ in blocks_of(learned.model, estimator._names()) if part.votes}
     if kept is None or not len(kept.codes) or calibration is None:

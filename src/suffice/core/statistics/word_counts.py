@@ -160,7 +160,7 @@ class WordCounts(Statistic):
             summed = table(self, mine) + table(other, theirs)
             return summed.indptr.astype(np.int64), summed.indices.astype(np.int32), Sums(summed.data, None)
         a, b, classes = self._keys(mine), other._keys(theirs), max(self.n_classes, 1)
-        keys = np.union1d(a, b)
+        keys = _distinct(np.concatenate([a, b]))
         parts = (_spread(s._sums("total"), np.searchsorted(keys, own), len(keys)) for s, own in ((self, a), (other, b)))
         start = np.searchsorted(keys, np.arange(words + 1) * classes)
         return start.astype(np.int64), (keys % classes).astype(np.int32), plus(*parts)
@@ -270,6 +270,12 @@ class WordCounts(Statistic):
 
     def __repr__(self) -> str:
         return f"WordCounts({self.n_classes} classes, {len(self.vocabulary)} words)"
+
+
+def _distinct(keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return each number once, ascending; the numbers are two ascending runs, which a stable sort merges."""
+    keys = np.sort(keys, kind="stable")
+    return keys[np.append(True, keys[1:] != keys[:-1])[: len(keys)]]
 
 
 def _spread(sums: Sums, at: Positions, n: int) -> Sums:

@@ -70,7 +70,7 @@ def agreement_on_kept(learned: Learned, calibration: Any) -> Agreement | None:
     event = page_model(learned.model).distribution
     if not isinstance(event, TextDistribution) or not isinstance(event.event, FewerWords):
         return None
-    kept = learned.family.kept_rows(learned.statistics.statistic)
+    kept = learned.family.kept_rows(learned.estimated.statistic)
     if kept is None or not len(kept.codes):
         return None
     assert isinstance(kept.rows, Bags), "texts are kept as words"

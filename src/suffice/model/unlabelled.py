@@ -1,0 +1,299 @@
+"""Rows without labels: their classes are summed out by EM, on the same statistics.
+
+Each row is divided among the classes by its posterior, and its parts are summarized with these weights. What rows with
+labels taught is kept apart, and the model is estimated from the sum of both,
+
+    labelled + λ · divided,     with the weight λ of a row without a label
+
+With a given λ, the two steps are repeated until the shares of the classes settle: EM (Dempster, Laird and Rubin, 1977;
+with λ, Nigam, McCallum, Thrun and Mitchell, 2000).
+
+Otherwise λ is chosen after every pass over the rows, and the iteration ends when no λ helps any more. Leaving a row out
+would not judge it fairly: it has helped to divide the others. So labelled rows are left out by folds, and each fold has
+its own division by a model without it. The scores of rows that are left out so also calibrate the result. λ = 0,
+ignoring the rows, is one of the candidates: on the labelled rows the result is never worse than that.
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+import numpy as np
+
+from suffice.core.arrays import Array, Codes, Values
+from suffice.core.errors import ImpossibleRowWarning, InvalidOptionError, MismatchError, NotConvergedWarning
+from suffice.core.statistics import Blocks, ByClass, Pairs, RowSample, Statistic, WordCounts
+from suffice.core.statistics.compensated import plus
+from suffice.core.statistics.hash_samples import DocumentSample
+from suffice.core.validation import Held
+from suffice.families import Family, KeptRows
+from suffice.families.product import Product
+from suffice.model.calibration import Calibration
+from suffice.model.storage import storable
+
+if TYPE_CHECKING:
+    from suffice.model.learned import Calibrate, Learned
+
+LOG = logging.getLogger(__name__)
+
+WEIGHTS = (1.0, 0.3, 0.1, 0.03, 0.01)  # of a row without a label, one of which is chosen
+PASSES = 12  # at most, where the weight is chosen
+STEPS = 200  # at most, where it is given
+NEAR = 1e-7  # a step that moves no larger share of the rows to another class ends EM
+LEAST = 0.05  # of a posterior, where the weight is chosen: smaller parts of a row cost time and tell nothing
+TINY = 1e-9  # the same where the weight is given
+AT_ONCE = 1 << 14  # rows that are divided at a time
+JUDGES = 3000  # labelled rows that the weight is chosen by, at most
+FOLDS = 3  # in which they are left out
+
+
+@storable
+@dataclass(frozen=True)
+class Unlabelled:
+    """What rows without labels taught: the statistics of their parts, which have the weight that was chosen.
+
+    `rows` is their own weight, `passes` how often they were divided, and `ignored` and `reached` the log-loss on
+    labelled rows left out, without and with them, NaN where the weight was given. `divided` is None where they were
+    refused, as no weight made that better. `slope` and `mixed` are the calibration by the rows left out; without any,
+    slope is 0.
+    """
+
+    divided: ByClass[Any] | None
+    rows: Annotated[float, Held(least=0)]
+    passes: Annotated[int, Held(least=0)]
+    ignored: Annotated[float, Held(missing=True)]
+    reached: Annotated[float, Held(missing=True)]
+    slope: Annotated[float, Held(least=0, most=1e100)] = 0.0
+    mixed: Annotated[float, Held(least=0, most=1)] = 0.0
+
+    def calibration(self, classes: int) -> Calibration | None:
+        """Return the calibration by rows that were left out; None if there is none."""
+        if self.divided is None or not self.slope:
+            return None
+        return Calibration(np.full(classes, self.slope), np.zeros(classes), self.mixed)
+
+    @property
+    def weight(self) -> float:
+        """The weight λ of a row: 0 where the rows were refused."""
+        if self.divided is None or not self.rows:
+            return 0.0
+        return float(self.divided.weight.sum()) / self.rows
+
+    def __add__(self, other: Unlabelled) -> Unlabelled:
+        parts = [each.divided for each in (self, other) if each.divided is not None]
+        divided = sum(parts[1:], parts[0]) if parts else None
+        shared = ((each.slope, each.mixed) for each in (self, other) if each.divided is not None)
+        slope, mixed = min(shared, default=(0.0, 0.0))  # the more careful one
+        rows, passes = self.rows + other.rows, max(self.passes, other.passes)
+        return Unlabelled(divided, rows, passes, np.nan, np.nan, slope, mixed)
+
+    def over(self, labels: Values) -> Unlabelled:
+        """Return the same for some classes: what was divided to others is lost, and rows count as they were."""
+        if self.divided is None:
+            return self
+        known = set(labels.tolist())
+        some = np.flatnonzero([label in known for label in self.divided.labels.tolist()])
+        return replace(self, divided=self.divided.take(some) if len(some) else None)
+
+    def check_for(self, learned: Learned) -> None:
+        """Raise an error if the parts are of other classes or columns than those that were learned."""
+        if self.divided is None:
+            return
+        known = set(learned.labels.tolist())
+        if any(label not in known for label in self.divided.labels.tolist()):
+            raise MismatchError("unlabelled.divided must be of the classes that were learned")
+        plain_family(learned.family).check_statistic(self.divided.statistic)
+        together(learned.statistics, self)
+
+
+def plain_family(family: Family[Any]) -> Family[Any]:
+    """Return the family that parts of rows are summarized by: without a plan of pairs, and without keeping rows."""
+    return replace(family, keep=0, found=(), plan=None) if isinstance(family, Product) else family
+
+
+def together(labelled: ByClass[Any], unlabelled: Unlabelled | None) -> ByClass[Any]:
+    """Return what the model is estimated from. Kept rows, found columns and pairs are those of the labelled rows."""
+    divided = None if unlabelled is None else unlabelled.divided
+    if divided is None:
+        return labelled
+    parts = divided.over(labelled.labels)
+    weight = plus(labelled.sums, parts.sums)
+    return ByClass(labelled.labels, weight.value, _added(labelled.statistic, parts.statistic), weight.rest)
+
+
+def _added(labelled: Statistic, divided: Statistic) -> Statistic:
+    if isinstance(labelled, (RowSample, Pairs)):
+        return labelled
+    if isinstance(labelled, Blocks):
+        assert isinstance(divided, Blocks), "of the same family"
+        own = tuple(_added(a, b) for a, b in zip(labelled.parts, divided.parts, strict=False))
+        return Blocks((*own, *labelled.parts[len(own) :]), labelled.classes)
+    if isinstance(labelled, WordCounts):
+        assert isinstance(divided, WordCounts), "of the same family"
+        return labelled + replace(divided, kept=DocumentSample.empty())
+    return labelled + divided
+
+
+def divided(
+    learned: Learned,
+    calibration: Calibration | None,
+    rows: Any,
+    weight: Array | None,
+    least: float,
+    onto: ByClass[Any] | None = None,
+) -> ByClass[Any] | None:
+    """Summarize rows that were read, each divided among the classes by its posterior."""
+    family = plain_family(learned.family)
+    read = learned.family.read(rows)
+    for lo in range(0, len(read) if hasattr(read, "__len__") else read.shape[0], AT_ONCE):
+        part = read[lo : lo + AT_ONCE]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ImpossibleRowWarning)  # such rows are divided by the prior
+            p = np.asarray(learned.posterior(part, calibration), np.float64)
+        p = np.where(p > least, p, 0.0)
+        p /= p.sum(axis=1, keepdims=True)
+        if weight is not None:
+            p *= weight[lo : lo + AT_ONCE, None]
+        at, codes = np.nonzero(p)
+        if len(at):
+            onto = family.summarize(part[at], learned.labels[codes], p[at, codes], onto)
+    return onto
+
+
+Divide: TypeAlias = Callable[["Learned", "Calibration | None", float], "ByClass[Any] | None"]
+
+
+@dataclass(frozen=True)
+class _Fold:
+    """What was learned without some labelled rows, and these rows."""
+
+    learned: Learned
+    rows: Any
+    codes: Codes
+    weight: Array
+
+    def with_parts(self, parts: ByClass[Any], weight: float) -> Learned:
+        """Return what was learned with divided rows of a weight."""
+        return replace(self.learned, unlabelled=Unlabelled(parts.scale(weight), 0.0, 1, np.nan, np.nan))
+
+    def scores(self, learned: Learned) -> tuple[Array, Array]:
+        """Return the evidence of the rows that were left out, (rows, classes), and the log-prior, (classes,)."""
+        evidence = learned.model.relative_log_conditional(self.rows)
+        return np.asarray(evidence, np.float64), learned.training_log_prior
+
+
+def folds_of(learned: Learned, judges: KeptRows) -> list[_Fold]:
+    """Leave labelled rows out in `FOLDS` parts, each with rows of every class; the only row of a class stays."""
+    read = learned.family.read(judges.rows)
+    place = np.zeros(len(judges.codes), dtype=np.int64)
+    for k in range(len(learned.labels)):
+        own = np.flatnonzero(judges.codes == k)
+        place[own] = np.arange(len(own)) % FOLDS if len(own) > 1 else -1
+    out = []
+    for fold in range(FOLDS):
+        own = np.flatnonzero(place == fold)
+        if len(own):
+            labels = learned.labels[judges.codes[own]]
+            seen = learned.seen - learned.family.summarize(read[own], labels, judges.weight[own])
+            rest = replace(learned, seen=seen)
+            if len(rest.labels) == len(learned.labels):
+                out.append(_Fold(rest, read[own], judges.codes[own], judges.weight[own]))
+    return out
+
+
+def learn_unlabelled(
+    learned: Learned, divide: Divide, weight: float | None, calibrate: Calibrate, judges: KeptRows | None
+) -> Learned:
+    """Return what was learned together with rows without labels; with no such rows, the same."""
+    if weight is not None:
+        return _with_weight(learned, divide, weight, bool(calibrate))
+    folds = folds_of(learned, judges) if judges is not None and len(judges.codes) else []
+    if not folds:
+        raise InvalidOptionError(
+            "There are no labelled rows at hand to choose the weight of rows without labels by: give it as a number, "
+            "such as unlabelled=0.1"
+        )
+    ignored = _loss(folds, [each.learned for each in folds], calibrate)
+    lowest, calibration, rows = ignored, None, 0.0
+    chosen: list[tuple[float, Calibration | None]] = []
+    current = [each.learned for each in folds]
+    for _ in range(PASSES):
+        by = [each.calibration(bool(calibrate)) if calibration is None else calibration for each in current]
+        found_parts = [divide(each, one, LEAST) for each, one in zip(current, by, strict=True)]
+        parts = [each for each in found_parts if each is not None]
+        if len(parts) < len(folds):  # there are no rows without labels
+            return learned
+        rows = float(parts[0].weight.sum())
+        trials = [_trial(folds, parts, each, bool(calibrate)) for each in WEIGHTS]
+        (loss, fitted), each_weight = min(zip(trials, WEIGHTS, strict=True), key=lambda trial: trial[0][0])
+        LOG.info("rows without labels: pass %d, log-loss %.4f, weight %g", len(chosen) + 1, loss, each_weight)
+        if not loss < lowest:
+            break
+        lowest, calibration = loss, fitted
+        current = [fold.with_parts(part, each_weight) for fold, part in zip(folds, parts, strict=True)]
+        chosen.append((each_weight, fitted))
+    found, before = learned, None
+    for each, fitted in chosen:  # the same steps with all labelled rows
+        by_all = found.calibration(bool(calibrate)) if before is None else before
+        own = divide(found, by_all, LEAST)
+        assert own is not None, "there are rows"
+        record = Unlabelled(own.scale(each), rows, len(chosen), ignored, lowest, *_two(fitted))
+        found, before = replace(learned, unlabelled=record), fitted
+    if not chosen:
+        return replace(learned, unlabelled=Unlabelled(None, rows, 1, ignored, ignored))
+    return found
+
+
+def _two(calibration: Calibration | None) -> tuple[float, float]:
+    return (1.0, 0.0) if calibration is None else (float(calibration.slope[0]), calibration.mixed)
+
+
+def _trial(
+    folds: list[_Fold], parts: list[ByClass[Any]], weight: float, calibrate: bool
+) -> tuple[float, Calibration | None]:
+    """Return the log-loss of rows left out where divided rows have a weight, and the calibration of their scores."""
+    # Models of texts are large: one is there at a time.
+    scored = [fold.scores(fold.with_parts(part, weight)) for fold, part in zip(folds, parts, strict=True)]
+    evidence = np.concatenate([each for each, _ in scored])
+    log_prior = np.concatenate([np.repeat(prior[None], len(each), axis=0) for each, prior in scored])
+    codes, w = (np.concatenate([getattr(fold, name) for fold in folds]) for name in ("codes", "weight"))
+    fitted = Calibration.fit(evidence, log_prior, codes, w) if calibrate else None
+    plain = Calibration.none(evidence.shape[1]) if fitted is None else fitted
+    return _mean_loss(plain.log_posterior(evidence, log_prior), codes, w), fitted
+
+
+def _loss(folds: list[_Fold], models: list[Learned], calibrate: Calibrate) -> float:
+    """Return the log-loss of rows left out, as the models answer."""
+    found = [
+        each.log_posterior(fold.rows, each.calibration(calibrate)) for fold, each in zip(folds, models, strict=True)
+    ]
+    codes, w = (np.concatenate([getattr(fold, name) for fold in folds]) for name in ("codes", "weight"))
+    return _mean_loss(np.concatenate(found), codes, w)
+
+
+def _mean_loss(log_posterior: Array, codes: Codes, weight: Array) -> float:
+    own = np.maximum(log_posterior[np.arange(len(codes)), codes], -50.0)  # one impossible row does not decide alone
+    return float(-(weight @ own) / weight.sum())
+
+
+def _with_weight(learned: Learned, divide: Divide, weight: float, calibrate: Calibrate) -> Learned:
+    """Repeat both steps of EM with a given weight until the shares of the classes settle."""
+    found, before = learned, None
+    for step in range(STEPS):
+        parts = divide(found, found.calibration(calibrate), TINY)
+        if parts is None:
+            return learned
+        rows = float(parts.weight.sum())
+        found = replace(learned, unlabelled=Unlabelled(parts.scale(weight), rows, step + 1, np.nan, np.nan))
+        after = parts.over(learned.labels).weight / rows
+        if before is not None and np.abs(after - before).max() < NEAR:
+            return found
+        before = after
+    warnings.warn(
+        f"The classes of rows without labels did not settle in {STEPS} passes", NotConvergedWarning, stacklevel=5
+    )
+    return found
