@@ -45,7 +45,7 @@ def stream(
     probabilities, and the label if there is one. Every row is answered before it is learned.
 
     Example:
-      tail -f orders.jsonl | suffice stream --target returned -o orders.suffice
+      suffice stream --target returned -o orders.suffice < orders.jsonl
     """
     learner = _learner(model, text, half_life, window, time)
     if target is None and model is None:
