@@ -28,7 +28,7 @@ def load(path: Path):
 
 figures = load(DOCS / "figures.py")
 SHOWS = sorted([*DOCS.glob("tutorials/*.md"), *DOCS.glob("lectures/*.md")])
-GUIDES = ("index", "mathematics", "adding_a_family", "families", "storage", "onnx", "labels")
+GUIDES = ("index", "mathematics", "adding_a_family", "families", "storage", "onnx", "labels", "streams")
 SHOWS += [DOCS / f"{name}.md" for name in GUIDES]
 
 
