@@ -14,6 +14,7 @@ from suffice.river import RiverClassifier
 ESTIMATORS = {"table": None, "naive": sf.BayesClassifier(structure="naive"), "numbers": GaussianNB()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", ESTIMATORS.values(), ids=ESTIMATORS)
 def test_the_adapter_passes_the_checks_of_river(estimator):
     model = RiverClassifier(estimator)
