@@ -35,7 +35,12 @@ def groups(settings: Settings) -> list[Group]:
     size = f"Adult × {copies} ({short(round(copies * once.num_rows, -3))} rows from Arrow)"
     cases = [
         Case(f"BayesClassifier fit, {size}", times(40), partial(fits, settings)),
-        Case(f"BayesClassifier predict_proba, {size}", times(20), partial(predictions, settings)),
+        Case(f"BayesClassifier predict_proba, {size}", times(20), partial(predictions, settings, "auto")),
+        Case(
+            f"BayesClassifier(structure='naive') predict_proba, {size}",
+            times(20),
+            partial(predictions, settings, "naive"),
+        ),
     ]
     soon = Case(
         "BayesClassifier, loaded: the first answer, Adult", Target(high=10, unit=" ms"), partial(loaded, settings)
@@ -65,26 +70,27 @@ class Adult:
     """The rows many times over, and both models fitted to them."""
 
     table: pa.Table
-    ours: BayesClassifier
+    ours: dict[str, BayesClassifier]  # by structure
     theirs: MixedNB
 
     @classmethod
     def of(cls, once: pa.Table, copies: int) -> Adult:
         """Repeat the rows as one table whose columns lie in one piece."""
         table = pa.concat_tables([once] * copies).combine_chunks()
-        return cls(table, fit_ours(table), fit_theirs(table))
+        ours = {structure: fit_ours(table, structure=structure) for structure in ("auto", "naive")}
+        return cls(table, ours, fit_theirs(table))
 
     @property
     def features(self) -> pa.Table:
         """The rows without their labels."""
         return self.table.drop_columns([TARGET])
 
-    def accuracies(self) -> dict[str, Any]:
+    def accuracies(self, structure: str) -> dict[str, Any]:
         """Both accuracies on the rows learned; raises where one is no better than guessing."""
         y = self.table[TARGET].to_numpy()
         found: dict[str, Any] = {"note": NOTE}
         for name, p, model in (
-            ("ours", self.ours.predict_proba(self.features), self.ours),
+            ("ours", self.ours[structure].predict_proba(self.features), self.ours[structure]),
             ("theirs", self.theirs.predict_proba(self.features.to_pandas()), self.theirs),
         ):
             found[name] = float(np.mean(np.asarray(model.classes_)[p.argmax(axis=1)] == y))
@@ -110,14 +116,15 @@ def fit_theirs(table: pa.Table) -> MixedNB:
 def fits(settings: Settings, rows: Adult) -> Measurement:
     """Compare fits, each from the Arrow table."""
     ours, theirs = partial(fit_ours, rows.table), partial(fit_theirs, rows.table)
-    return versus(Task(ours), Task(theirs), settings, rows.accuracies())
+    return versus(Task(ours), Task(theirs), settings, rows.accuracies("auto"))
 
 
-def predictions(settings: Settings, rows: Adult) -> Measurement:
+def predictions(settings: Settings, structure: str, rows: Adult) -> Measurement:
     """Compare the posteriors of all rows, each from the Arrow table."""
     features = rows.features
 
     def theirs() -> Any:
         return rows.theirs.predict_proba(features.to_pandas())
 
-    return versus(Task(partial(rows.ours.predict_proba, features)), Task(theirs), settings, rows.accuracies())
+    ours = partial(rows.ours[structure].predict_proba, features)
+    return versus(Task(ours), Task(theirs), settings, rows.accuracies(structure))

@@ -18,8 +18,9 @@ from suffice.core.statistics import RowSample
 from suffice.naive_bayes import KernelNB
 
 TEXTS = st.one_of(
-    st.text(max_size=20),
-    st.sampled_from(["", "a", "ab", "12345678", "123456789", "12345678x12345678", "12345678y12345678", "é", "𝒳"]),
+    st.text(max_size=30),
+    st.sampled_from(["", "a", "ab", "1234567", "12345678", "123456789", "é", "𝒳"]),
+    st.sampled_from([f"12345678{a}2345678{b}2345678{c}" for a in "xy" for b in "xy" for c in ("", "z", "yz", "xz")]),
     st.none(),
 )
 

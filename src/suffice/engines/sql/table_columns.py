@@ -103,8 +103,22 @@ class SqlRows:
 
     def select(self, **columns: ir.Value) -> ir.Table:
         """Return the labels, the weights and some columns."""
-        weight = {} if self.task.weight is None else {"w": number(self.table[self.task.weight])}
-        return self.table.select(y=category(self.table[self.task.target]), **weight, **columns)
+        weight = {} if self._weight is None else {"w": self._weight}
+        return self.table.select(y=self.label, **weight, **columns)
+
+    @cached_property
+    def label(self) -> ir.Value:
+        """The label of each row."""
+        return category(self.table[self.task.target])
+
+    @cached_property
+    def total_weight(self) -> ir.Value:
+        """The weight of all rows: that of each group where rows are grouped."""
+        return (self.table.count() if self._weight is None else self._weight.sum()).cast("float64")
+
+    @cached_property
+    def _weight(self) -> ir.Value | None:
+        return None if self.task.weight is None else number(self.table[self.task.weight])
 
     def of(self, *statistics: type[Statistic]) -> dict[int, SummedBlock]:
         """Return the blocks that have one of some statistics, by their positions."""
