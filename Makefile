@@ -8,14 +8,14 @@ SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/*)
 .PHONY: demo tour test attack sanitize test-sklearn-lowest test-engines test-tools test-browser test-serving test-gpu bench bench-kernels bench-text bench-engines bench-gpu bench-quality bench-labels bench-streams text-data mutants lint docs refresh clean
 .DEFAULT_GOAL := demo
 
-# The main job, on penguins: learn from two thirds, judge on the others, say why, forget one; ends by saying where the report is.
+# The main job, on penguins: learn from two thirds, judge on the others, say why, forget two; ends by saying where the report is.
 DEMO := build/demo
 demo: $(VENV)/built
 	mkdir -p $(DEMO)
 	$(BIN)/suffice demo --write $(DEMO)
 	$(BIN)/suffice fit $(DEMO)/penguins-train.csv --target species -o $(DEMO)/penguins.suffice
 	$(BIN)/suffice evaluate $(DEMO)/penguins.suffice $(DEMO)/penguins-test.csv
-	$(BIN)/suffice explain $(DEMO)/penguins.suffice $(DEMO)/penguins-test.csv --row 98 --top 6
+	$(BIN)/suffice explain $(DEMO)/penguins.suffice $(DEMO)/penguins-test.csv --row 98 --top 3
 	$(BIN)/suffice forget $(DEMO)/penguins.suffice $(DEMO)/penguins-forget.csv -o $(DEMO)/fewer.suffice
 	$(BIN)/suffice explain $(DEMO)/fewer.suffice $(DEMO)/penguins-test.csv --row 98 --top 1
 	$(BIN)/suffice report $(DEMO)/penguins.suffice $(DEMO)/penguins-test.csv -o $(DEMO)/report.html

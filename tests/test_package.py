@@ -76,7 +76,7 @@ def test_the_readmes_code_runs(capsys, tmp_path, monkeypatch):
     (block,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     exec(compile(block, "README.md", "exec"), {})
     shown = capsys.readouterr().out
-    assert shown.splitlines()[-1].startswith("[0.57")  # a Chinstrap penguin that is taken for an Adelie
+    assert shown.splitlines()[-1].startswith("[0.69")  # a Chinstrap penguin that is taken for an Adelie
     assert "Predicting species" in Path("report.html").read_text(encoding="utf-8")
 
 
