@@ -92,6 +92,23 @@ def test_categories_are_learned_one_by_one():
     assert sum(clf.predict_proba_one({"hair": "b"}).values()) == pytest.approx(1)
 
 
+def test_categories_that_are_numbers_of_an_array_stay_numbers_one_by_one():
+    rows, y = (
+        np.array([[2.0, 3.0], [np.nan, 1.0], [0.0, np.nan], [1.0, 2.0], [np.nan, np.nan]]),
+        np.array(list("aabba")),
+    )
+    clf = CategoricalNB().fit(rows[:2], y[:2])
+    for row, label in zip(rows[2:], y[2:], strict=True):
+        clf.learn_one({f"x{j}": None if np.isnan(v) else v for j, v in enumerate(row)}, label)
+    whole = CategoricalNB().fit(rows, y)
+    np.testing.assert_array_equal(clf.predict_proba(rows), whole.predict_proba(rows))
+    assert clf.predict_proba_one({"x0": 2.0}) == dict(
+        zip("ab", whole.predict_proba(np.array([[2.0, np.nan]]))[0], strict=True)
+    )
+    with pytest.raises(InvalidDataError, match="reads numbers"):
+        clf.predict_one({"x0": "2"})
+
+
 def test_nothing_is_answered_before_anything_is_learned():
     for clf in (sf.BayesClassifier(), sf.TextClassifier(), GaussianNB()):
         assert clf.predict_one({"x": 1.0}) is None

@@ -74,7 +74,12 @@ def pictures(mixed, texts):
         np.ones((2, 3, 2)),
         50,
     )
+    watched = sf.Monitor(GaussianNB().fit(X, Y))
+    watched.update(X, Y)
+    streamed = sf.prequential(GaussianNB(), {"x0": X[:, 0], "y": Y}, "y")
     return {
+        "monitor": (lambda ax: plot.monitor(watched, ax=ax)),
+        "prequential": (lambda ax: plot.prequential(streamed, ax=ax)),
         "conditionals": (lambda ax: plot.conditionals(mixed, ["age"], ax=ax)),
         "decision_regions": (lambda ax: plot.decision_regions(mixed, TABLE, Y, columns=("age", "left"), ax=ax)),
         "evidence": (lambda ax: plot.evidence(mixed, TABLE, row=1, ax=ax)),

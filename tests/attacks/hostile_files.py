@@ -179,6 +179,9 @@ def _structures() -> Iterator[Specimen]:
     yield Specimen("columns that are read", saved(sf.BayesClassifier(keep=20, structure="naive").fit(messy, y)), messy)
     adapted = sf.BayesClassifier(keep=20, structure="naive").fit(table, y).adapt(table)
     yield Specimen("shares of other rows", saved(adapted), table)
+    some = table | {"y": [("a", "b")[c] if i % 3 else None for i, c in enumerate(y)]}
+    divided = sf.BayesClassifier(keep=20, structure="naive").fit(some, "y", unlabelled=0.5)
+    yield Specimen("rows without labels", saved(divided), table)
     for keep in (100, 60):
         model = sf.BayesClassifier(keep=keep, structure="pool").fit(table, y)
         learned = model._learned

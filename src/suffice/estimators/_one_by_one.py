@@ -222,7 +222,11 @@ class OneByOne(Answering):
     def _learn_waiting(self, rows: list[Any], labels: list[Any], weights: list[float], before: Learned | None) -> None:
         """Learn rows of values by name."""
         names = sorted({name for row in rows for name in row})  # the order in which a dict has them says nothing
-        table = engines.Memory(as_frame({name: [row.get(name) for row in rows] for name in names}))
+        table: Any
+        if before is not None and self._numbers_categories(before):
+            table = self._matrix(rows)
+        else:
+            table = engines.Memory(as_frame({name: [row.get(name) for row in rows] for name in names}))
         weight = None if set(weights) == {1.0} else np.array(weights)
         self._learn_rows(table, labels, weight, before, partial=before is not None or not self._first)
 
@@ -236,17 +240,30 @@ class OneByOne(Answering):
     def _posterior_one(self, x: Any) -> Array:
         """Return p(y | x) of a row, (classes,), as this estimator is."""
         self._refuse_no_row(x)
-        row, names = _named(x), self._names()
+        row = _named(x)
         rows: Any
-        if self._form == "numbers":
-            try:
-                rows = np.array([[np.nan if (v := row.get(name)) is None else float(v) for name in names]])
-            except (TypeError, ValueError):
-                raise InvalidDataError(f"{type(self).__name__} reads numbers, found the row {x!r}") from None
+        if self._form == "numbers" or self._numbers_categories(self._learned):
+            rows = self._matrix([row])
         else:
-            rows = self._read_frame(as_frame({name: [row.get(name)] for name in names}))
+            rows = self._read_frame(as_frame({name: [row.get(name)] for name in self._names()}))
         found: Array = self._run(self._learned.posterior, rows, self._calibration())
         return found[0]
+
+    def _numbers_categories(self, learned: Learned) -> bool:
+        """Whether categories are the numbers 0, 1, 2, … of an array, which a table would take for names."""
+        return self._form == "categories" and learned.form == "numbers" and "feature_names_in_" not in self.__dict__
+
+    def _matrix(self, rows: list[Any]) -> Array:
+        """Return rows of values by name as a matrix of numbers; None is missing."""
+        names, out = self._names(), np.full((len(rows), len(self._names())), np.nan)
+        for i, row in enumerate(rows):
+            for j, name in enumerate(names):
+                value = row.get(name)
+                if value is not None:
+                    if not isinstance(value, (Real, np.bool_)):
+                        raise InvalidDataError(f"{type(self).__name__} reads numbers, found the row {row!r}")
+                    out[i, j] = float(value)
+        return out
 
     def _expect_many(self) -> None:
         """Make ready for many questions about single rows."""
@@ -362,8 +379,12 @@ class OneByOne(Answering):
 
     def _summarized(self, learned: Learned, rows: list[Any], labels: list[Any], weights: list[float]) -> ByClass[Any]:
         """Summarize rows as they were learned."""
-        table = as_frame({name: [row.get(name) for row in rows] for name in self._names()})
-        return learned.family.summarize(self._read_frame(table), read_labels(labels), np.array(weights))
+        read: Any
+        if self._numbers_categories(learned):
+            read = self._check_X(self._matrix(rows))
+        else:
+            read = self._read_frame(as_frame({name: [row.get(name) for row in rows] for name in self._names()}))
+        return learned.family.summarize(read, read_labels(labels), np.array(weights))
 
     def _replace_seen(self, seen: ByClass[Any], stream: Stream, factor: float, gone: float) -> None:
         with learning(self) as draft:
