@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 
 import numpy as np
@@ -13,8 +14,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import suffice as sf
 from suffice import _core
+from suffice.core.errors import InvalidDataError
 from suffice.core.frames import as_frame, categories, row_hashes
-from suffice.core.statistics import RowSample
+from suffice.core.statistics import Moments, RowSample
+from suffice.engines.json_lines import DEEPEST, StructureCheck
 from suffice.naive_bayes import KernelNB
 
 TEXTS = st.one_of(
@@ -140,3 +143,48 @@ def test_a_matrix_is_learned_as_its_columns_are():
     assert frame[10:13].select(["x3", "x1"]).names == ["x3", "x1"]
     assert_array_equal(row_hashes(frame), row_hashes(as_frame(named)))
     assert frame.kind_of("x4") == "empty"
+
+
+def test_moments_of_several_columns_are_the_means_and_squares_of_each(monkeypatch):
+    rng, n, classes = np.random.default_rng(5), 50_000, 3
+    columns = [rng.normal(place, size, n) for place, size in ((0.0, 1.0), (1e6, 3.0), (-5.0, 1e-3))]
+    columns[1][::7] = np.nan
+    codes = rng.integers(0, classes, n).astype(np.int32)
+    found = []
+    for threads in ("1", "4"):
+        monkeypatch.setenv("SUFFICE_NUM_THREADS", threads)
+        found.append(Moments.of_columns(columns, codes, classes))
+    for one, four, x in zip(*found, columns, strict=True):
+        assert one == four
+        for c in range(classes):
+            own = x[(codes == c) & ~np.isnan(x)]
+            assert one.weight[c, 0] == len(own)
+            assert_allclose(one.mean[c, 0], own.mean(), rtol=1e-12, atol=1e-12)
+            assert_allclose(one.squares[c, 0], ((own - own.mean()) ** 2).sum(), rtol=1e-10)
+
+
+JSON_VALUES = st.recursive(
+    st.one_of(st.none(), st.integers(), st.text(st.sampled_from('a{}[]"\\\n ,:é'), max_size=8)),
+    lambda inside: st.one_of(st.lists(inside, max_size=3), st.dictionaries(st.text(max_size=3), inside, max_size=3)),
+    max_leaves=12,
+)
+
+
+@given(st.lists(st.dictionaries(st.text(max_size=3), JSON_VALUES, max_size=3), max_size=5), st.data())
+def test_json_lines_cut_anywhere_are_accepted_whatever_their_strings_hold(rows, data):
+    text = "\n".join(json.dumps(row, ensure_ascii=False) for row in rows).encode()
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=4)))
+    check = StructureCheck()
+    blocks = [text[lo:hi] for lo, hi in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+    assert b"".join(bytes(check(block)) for block in blocks) == text
+
+
+@given(st.integers(1, 2 * DEEPEST), st.integers(0, 300))
+def test_json_lines_are_refused_from_the_first_level_that_is_too_deep(depth, cut):
+    text = b'{"a": ' * depth + b"1" + b"}" * depth
+    check = StructureCheck()
+    if depth <= DEEPEST:
+        assert bytes(check(text[:cut])) + bytes(check(text[cut:])) == text
+    else:
+        with pytest.raises(InvalidDataError, match=f"more than {DEEPEST} levels"):
+            [check(block) for block in (text[:cut], text[cut:])]
