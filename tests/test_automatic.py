@@ -168,6 +168,13 @@ def test_values_are_candidates_up_to_twenty_of_them():
         assert ("values" in names) is there
 
 
+@pytest.mark.parametrize(("distinct", "bins"), [(5, {6}), (6, {6}), (7, {6, 12}), (12, {6, 12}), (13, {6, 12, 24})])
+def test_there_are_no_more_bins_than_one_number_above_the_distinct_values(distinct, bins):
+    family, x = Automatic(), np.tile(np.arange(float(distinct)), 40)[:, None]
+    found = family.all_options(family.summarize(x, np.arange(len(x)) % 2).statistic)
+    assert {candidate.bins for candidate in found if candidate.name == "bins"} == bins
+
+
 # --------------------------------------------------------------------------------- columns that do not vote
 
 

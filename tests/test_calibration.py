@@ -10,7 +10,7 @@ from sklearn.metrics import log_loss
 import suffice as sf
 from suffice import BayesClassifier, Gaussian
 from suffice.core.errors import InvalidDataError
-from suffice.model.calibration import Calibration, _minimum, _root
+from suffice.model.calibration import Calibration, _minimum, _root, mixture
 
 
 def synthetic(n=3000, seed=0, prior=(0.5, 0.3, 0.2)):
@@ -134,6 +134,13 @@ def test_what_held_n_times_may_fail_once_in_n_plus_two(n):
     assert_allclose(Calibration.fit(1e9 * evidence, log_prior, y, weight).mixed, 1 / (n + 2), rtol=1e-9)
 
 
+@pytest.mark.parametrize(("failed", "base"), [(0.1, 0.5), (0.02, 0.3), (0.2, 0.25)])
+def test_the_mixed_share_of_the_prior_is_found_to_the_last_digits(failed, base):
+    """−f log(ε b) − (1 − f) log(1 − ε + ε b) is least at ε = f / (1 − b)."""
+    own, weight = np.array([0.0, 1.0]), 1e4 * np.array([failed, 1.0 - failed])
+    assert_allclose(mixture(own, np.full(2, base), weight), failed / (1.0 - base), rtol=1e-12)
+
+
 def test_the_formula_of_the_calibrated_posterior():
     rng = np.random.default_rng(0)
     evidence, log_prior = rng.normal(size=(6, 3)), np.log([0.5, 0.3, 0.2])
@@ -242,8 +249,11 @@ def test_a_rare_class_stays_rare_where_a_temperature_would_make_it_common():
     assert tempered > 3 * mean
 
 
-def test_calibration_is_fitted_on_leave_one_out_scores_by_the_same_minimum():
+@pytest.mark.parametrize("few", [False, True])
+def test_calibration_is_fitted_on_leave_one_out_scores_by_the_same_minimum(few):
     rows, y = columns(3, 300)
+    if few:  # of one class there are two rows, each of which has the other
+        y = np.isin(np.arange(300), np.flatnonzero(y)[:2]).astype(int)
     clf = BayesClassifier(dict.fromkeys(rows, Gaussian()), structure="naive").fit(rows, y)
     raw = BayesClassifier(dict.fromkeys(rows, Gaussian()), calibrate=False)
     evidence, log_prior = np.empty((300, 2)), np.empty((300, 2))

@@ -888,6 +888,10 @@ def test_other_tables_than_in_training_are_refused():
     clf = BayesClassifier().fit(frame, "y")
     with pytest.raises(sf.MismatchError, match=r"None of the columns .* it had \['num', 'cat', 'flag', 'count'\]"):
         clf.predict({"other": [1]})
+    wide = {f"c{j}": [0.5 * j, 1.0 + j] for j in range(12)}
+    with pytest.raises(sf.MismatchError) as refused:
+        BayesClassifier().fit(wide, [0, 1]).predict({f"d{j}": [1.0] for j in range(12)})
+    assert all(f"'{name}9'" in str(refused.value) and f"'{name}10'" not in str(refused.value) for name in "cd")
     with pytest.raises(sf.InvalidDataError, match=r"Column 'num' has the Arrow type .*string.*numbers"):
         clf.predict(frame.assign(num="tall"))
     with pytest.raises(sf.MismatchError, match=r"Column 'cat': .*strings in training and are numbers here"):

@@ -94,7 +94,7 @@ def test_bins_are_their_probability_over_their_width():
     curve = conditionals(sf.Model.fit(X[:, :1], Y, sf.Binned(edges=[edges], prior=None)))[0]
     counts, _ = np.histogram(-X[:80, 0], bins=[-np.inf, -5.0, -2.0, -0.0, np.inf])  # bins are closed on the right
     assert curve.kind == "steps"
-    assert_allclose(curve.x[1:-1], edges)
+    assert_allclose(curve.x, [-2.0, *edges, 8.0])  # open bins are drawn as wide as their neighbours
     assert_allclose(curve.density[0] * np.diff(curve.x), counts[::-1] / 80, atol=1e-12)
 
 
@@ -105,12 +105,22 @@ def test_two_bins_are_bars_for_both_are_open():
     assert_allclose(bars.probability, [[2 / 3, 1 / 3], [0, 1]])
 
 
-def test_a_bin_of_one_value_is_drawn_with_some_width():
-    x = np.r_[np.zeros(90), np.arange(1.0, 31.0)][:, None]
+def test_a_bin_of_one_value_is_drawn_as_wide_as_the_narrowest():
+    x = np.r_[np.zeros(90), np.arange(5.0, 35.0)][:, None]
     curve = conditionals(sf.Model.fit(x, np.tile(["a", "b"], 60), sf.Binned()))[0]
+    widths = np.diff(curve.x)
+    assert_allclose(widths[0], widths[1:].min())
+    assert curve.x[1] == 0.0
     assert (np.diff(curve.x) > 0).all()
     assert np.isfinite(curve.density).all()
     assert_allclose(mass_under(curve), 1.0)
+
+
+@pytest.mark.parametrize(("value", "width"), [(0.0, 1.0), (0.25, 1.0), (5.0, 5.0), (-3.0, 3.0)])
+def test_a_column_of_one_value_is_a_bin_as_wide_as_it_or_one(value, width):
+    (curve,) = conditionals(sf.Model.fit(np.full((6, 1), value), ["a", "b"] * 3, sf.Binned()))
+    assert_allclose(curve.x, [value - width, value])
+    assert_allclose(curve.density, 1.0 / width)
 
 
 def test_categories_are_the_bars_of_their_table():
@@ -148,6 +158,7 @@ def test_words_of_texts_are_named_without_their_column():
     model = sf.TextClassifier().fit(texts, ["spam", "mail"] * 2)
     (words,) = conditionals(model, words=3)
     assert words.words[1] == tuple(model.top_features("spam", 3).rows)
+    assert [each.words[1] for each in conditionals(model, words=1)] == [words.words[1][:1]]
     rows = {"note": texts * 20, "size": np.arange(80) % 7}
     table = sf.BayesClassifier({"note": sf.Text()}).fit(rows, ["spam", "mail"] * 40)
     note, _ = conditionals(table, words=2)
@@ -165,6 +176,23 @@ def test_gaussians_over_a_block_have_means_covariances_and_margins(kind):
         for j, curve in enumerate(block.margins):
             expected = st.norm.pdf(curve.x, model.means_[c, j], np.sqrt(block.covariance[c, j, j]))
             assert_allclose(curve.density[c], expected, rtol=1e-8, atol=1e-300)
+
+
+def test_the_outline_of_a_class_has_one_distance_from_its_mean():
+    """Of narrow and wide columns: (x − μ)ᵀ Σ⁻¹ (x − μ) is the square of the radius all around."""
+    model = QuadraticDiscriminantAnalysis(store_covariance=True).fit(X * [0.1, 30.0], Y)
+    (block,) = conditionals(model)
+    for c, radius in ((0, 1.0), (2, 2.5)):
+        away = block.outline(c, radius).T - model.means_[c]
+        assert_allclose(np.einsum("ni,ij,nj->n", away, np.linalg.inv(block.covariance[c]), away), radius**2)
+        angle = np.unwrap(np.arctan2(*(away / away.std(axis=0)).T))
+        assert_allclose(abs(angle[-1] - angle[0]), 2.0 * np.pi)
+
+
+@pytest.mark.parametrize(("columns", "title"), [(4, "x0, x1, x2, x3"), (5, "x0, x1, x2, x3, …")])
+def test_a_block_is_titled_by_its_first_four_columns(columns, title):
+    rows = np.random.default_rng(0).normal(size=(240, columns))
+    assert conditionals(QuadraticDiscriminantAnalysis().fit(rows, Y))[0].title == title
 
 
 def test_combinations_of_a_joint_table_are_bars():
@@ -219,7 +247,7 @@ def test_the_same_model_always_gives_the_same_arrays():
 def test_many_classes_still_get_a_short_curve():
     curve = conditionals(GaussianNB().fit(np.arange(400.0)[:, None], np.arange(400) % 100))[0]
     assert curve.density.shape == (100, len(curve.x))
-    assert len(curve.x) < 1200
+    assert len(curve.x) <= 161 + 9 * 100
 
 
 def test_only_as_many_are_made_as_are_asked_for():

@@ -59,6 +59,19 @@ def loaded(data: bytes):
     return sf.load(io.BytesIO(data))
 
 
+def test_what_was_decided_is_taken_over_only_for_the_same_classes():
+    rows = {"x": TABLE["normal"]}
+    before, same, fewer = (
+        BayesClassifier(calibrate=False).fit({"x": rows["x"][some]}, Y[some])
+        for some in (slice(0, 90), slice(0, N), AT < 2)
+    )
+    before.predict(rows)
+    assert same._learned.takes_choices(before._learned)
+    assert same._learned.decided is before._learned.decided
+    assert not fewer._learned.takes_choices(before._learned)
+    assert fewer._learned.decided is not before._learned.decided
+
+
 @pytest.fixture
 def undecided(monkeypatch):
     """Make every search fail."""

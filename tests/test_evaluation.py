@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from suffice.core.errors import InvalidDataError
+from suffice.core.errors import InvalidDataError, MismatchError
 from suffice.model.evaluate import Evaluation, Reliability
 
 
@@ -55,7 +55,8 @@ def test_parts_add_up_to_the_whole_even_where_classes_are_missing():
     whole = Evaluation.of(y, ["a", "b", "c"], p, w)
     added = sum(Evaluation.of(y[at], ["a", "b", "c"], p[at], w[at]) for at in np.array_split(np.arange(len(y)), 7))
     np.testing.assert_allclose(added.confusion, whole.confusion)
-    assert added.as_dict()["log_loss"] == pytest.approx(whole.as_dict()["log_loss"])
+    for name in ("rows", "accuracy", "log_loss", "brier", "calibration_error"):
+        assert added.as_dict()[name] == pytest.approx(whole.as_dict()[name])
     assert added.calibration_error == pytest.approx(whole.calibration_error)
     empty = Evaluation.of(y[:0], ["a", "b", "c"], p[:0])
     assert (empty + whole).accuracy == whole.accuracy
@@ -84,6 +85,34 @@ def test_tables_are_for_people():
     shown = "\n".join(map(str, Evaluation.of(y, ["no", "yes"], p).tables()))
     for word in ("accuracy", "calibration error", "precision", "true \\ predicted", "share right", "0.93 to 1.00"):
         assert word in shown
+
+
+def test_reliability_is_a_table_of_the_bins_that_hold_rows():
+    found = Reliability.of([0.1, 0.15, 0.6, 1.0], [False, True, True, True], [1.0, 3.0, 2.0, 4.0], bins=4)
+    table = found.table()
+    assert table.rows == ["0.00 to 0.25", "0.50 to 0.75", "0.75 to 1.00"]
+    np.testing.assert_allclose(table.values, [[4.0, 0.55 / 4, 0.75], [2.0, 0.6, 1.0], [4.0, 1.0, 1.0]])
+    np.testing.assert_allclose(found.share, [0.4, 0.0, 0.2, 0.4])
+    assert found.error == pytest.approx(0.4 * (0.75 - 0.55 / 4) + 0.2 * 0.4)
+
+
+def test_evaluations_of_other_types_of_classes_do_not_add():
+    letters = Evaluation.of(["a"], ["a"], [[1.0]])
+    with pytest.raises(MismatchError, match="<U1 here and int64 there"):
+        letters + Evaluation.of([1], [1], [[1.0]])
+    with pytest.raises(TypeError):
+        letters + 1
+    assert 0 + letters is letters
+
+
+def test_everything_is_there_for_json():
+    found = Evaluation.of(["a", "b", "b"], ["a", "b"], [[0.8, 0.2], [0.4, 0.6], [0.7, 0.3]]).as_dict()
+    assert (found["rows"], found["accuracy"]) == (3.0, 2 / 3)
+    assert found["log_loss"] == pytest.approx(-np.log([0.8, 0.6, 0.3]).mean())
+    assert found["brier"] == pytest.approx(np.square([0.2, 0.4, 0.7]).mean())
+    assert found["confusion"] == [[1.0, 0.0], [1.0, 1.0]]
+    assert found["classes"][1] == {"label": "b", "precision": 1.0, "recall": 0.5, "f1": pytest.approx(2 / 3), "rows": 2}
+    assert [each["rows"] for each in found["reliability"] if each["rows"]] == [1.0, 1.0, 1.0]
 
 
 def test_reliability_of_what_is_certain_and_right_has_no_error():

@@ -111,6 +111,7 @@ def test_features_are_scores_ranks_bins_and_categories():
     rank = np.zeros(len(x))
     rank[seen] = np.sqrt(12) * ((np.argsort(np.argsort(x[seen, 0])) + 0.5) / seen.sum() - 0.5)
     np.testing.assert_allclose(own[:, 1], rank, atol=0.05)  # of 256 knots
+    assert own[:, 2:].shape[1] == 10
     np.testing.assert_array_equal(own[:, 2:].sum(axis=1), seen)
     assert np.abs(own[seen, 2:].mean(axis=0) - 0.1).max() < 0.02
     expected = names.codes == np.arange(4)
@@ -154,6 +155,12 @@ def test_blocks_of_other_columns_are_refused():
     features.check_blocks(BLOCKS)
     with pytest.raises(MismatchError, match="no column 'x' of numbers in block 0"):
         features.check_blocks(BLOCKS[1:])
+    with pytest.raises(MismatchError, match="no column 'name' of categories in block 1"):
+        features.check_blocks((BLOCKS[0], Block(("other",), Categorical()), *BLOCKS[2:]))
+    with pytest.raises(MismatchError, match="no column 'name' of categories in block 1"):
+        features.check_blocks((BLOCKS[0], Block(("name",), Gaussian()), *BLOCKS[2:]))
+    with pytest.raises(MismatchError, match="no column 'n' of numbers in block 2"):
+        features.check_blocks(BLOCKS[:2])
 
 
 # ---- evidence

@@ -347,6 +347,26 @@ def test_names_of_rows_are_left_out(name):
     assert_array_equal(clf.predict_proba(table), plain.predict_proba(table))
 
 
+@pytest.mark.parametrize(("length", "family"), [(30, ""), (31, "text")])
+def test_distinct_strings_of_several_words_are_texts_from_31_characters_on(length, family):
+    table, _ = unnamed_rows()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", sf.LeftOutWarning)
+        clf = sf.BayesClassifier().fit(table | {"note": [f"note {i:0{length - 5}d}" for i in range(400)]}, "y")
+    assert rows_of(clf)["note"][0] == family
+
+
+def test_words_of_a_text_are_smoothed_by_one_where_smoothing_is_chosen():
+    table, rng = unnamed_rows()
+    words = np.array([f"word{i}" for i in range(30)])
+    notes = [" ".join(rng.choice(words[10 * each : 10 * each + 20], 8)) for each in table["y"]]
+    auto, one = (
+        sf.BayesClassifier(smoothing=smoothing, structure="naive", calibrate=False).fit({"note": notes}, table["y"])
+        for smoothing in ("auto", 1.0)
+    )
+    assert_array_equal(auto.predict_proba({"note": notes}), one.predict_proba({"note": notes}))
+
+
 def test_texts_that_tell_nothing_do_not_vote():
     table, rng = unnamed_rows()
     words = [f"w{i}" for i in range(100)]

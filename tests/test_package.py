@@ -123,6 +123,7 @@ def test_what_is_chosen_is_logged_and_times_are_for_debugging(caplog):
         suffice.BayesClassifier().fit(table, "y").predict(table)
     said = [record.getMessage() for record in caplog.records]
     assert any(line.startswith("x: ") and line.endswith("bits") for line in said)
+    assert [line.partition(":")[0] for line in said if "does not vote" in line] == ["same"]
     assert any(line.startswith("same: categorical") and "does not vote" in line for line in said)
     assert any(line.startswith(("Structure(", "Calibration(")) for line in said)
     assert not any(" s" in line and "in 0." in line for line in said)

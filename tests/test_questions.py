@@ -8,6 +8,7 @@ from scipy.stats import norm
 
 import suffice as sf
 from suffice.core.errors import InvalidOptionError, MismatchError, NoDistributionError, NoLinearFormError
+from suffice.core.frames import as_frame
 from suffice.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from suffice.naive_bayes import (
     BernoulliNB,
@@ -59,6 +60,29 @@ def test_a_missing_entry_says_nothing_and_classes_can_be_chosen(model, x):
     assert_array_equal(said["x1"], 0.0)
     log_proba = model.predict_log_proba(rows)
     assert_allclose(said["log_odds"], log_proba[:, 0] - log_proba[:, 2], atol=1e-10)
+
+
+def test_of_two_classes_the_other_one_is_compared():
+    model = GaussianNB().fit(REAL, Y == "a")
+    log_proba = model.predict_log_proba(REAL[:9])
+    for label, against, sign in ((None, None, 1), (None, True, -1), (None, False, 1), (False, None, -1)):
+        said = model.evidence(REAL[:9], label=label, against=against)
+        assert_array_equal(said["label"], sign > 0)
+        assert_array_equal(said["against"], sign < 0)
+        assert_allclose(said["log_odds"], sign * (log_proba[:, 1] - log_proba[:, 0]), atol=1e-10)
+
+
+def test_each_row_can_have_its_own_classes_to_compare():
+    model = GaussianNB().fit(REAL, Y)
+    labels, against = np.array(["c", "a", "b"]), np.array(["a", "b", "a"])
+    said = model.evidence(REAL[:3], labels, against)
+    for i in range(3):
+        alone = model.evidence(REAL[i : i + 1], labels[i], against[i])
+        for name, values in said.items():
+            assert values[i] == alone[name][0]
+    for some in (labels[:2], np.array(list("abcabc"))):
+        with pytest.raises(InvalidOptionError, match=f"one for each of 3 rows; found {len(some)}"):
+            model.evidence(REAL[:3], some)
 
 
 def test_a_columns_evidence_is_the_ratio_of_its_densities():
@@ -116,6 +140,32 @@ def test_gaps_of_naive_columns_are_filled_by_the_means_of_the_classes_weighed_by
     expected = model.predict_proba(rows) @ model.theta_
     assert_allclose(filled[[0, 1], [2, 0]], expected[[0, 1], [2, 0]])
     assert_array_equal(filled[~np.isnan(rows)], rows[~np.isnan(rows)])
+
+
+def test_a_predictor_of_numbers_fills_gaps_with_means_only_and_leaves_other_columns():
+    model = GaussianNB().fit(REAL, Y)
+    rows = REAL[:4].copy()
+    rows[[0, 1], [2, 0]] = np.nan
+    frame = as_frame({f"x{j}": rows[:, j] for j in range(3)} | {"name": list("abcd")})
+    filled = model._predictor().impute(frame)
+    assert list(filled) == ["x0", "x1", "x2", "name"]
+    assert_array_equal(np.column_stack([filled[f"x{j}"] for j in range(3)]), model.impute(rows))
+    with pytest.raises(InvalidOptionError, match="A GaussianNB fills missing entries with means only"):
+        model._predictor().impute(frame, "mode")
+
+
+def test_a_predictor_knows_which_columns_hold_strings():
+    table = {
+        "n": REAL[:, 0],
+        "colour": NAMES[:, 0],
+        "code": CODES[:, 0],
+        "note": [f"word{i % 7} and more" for i in range(60)],
+    }
+    families = {"colour": "categorical", "code": "categorical", "note": "text"}
+    found = sf.BayesClassifier(families, missing="informative").fit(table, Y)
+    assert found._predictor().string_columns == ("colour", "note")
+    assert GaussianNB().fit(REAL, Y)._predictor().string_columns == ()
+    assert sf.TextClassifier().fit(table["note"], Y)._predictor().string_columns == ("x0",)
 
 
 @pytest.mark.parametrize(("model", "x"), [ESTIMATORS[0], ESTIMATORS[4], ESTIMATORS[8], ESTIMATORS[9]])

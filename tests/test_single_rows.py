@@ -108,10 +108,19 @@ def test_rows_that_need_more_than_a_look_take_the_general_way():
     with pytest.warns(MissingColumnWarning, match="height"):
         found = clf.predict_proba({name: values for name, values in row.items() if name != "height"})
     assert_allclose(found, clf.predict_proba(row | {"height": [None]}), rtol=0, atol=1e-12)
-    for odd in (np.float64(1.5), 10**300, 2**60):
+    for odd in (np.float64(1.5), 10**300, -(10**300), 2**60, -(2**60)):
         assert clf._scored_row(row | {"height": [odd]}) is None
         assert np.isfinite(clf.predict_proba(row | {"height": [odd]})).all()
     assert clf._scored_row(row | {"more": [object()]}) is not None  # a column that the model does not read
+
+
+@pytest.mark.parametrize("infinite", [float("inf"), float("-inf")])
+def test_an_infinite_number_is_in_no_bin(infinite):
+    x = {"x": np.exp(np.random.default_rng(0).normal(size=80)).tolist()}
+    clf = sf.BayesClassifier({"x": sf.Binned()}, structure="naive").fit(x, ["a", "b"] * 40)
+    assert clf._scored_row({"x": [1.5]}) is not None
+    with pytest.raises(InvalidDataError, match="'x'"):
+        clf.predict_proba({"x": [infinite]})
 
 
 def test_what_is_kept_for_rows_is_not_copied_or_stored():

@@ -407,6 +407,21 @@ def test_totals_that_overflow_name_the_column():
         Totals.of(x, np.zeros(2, np.int32), 1)
 
 
+def test_of_several_columns_that_overflow_the_first_is_named():
+    x = np.array([[1.0, 1e308, 1e308], [1.0, 1.7e308, 1.7e308]])
+    with pytest.raises(InvalidDataError, match="Column 1 holds"):
+        Totals.of(x, np.zeros(2, np.int32), 1)
+
+
+def test_moments_of_scaled_rows_add_up_to_whole_weights():
+    """What rounding took from the mean is scaled along, and the weights have no such rest."""
+    found = Moments.of(np.array([[0.1], [0.7], [0.4]]), np.zeros(3, np.int32), 1)
+    thrice = found.scale(2.0) + found
+    assert thrice.weight == 9.0
+    np.testing.assert_allclose(thrice.mean, 0.4, rtol=1e-15)
+    np.testing.assert_allclose(thrice.squares, 3 * 0.18, rtol=1e-15)
+
+
 def test_missing_entries_of_sparse_rows_weigh_as_those_of_dense_ones():
     rng = np.random.default_rng(8)
     x, weight, codes = rng.integers(0, 3, (40, 3)).astype(float), rng.random(40), (np.arange(40) % 2).astype(np.int32)

@@ -406,6 +406,8 @@ def test_every_process_writes_the_same_bytes():
         np.array([], dtype=object),
         np.array([["a"], ["b"]], dtype=object),
         np.array([1 << 63, 0], dtype=np.uint64),
+        *(np.array([1, 100], dtype=f"{sign}int{8 * size}") for sign in ("", "u") for size in (1, 2, 4, 8)),
+        *(np.array([0.5, -2.0], dtype=f"float{8 * size}") for size in (2, 4, 8)),
         np.dtype(np.float32),
         {"a.b": np.zeros(1), "a": {"b": np.ones(1)}, "__metadata__": np.arange(2.0)},
     ],

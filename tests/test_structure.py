@@ -1,5 +1,8 @@
 """Exponents for columns, evidence of pairs, found columns and the pool: against obvious versions and against refits."""
 
+from dataclasses import replace
+from itertools import combinations
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -10,11 +13,14 @@ import suffice as sf
 from suffice.core.errors import MismatchError, NoFormulaError
 from suffice.core.statistics import Batch, Pairs, RowSample
 from suffice.families.bin_edges import of_quantiles_with_ties
+from suffice.families.choose import Automatic
 from suffice.families.found_columns import OPERATIONS, Candidate, FoundColumn, find_columns, judge, tell
-from suffice.families.pair_plan import plan_pairs
+from suffice.families.pair_plan import CodedColumn, PairPlan, plan_pairs
+from suffice.families.product import Block
 from suffice.model.exponents import LogLinear
 from suffice.model.pair_evidence import PairEvidence
 from suffice.model.structure import Structure
+from suffice.model.structure_fit import Member, PairPlaces, Pool
 
 STRUCTURES = ("columns", "pairs", "pool")
 
@@ -112,6 +118,25 @@ def test_the_evidence_of_pairs_left_out_adds_up_in_the_places_of_both_columns():
         expected[:, :, i] += each[:, :, q]
         expected[:, :, j] += each[:, :, q]
     np.testing.assert_allclose(sums, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows", "classes", "own"),
+    [
+        (10, 1349, 2, False),  # 30 rows for each of 45 pairs
+        (10, 1350, 2, True),
+        (28, 10**6, 2, True),  # 28 + 378 exponents: 10⁹ / 406² is more than 5000 rows
+        (30, 10**6, 2, False),  # 30 + 435
+        (28, 10**6, 3, False),  # a third of the rows
+        (20, 10**6, 3, True),  # 20 + 190
+    ],
+)
+def test_pairs_have_their_own_exponents_where_rows_and_time_allow(columns, rows, classes, own):
+    coded = tuple(CodedColumn(block=j, edges=np.zeros(1)) for j in range(columns))
+    plan = PairPlan(coded, np.array(list(combinations(range(columns), 2)), np.int32).T)
+    places = PairPlaces.of(plan, columns, rows, classes)
+    assert places.exponents == (columns * (columns - 1) // 2 if own else columns)
+    assert (places.to[0] == places.to[1]).all() == own
 
 
 @pytest.mark.parametrize("classes", [2, 3, 4, 6])
@@ -250,6 +275,56 @@ def test_found_columns_are_named_and_can_be_turned_off():
     assert len(sf.BayesClassifier(structure="pairs", found_columns=1).fit(table, y).calibration_.found) == 1
 
 
+def test_found_columns_are_smoothed_as_columns_are():
+    table, y = a_table(800)
+    clf = sf.BayesClassifier(structure="pairs", smoothing=3.0, found_columns=1).fit(table, y)
+    (block,) = clf.calibration_.found
+    assert block.family == clf._learned.family.blocks[list(table).index(block.names[0])].family
+    assert block.family != Automatic()
+
+
+def test_rows_are_left_out_of_found_columns_too():
+    """A ratio that tells all: without its own row, the few rows that are like none of the others are less certain."""
+    rng = np.random.default_rng(5)
+    y = np.arange(200) % 2
+    x = np.exp(rng.normal(size=200))
+    table = {"x": x, "z": x * np.exp(rng.normal(scale=0.2, size=200) + y)}
+    clf = sf.BayesClassifier(structure="pairs").fit(table, y)
+    assert [block.title for block in clf.calibration_.found] == ["x / z"]
+    left_out = np.exp(clf.leave_one_out(table, y))[np.arange(200), y]
+    fitted = clf.predict_proba(table)[np.arange(200), y]
+    assert (left_out > 0.5).mean() > 0.95
+    assert left_out.mean() < fitted.mean()
+
+
+def test_what_is_decided_of_found_columns_is_one_for_each():
+    table, y = a_table(800)
+    found = sf.BayesClassifier(structure="pairs").fit(table, y).calibration_
+    found.check_agreement()
+    plain = Block(("x",), Automatic())
+    for changes in ({"decisions": ()}, {"found": (plain,) * len(found.found)}):
+        with pytest.raises(MismatchError, match="found must be found columns"):
+            replace(found, **changes).check_agreement()
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_cosines_must_gain_two_standard_errors(kept):
+    """Cosines that say what is known are left out; those that say something else that is true are kept."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 2, 600).astype(np.int32)
+    sign = 2.0 * codes - 1.0
+    known, new = 2.0 * (sign + rng.normal(size=(2, 600)))  # log-odds
+    other = new if kept else known + 1e-3 * rng.normal(size=600)
+    pool = Pool(codes, np.ones(600), np.zeros((1, 600)))
+    members = [
+        Member(name, scores[None], np.zeros(0), np.zeros(0))
+        for name, scores in (("columns", known), ("CosineExpert", other))
+    ]
+    chosen, weights, _ = pool._chosen(members)
+    assert [each.name for each in chosen] == ["columns", "CosineExpert"][: 1 + kept]
+    assert len(weights) == len(chosen)
+
+
 # ------------------------------------------------------------------------------------------------ the classifier
 
 
@@ -375,6 +450,7 @@ def test_the_schema_tells_of_found_columns_pairs_and_experts():
     table, y = a_table(1500)
     shown = str(sf.BayesClassifier().fit(table, y).schema_)
     assert "x / z" in shown
+    assert "found: it tells more than x or z" in shown
     assert "left × right" in shown
     assert "exponent" in shown
 
@@ -409,9 +485,10 @@ def test_cosines_have_no_formula_and_the_error_says_what_has():
         clf.formula()
 
 
-def test_few_rows_have_one_exponent():
-    table, y = a_table(30)
-    assert not isinstance(sf.BayesClassifier().fit(table, y).calibration_, Structure)
+@pytest.mark.parametrize(("n", "enough"), [(30, False), (49, False), (50, True)])
+def test_fewer_rows_than_fifty_have_one_exponent(n, enough):
+    table, y = a_table(n)
+    assert isinstance(sf.BayesClassifier().fit(table, y).calibration_, Structure) is enough
 
 
 def test_files_are_learned_by_the_plan_of_their_head(tmp_path):

@@ -723,6 +723,17 @@ def test_evidence_names_the_words_by_what_they_say():
         fitted(PLAIN, ["red"], ["r"]).evidence("red")
 
 
+@pytest.mark.filterwarnings("ignore::suffice.errors.ImpossibleRowWarning")
+def test_evidence_of_impossible_words_adds_nothing_besides():
+    options = PLAIN | {"smoothing": 0}
+    clf = fitted(options, ["red red green", "blue green"], ["r", "b"])
+    one, both = clf.evidence("red green", "r", "b"), clf.evidence("red blue", "r", "b")
+    assert one.rows == ["(prior)", "red", "green", "(calibration)", "(sum)"]
+    assert_allclose(one.values[:, 0], [0.0, np.inf, np.log(1 / 3) - np.log(1 / 2), 0.0, np.inf])
+    assert both.rows == ["(prior)", "red", "blue", "(calibration)", "(sum)"]
+    assert both.values[:, 0].tolist() == [0.0, np.inf, -np.inf, 0.0, 0.0]
+
+
 def test_the_words_that_tell_most():
     clf = fitted(PLAIN, [text or "" for text in TEXTS])
     total, _ = Corpus(TEXTS).totals(CODES, 3)
