@@ -17,13 +17,17 @@ from numpy.typing import NDArray
 
 from suffice.core.arrays import Values, as_objects, is_sparse
 from suffice.core.errors import InvalidDataError, SufficeError
+from suffice.core.frames.arrow_arrays import as_numpy
 from suffice.core.frames.frame import ArrowType, Column, Frame, MatrixColumns
+from suffice.core.parallel import in_threads
 
 ArrowTable: TypeAlias = Any  # a table or batch of pyarrow
 PandasSeries: TypeAlias = Any  # or an index
 
 MOST_NESTED = 64  # lists within lists
 CACHED = 1 << 14  # entries that are transposed together
+MANY_COLUMNS = 256  # from which on a table of numbers is read as one matrix, if there are no more rows than columns
+TURNED = 8  # of such parts that a thread takes at a time
 
 _READ: WeakSet[Any] = WeakSet()  # a reader of Arrow that is read again gives no rows and no error
 
@@ -99,6 +103,8 @@ def _read(x: Any) -> Frame:
             "or as x.toarray() if it is small"
         )
     if is_a(x, "pandas.DataFrame"):
+        if _is_wide(*x.shape) and (x.dtypes == np.float64).all():
+            return _frame_of_matrix(x.columns, _transposed(x.to_numpy()))
         return _frame(x.columns, [as_column(x.iloc[:, j], x.columns[j]) for j in range(x.shape[1])], len(x))
     if is_a(x, "polars.LazyFrame"):
         x = x.collect()
@@ -151,7 +157,27 @@ def _frame(names: Iterable[Any], columns: list[Column], n: int | None = None) ->
     return Frame(held, next(iter(lengths.values()), n or 0))
 
 
+def _is_wide(rows: int, columns: int) -> bool:
+    """Return whether a table has so many columns, and so few rows, that a copy costs less than an object for each."""
+    return columns >= max(MANY_COLUMNS, rows)
+
+
+def _frame_of_matrix(names: Iterable[Any], matrix: NDArray[np.float64]) -> Frame:
+    """Make a frame of columns that are the rows of a matrix."""
+    place = {str(name): j for j, name in enumerate(names)}
+    if len(place) < len(matrix):
+        return _frame(names, list(matrix))  # which says what is named twice
+    return Frame(MatrixColumns(place, matrix), matrix.shape[1])
+
+
 def _frame_of_arrow(table: ArrowTable) -> Frame:
+    import pyarrow as pa
+
+    if _is_wide(table.num_rows, table.num_columns) and set(table.schema.types) == {pa.float64()}:
+        matrix = np.empty((table.num_columns, table.num_rows))
+        for row, column in zip(matrix, table.columns, strict=True):
+            row[:] = as_numpy(column)
+        return _frame_of_matrix(table.schema.names, matrix)
     return _frame(table.schema.names, [_tidy(column) for column in table.columns], table.num_rows)
 
 
@@ -207,7 +233,7 @@ def _read_array(x: NDArray[Any]) -> Frame:
         raise InvalidDataError(f"Expected a table of rows and columns, found an array of shape {x.shape}")
     x = x if isinstance(x, np.ma.MaskedArray) else np.asarray(x)
     if x.dtype == np.float64 and x.dtype.isnative and x.size and not isinstance(x, np.ma.MaskedArray):
-        return Frame(MatrixColumns({f"x{j}": j for j in range(x.shape[1])}, _transposed(x)), len(x))
+        return _frame_of_matrix((f"x{j}" for j in range(x.shape[1])), _transposed(x))
     return _unnamed([x[:, j] for j in range(x.shape[1])], len(x))
 
 
@@ -217,8 +243,12 @@ def _transposed(x: NDArray[np.float64]) -> NDArray[np.float64]:
         return x.T
     out = np.empty(x.shape[::-1])
     step = max(1, CACHED // x.shape[1])
-    for lo in range(0, len(x), step):
-        out[:, lo : lo + step] = x[lo : lo + step].T
+
+    def turn(begin: int) -> None:
+        for lo in range(begin, min(begin + TURNED * step, len(x)), step):
+            out[:, lo : lo + step] = x[lo : lo + step].T
+
+    in_threads(turn, range(0, len(x), TURNED * step), x.size)
     return out
 
 
