@@ -731,6 +731,8 @@ NB_MODULE(_core, m) {
         "The kernels of suffice: private, described in cpp/kernels.hpp and cpp/text.hpp.\n\n"
         "Outputs are arguments. A kernel that may refuse a value returns its position row * columns + column, or -1.";
     m.def("max_threads", &max_threads, "Return how many threads a large call may use.");
+    m.def("limit_threads", &limit_threads, "most"_a,
+          "Let calls from this thread use at most so many threads, 0 being no limit; return the limit before.");
     m.def("instruction_set", &instruction_set_name, "Return the instruction set whose inner loops are used.");
     bind_dense<double>(m);
     bind_dense<float>(m);
@@ -810,14 +812,12 @@ NB_MODULE(_core, m) {
                     const auto& [codes, table] = std::get<std::pair<Codes, Vector<std::uint64_t>>>(column);
                     require(codes.size() == out.size() && table.size() > 0, "one code per row, and their bits");
                     const Index last = Index(table.size()) - 1;
-                    bool within = true;
-                    for (std::size_t i = 0; i < codes.size(); ++i) within &= codes.data()[i] <= last;
-                    require(within, "codes beyond the table");
                     parts.push_back({nullptr, table.data(), codes.data(), last});
                 }
             }
             nb::gil_scoped_release release;
-            row_hashes(parts.data(), Index(parts.size()), Index(out.size()), missing, out.data());
+            require(row_hashes(parts.data(), Index(parts.size()), Index(out.size()), missing, out.data()),
+                    "codes beyond the table");
         },
         "Write the hash of each row of columns of float64, NaN being `missing`, of uint64, and of codes with a table "
         "of "

@@ -67,6 +67,8 @@ struct CountRule {
 
 // The number of threads that a large call may use: SUFFICE_NUM_THREADS, else the CPUs this process may run on.
 int max_threads();
+// Let calls from this thread use at most so many, 0 being no limit; returns the limit before.
+int limit_threads(int most);
 
 // labels.cpp: the least and the largest of n integers; codes[i] = values[i] - low, and which of the `range` codes occur
 // (false if a value is outside); and how many rows have each code, added to `out`.
@@ -109,6 +111,22 @@ void pair_counts(CodedColumns x, ColumnPairs of, Rows rows, double* table);
 // pairs.cpp: add the scores of the cells of each row to the classes but the first of out (rows, width + 1). The scores
 // of a pair are (codes of the first + 1, codes of the second + 1, width), pair by pair; the last ones are of missing values.
 void pair_scores(CodedColumns x, Index columns, ColumnPairs of, const double* scores, Index width, double* out);
+
+// log_linear.cpp: evidence of rows relative to the first class, values (others, rows, parts) and offset (others, rows).
+// With exponents w of the parts, row i has scores  offset_ki + Σ_j w_j values_kij,  and 0 for the first class.
+template <class T>
+struct Evidence {
+    const T* values;
+    const double* offset;
+    const std::int32_t* code;
+    const double* weight;
+    Index others, rows, parts;
+};
+// Blocks of rows bounds[b] .. bounds[b+1]-1: loss[b] is Σ_i v_i (−log p(y_i | x_i)), slope (blocks, parts) its gradient
+// by w, and p (others, rows) are the probabilities of all classes but the first.
+template <class T>
+void log_linear_loss(const Evidence<T>& of, const T* w, const Index* bounds, Index blocks, double* loss, double* slope,
+                     double* p);
 
 // pair_evidence.cpp: what a pair says beyond its columns,  R = log (C + 3) / (C_a C_b / n + 3),  of every class and cell
 // without a row of weight u that is in the cell; counts and ratios are (classes, cells).
@@ -191,14 +209,15 @@ Index merge_moments(Moments a, Moments b, Index rows, Index cols, double sign, M
 Index pool_moments(Moments a, Index groups, Index classes, Index cols, Moments out);
 
 // row_hashes.cpp: mix 64 bits of every entry of a row into its hash, column by column. A column is float64, or `bits`;
-// or the bits of row i are bits[code[i]], those at `last` where the code is negative.
+// or the bits of row i are bits[code[i]], those at `last` where the code is negative. Returns
+// whether no code is beyond `last`.
 struct HashColumn {
     const double* number;
     const std::uint64_t* bits;
     const std::int32_t* code;
     Index last;
 };
-void row_hashes(const HashColumn* columns, Index cols, Index rows, std::uint64_t missing, std::uint64_t* out);
+bool row_hashes(const HashColumn* columns, Index cols, Index rows, std::uint64_t missing, std::uint64_t* out);
 // The rows of positive weight (null: all) whose hash is at most `most`, and among the `size` least distinct ones of these
 // rows, ascending.
 std::vector<Index> least_hashes(const std::uint64_t* hashes, const double* weight, Index rows, Index size,

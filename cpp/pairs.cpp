@@ -8,6 +8,7 @@ namespace {
 
 constexpr Index block_rows = 1 << 12;
 constexpr Index few_rows = 1 << 10;  // whose codes and scores stay in the first cache
+constexpr Index slice_rows = 1 << 17;
 constexpr Index pairs_at_once = 8;   // that are counted together: their tables stay in the second cache
 
 // Pairs first .. last-1 of the same first column.
@@ -25,18 +26,19 @@ std::vector<PairGroup> groups_of(const ColumnPairs& of) {
     return groups;
 }
 
-// Rows are added to two tables in turn, as the next addition to a number has to wait for the one before. The last row
-// and column of a table are of missing values.
-void count_group(const CodedColumns& x, const ColumnPairs& of, PairGroup group, const Rows& rows, Index cells,
-                 double* table) {
+// Count the rows begin .. end-1. They are added to two tables in turn, as the next addition to a number has to wait for
+// the one before. The last row and column of a table are of missing values. Numbers of rows add up to the same in any
+// order; `lock` is of the group.
+void count_group(const CodedColumns& x, const ColumnPairs& of, PairGroup group, const Rows& rows, Index begin,
+                 Index end, Index cells, std::mutex& lock, double* table) {
     const Index height = x.sizes[of.first[group.first]];
     const std::uint8_t* a = x.codes + of.first[group.first] * x.rows;
     std::vector<std::vector<std::uint32_t>> counts;
     for (Index q = group.first; q < group.last; ++q)
         counts.emplace_back(2 * (rows.classes * height + 1) * (x.sizes[of.second[q]] + 1));
     std::vector<std::uint32_t> row(block_rows);
-    for (Index lo = 0; lo < x.rows; lo += block_rows) {
-        const Index n = std::min(block_rows, x.rows - lo);
+    for (Index lo = begin; lo < end; lo += block_rows) {
+        const Index n = std::min(block_rows, end - lo);
         for (Index i = 0; i < n; ++i)
             row[i] = a[lo + i] < height ? std::uint32_t(rows.code[lo + i] * height + a[lo + i])
                                         : std::uint32_t(rows.classes * height);
@@ -53,6 +55,7 @@ void count_group(const CodedColumns& x, const ColumnPairs& of, PairGroup group, 
             if (i < n) ++even[row[i] * step + std::min<std::uint32_t>(b[i], width)];
         }
     }
+    std::lock_guard hold(lock);
     for (Index q = group.first; q < group.last; ++q) {
         const Index width = x.sizes[of.second[q]], half = Index(counts[q - group.first].size() / 2);
         const std::uint32_t* from = counts[q - group.first].data();
@@ -92,8 +95,14 @@ SUFFICE_INLINE void scores_of_rows(const std::uint8_t* codes, const Index* sizes
 void pair_counts(CodedColumns x, ColumnPairs of, Rows rows, double* table) {
     const std::vector<PairGroup> groups = groups_of(of);
     const Index cells = of.offsets[of.pairs], n = Index(groups.size());
-    for_blocks(n, threads_for(x.rows * of.pairs, n),
-               [&](Index g, int) { count_group(x, of, groups[g], rows, cells, table); });
+    // Several slices of rows where there are few groups for the threads: each has tables of its own to fill and add.
+    const Index most = std::max<Index>(1, x.rows / slice_rows), wanted = threads_for(x.rows * of.pairs, n * most);
+    const Index slices = n ? std::min(most, (3 * wanted + n - 1) / n) : 1;
+    std::vector<std::mutex> locks(groups.size());
+    for_blocks(n * slices, int(wanted), [&](Index task, int) {
+        const Index g = task / slices, s = task % slices;
+        count_group(x, of, groups[g], rows, s * x.rows / slices, (s + 1) * x.rows / slices, cells, locks[g], table);
+    });
 }
 
 void pair_scores(CodedColumns x, Index columns, ColumnPairs of, const double* scores, Index width, double* out) {

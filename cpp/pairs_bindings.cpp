@@ -1,4 +1,4 @@
-// Python bindings of the kernels on pairs of columns, and on columns that become others.
+// Python bindings of the kernels on pairs of columns, on columns that become others, and on exponents of evidence.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
@@ -68,6 +68,37 @@ void bind_left_out(nb::module_& m) {
         "own"_a.noconvert(), "exponents"_a.noconvert(), "to"_a.noconvert(), "out"_a.noconvert());
 }
 
+template <class T>
+void bind_loss(nb::module_& m) {
+    m.def(
+        "log_linear_loss",
+        [](nb::ndarray<const T, nb::ndim<3>, nb::c_contig, nb::device::cpu> values, Table<const double> offset,
+           Vector<std::int32_t> codes, Vector<double> weight, Vector<T> exponents, Vector<Index> bounds,
+           nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu> loss, Table<double> slope, Table<double> p) {
+            const Index others = Index(values.shape(0)), rows = Index(values.shape(1)), parts = Index(values.shape(2));
+            for (const auto& each : {std::pair(offset.shape(0), offset.shape(1)), std::pair(p.shape(0), p.shape(1))})
+                require(Index(each.first) == others && Index(each.second) == rows, "a number for each class and row");
+            require(Index(codes.size()) == rows && Index(weight.size()) == rows, "a class and a weight each");
+            require(Index(exponents.size()) == parts, "an exponent for each part");
+            require(bounds.size() == loss.size() + 1 && slope.shape(0) == loss.size(), "bounds of blocks");
+            require(Index(slope.shape(1)) == parts, "a slope for each part");
+            require(bounds(0) == 0 && bounds(loss.size()) == rows, "bounds of all rows");
+            for (std::size_t b = 0; b < loss.size(); ++b) require(bounds(b) <= bounds(b + 1), "ascending bounds");
+            for (Index i = 0; i < rows; ++i) require(codes(i) >= 0 && codes(i) <= others, "class of a row");
+            const Evidence<T> of{values.data(), offset.data(), codes.data(), weight.data(), others, rows, parts};
+            nb::gil_scoped_release release;
+            log_linear_loss(of, exponents.data(), bounds.data(), Index(loss.size()), loss.data(), slope.data(),
+                            p.data());
+        },
+        "Write the log-loss of blocks of rows with exponents, their gradients, and the probabilities of all classes "
+        "but the first.\n\n"
+        "Values are (classes - 1, rows, parts), relative to the first class; offset and p are (classes - 1, rows), and "
+        "slope is (blocks, parts).",
+        "values"_a.noconvert(), "offset"_a.noconvert(), "codes"_a.noconvert(), "weight"_a.noconvert(),
+        "exponents"_a.noconvert(), "bounds"_a.noconvert(), "loss"_a.noconvert(), "slope"_a.noconvert(),
+        "p"_a.noconvert());
+}
+
 }  // namespace
 
 void bind_pairs(nb::module_& m) {
@@ -118,6 +149,8 @@ void bind_pairs(nb::module_& m) {
         "Write what pairs say beyond their columns for every class and cell without a row of some weight in the cell.",
         "sizes"_a.noconvert(), "pairs"_a.noconvert(), "offsets"_a.noconvert(), "counts"_a.noconvert(), "weight"_a,
         "out"_a.noconvert());
+    bind_loss<double>(m);
+    bind_loss<float>(m);
     bind_left_out<double>(m);
     bind_left_out<float>(m);
     m.def(

@@ -1,6 +1,7 @@
 // The hash of each row: splitmix64 over 64 bits of every entry.
 #include <algorithm>
 #include <bit>
+#include <iterator>
 
 #include "threads.hpp"
 
@@ -35,15 +36,21 @@ SUFFICE_DISPATCH(mix_bits, mix_bits)
 
 namespace {
 
-void mix_codes(const std::uint64_t* bits, const std::int32_t* code, Index last, Index n, std::uint64_t* out) {
+// Returns whether all codes are in the table.
+bool mix_codes(const std::uint64_t* bits, const std::int32_t* code, Index last, Index n, std::uint64_t* out) {
+    std::int32_t largest = -1;
+    for (Index i = 0; i < n; ++i) largest = std::max(largest, code[i]);
+    if (largest > last) return false;
     for (Index i = 0; i < n; ++i) out[i] = mixed(out[i] ^ bits[code[i] < 0 ? last : Index(code[i])]);
+    return true;
 }
 
 }  // namespace
 
-void row_hashes(const HashColumn* columns, Index cols, Index rows, std::uint64_t missing, std::uint64_t* out) {
+bool row_hashes(const HashColumn* columns, Index cols, Index rows, std::uint64_t missing, std::uint64_t* out) {
     constexpr Index block = Index(1) << 13;  // rows whose hashes stay in the cache while all columns are mixed in
     const Index blocks = (rows + block - 1) / block;
+    std::atomic<bool> within{true};
     for_blocks(blocks, threads_for(rows * cols * 2, blocks), [&](Index b, int) {
         const Index lo = b * block, n = std::min(block, rows - lo);
         std::fill_n(out + lo, n, 0);
@@ -51,40 +58,79 @@ void row_hashes(const HashColumn* columns, Index cols, Index rows, std::uint64_t
             const HashColumn& column = columns[j];
             if (column.number)
                 fast::mix_numbers(column.number + lo, n, missing, out + lo);
-            else if (column.code)
-                mix_codes(column.bits, column.code + lo, column.last, n, out + lo);
-            else
+            else if (!column.code)
                 fast::mix_bits(column.bits + lo, n, out + lo);
+            else if (!mix_codes(column.bits, column.code + lo, column.last, n, out + lo))
+                within = false;
         }
     });
+    return within;
 }
 
 namespace {
 
-// No hash beyond this one is among the `size` least distinct ones of rows of positive weight, and at most `most`.
-std::uint64_t largest_of_least(const std::uint64_t* hashes, const double* weight, Index rows, Index size,
-                               std::uint64_t most) {
-    std::vector<std::uint64_t> least;
-    const std::size_t full = 3 * std::size_t(std::min(size, rows)) + 1024;
-    std::vector<std::uint64_t> seen(std::bit_ceil(full));  // equal rows often come again
-    auto tidy = [&] {
-        std::sort(least.begin(), least.end());
-        least.erase(std::unique(least.begin(), least.end()), least.end());
-        if (Index(least.size()) < size) return;
-        least.resize(size);
-        most = least.back();
-    };
-    for (Index i = 0; i < rows; ++i) {
-        const std::uint64_t hash = hashes[i];
-        if (hash > most || (weight && !(weight[i] > 0))) continue;
-        std::uint64_t& last = seen[hash & (seen.size() - 1)];
-        if (last == hash && hash) continue;
-        last = hash;
-        least.push_back(hash);
-        if (least.size() > full) tidy();
+constexpr Index looked_at = Index(1) << 15;  // rows at a time
+
+// The `size` least distinct hashes of rows, ascending. Rows of no weight do not count, nor those of a hash above `most`,
+// which falls as soon as there are enough.
+class LeastHashes {
+public:
+    LeastHashes(const std::uint64_t* hashes, const double* weight, Index size, Index rows, std::uint64_t most)
+        : hashes_(hashes),
+          weight_(weight),
+          size_(size),
+          full_(3 * std::size_t(std::min(size, rows)) + 1024),
+          most_(most),
+          seen_(std::bit_ceil(full_)) {}
+
+    void add(Index lo, Index hi) {
+        for (Index i = lo; i < hi; ++i) {
+            const std::uint64_t hash = hashes_[i];
+            if (hash > most_ || (weight_ && !(weight_[i] > 0))) continue;
+            std::uint64_t& last = seen_[hash & (seen_.size() - 1)];
+            if (last == hash && hash) continue;
+            last = hash;
+            least_.push_back(hash);
+            if (least_.size() > full_) tidy();
+        }
     }
-    tidy();
-    return most;
+    void tidy() {
+        std::sort(least_.begin(), least_.end());
+        least_.erase(std::unique(least_.begin(), least_.end()), least_.end());
+        bound();
+    }
+    // Add those of other rows; both are tidy.
+    void add(const LeastHashes& other) {
+        std::vector<std::uint64_t> both;
+        both.reserve(least_.size() + other.least_.size());
+        std::set_union(least_.begin(), least_.end(), other.least_.begin(), other.least_.end(), std::back_inserter(both));
+        least_.swap(both);
+        bound();
+    }
+    std::uint64_t most() const { return most_; }
+
+private:
+    void bound() {
+        if (Index(least_.size()) < size_) return;
+        least_.resize(size_);
+        most_ = least_.back();
+    }
+    const std::uint64_t* hashes_;
+    const double* weight_;
+    Index size_;
+    std::size_t full_;
+    std::uint64_t most_;
+    std::vector<std::uint64_t> least_, seen_;  // equal rows often come again
+};
+
+int threads_of(Index rows) { return threads_for(4 * rows, (rows + looked_at - 1) / looked_at); }
+
+// Call body(lo, hi, block, slot) for blocks of rows.
+template <class Body>
+void for_rows(Index rows, Body body) {
+    for_blocks((rows + looked_at - 1) / looked_at, threads_of(rows), [&](Index b, int slot) {
+        body(b * looked_at, std::min(rows, (b + 1) * looked_at), b, slot);
+    });
 }
 
 }  // namespace
@@ -92,18 +138,24 @@ std::uint64_t largest_of_least(const std::uint64_t* hashes, const double* weight
 std::vector<Index> least_hashes(const std::uint64_t* hashes, const double* weight, Index rows, Index size,
                                 std::uint64_t most) {
     std::vector<Index> out;
-    if (size <= 0) return out;
-    most = largest_of_least(hashes, weight, rows, size, most);
-    for (Index i = 0; i < rows; ++i)
-        if (hashes[i] <= most && (!weight || weight[i] > 0)) out.push_back(i);
+    if (size <= 0 || rows <= 0) return out;
+    std::vector<LeastHashes> least(threads_of(rows), LeastHashes(hashes, weight, size, rows, most));
+    for_rows(rows, [&](Index lo, Index hi, Index, int slot) { least[slot].add(lo, hi); });
+    for_blocks(Index(least.size()), int(least.size()), [&](Index slot, int) { least[slot].tidy(); });
+    for (std::size_t slot = 1; slot < least.size(); ++slot) least[0].add(least[slot]);
+    most = least[0].most();
+    std::vector<std::vector<Index>> found((rows + looked_at - 1) / looked_at);
+    for_rows(rows, [&](Index lo, Index hi, Index block, int) {
+        for (Index i = lo; i < hi; ++i)
+            if (hashes[i] <= most && (!weight || weight[i] > 0)) found[block].push_back(i);
+    });
+    for (const auto& own : found) out.insert(out.end(), own.begin(), own.end());
     return out;
 }
 
 std::vector<CountedRow> least_rows(const std::uint64_t* hashes, const std::int32_t* codes, Index rows, Index size,
                                    std::uint64_t most) {
     std::vector<CountedRow> out;
-    if (size <= 0) return out;
-    most = largest_of_least(hashes, nullptr, rows, size, most);
     std::vector<std::int32_t> place(1024, -1);  // in `out`, by hash and class
     auto find = [&](std::uint64_t hash, std::int32_t code) -> std::int32_t& {
         std::size_t at = std::size_t(mixed(hash + std::uint64_t(code))) & (place.size() - 1);
@@ -111,8 +163,7 @@ std::vector<CountedRow> least_rows(const std::uint64_t* hashes, const std::int32
             at = (at + 1) & (place.size() - 1);
         return place[at];
     };
-    for (Index i = 0; i < rows; ++i) {
-        if (hashes[i] > most) continue;
+    for (const Index i : least_hashes(hashes, nullptr, rows, size, most)) {
         std::int32_t& at = find(hashes[i], codes[i]);
         if (at >= 0) {
             ++out[at].count;

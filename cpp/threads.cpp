@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <string>
+#include <utility>
 
 #ifdef __linux__
 #include <sched.h>
@@ -26,9 +27,9 @@ int allowed_cpus() {
     return cpus;
 }
 
-}  // namespace
+thread_local int most_of_this = 0;  // threads that this thread may use for a call; 0: all
 
-int max_threads() {
+int all_threads() {
     if (const char* set = std::getenv("SUFFICE_NUM_THREADS")) {
         int n = std::atoi(set);
         if (n > 0) return n;
@@ -36,5 +37,11 @@ int max_threads() {
     static const int cpus = allowed_cpus();
     return cpus;
 }
+
+}  // namespace
+
+int max_threads() { return most_of_this > 0 ? std::min(most_of_this, all_threads()) : all_threads(); }
+
+int limit_threads(int most) { return std::exchange(most_of_this, most); }
 
 }  // namespace suffice

@@ -24,7 +24,7 @@ def in_threads(function: Callable[[T], R], items: Iterable[T], entries: int) -> 
     """Return the results for all items, in their order; in threads if there are so many `entries` that it is worth it.
 
     If some fail, the error of the first of them is raised. This thread works as well, and waits for no thread that has
-    not begun: so a function may itself use threads.
+    not begun: so a function may itself use threads. It gets its share of all, so that there are no more than allowed.
     """
     todo = list(items)
     threads = min(_core.max_threads(), len(todo))
@@ -33,13 +33,16 @@ def in_threads(function: Callable[[T], R], items: Iterable[T], entries: int) -> 
     found: dict[int, R] = {}
     failed: dict[int, BaseException] = {}
     following = count()
+    share = -(-_core.max_threads() // threads)
 
     def work() -> None:
+        before = _core.limit_threads(share)
         while (i := next(following)) < min([len(todo), *failed]):
             try:
                 found[i] = function(todo[i])
             except BaseException as error:  # it is raised below, in the thread that asked
                 failed[i] = error
+        _core.limit_threads(before)
 
     helpers = _kept.threads(threads - 1)
     begun = [helpers.submit(work) for _ in range(threads - 1)]

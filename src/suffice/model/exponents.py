@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from suffice import _core
 from suffice.core.arrays import Array, Codes
 from suffice.core.parallel import in_threads
 
@@ -29,7 +30,6 @@ NEAR = 1e-4  # a step that gains less is near the minimum
 QUICK = 0.1  # of the gain before: a step that gains more shows that second derivatives have changed
 ROUGH_ROWS = 8  # of a fold for each exponent, so that their second derivatives are like those of all
 PATIENCE = 3  # exchanges of many exponents between zero and positive that need not get better
-TURNS = 8  # evidence that makes up for the Python that is run for one entry in another thread
 
 
 def relative(evidence: Array) -> Array:
@@ -76,48 +76,33 @@ class LogLinear:
 
     def __post_init__(self) -> None:
         rows = self.parts.shape[1]
+        self.parts, self.offset = np.ascontiguousarray(self.parts), np.ascontiguousarray(self.offset)
+        self.codes = np.ascontiguousarray(self.codes, np.int32)
+        self.weight = np.ascontiguousarray(self.weight, np.float64)
         self._hessians: list[Array] | None = None  # of the folds, near the minimum
         self._folds = [slice(k * rows // FOLDS, (k + 1) * rows // FOLDS) for k in range(FOLDS)]
         self._blocks = [(k, own) for k, fold in enumerate(self._folds) for own in _cut(fold)]
+        self._bounds = np.array([0, *(own.stop for _, own in self._blocks)], np.int64)
 
     def scores(self, w: Array) -> Array:
         """Return the scores of all rows, (classes − 1, rows)."""
         return np.asarray(self.offset + np.matmul(self.parts, w.astype(self.parts.dtype)))
 
-    def losses(self, scores: Array, rows: slice = slice(None)) -> tuple[Array, Array]:
-        """Return −log p(y_i | x_i) of some rows, and p(y | x) of all classes but the first, (classes − 1, rows)."""
-        p, _, losses = probabilities(scores)
-        others, places = self._others(rows)
-        losses[others] -= scores[places]
-        return losses, p
-
-    def _others(self, rows: slice) -> tuple[NDArray[np.intp], tuple[Codes, NDArray[np.intp]]]:
-        """Return which rows are of other classes than the first, and where their own scores are."""
-        codes = self.codes[rows]
-        others = np.flatnonzero(codes > 0)
-        return others, (codes[others] - 1, others)
+    def losses(self, scores: Array) -> Array:
+        """Return −log p(y_i | x_i) of all rows from their scores."""
+        _, _, losses = probabilities(scores)
+        others = np.flatnonzero(self.codes > 0)
+        losses[others] -= scores[self.codes[others] - 1, others]
+        return losses
 
     def loss(self, w: Array) -> Loss:
         """Compute the loss of exponents, and its gradients, reading the evidence once."""
-        exponents = w.astype(self.parts.dtype)
         gradients, p = np.zeros((FOLDS, len(w))), np.empty(self.offset.shape)
-
-        def of_block(block: tuple[int, slice]) -> tuple[float, Array]:
-            rows = block[1]
-            own = self.parts[:, rows]
-            losses, p[:, rows] = self.losses(self.offset[:, rows] + np.matmul(own, exponents), rows)
-            error = p[:, rows].copy()
-            error[self._others(rows)[1]] -= 1.0
-            error *= self.weight[rows]
-            slope = sum(part.T @ wrong for part, wrong in zip(own, error.astype(own.dtype), strict=True))
-            return float(self.weight[rows] @ losses), np.asarray(slope)
-
-        found = in_threads(of_block, self._blocks, self.parts.size // TURNS)
-        total = 0.0
-        for (fold, _), (loss, slope) in zip(self._blocks, found, strict=True):
-            total += loss
-            gradients[fold] += slope
-        total += 0.5 * float(self.penalty @ (w - self.start) ** 2)
+        losses, slopes = np.empty(len(self._blocks)), np.empty((len(self._blocks), len(w)))
+        rows = self.parts, self.offset, self.codes, self.weight, w.astype(self.parts.dtype), self._bounds
+        _core.log_linear_loss(*rows, losses, slopes, p)
+        np.add.at(gradients, [fold for fold, _ in self._blocks], slopes)
+        total = float(losses.sum()) + 0.5 * float(self.penalty @ (w - self.start) ** 2)
         return Loss(total / float(self.weight.sum()), gradients, p)
 
     def slope(self, w: Array, gradient: Array) -> Array:

@@ -186,7 +186,7 @@ class Pool:
         parts = np.stack([each.scores - self.log_prior for each in members], axis=2)
         problem = self._problem(parts, np.full(m, 1.0 / m), PULL)
         w = problem.fit()
-        return w, problem.losses(problem.scores(w))[0]
+        return w, problem.losses(problem.scores(w))
 
     def _chosen(self, members: list[Member]) -> tuple[list[Member], Array, Array]:
         """Choose the members that have weight; return them, their weights, and the log-loss of each row.
@@ -222,7 +222,7 @@ class Pool:
                 experts.append(member.expert[0])
                 weights.append(share * member.expert[1])
         prior = self._problem(np.zeros((classes - 1, len(self.codes), 0)), np.zeros(0), 0.0)
-        mixed = mixture(np.exp(-losses), np.exp(-prior.losses(self.log_prior)[0]), self.weight)
+        mixed = mixture(np.exp(-losses), np.exp(-prior.losses(self.log_prior)), self.weight)
         return Structure(
             np.ones(classes),
             np.zeros(classes),

@@ -36,8 +36,7 @@ def row_hashes(frame: Frame, names: Iterable[str] | None = None) -> Hashes:
     names = frame.names if names is None else list(names)
     out, matrix = np.empty(frame.n, dtype=np.uint64), frame.matrix
     if matrix is not None and all(name in matrix.place for name in names):
-        rows = np.ascontiguousarray(matrix.matrix)
-        columns: list[Any] = [rows[matrix.place[name]] for name in names]
+        columns: list[Any] = [np.ascontiguousarray(matrix.matrix[matrix.place[name]]) for name in names]
     else:
         columns = [_bits(frame, name) for name in names]
     _core.row_hashes(columns, int(_MISSING), out)
