@@ -8,9 +8,9 @@
 namespace suffice {
 namespace {
 
-constexpr Index few_rows = 64;  // whose slopes are summed in the precision of the evidence
+constexpr Index few_rows = 64;  // whose slopes are summed in the precision of the evidence, which stays in the cache
 
-// Rows lo .. hi-1: return Σ v loss, write p of all classes but the first, and add the gradient to `slope`. `scratch`
+// A few rows lo .. hi-1: return Σ v loss, write p of all classes but the first, and add the gradient to `slope`. `scratch`
 // holds (classes + 2) × rows numbers, and `part` as many as there are parts.
 template <class T>
 double loss_of_rows(const Evidence<T>& of, Index lo, Index hi, const T* w, double* scratch, T* part, double* p,
@@ -51,15 +51,13 @@ double loss_of_rows(const Evidence<T>& of, Index lo, Index hi, const T* w, doubl
         for (Index i = 0; i < n; ++i) to[i] /= norm[i];
         for (Index i = 0; i < n; ++i) error[i] = of.weight[lo + i] * (to[i] - (of.code[lo + i] == k + 1 ? 1.0 : 0.0));
         const T* row = of.values + (k * of.rows + lo) * m;
-        for (Index first = 0; first < n; first += few_rows) {
-            std::fill_n(part, m, T(0));
-            for (Index i = first; i < std::min(n, first + few_rows); ++i, row += m) {
-                const T wrong = T(error[i]);
+        std::fill_n(part, m, T(0));
+        for (Index i = 0; i < n; ++i, row += m) {
+            const T wrong = T(error[i]);
 #pragma omp simd
-                for (Index j = 0; j < m; ++j) part[j] += wrong * row[j];
-            }
-            for (Index j = 0; j < m; ++j) slope[j] += double(part[j]);
+            for (Index j = 0; j < m; ++j) part[j] += wrong * row[j];
         }
+        for (Index j = 0; j < m; ++j) slope[j] += double(part[j]);
     }
     return total;
 }
@@ -73,15 +71,15 @@ SUFFICE_DISPATCH(log_linear_rows, loss_of_rows<double>, loss_of_rows<float>)
 template <class T>
 void log_linear_loss(const Evidence<T>& of, const T* w, const Index* bounds, Index blocks, double* loss, double* slope,
                      double* p) {
-    Index most = 0;
-    for (Index b = 0; b < blocks; ++b) most = std::max(most, bounds[b + 1] - bounds[b]);
     const int threads = threads_for(of.rows * of.others * (of.parts + 8), blocks);
-    std::vector<std::vector<double>> scratch(threads, std::vector<double>((of.others + 2) * most));
+    std::vector<std::vector<double>> scratch(threads, std::vector<double>((of.others + 2) * few_rows));
     std::vector<std::vector<T>> part(threads, std::vector<T>(of.parts));
     for_blocks(blocks, threads, [&](Index b, int slot) {
         std::fill_n(slope + b * of.parts, of.parts, 0.0);
-        loss[b] = fast::log_linear_rows(of, bounds[b], bounds[b + 1], w, scratch[slot].data(), part[slot].data(), p,
-                                        slope + b * of.parts);
+        loss[b] = 0;
+        for (Index lo = bounds[b]; lo < bounds[b + 1]; lo += few_rows)
+            loss[b] += fast::log_linear_rows(of, lo, std::min(lo + few_rows, bounds[b + 1]), w, scratch[slot].data(),
+                                             part[slot].data(), p, slope + b * of.parts);
     });
 }
 

@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from suffice.core.arrays import Codes, Values, as_objects, as_strings, encode, repeated
 from suffice.core.errors import InvalidDataError, MismatchError, MissingLabelError
 
+LOOKED_AT = 1 << 14  # rows at a time
+
 
 @dataclass(frozen=True)
 class Labels:
@@ -36,9 +38,10 @@ class Labels:
     def __getitem__(self, rows: slice) -> Labels:
         codes = self.codes[rows]
         seen = np.zeros(len(self.values), dtype=bool)
-        seen[codes] = True
-        if seen.all():
-            return Labels(codes, self.values)
+        for lo in range(0, len(codes), LOOKED_AT):  # the first rows often show all labels
+            seen[codes[lo : lo + LOOKED_AT]] = True
+            if seen.all():
+                return Labels(codes, self.values)
         return Labels((np.cumsum(seen, dtype=np.int32) - 1)[codes], self.values[seen])
 
 
