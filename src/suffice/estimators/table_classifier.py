@@ -428,8 +428,9 @@ class BayesClassifier(CalibratedClassifier):
             return shown
         schema = self.schema_
         by_family: dict[str, list[str]] = {}
-        for name, (family, votes, _, _) in zip(schema.rows, schema.values, strict=True):
-            by_family.setdefault(family if votes == "yes" else "not voting", []).append(name)
+        for name, (family, votes, _, note) in zip(schema.rows, schema.values, strict=True):
+            weight = f" {note.split()[1].rstrip(';')}" if family in ("pair", "expert") else ""  # its exponent
+            by_family.setdefault(family if votes == "yes" else "not voting", []).append(f"{name}{weight}")
         listed = "; ".join(f"{family}: {', '.join(names)}" for family, names in by_family.items())
         return f"{shown}  # {listed}"
 

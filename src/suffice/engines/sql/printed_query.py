@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import ibis
 import ibis.expr.types as ir
@@ -29,25 +29,27 @@ def to_sql(scoring: f.Scoring, dialect: str, table: str, types: Mapping[str, str
             raise InvalidDataError("A column has the name of an answer, 'prediction' or 'probability …': rename it")
     asked = add_answers(ibis.table(columns, name=table), scoring, "predict_proba", dialect, nan)
     _check_names([table, *asked.columns], dialect)
-    return _text_of(asked, dialect)
+    held = [table, *asked.columns, *scoring.labels.tolist(), *_keys(scoring.terms)]
+    return _text_of(asked, dialect, [each for each in held if isinstance(each, str)])
 
 
-def _text_of(asked: ir.Table, dialect: str) -> str:
-    """Return the text of a query, which returns every name and label as it is.
+def _text_of(asked: ir.Table, dialect: str, held: Iterable[str]) -> str:
+    """Return the text of a query, which returns every name and label as it is; `held` are names, labels and categories.
 
-    A query has a line to a column, unless a name or a label holds a line break, or the text that stands for one in
-    sqlglot: sqlglot indents every line, those within quotes too.
+    A query has a line to a column, unless one of these holds a line break, or the text that stands for one in sqlglot:
+    sqlglot indents every line, those within quotes too.
     """
-    plain = str(ibis.to_sql(asked, dialect=dialect, pretty=False))
-    bad = re.search("[\0\ud800-\udfff]", plain)
-    if bad is not None:
-        around = plain[max(0, bad.start() - 20) : bad.end() + 20]
-        raise InvalidDataError(
-            f"A name, label or category holds the character {bad[0]!r}, which no query can hold: rename it. It is in "
-            f"{around!r}"
-        )
-    quoted_lines = any(each in plain for each in ("\n", Generator.SENTINEL_LINE_BREAK))
-    return plain if quoted_lines else str(ibis.to_sql(asked, dialect=dialect))
+    lines = False
+    for each in held:
+        bad = re.search("[\0\ud800-\udfff]", each)
+        if bad is not None:
+            around = each[max(0, bad.start() - 20) : bad.end() + 20]
+            raise InvalidDataError(
+                f"A name, label or category holds the character {bad[0]!r}, which no query can hold: rename it. It is "
+                f"in {around!r}"
+            )
+        lines = lines or "\n" in each or Generator.SENTINEL_LINE_BREAK in each
+    return str(ibis.to_sql(asked, dialect=dialect, pretty=not lines))  # which takes most of the time
 
 
 def _check_names(names: Iterable[str], dialect: str) -> None:
@@ -86,6 +88,15 @@ def _types(terms: Iterable[f.Term]) -> dict[str, str]:
         for name in (*term.columns, *read):
             found[name] = max(found.get(name, "string"), read.get(name, "string"), key=WIDEST_FIRST.index)
     return found
+
+
+def _keys(terms: Iterable[f.Term]) -> Iterator[Key]:
+    """Yield the categories that terms compare columns with."""
+    for node in (node for term in terms for node in term.formula.walk()):
+        if isinstance(node, f.Lookup | f.Among):
+            yield from node.keys
+        elif isinstance(node, f.Combinations):
+            yield from (part for key in node.keys for part in key)
 
 
 def _types_of(term: f.Term) -> dict[str, str]:
