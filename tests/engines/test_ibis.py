@@ -515,6 +515,22 @@ ODD = [
 ]
 
 
+def test_a_query_of_integers_computes_with_floating_point_numbers(database):
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 1000, (600, 3))
+    table = pd.DataFrame(x, columns=list("abc")).assign(
+        y=x[:, 0] - x[:, 1] + 0.37 * x[:, 2] + rng.normal(0, 99, 600) > 150
+    )
+    model = sf.BayesClassifier(structure="pool").fit(arrow(table), "y")
+    assert "(linear)" in list(model.schema_.rows)  # its lines have slopes of many digits
+    put(database, features(table), "integers")
+    cursor = database.raw_sql(model.to_sql(database.name, "integers"))
+    names, rows = [each[0] for each in cursor.description], cursor.fetchall()
+    told = pd.DataFrame(rows, columns=names)
+    expected = model.predict_proba(arrow(told[["a", "b", "c"]]))
+    np.testing.assert_allclose(told["probability True"].to_numpy(float), expected[:, 1], rtol=1e-9)
+
+
 @pytest.mark.parametrize("pretty", [True, False], ids=["no line breaks", "all"])
 def test_a_query_returns_names_labels_and_categories_as_they_are(database, pretty):
     odd = [each for each in ODD if "\n" not in each and "SQLGLOT" not in each] if pretty else ODD

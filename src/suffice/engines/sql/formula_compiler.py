@@ -11,6 +11,7 @@ from operator import add, and_, or_
 from typing import TypeAlias
 
 import ibis
+import ibis.expr.operations as ops
 import ibis.expr.types as ir
 import numpy as np
 
@@ -153,7 +154,9 @@ class FormulaWriter:
         dtype = column.type()
         if not (dtype.is_numeric() or dtype.is_boolean()):
             raise InvalidDataError(f"Column {name!r} holds {dtype}, where the model has numbers")
-        return number(column, nan=False)
+        # The types of a table that is not connected are assumed. Integers less a literal would be decimals.
+        assumed = isinstance(self.source.op(), ops.UnboundTable) and dtype.is_float64()
+        return as_float(column) if assumed else number(column, nan=False)
 
     def _equals(self, name: str, key: Key) -> ir.Value:
         """Return whether a column holds a category."""
