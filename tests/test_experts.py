@@ -306,6 +306,15 @@ def test_a_row_left_out_of_the_quadratic_expert_was_never_there(weighted):
     np.testing.assert_allclose(expert.left_out(batch, codes, weight), left_out)
 
 
+@pytest.mark.parametrize("cls", EXPERTS)
+def test_only_the_rows_that_a_prior_is_of_are_left_out(cls):
+    batch, codes, weight = table()
+    prior = np.log(np.full((40, 3), 1 / 3))
+    expert, left_out = cls.fit(Features.fit(BLOCKS, batch, weight), batch, codes, weight, 3, prior)
+    expected = expert.left_out(batch[:40], codes[:40], weight[:40], (batch, codes, weight))
+    np.testing.assert_allclose(apart(left_out), apart(expected), rtol=PRECISION[cls], atol=PRECISION[cls])
+
+
 def test_the_parameter_of_least_left_out_loss_is_chosen():
     batch, codes, weight = table()
     prior = np.log(np.full(3, 1 / 3))

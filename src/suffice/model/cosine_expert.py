@@ -54,7 +54,7 @@ class CosineExpert:
     ) -> tuple[CosineExpert, Array] | None:
         """Fit on rows, and return the evidence of each without it too, (rows, classes); None if nothing can be learned.
 
-        `log_prior` (classes,) or (rows, classes) is what the evidence is judged together with.
+        `log_prior` (classes,) or (rows, classes) is what the evidence is judged together with; see `fit_experts`.
         """
         features = features.only("ranks", "categories")
         if not can_learn(codes, weight, features.size):

@@ -31,7 +31,8 @@ def fit_experts(
 ) -> list[tuple[Expert, Array]]:
     """Fit all experts that can be fitted on rows, and return each with the evidence of rows left out, (rows, classes).
 
-    `log_prior` is (classes,), or (rows, classes) if it is that of each row left out.
+    `log_prior` is (classes,), or (rows, classes) if it is that of each row left out. If it has fewer rows, it is of the
+    first, and only these are left out.
     """
     features = Features.fit(blocks, batch, weight)
 

@@ -47,7 +47,7 @@ class LinearExpert:
     ) -> tuple[LinearExpert, Array] | None:
         """Fit on rows, and return the evidence of each without it too, (rows, classes); None if nothing can be learned.
 
-        `log_prior` (classes,) or (rows, classes) is what the evidence is judged together with.
+        `log_prior` (classes,) or (rows, classes) is what the evidence is judged together with; see `fit_experts`.
         """
         if not can_learn(codes, weight, features.size):
             return None

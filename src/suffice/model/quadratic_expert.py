@@ -115,11 +115,12 @@ class QuadraticExpert:
             features, z = Features(tuple(features.columns[j] for j in best)), z[:, best]
         scatters, p = ClassScatters.of(z, codes, weight, classes), features.size
         found: list[tuple[float, QuadraticExpert, Array]] = []
+        first = slice(len(log_prior) if log_prior.ndim == 2 else None)  # rows that are left out
         for rows in STRENGTHS:
             strength = rows * p + 2.0
             expert = cls(features, scatters.mean, scatters.whitening(strength), scatters.weight, strength)
-            left_out = expert._left_out(z, codes, weight)
-            found.append((tempered_loss(left_out, log_prior, codes, weight)[0], expert, left_out))
+            left_out = expert._left_out(z[first], codes[first], weight[first])
+            found.append((tempered_loss(left_out, log_prior, codes[first], weight[first])[0], expert, left_out))
         _, expert, left_out = min(found, key=lambda each: each[0])
         return expert, left_out
 
@@ -200,8 +201,8 @@ class QuadraticExpert:
     @property
     def _distances_of_means(self) -> Array:
         """Return (m_k − m_y)ᵀ Λ_k⁻¹ (m_k − m_y), (classes y, classes k)."""
-        turned = np.einsum("kij,kyj->kyi", self.whitening, self.mean[:, None] - self.mean, optimize=True)
-        return np.asarray(np.square(turned).sum(axis=2).T)
+        each = zip(self.mean, self.whitening, strict=True)
+        return np.stack([np.square((mean - self.mean) @ whitening.T).sum(axis=1) for mean, whitening in each], axis=1)
 
     def _moved(self, z: Array, codes: Codes) -> Array:
         """Compute (z − m_k)ᵀ Λ_k⁻¹ (m_k − m_y) of every row, of class y, and every class, (rows, classes)."""

@@ -103,10 +103,12 @@ class RidgeScatter:
         """Choose λ; return it, coefficients and intercepts, and the evidence of each row without it, (rows, classes).
 
         `own` is x − c_y of the rows. λ has the least log-loss of evidence of some rows that are left out, with an
-        exponent for each λ. Kept rows come in the order of their hashes, so the first are a random sample.
+        exponent for each λ. Kept rows come in the order of their hashes, so the first are a random sample. Only rows of
+        which `log_prior` is are left out.
         """
         axes = Axes.of(self, own, weight)
-        judges = slice(int(np.clip(ENTRIES // len(self.mean), FEWEST, JUDGES)))
+        n = len(log_prior) if log_prior.ndim == 2 else len(codes)
+        judges = slice(min(n, int(np.clip(ENTRIES // len(self.mean), FEWEST, JUDGES))))
         prior = log_prior[judges] if log_prior.ndim == 2 else log_prior
         rows = codes[judges], weight[judges]
         best, exponent, found = np.inf, 1.0, (SHRINKAGES[0], np.empty(0))
@@ -115,8 +117,8 @@ class RidgeScatter:
             if loss < best:
                 best, found = loss, (shrinkage, evidence)
         shrinkage, left_out = found
-        if len(codes) > len(left_out):
-            rest = slice(len(left_out), None)
+        if n > len(left_out):
+            rest = slice(len(left_out), n)
             others = axes.left_out(own[rest], codes[rest], weight[rest], [shrinkage])
             left_out = np.concatenate([left_out, *others])
         return shrinkage, axes.linear(shrinkage), left_out

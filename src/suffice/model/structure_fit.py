@@ -31,6 +31,7 @@ PULL = 20.0  # strength, in rows, of the pull of exponents towards the common on
 ROWS_FOR_A_PAIR = 30  # kept rows for each pair, so that each pair has an exponent of its own
 MOST_WORK = 1e9  # rows × exponents², and × classes of more than two: a second of Newton's method
 ENOUGH_ROWS = 5000  # that exponents are fitted on, if there are so many
+MOST_CELLS = 1 << 21  # rows × classes that are scored: fewer rows tell enough where classes are many
 LEAST = np.log(1e-12)  # lower bound of a log-prior
 WORTH = 2.0  # standard errors of the log-loss that cosines must gain
 NEGLIGIBLE = 0.02  # a member of the pool with less weight is left out
@@ -48,14 +49,16 @@ def _fit_structure(learned: Learned, name: StructureName) -> Structure | None:
     kept = family.kept_rows(parts.statistic)
     if len(kept.codes) < FEWEST_ROWS or len(learned.labels) < 2:
         return None
-    x = family.read(kept.rows)
-    codes, unit, log_prior = learned.left_out_prior(x.n, learned.labels[kept.codes], np.minimum(kept.weight, 1.0))
+    columns, classes = len(family.blocks) + len(family.found), len(learned.labels)
+    every = family.read(kept.rows)
+    scored = slice(0, min(every.n, max(MOST_CELLS // classes, FEWEST_ROWS)))
+    x, weight = every[scored], np.minimum(kept.weight[scored], 1.0)
+    codes, unit, log_prior = learned.left_out_prior(x.n, learned.labels[kept.codes[scored]], weight)
     # The only row of a class does not show how well the class is known.
     others = learned.statistics.weight[codes] > unit * (1 + 1e-9)
     some = np.flatnonzero(others & np.isfinite(log_prior[np.arange(len(codes)), codes]))
     if len(some) < FEWEST_ROWS:
         return None
-    columns, classes = len(family.blocks) + len(family.found), len(learned.labels)
     many = columns > MOST_COLUMNS  # too many for an exponent each
     places = PairPlaces.of(family.plan if name != "columns" else None, columns, len(some), classes)
     exponents = 1 if many else columns + places.exponents
@@ -86,7 +89,7 @@ def _fit_structure(learned: Learned, name: StructureName) -> Structure | None:
         if name != "pool":
             return []
         first = parts.expert_rows
-        own = x[first], kept.codes[first], kept.weight[first], classes, log_prior[first]
+        own = every[first], kept.codes[first], kept.weight[first], classes, log_prior[first]
         return [judges.expert(expert, left_out[some[:judged]]) for expert, left_out in fit_experts(family.blocks, *own)]
 
     found = in_threads(lambda members: members(), (exponents_of_columns, experts), x.n * exponents)
