@@ -178,8 +178,8 @@ void merge_fourth(Scatter all_a, Fourth of_a, Scatter all_b, Fourth of_b, Scatte
         for (Index j = 0; j < d; ++j) {
             step_a[j] = no_b ? Pair{} : a.centre(j) - both.centre(j);
             step_b[j] = no_a ? Pair{} : b.centre(j) - both.centre(j);
-            doubt_a[j] = no_b ? 0.0 : a.centre_doubt(j) + both.centre_doubt(j);
-            doubt_b[j] = no_a ? 0.0 : b.centre_doubt(j) + both.centre_doubt(j);
+            doubt_a[j] = no_b ? 0.0 : a.centre_doubt(j);
+            doubt_b[j] = no_a ? 0.0 : b.centre_doubt(j);
         }
         for (Index i = 0; i < d; ++i)
             for (Index j = 0; j < d; ++j) {
@@ -199,6 +199,17 @@ void merge_fourth(Scatter all_a, Fourth of_a, Scatter all_b, Fourth of_b, Scatte
                 third[at] = sum.third.high, rest[at] = sum.third.low;
                 fourth[at] = sum.fourth.value.high, rest[d * d + at] = sum.fourth.value.low;
                 rest[2 * d * d + at] = sum.fourth.doubt;
+            }
+        if (none || no_a || no_b) continue;
+        // Both are moved to one mean: if that is wrong, then by the derivatives of the products of all rows together,
+        // which are small where a heavy row was taken away.
+        for (Index i = 0; i < d; ++i)
+            for (Index j = 0; j < d; ++j) {
+                const double di = both.centre_doubt(i), dj = both.centre_doubt(j);
+                rest[2 * d * d + i * d + j] +=
+                    2 * (dj * std::fabs(third[i * d + j]) + di * std::fabs(third[j * d + i])) +
+                    dj * dj * both.product(i, i).high + di * di * both.product(j, j).high +
+                    4 * di * dj * std::fabs(both.product(i, j).high);
             }
     }
 }

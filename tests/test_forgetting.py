@@ -493,6 +493,39 @@ def test_two_rows_left_far_from_0_are_not_shrunk_by_rounding():
     np.testing.assert_array_equal(model.coef_, [[(0.5 + 1.0) / (0.75**2 / 6), 0.0]])
 
 
+def test_a_heavy_row_far_from_0_that_is_forgotten_leaves_the_shrinkage_of_a_refit():
+    """The mean that is left is in doubt, but the products are those about it: they change little with the mean."""
+    x = np.array([[-0.125, 2.0], [3.0, 2.0], [1.0, -1.0], [-3.0, -2.0]]) + np.array([1e9, 1e6])
+    y, weight = np.array(["a", "c", "a", "a"]), np.array([1.0, 1.0, 0.5, 1e9])
+    model = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto").fit(x, y, weight)
+    model.forget(x[3:], y[3:], weight[3:])
+    again = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto").partial_fit(x[:3], y[:3], None, weight[:3])
+    np.testing.assert_allclose(model.covariance_, again.covariance_, rtol=1e-9)
+    assert again.covariance_[0, 1] != again._scatter.cross[0, 0, 1] / weight[:3].sum()  # it is shrunk
+
+
+@given(weighted_rows([0.0, 0.125, -1.0, 3.0, 1e9, 1e9 + 0.5, 1e9 - 2.0]))
+@settings(max_examples=150)
+def test_the_doubt_of_products_of_squares_holds_what_forgetting_costs(case):
+    x, weight, order = case
+    codes = np.zeros(len(x), np.int32)
+    value = Scatter.of(x, codes, 1, weight, fourth=True)
+    held = set(range(len(x)))
+    for at in order:
+        value -= Scatter.of(x[[at]], codes[:1], 1, weight[[at]], fourth=True)
+        held.discard(at)
+    rows = [[Fraction(v) for v in x[i]] for i in held]
+    w = [Fraction(weight[i]) for i in held]
+    mean = [sum(a * r[j] for a, r in zip(w, rows, strict=True)) / sum(w) for j in range(2)]
+    for i in range(2):
+        for j in range(2):
+            exact = sum(a * (r[i] - mean[i]) ** 2 * (r[j] - mean[j]) ** 2 for a, r in zip(w, rows, strict=True))
+            low = value.higher.rest[0, 1, i, j]
+            error = abs(Fraction(value.higher.fourth[0, i, j]) + Fraction(low) - exact)
+            if value.cross[0, i, i] and value.cross[0, j, j]:  # a variance within its doubt is 0
+                assert error <= Fraction(value.higher.doubt[0, i, j])
+
+
 def test_products_of_squares_of_earlier_files_add_and_forget():
     """They have no remainders: rounding has been there."""
     x, codes = np.random.default_rng(2).normal(size=(12, 2)), np.zeros(12, np.int32)

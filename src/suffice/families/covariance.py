@@ -101,8 +101,11 @@ def ledoit_wolf(covariance: Array, scatter: Scatter, unit: Array) -> Array:
     observed = per_weight(scatter.cross, scatter.weight) / (unit[:, :, None] * unit[:, None, :])
     size = (observed**2).sum(axis=(1, 2))
     variance = diagonals(observed)
+    deviation = np.sqrt(scatter.doubt / n[:, None]) / unit
+    unsure = deviation[:, :, None] * deviation[:, None, :]
     # Of two rows of one weight both are the same: what only rounding leaves is no sampling variance.
-    excess = np.where(average - size > 2.0 * averaged(scatter.higher.doubt) + ROUNDING * average, average - size, 0.0)
+    doubt = 2.0 * averaged(scatter.higher.doubt) + 4.0 * (np.abs(observed) * unsure).sum(axis=(1, 2))
+    excess = np.where(average - size > doubt + ROUNDING * average, average - size, 0.0)
     beta = excess / (d * n)
     delta = (size - variance.sum(axis=1) ** 2 / d) / d
     beta = np.clip(beta, 0.0, np.maximum(delta, 0.0))

@@ -304,6 +304,13 @@ class Scatter(Statistic):
         return self.mean.shape[1]
 
     @property
+    def doubt(self) -> Array:
+        """What rounding may have taken from the centred squares, (classes, columns)."""
+        if self.rest is None:
+            return OUTSIDE * np.diagonal(self.cross, axis1=1, axis2=2)
+        return self.rest[:, 2 + 2 * self.n_columns : 2 + 3 * self.n_columns]
+
+    @property
     def total(self) -> Array:
         """The weight of the rows of each class, incomplete ones included."""
         return self.weight + self.gaps.parts[0].class_weight
