@@ -168,6 +168,10 @@ def test_what_cannot_be_adapted_is_refused():
     model = GaussianNB().fit(X, Y)
     with pytest.raises(InvalidDataError, match="no rows"):
         model.adapt(NEW, np.zeros(len(NEW)))
+    with pytest.raises(InvalidDataError, match="Nothing was learned"), pytest.warns(sf.ImpossibleRowWarning):
+        GaussianNB().partial_fit(X, Y, classes=["a", "b", "c"]).forget(X, Y).adapt(NEW)
+    with pytest.raises(InvalidDataError, match="No row tells anything"):
+        Shares.of(np.full((3, 2), 0.5), np.log([0.5, 0.5]), 1.0)
 
     class Elsewhere(Source):
         names, head, reduce = ["x0", "x1"], None, None

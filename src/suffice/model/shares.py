@@ -53,11 +53,15 @@ class Shares:
         total = float(w.sum())
         if not total > 0:
             raise InvalidDataError("There are no rows to estimate class shares from")
+        if not (log_prior > -np.inf).any():
+            raise InvalidDataError("Nothing was learned that class shares could be estimated by: learn rows first")
         prior = np.exp(log_prior - np.logaddexp.reduce(log_prior))
         known = np.flatnonzero(prior > 0)  # a class that is impossible stays so
         ratio = np.maximum(posterior[:, known] - mixed * prior[known], 0.0) / prior[known]
         ratio /= np.maximum(ratio.max(axis=1, keepdims=True), np.finfo(np.float64).tiny)
         some = np.flatnonzero((ratio.max(axis=1) > 0) & (w > 0))
+        if not len(some):
+            raise InvalidDataError("No row tells anything about its class: class shares cannot be estimated")
         ratio, w = ratio[some], w[some]
         found, converged = _climb(ratio, w / w.sum(), prior[known] / prior[known].sum())
         if not converged:
