@@ -115,6 +115,7 @@ def test_arrays_that_were_not_declared_are_refused(changes, said):
         ({"count": 3}, "count must be of 2 classes, found 3 classes"),
         ({"count": True}, "count must be an integer ≥ 0, found True"),
         ({"count": -1}, "count must be an integer ≥ 0, found -1"),
+        ({"count": 2**63}, "count must be an integer ≥ 0, found an integer of more than 64 bits"),
     ],
     ids=str,
 )
@@ -144,3 +145,17 @@ def test_a_family_of_a_user_needs_no_declarations():
 
     assert undeclared(Undescribed) == ["mine", "also"]
     assert sf.storage.from_bytes(sf.storage.to_bytes(Undescribed(also="x"))) == Undescribed(also="x")
+
+
+@pytest.mark.parametrize("name", ["BayesClassifier", "TextClassifier", "KernelNB", "MixtureNB"])
+@pytest.mark.parametrize("option", ["keep", "limit"])
+def test_an_option_that_no_kernel_takes_is_refused(name, option):
+    made = getattr(sf if hasattr(sf, name) else sf.naive_bayes, name)()
+    if option in made.get_params():
+        with pytest.raises(InvalidOptionError, match=f"The '{option}' parameter .* of more than 64 bits"):
+            made.set_params(**{option: 2**63}).fit([["a"], ["b"]] if name == "TextClassifier" else [[1.0], [2.0]], "ab")
+
+
+def test_an_option_of_a_family_that_no_kernel_takes_is_refused():
+    with pytest.raises(InvalidOptionError, match="limit must be .*, found an integer of more than 64 bits"):
+        sf.Binned(limit=2**63)

@@ -10,6 +10,8 @@ import numpy as np
 
 Size: TypeAlias = str | int | tuple[str | int, ...] | None  # a name, "name+1", a number, any, or one of several
 
+MOST_INTEGER = 2**63 - 1  # kernels take integers of 64 bits
+
 
 @dataclass(frozen=True, init=False)
 class Held:

@@ -16,6 +16,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from suffice.core.declarations import MOST_INTEGER
 from suffice.core.errors import InvalidOptionError
 
 
@@ -39,7 +40,7 @@ def interval(
     right: Any = np.inf if high is None else high
 
     def accepts(value: Any) -> bool:
-        if not isinstance(value, kind):
+        if not isinstance(value, kind) or (kind is Integral and value > MOST_INTEGER):
             return False
         above = left < value if closed == "neither" else left <= value
         return bool(above and (value <= right if closed == "both" else value < right))
@@ -81,7 +82,8 @@ def check(owner: str, allowed: Mapping[str, Allowed], values: Mapping[str, Any])
         if not any(_accepts(kind, value) for kind in kinds):
             *others, last = map(_title, kinds)
             what = f"{', '.join(others)} or {last}" if others else last
-            raise InvalidOptionError(f"The {name!r} parameter of {owner} must be {what}. Got {value!r} instead.")
+            bits = ", of more than 64 bits" if isinstance(value, Integral) and value > MOST_INTEGER else ""
+            raise InvalidOptionError(f"The {name!r} parameter of {owner} must be {what}. Got {value!r}{bits} instead.")
 
 
 def _accepts(kind: type | Constraint | None, value: Any) -> bool:
