@@ -101,11 +101,12 @@ bench-gpu: $(VENV)/test-gpu
 bench-quality: $(VENV)/bench-quality
 	$(BIN)/python -m benchmarks.quality $(or $(ARGS),--speed)
 
-# Planted errors among labels, beside cleanlab; class shares that have changed.
+# Planted errors among labels, beside cleanlab; class shares that have changed; few labels; clusters without any.
 bench-labels: text-data $(VENV)/bench-labels
 	$(BIN)/python -m benchmarks.wrong_labels
 	$(BIN)/python -m benchmarks.changed_shares
 	$(BIN)/python -m benchmarks.few_labels
+	$(BIN)/python -m benchmarks.clusters
 
 # One row at a time, and changes that are found, both beside river.
 bench-streams: text-data $(VENV)/bench-text

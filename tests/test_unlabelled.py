@@ -114,6 +114,7 @@ def test_files_are_divided_as_memory_is(weight, tmp_path):
     pq.write_table(table, tmp_path / "rows.parquet", row_group_size=100)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotConvergedWarning)
+        warnings.simplefilter("ignore", LeftOutWarning)  # 30 labels do not tell by more than a standard error
         there = sf.BayesClassifier(structure="naive").fit(str(tmp_path / "rows.parquet"), "y", unlabelled=weight)
         here = sf.BayesClassifier(structure="naive").fit(table, "y", unlabelled=weight)
     assert there.unlabelled_["rows"] == N - KNOWN
@@ -210,3 +211,39 @@ def test_what_cannot_be_learned_is_refused_and_changes_nothing(tmp_path):
     assert_array_equal(model.predict_proba(X), before)
     with pytest.raises(AttributeError, match="has not learned from rows without labels"):
         _ = model.unlabelled_
+
+
+def test_a_gain_below_its_standard_error_is_refused_also_in_the_shares_of_the_others():
+    alone = np.array([1.0, 1.0, 1.0, 1.0])
+    assert module.is_better(np.array([0.8, 0.9, 0.7, 0.8]), alone, np.ones(4))
+    assert not module.is_better(np.array([0.1, 1.4, 0.9, 1.2]), alone, np.ones(4))
+    found = RNG.normal(size=500)
+    gain, n = found, len(found)
+    better = gain.mean() > np.sqrt(((gain - gain.mean()) ** 2).mean() / n)
+    assert module.is_better(1.0 - gain, np.ones(n), np.full(n, 3.0)) == better
+    parts = [sf.ByClass(np.array(["a", "b"]), np.array([30.0, 10.0]), None)]
+    ratio = module._ratio_of_shares(parts, np.array([0, 1, 1, 0]), np.ones(4), np.array(["a", "b"]))
+    assert_allclose(ratio, [1.5, 0.5, 0.5, 1.5])
+
+
+def test_labels_by_class_in_other_shares_than_the_rows_do_not_make_it_worse():
+    # Labels that were asked for by class say nothing of the shares; classes that are no clusters make EM worse.
+    rng = np.random.default_rng(5)
+    n = 2000
+    x = rng.normal(size=(n, 4))
+    truth = np.where(x[:, 0] * x[:, 1] + 0.3 * x[:, 2] + 0.2 * rng.normal(size=n) > 0.7, "b", "a")
+    labels = np.full(n, None, dtype=object)
+    for each in ("a", "b"):
+        labels[np.flatnonzero(truth == each)[:40]] = each
+    known = labels != None  # noqa: E711  # entry by entry
+    few = sf.BayesClassifier().fit(x[known], truth[known])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LeftOutWarning)
+        found = sf.BayesClassifier().fit(x, labels, unlabelled="learn")
+    rest = ~known
+    codes = (truth[rest] == "b").astype(int)
+
+    def loss(clf):
+        return -np.log(np.maximum(clf.predict_proba(x[rest])[np.arange(len(codes)), codes], 1e-12)).mean()
+
+    assert loss(found) <= loss(few) + 0.01

@@ -53,6 +53,7 @@ from .core.priors import Beta, ClassPrior, Dirichlet, Gamma, NormalInverseGamma,
 from .core.statistics import ByClass, Cells, Counts, Moments, Sample, Scatter, Statistic, Totals
 from .core.versions import show_versions
 from .estimators.changing import Fading, Window
+from .estimators.clustering import cluster
 from .estimators.monitor import Alarm, Monitor
 from .estimators.saving import load
 from .estimators.table_classifier import BayesClassifier
@@ -192,6 +193,7 @@ __all__ = [
     "UnstorableError",
     "UnwritableFileError",
     "Window",
+    "cluster",
     "compare",
     "comparison",
     "conditionals",

@@ -33,7 +33,7 @@ def unfitted(
         if weight == target:
             raise InvalidOptionError(f"--weight: {weight!r} is the target: name another column")
     _check_labels(source, target)
-    chosen = _parse_families(listed(families, source.names), source, target)
+    chosen = parse_families(listed(families, source.names), source, target)
     options: dict[str, Any] = {"calibrate": calibrate}
     if smoothing is not None:
         options["smoothing"] = _parse_smoothing(smoothing)
@@ -72,7 +72,7 @@ def _is_text(source: Files, name: str) -> bool:
     return pc.mean(pc.cast(pc.match_substring(column, " "), "int8")).as_py() > 0.5
 
 
-def _parse_families(pairs: list[str], source: Files, target: str) -> dict[Any, Any]:
+def parse_families(pairs: list[str], source: Files, target: str | None = None) -> dict[Any, Any]:
     """Parse pairs such as `age=gaussian` and `a+b=multivariate-gaussian`."""
     out: dict[Any, Any] = {}
     for each in pairs:

@@ -1,8 +1,8 @@
-"""Commands that make and change models: fit, update, forget, drop-class, merge."""
+"""Commands that make and change models: fit, cluster, update, forget, drop-class, merge."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
@@ -73,6 +73,59 @@ def fit(
         show_json(summary(model, output, found))
     else:
         show_summary(model, output, found)
+
+
+def cluster(
+    data: options.Data,
+    output: options.ModelOutput,
+    clusters: Annotated[
+        int | None, Option("--clusters", "-k", metavar="NUMBER", help="How many; by default it is chosen.", min=1)
+    ] = None,
+    most: Annotated[int, Option("--most", metavar="NUMBER", help="How many are tried, if it is chosen.", min=1)] = 20,
+    covariance: Annotated[
+        str, Option("--covariance", help="Of Gaussian columns: auto, diagonal, full, or tied (one for all clusters).")
+    ] = "auto",
+    families: options.Families = None,
+    drop: options.Drop = None,
+    weight: options.Weight = None,
+    seed: options.Seed = None,
+    input_format: options.InputFormat = None,
+    json: options.Json = False,
+) -> None:
+    """Find clusters of rows without labels, and make a model of them.
+
+    Columns may be numbers, categories, booleans and texts, with gaps. The number of clusters is the one by which rows
+    that are left out are most probable. The model's classes are 0, 1, … from the largest cluster to the smallest; all
+    commands that take a model take it. Every step reads the data once.
+
+    Example:
+      suffice cluster customers.csv --clusters 5 -o clusters.suffice
+    """
+    from suffice.cli.fit_options import parse_families
+    from suffice.cli.model_files import Fitted
+    from suffice.cli.model_summary import show_summary, summary
+    from suffice.cli.terminal import heading, show_columns
+    from suffice.estimators.clustering import cluster as find_clusters
+
+    check_model_output(output, data)
+    with opened(data, input_format, drop) as source:
+        chosen = parse_families(options.listed(families, source.names), source)
+        kinds: dict[str, Any] = {"families": chosen or "auto", "covariance": covariance, "most": most}
+        found = find_clusters(source, clusters, sample_weight=weight, random_state=seed or 0, **kinds)
+    model, tried = Fitted(found), found.clustering_
+    model.save(output)
+    if json:
+        heads = ("covariance", "log_p_left_out", "standard_error")
+        rows = [
+            {"clusters": int(k), **dict(zip(heads, (form, float(mean), float(error)), strict=True))}
+            for k, (form, mean, error) in zip(tried.rows, tried.values.tolist(), strict=True)
+        ]
+        show_json(summary(model, output, None) | {"tried": rows})
+        return
+    show_summary(model, output, None)
+    if len(tried.rows):
+        heading("Tried: the mean log-density of rows left out")
+        show_columns("clusters", tried.rows, tried.columns, tried.values.tolist(), [True, False, False])
 
 
 def update(

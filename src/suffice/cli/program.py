@@ -16,7 +16,7 @@ from typer import Option
 from suffice.cli.answer_commands import explain, impute, outliers, predict, sample
 from suffice.cli.evaluate_commands import compare, cv, evaluate
 from suffice.cli.label_commands import adapt, suspects
-from suffice.cli.learn_commands import drop_class, fit, forget, merge, update
+from suffice.cli.learn_commands import cluster, drop_class, fit, forget, merge, update
 from suffice.cli.show_commands import demo, export, inspect, nomogram, report, sql
 from suffice.cli.stream_commands import stream, watch
 from suffice.cli.terminal import visible
@@ -31,7 +31,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 COMMANDS: tuple[tuple[Callable[..., None], ...], ...] = (
-    (fit, update, forget, drop_class, merge, adapt),
+    (fit, cluster, update, forget, drop_class, merge, adapt),
     (predict, explain, outliers, impute, sample),
     (stream, watch),
     (evaluate, cv, compare, suspects),

@@ -10,6 +10,44 @@ from typing import Any, Self
 PATIENCE = 0.5  # seconds before a bar is shown
 
 
+def _bar() -> Any:
+    """Return a bar, which has begun to be shown."""
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bar
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    bar = Bar(*columns, console=Console(stderr=True), transient=True)
+    bar.start()
+    return bar
+
+
+class Steps:
+    """A bar over steps of a search, on a terminal, where it takes long; anywhere else nothing is printed."""
+
+    def __init__(self, total: int):
+        self.total, self.done = total, 0
+        self.wanted = sys.stderr is not None and sys.stderr.isatty()
+        self.begun = time.monotonic()
+        self.bar: Any = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def step(self) -> None:
+        """Count a step as done."""
+        self.done += 1
+        if self.wanted and self.bar is None and time.monotonic() - self.begun > PATIENCE:
+            self.bar = _bar()
+            self.shown = self.bar.add_task("", total=self.total)
+        if self.bar is not None:
+            self.bar.update(self.shown, completed=self.done, description=f"step {self.done} of at most {self.total}")
+
+    def __exit__(self, *_: object) -> None:
+        if self.bar is not None:
+            self.bar.stop()
+
+
 class Progress:
     """A bar over the bytes of the files, on a terminal, where it takes long; anywhere else nothing is printed.
 
@@ -27,13 +65,7 @@ class Progress:
         return self
 
     def _start(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
-        from rich.progress import Progress as Bar
-
-        columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-        self.bar = Bar(*columns, console=Console(stderr=True), transient=True)
-        self.bar.start()
+        self.bar = _bar()
         self.shown = self.bar.add_task("", total=sum(self.sizes), completed=sum(self.sizes[: self.done]))
 
     def rows(self, n: int) -> None:

@@ -30,7 +30,7 @@ BATCH = 1 << 17  # rows that are summarized together
 @storage.storable
 @dataclass(frozen=True)
 class Task:
-    """Summarize rows by their labels: `family` of the columns `names`.
+    """Summarize rows by their labels: `family` of the columns `names`. With no target, all rows are of the class 0.
 
     A task and the statistics it gives travel in the library's own storage format, so that a worker needs nothing but
     the library.
@@ -41,7 +41,7 @@ class Task:
     target: str
     weight: str | None
     drop_unlabelled: bool = False  # leave rows without a label out; otherwise they are an error
-    divided_by: Predictor | None = None  # if there is one, only rows without a label, divided by their posteriors
+    divided_by: Predictor | None = None  # if there is one, only rows without a label, divided by posteriors
     least: Annotated[float, Held(least=0, most=1)] = 0.0  # of a posterior
 
     @property
@@ -52,7 +52,8 @@ class Task:
     @property
     def columns(self) -> list[str]:
         """All columns that are read."""
-        return [*self.names, self.target, *([] if self.weight is None else [self.weight])]
+        named = [name for name in (self.target, self.weight) if name]
+        return [*self.names, *named]
 
     @property
     def blocks(self) -> tuple[Block, ...]:
@@ -106,7 +107,9 @@ class Task:
 
     def _divide(self, frame: Frame, predictor: Predictor, onto: ByClass[Any] | None) -> ByClass[Any] | None:
         """Add the rows of a table that have no label to `onto`, each divided among the classes."""
-        rows = np.flatnonzero(frames.as_numpy(frame.column(self.target).is_null(nan_is_null=True)))
+        rows = np.arange(frame.n)
+        if self.target:
+            rows = np.flatnonzero(frames.as_numpy(frame.column(self.target).is_null(nan_is_null=True)))
         if not len(rows):
             return onto
         some = frame[rows]
@@ -127,6 +130,8 @@ class Task:
     def labels_in(self, frame: Frame) -> tuple[Labels, Array | None]:
         """Read the labels and weights of a table."""
         weight = None if self.weight is None else frames.weights(frame.column(self.weight), self.weight)
+        if not self.target:
+            return Labels(np.zeros(frame.n, dtype=np.int32), np.zeros(1, dtype=np.int64)), weight
         return frames.label_codes(frame.column(self.target), self.target), weight
 
     def summarize_frame(

@@ -11,7 +11,10 @@ with λ, Nigam, McCallum, Thrun and Mitchell, 2000).
 Otherwise λ is chosen after every pass over the rows, and the iteration ends when no λ helps any more. Leaving a row out
 would not judge it fairly: it has helped to divide the others. So labelled rows are left out by folds, and each fold has
 its own division by a model without it. The scores of rows that are left out so also calibrate the result. λ = 0,
-ignoring the rows, is one of the candidates: on the labelled rows the result is never worse than that.
+ignoring the rows, is one of the candidates, and the others must be better than that by more than the standard error of
+the difference, row by row: where labelled rows cannot tell, the others are refused. Labelled rows are often chosen by
+class, in other shares than those of all rows; so this must hold of labelled rows as they are, and also if each class
+weighs as much as it does among the rows without labels.
 """
 
 from __future__ import annotations
@@ -217,7 +220,9 @@ def learn_unlabelled(
             "There are no labelled rows at hand to choose the weight of rows without labels by: give it as a number, "
             "such as unlabelled=0.1"
         )
-    ignored = _loss(folds, [each.learned for each in folds], calibrate)
+    alone = _losses(folds, [each.learned for each in folds], calibrate)
+    codes, weights = (np.concatenate([getattr(fold, name) for fold in folds]) for name in ("codes", "weight"))
+    ignored = float(weights @ alone / weights.sum())
     lowest, calibration, rows = ignored, None, 0.0
     chosen: list[tuple[float, Calibration | None]] = []
     current = [each.learned for each in folds]
@@ -229,9 +234,20 @@ def learn_unlabelled(
             return learned
         rows = float(parts[0].weight.sum())
         trials = [_trial(folds, parts, each, bool(calibrate)) for each in WEIGHTS]
-        (loss, fitted), each_weight = min(zip(trials, WEIGHTS, strict=True), key=lambda trial: trial[0][0])
-        LOG.info("rows without labels: pass %d, log-loss %.4f, weight %g", len(chosen) + 1, loss, each_weight)
-        if not loss < lowest:
+        means = [float(weights @ losses / weights.sum()) for losses, _ in trials]
+        best = int(np.argmin(means))
+        loss, (losses, fitted), each_weight = means[best], trials[best], WEIGHTS[best]
+        as_others = weights * _ratio_of_shares(parts, codes, weights, learned.labels)
+        helps = all(is_better(losses, alone, each) for each in (weights, as_others))
+        LOG.info(
+            "rows without labels: pass %d, weight %g, log-loss %.4f, %.4f without them%s",
+            len(chosen) + 1,
+            each_weight,
+            loss,
+            ignored,
+            "" if helps else ": they do not help by more than a standard error",
+        )
+        if not (loss < lowest and helps):
             break
         lowest, calibration = loss, fitted
         current = [fold.with_parts(part, each_weight) for fold, part in zip(folds, parts, strict=True)]
@@ -254,8 +270,8 @@ def _two(calibration: Calibration | None) -> tuple[float, float]:
 
 def _trial(
     folds: list[_Fold], parts: list[ByClass[Any]], weight: float, calibrate: bool
-) -> tuple[float, Calibration | None]:
-    """Return the log-loss of rows left out where divided rows have a weight, and the calibration of their scores."""
+) -> tuple[Array, Calibration | None]:
+    """Return the losses of rows left out where divided rows have a weight, and the calibration of their scores."""
     # Models of texts are large: one is there at a time.
     scored = [fold.scores(fold.with_parts(part, weight)) for fold, part in zip(folds, parts, strict=True)]
     evidence = np.concatenate([each for each, _ in scored])
@@ -263,21 +279,33 @@ def _trial(
     codes, w = (np.concatenate([getattr(fold, name) for fold in folds]) for name in ("codes", "weight"))
     fitted = Calibration.fit(evidence, log_prior, codes, w) if calibrate else None
     plain = Calibration.none(evidence.shape[1]) if fitted is None else fitted
-    return _mean_loss(plain.log_posterior(evidence, log_prior), codes, w), fitted
+    return _each_loss(plain.log_posterior(evidence, log_prior), codes), fitted
 
 
-def _loss(folds: list[_Fold], models: list[Learned], calibrate: Calibrate) -> float:
-    """Return the log-loss of rows left out, as the models answer."""
+def _losses(folds: list[_Fold], models: list[Learned], calibrate: Calibrate) -> Array:
+    """Return the losses of rows left out, as the models answer."""
     found = [
         each.log_posterior(fold.rows, each.calibration(calibrate)) for fold, each in zip(folds, models, strict=True)
     ]
-    codes, w = (np.concatenate([getattr(fold, name) for fold in folds]) for name in ("codes", "weight"))
-    return _mean_loss(np.concatenate(found), codes, w)
+    return _each_loss(np.concatenate(found), np.concatenate([fold.codes for fold in folds]))
 
 
-def _mean_loss(log_posterior: Array, codes: Codes, weight: Array) -> float:
-    own = np.maximum(log_posterior[np.arange(len(codes)), codes], -50.0)  # one impossible row does not decide alone
-    return float(-(weight @ own) / weight.sum())
+def _each_loss(log_posterior: Array, codes: Codes) -> Array:
+    return -np.maximum(log_posterior[np.arange(len(codes)), codes], -50.0)  # one impossible row does not decide alone
+
+
+def is_better(losses: Array, than: Array, weight: Array) -> bool:
+    """Whether losses are lower, row by row, by more than the standard error of the mean difference."""
+    gain, share = than - losses, weight / weight.sum()
+    mean = float(share @ gain)
+    return mean > float(np.sqrt(share**2 @ (gain - mean) ** 2))
+
+
+def _ratio_of_shares(parts: list[ByClass[Any]], codes: Codes, weight: Array, labels: Values) -> Array:
+    """Return for each labelled row the share of its class among rows without labels, by that among labelled ones."""
+    known = np.bincount(codes, weight, len(labels))
+    others = np.sum([part.over(labels).weight for part in parts], axis=0)
+    return (others / np.where(known > 0, known, 1.0))[codes] * (known.sum() / others.sum())
 
 
 def _with_weight(learned: Learned, divide: Divide, weight: float, calibrate: Calibrate) -> Learned:
