@@ -26,7 +26,7 @@ struct Texts {
     const bool* present = nullptr;
 
     bool missing(Index i) const {
-        return documents ? documents[i].encoding == Encoding::missing : present && !present[i];
+        return documents ? documents[i].missing : present && !present[i];
     }
     // The approximate number of bytes.
     Index size(Index i) const {
@@ -34,8 +34,7 @@ struct Texts {
             const Index lo = document_start[i], hi = document_start[i + 1];
             return token_start[hi] - token_start[lo] + (hi - lo);
         }
-        const Encoding kind = documents[i].encoding;
-        return documents[i].size * (kind == Encoding::ucs2 ? 2 : kind == Encoding::ucs4 ? 4 : 1);
+        return documents[i].size;
     }
 };
 

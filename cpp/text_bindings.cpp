@@ -89,27 +89,37 @@ struct TextList {
     void require_open() const { require(!fixed && !cut, "texts that were read, or came in tokens, stay as they are"); }
 };
 
-// The memory of a Python string, without a copy.
-Document document_of(PyObject* text) {
-    if (PyBytes_Check(text)) return {PyBytes_AS_STRING(text), PyBytes_GET_SIZE(text), Encoding::utf8};
-    const Encoding kind = PyUnicode_IS_ASCII(text)                       ? Encoding::utf8
-                          : PyUnicode_KIND(text) == PyUnicode_1BYTE_KIND ? Encoding::latin1
-                          : PyUnicode_KIND(text) == PyUnicode_2BYTE_KIND ? Encoding::ucs2
-                                                                         : Encoding::ucs4;
-    return {PyUnicode_DATA(text), PyUnicode_GET_LENGTH(text), kind};
+// The UTF-8 of a Python string or of bytes. That of ASCII is the memory of the string; that of others is kept by it.
+Document document_of(nb::handle text) {
+    char* bytes;
+    Py_ssize_t size;
+    if (PyBytes_Check(text.ptr())) {
+        if (PyBytes_AsStringAndSize(text.ptr(), &bytes, &size)) nb::raise_python_error();
+        return {reinterpret_cast<const std::uint8_t*>(bytes), size, false};
+    }
+    if (const char* utf8 = PyUnicode_AsUTF8AndSize(text.ptr(), &size))
+        return {reinterpret_cast<const std::uint8_t*>(utf8), size, false};
+    nb::python_error error;
+    if (!error.matches(PyExc_UnicodeEncodeError)) throw error;
+    throw BadText(nb::cast<Index>(error.value().attr("start")), "a lone surrogate");
 }
+
+bool is_text(nb::handle text) { return PyUnicode_Check(text.ptr()) || PyBytes_Check(text.ptr()); }
 
 // Add the texts of a tuple; returns the position of the first object that is not a text, or -1.
 Index add_strings(TextList& list, nb::typed<nb::tuple, nb::object, nb::ellipsis> texts) {
     list.require_open();
     const Index n = Index(nb::len(texts));
-    std::vector<Document> added;
-    added.reserve(n);
+    std::vector<Document> added(n);
     for (Index i = 0; i < n; ++i) {
-        PyObject* text = PyTuple_GET_ITEM(texts.ptr(), i);
-        const bool missing = text == Py_None || (PyFloat_Check(text) && std::isnan(PyFloat_AS_DOUBLE(text)));
-        if (!missing && !PyUnicode_Check(text) && !PyBytes_Check(text)) return i;
-        added.push_back(missing ? Document{nullptr, 0, Encoding::missing} : document_of(text));
+        const nb::handle text = PyTuple_GetItem(texts.ptr(), i);
+        if (text.is_none() || (PyFloat_Check(text.ptr()) && std::isnan(PyFloat_AsDouble(text.ptr())))) continue;
+        if (!is_text(text)) return i;
+        try {
+            added[i] = document_of(text);
+        } catch (const BadText& bad) {
+            throw BadDocument(i, bad.position, bad.what_);
+        }
     }
     list.owners.append(texts);
     list.documents.insert(list.documents.end(), added.begin(), added.end());
@@ -128,9 +138,7 @@ void add_arrow(TextList& list, Bytes bytes, Vector<Offset> start, std::optional<
     }
     list.owners.append(nb::cast(bytes));
     for (Index i = 0; i < n; ++i)
-        list.documents.push_back(present && !(*present)(i) ? Document{nullptr, 0, Encoding::missing}
-                                                           : Document{bytes.data() + start(i),
-                                                                      Index(start(i + 1) - start(i)), Encoding::utf8});
+        list.documents.push_back({bytes.data() + start(i), Index(start(i + 1) - start(i)), present && !(*present)(i)});
 }
 
 void set_tokens(TextList& list, Bytes bytes, Places token_start, Places document_start,
@@ -238,15 +246,11 @@ TokenOptions token_options(bool lowercase, const std::optional<std::string>& acc
 }
 
 void append_tokens(nb::list& found, Tokenizer& tokenizer, const Document& document) {
-    try {
-        tokenizer.begin(document);
-        while (tokenizer.next()) {
-            const char* bytes = reinterpret_cast<const char*>(tokenizer.bytes());
-            for (Index t = 0; t < tokenizer.size(); ++t)
-                found.append(nb::str(bytes + tokenizer.start()[t], tokenizer.length()[t]));
-        }
-    } catch (const BadText& bad) {
-        throw std::invalid_argument(std::string(bad.what()) + " at position " + std::to_string(bad.position));
+    tokenizer.begin(document);
+    while (tokenizer.next()) {
+        const char* bytes = reinterpret_cast<const char*>(tokenizer.bytes());
+        for (Index t = 0; t < tokenizer.size(); ++t)
+            found.append(nb::str(bytes + tokenizer.start()[t], tokenizer.length()[t]));
     }
 }
 
@@ -256,16 +260,19 @@ void bind_tokens(nb::module_& m) {
         [](nb::handle text, bool lowercase, std::optional<std::string> accents, std::string analyzer, int least,
            int most) {
             TokenOptions options = token_options(lowercase, accents, analyzer, least, most);
-            if (!text.is_none() && !PyUnicode_Check(text.ptr()) && !PyBytes_Check(text.ptr()))
-                throw nb::type_error("a document must be str, bytes or None");
-            const Document from = text.is_none() ? Document{nullptr, 0, Encoding::missing} : document_of(text.ptr());
+            if (!text.is_none() && !is_text(text)) throw nb::type_error("a document must be str, bytes or None");
             nb::typed<nb::list, nb::str> found;
             // All n-grams of one size come before those of the next, as in scikit-learn.
             const int sizes = options.analyzer == Analyzer::character ? most - least + 1 : 1;
-            for (int i = 0; i < sizes; ++i) {
-                if (sizes > 1) options.least = options.most = least + i;
-                Tokenizer tokenizer(options);
-                append_tokens(found, tokenizer, from);
+            try {
+                const Document from = text.is_none() ? Document{} : document_of(text);
+                for (int i = 0; i < sizes; ++i) {
+                    if (sizes > 1) options.least = options.most = least + i;
+                    Tokenizer tokenizer(options);
+                    append_tokens(found, tokenizer, from);
+                }
+            } catch (const BadText& bad) {
+                throw std::invalid_argument(std::string(bad.what()) + " at position " + std::to_string(bad.position));
             }
             return found;
         },

@@ -31,7 +31,7 @@ SUFFICE_INLINE const unicode::Character& character(char32_t c) {
         [unicode::character_entry[unicode::character_block[c / unicode::block] * unicode::block + c % unicode::block]];
 }
 
-// A block of 64 units: bit i of `token` if unit i belongs to a token, of `other` if it is not ASCII.
+// A block of 64 bytes: bit i of `token` if byte i belongs to a token, of `other` if it is not ASCII.
 struct Block {
     std::uint64_t token, other;
 };
@@ -45,42 +45,12 @@ SUFFICE_INLINE __m128i within(__m128i x, char first, char count) {
     return _mm_cmplt_epi8(_mm_add_epi8(x, bytes_of(char(-128 - first))), bytes_of(char(-128 + count)));
 }
 
-// Sixteen units as bytes (7 bits each), and 16 bits that say which are not ASCII.
-SUFFICE_INLINE __m128i sixteen(const std::uint8_t* in, unsigned& other) {
-    const __m128i x = _mm_loadu_si128(reinterpret_cast<const __m128i*>(in));
-    other = unsigned(_mm_movemask_epi8(x));
-    return x;
-}
-
-SUFFICE_INLINE __m128i sixteen(const std::uint16_t* in, unsigned& other) {
-    const __m128i *from = reinterpret_cast<const __m128i*>(in), seven = _mm_set1_epi16(0x7F);
-    const __m128i a = _mm_loadu_si128(from), b = _mm_loadu_si128(from + 1);
-    const __m128i x = _mm_and_si128(a, seven), y = _mm_and_si128(b, seven);
-    other = ~unsigned(_mm_movemask_epi8(_mm_packs_epi16(_mm_cmpeq_epi16(a, x), _mm_cmpeq_epi16(b, y)))) & 0xFFFF;
-    return _mm_packus_epi16(x, y);
-}
-
-SUFFICE_INLINE __m128i sixteen(const std::uint32_t* in, unsigned& other) {
-    const __m128i *from = reinterpret_cast<const __m128i*>(in), seven = _mm_set1_epi32(0x7F);
-    __m128i x[4], same[4];
-    for (int i = 0; i < 4; ++i) {
-        const __m128i v = _mm_loadu_si128(from + i);
-        x[i] = _mm_and_si128(v, seven);
-        same[i] = _mm_cmpeq_epi32(v, x[i]);
-    }
-    other = ~unsigned(_mm_movemask_epi8(
-                _mm_packs_epi16(_mm_packs_epi32(same[0], same[1]), _mm_packs_epi32(same[2], same[3])))) &
-            0xFFFF;
-    return _mm_packus_epi16(_mm_packs_epi32(x[0], x[1]), _mm_packs_epi32(x[2], x[3]));
-}
-
-template <Analyzer analyzer, class Unit>
-SUFFICE_INLINE Block read_block(const Unit* in, bool lowercase, std::uint8_t* out) {
+template <Analyzer analyzer>
+SUFFICE_INLINE Block read_block(const std::uint8_t* in, bool lowercase, std::uint8_t* out) {
     Block block{0, 0};
     const __m128i fold = bytes_of(0x20), change = lowercase ? fold : _mm_setzero_si128();
     for (int part = 0; part < 4; ++part) {
-        unsigned other;
-        const __m128i x = sixteen(in + 16 * part, other);
+        const __m128i x = _mm_loadu_si128(reinterpret_cast<const __m128i*>(in + 16 * part));
         __m128i y = _mm_or_si128(x, _mm_and_si128(within(x, 'A', 26), change)), token;
         if constexpr (analyzer == Analyzer::word) {
             token = _mm_or_si128(_mm_or_si128(within(_mm_or_si128(x, fold), 'a', 26), within(x, '0', 10)),
@@ -93,15 +63,15 @@ SUFFICE_INLINE Block read_block(const Unit* in, bool lowercase, std::uint8_t* ou
         }
         _mm_storeu_si128(reinterpret_cast<__m128i*>(out + 16 * part), y);
         block.token |= std::uint64_t(unsigned(_mm_movemask_epi8(token))) << (16 * part);
-        block.other |= std::uint64_t(other) << (16 * part);
+        block.other |= std::uint64_t(unsigned(_mm_movemask_epi8(x))) << (16 * part);
     }
     return block;
 }
 
 #else
 
-template <Analyzer analyzer, class Unit>
-SUFFICE_INLINE Block read_block(const Unit* in, bool lowercase, std::uint8_t* out) {
+template <Analyzer analyzer>
+SUFFICE_INLINE Block read_block(const std::uint8_t* in, bool lowercase, std::uint8_t* out) {
     Block block{0, 0};
     for (int i = 0; i < lanes; ++i) {
         const std::uint8_t x = std::uint8_t(in[i] & 0x7F);
@@ -220,67 +190,52 @@ struct Output {
 };
 
 // The document's characters, one by one.
-template <class Unit, bool utf8>
 struct Input {
-    const Unit *begin, *end;
+    const std::uint8_t *begin, *end;
 
-    [[noreturn]] void refuse(const Unit* p, const char* why) const { throw BadText(p - begin, why); }
+    [[noreturn]] void refuse(const std::uint8_t* p) const { throw BadText(p - begin, "a byte that is not UTF-8"); }
 
-    SUFFICE_INLINE char32_t read(const Unit*& p) const {
-        if constexpr (utf8) {
-            const unsigned first = *p;
-            if (first < 0x80) {
-                ++p;
-                return first;
-            }
-            auto follows = [&](int i, unsigned least, unsigned most)
-                               SUFFICE_INLINE_LAMBDA { return end - p > i && p[i] >= least && p[i] <= most; };
-            if (first >= 0xC2 && first < 0xE0) {
-                if (!follows(1, 0x80, 0xBF)) refuse(p, not_utf8);
-                p += 2;
-                return (first & 0x1F) << 6 | (p[-1] & 0x3F);
-            }
-            if (first >= 0xE0 && first < 0xF0) {
-                // Neither overlong forms nor surrogates.
-                if (!follows(1, first == 0xE0 ? 0xA0 : 0x80, first == 0xED ? 0x9F : 0xBF) || !follows(2, 0x80, 0xBF))
-                    refuse(p, not_utf8);
-                p += 3;
-                return (first & 0x0F) << 12 | (p[-2] & 0x3Fu) << 6 | (p[-1] & 0x3F);
-            }
-            if (first >= 0xF0 && first < 0xF5) {
-                if (!follows(1, first == 0xF0 ? 0x90 : 0x80, first == 0xF4 ? 0x8F : 0xBF) || !follows(2, 0x80, 0xBF) ||
-                    !follows(3, 0x80, 0xBF))
-                    refuse(p, not_utf8);
-                p += 4;
-                return (first & 0x07) << 18 | (p[-3] & 0x3Fu) << 12 | (p[-2] & 0x3Fu) << 6 | (p[-1] & 0x3F);
-            }
-            refuse(p, not_utf8);
-        } else {
-            const char32_t c = *p;
-            if constexpr (sizeof(Unit) > 1) {
-                if (c - 0xD800 < 0x800) refuse(p, "a lone surrogate");
-                if (c >= 0x110000) refuse(p, "not a character");
-            }
+    SUFFICE_INLINE char32_t read(const std::uint8_t*& p) const {
+        const unsigned first = *p;
+        if (first < 0x80) {
             ++p;
-            return c;
+            return first;
         }
+        auto follows = [&](int i, unsigned least, unsigned most)
+                           SUFFICE_INLINE_LAMBDA { return end - p > i && p[i] >= least && p[i] <= most; };
+        if (first >= 0xC2 && first < 0xE0) {
+            if (!follows(1, 0x80, 0xBF)) refuse(p);
+            p += 2;
+            return (first & 0x1F) << 6 | (p[-1] & 0x3F);
+        }
+        if (first >= 0xE0 && first < 0xF0) {
+            // Neither overlong forms nor surrogates.
+            if (!follows(1, first == 0xE0 ? 0xA0 : 0x80, first == 0xED ? 0x9F : 0xBF) || !follows(2, 0x80, 0xBF))
+                refuse(p);
+            p += 3;
+            return (first & 0x0F) << 12 | (p[-2] & 0x3Fu) << 6 | (p[-1] & 0x3F);
+        }
+        if (first >= 0xF0 && first < 0xF5) {
+            if (!follows(1, first == 0xF0 ? 0x90 : 0x80, first == 0xF4 ? 0x8F : 0xBF) || !follows(2, 0x80, 0xBF) ||
+                !follows(3, 0x80, 0xBF))
+                refuse(p);
+            p += 4;
+            return (first & 0x07) << 18 | (p[-3] & 0x3Fu) << 12 | (p[-2] & 0x3Fu) << 6 | (p[-1] & 0x3F);
+        }
+        refuse(p);
     }
 
     // The character before p; all characters before it were read.
-    char32_t read_back(const Unit*& p) const {
-        if constexpr (utf8) {
-            do --p;
-            while ((*p & 0xC0) == 0x80);
-            const Unit* q = p;
-            return read(q);
-        } else {
-            return *--p;
-        }
+    char32_t read_back(const std::uint8_t*& p) const {
+        do --p;
+        while ((*p & 0xC0) == 0x80);
+        const std::uint8_t* q = p;
+        return read(q);
     }
 
     // Whether a Σ between `before` and `after` is the last letter of its word. The characters examined are between this
     // Σ and its neighbours, so that each is examined at most twice in all.
-    bool final_sigma(const Unit* before, const Unit* after) const {
+    bool final_sigma(const std::uint8_t* before, const std::uint8_t* after) const {
         unsigned flags = unicode::ignorable;
         while (flags & unicode::ignorable) {
             if (before == begin) return false;
@@ -295,16 +250,14 @@ struct Input {
         return !(flags & unicode::cased);
     }
 
-    // Whether to continue with blocks: the next units are ASCII.
-    SUFFICE_INLINE bool ascii_ahead(const Unit* p) const {
-        constexpr int units = 8;
-        if (end - p < units) return false;
-        std::make_unsigned_t<Unit> all = 0;
-        for (int i = 0; i < units; ++i) all |= p[i];
+    // Whether to continue with blocks: the next bytes are ASCII.
+    SUFFICE_INLINE bool ascii_ahead(const std::uint8_t* p) const {
+        constexpr int bytes = 8;
+        if (end - p < bytes) return false;
+        std::uint8_t all = 0;
+        for (int i = 0; i < bytes; ++i) all |= p[i];
         return all < 0x80;
     }
-
-    static constexpr const char* not_utf8 = "a byte that is not UTF-8";
 };
 
 template <Analyzer analyzer>
@@ -326,7 +279,7 @@ SUFFICE_INLINE void put_without_accents(Output<analyzer>& out, char32_t c, Accen
     if (entry == 0) return put(c);
     const std::uint8_t* p = unicode::accent_text + unicode::accent_start[entry];
     const std::uint8_t* end = unicode::accent_text + unicode::accent_start[entry + 1];
-    const Input<std::uint8_t, true> text{p, end};
+    const Input text{p, end};
     while (p < end) put(text.read(p));
 }
 
@@ -377,7 +330,7 @@ void Tokenizer::reserve(Index carried) {
 
 void Tokenizer::begin(const Document& document) {
     document_ = document;
-    if (document_.encoding == Encoding::missing) document_.size = 0;
+    if (document_.missing) document_.size = 0;
     read_ = end_ = carried_ = settled_ = done_ = size_ = 0;
     space_ = -1;
     ascii_ = true;
@@ -418,22 +371,11 @@ void Tokenizer::fill() {
     }
 }
 
+// Read until the segment is full or the document ends.
 template <Analyzer analyzer>
 void Tokenizer::fill_as() {
-    switch (document_.encoding) {
-        case Encoding::missing: return;
-        case Encoding::utf8: return fill_from<std::uint8_t, true, analyzer>();
-        case Encoding::latin1: return fill_from<std::uint8_t, false, analyzer>();
-        case Encoding::ucs2: return fill_from<std::uint16_t, false, analyzer>();
-        case Encoding::ucs4: return fill_from<std::uint32_t, false, analyzer>();
-    }
-}
-
-// Read until the segment is full or the document ends.
-template <class Unit, bool utf8, Analyzer analyzer>
-void Tokenizer::fill_from() {
-    const Unit* data = static_cast<const Unit*>(document_.data);
-    const Input<Unit, utf8> in{data, data + document_.size};
+    if (document_.missing) return;
+    const Input in{document_.data, document_.data + document_.size};
     Output<analyzer> out{bytes_.data(), mask_.data(), end_, space_, ascii_};
     const bool lowercase = options_.lowercase;
     const Accents accents = options_.accents;
@@ -445,23 +387,23 @@ void Tokenizer::fill_from() {
             put_without_accents(out, c, accents);
         }
     };
-    const Unit* p = data + read_;
+    const std::uint8_t* p = in.begin + read_;
     while (p < in.end && out.at < room) {
-        Unit last[lanes];
-        const Unit* from = p;
-        const Index units = std::min<Index>(in.end - p, lanes);
-        if (units < lanes) {
+        std::uint8_t last[lanes];
+        const std::uint8_t* from = p;
+        const Index ahead = std::min<Index>(in.end - p, lanes);
+        if (ahead < lanes) {
             std::memset(last, 0, sizeof last);
-            std::memcpy(last, p, std::size_t(units) * sizeof(Unit));
+            std::memcpy(last, p, std::size_t(ahead));
             from = last;
         }
         const Block block = read_block<analyzer>(from, lowercase, out.bytes + out.at);
-        const Index taken = std::min<Index>(std::countr_zero(block.other), units);
+        const Index taken = std::min<Index>(std::countr_zero(block.other), ahead);
         out.take(block.token, taken);
         p += taken;
-        if (taken == units) continue;
+        if (taken == ahead) continue;
         do {
-            const Unit* here = p;
+            const std::uint8_t* here = p;
             char32_t c = in.read(p);
             const unicode::Character* about = &character(c);
             if (lowercase && about->flags & unicode::lower) {
@@ -476,7 +418,7 @@ void Tokenizer::fill_from() {
             put(c, about->flags);
         } while (p < in.end && out.at < room && !(*p < 0x80 && in.ascii_ahead(p)));
     }
-    read_ = p - data;
+    read_ = p - in.begin;
     end_ = out.at;
     space_ = out.space;
     ascii_ = out.ascii;

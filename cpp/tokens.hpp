@@ -9,13 +9,11 @@
 
 namespace suffice {
 
-// How Arrow and Python store a text: UTF-8, or one, two or four bytes for each character.
-enum class Encoding : std::uint8_t { missing, utf8, latin1, ucs2, ucs4 };
-
+// A text in UTF-8, or none.
 struct Document {
-    const void* data;
-    Index size;  // in units: bytes, or characters of 1, 2 or 4 bytes
-    Encoding encoding;
+    const std::uint8_t* data = nullptr;
+    Index size = 0;  // in bytes
+    bool missing = true;
 };
 
 // scikit-learn's "word", "char" and "char_wb".
@@ -30,7 +28,7 @@ struct TokenOptions {
     int least = 1, most = 1;  // sizes of character n-grams, 1 <= least <= most; not used for words
 };
 
-// The error of a document with bytes that are not UTF-8, or a lone surrogate. The position counts units.
+// The error of a document with bytes that are not UTF-8. The position counts bytes.
 struct BadText : std::exception {
     BadText(Index where, const char* why) : position(where), what_(why) {}
     const char* what() const noexcept override { return what_; }
@@ -60,8 +58,6 @@ private:
     void fill();
     template <Analyzer analyzer>
     void fill_as();
-    template <class Unit, bool utf8, Analyzer analyzer>
-    void fill_from();
     Index carry(Index from);
     void next_runs();
     void next_characters();
@@ -71,8 +67,8 @@ private:
     Index places(Index from, Index to);
 
     TokenOptions options_;
-    Document document_{nullptr, 0, Encoding::missing};
-    Index read_ = 0;     // units of the document that were read
+    Document document_;
+    Index read_ = 0;     // bytes of the document that were read
     Index room_ = 0;     // bytes after which a segment ends
     Index end_ = 0;      // bytes of the segment
     Index carried_ = 0;  // where the part starts that belongs to the next segment

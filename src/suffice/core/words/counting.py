@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
@@ -15,7 +14,7 @@ from suffice import _core
 from suffice.core.arrays import Array, Codes
 from suffice.core.errors import InvalidOptionError, InvalidTextError
 from suffice.core.words.stems import stem_words
-from suffice.core.words.texts import Texts, padded
+from suffice.core.words.texts import Texts, named_errors, padded
 from suffice.core.words.tokenizing import ACCENTS, ANALYZERS, Tokenization
 from suffice.core.words.vocabulary import Positions, Vocabulary
 
@@ -102,14 +101,14 @@ class Lexicon:
 
     def count(self, texts: Texts) -> CsrArrays:
         """Count the features of the vocabulary in each document; columns ascend in each row."""
-        with _named_errors():
+        with named_errors():
             native, place = self.native_for(texts)
             start, feature, count = _core.count_words(texts.native, native)
         return start, feature if place is None else place[feature], count
 
     def weigh(self, texts: Texts, weighting: Weighting) -> Weighed:
         """Weigh the features of the vocabulary in each document; columns are in no order."""
-        with _named_errors():
+        with named_errors():
             native, place = self.native_for(texts)
             found = Weighed(*_core.weigh_words(texts.native, native, *weighting.numbers))
         feature = found.feature if place is None else place[found.feature]
@@ -121,7 +120,7 @@ class Lexicon:
         `scores` returns those of the features at some places of the vocabulary, or of all. Those of all are kept in a
         table, until other `scores` are asked for.
         """
-        with _named_errors():
+        with named_errors():
             native, place = self.native_for(texts)
             kept = vars(self).get("_scored")
             if kept is not None and kept[0] is native and kept[1] == scores:
@@ -187,7 +186,7 @@ def count_matrix(
     >>> vocabulary.names.tolist(), indptr.tolist(), indices.tolist(), data.tolist()
     (['cat', 'dog', 'eats'], [0, 2, 4], [0, 1, 1, 2], [1, 1, 2, 1])
     """
-    with _named_errors():
+    with named_errors():
         names, indptr, indices, data = _core.word_matrix(texts.native, native_for(tokenization, texts, stem))
     return Vocabulary(*names), indptr, indices, data
 
@@ -218,7 +217,7 @@ def word_totals(
     of feature i being at `start[i] : start[i + 1]`; totals, and the weight of the documents and of the words of each
     class; and, if they are to be `exact`, what rounding took from the three.
     """
-    with _named_errors():
+    with named_errors():
         bags, names, start, of_class, *sums = _core.word_totals(
             texts.native,
             codes,
@@ -273,12 +272,3 @@ def native_for(tokenization: Tokenization, texts: Texts, stem: Stem | None = Non
                 f"The stem of {word!r} is {short!r}: words with white space cannot be joined to others"
             )
     return native(tokenization, stems | dict.fromkeys(tokenization.stop_list))
-
-
-@contextmanager
-def _named_errors() -> Iterator[None]:
-    try:
-        yield
-    except _core.BadDocument as error:
-        document, position, found = error.args
-        raise InvalidTextError(f"Document {document} cannot be read: {found} at position {position}") from None

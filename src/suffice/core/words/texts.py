@@ -1,7 +1,9 @@
-"""Documents as kernels read them, without a copy."""
+"""Documents as kernels read them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from reprlib import repr as shortened
 from typing import Any
 
@@ -18,12 +20,23 @@ from suffice.core.words.vocabulary import string_buffers
 PADDING = 8  # kernels may read so many bytes beyond the last
 
 
+@contextmanager
+def named_errors() -> Iterator[None]:
+    """Say which document cannot be read, and why."""
+    try:
+        yield
+    except _core.BadDocument as error:
+        document, position, found = error.args
+        raise InvalidTextError(f"Document {document} cannot be read: {found} at position {position}") from None
+
+
 class Texts:
     """A column of documents. None and NaN are missing documents, which differ from empty ones.
 
-    Python strings and Arrow buffers are read where they are, without a copy. Lone surrogates and bytes that are not
-    UTF-8 are found when words are counted. Documents may also be given as features (`of_tokens`), or as sequences of
-    word numbers.
+    Arrow buffers, bytes and Python strings of ASCII are read where they are, without a copy. Other Python strings are
+    encoded in UTF-8, which Python keeps with the string: this is where half a character, a lone surrogate, is refused.
+    Bytes that are not UTF-8 are found when words are counted. Documents may also be given as features (`of_tokens`), or
+    as sequences of word numbers.
 
     >>> len(Texts.of(["a text", None, ""]))
     3
@@ -55,7 +68,8 @@ class Texts:
     @classmethod
     def _of_strings(cls, documents: tuple[Any, ...]) -> Texts:
         native = _core.Texts()
-        at = native.add_strings(documents)
+        with named_errors():
+            at = native.add_strings(documents)
         if at >= 0:
             found = type(documents[at]).__name__
             raise InvalidTextError(
