@@ -36,11 +36,19 @@ bool pack(const Matrix<T>& x, Index i0, Index rows, double* tile) {
     return pack_tile<tile_rows>(x, i0, rows, 0, x.cols, tile);
 }
 
+// centred = tile − origin. In vectors, as clang does not make them of a loop whose arrays might overlap.
+SUFFICE_INLINE void centre(const double* tile, Index d, const double* origin, double* centred) {
+    for (Index j = 0; j < d; ++j) {
+        const Lanes* from = reinterpret_cast<const Lanes*>(tile + j * tile_rows);
+        Lanes* to = reinterpret_cast<Lanes*>(centred + j * tile_rows);
+        for (int v = 0; v < vectors; ++v) to[v] = from[v] - origin[j];
+    }
+}
+
 // distance[r] = |W (x_r − mean)|².
 void add_distances(const double* tile, Index d, const double* w, const double* mean, double* centred,
                    double* distance) {
-    for (Index j = 0; j < d; ++j)
-        for (Index i = 0; i < tile_rows; ++i) centred[j * tile_rows + i] = tile[j * tile_rows + i] - mean[j];
+    centre(tile, d, mean, centred);
     Lanes total[vectors] = {};
     for (Index k0 = 0; k0 < d; k0 += together) {
         for (int half = 0; half < 2; ++half) {
@@ -56,8 +64,7 @@ void add_distances(const double* tile, Index d, const double* w, const double* m
 
 // turned[k][r] = (W (x_r − origin))_k.
 void turn(const double* tile, Index d, const double* w, const double* origin, double* centred, double* turned) {
-    for (Index j = 0; j < d; ++j)
-        for (Index i = 0; i < tile_rows; ++i) centred[j * tile_rows + i] = tile[j * tile_rows + i] - origin[j];
+    centre(tile, d, origin, centred);
     for (Index k0 = 0; k0 < d; k0 += together) {
         for (int half = 0; half < 2; ++half) {
             Lanes sum[together / 2][vectors];

@@ -1,5 +1,4 @@
 // Σ w·x of every class and column of a dense matrix, and the weight of what is missing.
-#include <cmath>
 #include <limits>
 
 #include "buffer.hpp"
@@ -8,25 +7,33 @@
 
 namespace suffice {
 
-// The range of some entries, and the number of missing ones.
-struct Extremes {
-    double lowest = 0, highest = 0;
-    double missing = 0;  // the number of missing entries
+// Which entries may be added: `least` to `most`, the range that a rule allows. Infinite ones are beyond every range.
+struct Range {
+    static constexpr double most = std::numeric_limits<double>::max();
+    double least;
+
+    explicit Range(CountRule rule) : least(rule.binarize ? -most : 0.0) {}
+    bool excludes(double v) const { return v < least || v > most; }
+};
+
+// How many entries are outside of the range, and how many are missing. Counts, because clang does not vectorize the
+// search for least and largest values.
+struct Odd {
+    double excluded = 0, missing = 0;
 };
 
 namespace {
 
 template <bool binarize, class T>
-SUFFICE_INLINE void add_row(const T* __restrict x, Index cols, double w, double threshold, double* __restrict total,
-                            Extremes& e) {
-    double lo = e.lowest, hi = e.highest, missing = 0;
-#pragma omp simd reduction(min : lo) reduction(max : hi) reduction(+ : missing)
+SUFFICE_INLINE void add_row(const T* __restrict x, Index cols, double w, double threshold, Range range,
+                            double* __restrict total, Odd& odd) {
+    double excluded = 0, missing = 0;
+#pragma omp simd reduction(+ : excluded, missing)
     for (Index j = 0; j < cols; ++j) {
         double v = x[j];
         bool seen = v == v;
         v = seen ? v : 0.0;
-        lo = v < lo ? v : lo;
-        hi = v > hi ? v : hi;
+        excluded += range.excludes(v) ? 1.0 : 0.0;
         missing += seen ? 0.0 : 1.0;
         if (binarize) {
             total[j] += seen && v > threshold ? w : 0.0;
@@ -34,20 +41,19 @@ SUFFICE_INLINE void add_row(const T* __restrict x, Index cols, double w, double 
             total[j] += w * v;
         }
     }
-    e = {lo, hi, missing};
+    odd.excluded += excluded, odd.missing = missing;
 }
 
 // The same with what rounding takes from the totals.
 template <bool binarize, class T>
-SUFFICE_INLINE void add_row_exactly(const T* __restrict x, Index cols, double w, double threshold,
-                                    double* __restrict total, double* __restrict low, Extremes& e) {
+SUFFICE_INLINE void add_row_exactly(const T* __restrict x, Index cols, double w, double threshold, Range range,
+                                    double* __restrict total, double* __restrict low, Odd& odd) {
     for (Index j = 0; j < cols; ++j) {
         double v = x[j];
         const bool seen = v == v;
         v = seen ? v : 0.0;
-        e.lowest = v < e.lowest ? v : e.lowest;
-        e.highest = v > e.highest ? v : e.highest;
-        e.missing += seen ? 0.0 : 1.0;
+        odd.excluded += range.excludes(v) ? 1.0 : 0.0;
+        odd.missing += seen ? 0.0 : 1.0;
         const Pair term = two_product(w, binarize ? (seen && v > threshold ? 1.0 : 0.0) : v);
         add_to(total[j], low[j], term.high);
         low[j] += term.low;
@@ -55,39 +61,40 @@ SUFFICE_INLINE void add_row_exactly(const T* __restrict x, Index cols, double w,
 }
 
 template <bool binarize, class T>
-SUFFICE_INLINE Extremes block(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, double threshold, double* total,
-                              double* missing, double* low) {
-    Extremes e;
-    for_stretches(x, lo, hi,
-                  [&](auto* row, Index row_stride, Index first_row, Index n, Index first_col, Index cols)
-                      SUFFICE_INLINE_LAMBDA {
-                          for (Index i = first_row; i < first_row + n; ++i, row += row_stride) {
-                              const double w = rows.weight ? rows.weight[i] : 1.0;
-                              if (w == 0) continue;
-                              const Index at = rows.code[i] * x.cols + first_col;
-                              e.missing = 0;
-                              if (low)
-                                  add_row_exactly<binarize>(row, cols, w, threshold, total + at, low + at, e);
-                              else
-                                  add_row<binarize>(row, cols, w, threshold, total + at, e);
-                              if (e.missing > 0)
-                                  for (Index j = 0; j < cols; ++j)
-                                      if (row[j] != row[j]) {
-                                          if (low)
-                                              add_to(missing[at + j], low[rows.classes * x.cols + at + j], w);
-                                          else
-                                              missing[at + j] += w;
-                                      }
-                          }
-                      });
-    return e;
+SUFFICE_INLINE Odd block(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, CountRule rule, double* total,
+                         double* missing, double* low) {
+    Odd odd;
+    const Range range(rule);
+    for_stretches(
+        x, lo, hi,
+        [&](auto* row, Index row_stride, Index first_row, Index n, Index first_col, Index cols) SUFFICE_INLINE_LAMBDA {
+            for (Index i = first_row; i < first_row + n; ++i, row += row_stride) {
+                const double w = rows.weight ? rows.weight[i] : 1.0;
+                if (w == 0) continue;
+                const Index at = rows.code[i] * x.cols + first_col;
+                odd.missing = 0;
+                if (low)
+                    add_row_exactly<binarize>(row, cols, w, rule.threshold, range, total + at, low + at, odd);
+                else
+                    add_row<binarize>(row, cols, w, rule.threshold, range, total + at, odd);
+                if (odd.missing > 0)
+                    for (Index j = 0; j < cols; ++j)
+                        if (row[j] != row[j]) {
+                            if (low)
+                                add_to(missing[at + j], low[rows.classes * x.cols + at + j], w);
+                            else
+                                missing[at + j] += w;
+                        }
+            }
+        });
+    return odd;
 }
 
 template <class T>
-Extremes any_block(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, CountRule rule, double* total,
-                   double* missing, double* low) {
-    return rule.binarize ? block<true>(x, rows, lo, hi, rule.threshold, total, missing, low)
-                         : block<false>(x, rows, lo, hi, rule.threshold, total, missing, low);
+Odd any_block(const Matrix<T>& x, const Rows& rows, Index lo, Index hi, CountRule rule, double* total, double* missing,
+              double* low) {
+    return rule.binarize ? block<true>(x, rows, lo, hi, rule, total, missing, low)
+                         : block<false>(x, rows, lo, hi, rule, total, missing, low);
 }
 
 }  // namespace
@@ -104,17 +111,17 @@ Index totals(Matrix<T> x, Rows rows, CountRule rule, double* total, double* miss
     std::vector<Buffer> sums;
     for (int t = 0; t < threads; ++t) sums.emplace_back(low ? 4 * cells : 2 * cells);
     FirstPosition refused;
-    auto is_refused = [&](double v) { return std::isinf(v) || (v < 0 && !rule.binarize); };
+    const Range range(rule);
 
     auto work = [&](Index b, int slot) {
         const Index lo = b * size, hi = std::min(x.rows, lo + size);
         sums[slot].fill(0);
         double* sum = sums[slot].data();
-        Extremes e = fast::totals_block(x, rows, lo, hi, rule, sum, sum + cells, low ? sum + 2 * cells : nullptr);
-        if (is_refused(e.lowest) || is_refused(e.highest))
+        const Odd odd = fast::totals_block(x, rows, lo, hi, rule, sum, sum + cells, low ? sum + 2 * cells : nullptr);
+        if (odd.excluded > 0)
             for (Index i = lo; i < hi; ++i)
                 for (Index j = 0; j < d && (!rows.weight || rows.weight[i] != 0); ++j)
-                    if (is_refused(x.data[i * x.row_stride + j * x.col_stride])) refused.report(i * d + j);
+                    if (range.excludes(x.data[i * x.row_stride + j * x.col_stride])) refused.report(i * d + j);
     };
     auto merge = [&](Index, int slot) {
         const double* sum = sums[slot].data();
