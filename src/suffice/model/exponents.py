@@ -164,7 +164,7 @@ class LogLinear:
             before, gained = gained, 0.0 if found is None else best.value - found[1].value
             if found is not None:
                 w, best = found
-            if rough and (gained < NEAR or size < 1.0):
+            if rough and gained < NEAR:
                 rough, hessian = False, None
             elif not rough and gained < ENOUGH:
                 break
