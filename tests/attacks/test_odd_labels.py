@@ -13,6 +13,7 @@ from attacks.odd_labels import judge
 from attacks.targets import estimator_classes, make, rows_for
 from suffice.core.labels import as_one_type, encode_labels, label_positions, same_labels, union_labels
 from suffice.naive_bayes import GaussianNB
+from suffice.views.report.page import render
 
 CLASSES = estimator_classes()
 X = np.arange(8.0).reshape(4, 2) ** 2
@@ -137,3 +138,31 @@ def test_decimal_labels_of_a_table_are_exact():
     assert GaussianNB().fit(whole, "label").classes_.tolist() == [1.0, 2.5]
     with pytest.raises(sf.InvalidDataError, match=r"The label Decimal\('1.1'\) .* would be read as 1.1"):
         GaussianNB().fit(pa.table({"x": X[:, 0], "label": pa.array([Decimal("1.1"), Decimal("2.5")] * 2)}), "label")
+
+
+NANOSECONDS = np.array(["2020-01-01", "2020-01-02"], "M8[ns]")
+
+
+@every
+@pytest.mark.parametrize("labels", [["a", "a\0"], list(NANOSECONDS), [2**63, 2**63 + 1], [False, True]], ids=repr)
+@pytest.mark.filterwarnings("ignore")
+def test_labels_that_numpy_has_no_equal_for_stay_in_every_answer(cls, labels):
+    rows = rows_for(cls)
+    model = make(cls).fit(rows, labels * 6)
+    row = rows[0] if cls._form == "texts" else dict(zip(model._names(), rows[0].tolist(), strict=True))
+    assert list(model.predict_proba_one(row)) == labels
+    assert model.predict_one(row) in labels
+    assert type(model.predict_one(row)) is type(labels[0])
+    model.learn_one(row, labels[1]).settle()
+    np.testing.assert_array_equal(model.class_count_, [6, 7])
+    monitor = sf.Monitor(model)
+    expected = model.predict_log_proba(rows)[np.arange(12), [0, 1] * 6]
+    np.testing.assert_allclose(monitor._scores(rows, labels * 6)["log p(y | x)"], expected)
+    assert str(labels[0]) in render(model)
+    np.testing.assert_array_equal(model.rename_class(labels[0], labels[1]).class_count_, [13])
+
+
+def test_labels_that_onnx_has_no_type_for_are_refused_there():
+    for labels in (NANOSECONDS, NANOSECONDS.astype("M8[D]"), np.array([2**63, 1], np.uint64)):
+        with pytest.raises(sf.NoFormulaError, match="Labels are strings or numbers of 64 bits"):
+            GaussianNB().fit(X, labels[[0, 1, 0, 1]]).to_onnx()

@@ -15,6 +15,7 @@ from suffice.core import frames
 from suffice.core.arrays import Array, Values
 from suffice.core.errors import DamagedFileError, InvalidDataError, InvalidOptionError, StorageError
 from suffice.core.frames import Frame, as_arrow, as_frame
+from suffice.core.labels import label_list
 from suffice.engines.files import Files
 from suffice.families import FillMethod
 from suffice.model import storage
@@ -73,7 +74,7 @@ class Loaded:
     @property
     def classes(self) -> list[Any]:
         """The labels of the classes."""
-        return list(self.learned.labels.tolist())
+        return label_list(self.learned.labels)
 
     def label(self, given: str | None, option: str = "--label") -> Any:
         """Return the class that an option names."""

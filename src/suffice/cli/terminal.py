@@ -95,7 +95,7 @@ def as_json(value: object) -> object:
         return {str(key): as_json(each) for key, each in value.items()}
     if isinstance(value, (list, tuple, np.ndarray)):
         return [as_json(each) for each in value]
-    if isinstance(value, np.generic):
+    if isinstance(value, np.generic) and value.dtype.kind not in "mM":
         value = value.item()
     if isinstance(value, float):
         return value if np.isfinite(value) else None

@@ -88,6 +88,25 @@ def read_labels(y: Any) -> Values:
     return array
 
 
+def label_list(labels: Values) -> list[Any]:
+    """Return labels as objects of Python. Times that Python has no type for, such as of nanoseconds, stay NumPy's.
+
+    >>> label_list(np.array(["2020-01-01"], "M8[D]")), label_list(np.array(["2020-01-01"], "M8[ns]"))
+    ([datetime.date(2020, 1, 1)], [np.datetime64('2020-01-01T00:00:00.000000000')])
+    """
+    found = labels.tolist()
+    return list(labels) if labels.dtype.kind in "mM" and any(type(each) is int for each in found) else found
+
+
+def each_label(y: Any) -> list[Any]:
+    """Return the label of each row as an object, as it is; missing ones stay missing."""
+    if isinstance(y, np.ndarray) and y.ndim == 1:
+        return label_list(y)
+    if isinstance(y, (str, bytes)) or np.ndim(y) != 1:
+        raise InvalidDataError(f"Labels are needed, one for each row, found {y!r}")
+    return list(next((getattr(y, name)() for name in (*_LISTS, "tolist") if hasattr(y, name)), y))
+
+
 _LISTS = ("to_pylist", "to_list")  # of Arrow; of pandas and Polars
 
 
@@ -277,14 +296,14 @@ def places_among(some: Values, labels: Values) -> NDArray[np.int32]:
 
 def first_unknown(some: Values, labels: Values) -> Any:
     """Return the first of `some` labels that is not among `labels`."""
-    return next(each for i, each in enumerate(some.tolist()) if label_positions(some[i : i + 1], labels) is None)
+    return next(each for i, each in enumerate(label_list(some)) if label_positions(some[i : i + 1], labels) is None)
 
 
 def position_of(label: Any, labels: Values) -> int:
     """Return the position of one label among sorted `labels`; refuse one that is not there."""
     places = label_positions(as_label(label), labels)
     if places is None:
-        raise MismatchError(f"No class {label!r}: the classes are {', '.join(map(repr, labels.tolist()))}")
+        raise MismatchError(f"No class {label!r}: the classes are {', '.join(map(repr, label_list(labels)))}")
     return int(places[0])
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from suffice.core.errors import InvalidDataError, RefusedValueError, did_you_mean
 from suffice.core.frames import ColumnProfile, Frame, as_frame, profiles
+from suffice.core.labels import label_list
 from suffice.core.statistics import ByClass
 from suffice.engines.summarizing import Task, own_families
 from suffice.families import Family, KeptRows
@@ -145,7 +146,7 @@ def new_columns(answer: Answer, names: Sequence[str] = ()) -> dict[str, Any]:
     """The Arrow types of the columns that are appended to a table of columns `names`."""
     import pyarrow as pa
 
-    labels = answer.predictor.labels.tolist()
+    labels = label_list(answer.predictor.labels)
     columns = {"prediction": pa.array(labels).type}
     if answer.question != "predict":
         columns |= {f"{TITLES[answer.question]} {label}": pa.float64() for label in labels}

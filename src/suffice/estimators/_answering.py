@@ -13,7 +13,7 @@ from suffice.core import frames
 from suffice.core.arrays import Array, Values, as_weight
 from suffice.core.errors import InvalidDataError, InvalidOptionError
 from suffice.core.frames import as_frame
-from suffice.core.labels import same_labels
+from suffice.core.labels import label_list, same_labels
 from suffice.estimators._learning import Learning
 from suffice.estimators._left_out import column_name
 from suffice.estimators._threads import answering
@@ -184,7 +184,7 @@ class Answering(Learning):
         if learned.shares is None:
             raise AttributeError(f"This {type(self).__name__} was not adapted: its class shares are those of training")
         values = [learned.shares.share, learned.shares.error, np.exp(learned.training_log_prior)]
-        names = list(map(str, learned.labels.tolist()))
+        names = list(map(str, label_list(learned.labels)))
         return Table("class", names, ["share", "error", "in training"], np.stack(values, axis=1))
 
     # ---- rows that were learned
@@ -235,7 +235,7 @@ class Answering(Learning):
 
 def _collected(reader: Any, labels: Values, weight: str | None) -> tuple[Array, Array | None]:
     """Return p(y | x) of rows that are answered batch by batch, (rows, classes), and their weights."""
-    names = [f"{TITLES['predict_log_proba']} {label}" for label in labels.tolist()]
+    names = [f"{TITLES['predict_log_proba']} {label}" for label in label_list(labels)]
     parts, weights = [np.empty((0, len(names)))], [np.empty(0)]
     for batch in reader:
         parts.append(np.stack([np.exp(batch.column(name).to_numpy()) for name in names], axis=1))

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from suffice.core.arrays import Array
 from suffice.core.errors import InvalidDataError, InvalidOptionError
 from suffice.core.frames import as_frame
+from suffice.core.labels import as_label, each_label, label_positions
 from suffice.estimators._left_out import column_name
 from suffice.estimators._one_by_one import OneByOne
 from suffice.families import Table
@@ -191,7 +194,7 @@ class Monitor:
             frame = as_frame(X)
             labels, X = frame.column(y).to_pylist(), frame.drop(y)
         elif y is not None:
-            labels = y.tolist() if hasattr(y, "tolist") else list(y)
+            labels = each_label(y)
         out: dict[str, Array] = {}
         rows = estimator._check_X(X)
         dense = np.maximum(np.asarray(learned.log_density(rows), np.float64), -WIDEST)
@@ -216,8 +219,11 @@ class Monitor:
     def _log_posterior(self, log_p: Array, labels: list[Any]) -> Array:
         out = np.full(len(labels), np.nan)
         known = [i for i, label in enumerate(labels) if label is not None and label == label]
-        place = {label: k for k, label in enumerate(self._learned.labels.tolist())}
+        place: dict[tuple[type, Any], NDArray[np.int32] | None] = {}
         for i in known:
-            at = place.get(labels[i])
-            out[i] = UNKNOWN if at is None else max(float(log_p[i, at]), UNKNOWN)
+            key = type(labels[i]), labels[i]
+            if not isinstance(labels[i], Hashable) or key not in place:
+                place[key] = label_positions(as_label(labels[i]), self._learned.labels)
+            at = place[key]
+            out[i] = UNKNOWN if at is None else max(float(log_p[i, at[0]]), UNKNOWN)
         return out

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from suffice.core.arrays import Values
+from suffice.core.labels import label_list
 from suffice.formulas.arithmetic import Formula
 from suffice.formulas.environments import ColumnValues, NamedColumns
 from suffice.formulas.node import Array, Json, Packing, to_json
@@ -74,7 +75,7 @@ class Scoring:
     def to_json(self) -> dict[str, Json]:
         """Return the scoring as JSON; labels are strings."""
         return {
-            "labels": [str(label) for label in self.labels.tolist()],
+            "labels": [str(label) for label in label_list(self.labels)],
             "log_prior": to_json(self.log_prior),
             "terms": [term.to_json() for term in self.terms],
             "slope": to_json(self.slope),

@@ -12,6 +12,7 @@ import numpy as np
 from suffice.core.arrays import Array, Values
 from suffice.core.errors import InvalidOptionError, MismatchError, did_you_mean
 from suffice.core.frames.frame import listed
+from suffice.core.labels import label_list
 from suffice.families import Distribution, Support, Table
 from suffice.families.product import ProductDistribution
 from suffice.model.explain import MEASURES, rank_features
@@ -217,7 +218,7 @@ class _Block:
     def _words(self, n: int, by: str) -> Words:
         model = Model(self.model.labels, self.model.log_prior, self.part)
         text = self.part.reads == "text"
-        tables = rank_features(model, [""] if text else self.names, self.model.labels.tolist(), n, by)
+        tables = rank_features(model, [""] if text else self.names, label_list(self.model.labels), n, by)
         return Words(
             self.title if self.title != "x0" or not text else "words",
             self.names,

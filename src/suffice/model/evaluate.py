@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from suffice.core.arrays import Array, Values, as_weight
 from suffice.core.errors import InvalidDataError, MismatchError
-from suffice.core.labels import encode_labels, places_among, read_labels, union_labels
+from suffice.core.labels import encode_labels, label_list, places_among, read_labels, union_labels
 from suffice.families import Table
 
 BINS = 15  # of equal width, of probabilities
@@ -211,7 +211,7 @@ class Evaluation:
 
     def tables(self) -> list[Table]:
         """Return tables of the scores, of each class, of the confusion matrix and of the reliability."""
-        names = [str(label) for label in self.classes.tolist()]
+        names = [str(label) for label in label_list(self.classes)]
         scores = self.scores()
         by_class = np.stack([self.precision, self.recall, self.f1, self.support], axis=1)
         return [
@@ -223,7 +223,7 @@ class Evaluation:
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as numbers, lists and strings, for JSON; an infinite log-loss is None."""
-        own = zip(self.classes.tolist(), self.precision, self.recall, self.f1, self.support, strict=True)
+        own = zip(label_list(self.classes), self.precision, self.recall, self.f1, self.support, strict=True)
         bins = zip(self.reliability.weight, self.reliability.said, self.reliability.true, strict=True)
         return {
             "rows": self.weight,

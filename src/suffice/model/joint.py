@@ -14,7 +14,7 @@ import numpy as np
 from suffice import _core
 from suffice.core.arrays import Array, Codes, Rows, Values, as_dense, as_weight, distinct_pairs
 from suffice.core.errors import ImpossibleRowWarning, InvalidDataError, InvalidOptionError, MismatchError
-from suffice.core.labels import Labels, encode_labels, first_unknown, label_positions, position_of
+from suffice.core.labels import Labels, encode_labels, first_unknown, label_list, label_positions, position_of
 from suffice.core.priors import ClassPrior
 from suffice.core.statistics import ByClass
 from suffice.core.statistics.compensated import Sums, minus
@@ -177,7 +177,7 @@ class Model:
         elif isinstance(label, np.ndarray):
             if label.shape != (n,):
                 raise InvalidOptionError(f"label must be one label, or an array of {n}, found shape {label.shape}")
-            codes = np.array([self.position(each) for each in label.tolist()], dtype=np.int32)
+            codes = np.array([self.position(each) for each in label_list(label)], dtype=np.int32)
         else:
             codes = np.full(n, self.position(label), dtype=np.int32)
         with drawing():

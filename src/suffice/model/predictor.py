@@ -21,6 +21,7 @@ from suffice.core.errors import (
     naming_columns,
 )
 from suffice.core.frames import ColumnReading, Frame, as_frame
+from suffice.core.labels import label_list
 from suffice.core.validation import CheckedIn, Held, check_stored, shown
 from suffice.families import FillMethod, Table
 from suffice.families.product import Product, ProductDistribution
@@ -250,7 +251,7 @@ class Predictor:
         if question == "predict":
             return {"prediction": self.predict(frame)}
         scores = self.predict_proba(frame) if question == "predict_proba" else self.predict_log_proba(frame)
-        columns = {f"{TITLES[question]} {label}": scores[:, k] for k, label in enumerate(self.labels.tolist())}
+        columns = {f"{TITLES[question]} {label}": scores[:, k] for k, label in enumerate(label_list(self.labels))}
         return {"prediction": self.labels[scores.argmax(axis=1)]} | columns
 
     def table_formula(self) -> Scoring:

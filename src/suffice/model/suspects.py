@@ -19,6 +19,7 @@ import numpy as np
 
 from suffice.core.arrays import Array, Codes, Positions, Values, as_weight
 from suffice.core.errors import InvalidDataError, InvalidOptionError
+from suffice.core.labels import label_list
 from suffice.families import Table
 from suffice.families.logarithms import log_ratio
 from suffice.model.explain import Evidence
@@ -68,7 +69,7 @@ class Suspects:
     def table(self, most: int | None = None) -> Table:
         """Return the first `most` suspects, or all, as a table for people."""
         first = slice(0, most)
-        labels = (list(map(str, each[first].tolist())) for each in (self.label, self.suggested))
+        labels = (list(map(str, label_list(each[first]))) for each in (self.label, self.suggested))
         columns: list[list[Any]] = [*labels, self.wrong[first].tolist(), self.log_odds[first].tolist(), self.why[first]]
         values = np.empty((len(self.rows[first]), len(columns)), dtype=object)
         for j, column in enumerate(columns):
@@ -83,8 +84,8 @@ class Suspects:
         return pa.table(
             {
                 "row": self.rows,
-                "label": pa.array(self.label.tolist()),
-                "suggested": pa.array(self.suggested.tolist()),
+                "label": pa.array(label_list(self.label)),
+                "suggested": pa.array(label_list(self.suggested)),
                 "wrong": self.wrong,
                 "log_odds": self.log_odds,
                 "why": pa.array(self.why, pa.string()),

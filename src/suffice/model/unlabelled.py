@@ -29,6 +29,7 @@ import numpy as np
 
 from suffice.core.arrays import Array, Codes, Values
 from suffice.core.errors import ImpossibleRowWarning, InvalidOptionError, MismatchError, NotConvergedWarning
+from suffice.core.labels import label_list
 from suffice.core.statistics import Blocks, ByClass, Pairs, RowSample, Statistic, WordCounts
 from suffice.core.statistics.compensated import plus
 from suffice.core.statistics.hash_samples import DocumentSample
@@ -98,16 +99,16 @@ class Unlabelled:
         """Return the same for some classes: what was divided to others is lost, and rows count as they were."""
         if self.divided is None:
             return self
-        known = set(labels.tolist())
-        some = np.flatnonzero([label in known for label in self.divided.labels.tolist()])
+        known = set(label_list(labels))
+        some = np.flatnonzero([label in known for label in label_list(self.divided.labels)])
         return replace(self, divided=self.divided.take(some) if len(some) else None)
 
     def check_for(self, learned: Learned) -> None:
         """Raise an error if the parts are of other classes or columns than those that were learned."""
         if self.divided is None:
             return
-        known = set(learned.labels.tolist())
-        if any(label not in known for label in self.divided.labels.tolist()):
+        known = set(label_list(learned.labels))
+        if any(label not in known for label in label_list(self.divided.labels)):
             raise MismatchError("unlabelled.divided must be of the classes that were learned")
         plain_family(learned.family).check_statistic(self.divided.statistic)
         together(learned.statistics, self)

@@ -19,7 +19,7 @@ from suffice.core.errors import InvalidDataError, InvalidOptionError
 from suffice.core.frames import as_frame, profiles
 from suffice.core.frames import texts as read_texts
 from suffice.core.frames.input import as_column
-from suffice.core.labels import Labels, encode_labels
+from suffice.core.labels import Labels, encode_labels, label_list
 from suffice.families import Table
 from suffice.model.forms import in_form
 from suffice.model.schema import infer
@@ -298,11 +298,11 @@ def _check(labels: Labels) -> None:
     if len(labels) < LEAST_ROWS:
         raise InvalidDataError(f"There are {len(labels)} rows: learning curves need at least {LEAST_ROWS}")
     if len(labels.values) < 2:
-        raise InvalidDataError(f"There is one class only, {labels.values.tolist()[0]!r}: a comparison needs two")
+        raise InvalidDataError(f"There is one class only, {label_list(labels.values)[0]!r}: a comparison needs two")
     count = np.bincount(labels.codes)
     rare = int(np.argmin(count))
     if count[rare] < LEAST_OF_CLASS:
-        label = labels.values.tolist()[rare]
+        label = label_list(labels.values)[rare]
         raise InvalidDataError(
             f"Class {label!r} has {count[rare]} row(s): learning curves need {LEAST_OF_CLASS} of each class, one to "
             "test on and two to train on. Remove the class, or merge it with another"

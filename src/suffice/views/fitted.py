@@ -10,7 +10,7 @@ import numpy as np
 from suffice.core.arrays import Values
 from suffice.core.frames import as_frame
 from suffice.core.frames import labels as column_labels
-from suffice.core.labels import read_labels
+from suffice.core.labels import label_list, read_labels
 from suffice.engines import Form
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def spelled_as(classes: Values, labels: Values) -> Values:
     if (labels.dtype.kind in "US") == (classes.dtype.kind in "US"):
         return labels
     known = {str(each): each for each in classes.tolist()}
-    return np.array([known.get(str(each), str(each)) for each in labels.tolist()])
+    return np.array([known.get(str(each), str(each)) for each in label_list(labels)])
 
 
 def column_names(estimator: GenerativeClassifier, names: object = None) -> list[str]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from suffice.core.arrays import Array
 from suffice.core.errors import InvalidDataError, InvalidOptionError
 from suffice.core.frames import as_frame
+from suffice.core.labels import each_label
 from suffice.families import Table
 
 LEAST = 1e-6  # probability of a class that is not known yet, so that its first row is no infinite loss
@@ -134,7 +135,7 @@ def _pairs(X: Any, y: Any) -> tuple[Iterator[tuple[Any, Any]], int | None]:
         else:
             labels = y
         rows = frame.table().to_pylist()
-    labels = labels.tolist() if hasattr(labels, "tolist") else list(labels)
+    labels = each_label(labels)
     if len(labels) != len(rows):
         raise InvalidDataError(f"Found {len(rows)} rows and {len(labels)} labels")
     return zip(rows, labels, strict=True), len(rows)

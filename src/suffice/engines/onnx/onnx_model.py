@@ -84,6 +84,8 @@ def _labels(labels: Values) -> tuple[Values, int]:
         if not all(isinstance(label, str) for label in found):
             raise NoFormulaError(f"Labels are strings or numbers in ONNX, found {labels.tolist()[:5]}")
         return np.array(found, dtype=object), TensorProto.STRING
+    if labels.dtype.kind not in "biuf" or (labels.dtype.kind == "u" and (labels > np.iinfo(np.int64).max).any()):
+        raise NoFormulaError(f"Labels are strings or numbers of 64 bits with a sign in ONNX, found {labels.dtype}")
     plain = {"b": np.bool_, "i": np.int64, "u": np.int64}.get(labels.dtype.kind, np.float64)
     return labels.astype(plain), helper.np_dtype_to_tensor_dtype(np.dtype(plain))
 

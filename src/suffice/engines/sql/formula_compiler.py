@@ -18,6 +18,7 @@ import numpy as np
 from suffice import formulas as f
 from suffice.core.arrays import Array
 from suffice.core.errors import InvalidDataError, NoFormulaError
+from suffice.core.labels import label_list
 from suffice.core.special import log_gamma_by
 from suffice.engines.sql.expressions import (
     as_float,
@@ -75,7 +76,7 @@ def add_answers(table: ir.Table, scoring: f.Scoring, question: Question, dialect
         logs = [below_best(t, c) for c in k]
         log_p = [ibis.ifelse(logs[c] < IMPOSSIBLE, MINUS_INFINITY, logs[c] - t[f"{prefix}sum"].ln()) for c in k]
         best = [logs[c] >= 0.0 for c in k]
-    labels = scoring.labels.tolist()
+    labels = label_list(scoring.labels)
     no_label = ibis.null(ibis.literal(labels[0]).type())
     answers = {"prediction": ibis.cases(*((best[c], labels[c]) for c in k), else_=no_label)}
     if question == "predict_proba":

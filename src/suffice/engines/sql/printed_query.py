@@ -13,6 +13,7 @@ from sqlglot.generator import Generator
 
 from suffice import formulas as f
 from suffice.core.errors import InvalidDataError, InvalidOptionError
+from suffice.core.labels import label_list
 from suffice.engines.sql.formula_compiler import add_answers
 from suffice.formulas.lookups import Key
 
@@ -24,7 +25,7 @@ def to_sql(scoring: f.Scoring, dialect: str, table: str, types: Mapping[str, str
     """Return the query for the columns of a table and the probabilities; `types` are the types of some columns."""
     nan = _supports_nan(dialect)
     columns = _types(scoring.terms) | dict(types)
-    for label in scoring.labels.tolist():
+    for label in label_list(scoring.labels):
         if f"probability {label}" in columns or "prediction" in columns:
             raise InvalidDataError("A column has the name of an answer, 'prediction' or 'probability …': rename it")
     asked = add_answers(ibis.table(columns, name=table), scoring, "predict_proba", dialect, nan)

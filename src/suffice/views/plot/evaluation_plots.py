@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from suffice.core.arrays import Array, Values
 from suffice.core.errors import InvalidDataError, InvalidOptionError, MismatchError
+from suffice.core.labels import label_list
 from suffice.model.evaluate import BINS, Reliability
 from suffice.views.fitted import Classifier, ProbabilisticClassifier, labels_of
 from suffice.views.plot import style
@@ -77,11 +78,11 @@ class ConfusionDisplay(Display):
         if len(true) != len(predicted) or not len(true):
             raise InvalidDataError(f"There are {len(true)} labels and {len(predicted)} predictions")
         known = np.unique(np.concatenate([true, predicted])) if labels is None else np.asarray(labels)
-        place = {label: i for i, label in enumerate(known.tolist())}
-        unknown = [each for each in {*true.tolist(), *predicted.tolist()} if each not in place]
+        place = {label: i for i, label in enumerate(label_list(known))}
+        unknown = [each for each in {*label_list(true), *label_list(predicted)} if each not in place]
         if unknown:
             raise MismatchError(f"{unknown[0]!r} is none of the labels to draw")
-        rows, columns = (np.array([place[each] for each in some.tolist()]) for some in (true, predicted))
+        rows, columns = (np.array([place[each] for each in label_list(some)]) for some in (true, predicted))
         n = len(known)
         return cls(np.bincount(rows * n + columns, minlength=n * n).reshape(n, n), known).plot(ax)
 

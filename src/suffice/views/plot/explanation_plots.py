@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from suffice.core.arrays import Array
 from suffice.core.errors import InvalidDataError, InvalidOptionError, MismatchError
 from suffice.core.frames import as_frame
+from suffice.core.labels import label_list
 from suffice.families import Table
 from suffice.views.fitted import form_of
 from suffice.views.plot import style
@@ -236,7 +237,7 @@ class TopWordsDisplay(PanelsDisplay):
         known = estimator.classes_
         if labels is None:
             frequent = np.argsort(-np.asarray(estimator.class_count_), kind="stable")[:MOST_PANELS]
-            labels = known[np.sort(frequent)].tolist()
+            labels = label_list(known[np.sort(frequent)])
         return cls([estimator.top_features(label, n, by) for label in labels], labels, by).plot(ax)
 
     @classmethod

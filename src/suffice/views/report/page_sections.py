@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from suffice.core.errors import NoDistributionError
+from suffice.core.labels import label_list
 from suffice.families.text import TextDistribution
 from suffice.model.calibration import Calibration
 from suffice.model.class_conditionals import Bars, Conditional, Curve, Ellipses, Words, conditionals
@@ -45,7 +46,7 @@ def summary(estimator: GenerativeClassifier, model: Model, evaluation: Evaluatio
     if evaluation is not None:
         shown |= {"accuracy": percent(evaluation.accuracy), "log-loss": score(evaluation.log_loss)}
     rows = []
-    labels = model.labels.tolist()
+    labels = label_list(model.labels)
     frequent = np.sort(np.argsort(-prior, kind="stable")[:MOST_LISTED])
     for label, n, p in ((labels[c], float(count[c]), float(prior[c])) for c in frequent):
         bar = tag("rect", width=f"{100 * p / prior.max():.2f}", height=10, class_="fill all")
@@ -89,7 +90,7 @@ def panel_section(panel: Panel, model: Model, agreement: Agreement | None) -> Se
         for each in panel.without
     ]
     said += [tag("li", each) for each in _kept_words(panel.model, model, agreement)]
-    example, evidence, labels = None, None, panel.model.labels.tolist()
+    example, evidence, labels = None, None, label_list(panel.model.labels)
     if panel.examples:
         choose = [tag("option", "choose a class …", value=""), _options(label for label, _ in panel.examples)]
         some = f" ({len(panel.examples)} of {len(labels)} classes)" if len(panel.examples) < len(labels) else ""
@@ -239,7 +240,7 @@ def nomogram(estimator: GenerativeClassifier, model: Model, names: list[str]) ->
 
 def top_features(estimator: GenerativeClassifier) -> Section | None:
     """Return the most typical values of each class; None if there are only numbers, which cannot be ranked."""
-    labels = estimator.classes_.tolist()
+    labels = label_list(estimator.classes_)
     some = labels[:MOST_TABLES]
     try:
         found = rank_features(estimator.model_, estimator._titles(), some, TOP_FEATURES, "log_odds")

@@ -11,6 +11,7 @@ import numpy as np
 from suffice.core.arrays import Array
 from suffice.core.errors import NoFormulaError, SufficeError
 from suffice.core.frames import as_frame
+from suffice.core.labels import label_list
 from suffice.families import Distribution
 from suffice.families.product import ProductDistribution
 from suffice.families.text import TextDistribution
@@ -101,7 +102,7 @@ class Panel:
     def to_json(self) -> dict[str, Any]:
         """All of it, as the script reads it."""
         return {
-            "labels": [str(label) for label in self.model.labels.tolist()],
+            "labels": [str(label) for label in label_list(self.model.labels)],
             "log_prior": to_json(self.model.log_prior),
             "slope": to_json(self.calibration.slope),
             "bias": to_json(self.calibration.bias),
@@ -187,7 +188,7 @@ def _examples(estimator: Any, inputs: list[Input], names: Sequence[str]) -> Iter
         p = np.asarray(estimator.predict_proba(drawn))
     except SufficeError:
         return
-    for place, label in enumerate(labels.tolist()):
+    for place, label in enumerate(label_list(labels)):
         best = DRAWS * place + int(np.argmax(p[DRAWS * place : DRAWS * (place + 1), place]))
         if isinstance(drawn, np.ndarray):
             row = dict(zip(names, np.atleast_1d(drawn[best]).tolist(), strict=True))
