@@ -157,5 +157,5 @@ def test_an_option_that_no_kernel_takes_is_refused(name, option):
 
 
 def test_an_option_of_a_family_that_no_kernel_takes_is_refused():
-    with pytest.raises(InvalidOptionError, match="limit must be .*, found an integer of more than 64 bits"):
+    with pytest.raises(InvalidOptionError, match=r"limit must be .*, found an integer of more than 64 bits"):
         sf.Binned(limit=2**63)

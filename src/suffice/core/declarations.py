@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -11,6 +12,11 @@ import numpy as np
 Size: TypeAlias = str | int | tuple[str | int, ...] | None  # a name, "name+1", a number, any, or one of several
 
 MOST_INTEGER = 2**63 - 1  # kernels take integers of 64 bits
+
+
+def is_too_large(value: object) -> bool:
+    """Return whether a value is an integer of more than 64 bits."""
+    return isinstance(value, Integral) and not -MOST_INTEGER <= int(value) <= MOST_INTEGER
 
 
 @dataclass(frozen=True, init=False)

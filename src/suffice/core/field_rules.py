@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, get_args, 
 import numpy as np
 from numpy.typing import NDArray
 
-from suffice.core.declarations import MOST_INTEGER, Agrees, CheckedIn, Held, Labels, MisfitError, Size, Sizes
+from suffice.core.declarations import Agrees, CheckedIn, Held, Labels, MisfitError, Size, Sizes, is_too_large
 
 SHORT = 80  # characters of a value in an error
 
@@ -104,7 +104,7 @@ class Number(Rule):
             raise self.refuse(value)
         if not (self.held.holds(value, value) or (self.held.missing and value != value)):
             raise self.refuse(value)
-        if self.whole and not -MOST_INTEGER <= value <= MOST_INTEGER:
+        if is_too_large(value):
             raise self.refuse(value)
         if self.held.size is not None:
             sizes.set(self.held.size, int(value))  # type: ignore[call-overload]  # it is an integer
@@ -447,7 +447,7 @@ def shown(value: object) -> str:
     """Return a value for an error, shortened; an array by its type and shape."""
     if isinstance(value, np.ndarray) and (value.ndim != 1 or value.size > 8):
         return f"{value.dtype} of shape {value.shape}"
-    if isinstance(value, Integral) and not -MOST_INTEGER <= value <= MOST_INTEGER:
+    if is_too_large(value):
         return "an integer of more than 64 bits"
     text = " ".join(repr(value).split())
     return text if len(text) <= SHORT else f"{text[: SHORT - 3]}..."

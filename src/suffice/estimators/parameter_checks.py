@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from suffice.core.declarations import MOST_INTEGER
+from suffice.core.declarations import is_too_large
 from suffice.core.errors import InvalidOptionError
 
 
@@ -40,7 +40,7 @@ def interval(
     right: Any = np.inf if high is None else high
 
     def accepts(value: Any) -> bool:
-        if not isinstance(value, kind) or (kind is Integral and value > MOST_INTEGER):
+        if not isinstance(value, kind) or is_too_large(value):
             return False
         above = left < value if closed == "neither" else left <= value
         return bool(above and (value <= right if closed == "both" else value < right))
@@ -82,7 +82,7 @@ def check(owner: str, allowed: Mapping[str, Allowed], values: Mapping[str, Any])
         if not any(_accepts(kind, value) for kind in kinds):
             *others, last = map(_title, kinds)
             what = f"{', '.join(others)} or {last}" if others else last
-            bits = ", of more than 64 bits" if isinstance(value, Integral) and value > MOST_INTEGER else ""
+            bits = ", of more than 64 bits" if is_too_large(value) else ""
             raise InvalidOptionError(f"The {name!r} parameter of {owner} must be {what}. Got {value!r}{bits} instead.")
 
 
