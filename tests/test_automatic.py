@@ -149,6 +149,18 @@ def test_values_are_chosen_where_each_has_its_own_story():
     assert chosen(2 * rng.integers(0, 10, 2000) + (rng.random(2000) < 0.2 + 0.6 * y), y).choice.name == "values"
 
 
+def test_a_missing_value_says_nothing_beside_one_that_is_new():
+    rng, x = np.random.default_rng(0), np.tile([1.0, 2.0, 5.0], 40)
+    y = np.where(rng.random(120) < 0.8, x == 2, x != 2).astype(int)
+    clf = BayesClassifier(structure="naive", calibrate=False).fit({"x": x}, y)
+    assert clf.schema_.values[0, 0] == "values"
+    found = clf.predict_proba({"x": [np.nan, 99.5]})
+    assert_allclose(found[0], np.bincount(y) / 120, rtol=1e-12)
+    assert not np.allclose(found[1], found[0])
+    assert_allclose(clf.predict_joint_log_proba({"x": [np.nan, 99.5]})[0], np.log(np.bincount(y) / 120), rtol=1e-12)
+    assert_allclose(clf.score_samples({"x": [np.nan, 99.5]})[0], 0.0, atol=1e-12)
+
+
 def test_there_is_no_kernel_where_one_value_holds_more_than_a_twentieth():
     rng, y = labels()
     peaks = np.where(y == 0, rng.choice([-6, 0, 6], 2000), rng.choice([-3, 3], 2000)) + 0.7 * rng.normal(size=2000)

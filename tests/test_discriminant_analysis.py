@@ -796,3 +796,14 @@ def test_a_column_that_varies_by_rounding_alone_counts_as_constant():
         family.estimate(each).relative_log_density(rows) for each in (replace(exact, mean=mean, cross=cross), exact)
     )
     assert_allclose(found[:, 1] - found[:, 0], expected[:, 1] - expected[:, 0], rtol=1e-9)
+
+
+def test_an_estimator_of_covariances_takes_complete_rows_only():
+    x = X.copy()
+    x[::7, 0] = np.nan
+    whole = ~np.isnan(x).any(axis=1)
+    options = {"solver": "lsqr", "covariance_estimator": LedoitWolf()}
+    with_gaps = ours.LinearDiscriminantAnalysis(**options).fit(x, Y)
+    complete = ours.LinearDiscriminantAnalysis(**options).fit(x[whole], Y[whole])
+    assert_allclose(with_gaps.covariance_, complete.covariance_, rtol=1e-12)
+    assert_allclose(with_gaps.means_, complete.means_, rtol=1e-12)

@@ -383,3 +383,20 @@ def test_a_class_without_a_mode_has_the_mean():
     p = np.exp(found.log_density(np.array([["a", "u"], ["a", "v"], ["b", "u"], ["b", "v"]], dtype=object)))
     np.testing.assert_allclose(p[:, 0], [0.5, 0.0, 0.0, 0.5])
     np.testing.assert_allclose(p[:, 1], 0.25)
+
+
+def test_a_combination_that_is_new_has_no_position():
+    x = np.array([[0, 0], [1, 1], [0, 0], [1, 1], [0, 0]])
+    found = sf.Model.fit(x, [0, 0, 1, 1, 1], sf.JointCategorical(prior=None)).distribution
+    rows = np.array([[0, 0], [0, 1], [1, 1], [np.nan, 1], [7, 1], [1, 0]])
+    assert found.positions(rows).tolist() == [0, -1, 1, -1, -1, -1]
+
+
+def test_gaps_are_filled_by_the_likeliest_combination_or_by_draws_of_all():
+    table = {"a": ["x"] * 60 + ["z"] * 40, "b": ["p"] * 40 + ["q"] * 20 + ["q"] * 30 + ["r"] * 10}
+    clf = sf.BayesClassifier({("a", "b"): sf.JointCategorical(prior=None)}, calibrate=False).fit(table, ["y"] * 100)
+    rows = {"a": ["x"] * 600, "b": [None] * 600}
+    assert set(clf.impute(rows, "mode")["b"]) == {"p"}
+    drawn = list(clf.impute(rows, "sample", random_state=0)["b"])
+    assert set(drawn) == {"p", "q"}
+    assert abs(drawn.count("p") / 600 - 2 / 3) < 0.06

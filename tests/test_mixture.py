@@ -653,3 +653,21 @@ def test_the_likelihood_of_joint_mixtures_never_falls():
     trace = family.trace(statistic, 0)
     assert len(trace) > 2
     assert (np.diff(trace) > -1e-9).all()
+
+
+def test_the_formula_of_classes_with_other_numbers_of_components_is_the_density():
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(size=(240, 2)), np.repeat(["one", "two"], 120)
+    x[120:180] += [9.0, -6.0]
+    model = sf.Model.fit(x, y, sf.Mixture(components=2, select="bic", joint=True))
+    assert [len(each.share) for each in model.distribution.components] == [1, 2]
+    found = model.formula(["a", "b"]).posterior({"a": x[:, 0], "b": x[:, 1]})
+    assert_allclose(found, model.posterior(x), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("joint", [False, True])
+def test_the_trace_ends_at_the_mean_log_likelihood_of_what_is_found(joint):
+    x, family = np.random.default_rng(4).normal(size=(40, 1)), sf.Mixture(components=2, joint=joint)
+    x[:15] += 4.0
+    statistic = family.summarize(x, np.zeros(40)).statistic
+    assert_allclose(family.trace(statistic, 0)[-1], family.estimate(statistic).log_density(x).mean(), rtol=1e-12)

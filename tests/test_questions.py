@@ -104,6 +104,12 @@ def test_the_score_of_a_row_is_the_sum_over_classes(model, x):
     assert_allclose(model.score_samples(x), logsumexp(model.predict_joint_log_proba(x), axis=1), rtol=1e-10)
 
 
+@pytest.mark.parametrize(("model", "x"), ESTIMATORS, ids=IDS)
+def test_a_row_alone_is_scored_as_it_is_among_others(model, x):
+    model.fit(x, Y)
+    assert_allclose(model.predict_proba(x[:1]), model.predict_proba(x)[:1], rtol=1e-12, atol=1e-15)
+
+
 def test_top_features_are_ranked_by_log_odds_probability_and_information():
     model = MultinomialNB().fit(COUNTS, Y)
     theta, share = np.exp(model.feature_log_prob_), np.exp(model.class_log_prior_)

@@ -134,6 +134,7 @@ def test_the_evidence_of_pairs_left_out_adds_up_in_the_places_of_both_columns():
 def test_pairs_have_their_own_exponents_where_rows_and_time_allow(columns, rows, classes, own):
     coded = tuple(CodedColumn(block=j, edges=np.zeros(1)) for j in range(columns))
     plan = PairPlan(coded, np.array(list(combinations(range(columns), 2)), np.int32).T)
+    assert repr(plan) == f"PairPlan({columns * (columns - 1) // 2} pairs of {columns} columns)"
     places = PairPlaces.of(plan, columns, rows, classes)
     assert places.exponents == (columns * (columns - 1) // 2 if own else columns)
     assert (places.to[0] == places.to[1]).all() == own

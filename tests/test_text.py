@@ -15,6 +15,7 @@ import suffice as sf
 from suffice.core.errors import InvalidOptionError, InvalidTextError, NoDistributionError, NoLinearFormError
 from suffice.core.statistics import WordCounts
 from suffice.core.words import Texts
+from suffice.families import page_words
 from suffice.families.text import TextDistribution
 from suffice.model.joint import leave_one_out
 from suffice.model.storage import from_bytes, to_bytes
@@ -153,6 +154,20 @@ def test_how_many_parameters_there_are():
         found = family.estimate(family.summarize(TEXTS, LABELS).statistic)
         assert len(found.vocabulary) == 11
         assert found.n_parameters == expected
+
+
+@pytest.mark.parametrize("most", [1, 7, 30])
+def test_a_page_holds_the_words_of_which_scores_vary_most(most, monkeypatch):
+    """Those of the largest n_j Var_y(log θ_jy), by the counts of a class that has few texts and one that has many."""
+    texts, y = long_texts(200)
+    some = np.flatnonzero((np.array(y) == "no") | (np.arange(200) < 20))
+    texts, y = [texts[i] for i in some], np.array(y)[some]
+    found = sf.Model.fit(texts, y, sf.Text()).distribution
+    n = np.stack([Corpus(texts, vocabulary=found.vocabulary.names).count[y == c].sum(axis=0) for c in ("no", "yes")])
+    log_theta = np.log((n + 1) / (n + 1).sum(axis=1, keepdims=True))
+    told = n.sum(axis=0) * log_theta.var(axis=0)
+    monkeypatch.setattr(page_words, "MOST_WORDS", most)
+    assert_array_equal(page_words.most_telling(found.event), np.sort(np.argsort(-told, kind="stable")[:most]))
 
 
 def test_tables_show_the_likeliest_words():

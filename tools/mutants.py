@@ -87,7 +87,7 @@ AREAS = {
                 "structure",
             ),
             *("multivariate_gaussian", "joint_categorical", "event_models", "discriminant_analysis"),
-            *("text", "bag_of_words", "text_classifier"),
+            *("text", "bag_of_words", "text_classifier", "formulas"),
         ),
     ),
     "model/calibration": Area(("model/calibration.py",), 40, ("calibration", "decisions")),
@@ -538,7 +538,7 @@ def limits_of(tree: ast.Module) -> set[tuple[int, int]]:
     """Return the places of large numbers that a module names: a limit of 4096 rows may as well be one of 4097."""
     named = [node for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign)]
     numbers = [node for each in named for node in ast.walk(each) if isinstance(node, ast.Constant)]
-    large = [n for n in numbers if isinstance(n.value, int | float) and n.value >= LIMIT]
+    large: list[ast.expr] = [n for n in numbers if isinstance(n.value, int | float) and n.value >= LIMIT]
     shifts = [node for each in named for node in ast.walk(each) if isinstance(node, ast.BinOp)]
     large += [n for each in shifts if isinstance(each.op, ast.LShift) for n in (each.left, each.right)]
     return {(n.lineno, n.col_offset) for n in large}
