@@ -87,7 +87,7 @@ AREAS = {
                 "structure",
             ),
             *("multivariate_gaussian", "joint_categorical", "event_models", "discriminant_analysis"),
-            *("text", "bag_of_words", "text_classifier", "formulas"),
+            *("text", "bag_of_words", "text_classifier", "formulas", "many_columns"),
         ),
     ),
     "model/calibration": Area(("model/calibration.py",), 40, ("calibration", "decisions")),
@@ -98,7 +98,7 @@ AREAS = {
         + tuple(f"model/{name}.py" for name in ("experts", "linear_expert", "quadratic_expert", "cosine_expert"))
         + ("model/ridge_scatter.py", "model/tempered_loss.py"),
         80,
-        ("structure", "experts", "candidate_scores", "decisions"),
+        ("structure", "experts", "candidate_scores", "decisions", "many_columns"),
     ),
     "model/answers": Area(
         tuple(f"model/{name}.py" for name in ("class_conditionals", "evaluate", "explain", "forms", "learned"))
