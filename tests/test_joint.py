@@ -7,6 +7,7 @@ import pytest
 
 import suffice as sf
 from suffice.core.errors import InvalidDataError, InvalidOptionError, MismatchError
+from suffice.families import Decisions
 from suffice.model import joint
 
 X, Y = np.array([[0.0], [0.0], [0.0], [1.0]]), np.array(["a", "a", "a", "b"])
@@ -48,12 +49,23 @@ def test_rows_of_fewer_or_more_columns_are_refused(model, columns):
         model.log_joint(np.zeros((3, columns)))
 
 
-def test_a_score_that_is_no_number_is_refused_with_its_row(model):
+@pytest.mark.parametrize("row", [0, 1, 3])
+def test_a_score_that_is_no_number_is_refused_with_its_row(model, row):
     scores = np.zeros((5, 2))
-    scores[3, 0] = np.nan
+    scores[row, 0] = np.nan
     for as_log in (False, True):
-        with pytest.raises(InvalidDataError, match=r"row 3\b"):
+        with pytest.raises(InvalidDataError, match=rf"row {row}\b"):
             model.normalize(scores.copy(), model.log_prior, as_log)
+
+
+def test_a_search_begins_at_what_was_decided_about_fewer_rows(monkeypatch):
+    asked, family, near = [], sf.Categorical(), Decisions()
+    monkeypatch.setattr(sf.Categorical, "estimate_near", lambda self, s, known: asked.append(known) or self.estimate(s))
+    statistics = family.summarize(X, Y)
+    sf.Model.of(statistics, family)
+    assert asked == []
+    sf.Model.of(statistics, family, near=near)
+    assert asked == [near]
 
 
 def test_a_prior_that_was_not_estimated_adds_no_parameters(model):
@@ -76,3 +88,13 @@ def test_as_many_rows_are_drawn_as_memory_allows(monkeypatch):
     assert len(labels_alone.sample(12, random_state=0)[1]) == 12
     with pytest.raises(InvalidOptionError, match="13 rows of 0 columns are too many"):
         labels_alone.sample(13)
+
+
+def test_each_row_can_be_drawn_of_a_class_of_its_own(model):
+    wanted = np.array(["b", "a", "a", "b"])
+    rows, labels = model.sample(4, label=wanted, random_state=0)
+    np.testing.assert_array_equal(labels, wanted)
+    np.testing.assert_array_equal(rows[:, 0], [1.0, 0.0, 0.0, 1.0])
+    for other in (wanted[:3], wanted[:, None]):
+        with pytest.raises(InvalidOptionError, match="label must be one label, or an array of 4, found shape"):
+            model.sample(4, label=other)
