@@ -8,7 +8,6 @@ does not depend on how the rows came.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 from dataclasses import replace
 from math import isfinite
 from numbers import Real
@@ -16,87 +15,26 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from suffice import engines
-from suffice.core.arrays import Array
-from suffice.core.errors import InvalidDataError, InvalidOptionError, LeftOutWarning, QuantityWarning
-from suffice.core.frames import as_frame
-from suffice.core.labels import read_labels
+from suffice.core.errors import InvalidOptionError, LeftOutWarning, QuantityWarning
 from suffice.core.statistics import ByClass
-from suffice.estimators._answering import Answering
 from suffice.estimators._threads import learning, lock_of, snapshot
-from suffice.model.learned import Learned
+from suffice.estimators._waiting_rows import WAITING, Stream, WaitingRows, named
 
 GROWTH = 1.125  # of the weight, after which choices are made anew
-WAITING = 16  # rows wait until they are more than one in so many
-MOST_WAITING = 1 << 16
 FIRST = 1000  # rows that show what the columns of a table are
 LESS = 1.0 - 2.0**-40  # of the weight: by all rows as they count now, other choices might be made
 LEAST = 2.0**-400  # of the weight of a row: less is nothing
-LABELS = frozenset((str, int, bool))  # types of labels that are known at sight
 
 
-class Stream:
-    """Rows that were learned one at a time and are not counted yet, and the estimator that answers about single rows.
-
-    All of it belongs to `onto`: where an estimator holds something else, it has learned otherwise since.
-    """
-
-    def __init__(self, onto: Learned | None, first: bool = False) -> None:
-        self.onto = onto
-        self.rows: list[Any] = []
-        self.labels: list[Any] = []
-        self.weights: list[float] = []
-        self.weight = 0.0  # of the rows that wait
-        self.size = 0  # of texts that wait, in characters
-        self.total = 0.0 if onto is None else float(onto.seen.weight.sum())
-        self.known = {} if onto is None else {y: type(y) for y in onto.seen.labels.tolist() if type(y) in LABELS}
-        self.kinds: dict[str, type] = {}  # of the values of columns
-        self.first: list[tuple[Any, Any, float]] | None = [] if first else None
-        self.chosen = 0.0  # the weight of the rows by which choices were made; 0 where none are kept
-        self.combined = 0.0  # the weight of the rows by which it was chosen how evidence is combined
-        self.view: Any = None
-
-    def knows(self, label: Any) -> bool:
-        """Whether a label is one of those that were counted, which need no check."""
-        return type(label) in LABELS and self.known.get(label) is type(label)
-
-    def put(self, row: Any, label: Any, weight: float) -> None:
-        """Let a row wait."""
-        self.rows.append(row)
-        self.labels.append(label)
-        self.weights.append(weight)
-        self.weight += weight
-        if self.first is not None:
-            self.first.append((row, label, weight))
-
-    @property
-    def is_full(self) -> bool:
-        """Whether so many rows wait that they are counted, whether or not somebody asks."""
-        return len(self.rows) >= min(max(1024, self.total / WAITING), MOST_WAITING)
-
-    @property
-    def unsettled(self) -> bool:
-        """Whether rows wait, or choices were made by fewer rows."""
-        return bool(self.rows) or 0 < self.chosen < self.total or 0 < self.combined < self.total
-
-    def follow(self, learned: Learned) -> Stream:
-        """Return the same with no row waiting and nothing chosen, onto what was learned from the rows that waited."""
-        out = Stream(learned)
-        out.kinds, out.first = self.kinds, self.first
-        return out
-
-
-class OneByOne(Answering):
+class OneByOne(WaitingRows):
     """Estimators that learn a row, answer about a row, and so on."""
 
-    _waits: ClassVar[bool] = False  # whether rows wait to be counted: where there is anything to choose
-    _first: ClassVar[bool] = False  # whether the first rows together show what the columns are
     _combines: ClassVar[float] = GROWTH  # of the weight, after which evidence is combined anew
 
     def learn_one(self, x: Any, y: Any, w: float = 1.0) -> Self:
         """Learn one row.
 
-        Rows wait until they make up a sixteenth of the weight, or until anything else is asked than about single
+        Rows wait until they make up an eighth of the weight, or until anything else is asked than about single
         rows. The first 1000 rows of a table show what its columns are: until then, columns and families are found anew
         with all other choices.
 
@@ -144,7 +82,7 @@ class OneByOne(Answering):
                 draft._leave_stream()
                 if before.first is not None:
                     self._refuse_no_row(x)
-                    draft._learn_first(before, (dict(_named(x)), y, float(w)))
+                    draft._learn_first(before, (dict(named(x)), y, float(w)))
                 else:
                     draft._learn_row(x, y, float(w), draft.__dict__.get("_learned"))
                     draft._stream = draft._kept_choices(before)
@@ -156,7 +94,7 @@ class OneByOne(Answering):
 
         Choices (families, bins, smoothing) are kept until the weight has grown by an eighth, and how the evidence of
         the columns of a table is combined (`structure`) until it has grown by half; `settle` makes all of them now.
-        The counts lack at most a sixteenth of the weight.
+        The counts lack at most an eighth of the weight.
 
         Parameters
         ----------
@@ -209,87 +147,7 @@ class OneByOne(Answering):
             super().set_params(**params)
         return self
 
-    # ---- rows
-
-    def _learn_row(self, x: Any, y: Any, w: float, before: Learned | None) -> None:
-        """Learn a row at once, or refuse it."""
-        self._refuse_no_row(x)
-        row = _named(x)
-        if before is not None:
-            row = {name: row.get(name) for name in self._names()}
-        self._learn_waiting([row], [y], [w], before)
-
-    def _learn_waiting(self, rows: list[Any], labels: list[Any], weights: list[float], before: Learned | None) -> None:
-        """Learn rows of values by name."""
-        names = sorted({name for row in rows for name in row})  # the order in which a dict has them says nothing
-        table: Any
-        if before is not None and self._numbers_categories(before):
-            table = self._matrix(rows)
-        else:
-            table = engines.Memory(as_frame({name: [row.get(name) for row in rows] for name in names}))
-        weight = None if set(weights) == {1.0} else np.array(weights)
-        self._learn_rows(table, labels, weight, before, partial=before is not None or not self._first)
-
-    def _waiting_row(self, x: Any, stream: Stream) -> Any:  # noqa: ARG002  # most let none wait
-        """Return what waits of a row; None if it must be read, and perhaps refused, at once."""
-        return None
-
-    def _note_row(self, x: Any, stream: Stream) -> None:
-        """Note what a row that was learned tells about the next ones."""
-
-    def _posterior_one(self, x: Any) -> Array:
-        """Return p(y | x) of a row, (classes,), as this estimator is."""
-        self._refuse_no_row(x)
-        row = _named(x)
-        rows: Any
-        if self._form == "numbers" or self._numbers_categories(self._learned):
-            rows = self._matrix([row])
-        else:
-            rows = self._read_frame(as_frame({name: [row.get(name)] for name in self._names()}))
-        found: Array = self._run(self._learned.posterior, rows, self._calibration())
-        return found[0]
-
-    def _numbers_categories(self, learned: Learned) -> bool:
-        """Whether categories are the numbers 0, 1, 2, … of an array, which a table would take for names."""
-        return self._form == "categories" and learned.form == "numbers" and "feature_names_in_" not in self.__dict__
-
-    def _matrix(self, rows: list[Any]) -> Array:
-        """Return rows of values by name as a matrix of numbers; None is missing."""
-        names, out = self._names(), np.full((len(rows), len(self._names())), np.nan)
-        for i, row in enumerate(rows):
-            for j, name in enumerate(names):
-                value = row.get(name)
-                if value is not None:
-                    if not isinstance(value, (Real, np.bool_)):
-                        raise InvalidDataError(f"{type(self).__name__} reads numbers, found the row {row!r}")
-                    out[i, j] = float(value)
-        return out
-
-    def _expect_many(self) -> None:
-        """Make ready for many questions about single rows."""
-
-    def _refuse_no_row(self, x: Any) -> None:
-        if not isinstance(x, Mapping):
-            raise InvalidDataError(f"A row is a dict of values by the names of columns, found {x!r}")
-
     # ---- counting and choosing
-
-    def _stream_so_far(self) -> Stream | None:
-        """Return the stream; None where there is none, or something else was learned since."""
-        stream: Stream | None = self.__dict__.get("_stream")
-        return None if stream is None or stream.onto is not self.__dict__.get("_learned") else stream
-
-    def _streaming(self) -> Stream:
-        """Return the stream, which begins anew where something else was learned since."""
-        stream = self._stream_so_far()
-        if stream is None:
-            learned = self.__dict__.get("_learned")
-            stream = self._stream = Stream(learned, self._first and learned is None)
-        return stream
-
-    def _leave_stream(self) -> None:
-        """Hold what was counted alone, as rows that wait are about to be."""
-        self.__dict__.pop("_stream", None)
 
     def _answering_one(self) -> Self | None:
         """Return the estimator that answers about single rows."""
@@ -377,15 +235,6 @@ class OneByOne(Answering):
             gone = self._summarized(stream.onto, rows, labels, weights)
             self._replace_seen(stream.onto.seen - gone, stream, 1.0, float(gone.weight.sum()))
 
-    def _summarized(self, learned: Learned, rows: list[Any], labels: list[Any], weights: list[float]) -> ByClass[Any]:
-        """Summarize rows as they were learned."""
-        read: Any
-        if self._numbers_categories(learned):
-            read = self._check_X(self._matrix(rows))
-        else:
-            read = self._read_frame(as_frame({name: [row.get(name) for row in rows] for name in self._names()}))
-        return learned.family.summarize(read, read_labels(labels), np.array(weights))
-
     def _replace_seen(self, seen: ByClass[Any], stream: Stream, factor: float, gone: float) -> None:
         with learning(self) as draft:
             before = draft._learned
@@ -440,11 +289,3 @@ class OneByOne(Answering):
         state: dict[str, Any] = dict(super().__getstate__())
         state.pop("_stream", None)  # a copy waits for rows of its own
         return state
-
-
-def _named(row: Any) -> Mapping[str, Any]:
-    """Return a row whose names are strings."""
-    if all(type(name) is str for name in row):
-        named: Mapping[str, Any] = row
-        return named
-    return {str(name): value for name, value in row.items()}

@@ -17,13 +17,14 @@ from suffice.core.arrays import Array, Values
 from suffice.core.errors import InvalidDataError, InvalidOptionError, MismatchError
 from suffice.core.frames import Frame, as_frame
 from suffice.core.frozen_options import same_options
-from suffice.estimators._one_by_one import LEAST, WAITING, OneByOne
+from suffice.estimators._one_by_one import LEAST, OneByOne
 from suffice.estimators._threads import snapshot
 from suffice.estimators.scikit_learn import BaseEstimator, ClassifierMixin, check_is_fitted, clone
 
 __all__ = ["Fading", "Window"]
 
 MOST_FADED = 64.0  # half-lives until weights are rescaled, whether or not somebody asks
+LATE = 16  # single rows are answered by statistics that are off by one in so many, at most
 SECONDS = ("datetime64[us]", 1e6)
 
 
@@ -231,7 +232,7 @@ class Fading(Changing):
             self._epoch = now
 
     def _current(self, exact: bool) -> Any:
-        if self._clock - self._epoch > (0.0 if exact else self.half_life / WAITING):
+        if self._clock - self._epoch > (0.0 if exact else self.half_life / LATE):
             self._rebase(self._clock)
         known = "_learned" in self._inner.__dict__ or self._inner._is_unsettled()
         return self._inner if known else None
@@ -325,7 +326,7 @@ class Window(Changing):
         self._clock = time
         while self._leaves(self._gone):
             self._gone += 1
-        if self._gone * WAITING > len(self._held):
+        if self._gone * LATE > len(self._held):
             self._forget_gone()
         return self
 

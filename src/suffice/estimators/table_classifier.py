@@ -25,9 +25,9 @@ from suffice.core.statistics import ByClass
 from suffice.core.statistics.cells import LIMIT
 from suffice.estimators._documentation import estimator
 from suffice.estimators._left_out import LeftOut
-from suffice.estimators._one_by_one import Stream
 from suffice.estimators._planned_learning import learn_with_plan
 from suffice.estimators._threads import answering
+from suffice.estimators._waiting_rows import Stream
 from suffice.estimators.generative_classifier import CalibratedClassifier
 from suffice.estimators.parameter_checks import ARRAY_LIKE, BOOLEAN, Allowed, choice, interval
 from suffice.estimators.scikit_learn import clone, validate_data

@@ -21,8 +21,8 @@ from suffice.core.statistics import ByClass, WordCounts
 from suffice.estimators._documentation import estimator
 from suffice.estimators._fitted import PathLike
 from suffice.estimators._left_out import LeftOut, MissingLabels
-from suffice.estimators._one_by_one import Stream
 from suffice.estimators._threads import answering, lock_of
+from suffice.estimators._waiting_rows import Stream
 from suffice.estimators.generative_classifier import CalibratedClassifier
 from suffice.estimators.parameter_checks import ARRAY_LIKE, BOOLEAN, Allowed, choice, interval
 from suffice.families import Table, Text

@@ -190,12 +190,16 @@ class _Search:
         self.log_prior = _log_prior(counts.documents, self.codes, np.minimum(self.weight, 1.0))
         self._known: dict[tuple[str, float], Array] = {}
         self.start = {name: START[name] for name in self.models}
+        self.phi: Array | None = None  # where the search for weights begins
 
     def begin_at(self, near: TextDecisions) -> None:
-        """Begin at the point of the grid that is next to what was decided before."""
+        """Begin at the point of the grid that is next to what was decided before, and at its weights."""
         for k, name in enumerate(self.models):
             steps = np.log10(near.smoothing[0, k] / self.mean[0]) - START[name]
             self.start[name] = float(np.clip(START[name] + STEP * np.rint(steps / STEP), LOWEST, HIGHEST))
+        if self.together and near.weight.size == len(self.parts) and 0 < near.mixed < 1 and (near.weight > 0).all():
+            logit = np.log(near.mixed) - np.log1p(-near.mixed)
+            self.phi = np.concatenate([np.log(near.weight).ravel(), [near.exponent, logit]])
 
     def _added(self, b: int, smoothing: float) -> float:
         """Return what is added to the totals of a block."""
@@ -266,7 +270,7 @@ class _Search:
         start = self.start
         if not self.compared:
             return _Found(start, np.concatenate([self.centre, [0.0, -np.inf]]), 0.0)
-        found, moved = self._at(start, None), self.alpha is None
+        found, moved = self._at(start, self.phi), self.alpha is None
         while moved:
             moved = False
             for name in self.models:

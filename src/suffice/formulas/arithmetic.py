@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -285,8 +285,12 @@ class Bumps(Formula):
 
     def on(self, rows: Environment) -> Array:
         """Sum over all terms."""
-        z = (self.of.on(rows)[:, :, None] - self.centre) / self.width
-        z = np.clip(z, -MOST_WIDTHS, MOST_WIDTHS)
+        return self.sum_at(self.of.on(rows)[:, :, None])
+
+    def sum_at(self, x: Any) -> Array:
+        """Sum over all terms at numbers, whose last axis is that of the terms, or at one number."""
+        z = (x - self.centre) / self.width
+        np.minimum(np.maximum(z, -MOST_WIDTHS, out=z), MOST_WIDTHS, out=z)
         return _log_sum(self.height - 0.5 * z * z)
 
     def spelled_out(self) -> LogSumExp:

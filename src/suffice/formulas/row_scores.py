@@ -38,9 +38,12 @@ class RowScores:
         self._sloped: list[tuple[Index, Number]] = []
         self._vectors: list[tuple[Test, Array, Vector]] = []
         self._others: list[a.Formula] = []
+        self._guarded: dict[tuple[str, ...], Array] = {}  # numbers of classes, unless one of some columns is missing
         crossed: list[tuple[Array, CrossTable]] = []
         for formula in formulas:
             self._add(formula, np.ones(classes), (), crossed)
+        for names, numbers in self._guarded.items():
+            self._plain.append(_unless([Missing(name) for name in names], _always(self._append(numbers[None])), 0))
         self._cross(crossed)
         self.table = np.concatenate(self._tables)
 
@@ -90,6 +93,9 @@ class RowScores:
             self._add(node.right, times * node.left.values, absent, crossed)
         elif isinstance(node, a.Constant) and not absent:
             self.level = self.level + times * node.values
+        elif isinstance(node, a.Constant) and all(isinstance(each, Missing) for each in absent):
+            names = tuple(sorted({each.column for each in absent if isinstance(each, Missing)}))
+            self._guarded[names] = self._guarded.get(names, np.zeros(self.classes)) + times * node.values
         elif isinstance(node, Where) and _test(node.condition) is not None and _is_zero(node.then):
             self._add(node.otherwise, times, (*absent, node.condition), crossed)
         elif isinstance(node, CrossTable) and not absent:
@@ -211,7 +217,7 @@ def vector_of(node: a.Formula) -> Vector | None:
     """Return what computes arithmetic of columns and numbers of classes, (classes,); None for other formulas."""
     if isinstance(node, a.Constant):
         return lambda _: node.values
-    found = _number(node) or _squares(node)
+    found = _number(node) or _squares(node) or _bumps(node)
     if found is not None:
         return found
     if isinstance(node, a.Unary):
@@ -244,6 +250,15 @@ def _squares(node: a.Formula) -> Vector | None:
         return np.asarray((z * z).sum(axis=0))
 
     return computed
+
+
+def _bumps(node: a.Formula) -> Vector | None:
+    """Return what computes the log of a sum of bumps at a number; None for other formulas."""
+    x = _number(node.of) if isinstance(node, a.Bumps) else None
+    if x is None:
+        return None
+    assert isinstance(node, a.Bumps)
+    return lambda row: node.sum_at(x(row))
 
 
 def _addends(node: a.Formula) -> list[a.Formula]:
@@ -284,8 +299,17 @@ def _unless(conditions: Sequence[Condition], index: Index, otherwise: int) -> In
     if len(conditions) == 1 and isinstance(conditions[0], Missing):
         name = conditions[0].column
         return lambda row: otherwise if row[name] is None else index(row)
+    if all(isinstance(each, Missing) for each in conditions):
+        names = [each.column for each in conditions if isinstance(each, Missing)]
+        if len(names) == 2:
+            first, second = names
+            return lambda row: otherwise if row[first] is None or row[second] is None else index(row)
     tests = [test for test in map(_test, conditions) if test is not None]
     return lambda row: otherwise if any(test(row) for test in tests) else index(row)
+
+
+def _always(index: int) -> Index:
+    return lambda _: index
 
 
 def _code(node: a.Formula) -> Index:

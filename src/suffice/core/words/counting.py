@@ -124,16 +124,16 @@ class Lexicon:
             native, place = self.native_for(texts)
             kept = vars(self).get("_scored")
             if kept is not None and kept[0] is native and kept[1] == scores:
-                found, table = kept[2:]
+                found, table, base, length = kept[2:]
             else:
                 found = scores(place)
                 table = _core.ScoreTable(native, found.start, found.codes, found.coef, found.base.shape[1])
+                sizes = self.tokenization.n_sizes
+                base = np.array(np.broadcast_to(found.base, (sizes, found.base.shape[1])), np.float64).ravel()
+                length = np.array(np.broadcast_to(found.length, (sizes,)), np.float64)
                 if native is vars(self).get("_native"):
-                    vars(self)["_scored"] = native, scores, found, table
-            sizes, classes = self.tokenization.n_sizes, found.base.shape[1]
-            base, length = np.broadcast_to(found.base, (sizes, classes)), np.broadcast_to(found.length, (sizes,))
-            base, length = np.array(base, np.float64).ravel(), np.array(length, np.float64)
-            out, (term, norm) = np.empty((len(texts), classes)), weighting.numbers
+                    vars(self)["_scored"] = native, scores, found, table, base, length
+            out, (term, norm) = np.empty((len(texts), found.base.shape[1])), weighting.numbers
             _core.word_scores(texts.native, native, term, norm, table, base, length, found.exponent, out)
         return out
 
