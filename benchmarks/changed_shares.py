@@ -8,45 +8,35 @@ true shares.
 
 from __future__ import annotations
 
-import os
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.wrong_labels import TARGETS, read
+from benchmarks import labelled_sets
+from benchmarks.labelled_sets import Labelled
 
 ROWS = 3000
-SETS = {
-    "Adult": ("adult-train", "adult-test", [{">50K": 0.05}, {">50K": 0.5}, {">50K": 0.8}]),
-    "SMS": ("sms-spam", None, [{"spam": 0.02}, {"spam": 0.5}]),
-    "20 Newsgroups": ("20newsgroups-train", "20newsgroups-test", [{"sci.space": 0.5}, {"rec.autos": 0.001}]),
+CASES = {
+    "Adult": [(">50K", 0.05), (">50K", 0.5), (">50K", 0.8)],
+    "SMS": [("spam", 0.02), ("spam", 0.5)],
+    "20 Newsgroups": [("sci.space", 0.5), ("rec.autos", 0.001)],
 }
 
 
 def main() -> int:
     """Print a line for each set and share."""
-    folder = os.environ.get("SUFFICE_DATA")
-    if not folder:
-        print("SUFFICE_DATA must say where Adult, SMS and 20 Newsgroups are, as .parquet", file=sys.stderr)
+    if not labelled_sets.is_there():
         return 2
     print("| data | class | in training | true share | estimated | accuracy | log-loss | milliseconds |")
     print("|---|---|---|---|---|---|---|---|")
-    for name, (train, test, cases) in SETS.items():
-        rows, labels = read(Path(folder, f"{train}.parquet"), TARGETS.get(name, "label"), 1)
-        if test is None:  # half of the rows are held back
-            order = np.random.default_rng(0).permutation(len(labels))
-            first, second = order[::2], order[1::2]
-            held = take(rows, second), labels[second]
-            rows, labels = take(rows, first), labels[first]
-        else:
-            held = read(Path(folder, f"{test}.parquet"), TARGETS.get(name, "label"), 1)
-        model = fitted(rows, labels)
-        for case in cases:
-            show(name, model, *held, *next(iter(case.items())))
+    for name, cases in CASES.items():
+        learned, held = labelled_sets.halves(name)
+        model = fitted(*learned)
+        for label, share in cases:
+            show(name, model, held, label, share)
     return 0
 
 
@@ -59,17 +49,14 @@ def fitted(rows: Any, labels: NDArray[Any]) -> Any:
     return model
 
 
-def take(rows: Any, at: NDArray[Any]) -> Any:
-    return [rows[i] for i in at] if isinstance(rows, list) else rows.take(at)
-
-
-def show(name: str, model: Any, rows: Any, labels: NDArray[Any], label: str, share: float) -> None:
+def show(name: str, model: Any, held: Labelled, label: str, share: float) -> None:
     """Draw test rows with a given share of a class, and adapt to them."""
     rng = np.random.default_rng(1)
-    own, others = np.flatnonzero(labels == label), np.flatnonzero(labels != label)
+    own, others = np.flatnonzero(held.labels == label), np.flatnonzero(held.labels != label)
     count = round(ROWS * share)
     drawn = np.concatenate([rng.choice(own, count), rng.choice(others, ROWS - count)])
-    x, y = take(rows, drawn), np.searchsorted(model.classes_, labels[drawn])
+    x, labels = held.take(drawn)
+    y = np.searchsorted(model.classes_, labels)
     k = int(np.searchsorted(model.classes_, label))
     before = model.predict_proba(x)
     begun = time.perf_counter()

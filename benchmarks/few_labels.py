@@ -9,19 +9,16 @@ training rows without labels. Accuracy and log-loss are of the test rows: those 
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.changed_shares import SETS as FILES
-from benchmarks.changed_shares import take
-from benchmarks.wrong_labels import TARGETS, read
+from benchmarks import labelled_sets
+from benchmarks.labelled_sets import Labelled
 
 LABELLED = {"20 Newsgroups": (20, 50, 100, 500), "SMS": (5, 20, 100), "Adult": (10, 50, 500)}
 
@@ -30,43 +27,34 @@ def main() -> int:
     """Print a line for each set and number of labels."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.few_labels", description=__doc__)
     parser.add_argument("--only", default="", help="sets whose name contains this")
+    parser.add_argument("--labelled", type=int, help="only with so many labels of each class")
     options = parser.parse_args()
-    folder = os.environ.get("SUFFICE_DATA")
-    if not folder:
-        print("SUFFICE_DATA must say where Adult, SMS and 20 Newsgroups are, as .parquet", file=sys.stderr)
+    if not labelled_sets.is_there():
         return 2
     print("| data | labelled, a class | ignoring the others | learning from them | weight | passes | seconds |")
     print("|---|---|---|---|---|---|---|")
     for name, numbers in LABELLED.items():
-        if options.only.lower() not in name.lower():
-            continue
-        train, test, _ = FILES[name]
-        rows, labels = read(Path(folder, f"{train}.parquet"), TARGETS.get(name, "label"), 1)
-        if test is None:
-            order = np.random.default_rng(0).permutation(len(labels))
-            held = take(rows, order[1::2]), labels[order[1::2]]
-            rows, labels = take(rows, order[::2]), labels[order[::2]]
-        else:
-            held = read(Path(folder, f"{test}.parquet"), TARGETS.get(name, "label"), 1)
-        for number in numbers:
-            show(name, number, rows, labels, *held)
+        if options.only.lower() in name.lower():
+            learned, held = labelled_sets.halves(name)
+            for number in numbers if options.labelled is None else [options.labelled]:
+                show(name, number, learned, held)
     return 0
 
 
-def show(name: str, number: int, rows: Any, labels: NDArray[Any], test: Any, truth: NDArray[Any]) -> None:
+def show(name: str, number: int, learned: Labelled, held: Labelled) -> None:
     """Learn with and without the rows whose labels are hidden."""
-    rng = np.random.default_rng(0)
+    rng, (rows, labels) = np.random.default_rng(0), learned
     some = np.concatenate([rng.permutation(np.flatnonzero(labels == each))[:number] for each in np.unique(labels)])
     some.sort()
     hidden = np.full(len(labels), None, dtype=object)
     hidden[some] = labels[some]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        ignoring = make(rows).fit(take(rows, some), labels[some])
+        ignoring = make(rows).fit(*learned.take(some))
         begun = time.process_time()
         learning = make(rows).fit(rows, hidden, unlabelled="learn")
         seconds = time.process_time() - begun
-    each = " | ".join(judged(model, test, truth) for model in (ignoring, learning))
+    each = " | ".join(judged(model, *held) for model in (ignoring, learning))
     found = learning.unlabelled_
     print(f"| {name} | {number} | {each} | {found['weight']:.2g} | {found['passes']} | {seconds:.0f} |", flush=True)
 

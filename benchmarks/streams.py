@@ -6,32 +6,23 @@ SUFFICE_DATA=… python -m benchmarks.streams [--rows N] [--only SUBSTRING]
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 from collections.abc import Callable
 from itertools import islice
 from math import log
-from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
-
 import suffice as sf
+from benchmarks import labelled_sets
 
 Rows = list[tuple[Any, Any]]
 
 
-def messages(folder: Path) -> Rows:
-    """The messages of SMS spam, as they come."""
-    table = pq.read_table(folder / "sms-spam.parquet")
-    return [*zip(table["text"].to_pylist(), table["label"].to_pylist(), strict=True)]
-
-
-def people(folder: Path) -> Rows:
-    """The training rows of Adult, as they come."""
-    table = pq.read_table(folder / "adult-train.parquet")
-    return [*zip(table.drop(["income"]).to_pylist(), table["income"].to_pylist(), strict=True)]
+def as_they_come(name: str) -> Rows:
+    """The rows of a set in their order: texts, or dicts of values."""
+    rows, labels = labelled_sets.whole(name)
+    return [*zip(rows if isinstance(rows, list) else rows.to_pylist(), labels.tolist(), strict=True)]
 
 
 def bag_of_words() -> Any:
@@ -52,9 +43,9 @@ def hoeffding_tree() -> Any:
     )
 
 
-CASES: dict[str, tuple[Callable[[Path], Rows], dict[str, Callable[[], Any]]]] = {
-    "SMS": (messages, {"TextClassifier()": sf.TextClassifier, "river, bag of words": bag_of_words}),
-    "Adult": (people, {"BayesClassifier()": sf.BayesClassifier, "river, Hoeffding tree": hoeffding_tree}),
+CASES: dict[str, dict[str, Callable[[], Any]]] = {
+    "SMS": {"TextClassifier()": sf.TextClassifier, "river, bag of words": bag_of_words},
+    "Adult": {"BayesClassifier()": sf.BayesClassifier, "river, Hoeffding tree": hoeffding_tree},
 }
 
 
@@ -75,14 +66,12 @@ def main() -> int:
     parser.add_argument("--rows", type=int, default=None, metavar="N", help="only the first N rows")
     parser.add_argument("--only", metavar="SUBSTRING", default="", help="only streams whose name contains this")
     options = parser.parse_args()
-    folder = os.environ.get("SUFFICE_DATA")
-    if not folder:
-        print("SUFFICE_DATA must say where sms-spam.parquet and adult-train.parquet are", file=sys.stderr)
+    if not labelled_sets.is_there():
         return 2
     print("| stream | model | ms a step | accuracy | log-loss |\n|---|---|---|---|---|")
-    for name, (read, models) in CASES.items():
+    for name, models in CASES.items():
         if options.only in name:
-            rows = [*islice(read(Path(folder)), options.rows)]
+            rows = [*islice(as_they_come(name), options.rows)]
             for title, make in models.items():
                 ms, right, loss = test_then_train(make(), rows)
                 print(f"| {name}, {len(rows)} rows | {title} | {ms:.3f} | {right:.4f} | {loss:.4f} |", flush=True)

@@ -10,19 +10,17 @@ and standardized columns, or words weighted by tf-idf. Both see the same rows an
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 import warnings
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks import labelled_sets
+
 RATES = (0.05, 0.2)
-SETS = {"Adult": "adult-train", "SMS": "sms-spam", "20 Newsgroups": "20newsgroups-train"}
-TARGETS = {"Adult": "income"}
 
 
 class Found(NamedTuple):
@@ -41,15 +39,13 @@ def main() -> int:
     parser.add_argument("--only", default="", help="sets whose name contains this")
     parser.add_argument("--every", type=int, default=1, help="every n-th row only, to see that it runs")
     options = parser.parse_args()
-    folder = os.environ.get("SUFFICE_DATA")
-    if not folder:
-        print(f"SUFFICE_DATA must say where {', '.join(SETS.values())} are, as .parquet", file=sys.stderr)
+    if not labelled_sets.is_there():
         return 2
     print("| data | wrong | method | listed | precision | recall | F1 | average precision | seconds |")
     print("|---|---|---|---|---|---|---|---|---|")
-    for name, file in SETS.items():
+    for name in labelled_sets.FILES:
         if options.only.lower() in name.lower():
-            rows, labels = read(Path(folder, f"{file}.parquet"), TARGETS.get(name, "label"), options.every)
+            rows, labels = labelled_sets.whole(name, options.every)
             for rate in RATES:
                 planted, wrong = with_errors(labels, rate)
                 for method, find in (("`suspects`", ours), ("cleanlab, logistic regression", cleanlab)):
@@ -62,18 +58,6 @@ def show(name: str, rate: float, method: str, found: Found) -> None:
     f1 = 2 * found.precision * found.recall / both if both else 0.0
     numbers = f"{found.precision:.3f} | {found.recall:.3f} | {f1:.3f} | {found.average_precision:.3f}"
     print(f"| {name} | {rate:.0%} | {method} | {found.listed} | {numbers} | {found.seconds:.1f} |", flush=True)
-
-
-def read(path: Any, target: str, every: int) -> tuple[Any, NDArray[Any]]:
-    """Return rows, a table or a list of texts, and labels."""
-    import pyarrow.parquet as pq
-
-    table = pq.read_table(path)
-    table = table.take(np.arange(0, table.num_rows, every))
-    target = target if target in table.column_names else next(n for n in table.column_names if n != "text")
-    labels = np.array(table[target].to_pylist())
-    rest = table.drop_columns([target])
-    return (rest["text"].to_pylist() if "text" in rest.column_names else rest), labels
 
 
 def with_errors(labels: NDArray[Any], rate: float, seed: int = 0) -> tuple[NDArray[Any], NDArray[np.bool_]]:
