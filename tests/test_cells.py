@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from fractions import Fraction
 from math import floor
 
 import numpy as np
 import pytest
+import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -322,3 +324,17 @@ def test_moments_of_columns_name_the_column_that_overflows():
     x = np.array([1e200, -1e200, 3.0])
     with pytest.raises(InvalidDataError, match="wide"):
         Moments.of_columns([np.ones(3), x], np.zeros(3, np.int32), 1, names=[("narrow",), ("wide",)])
+
+
+def test_cells_of_sparse_rows_are_those_of_dense_ones():
+    x = np.where(RNG.random((40, 2)) < 0.6, 0.0, RNG.normal(size=(40, 2)))
+    codes = (np.arange(40) % 2).astype(np.int32)
+    assert Cells.of(scipy.sparse.csr_array(x), codes, 2) == Cells.of(x, codes, 2)
+
+
+def test_cells_of_more_or_fewer_columns_than_levels_are_refused():
+    cells = Cells.of(RNG.normal(size=(10, 2)), np.zeros(10, np.int32), 1)
+    cells.check_agreement()
+    for parts in (cells.parts[:1], (*cells.parts, cells.parts[0])):
+        with pytest.raises(MismatchError, match="parts must be of 2 columns"):
+            replace(cells, parts=parts).check_agreement()

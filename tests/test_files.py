@@ -795,3 +795,18 @@ def test_a_stream_of_empty_tables_has_no_rows():
     empty = pa.table({"x": pa.array([], pa.float64()), "y": pa.array([], pa.string())})
     with pytest.raises(InvalidDataError, match=r"no rows|no row|empty"):
         BayesClassifier().fit(iter([empty]), "y")
+
+
+@pytest.mark.parametrize(("files", "listed"), [(10, "f09.txt$"), (11, "f09.txt, …$")])
+def test_a_name_without_a_file_is_answered_by_ten_names_of_the_folder(files, listed, tmp_path):
+    for i in range(files):
+        (tmp_path / f"f{i:02}.txt").write_text("")
+    with pytest.raises(InvalidDataError, match=f"holds f00.txt, .*{listed}"):
+        BayesClassifier().fit(str(tmp_path / "absent.csv"), "y")
+
+
+@pytest.mark.parametrize("line", [1, 3])
+def test_an_array_of_json_is_refused_with_its_line(line, tmp_path):
+    (tmp_path / "a.json").write_text('{"a": 1, "y": 0}\n' * (line - 1) + '[{"a": 1, "y": 0}]\n')
+    with pytest.raises(InvalidDataError, match=f"an array of JSON in line {line}:"):
+        BayesClassifier().fit(str(tmp_path / "a.json"), "y")

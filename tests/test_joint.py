@@ -8,6 +8,7 @@ import pytest
 import suffice as sf
 from suffice.core.errors import InvalidDataError, InvalidOptionError, MismatchError
 from suffice.families import Decisions
+from suffice.families.choose import Automatic
 from suffice.model import joint
 
 X, Y = np.array([[0.0], [0.0], [0.0], [1.0]]), np.array(["a", "a", "a", "b"])
@@ -98,3 +99,16 @@ def test_each_row_can_be_drawn_of_a_class_of_its_own(model):
     for other in (wanted[:3], wanted[:, None]):
         with pytest.raises(InvalidOptionError, match="label must be one label, or an array of 4, found shape"):
             model.sample(4, label=other)
+
+
+def test_a_column_that_does_not_vote_has_a_density_left_out_and_says_exactly_nothing():
+    x, y = np.random.default_rng(0).normal(size=(60, 1)), np.arange(60) % 2
+    family, prior = Automatic(), sf.ClassPrior()
+    statistics = family.summarize(x, y)
+    silent = family.estimate(statistics.statistic)
+    assert not silent.votes
+    said, log_prior = joint.leave_one_out_parts(statistics, family, prior, x, y)
+    np.testing.assert_array_equal(said, 0.0)
+    found = joint.leave_one_out(statistics, family, prior, x, y)
+    np.testing.assert_allclose(found - log_prior, silent.log_density(x))
+    np.testing.assert_allclose(np.exp(log_prior), np.where(y[:, None] == [0, 1], 29 / 59, 30 / 59))

@@ -422,6 +422,14 @@ def test_moments_of_scaled_rows_add_up_to_whole_weights():
     np.testing.assert_allclose(thrice.squares, 3 * 0.18, rtol=1e-15)
 
 
+def test_classes_whose_rows_have_no_weight_are_none():
+    x, y = np.arange(4.0)[:, None], np.array(["a", "a", "b", "b"])
+    assert ByClass.of(Moments, x, y, np.zeros(4)).labels.tolist() == []
+    some = ByClass.of(Moments, x, y, np.array([0.0, 0.0, 1.0, 0.0]))
+    assert some.labels.tolist() == ["b"]
+    np.testing.assert_array_equal(some.statistic.mean, [[2.0]])
+
+
 def test_missing_entries_of_sparse_rows_weigh_as_those_of_dense_ones():
     rng = np.random.default_rng(8)
     x, weight, codes = rng.integers(0, 3, (40, 3)).astype(float), rng.random(40), (np.arange(40) % 2).astype(np.int32)

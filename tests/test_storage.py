@@ -44,6 +44,7 @@ from suffice.families.linear_discriminant import LinearDiscriminant
 from suffice.families.pair_plan import CodedColumn, PairPlan
 from suffice.families.product import Block, Product
 from suffice.model import storage
+from suffice.model.packing import is_shape
 from suffice.model.storage import from_bytes, to_bytes
 from suffice.naive_bayes import (
     BernoulliNB,
@@ -851,6 +852,13 @@ def test_one_long_string_does_not_make_all_as_long():
 
 def test_arrays_of_as_many_axes_as_files_may_have_come_back():
     assert from_bytes(to_bytes(np.ones((1,) * 32))).shape == (1,) * 32
+
+
+def test_arrays_of_more_axes_than_files_may_have_are_no_shape():
+    assert is_shape([1] * 32)
+    assert not is_shape([1] * 33)
+    assert is_shape([0, 1 << 55])
+    assert not is_shape([2, 1 << 55])
 
 
 def test_a_value_can_be_taken_apart_and_put_together_without_a_file():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +11,7 @@ import pytest
 import suffice as sf
 from suffice import errors
 from suffice.core import registry
-from suffice.engines import workers
+from suffice.engines import Task, workers
 
 
 @pytest.mark.parametrize("kind", [errors.NotPartError, errors.InvalidOptionError, errors.MismatchError])
@@ -49,3 +51,17 @@ def test_objects_on_which_arrow_ends_the_process_are_refused_in_frames_of_worker
     mixed = pd.Series([np.int64(1), np.datetime64("2024-01-01")], dtype=object)
     with pytest.raises(errors.InvalidDataError, match="'a'"):
         workers.from_pandas(pd.DataFrame({"a": mixed}))
+
+
+def test_a_task_knows_the_columns_that_its_family_found():
+    x = np.exp(np.random.default_rng(0).normal(size=400))
+    y = np.arange(400) % 2
+    table = {"x": x, "z": x * np.exp(np.random.default_rng(1).normal(scale=0.2, size=400) + y)}
+    clf = sf.BayesClassifier(structure="pairs").fit(table, y)
+    family = replace(clf._learned.family, found=clf.calibration_.found)
+    task = Task(family, ("x", "z"), "y", None)
+    assert task.blocks == family.blocks
+    assert [block.title for block in task.found] == ["x / z"]
+    plain = Task(sf.Gaussian(), ("x", "z"), "y", None)
+    assert plain.found == ()
+    assert [block.names for block in plain.blocks] == [("x", "z")]
