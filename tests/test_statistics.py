@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -420,6 +421,35 @@ def test_moments_of_scaled_rows_add_up_to_whole_weights():
     assert thrice.weight == 9.0
     np.testing.assert_allclose(thrice.mean, 0.4, rtol=1e-15)
     np.testing.assert_allclose(thrice.squares, 3 * 0.18, rtol=1e-15)
+
+
+def test_what_rounding_took_is_scaled_with_the_sums():
+    """A sum and what rounding took from it are about 106 bits: in exact arithmetic, they are 7 times as large."""
+    rng = np.random.default_rng(2)
+    found = Moments.of(rng.normal(size=(50, 1)), np.zeros(50, np.int32), 1, rng.random(50))
+    scaled = found.scale(7.0)
+    for row, name in ((0, "weight"), (2, "squares")):
+        before, after = (
+            Fraction(float(getattr(each, name)[0, 0])) + Fraction(float(each.rest[0, row, 0]))
+            for each in (found, scaled)
+        )
+        assert found.rest[0, row, 0] != 0
+        assert abs(after - 7 * before) <= 7 * before / 2**100
+        assert scaled.rest[0, row + 3, 0] >= 7 * found.rest[0, row + 3, 0] > 0
+
+
+def test_what_rounding_took_is_scaled_with_products_of_squares():
+    rng = np.random.default_rng(3)
+    found = Scatter.of(rng.normal(size=(50, 3)), np.zeros(50, np.int32), 1, rng.random(50), fourth=True).higher
+    scaled = found.scale(7.0)
+    for number, name in enumerate(("third", "fourth")):
+        for place in np.ndindex(3, 3):
+            before, after = (
+                Fraction(float(getattr(each, name)[0][place])) + Fraction(float(each.rest[0, number][place]))
+                for each in (found, scaled)
+            )
+            assert abs(after - 7 * before) <= abs(7 * before) / 2**100
+    assert (scaled.rest[0, 2] >= 7 * found.rest[0, 2]).all()
 
 
 def test_classes_whose_rows_have_no_weight_are_none():
