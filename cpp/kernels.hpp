@@ -127,6 +127,16 @@ struct Evidence {
 template <class T>
 void log_linear_loss(const Evidence<T>& of, const T* w, const Index* bounds, Index blocks, double* loss, double* slope,
                      double* p);
+// Second derivatives of the loss of the rows of each fold, from p; fold[b], ascending, is that of block b. They are
+// added to `out`, (folds, parts, parts). Offsets and classes are not read.
+template <class T>
+void log_linear_hessians(const Evidence<T>& of, const double* p, const Index* bounds, const Index* fold, Index blocks,
+                         double* out);
+
+// spread_without.cpp: min(σ, IQR / divisor) of n ascending values with weights, without removed[i] of the weight of the
+// value at place[i], i < m; a weight below `residue` of what it was is gone. families/_bandwidth.py has the formula.
+void spread_without(const double* values, const double* weight, Index n, const Index* place, const double* removed,
+                    Index m, double divisor, double residue, double* out);
 
 // pair_evidence.cpp: what a pair says beyond its columns,  R = log (C + 3) / (C_a C_b / n + 3),  of every class and cell
 // without a row of weight u that is in the cell; counts and ratios are (classes, cells).

@@ -1,9 +1,11 @@
-// The log-loss of evidence with exponents, and its gradient.
+// The log-loss of evidence with exponents, its gradient and its second derivatives.
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "threads.hpp"
 #include "vector_math.hpp"
+#include "vectors.hpp"
 
 namespace suffice {
 namespace {
@@ -62,9 +64,90 @@ double loss_of_rows(const Evidence<T>& of, Index lo, Index hi, const T* w, doubl
     return total;
 }
 
+template <class T>
+struct Wide {
+    using Vector = Eight;
+};
+template <>
+struct Wide<float> {
+    using Vector = Sixteen;
+};
+template <class T>
+constexpr Index lanes = 64 / sizeof(T);
+
+// Add the first rows of zᵀ z to `sum`, as far as its lower triangle; z is (n, width) and sum (width, width), where width
+// is a multiple of two vectors.
+template <class T>
+SUFFICE_INLINE void add_products(const T* z, Index n, Index rows, Index width, T* sum) {
+    using Vector = typename Wide<T>::Vector;
+    constexpr int high = 4;
+    for (Index a = 0; a < rows; a += high)
+        for (Index b = 0; b < a + high; b += 2 * lanes<T>) {
+            Vector left[high], right[high];
+            for (int t = 0; t < high; ++t) {
+                left[t] = load<Vector>(sum + (a + t) * width + b);
+                right[t] = load<Vector>(sum + (a + t) * width + b + lanes<T>);
+            }
+            for (const T* row = z; row < z + n * width; row += width) {
+                const Vector x = load<Vector>(row + b), y = load<Vector>(row + b + lanes<T>);
+                SUFFICE_UNROLL(4)
+                for (int t = 0; t < high; ++t) {
+                    left[t] += row[a + t] * x;
+                    right[t] += row[a + t] * y;
+                }
+            }
+            for (int t = 0; t < high; ++t) {
+                std::memcpy(sum + (a + t) * width + b, &left[t], sizeof left[t]);
+                std::memcpy(sum + (a + t) * width + b + lanes<T>, &right[t], sizeof right[t]);
+            }
+        }
+}
+
+// Rows lo .. hi-1: add Σ v (Σ_k p_k F_k F_kᵀ − f fᵀ), f = Σ_k p_k F_k, to `sum`, as  Σ v Σ_k p_k (F_k − f)(F_k − f)ᵀ,
+// where F of the first class is 0. z holds `most` rows of zeros, and `mean` one.
+template <class T>
+void hessian_of_rows(const Evidence<T>& of, const double* p, Index lo, Index hi, Index width, Index most, T* z, T* mean,
+                     T* sum) {
+    const Index m = of.parts;
+    Index n = 0;
+    for (Index i = lo; i < hi; ++i) {
+        if (n + of.others + 1 > most) {
+            add_products(z, n, m, width, sum);
+            n = 0;
+        }
+        const double v = of.weight[i];
+        if (of.others == 1) {
+            const T scale = T(std::sqrt(v * p[i] * (1.0 - p[i])));
+            const T* row = of.values + i * m;
+            T* to = z + n++ * width;
+            for (Index j = 0; j < m; ++j) to[j] = scale * row[j];
+            continue;
+        }
+        double first = 1;
+        std::fill_n(mean, m, T(0));
+        for (Index k = 0; k < of.others; ++k) {
+            const T* row = of.values + (k * of.rows + i) * m;
+            const T q = T(p[k * of.rows + i]);
+            first -= p[k * of.rows + i];
+            for (Index j = 0; j < m; ++j) mean[j] += q * row[j];
+        }
+        const T scale = T(std::sqrt(v * std::max(first, 0.0)));
+        T* to = z + n++ * width;
+        for (Index j = 0; j < m; ++j) to[j] = scale * mean[j];
+        for (Index k = 0; k < of.others; ++k) {
+            const T* row = of.values + (k * of.rows + i) * m;
+            const T own = T(std::sqrt(v * p[k * of.rows + i]));
+            to = z + n++ * width;
+            for (Index j = 0; j < m; ++j) to[j] = own * (row[j] - mean[j]);
+        }
+    }
+    add_products(z, n, m, width, sum);
+}
+
 }  // namespace
 
 SUFFICE_DISPATCH(log_linear_rows, loss_of_rows<double>, loss_of_rows<float>)
+SUFFICE_DISPATCH(log_linear_hessian, hessian_of_rows<double>, hessian_of_rows<float>)
 
 #ifndef SUFFICE_ONLY_LOOPS_FOR
 
@@ -83,6 +166,35 @@ void log_linear_loss(const Evidence<T>& of, const T* w, const Index* bounds, Ind
     });
 }
 
+template <class T>
+void log_linear_hessians(const Evidence<T>& of, const double* p, const Index* bounds, const Index* fold, Index blocks,
+                         double* out) {
+    const Index m = of.parts, step = 2 * lanes<T>, width = (m + step - 1) / step * step;
+    const Index most = std::max<Index>(128, of.others + 1);
+    const Index rows = blocks ? bounds[blocks] - bounds[0] : 0;
+    const int threads = threads_for(rows * of.others * m * (m + 8) / lanes<T>, blocks);
+    std::vector<std::vector<T>> z(threads, std::vector<T>(most * width)), mean(threads, std::vector<T>(m));
+    std::vector<std::vector<T>> sum(threads, std::vector<T>(width * width));
+    for_blocks(
+        blocks, threads,
+        [&](Index b, int slot) {
+            std::fill(sum[slot].begin(), sum[slot].end(), T(0));
+            fast::log_linear_hessian(of, p, bounds[b], bounds[b + 1], width, most, z[slot].data(), mean[slot].data(),
+                                     sum[slot].data());
+        },
+        [&](Index b, int slot) {
+            double* to = out + fold[b] * m * m;
+            for (Index a = 0; a < m; ++a)
+                for (Index c = 0; c <= a; ++c) to[a * m + c] += double(sum[slot][a * width + c]);
+        });
+    const Index folds = blocks ? fold[blocks - 1] + 1 : 0;
+    for (double* to = out; to < out + folds * m * m; to += m * m)
+        for (Index a = 0; a < m; ++a)
+            for (Index c = 0; c < a; ++c) to[c * m + a] = to[a * m + c];
+}
+
+template void log_linear_hessians(const Evidence<double>&, const double*, const Index*, const Index*, Index, double*);
+template void log_linear_hessians(const Evidence<float>&, const double*, const Index*, const Index*, Index, double*);
 template void log_linear_loss(const Evidence<double>&, const double*, const Index*, Index, double*, double*, double*);
 template void log_linear_loss(const Evidence<float>&, const float*, const Index*, Index, double*, double*, double*);
 

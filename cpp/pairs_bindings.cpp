@@ -97,6 +97,28 @@ void bind_loss(nb::module_& m) {
         "values"_a.noconvert(), "offset"_a.noconvert(), "codes"_a.noconvert(), "weight"_a.noconvert(),
         "exponents"_a.noconvert(), "bounds"_a.noconvert(), "loss"_a.noconvert(), "slope"_a.noconvert(),
         "p"_a.noconvert());
+    m.def(
+        "log_linear_hessians",
+        [](nb::ndarray<const T, nb::ndim<3>, nb::c_contig, nb::device::cpu> values, Vector<double> weight,
+           Table<const double> p, Vector<Index> bounds, Vector<Index> folds,
+           nb::ndarray<double, nb::ndim<3>, nb::c_contig, nb::device::cpu> out) {
+            const Index others = Index(values.shape(0)), rows = Index(values.shape(1)), parts = Index(values.shape(2));
+            require(Index(p.shape(0)) == others && Index(p.shape(1)) == rows, "a number for each class and row");
+            require(Index(weight.size()) == rows && others > 0, "a weight each, and two classes");
+            require(bounds.size() == folds.size() + 1 && bounds(0) >= 0, "bounds of blocks");
+            require(bounds(folds.size()) <= rows, "bounds of rows");
+            require(Index(out.shape(1)) == parts && Index(out.shape(2)) == parts, "output size");
+            for (std::size_t b = 0; b < folds.size(); ++b)
+                require(bounds(b) <= bounds(b + 1) && folds(b) >= (b ? folds(b - 1) : 0) &&
+                            folds(b) < Index(out.shape(0)),
+                        "ascending bounds and folds");
+            const Evidence<T> of{values.data(), nullptr, nullptr, weight.data(), others, rows, parts};
+            nb::gil_scoped_release release;
+            log_linear_hessians(of, p.data(), bounds.data(), folds.data(), Index(folds.size()), out.data());
+        },
+        "Add the second derivatives of the log-loss of blocks of rows to those of their folds, (folds, parts, parts).",
+        "values"_a.noconvert(), "weight"_a.noconvert(), "p"_a.noconvert(), "bounds"_a.noconvert(),
+        "folds"_a.noconvert(), "out"_a.noconvert());
 }
 
 }  // namespace
@@ -149,6 +171,21 @@ void bind_pairs(nb::module_& m) {
         "Write what pairs say beyond their columns for every class and cell without a row of some weight in the cell.",
         "sizes"_a.noconvert(), "pairs"_a.noconvert(), "offsets"_a.noconvert(), "counts"_a.noconvert(), "weight"_a,
         "out"_a.noconvert());
+    m.def(
+        "spread_without",
+        [](Vector<double> values, Vector<double> weight, Vector<Index> place, Vector<double> removed, double divisor,
+           double residue, nb::ndarray<double, nb::ndim<1>, nb::c_contig, nb::device::cpu> out) {
+            require(values.size() == weight.size() && place.size() == removed.size(), "a weight each");
+            require(out.size() == place.size(), "output size");
+            for (std::size_t i = 0; i < place.size(); ++i)
+                require(place(i) >= 0 && std::size_t(place(i)) < values.size(), "places of values");
+            nb::gil_scoped_release release;
+            spread_without(values.data(), weight.data(), Index(values.size()), place.data(), removed.data(),
+                           Index(place.size()), divisor, residue, out.data());
+        },
+        "Write the spread min(sigma, IQR / divisor) of weighted ascending values without some weight of one of them.",
+        "values"_a.noconvert(), "weight"_a.noconvert(), "place"_a.noconvert(), "removed"_a.noconvert(), "divisor"_a,
+        "residue"_a, "out"_a.noconvert());
     bind_loss<double>(m);
     bind_loss<float>(m);
     bind_left_out<double>(m);

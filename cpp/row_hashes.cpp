@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <bit>
 #include <iterator>
+#include <memory>
 
 #include "threads.hpp"
 
@@ -139,11 +140,15 @@ std::vector<Index> least_hashes(const std::uint64_t* hashes, const double* weigh
                                 std::uint64_t most) {
     std::vector<Index> out;
     if (size <= 0 || rows <= 0) return out;
-    std::vector<LeastHashes> least(threads_of(rows), LeastHashes(hashes, weight, size, rows, most));
-    for_rows(rows, [&](Index lo, Index hi, Index, int slot) { least[slot].add(lo, hi); });
-    for_blocks(Index(least.size()), int(least.size()), [&](Index slot, int) { least[slot].tidy(); });
-    for (std::size_t slot = 1; slot < least.size(); ++slot) least[0].add(least[slot]);
-    most = least[0].most();
+    std::vector<std::unique_ptr<LeastHashes>> least(threads_of(rows));
+    for_rows(rows, [&](Index lo, Index hi, Index, int slot) {
+        if (!least[slot]) least[slot] = std::make_unique<LeastHashes>(hashes, weight, size, rows, most);
+        least[slot]->add(lo, hi);
+    });
+    std::erase(least, nullptr);
+    for_blocks(Index(least.size()), int(least.size()), [&](Index slot, int) { least[slot]->tidy(); });
+    for (std::size_t slot = 1; slot < least.size(); ++slot) least[0]->add(*least[slot]);
+    most = least[0]->most();
     std::vector<std::vector<Index>> found((rows + looked_at - 1) / looked_at);
     for_rows(rows, [&](Index lo, Index hi, Index block, int) {
         for (Index i = lo; i < hi; ++i)

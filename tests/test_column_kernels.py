@@ -73,6 +73,31 @@ def test_the_rows_of_least_hash_are_those_of_a_full_sort(size, copies):
     )
 
 
+@pytest.mark.parametrize("threads", ["1", "3", "16"])
+def test_threads_find_the_same_rows_of_least_hash(threads, monkeypatch):
+    monkeypatch.setenv("SUFFICE_NUM_THREADS", threads)
+    rng = np.random.default_rng(3)
+    hashes = rng.choice(rng.integers(0, 2**64, 90_000, dtype=np.uint64), 600_000)
+    codes = rng.integers(0, 3, len(hashes)).astype(np.int32)
+    least = np.unique(hashes)[:2000]
+    wanted = np.flatnonzero(np.isin(hashes, least))
+    assert_array_equal(_core.least_hashes(hashes, None, 2000), wanted)
+    assert_array_equal(_core.least_hashes(hashes, None, 2000, int(least[99])), wanted[hashes[wanted] <= least[99]])
+    order = wanted[np.lexsort([wanted, codes[wanted], hashes[wanted]])]
+    _, first, count = np.unique(
+        np.stack([hashes[order], codes[order].astype(np.uint64)]), axis=1, return_index=True, return_counts=True
+    )
+    rows, found = _core.least_rows(hashes, codes, 2000)
+    assert_array_equal(rows, order[first])
+    assert_array_equal(found, count)
+
+
+def test_a_code_beyond_the_table_of_hashes_is_refused():
+    codes, table = np.array([0, 3, -1], np.int32), np.zeros(3, np.uint64)
+    with pytest.raises(ValueError, match="codes beyond the table"):
+        _core.row_hashes([(codes, table)], 0, np.empty(3, np.uint64))
+
+
 def test_a_row_sample_keeps_the_rows_of_least_hash_with_their_weights():
     rng = np.random.default_rng(2)
     frame = as_frame({"a": rng.integers(0, 40, 3000), "b": [f"t{k}" for k in rng.integers(0, 30, 3000)]})

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 import suffice as sf
-from suffice.core.errors import InfiniteValueError, MismatchError
+from suffice.core.errors import InfiniteValueError, InvalidDataError, LeftOutWarning, MismatchError
+from suffice.core.frames import as_frame, row_hashes
 from suffice.core.statistics import Cells, Moments
 from suffice.core.statistics.cells import moments_of_columns
 from suffice.families import together
@@ -121,3 +122,35 @@ def test_a_table_of_twenty_thousand_columns_is_learned_and_answered() -> None:
     assert model.predict_proba(x[:1]).shape == (1, 2)
     made = sum("fitted" in vars(part) for part in distribution.parts)  # none is estimated by itself
     assert made < together.MANY
+
+
+@pytest.mark.parametrize("kind", ["pandas", "arrow", "polars"])
+def test_a_wide_table_is_read_as_its_array_is(kind: str) -> None:
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(40, 300))
+    X[rng.random(X.shape) < 0.1] = np.nan
+    X[:, 7] = np.nan
+    names = [f"x{j}" for j in range(300)]
+    if kind == "pandas":
+        table = pytest.importorskip("pandas").DataFrame(X, columns=names)
+    elif kind == "polars":
+        table = pytest.importorskip("polars").DataFrame(X, schema=names)
+    else:
+        nulls = [pa.array(column, mask=np.isnan(column)) for column in X.T]
+        table = pa.table([pa.chunked_array([column[:11], column[11:]]) for column in nulls], names=names)
+    read, array = as_frame(table), as_frame(X)
+    assert read.matrix is not None
+    assert read.names == names
+    assert read.kind_of("x7") == array.kind_of("x7") == "empty"
+    np.testing.assert_array_equal(row_hashes(read), row_hashes(array))
+    y = rng.integers(0, 2, 40)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LeftOutWarning)  # the empty column
+        found = sf.BayesClassifier().fit(table, y).predict_proba(table)
+        np.testing.assert_array_equal(found, sf.BayesClassifier().fit(X, y).predict_proba(X))
+
+
+def test_a_wide_table_with_a_name_twice_is_refused() -> None:
+    columns = [np.zeros(2)] * 300
+    with pytest.raises(InvalidDataError, match="Two columns are named 'x0'"):
+        as_frame(pa.table(columns, names=[f"x{j % 299}" for j in range(300)]))

@@ -5,6 +5,7 @@ import threading
 
 import pytest
 
+from suffice import _core
 from suffice.core.parallel import in_threads
 
 ENTRIES = 1 << 30  # so many that threads are worth it
@@ -46,6 +47,18 @@ def test_work_may_ask_for_threads_itself_at_any_depth():
         return 1 if depth == 0 else sum(in_threads(total, [depth - 1] * 5, ENTRIES))
 
     assert total(4) == 5**4
+
+
+def test_work_in_threads_gets_its_share_of_all_threads_and_gives_it_back():
+    met = threading.Barrier(2)
+
+    def share(_):
+        met.wait(10)
+        return _core.max_threads()
+
+    assert in_threads(share, range(2), ENTRIES) == [2, 2]
+    assert in_threads(lambda _: _core.max_threads(), range(3), ENTRIES) == [2, 2, 2]  # four among three
+    assert _core.max_threads() == 4
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")

@@ -214,6 +214,45 @@ def test_exponents_are_at_the_minimum_over_numbers_that_are_not_negative(classes
     assert slope[w == 0].min() > -1e-3 * weight.sum() ** 0.5
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(("classes", "parts"), [(2, 1), (2, 70), (3, 33), (12, 5), (150, 3)])
+def test_the_loss_of_exponents_and_its_derivatives_are_those_of_their_formulas(classes, parts, dtype, monkeypatch):
+    rng = np.random.default_rng(12)
+    rows = 2300
+    codes, weight = rng.integers(0, classes, rows).astype(np.int32), rng.choice([0.0, 1.0, 2.5], rows)
+    evidence, offset = rng.normal(size=(rows, classes, parts)).astype(dtype), 3.0 * rng.normal(size=(rows, classes))
+    start, penalty, w = np.full(parts, 0.1), np.full(parts, 3.0), rng.random(parts)
+    problem = LogLinear(apart(evidence), apart(offset), codes, weight, start, penalty)
+    scores = offset + evidence.astype(np.float64) @ w
+    p = np.exp(scores - scores.max(axis=1, keepdims=True))
+    p /= p.sum(axis=1, keepdims=True)
+    loss = -(weight @ np.log(p[np.arange(rows), codes])) + 0.5 * (penalty @ (w - start) ** 2)
+    found = problem.loss(w)
+    exact = 1e-9 if dtype == np.float64 else 2e-4
+    np.testing.assert_allclose(found.value, loss / weight.sum(), rtol=exact)
+    np.testing.assert_allclose(found.p, p[:, 1:].T, atol=exact)
+    folds = np.repeat(np.arange(5), rows // 5)
+    error = p.copy()
+    error[np.arange(rows), codes] -= 1.0
+    for fold in range(5):
+        own = (folds == fold) * weight
+        slope = np.einsum("i,ik,ikj->j", own, error, evidence)
+        np.testing.assert_allclose(found.gradients[fold], slope, atol=exact * 100)
+    hessians = problem.hessians(found.p)
+    for fold in range(5):
+        own = (folds == fold) * weight
+        mean = np.einsum("ik,ikj->ij", p, evidence)
+        hessian = np.einsum("i,ik,ikj,ikl->jl", own, p, evidence, evidence, optimize=True)
+        hessian -= np.einsum("i,ij,il->jl", own, mean, mean, optimize=True)
+        np.testing.assert_allclose(hessians[fold], hessian, atol=exact * 1000)
+    np.testing.assert_array_equal(problem.hessians(found.p, 1)[0], hessians[0])
+    monkeypatch.setenv("SUFFICE_NUM_THREADS", "7")
+    again = problem.loss(w)
+    assert again.value == found.value
+    np.testing.assert_array_equal(again.gradients, found.gradients)
+    np.testing.assert_array_equal(problem.hessians(found.p), hessians)
+
+
 def test_scores_are_those_of_exponents_that_were_fitted_without_the_row():
     rng = np.random.default_rng(10)
     codes = rng.integers(0, 2, 500).astype(np.int32)

@@ -145,6 +145,7 @@ class Files(Source):
                     kept.after_part(found, number + 1)
         if kept is not None:
             kept.remove()
+        _give_back_memory()
         return found
 
     def answer(self, answer: Answer) -> Any:
@@ -201,6 +202,13 @@ def read_ahead(batches: Iterator[Any]) -> Iterator[Any]:
         while (batch := coming.result()) is not None:
             coming = reader.submit(next, batches, None)
             yield batch
+
+
+def _give_back_memory() -> None:
+    """Let Arrow return what batches took to the system: what is fitted next need not come on top of it."""
+    import pyarrow as pa
+
+    pa.default_memory_pool().release_unused()
 
 
 def _part_of(fragment: Any) -> Part:

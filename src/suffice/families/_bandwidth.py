@@ -30,42 +30,10 @@ def spread_without(
     σ² is the sum of squares around the mean, divided by n − 1, or by n / 2 where n < 2. The quartiles are interpolated
     as by NumPy and R. If they are equal, the result is σ. It is 0 if no two different values remain.
     """
-    half = 0.5 * values[-1] - 0.5 * values[0]
-    if half == 0.0:
-        return np.zeros(len(place))
-    values = (0.5 * values - 0.5 * values[0]) / half  # from 0 to 1, so that squares neither overflow nor underflow
-    cumulative = np.cumsum(weight)
-    total = cumulative[-1]
-    mean = (weight * values).sum() / total
-    squares = (weight * (values - mean) ** 2).sum()
-    gone = weight[place] - removed <= RESIDUE * weight[place]
-    n = total - removed
-    last = np.where(gone & (place == len(values) - 1), len(values) - 2, len(values) - 1)
-    several = len(values) - gone >= 2
-    n = np.where(several, n, 1.0)
-
-    off = values[place] - mean
-    rest = squares - off * off * removed * total / n
-    for i in np.flatnonzero(several & (rest < 1e-5 * squares)):  # too few digits are left: sum the others again
-        others = weight.copy()
-        others[place[i]] = 0.0 if gone[i] else others[place[i]] - removed[i]
-        rest[i] = (others * (values - (others * values).sum() / n[i]) ** 2).sum()
-    deviation = np.sqrt(np.maximum(rest, 0.0) / np.maximum(n - 1.0, 0.5 * n))
-
-    def value_of_rank(rank: Array) -> Array:
-        at = np.searchsorted(cumulative, rank, side="right")
-        beyond = np.maximum(place, np.searchsorted(cumulative, rank + removed, side="right"))
-        return values[np.minimum(np.where(at < place, at, beyond), last)]
-
-    def quantile(p: float) -> Array:
-        rank = np.maximum(p * (n - 1.0), 0.0)
-        low = np.floor(rank)
-        below, above = value_of_rank(low), value_of_rank(np.ceil(rank))
-        return below + (rank - low) * (above - below)
-
-    between = (quantile(0.75) - quantile(0.25)) / divisor
-    spreads = np.where(between > 0, np.minimum(deviation, between), deviation)
-    return half * np.where(several, 2.0 * spreads, 0.0)
+    out = np.empty(len(place))
+    rows = np.ascontiguousarray(values), weight, np.asarray(place, np.int64), np.asarray(removed, np.float64)
+    _core.spread_without(*rows, divisor, RESIDUE, out)
+    return out
 
 
 def spread(values: Array, weight: Array, divisor: float = THUMB) -> float:

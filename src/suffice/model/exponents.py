@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from suffice import _core
 from suffice.core.arrays import Array, Codes
-from suffice.core.parallel import in_threads
 
 STEPS = 40  # of Newton's method, at most
 ENOUGH = 1e-7  # a step that gains less is the last
@@ -111,28 +110,11 @@ class LogLinear:
 
     def hessians(self, p: Array, folds: int = FOLDS) -> list[Array]:
         """Return the second derivatives of some folds:  Σ_i v_i (Σ_k p_k F_k F_kᵀ − f fᵀ),  f = Σ_k p_k F_k."""
-        blocks = [block for block in self._blocks if block[0] < folds]
-        found = in_threads(lambda block: self._hessian(p, block[1]), blocks, self.parts.size)
-        out = [np.zeros((self.parts.shape[2],) * 2) for _ in range(folds)]
-        for (fold, _), part in zip(blocks, found, strict=True):
-            out[fold] += part
-        return out
-
-    def _hessian(self, p: Array, rows: slice) -> Array:
-        own, q, v = self.parts[:, rows], p[:, rows], self.weight[rows]
-        if len(own) == 1:
-            return self._square(own[0], v * q[0] * (1.0 - q[0]))
-        mean = np.einsum("ki,kij->ij", q.astype(own.dtype), own)
-        out = self._square(mean, v * np.maximum(1.0 - q.sum(axis=0), 0.0))
-        for k in range(len(own)):
-            out = out + self._square(own[k] - mean, v * q[k])
-        return out
-
-    @staticmethod
-    def _square(x: Array, weight: Array) -> Array:
-        """Return Σ_i w_i x_i x_iᵀ."""
-        heavy = x * np.sqrt(weight).astype(x.dtype)[:, None]
-        return np.asarray(heavy.T @ heavy)
+        some = [fold for fold, _ in self._blocks if fold < folds]
+        out = np.zeros((folds, *self.parts.shape[2:], *self.parts.shape[2:]))
+        bounds = self._bounds[: len(some) + 1]
+        _core.log_linear_hessians(self.parts, self.weight, p, bounds, np.array(some, np.int64), out)
+        return list(out)
 
     def _step(self, w: Array, slope: Array, hessian: Array) -> Array:
         """Return the step to the minimum over w ≥ 0 of the quadratic approximation."""

@@ -20,7 +20,7 @@ from suffice.families.pair_plan import PairPlan
 from suffice.model.calibration import bounded, mixture
 from suffice.model.cosine_expert import CosineExpert
 from suffice.model.experts import Expert, fit_experts
-from suffice.model.exponents import LogLinear, relative
+from suffice.model.exponents import AT_ONCE, LogLinear, relative
 from suffice.model.planning import FEWEST_ROWS, MOST_COLUMNS
 from suffice.model.structure import Parts, Structure, StructureName, coded_columns
 
@@ -69,15 +69,22 @@ def _fit_structure(learned: Learned, name: StructureName) -> Structure | None:
         ones = (np.arange(columns) < len(family.blocks)).astype(np.float64)
         whole = relative(bounded(parts.sum_left_out(rows, codes[some], unit[some], ones)))
     else:
-        each = [relative(bounded(part)) for part in parts.columns_left_out(rows, codes[some], unit[some])]
-        whole = np.sum(each[: len(family.blocks)], axis=0)
+        left_out = parts.columns_left_out(rows, codes[some], unit[some])
+        each = in_threads(lambda part: relative(bounded(part)), left_out, len(left_out) * len(some) * classes)
+        whole = np.zeros((classes - 1, len(some)))
+        for part in each[: len(family.blocks)]:
+            whole += part
 
     def exponents_of_columns() -> list[Member]:
         if many:
             return [pool.naive(whole, columns, len(family.blocks))]
         evidence = np.zeros((classes - 1, len(some), exponents), np.float32)  # half the memory to read
-        for j, part in enumerate(each):
-            evidence[:, :, j] = part
+
+        def fill(lo: int) -> None:
+            for j, part in enumerate(each):
+                evidence[:, lo : lo + AT_ONCE, j] = part[:, lo : lo + AT_ONCE]
+
+        in_threads(fill, range(0, len(some), AT_ONCE), evidence.size)
         places.fill(parts, rows, codes[some], unit[some], columns, evidence)
         return [pool.naive(whole, columns, len(family.blocks)), pool.exponents(evidence, columns, places)]
 
