@@ -9,7 +9,7 @@ namespace {
 constexpr Index block_rows = 1 << 12;
 constexpr Index few_rows = 1 << 10;  // whose codes and scores stay in the first cache
 constexpr Index slice_rows = 1 << 17;
-constexpr Index pairs_at_once = 8;   // that are counted together: their tables stay in the second cache
+constexpr Index pairs_at_once = 8;  // that are counted together: their tables stay in the second cache
 
 // Pairs first .. last-1 of the same first column.
 struct PairGroup {

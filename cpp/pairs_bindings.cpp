@@ -109,9 +109,9 @@ void bind_loss(nb::module_& m) {
             require(bounds(folds.size()) <= rows, "bounds of rows");
             require(Index(out.shape(1)) == parts && Index(out.shape(2)) == parts, "output size");
             for (std::size_t b = 0; b < folds.size(); ++b)
-                require(bounds(b) <= bounds(b + 1) && folds(b) >= (b ? folds(b - 1) : 0) &&
-                            folds(b) < Index(out.shape(0)),
-                        "ascending bounds and folds");
+                require(
+                    bounds(b) <= bounds(b + 1) && folds(b) >= (b ? folds(b - 1) : 0) && folds(b) < Index(out.shape(0)),
+                    "ascending bounds and folds");
             const Evidence<T> of{values.data(), nullptr, nullptr, weight.data(), others, rows, parts};
             nb::gil_scoped_release release;
             log_linear_hessians(of, p.data(), bounds.data(), folds.data(), Index(folds.size()), out.data());

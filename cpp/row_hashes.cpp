@@ -104,7 +104,8 @@ public:
     void add(const LeastHashes& other) {
         std::vector<std::uint64_t> both;
         both.reserve(least_.size() + other.least_.size());
-        std::set_union(least_.begin(), least_.end(), other.least_.begin(), other.least_.end(), std::back_inserter(both));
+        std::set_union(least_.begin(), least_.end(), other.least_.begin(), other.least_.end(),
+                       std::back_inserter(both));
         least_.swap(both);
         bound();
     }
@@ -129,9 +130,8 @@ int threads_of(Index rows) { return threads_for(4 * rows, (rows + looked_at - 1)
 // Call body(lo, hi, block, slot) for blocks of rows.
 template <class Body>
 void for_rows(Index rows, Body body) {
-    for_blocks((rows + looked_at - 1) / looked_at, threads_of(rows), [&](Index b, int slot) {
-        body(b * looked_at, std::min(rows, (b + 1) * looked_at), b, slot);
-    });
+    for_blocks((rows + looked_at - 1) / looked_at, threads_of(rows),
+               [&](Index b, int slot) { body(b * looked_at, std::min(rows, (b + 1) * looked_at), b, slot); });
 }
 
 }  // namespace
