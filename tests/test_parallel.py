@@ -49,15 +49,14 @@ def test_work_may_ask_for_threads_itself_at_any_depth():
     assert total(4) == 5**4
 
 
-def test_work_in_threads_gets_its_share_of_all_threads_and_gives_it_back():
-    met = threading.Barrier(2)
-
-    def share(_):
-        met.wait(10)
+def test_work_in_threads_gets_twice_its_share_of_all_threads_and_gives_it_back():
+    def allowed(_):
         return _core.max_threads()
 
-    assert in_threads(share, range(2), ENTRIES) == [2, 2]
-    assert in_threads(lambda _: _core.max_threads(), range(3), ENTRIES) == [2, 2, 2]  # four among three
+    assert in_threads(allowed, range(4), ENTRIES) == [2] * 4
+    assert in_threads(allowed, range(3), ENTRIES) == [3] * 3
+    assert in_threads(allowed, range(2), ENTRIES) == [4] * 2
+    assert in_threads(lambda _: in_threads(allowed, range(9), ENTRIES), range(4), ENTRIES) == [[2] * 9] * 4
     assert _core.max_threads() == 4
 
 

@@ -24,7 +24,7 @@ def in_threads(function: Callable[[T], R], items: Iterable[T], entries: int) -> 
     """Return the results for all items, in their order; in threads if there are so many `entries` that it is worth it.
 
     If some fail, the error of the first of them is raised. This thread works as well, and waits for no thread that has
-    not begun: so a function may itself use threads. It gets its share of all, so that there are no more than allowed.
+    not begun: so a function may itself use threads. It gets twice its share of all of them, as items differ in length.
     """
     todo = list(items)
     threads = min(_core.max_threads(), len(todo))
@@ -33,7 +33,7 @@ def in_threads(function: Callable[[T], R], items: Iterable[T], entries: int) -> 
     found: dict[int, R] = {}
     failed: dict[int, BaseException] = {}
     following = count()
-    share = -(-_core.max_threads() // threads)
+    share = -(-2 * _core.max_threads() // threads)
 
     def work() -> None:
         before = _core.limit_threads(share)

@@ -113,11 +113,10 @@ def plan_pairs(
     """
     bins = int(np.clip(round((total / max(classes, 1)) ** (1 / 3)), FEWEST_BINS, MOST_BINS))
     while True:
-        columns = []
-        for b, (family, part) in enumerate(zip(families, rows.parts, strict=False)):
-            column = None if family is None else code_column(b, family, part, weight, bins)
-            if column is not None:
-                columns.append(column)
+        blocks = zip(families, rows.parts, strict=False)
+        each = [(b, family, part) for b, (family, part) in enumerate(blocks) if family is not None]
+        found = in_threads(lambda one: code_column(*one, weight, bins), each, 8 * rows.n * len(each))  # noqa: B023
+        columns = [column for column in found if column is not None]
         if len(columns) > MOST_COLUMNS:
             told = [information(c.codes(rows.parts[c.block]), codes, weight, classes, c.size) for c in columns]
             columns = [columns[i] for i in np.sort(np.argsort(told, kind="stable")[::-1][:MOST_COLUMNS])]
