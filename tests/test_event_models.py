@@ -2,6 +2,8 @@
 
 import itertools
 import warnings
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +13,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.naive_bayes import BernoulliNB, ComplementNB, MultinomialNB
 
 import suffice as sf
-from suffice.core.errors import ImpossibleRowWarning, InvalidOptionError, NoDistributionError
+from suffice.core.errors import ImpossibleRowWarning, InvalidOptionError, MismatchError, NoDistributionError
 from suffice.core.words import Texts
 from suffice.families import _event_tuning as event_tuning
 from suffice.families import documents as bags
@@ -489,28 +491,46 @@ def test_with_groups_of_words_documents_are_left_out_exactly(grouped):
         (np.exp(clf.leave_one_out(texts, codes)), rest / rest.sum(axis=1, keepdims=True), True),
         (clf.predict_proba(texts), np.repeat(np.bincount(codes)[None] / len(codes), len(codes), axis=0), False),
     ):
-        z = grouped_scores(event, corpora, codes, exponents, out) + np.log(prior)
+        z = grouped_scores(event, corpora, codes, exponents, out) + np.log(prior) + event.bias
         assert_allclose(found, (1 - event.mixed) * posterior(z) + event.mixed * prior, rtol=1e-9)
 
 
-def test_the_exponents_of_groups_have_the_least_penalized_log_loss(grouped):
+def test_weights_exponents_of_groups_and_biases_have_the_least_penalized_log_loss(grouped):
     clf, _, codes, corpora = grouped
     event = clf.event_
     exponents = np.array([part.exponents for part in event.parts])
+    centre = np.array([np.log(0.5), 0.0, np.log(0.5) - 1.0, -1.0])  # the second block says less
     rest = np.bincount(codes) - np.eye(CLASSES)[codes]
     prior = (rest + 1) / (rest.sum(axis=1, keepdims=True) + CLASSES)
 
-    def cost(exponents):
-        z = grouped_scores(event, corpora, codes, exponents) + np.log(prior)
+    def cost(factors, exponents, bias=0.0):
+        same = {name: getattr(event, name) for name in ("counts", "group", "length", "exponent")}
+        parts = [replace(part, weight=w * f) for part, w, f in zip(event.parts, weights, factors, strict=True)]
+        z = grouped_scores(SimpleNamespace(parts=parts, **same), corpora, codes, exponents) + np.log(prior) + bias
         p = (1 - event.mixed) * posterior(z) + event.mixed * prior
-        return -np.log(p[np.arange(len(codes)), codes]).sum() + 5.0 * (np.log(exponents) ** 2).sum()
+        penalty = 0.5 * ((np.log(weights * factors) - centre) ** 2).sum() + 5.0 * (np.log(exponents) ** 2).sum()
+        return -np.log(p[np.arange(len(codes)), codes]).sum() + penalty + 5.0 * np.square(bias).sum()
 
-    least = cost(exponents)
-    for place in np.ndindex(exponents.shape):
-        for step in (-0.01, 0.01):
-            other = exponents.copy()
-            other[place] *= np.exp(step)
-            assert cost(other) > least
+    weights, ones = np.array([part.weight for part in event.parts]), np.ones(len(event.parts))
+    least = cost(ones, exponents)
+    for step in (-0.01, 0.01):
+        for place in np.ndindex(exponents.shape):
+            moved = np.exp(step * (np.arange(exponents.size) == np.ravel_multi_index(place, exponents.shape)))
+            assert cost(ones, exponents * moved.reshape(exponents.shape)) > least
+        for k in range(len(ones)):
+            assert cost(np.exp(step * (np.arange(len(ones)) == k)), exponents) > least
+    biased = cost(ones, exponents, event.bias)
+    assert biased < least - 1e-3
+    for step in (-0.01, 0.01):
+        for k in range(CLASSES):
+            assert cost(ones, exponents, event.bias + step * (np.arange(CLASSES) == k)) > biased
+
+
+def test_biases_of_other_classes_are_refused(grouped):
+    learned = grouped[0]._learned
+    decided = learned.model.distribution.decisions
+    with pytest.raises(MismatchError, match="Biases of 3 classes, or none, were expected, found 2"):
+        learned.family.check_decisions(learned.statistics.statistic, replace(decided, bias=np.zeros(2)))
 
 
 def test_exponents_of_groups_are_stored_and_the_evidence_adds_up(grouped, tmp_path):

@@ -115,6 +115,11 @@ class Distribution(ABC):
         return None
 
     @property
+    def bias(self) -> Array | None:
+        """What is added to the log-density of each class for the posterior, if `mixed` is known, (classes,)."""
+        return None
+
+    @property
     @abstractmethod
     def n_columns(self) -> int:
         """How many columns the block has."""

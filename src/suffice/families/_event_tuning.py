@@ -13,14 +13,15 @@ hashes that have up to WALKED features together, and u, v and ε are then fitted
 
 With enough documents, words are then put into groups by how often they occur, and what a class says that has the word,
 coef, gets an exponent for each group:  score_bky = Σ_j x_j (base_bky + e^(s_bkg(j)) coef_bkjy). s is normal around 0
-with standard deviation 1/√10, and is fitted together with v and ε; u stays. The standard deviation was settled by
-cross-validation of leave-one-out scores of training documents.
+with standard deviation 1/√10, and is fitted together with u, v and ε. At last every class gets a bias b_y, which is added
+to z_y: it is normal around 0 with standard deviation 1/√10. These standard deviations were settled by leave-one-out
+scores of training documents that took no part in the fit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
 import numpy as np
@@ -33,6 +34,7 @@ from suffice.core.statistics import WordCounts
 from suffice.core.validation import Held
 from suffice.core.words import Tokenization, Weighting
 from suffice.families._contract import Decisions
+from suffice.families.covariance import one_blas_thread
 from suffice.families.documents import Bags
 from suffice.families.event_models import (
     BernoulliModel,
@@ -64,6 +66,8 @@ CELLS = 1 << 21  # documents × classes that are scored
 OFTEN = (0.0, 2.5, 9.5, 49.5, 299.5)  # documents of mean value from which on a word is in the next group
 GROUPED = 500  # documents that are enough for an exponent for each group
 PULL = 10.0  # of these exponents towards 1: the inverse of the variance of their logarithms
+BIAS_PULL = 10.0  # of the biases of classes towards 0
+BIAS_STEPS, BIAS_ENOUGH = 100, 1e-4  # at most, and the longest step that is the last
 WALKED, FITTED = 200_000, 1_000_000  # features of the documents that points are compared, and weights fitted by
 MOST, MOST_EXPONENT, MOST_GROUPS = 1e100, 100.0, 100  # of what a file may say was found
 
@@ -73,7 +77,8 @@ class TextDecisions(Decisions):
     """The smoothing and the weight of each event model in each block of words, the exponent of lengths, and ε.
 
     `often` is the total from which on a word is in each group, and `exponents` are those of the groups. Where there is
-    one event model, there is one block and one group, its weight and exponent are 1, and the rest is 0.
+    one event model, there is one block and one group, its weight and exponent are 1, and the rest is 0. `bias` is that
+    of each class; there is none if there are too few documents.
     """
 
     smoothing: Annotated[Array, Held("blocks", "models", above=0, most=MOST)]
@@ -83,14 +88,19 @@ class TextDecisions(Decisions):
     mixed: Annotated[float, Held(least=0, most=1)]
     often: Annotated[Array, Held("blocks", "groups", least=0)]
     exponents: Annotated[Array, Held("blocks", "models", "groups", least=0, most=MOST)]
+    bias: Annotated[Array, Held("classes", least=-MOST_EXPONENT, most=MOST_EXPONENT)] = field(
+        default_factory=lambda: np.zeros(0)
+    )
 
-    def check_for(self, event: str, tokenization: Tokenization) -> None:
-        """Refuse decisions about other event models or blocks."""
+    def check_for(self, event: str, tokenization: Tokenization, classes: int) -> None:
+        """Refuse decisions about other event models, blocks or classes."""
         expected = (tokenization.n_sizes, len(TOGETHER)) if event == "auto" else (1, 1)
         if self.smoothing.shape != expected:
             raise MismatchError(f"Decisions of shape {expected} were expected, found {self.smoothing.shape}")
         if not 1 <= self.often.shape[1] <= MOST_GROUPS or (np.diff(self.often, axis=1) < 0).any():
             raise MismatchError(f"Totals of 1 to {MOST_GROUPS} groups that ascend were expected, found {self.often}")
+        if len(self.bias) not in (0, classes):
+            raise MismatchError(f"Biases of {classes} classes, or none, were expected, found {len(self.bias)}")
 
     def model(self, words: BlocksOfWords, event: str) -> EventModel:
         """Return the event model that was decided on."""
@@ -103,7 +113,7 @@ class TextDecisions(Decisions):
             for k, (make, exponents) in enumerate(zip(TOGETHER.values(), self.exponents[b], strict=True))
         ]
         group = words.groups(self.often)
-        return MixedModel(counts, words.block, group, parts, self.exponent, self.length, self.mixed)
+        return MixedModel(counts, words.block, group, parts, self.exponent, self.length, self.mixed, self.bias)
 
 
 class BlocksOfWords:
@@ -142,10 +152,11 @@ def tuned(
     if event != "auto":
         smoothing, one = search.added(search.walked()), np.ones((1, 1))
         return TextDecisions(smoothing, one, 0.0, np.zeros(1), 0.0, np.zeros((1, 1)), one[None])
-    often, exponents, found = search.grouped()
+    with one_blas_thread(0):  # its matrices are small
+        often, exponents, found, bias = search.grouped()
     weight = np.exp(found.phi[:-2]).reshape(len(words.each), len(TOGETHER))
     return TextDecisions(
-        search.added(found), weight, float(found.phi[-2]), search.length, found.mixed, often, exponents
+        search.added(found), weight, float(found.phi[-2]), search.length, found.mixed, often, exponents, bias
     )
 
 
@@ -242,28 +253,36 @@ class _Search:
         penalty = 0.5 * sum((smoothing[name] - START[name]) ** 2 for name in self.models)
         return _Found(smoothing, phi, cost + penalty)
 
-    def grouped(self) -> tuple[Array, Array, _Found]:
-        """Return the least totals of groups of words, their exponents, and what else was found."""
+    def grouped(self) -> tuple[Array, Array, _Found, Array]:
+        """Return the least totals of groups of words, their exponents, what else was found, and biases of classes."""
         n, blocks, models, found = len(self.codes), len(self.words), len(self.models), self.walked()
         often = self.mean[:, None] * np.array(OFTEN if n >= GROUPED else OFTEN[:1])
         groups, ones = often.shape[1], np.ones((blocks, models, often.shape[1]))
         if not n:
-            return often, ones, found
+            return often, ones, found, np.zeros(0)
         slots = Slots(self.known.block, blocks, self.known.groups(often), groups)
         each = np.stack([self._left_out(name, found.smoothing[name], slots, n) for name in self.models], axis=2)
         phi, cost = self._weights(each.sum(axis=3).reshape(n, len(self.parts), -1), self.logs, self.centre).minimum(
             found.phi
         )
         if groups == 1:
-            return often, ones, _Found(found.smoothing, phi, cost)
-        common, free = np.repeat(phi[:-2], groups + 1), np.tile(np.arange(groups + 1) < groups, len(self.parts))
-        fit = self._weights(each.reshape(n, len(common), -1), np.repeat(self.logs, groups + 1, axis=1), common)
-        fit.stiffness[:-2] = PULL
-        fit.free[:-2] = free
-        start = np.append(common, phi[-2:])
-        bent, cost = fit.minimum(start)
-        exponents = np.exp(bent[:-2] - common)[free].reshape(ones.shape)
-        return often, exponents, _Found(found.smoothing, np.append(phi[:-2], bent[-2:]), cost)
+            return often, ones, _Found(found.smoothing, phi, cost), np.zeros(0)
+        # The last slot of a block has no words: its weight is u, and those of the groups are u + s.
+        slot = groups + 1
+        fit = self._weights(
+            each.reshape(n, len(self.parts) * slot, -1),
+            np.repeat(self.logs, slot, axis=1),
+            np.repeat(self.centre, slot),
+        )
+        drawn = PULL * np.eye(slot)
+        drawn[-1, :-1] = drawn[:-1, -1] = -PULL
+        drawn[-1, -1] = 1.0 + PULL * groups  # ½ (u − centre)² + ½ PULL Σ s²
+        fit.stiffness[:-2, :-2] = np.kron(np.eye(len(self.parts)), drawn)
+        bent, cost = fit.minimum(np.append(np.repeat(phi[:-2], slot), phi[-2:]))
+        by_slot = bent[:-2].reshape(blocks, models, slot)
+        exponents = np.exp(by_slot[:, :, :-1] - by_slot[:, :, -1:])
+        phi = np.append(by_slot[:, :, -1].ravel(), bent[-2:])
+        return often, exponents, _Found(found.smoothing, phi, cost), fit.bias(bent)
 
     def walked(self) -> _Found:
         """Walk from the start, changing the smoothing of one event model at a time, until nothing improves."""
@@ -313,7 +332,7 @@ class _Weights:
         self.codes = codes
         self.weight, self.p = weight, scores.shape[1]
         self.target = np.concatenate([centre, [0.0, 0.0]])
-        self.stiffness = np.concatenate([np.ones(self.p), [LENGTH_SPREAD**-2.0, 0.0]])
+        self.stiffness = np.diag(np.concatenate([np.ones(self.p), [LENGTH_SPREAD**-2.0, 0.0]]))
         self.free = np.concatenate([np.ones(self.p), [lengths, 1.0]]).astype(bool)
 
     def minimum(self, start: Array | None) -> tuple[Array, float]:
@@ -342,7 +361,7 @@ class _Weights:
     def _besides(self, phi: Array) -> tuple[float, float]:
         """Return ε, and what the priors add to the objective."""
         mixed = float(1.0 / (1.0 + np.exp(-phi[-1])))
-        penalty = 0.5 * float(self.stiffness @ (phi - self.target) ** 2)
+        penalty = 0.5 * float((phi - self.target) @ self.stiffness @ (phi - self.target))
         return mixed, penalty - float(np.log(mixed) + np.log1p(-mixed))
 
     def _value(self, phi: Array) -> float:
@@ -356,8 +375,30 @@ class _Weights:
         """Compute the gradient and the Hessian over the free parameters."""
         gradient, hessian, mixed = np.empty(len(phi)), np.empty((len(phi), len(phi))), self._besides(phi)[0]
         self._loss(phi, gradient, hessian)
-        gradient += self.stiffness * (phi - self.target)
+        gradient += self.stiffness @ (phi - self.target)
         gradient[-1] -= 1.0 - 2.0 * mixed
-        hessian += np.diag(self.stiffness)
+        hessian += self.stiffness
         hessian[-1, -1] += (self.weight.sum() + 2.0) * mixed * (1.0 - mixed)
         return gradient[self.free], hessian[np.ix_(self.free, self.free)]
+
+    def bias(self, phi: Array) -> Array:
+        """Return the biases b of classes that have the least log-loss + ½ BIAS_PULL |b|², with φ as it is.
+
+        The second derivatives are at most twice their diagonal, so that a step by it never goes too far.
+        """
+        mixed, rows = self._besides(phi)[0], np.arange(len(self.codes))
+        factor = np.exp(phi[:-2] + phi[-2] * self.logs)
+        z = self.log_prior + np.einsum("np,npk->nk", factor, self.scores, optimize=True)
+        rest = mixed * np.exp(self.log_prior[rows, self.codes])
+        out = np.zeros(z.shape[1])
+        for _ in range(BIAS_STEPS):
+            q = np.exp(z + out - (z + out).max(axis=1, keepdims=True))
+            q /= q.sum(axis=1, keepdims=True)
+            good = (1.0 - mixed) * q[rows, self.codes]
+            share = self.weight * good / (good + rest)
+            slope = share @ q - np.bincount(self.codes, share, len(out)) + BIAS_PULL * out
+            step = slope / (2.0 * (share @ (q * (1.0 - q))) + BIAS_PULL)
+            out -= step
+            if np.abs(step).max() < BIAS_ENOUGH:
+                break
+        return np.asarray(out - out.mean())

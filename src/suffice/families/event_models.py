@@ -507,7 +507,8 @@ class MixedModel(LinearEventModel):
     score_y(x) = Σ_b e^(v ℓ_b) Σ_k w_bk Σ_j x_j (base_bky + f_bkg(j) coef_bkjy), where ℓ_b is log(1 + features of the
     document in the block) less `length[b]`: long documents may be surer of themselves than short ones, or less. `group`
     is the group g of every word, by how often it occurs, and f the exponent of what a class with it says. `mixed` is
-    the part of the prior that belongs to it, where probabilities are wanted.
+    the part of the prior that belongs to it, and `bias` what is added to the score of each class, where probabilities
+    are wanted.
     """
 
     block: NDArray[Any]
@@ -521,8 +522,10 @@ class MixedModel(LinearEventModel):
         exponent: float,
         length: Array,
         mixed: float,
+        bias: Array,
     ):
         super().__init__(counts, parts[0].model.added)
+        self.bias = bias if len(bias) else np.zeros(self.classes)
         self.block, self.group, self.parts = block, group, tuple(parts)
         self.exponent, self.length, self.mixed = exponent, length, mixed
         self._lengths, self._exponent = length, exponent

@@ -206,7 +206,7 @@ class Text(Family[WordCounts]):
         elif not isinstance(decisions, TextDecisions):
             raise MismatchError(f"Text does not decide {decisions!r}")
         else:
-            decisions.check_for(self.event, self.tokenization)
+            decisions.check_for(self.event, self.tokenization, counts.n_classes)
 
     def model(self, counts: WordCounts) -> EventModel:
         """Return the event model with the smoothing that the options give."""
@@ -308,6 +308,8 @@ class TextDistribution(Distribution):
     as_density = derived(lambda self: replace(self, event=self.event.density))
     # The share of the class prior that was fitted together with the weights of a sum of models.
     mixed = derived(lambda self: self.event.mixed if isinstance(self.event, MixedModel) else None)
+    # And the biases of classes.
+    bias = derived(lambda self: self.event.bias if isinstance(self.event, MixedModel) else None)
     n_columns = derived(lambda _: 1)
     # One for each class and word; less one for each class if the probabilities of words sum to one.
     n_parameters = derived(lambda self: self.event.classes * max(self.event.size - self.event.sums_to_one, 0))

@@ -329,9 +329,9 @@ class Learned:
         if form in ("columns", "pairs", "pool"):
             found = fit_structure(self, form) if isinstance(self.family, Product) else None
             return self._fit_calibration("exponent") if found is None else found
-        mixed = self.model.distribution.mixed
-        if form != "classes" and mixed is not None:
-            return replace(Calibration.none(len(self.labels)), mixed=mixed)
+        mixed, bias = self.model.distribution.mixed, self.model.distribution.bias
+        if form != "classes" and mixed is not None and bias is not None:
+            return replace(Calibration.none(len(self.labels)), mixed=mixed, bias=bias)
         kept = self.family.kept_rows(self.estimated.statistic)
         if kept is None or not len(kept.codes):
             return Calibration.none(len(self.labels))
