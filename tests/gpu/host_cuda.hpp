@@ -194,3 +194,22 @@ static T atomicMin(T* at, T value) {
     if (value < before) *at = value;
     return before;
 }
+
+// What a card has instructions for: a product of matrices that a warp holds, and copies to shared memory.
+static void multiply_add(double (&c)[4], const double (&a)[8], const double (&b)[4]) {
+    static double lefts[32][32][8], rights[32][32][4];  // of each warp: others run while one waits
+    const unsigned lane = host::running % 32, warp = host::running / 32;
+    auto& left = lefts[warp];
+    auto& right = rights[warp];
+    host::wait_for_warp();
+    std::memcpy(left[lane], a, sizeof(a));
+    std::memcpy(right[lane], b, sizeof(b));
+    host::wait_for_warp();
+    for (unsigned i = 0; i < 4; ++i)
+        for (unsigned k = 0; k < 16; ++k)
+            c[i] += left[lane / 4 * 4 + k % 4][k / 4 * 2 + i / 2] * right[(lane % 4 * 2 + i % 2) * 4 + k % 4][k / 4];
+}
+static void copy_ahead(void* to, const void* from) { std::memcpy(to, from, 16); }
+static void end_copies() {}
+template <int LEFT>
+static void wait_for_copies() {}

@@ -57,7 +57,10 @@ def added(value: Array, low: Array, rows: int) -> Sums:
 
 def rounded(value: Array) -> Rest:
     """Return the rest of sums that were rounded to float64 elsewhere; integers are exact."""
-    doubt = np.where(value == np.rint(value), 0.0, OUTSIDE * np.abs(value))
+    whole = value == np.rint(value)
+    if whole.all():
+        return None
+    doubt = np.where(whole, 0.0, OUTSIDE * np.abs(value))
     return np.stack([np.zeros_like(doubt), doubt], axis=-1) if doubt.any() else None
 
 

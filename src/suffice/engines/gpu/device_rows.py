@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -134,7 +135,8 @@ class DeviceRows(Source):
             labels.refuse_missing()
         with self.device.working_on(self.like):
             self._check(family)
-            given = Labelled(self.device, self.rows, labels.codes, len(labels.values), self.weight)
+            refuse = partial(self._refuse_outside, family)
+            given = Labelled(self.device, self.rows, labels.codes, len(labels.values), self.weight, refuse)
             weight = given.class_weight()
             found = ByClass(labels.values, weight, summarize(given, family.summary)).rounded()
         return found if (weight > 0).all() else found.take(np.flatnonzero(weight > 0))
@@ -146,7 +148,14 @@ class DeviceRows(Source):
             if not family.gives.sparse:
                 raise InvalidDataError(f"{type(family).__name__} is of dense rows, found a sparse matrix")
             family.read(self.rows.take_to_host(slice(0, 0)))  # some options are for dense rows only
-        self._refuse_outside(family)
+        if not self._kernels_refuse(family):
+            self._refuse_outside(family)
+
+    def _kernels_refuse(self, family: Any) -> bool:
+        """Return whether kernels find the values outside the support of a family or distribution as they read them."""
+        support = family.support
+        plain = support.least == 0 and not support.open and np.isposinf(support.most) and not support.integers
+        return plain and isinstance(self.rows, SparseRows)
 
     def _refuse_outside(self, family: Any) -> None:
         """Refuse values outside the support of a family or distribution."""
@@ -206,7 +215,8 @@ class DeviceRows(Source):
         shape = (n,) if question in (MOST_PROBABLE, LOG_DENSITY) else (n, len(model.labels))
         dtype = np.int64 if question == MOST_PROBABLE else np.float32 if single else np.float64
         with device.working_on(self.like):
-            self._refuse_outside(distribution)
+            if not self._kernels_refuse(distribution):
+                self._refuse_outside(distribution)
             asked = Asked(
                 device,
                 question,
@@ -218,13 +228,15 @@ class DeviceRows(Source):
             if isinstance(self.rows, SparseRows) and not distribution.sparse:
                 raise InvalidDataError(f"{type(distribution).__name__} is of dense rows, found a sparse matrix")
             scorer(device, distribution, relative).answer(self.rows, asked)
-            self._report(asked)
+            self._report(asked, distribution)
         return asked.out
 
-    def _report(self, asked: Asked) -> None:
+    def _report(self, asked: Asked, distribution: Any = None) -> None:
         """Raise the errors, and give the warning, of what kernels found in rows."""
         (n, d), (infinite, lost, odd) = self.shape, self.device.to_host(asked.status).tolist()
         if infinite < n * d:
+            if distribution is not None:
+                self._refuse_outside(distribution)
             self.rows.refuse(infinite)
         if odd < n:
             raise not_a_number(odd)

@@ -55,37 +55,17 @@ __device__ Bits lanes_alike(Bits number, int bits) {
     return alike;
 }
 
-static const int CODES = 4;  // that a lane loads at once
-
-// Sort the rows of each tile by class: a block takes one tile, and keeps the order of rows within a class. Classes are
-// those from `first` on, `classes` of them; rows of others are left out. `order` gets the rows, and `starts` of a tile,
-// (classes + 1), where each class begins there.
-extern "C" __global__ void order_rows(const int* codes, Index n, int tile, int first, int classes, int* order,
-                                      int* starts) {
-    SHARED_MEMORY(memory);
-    const int warps = blockDim.x / 32, warp = threadIdx.x / 32, lane = threadIdx.x % 32, cells = classes * warps;
-    Bits* count = (Bits*)memory;      // (classes, warps)
-    Bits* sums = count + cells;       // (warps)
-    int bits = 1;                     // of the number of a class, or of `classes` for rows of others
+// The bits of the number of a class, or of `classes` for rows of others.
+__device__ int bits_of(int classes) {
+    int bits = 1;
     while (classes >> bits) ++bits;
-    const Index begin = (Index)blockIdx.x * tile;
-    const int rows = (int)(n - begin < tile ? n - begin : tile);
-    for (int k = threadIdx.x; k < cells; k += blockDim.x) count[k] = 0;
-    __syncthreads();
-    const int each = (tile / warps + 31) / 32 * 32, from = warp * each, to = from + each < rows ? from + each : rows;
-    for (int r = from; r < to; r += 32 * CODES) {
-        int ahead[CODES];
-#pragma unroll
-        for (int u = 0; u < CODES; ++u)
-            ahead[u] = r + u * 32 + lane < to ? codes[begin + r + u * 32 + lane] - first : -1;
-#pragma unroll
-        for (int u = 0; u < CODES; ++u) {
-            const int c = ahead[u];
-            if (c >= 0 && c < classes) atomicAdd(&count[c * warps + warp], 1u);
-        }
-    }
-    __syncthreads();
-    // Counts become places: first by threads, of cells that follow each other, then over warps.
+    return bits;
+}
+
+// Turn counts into places: each cell gets the sum of those before it, and the sum of all is returned. `sums` has a cell
+// for each warp.
+__device__ Bits counts_to_places(Bits* count, int cells, Bits* sums) {
+    const int warps = blockDim.x / 32, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
     const int share = (cells + blockDim.x - 1) / blockDim.x, low = threadIdx.x * share,
               high = low + share < cells ? low + share : cells;
     Bits own = 0;
@@ -97,35 +77,92 @@ extern "C" __global__ void order_rows(const int* codes, Index n, int tile, int f
     }
     if (lane == 31) sums[warp] = before;
     __syncthreads();
-    Bits place = before - own;
-    for (int k = 0; k < warp; ++k) place += sums[k];
+    Bits place = before - own, total = 0;
+    for (int k = 0; k < warps; ++k) {
+        place += k < warp ? sums[k] : 0;
+        total += sums[k];
+    }
     for (int k = low; k < high; ++k) {
         const Bits here = count[k];
         count[k] = place;
         place += here;
     }
     __syncthreads();
-    int* starting = starts + (Index)blockIdx.x * (classes + 1);
-    for (int c = threadIdx.x; c < classes; c += blockDim.x) starting[c] = (int)count[c * warps];
-    if (threadIdx.x == 0) {
-        Bits total = 0;
-        for (int k = 0; k < warps; ++k) total += sums[k];
-        starting[classes] = (int)total;
+    return total;
+}
+
+static const int CODES = 4;  // that a lane loads at once
+
+// Load CODES codes of each lane, less `first`; −1 beyond the end and for classes that are not asked for.
+__device__ void load_codes(const int* codes, int at, int to, int first, int classes, int (&ahead)[CODES]) {
+    const int lane = threadIdx.x % 32;
+#pragma unroll
+    for (int u = 0; u < CODES; ++u) {
+        const int c = at + u * 32 + lane < to ? codes[at + u * 32 + lane] - first : -1;
+        ahead[u] = c < classes ? c : -1;
     }
+}
+
+// Count rows of each class: integers, which add up to the same in any order.
+extern "C" __global__ void count_classes(const int* codes, Index n, int classes, int shared, Word* out) {
+    SHARED_MEMORY(memory);
+    Bits* count = (Bits*)memory;
+    if (shared) {
+        for (int c = threadIdx.x; c < classes; c += blockDim.x) count[c] = 0;
+        __syncthreads();
+    }
+    const Index step = (Index)gridDim.x * blockDim.x;
+    for (Index i = (Index)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step) {
+        const int c = codes[i];
+        if (c < 0 || c >= classes) continue;
+        if (shared)
+            atomicAdd(&count[c], 1u);
+        else
+            atomicAdd(&out[c], (Word)1);
+    }
+    if (!shared) return;
     __syncthreads();
+    for (int c = threadIdx.x; c < classes; c += blockDim.x)
+        if (count[c]) atomicAdd(&out[c], (Word)count[c]);
+}
+
+// Sort the rows of each tile by class: a block takes one tile, and keeps the order of rows within a class. Classes are
+// those from `first` on, `classes` of them; rows of others are left out. `order` gets the rows, and `starts` of a tile,
+// (classes + 1), where each class begins there.
+extern "C" __global__ void order_rows(const int* codes, Index n, int tile, int first, int classes, int* order,
+                                      int* starts) {
+    SHARED_MEMORY(memory);
+    const int warps = blockDim.x / 32, warp = threadIdx.x / 32, lane = threadIdx.x % 32, cells = classes * warps;
+    Bits* count = (Bits*)memory;      // (classes, warps)
+    Bits* sums = count + cells;       // (warps)
+    const int bits = bits_of(classes);
+    const Index begin = (Index)blockIdx.x * tile;
+    const int rows = (int)(n - begin < tile ? n - begin : tile);
+    for (int k = threadIdx.x; k < cells; k += blockDim.x) count[k] = 0;
+    __syncthreads();
+    const int each = (tile / warps + 31) / 32 * 32, from = warp * each, to = from + each < rows ? from + each : rows;
+    int ahead[CODES];
     for (int r = from; r < to; r += 32 * CODES) {
-        int ahead[CODES];
+        load_codes(codes + begin, r, to, first, classes, ahead);
 #pragma unroll
         for (int u = 0; u < CODES; ++u)
-            ahead[u] = r + u * 32 + lane < to ? codes[begin + r + u * 32 + lane] - first : -1;
+            if (ahead[u] >= 0) atomicAdd(&count[ahead[u] * warps + warp], 1u);
+    }
+    __syncthreads();
+    const Bits total = counts_to_places(count, cells, sums);
+    int* starting = starts + (Index)blockIdx.x * (classes + 1);
+    for (int c = threadIdx.x; c < classes; c += blockDim.x) starting[c] = (int)count[c * warps];
+    if (threadIdx.x == 0) starting[classes] = (int)total;
+    __syncthreads();
+    for (int r = from; r < to; r += 32 * CODES) {
+        load_codes(codes + begin, r, to, first, classes, ahead);
 #pragma unroll
         for (int u = 0; u < CODES; ++u) {
             const int c = ahead[u];
-            const bool in = c >= 0 && c < classes;
-            const Bits same = lanes_alike(in ? c : classes, bits);
-            const Bits at = in ? count[c * warps + warp] : 0;
+            const Bits same = lanes_alike(c >= 0 ? c : classes, bits);
+            const Bits at = c >= 0 ? count[c * warps + warp] : 0;
             __syncwarp();
-            if (in) {
+            if (c >= 0) {
                 order[begin + at + __popc(same & ((1u << lane) - 1))] = (int)(begin + r + u * 32 + lane);
                 if (lane == __ffs(same) - 1) count[c * warps + warp] = at + __popc(same);
             }
@@ -134,31 +171,52 @@ extern "C" __global__ void order_rows(const int* codes, Index n, int tile, int f
     }
 }
 
-// The mean of the first `few` rows of each class in the first tile, of numbers of the rows' type: the others lie near
-// it. A class that comes later has the first row. Equal entries have exactly their value as mean.
+static const int NEAREST = 16;  // rows of a class whose mean is near the others
+
+// The mean of the first NEAREST rows of each class among the first `n` rows, as a number of the rows' type: the others
+// lie near it. A class that comes later has the first row. Equal entries have exactly their value as mean. A warp takes
+// a class.
 template <class T>
-__device__ void near_means(const T* x, Index stride, int d, const int* order, const int* starts, int few, double* out) {
-    const int c = blockIdx.x, from = starts[c], to = starts[c + 1] < from + few ? starts[c + 1] : from + few;
-    for (int j = threadIdx.x; j < d; j += blockDim.x) {
-        double first = 0, sum = 0;
+__device__ void near_means(const T* x, Index stride, int d, const int* codes, int n, double* out) {
+    SHARED_MEMORY(memory);
+    int* rows = (int*)memory;  // (NEAREST)
+    const int lane = threadIdx.x % 32, c = blockIdx.x;
+    int many = 0;
+    int ahead[CODES];
+    for (int r = 0; r < n && many < NEAREST; r += 32 * CODES) {
+        load_codes(codes, r, n, c, 1, ahead);
+#pragma unroll
+        for (int u = 0; u < CODES; ++u) {
+            const Bits own = __ballot_sync(ALL, ahead[u] == 0);
+            const int place = many + __popc(own & ((1u << lane) - 1));
+            if (ahead[u] == 0 && place < NEAREST) rows[place] = r + u * 32 + lane;
+            many += __popc(own);
+        }
+    }
+    __syncwarp();
+    if (many == 0 && lane == 0) rows[0] = 0;
+    __syncwarp();
+    many = many < 1 ? 1 : many < NEAREST ? many : NEAREST;
+    for (int j = lane; j < d; j += 32) {
+        double value[NEAREST], first = 0, sum = 0;
         int seen = 0;
-        for (int p = from; p < to || p == from; ++p) {
-            const double value = x[(p < to ? order[p] : 0) * stride + j];
-            if (value - value != 0) continue;
-            if (!seen) first = value;
-            sum += value - first;
-            ++seen;
+#pragma unroll
+        for (int p = 0; p < NEAREST; ++p) value[p] = p < many ? (double)x[rows[p] * stride + j] : MISSING_NUMBER;
+#pragma unroll
+        for (int p = 0; p < NEAREST; ++p) {
+            const bool fits = value[p] - value[p] == 0;
+            if (fits && !seen) first = value[p];
+            sum += fits ? value[p] - first : 0.0;
+            seen += fits;
         }
         out[(Index)c * d + j] = (double)(T)(seen ? first + sum / seen : 0.0);
     }
 }
-extern "C" __global__ void near_means_f32(const float* x, Index stride, int d, const int* order, const int* starts,
-                                          int few, double* out) {
-    near_means(x, stride, d, order, starts, few, out);
+extern "C" __global__ void near_means_f32(const float* x, Index stride, int d, const int* codes, int n, double* out) {
+    near_means(x, stride, d, codes, n, out);
 }
-extern "C" __global__ void near_means_f64(const double* x, Index stride, int d, const int* order, const int* starts,
-                                          int few, double* out) {
-    near_means(x, stride, d, order, starts, few, out);
+extern "C" __global__ void near_means_f64(const double* x, Index stride, int d, const int* codes, int n, double* out) {
+    near_means(x, stride, d, codes, n, out);
 }
 
 static const int AHEAD = 8;  // rows that a lane loads at once
@@ -168,10 +226,265 @@ struct __align__(sizeof(T) * N) Pack {
     T v[N];
 };
 
-// Sum rows that `order_rows` has sorted: observed weight, Σ w (x − pivot) and Σ w (x − pivot)² of each column. A warp
-// takes `chunk` places of a tile. Along the places both the chunk k and the class c only grow, so k + c names each
-// piece of one chunk and one class: its sums go there in `parts`, (pieces, 3, d). With `above`, an entry counts as 1 if
-// it is above the threshold, else as 0.
+// Sums of N columns over rows of one class: Σ w (x − pivot), Σ w (x − pivot)², and what is missing: how many entries,
+// or their weight.
+template <bool WEIGHTED>
+struct Amount {
+    typedef int Type;
+};
+template <>
+struct Amount<true> {
+    typedef double Type;
+};
+template <int N, bool WEIGHTED>
+struct Running {
+    typedef typename Amount<WEIGHTED>::Type Weight;
+    double sum[N], square[N];
+    Weight lost[N], rows;
+};
+
+// Add AHEAD rows. They are summed without a look at gaps first: a missing entry shows in the sum of squares, and then
+// the rows, which are still there, are summed again with care. Entries of `Sum` float32 are summed as such, by eight.
+template <class T, int N, class Sum, bool WEIGHTED>
+__device__ void add_rows(Running<N, WEIGHTED>& all, const Pack<T, N> (&entry)[AHEAD], const double (&w)[AHEAD],
+                         const Pack<T, N>& centre) {
+    if (!WEIGHTED) {
+        Sum few[N], squares[N], any = 0;
+#pragma unroll
+        for (int i = 0; i < N; ++i) {
+            few[i] = squares[i] = 0;
+#pragma unroll
+            for (int u = 0; u < AHEAD; ++u) {
+                const Sum z = (Sum)entry[u].v[i] - (Sum)centre.v[i];
+                few[i] += z;
+                squares[i] += z * z;
+            }
+            any += squares[i];
+        }
+        if (any - any == 0) {
+#pragma unroll
+            for (int i = 0; i < N; ++i) {
+                all.sum[i] += few[i];
+                all.square[i] += squares[i];
+            }
+            return;
+        }
+    }
+#pragma unroll
+    for (int u = 0; u < AHEAD; ++u)
+#pragma unroll
+        for (int i = 0; i < N; ++i) {
+            const bool there = entry[u].v[i] == entry[u].v[i];
+            const double z = there ? (double)entry[u].v[i] - (double)centre.v[i] : 0.0;
+            const double wz = WEIGHTED ? w[u] * z : z;
+            all.sum[i] += wz;
+            all.square[i] += wz * z;
+            if (!there) all.lost[i] += WEIGHTED ? w[u] : 1;
+        }
+}
+
+// Load AHEAD rows for a lane; a row that is not there is the pivot itself, with weight 0, and adds nothing. With
+// `above`, an entry is 1 if it is above the threshold, else 0.
+template <class T, int N, bool WEIGHTED>
+__device__ void load_rows(const T* x, Index stride, const double* weight, const int (&row)[AHEAD], bool above,
+                          double threshold, const Pack<T, N>& centre, Pack<T, N> (&entry)[AHEAD], double (&w)[AHEAD]) {
+#pragma unroll
+    for (int u = 0; u < AHEAD; ++u) {
+        entry[u] = row[u] >= 0 ? *(const Pack<T, N>*)(x + row[u] * stride) : centre;
+        w[u] = !WEIGHTED ? 1.0 : row[u] >= 0 ? weight[row[u]] : 0.0;
+    }
+    if (above)
+#pragma unroll
+        for (int u = 0; u < AHEAD; ++u)
+            for (int i = 0; i < N; ++i)
+                if (row[u] >= 0 && entry[u].v[i] == entry[u].v[i]) entry[u].v[i] = entry[u].v[i] > threshold ? 1 : 0;
+}
+
+// Sum the rows that `place` numbers, from `p` to `end`, which are of one class. `x` is at the columns of the lane.
+template <class T, int N, class Sum, bool WEIGHTED, class Place>
+__device__ void sum_places(const T* x, Index stride, bool mine, const Place* place, int p, int end, int step,
+                           const double* weight, bool above, double threshold, const Pack<T, N>& centre,
+                           Running<N, WEIGHTED>& all) {
+    for (int q = p; q < end; q += AHEAD * step) {
+        int row[AHEAD];
+        Pack<T, N> entry[AHEAD];
+        double w[AHEAD];
+#pragma unroll
+        for (int u = 0; u < AHEAD; ++u) row[u] = mine && q + u * step < end ? (int)place[q + u * step] : -1;
+        load_rows<T, N, WEIGHTED>(x, stride, weight, row, above, threshold, centre, entry, w);
+        add_rows<T, N, Sum, WEIGHTED>(all, entry, w, centre);
+        if (WEIGHTED)
+            for (int u = 0; u < AHEAD; ++u) all.rows += w[u];
+    }
+}
+
+// The class of a place: the last that starts at or before it. `starts` are `apart` from each other.
+template <class Start>
+__device__ int class_at(const Start* start, int apart, int classes, int place) {
+    int low = 0, high = classes;
+    while (high - low > 1) {
+        const int middle = (low + high) / 2;
+        if ((int)start[middle * apart] <= place) low = middle; else high = middle;
+    }
+    return low;
+}
+
+static const int SORTED = 4096;   // rows that a block sorts by class, and sums, at a time
+static const int SUMMERS = 512;   // threads of such a block
+static const int WARPS = SUMMERS / 32;
+static const int PER_LANE = SORTED / SUMMERS;
+
+// Sum rows by class where the sums of all classes fit into shared memory: observed weight, Σ w (x − pivot) and
+// Σ w (x − pivot)² of each column, (blocks, classes, 3, d). A block takes `span` rows, SORTED at a time: it numbers them in
+// the order of their classes, and L lanes with N columns each walk along a share of them. Only the walker at whose
+// places a class starts adds to its sums; the others hand over what they found of the class that they began in, and it
+// is added in their order. So the order of all additions depends on the rows alone.
+template <class T, int N, int L, class Sum, bool WEIGHTED>
+__device__ void sum_block(const T* x, Index stride, Index n, int d, const int* codes, Index span, int first,
+                          int classes, const double* weight, const double* pivot, bool above, double threshold,
+                          double* out) {
+    SHARED_MEMORY(memory);
+    const int WALKERS = SUMMERS / L, WIDE = L * N;
+    double* sums = (double*)memory;                         // (classes, 2, WIDE)
+    double* lost = sums + classes * 2 * WIDE;               // (classes, WIDE)
+    double* seen = lost + classes * WIDE;                   // (classes): weight of rows
+    double* handed = seen + classes;                        // (WALKERS, 3 WIDE + 1)
+    T* centres = (T*)(handed + WALKERS * (3 * WIDE + 1) + (WALKERS + classes) % 2);  // (classes, WIDE)
+    Bits* count = (Bits*)(centres + classes * WIDE);        // (classes, WARPS), and one more
+    Bits* partial = count + classes * WARPS + 1;            // (WARPS)
+    int* of = (int*)(partial + WARPS);                      // (WALKERS): the class that was handed over, or −1
+    unsigned short* place = (unsigned short*)(of + WALKERS);  // (SORTED)
+    const int me = threadIdx.x, lane = me % 32, warp = me / 32, cells = classes * WARPS;
+    const int walker = me / L, left = blockIdx.y * WIDE, column = left + me % L * N;
+    const bool mine = column < d;
+    const int bits = bits_of(classes);
+    for (int k = me; k < classes * (3 * WIDE + 1); k += SUMMERS) sums[k] = 0.0;
+    for (int k = me; k < classes * WIDE; k += SUMMERS)
+        centres[k] = left + k % WIDE < d ? (T)pivot[(Index)(k / WIDE) * d + left + k % WIDE] : (T)0;
+    const Index stop = ((Index)blockIdx.x + 1) * span < n ? ((Index)blockIdx.x + 1) * span : n;
+    for (Index begin = (Index)blockIdx.x * span; begin < stop; begin += SORTED) {
+        const int rows = (int)(stop - begin < SORTED ? stop - begin : SORTED);
+        for (int k = me; k < cells; k += SUMMERS) count[k] = 0;
+        int code[PER_LANE], rank[PER_LANE];
+#pragma unroll
+        for (int u = 0; u < PER_LANE; ++u) {
+            const int r = (warp * PER_LANE + u) * 32 + lane;
+            const int c = r < rows ? codes[begin + r] - first : -1;
+            code[u] = c < classes ? c : -1;
+        }
+        __syncthreads();
+#pragma unroll
+        for (int u = 0; u < PER_LANE; ++u) {
+            const int c = code[u];
+            const Bits same = lanes_alike(c >= 0 ? c : classes, bits);
+            const Bits at = c >= 0 ? count[c * WARPS + warp] : 0;
+            __syncwarp();
+            rank[u] = at + __popc(same & ((1u << lane) - 1));
+            if (c >= 0 && lane == __ffs(same) - 1) count[c * WARPS + warp] = at + __popc(same);
+            __syncwarp();
+        }
+        __syncthreads();
+        const int total = (int)counts_to_places(count, cells, partial);
+        if (me == 0) count[cells] = total;
+#pragma unroll
+        for (int u = 0; u < PER_LANE; ++u)
+            if (code[u] >= 0)
+                place[count[code[u] * WARPS + warp] + rank[u]] = (unsigned short)((warp * PER_LANE + u) * 32 + lane);
+        __syncthreads();
+        const int share = (total + WALKERS - 1) / WALKERS, from = walker * share,
+                  to = from + share < total ? from + share : total;
+        if (me % L == 0) of[walker] = -1;
+        for (int c = from < to ? class_at(count, WARPS, classes, from) : 0, p = from; p < to; ++c) {
+            const int start = (int)count[c * WARPS], after = (int)count[(c + 1) * WARPS];
+            const int end = after < to ? after : to;
+            if (end <= p) continue;
+            Running<N, WEIGHTED> all;
+            for (int i = 0; i < N; ++i) all.sum[i] = all.square[i] = all.lost[i] = 0;
+            all.rows = 0;
+            const Pack<T, N> centre = *(const Pack<T, N>*)(centres + c * WIDE + me % L * N);
+            sum_places<T, N, Sum, WEIGHTED>(x + begin * stride + column, stride, mine, place, p, end, 1,
+                                            weight ? weight + begin : weight, above, threshold, centre, all);
+            const bool own = start >= from;
+            double* to_sum = own ? sums + c * 2 * WIDE : handed + walker * (3 * WIDE + 1);
+            double* to_lost = own ? lost + c * WIDE : to_sum + 2 * WIDE;
+            double* to_seen = own ? seen + c : to_lost + WIDE;
+            const double many = WEIGHTED ? all.rows : (double)(end - p);
+#pragma unroll
+            for (int i = 0; i < N; ++i) {
+                const int at = me % L * N + i;
+                to_sum[at] = all.sum[i] + (own ? to_sum[at] : 0.0);
+                to_sum[WIDE + at] = all.square[i] + (own ? to_sum[WIDE + at] : 0.0);
+                if (!own || all.lost[i] != 0) to_lost[at] = all.lost[i] + (own ? to_lost[at] : 0.0);
+            }
+            if (me % L == 0) {
+                *to_seen = many + (own ? *to_seen : 0.0);
+                if (!own) of[walker] = c;
+            }
+            p = end;
+        }
+        __syncthreads();
+        for (int k = me; k < 3 * WIDE + 1; k += SUMMERS) {
+            double* to_class = k < 2 * WIDE ? sums + k : k < 3 * WIDE ? lost + k - 2 * WIDE : seen;
+            const int apart = k < 2 * WIDE ? 2 * WIDE : k < 3 * WIDE ? WIDE : 1;
+            for (int w = 1; w < WALKERS; ++w)
+                if (of[w] >= 0) to_class[of[w] * apart] += handed[w * (3 * WIDE + 1) + k];
+        }
+        __syncthreads();
+    }
+    __syncthreads();
+    for (int k = me; k < classes * WIDE; k += SUMMERS) {
+        const int c = k / WIDE, j = k % WIDE;
+        if (left + j >= d) continue;
+        double* to_out = out + ((Index)blockIdx.x * classes + c) * 3 * d + left + j;
+        to_out[0] = seen[c] - lost[k];
+        to_out[d] = sums[c * 2 * WIDE + j];
+        to_out[2 * d] = sums[c * 2 * WIDE + WIDE + j];
+    }
+}
+
+#define SUM_BLOCKS(name, T, N, L, Sum, WEIGHTED)                                                                      \
+    extern "C" __global__ void __launch_bounds__(SUMMERS, sizeof(Sum) == 4 ? 2 : 1)                                              \
+        name(const T* x, Index stride, Index n, int d, const int* codes, Index span, int first, int classes,          \
+             const double* weight, const double* pivot, int above, double threshold, double* out) {                   \
+        sum_block<T, N, L, Sum, WEIGHTED>(x, stride, n, d, codes, span, first, classes, weight, pivot, above,         \
+                                          threshold, out);                                                            \
+    }
+// By the type of entries, the columns of a lane, the lanes of a row. `few` are float32 less a pivot that is float32 too,
+// eight rows at a time.
+SUM_BLOCKS(few_f32_2_32, float, 2, 32, float, false)
+SUM_BLOCKS(few_f32_1_32, float, 1, 32, float, false)
+SUM_BLOCKS(few_f32_1_8, float, 1, 8, float, false)
+SUM_BLOCKS(sum_f32_2_32, float, 2, 32, double, false)
+SUM_BLOCKS(sum_f32_1_32, float, 1, 32, double, false)
+SUM_BLOCKS(sum_f32_1_8, float, 1, 8, double, false)
+SUM_BLOCKS(sum_f64_2_32, double, 2, 32, double, false)
+SUM_BLOCKS(sum_f64_1_32, double, 1, 32, double, false)
+SUM_BLOCKS(sum_f64_1_8, double, 1, 8, double, false)
+SUM_BLOCKS(weigh_f32_1_32, float, 1, 32, double, true)
+SUM_BLOCKS(weigh_f32_1_8, float, 1, 8, double, true)
+SUM_BLOCKS(weigh_f64_1_32, double, 1, 32, double, true)
+SUM_BLOCKS(weigh_f64_1_8, double, 1, 8, double, true)
+
+// Add the sums of blocks for each cell, in an order that depends on their number alone, to the sums so far. A block
+// takes 32 cells; its other threads share the blocks.
+extern "C" __global__ void add_blocks(const double* parts, int number, Index cells, double* out) {
+    SHARED_MEMORY(memory);
+    double* found = (double*)memory;  // (shares, 32)
+    const int lane = threadIdx.x % 32, share = threadIdx.x / 32, shares = blockDim.x / 32;
+    const Index at = (Index)blockIdx.x * 32 + lane;
+    double sum = 0;
+    if (at < cells)
+        for (int b = share; b < number; b += shares) sum += parts[b * cells + at];
+    found[threadIdx.x] = sum;
+    __syncthreads();
+    if (share || at >= cells) return;
+    for (int k = 1; k < shares; ++k) sum += found[k * 32 + lane];
+    out[at] += sum;
+}
+
+// Sum rows that `order_rows` has sorted, for more classes than shared memory has room for. A warp takes `chunk` places of a
+// tile. Along the places both the chunk k and the class c only grow, so k + c names each piece of one chunk and one
+// class: its sums go there in `parts`, (pieces, 3, d).
 template <class T, int N, class Sum, bool WEIGHTED>
 __device__ void sum_chunk(const T* x, Index stride, int d, const int* order, const int* starts, int tile, int chunk,
                           int classes, Index chunks, const double* weight, const double* pivot, bool above,
@@ -188,83 +501,34 @@ __device__ void sum_chunk(const T* x, Index stride, int d, const int* order, con
     while (wide < 32 && wide * N < d) wide *= 2;
     const int group = lane / wide, groups = 32 / wide, column = (blockIdx.y * 32 + lane % wide) * N;
     const bool mine = column < d;
-    int low = 0, high = classes;  // the class of the first place
-    while (high - low > 1) {
-        const int middle = (low + high) / 2;
-        if (start[middle] <= from) low = middle; else high = middle;
-    }
     const int* place = order + which * tile;
     double* out = parts + (which * (per_tile + classes) + k) * 3 * d;
-    for (int c = low, p = from; p < to; ++c) {
+    for (int c = class_at(start, 1, classes, from), p = from; p < to; ++c) {
         const int end = start[c + 1] < to ? start[c + 1] : to;
         if (end <= p) continue;
-        Sum centre[N];
-        double sum[N], square[N], seen[N];
-        int count[N];
-        for (int i = 0; i < N; ++i) {
-            centre[i] = mine ? (Sum)pivot[(Index)c * d + column + i] : (Sum)0;
-            sum[i] = square[i] = seen[i] = 0.0;
-            count[i] = 0;
-        }
-        int row[AHEAD];  // where the next entries are: these loads are under way while entries are summed
-#pragma unroll
-        for (int u = 0; u < AHEAD; ++u) row[u] = p + group + u * groups < end ? place[p + group + u * groups] : -1;
-        for (int q = p + group; q - group < end; q += AHEAD * groups) {
-            Pack<T, N> entry[AHEAD];
-            double w[AHEAD];
-#pragma unroll
-            for (int u = 0; u < AHEAD; ++u) {
-                if (mine && row[u] >= 0)
-                    entry[u] = *(const Pack<T, N>*)(x + row[u] * stride + column);
-                else
-                    for (int i = 0; i < N; ++i) entry[u].v[i] = (T)MISSING_NUMBER;
-                if (WEIGHTED) w[u] = row[u] >= 0 ? weight[row[u]] : 0.0;
-            }
-            const int next = q + AHEAD * groups;
-#pragma unroll
-            for (int u = 0; u < AHEAD; ++u) row[u] = next + u * groups < end ? place[next + u * groups] : -1;
-            Sum few[N], few_squares[N];  // of these rows
-            for (int i = 0; i < N; ++i) few[i] = few_squares[i] = 0;
-#pragma unroll
-            for (int u = 0; u < AHEAD; ++u) {
-#pragma unroll
-                for (int i = 0; i < N; ++i) {
-                    const bool there = entry[u].v[i] == entry[u].v[i];
-                    Sum z = entry[u].v[i];
-                    if (above) z = z > threshold ? 1 : 0;
-                    z = there ? z - centre[i] : (Sum)0;
-                    if (WEIGHTED) {
-                        seen[i] += there ? w[u] : 0.0;
-                        const double wz = w[u] * z;
-                        sum[i] += wz;
-                        square[i] += wz * z;
-                    } else {
-                        count[i] += there;
-                        few[i] += z;
-                        few_squares[i] += z * z;
-                    }
-                }
-            }
-            if (!WEIGHTED)
-                for (int i = 0; i < N; ++i) {
-                    sum[i] += few[i];
-                    square[i] += few_squares[i];
-                }
-        }
-        for (int i = 0; i < N; ++i) {
-            if (!WEIGHTED) seen[i] = count[i];
-            for (int far = 16; far >= wide; far /= 2) {
-                seen[i] += __shfl_xor_sync(ALL, seen[i], far);
-                sum[i] += __shfl_xor_sync(ALL, sum[i], far);
-                square[i] += __shfl_xor_sync(ALL, square[i], far);
+        Pack<T, N> centre;
+        for (int i = 0; i < N; ++i) centre.v[i] = mine ? (T)pivot[(Index)c * d + column + i] : (T)0;
+        Running<N, WEIGHTED> all;
+        for (int i = 0; i < N; ++i) all.sum[i] = all.square[i] = all.lost[i] = 0;
+        all.rows = 0;
+        sum_places<T, N, Sum, WEIGHTED>(x + column, stride, mine, place, p + group, end, groups, weight, above,
+                                        threshold, centre, all);
+        if (!WEIGHTED) all.rows = group == 0 ? end - p : 0;
+        __syncwarp();
+        for (int far = 16; far >= wide; far /= 2) {
+            all.rows += __shfl_xor_sync(ALL, all.rows, far);
+            for (int i = 0; i < N; ++i) {
+                all.lost[i] += __shfl_xor_sync(ALL, all.lost[i], far);
+                all.sum[i] += __shfl_xor_sync(ALL, all.sum[i], far);
+                all.square[i] += __shfl_xor_sync(ALL, all.square[i], far);
             }
         }
         if (group == 0 && mine)
             for (int i = 0; i < N; ++i) {
                 double* to_part = out + (Index)c * 3 * d + column + i;
-                to_part[0] = seen[i];
-                to_part[d] = sum[i];
-                to_part[2 * d] = square[i];
+                to_part[0] = all.rows - all.lost[i];
+                to_part[d] = all.sum[i];
+                to_part[2 * d] = all.square[i];
             }
         p = end;
     }
@@ -277,17 +541,13 @@ __device__ void sum_chunk(const T* x, Index stride, int d, const int* order, con
         sum_chunk<T, N, Sum, WEIGHTED>(x, stride, d, order, starts, tile, chunk, classes, chunks, weight, pivot,      \
                                        above, threshold, parts);                                                      \
     }
-SUM_CHUNKS(sum_f32_1, float, 1, double, false)
-SUM_CHUNKS(sum_f32_4, float, 4, double, false)
-SUM_CHUNKS(sum_f64_1, double, 1, double, false)
-SUM_CHUNKS(sum_f64_2, double, 2, double, false)
-SUM_CHUNKS(weigh_f32_1, float, 1, double, true)
-SUM_CHUNKS(weigh_f32_4, float, 4, double, true)
-SUM_CHUNKS(weigh_f64_1, double, 1, double, true)
-SUM_CHUNKS(weigh_f64_2, double, 2, double, true)
-// Eight rows at a time in float32, for float32 less a pivot that is float32 too.
-SUM_CHUNKS(few_f32_1, float, 1, float, false)
 SUM_CHUNKS(few_f32_4, float, 4, float, false)
+SUM_CHUNKS(few_f32_1, float, 1, float, false)
+SUM_CHUNKS(sum_f32_1, float, 1, double, false)
+SUM_CHUNKS(sum_f64_2, double, 2, double, false)
+SUM_CHUNKS(sum_f64_1, double, 1, double, false)
+SUM_CHUNKS(weigh_f32_1, float, 1, double, true)
+SUM_CHUNKS(weigh_f64_1, double, 1, double, true)
 
 // Add the pieces of `group` tiles for each class: (groups, classes, 3, d), in the order of the rows. A block of threads
 // takes columns of one class.
@@ -315,6 +575,27 @@ extern "C" __global__ void add_groups(const double* groups, int number, Index ce
     double sum = out[at];
     for (int g = 0; g < number; ++g) sum += groups[g * cells + at];
     out[at] = sum;
+}
+
+// What float64 sums about a pivot show: sums or squares that are no numbers, squares below `small` of a variance, and a
+// mean so far from the pivot that squares lose digits.
+enum { NO_NUMBER, VANISHED, FAR };
+
+// Turn sums about a pivot, (classes, 3, d), into weights, means and centred squares, (3, classes, d).
+extern "C" __global__ void finish_moments(const double* sums, const double* pivot, int classes, int d, double small,
+                                          double lost_digits, double* out, Word* status) {
+    const Index at = (Index)blockIdx.x * blockDim.x + threadIdx.x, cells = (Index)classes * d;
+    if (at >= cells) return;
+    const double* own = sums + at / d * 3 * d + at % d;
+    const double weight = own[0], sum = own[d], off = weight > 0 ? sum / weight : 0.0;
+    const double rest = own[2 * d] - off * sum, squares = rest > 0 ? rest : rest == rest ? 0.0 : rest;
+    const double mean = pivot[at] + off;
+    out[at] = weight;
+    out[cells + at] = weight > 0 ? mean : 0.0;
+    out[2 * cells + at] = squares;
+    if (mean - mean != 0 || squares - squares != 0 || sum - sum != 0) atomicMin(&status[NO_NUMBER], (Word)at);
+    if (squares < small * weight && off != 0) atomicMin(&status[VANISHED], (Word)at);
+    if (weight > 0 && weight * off * off > lost_digits * squares) atomicMin(&status[FAR], (Word)at);
 }
 
 // Copy rows of one class less a pivot, times the root of their weight, as float64: what products of columns are taken
@@ -352,24 +633,26 @@ enum { SCORES, LOG_JOINT, LOG_POSTERIOR, POSTERIOR, MOST_PROBABLE, LOG_DENSITY }
 // not numbers.
 enum { INFINITE, LOST, ODD };
 
-// Turn the scores of one row, `step` apart, into the answer; return the class for MOST_PROBABLE.
+__device__ double exp_of(double x, int single) { return single ? (double)expf((float)x) : exp(x); }
+
+// Turn the scores of one row, `step` apart, into the answer; return the class for MOST_PROBABLE. With `single`, answers
+// are float32. The share of the other classes is summed without the likeliest: a probability near 1 keeps the digits of
+// what it lacks.
 __device__ int finish(double* score, int step, int classes, const double* log_prior, const double* fallback, int asked,
-                      Index row, Word* status) {
+                      int single, Index row, Word* status) {
     if (asked == SCORES) return 0;
     double top = -INFINITE_NUMBER;
     int best = -1;
     bool numbers = true;
     for (int c = 0; c < classes; ++c) {
-        const double s = score[c * step] += log_prior[c];
+        const double s = score[c * step] += log_prior ? log_prior[c] : 0.0;
         numbers &= s < INFINITE_NUMBER;
         if (s > top) top = s, best = c;
     }
     if (!numbers) atomicMin(&status[ODD], (Word)row);
     if (asked == LOG_JOINT) return best;
-    if (asked == LOG_DENSITY) {
-        double sum = 0;
-        for (int c = 0; c < classes; ++c) sum += exp(score[c * step] - (best < 0 ? 0.0 : top));
-        score[0] = best < 0 ? -INFINITE_NUMBER : top + log(sum);
+    if (best < 0 && asked == LOG_DENSITY) {
+        score[0] = -INFINITE_NUMBER;
         return best;
     }
     if (best < 0) {  // no class can have given the row: the prior is the answer
@@ -380,11 +663,18 @@ __device__ int finish(double* score, int step, int classes, const double* log_pr
         if (asked != MOST_PROBABLE && numbers) atomicAdd(&status[LOST], (Word)1);
     }
     if (asked == MOST_PROBABLE) return best;
-    double sum = 0;
-    for (int c = 0; c < classes; ++c) sum += exp(score[c * step] - top);
-    const double norm = log(sum), share = 1 / sum;
+    double others = 0;
     for (int c = 0; c < classes; ++c)
-        score[c * step] = asked == POSTERIOR ? exp(score[c * step] - top) * share : score[c * step] - top - norm;
+        if (c != best) others += exp_of(score[c * step] - top, single);
+    const double norm = single ? (double)log1pf((float)others) : log1p(others);
+    if (asked == LOG_DENSITY) {
+        score[0] = top + norm;
+        return best;
+    }
+    for (int c = 0; c < classes; ++c) {
+        const double log_share = score[c * step] - top - norm;
+        score[c * step] = asked == POSTERIOR ? exp_of(log_share, single) : log_share;
+    }
     return best;
 }
 
@@ -411,7 +701,7 @@ extern "C" __global__ void finish_rows(double* scores, Index n, int classes, con
     }
     double* score = staged ? held + threadIdx.x * apart : scores + row * classes;
     if (row < n) {
-        const int best = finish(score, 1, classes, log_prior, fallback, asked, first + row, status);
+        const int best = finish(score, 1, classes, log_prior, fallback, asked, single, first + row, status);
         if (asked == MOST_PROBABLE) ((Index*)out)[row] = best;
         if (asked == LOG_DENSITY) put(out, row, score[0], single);
         if (asked != MOST_PROBABLE && asked != LOG_DENSITY && !staged)
@@ -423,175 +713,302 @@ extern "C" __global__ void finish_rows(double* scores, Index n, int classes, con
         put(out, begin * classes + k, held[k / classes * apart + k % classes], single);
 }
 
-// How an entry adds to the score of a class.
-enum { NEAR, EXACT, LINEAR };
+// c += a · b for matrices of 16 × 16 and 16 × 8 that a warp holds: lane 4 g + t has, of a, rows g and g + 8 of column
+// 4 k + t at 2 k and 2 k + 1; of b, row 4 k + t of column g at k; of c, columns 2 t and 2 t + 1 of rows g and g + 8.
+#ifndef SUFFICE_HOST
+__device__ void multiply_add(double (&c)[4], const double (&a)[8], const double (&b)[4]) {
+#if __CUDA_ARCH__ >= 900
+    asm("mma.sync.aligned.m16n8k16.row.col.f64.f64.f64.f64 {%0,%1,%2,%3}, {%4,%5,%6,%7,%8,%9,%10,%11}, "
+        "{%12,%13,%14,%15}, {%0,%1,%2,%3};"
+        : "+d"(c[0]), "+d"(c[1]), "+d"(c[2]), "+d"(c[3])
+        : "d"(a[0]), "d"(a[1]), "d"(a[2]), "d"(a[3]), "d"(a[4]), "d"(a[5]), "d"(a[6]), "d"(a[7]), "d"(b[0]),
+          "d"(b[1]), "d"(b[2]), "d"(b[3]));
+#else
+#pragma unroll
+    for (int k = 0; k < 4; ++k)
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+#if __CUDA_ARCH__ >= 800
+            asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};"
+                : "+d"(c[2 * half]), "+d"(c[2 * half + 1])
+                : "d"(a[2 * k + half]), "d"(b[k]));
+#else
+            const int lane = threadIdx.x % 32;
+            for (int i = 0; i < 4; ++i) {
+                const double of_row = __shfl_sync(ALL, a[2 * k + half], lane / 4 * 4 + i);
+                c[2 * half] += of_row * __shfl_sync(ALL, b[k], lane % 4 * 8 + i);
+                c[2 * half + 1] += of_row * __shfl_sync(ALL, b[k], lane % 4 * 8 + 4 + i);
+            }
+#endif
+        }
+#endif
+}
+#endif
 
-static const int HOLDERS = 128;             // threads of a block
-static const int EACH = 4;                  // rows of a thread
-static const int HELD = HOLDERS * EACH;
-static const int APART = HELD + 1;          // so that neighbours lie in different banks
+// Copies of 16 bytes to shared memory that go on while a warp computes.
+#ifndef SUFFICE_HOST
+#if __CUDA_ARCH__ >= 800
+__device__ void copy_ahead(void* to, const void* from) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from));
+}
+__device__ void end_copies() { asm volatile("cp.async.commit_group;"); }
+template <int LEFT>
+__device__ void wait_for_copies() {
+    asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory");
+}
+#else
+__device__ void copy_ahead(void* to, const void* from) { *(double2*)to = *(const double2*)from; }
+__device__ void end_copies() {}
+template <int LEFT>
+__device__ void wait_for_copies() {}
+#endif
+#endif
 
-// What an entry adds to the score of a class, less the constant of the class.
-template <int KIND>
-__device__ double term(double x, double2 of_class) {
-    if (KIND == LINEAR) return x * of_class.x;
-    const double z = KIND == NEAR ? x * of_class.y + of_class.x : (x - of_class.x) * of_class.y;
-    return z * z;
+static const int SCORERS = 128;                 // threads of a block
+static const int ROWS = 32;                     // that a warp scores at a time
+static const int ALONG = 128, ROW_BYTES = 192;  // bytes of a row that are copied at a time; with what keeps banks apart
+static const int FETCHED = ROWS * ROW_BYTES;
+
+// Copy ALONG bytes of each of 32 rows to shared memory. Rows and columns that are not there are 0. With `aligned`, 16
+// bytes are copied at once.
+template <class T>
+__device__ void fetch_rows(const T* x, Index stride, int aligned, Index begin, Index n, int low, int d,
+                           unsigned char* to) {
+    const int PACK = 16 / (int)sizeof(T), lane = threadIdx.x % 32, r = lane / 8, j = low + lane % 8 * PACK;
+    unsigned char* place = to + r * ROW_BYTES + lane % 8 * 16;
+    const T* from = x + (begin + r) * stride + j;
+    const bool whole = aligned && begin + ROWS <= n && low + ALONG / (int)sizeof(T) <= d;
+    if (whole) {
+#pragma unroll
+        for (int k = 0; k < ROWS; k += 4) copy_ahead(place + k * ROW_BYTES, from + k * stride);
+    } else {
+        for (int k = 0; k < ROWS; k += 4)
+            for (int i = 0; i < PACK; ++i)
+                ((T*)(place + k * ROW_BYTES))[i] = begin + r + k < n && j + i < d ? from[k * stride + i] : (T)0;
+    }
+    end_copies();
 }
 
-// Scores of CLASSES classes from `first` on, of `all`, of HELD rows. Σ_j −½ ((x_j − mean) · inverse)², with `a` the mean
-// and `b` the inverse deviation (EXACT); the same as Σ_j −½ ((x_j − origin_j) · b + a)² where the means lie near the
-// origin (NEAR); or Σ_j x_j · a (LINEAR). `base` is added, and `absent` taken off for a missing entry. `a`, `b` and
-// `absent` are (d, all). The threads of a block load WIDE columns of all rows together, then each reads its own rows.
-// Unless there are more classes, the scores become answers here.
-template <int KIND, class T, int CLASSES, int WIDE>
-__device__ void score_tile(const T* x, Index stride, int aligned, Index n, int d, const double* origin,
-                           const double* a, const double* b, const double* absent, const double* base, int above,
-                           double threshold, int all, int first, const double* log_prior, const double* fallback,
-                           int asked, Index before, void* out, int single, Word* status) {
-    SHARED_MEMORY(tiles);
-    double2* table = (double2*)tiles;               // (WIDE, CLASSES)
-    double* from = (double*)(table + WIDE * CLASSES);  // (WIDE)
-    T* tile = (T*)(from + WIDE);                    // (HELD, WIDE + 1)
-    double* score = (double*)tiles;                 // (CLASSES, APART), once all columns are done
-    const int me = threadIdx.x, pack = 16 / (int)sizeof(T), across = WIDE / pack;
-    const int classes = all - first < CLASSES ? all - first : CLASSES;
-    const Index begin = (Index)blockIdx.x * HELD;
-    const int rows = (int)(n - begin < HELD ? n - begin : HELD);
-    double sum[EACH][CLASSES];
-#pragma unroll
-    for (int r = 0; r < EACH; ++r)
-#pragma unroll
-        for (int i = 0; i < CLASSES; ++i) sum[r][i] = 0.0;
-    for (int low = 0; low < d; low += WIDE) {
-        const int wide = d - low < WIDE ? d - low : WIDE;
-        bool gaps = false;
-        __syncthreads();
-        if (aligned && wide == WIDE) {
-            for (int part = 0; part < HELD * across; part += HOLDERS * 8) {
-                Pack<T, 16 / sizeof(T)> entry[8];
-#pragma unroll
-                for (int u = 0; u < 8; ++u) {
-                    const int k = part + u * HOLDERS + me, r = k / across, j = k % across * pack;
-                    if (r < rows) entry[u] = *(const Pack<T, 16 / sizeof(T)>*)(x + (begin + r) * stride + low + j);
-                }
-#pragma unroll
-                for (int u = 0; u < 8; ++u) {
-                    const int k = part + u * HOLDERS + me, r = k / across, j = k % across * pack;
-                    for (int i = 0; i < pack; ++i) {
-                        const T value = r < rows ? entry[u].v[i] : (T)0;
-                        tile[r * (WIDE + 1) + j + i] = value;
-                        gaps |= !(value - value == 0);
-                    }
-                }
-            }
-        } else {
-            for (int k = me; k < HELD * WIDE; k += HOLDERS) {
-                const int r = k / WIDE, j = k % WIDE;
-                const T value = r < rows && j < wide ? x[(begin + r) * stride + low + j] : (T)0;
-                tile[r * (WIDE + 1) + j] = value;
-                gaps |= !(value - value == 0);
-            }
-        }
-        for (int k = me; k < wide * CLASSES; k += HOLDERS) {
-            const int j = k / CLASSES, c = k % CLASSES;
-            const Index at = (Index)(low + j) * all + first + c;
-            double2 both;
-            both.x = c < classes ? a[at] : 0.0;
-            both.y = c < classes && b ? b[at] : 0.0;
-            table[k] = both;
-        }
-        if (me < wide) from[me] = KIND == NEAR ? origin[low + me] : 0.0;
-        const bool odd = __syncthreads_or(gaps);
-        const T* own = tile + me * (WIDE + 1);
-        if (!odd && !above) {
-            for (int j = 0; j < wide; ++j) {
-                double value[EACH];
-#pragma unroll
-                for (int r = 0; r < EACH; ++r) {
-                    value[r] = own[r * HOLDERS * (WIDE + 1) + j];
-                    if (KIND == NEAR) value[r] -= from[j];
-                }
-#pragma unroll
-                for (int i = 0; i < CLASSES; ++i) {
-                    const double2 of_class = table[j * CLASSES + i];
-#pragma unroll
-                    for (int r = 0; r < EACH; ++r) sum[r][i] += term<KIND>(value[r], of_class);
-                }
-            }
-        } else {
-            for (int j = 0; j < wide; ++j) {
-                double value[EACH];
-                int state[EACH];  // 0: a number, 1: missing
-#pragma unroll
-                for (int r = 0; r < EACH; ++r) {
-                    double found = own[r * HOLDERS * (WIDE + 1) + j];
-                    if (found == INFINITE_NUMBER || found == -INFINITE_NUMBER) {
-                        atomicMin(&status[INFINITE], (Word)((before + begin + me + r * HOLDERS) * d + low + j));
-                        found = 0.0;
-                    }
-                    state[r] = !(found == found);
-                    value[r] = above ? (found > threshold ? 1.0 : 0.0) : state[r] ? 0.0 : found - from[j];
-                }
-#pragma unroll
-                for (int i = 0; i < CLASSES; ++i) {
-                    const double2 of_class = table[j * CLASSES + i];
-                    const double lost = absent && i < classes ? absent[(Index)(low + j) * all + first + i] : 0.0;
-#pragma unroll
-                    for (int r = 0; r < EACH; ++r)
-                        sum[r][i] += !state[r] ? term<KIND>(value[r], of_class) : KIND == LINEAR ? -lost : 2 * lost;
-                }
-            }
+// Scores of rows as products of matrices: start + Σ_j (z_j² A_j + z_j B_j), with z = x − origin; a missing entry adds
+// M_j instead. `tables` holds B, M and A as lanes read them: of 16 columns, 8 classes and two of four numbers at a time.
+// The origin and the tables of A and B are copied to shared memory if `staged`. A warp takes 32 rows at a time, of which more is
+// copied to shared memory while some is multiplied, and TILES tiles of 8 classes, from `first` on of `all`; unless there
+// are more, the scores become answers here.
+template <class T, int TILES, bool SQUARES>
+__device__ void score_rows(const T* x, Index stride, int aligned, Index n, int d, const double2* origin,
+                           const double2* tables, int staged, const double* start, int above, double threshold,
+                           int all, int first, const double* fallback, int asked, Index before, void* out, int single,
+                           Word* status) {
+    SHARED_MEMORY(memory);
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
+    const int ACROSS = ALONG / (int)sizeof(T), GROUPS = ACROSS / 16, PACK = 16 / (int)sizeof(T);
+    const int groups = (d + 15) / 16, blocks = (groups + GROUPS - 1) / GROUPS, size = groups * TILES * 64;
+    const int classes = all - first < TILES * 8 ? all - first : TILES * 8, apart = TILES * 8 + 1;
+    const bool roomy = ROWS * apart * 8 <= FETCHED;  // scores fit beside rows that are being copied
+    unsigned char* fetched = memory + warp * 2 * FETCHED;               // two of 32 rows
+    double* starting = (double*)(memory + SCORERS / 32 * 2 * FETCHED);  // (8 TILES)
+    double2* held = (double2*)(starting + TILES * 8);                   // the origin, and the tables
+    if (staged) {
+        for (int k = threadIdx.x; k < groups * 8; k += SCORERS) held[k] = origin[k];
+        for (int k = threadIdx.x; k < size; k += SCORERS) {
+            held[groups * 8 + k] = tables[k];
+            if (SQUARES) held[groups * 8 + size + k] = tables[2 * size + k];
         }
     }
+    for (int c = threadIdx.x; c < TILES * 8; c += SCORERS) starting[c] = c < classes ? start[first + c] : 0.0;
     __syncthreads();
+    const double2* zero = staged ? held : origin;
+    const double2* table = staged ? held + groups * 8 : tables;
+    const double2* of_squares = table + (staged ? size : 2 * size);
+    const Index step = (Index)gridDim.x * (SCORERS / 32) * ROWS;
+    Index begin = ((Index)blockIdx.x * (SCORERS / 32) + warp) * ROWS;
+    if (begin >= n) return;
+    fetch_rows(x, stride, aligned, begin, n, 0, d, fetched);
+    double sum[2][TILES][4];
+    bool careful = above;
+    for (int block = 0, turn = 0; begin < n; turn ^= 1) {
+        const bool last = block + 1 == blocks;
+        unsigned char* here = fetched + turn * FETCHED;
+        unsigned char* there = fetched + (turn ^ 1) * FETCHED;
+        if (block == 0)
 #pragma unroll
-    for (int r = 0; r < EACH; ++r)
+            for (int u = 0; u < TILES; ++u)
 #pragma unroll
-        for (int i = 0; i < CLASSES; ++i) {
-            const double start = base && i < classes ? base[first + i] : 0.0;
-            score[i * APART + me + r * HOLDERS] = start + (KIND == LINEAR ? sum[r][i] : -0.5 * sum[r][i]);
+                for (int i = 0; i < 8; ++i) sum[i / 4][u][i % 4] = starting[u * 8 + t * 2 + i % 2];
+        const bool next = !last || (roomy && begin + step < n);
+        if (next) {
+            fetch_rows(x, stride, aligned, last ? begin + step : begin, n, last ? 0 : (block + 1) * ACROSS, d, there);
+            wait_for_copies<1>();
+        } else {
+            wait_for_copies<0>();
         }
-    for (int r = me; r < rows; r += HOLDERS) {
-        const int best = finish(score + r, APART, classes, log_prior, fallback, asked, before + begin + r, status);
-        if (asked == MOST_PROBABLE) ((Index*)out)[begin + r] = best;
-        if (asked == LOG_DENSITY) put(out, begin + r, score[r], single);
-    }
-    if (asked == MOST_PROBABLE || asked == LOG_DENSITY) return;
-    __syncthreads();
-    for (int k = me; k < rows * classes; k += HOLDERS) {
-        const int r = k / classes, c = k % classes;
-        put(out, (begin + r) * all + first + c, score[c * APART + r], single);
+        __syncwarp();
+#pragma unroll
+        for (int q = 0; q < GROUPS; ++q) {
+            const int group = block * GROUPS + q, at = group * TILES * 64 + lane;
+            if (group >= groups) break;
+            double z[2][8];
+            const double2 some = zero[group * 8 + t * 2], more = zero[group * 8 + t * 2 + 1];
+            const double from[4] = {some.x, some.y, more.x, more.y};
+#pragma unroll
+            for (int row = 0; row < 4; ++row)
+#pragma unroll
+                for (int i = 0; i < 4; i += PACK) {
+                    const Pack<T, PACK> some = *(const Pack<T, PACK>*)(here + (g + row * 8) * ROW_BYTES +
+                                                                       (q * 16 + t * 4 + i) * sizeof(T));
+#pragma unroll
+                    for (int k = 0; k < PACK; ++k) z[row / 2][2 * (i + k) + row % 2] = some.v[k];
+                }
+            double lost[2][8];
+            bool gaps = false;
+            if (careful) {
+#pragma unroll
+                for (int k = 0; k < 16; ++k) {
+                    double& entry = z[k / 8][k % 8];
+                    const int j = group * 16 + t * 4 + k % 8 / 2;
+                    const Index row = begin + g + k / 8 * 16 + k % 2 * 8;
+                    lost[k / 8][k % 8] = entry == entry ? 0.0 : 1.0;
+                    gaps |= !(entry == entry);
+                    if (entry == entry && entry - entry != 0) atomicMin(&status[INFINITE], (Word)((before + row) * d + j));
+                    entry = entry - entry != 0 ? 0.0 : above ? (j < d && entry > threshold) : entry - from[k % 8 / 2];
+                }
+                gaps = __ballot_sync(ALL, gaps) != 0;
+            } else {
+#pragma unroll
+                for (int k = 0; k < 16; ++k) z[k / 8][k % 8] -= from[k % 8 / 2];
+            }
+#pragma unroll
+            for (int u = 0; u < TILES; ++u) {
+                const double2 low = table[at + u * 64], high = table[at + u * 64 + 32];
+                const double b[4] = {low.x, low.y, high.x, high.y};
+                multiply_add(sum[0][u], z[0], b);
+                multiply_add(sum[1][u], z[1], b);
+            }
+            if (gaps)
+#pragma unroll
+                for (int u = 0; u < TILES; ++u) {
+                    const double2 low = tables[size + at + u * 64], high = tables[size + at + u * 64 + 32];
+                    const double b[4] = {low.x, low.y, high.x, high.y};
+                    multiply_add(sum[0][u], lost[0], b);
+                    multiply_add(sum[1][u], lost[1], b);
+                }
+            if (SQUARES) {
+#pragma unroll
+                for (int k = 0; k < 16; ++k) z[k / 8][k % 8] *= z[k / 8][k % 8];
+#pragma unroll
+                for (int u = 0; u < TILES; ++u) {
+                    const double2 low = of_squares[at + u * 64], high = of_squares[at + u * 64 + 32];
+                    const double b[4] = {low.x, low.y, high.x, high.y};
+                    multiply_add(sum[0][u], z[0], b);
+                    multiply_add(sum[1][u], z[1], b);
+                }
+            }
+        }
+        __syncwarp();
+        block = last ? 0 : block + 1;
+        if (!last) continue;
+        // A missing or infinite entry shows in every score of its row: such rows are scored again, with care.
+        double any = 0;
+#pragma unroll
+        for (int i = 0; i < 4; ++i) any += sum[i / 2][0][i % 2 * 2];
+        if (!careful && __ballot_sync(ALL, any - any != 0)) {
+            careful = true;
+            wait_for_copies<0>();
+            __syncwarp();
+            fetch_rows(x, stride, aligned, begin, n, 0, d, there);
+            continue;
+        }
+        careful = above;
+        double* score = (double*)(roomy ? here : fetched);  // (32, apart)
+#pragma unroll
+        for (int u = 0; u < TILES; ++u)
+#pragma unroll
+            for (int i = 0; i < 8; ++i)
+                score[(g + i / 2 * 8) * apart + u * 8 + t * 2 + i % 2] = sum[i / 4][u][i % 4];
+        __syncwarp();
+        const Index row = begin + lane;
+        const int rows = (int)(n - begin < ROWS ? n - begin : ROWS);
+        if (lane < rows) {
+            const int best = finish(score + lane * apart, 1, classes, 0, fallback, asked, single, before + row, status);
+            if (asked == MOST_PROBABLE) ((Index*)out)[row] = best;
+            if (asked == LOG_DENSITY) put(out, row, score[lane * apart], single);
+        }
+        __syncwarp();
+        if (asked != MOST_PROBABLE && asked != LOG_DENSITY) {
+            int r = lane / classes, c = lane % classes;
+            const int down = 32 / classes, right = 32 % classes;
+            for (int k = lane; k < rows * classes; k += 32) {
+                put(out, (begin + r) * all + first + c, score[r * apart + c], single);
+                r += down, c += right;
+                if (c >= classes) c -= classes, ++r;
+            }
+        }
+        __syncwarp();
+        begin += step;
+        if (!roomy && begin < n) fetch_rows(x, stride, aligned, begin, n, 0, d, there);
     }
 }
 
-#define SCORE_TILES(name, KIND, T, CLASSES, WIDE)                                                                     \
-    extern "C" __global__ void __launch_bounds__(128, CLASSES > 4 ? 2 : 4)                                               \
-        name(const T* x, Index stride, int aligned, Index n, int d, const double* origin, const double* a,            \
-             const double* b, const double* absent, const double* base, int above, double threshold, int all,         \
-             int first, const double* log_prior, const double* fallback, int asked, Index before, void* out,          \
-             int single, Word* status) {                                                                              \
-        score_tile<KIND, T, CLASSES, WIDE>(x, stride, aligned, n, d, origin, a, b, absent, base, above, threshold,    \
-                                           all, first, log_prior, fallback, asked, before, out, single, status);      \
+#define SCORE_ROWS(name, T, TILES, SQUARES)                                                                           \
+    extern "C" __global__ void __launch_bounds__(SCORERS, TILES > 2 ? 2 : 3)                                           \
+        name(const T* x, Index stride, int aligned, Index n, int d, const double2* origin, const double2* tables,     \
+             int staged, const double* start, int above, double threshold, int all, int first,                        \
+             const double* fallback, int asked, Index before, void* out, int single, Word* status) {                  \
+        score_rows<T, TILES, SQUARES>(x, stride, aligned, n, d, origin, tables, staged, start, above, threshold, all, \
+                                      first, fallback, asked, before, out, single, status);                           \
     }
-SCORE_TILES(near_f32_2, NEAR, float, 2, 16)
-SCORE_TILES(near_f32_4, NEAR, float, 4, 16)
-SCORE_TILES(near_f32_10, NEAR, float, 10, 16)
-SCORE_TILES(near_f64_2, NEAR, double, 2, 8)
-SCORE_TILES(near_f64_4, NEAR, double, 4, 8)
-SCORE_TILES(near_f64_10, NEAR, double, 10, 8)
-SCORE_TILES(exact_f32_2, EXACT, float, 2, 16)
-SCORE_TILES(exact_f32_4, EXACT, float, 4, 16)
-SCORE_TILES(exact_f32_10, EXACT, float, 10, 16)
-SCORE_TILES(exact_f64_2, EXACT, double, 2, 8)
-SCORE_TILES(exact_f64_4, EXACT, double, 4, 8)
-SCORE_TILES(exact_f64_10, EXACT, double, 10, 8)
-SCORE_TILES(linear_f32_2, LINEAR, float, 2, 16)
-SCORE_TILES(linear_f32_4, LINEAR, float, 4, 16)
-SCORE_TILES(linear_f32_10, LINEAR, float, 10, 16)
-SCORE_TILES(linear_f64_2, LINEAR, double, 2, 8)
-SCORE_TILES(linear_f64_4, LINEAR, double, 4, 8)
-SCORE_TILES(linear_f64_10, LINEAR, double, 10, 8)
+SCORE_ROWS(near_f32_1, float, 1, true)
+SCORE_ROWS(near_f32_2, float, 2, true)
+SCORE_ROWS(near_f32_5, float, 5, true)
+SCORE_ROWS(near_f64_1, double, 1, true)
+SCORE_ROWS(near_f64_2, double, 2, true)
+SCORE_ROWS(near_f64_5, double, 5, true)
+SCORE_ROWS(linear_f32_1, float, 1, false)
+SCORE_ROWS(linear_f32_2, float, 2, false)
+SCORE_ROWS(linear_f32_5, float, 5, false)
+SCORE_ROWS(linear_f64_1, double, 1, false)
+SCORE_ROWS(linear_f64_2, double, 2, false)
+SCORE_ROWS(linear_f64_5, double, 5, false)
+
+__device__ double total_of_warp(double value) {
+    for (int far = 16; far > 0; far /= 2) value += __shfl_xor_sync(ALL, value, far);
+    return value;
+}
+
+// Scores base − ½ Σ_j ((x_j − mean_j) · inverse_j)² where the means of classes lie so far apart that products of squares
+// would lose digits; `absent` is taken off for a missing entry. `mean`, `inverse` and `absent` are (classes, d). A warp
+// takes a row.
+template <class T>
+__device__ void far_scores(const T* x, Index stride, Index n, int d, const double* mean, const double* inverse,
+                           const double* absent, const double* base, int classes, Index before, double* out,
+                           Word* status) {
+    const int lane = threadIdx.x % 32;
+    const Index row = (Index)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+    if (row >= n) return;
+    const T* from = x + row * stride;
+    for (int c = 0; c < classes; ++c) {
+        double sum = 0;
+        for (int j = lane; j < d; j += 32) {
+            const double value = from[j];
+            const Index at = (Index)c * d + j;
+            const double z = (value - mean[at]) * inverse[at];
+            if (c == 0 && value == value && value - value != 0)
+                atomicMin(&status[INFINITE], (Word)((before + row) * d + j));
+            sum += value == value ? -0.5 * z * z : -absent[at];
+        }
+        sum = total_of_warp(sum);
+        if (lane == 0) out[row * classes + c] = base[c] + sum;
+    }
+}
+
+#define FAR_SCORES(name, T)                                                                                           \
+    extern "C" __global__ void name(const T* x, Index stride, Index n, int d, const double* mean,                     \
+                                    const double* inverse, const double* absent, const double* base, int classes,     \
+                                    Index before, double* out, Word* status) {                                        \
+        far_scores(x, stride, n, d, mean, inverse, absent, base, classes, before, out, status);                       \
+    }
+FAR_SCORES(far_scores_f32, float)
+FAR_SCORES(far_scores_f64, double)
 
 // --------------------------------------------------------------------------------------- leave-one-out
 
@@ -614,11 +1031,6 @@ __device__ Without without(double x, double w, double weight, double mean, doubl
     out.variance = any ? rest * inverse : 0.0;
     out.any = any;
     return out;
-}
-
-__device__ double total_of_warp(double value) {
-    for (int far = 16; far > 0; far /= 2) value += __shfl_xor_sync(ALL, value, far);
-    return value;
 }
 
 // Gaussian log-densities of each row under the statistics without it, (n, classes): a warp takes a row. `lossy` marks
@@ -765,7 +1177,7 @@ SPARSE_TOTALS(sparse_totals_f64_i64, double, Index)
 template <class T, class I>
 __device__ void sparse_scores(const T* data, const I* indices, const I* starts, Index n, int d, int classes,
                               const double* coef, const double* absent, const double* base, int above,
-                              double threshold, Index before, double* out, Word* status) {
+                              double threshold, double least, Index before, double* out, Word* status) {
     const int lane = threadIdx.x % 32;
     const Index row = (Index)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
     if (row >= n) return;
@@ -779,7 +1191,7 @@ __device__ void sparse_scores(const T* data, const I* indices, const I* starts, 
                 atomicMin(&status[ODD], (Word)(before + row));
                 at = 0, mine = 0;
             }
-            if (mine == mine && mine - mine != 0) atomicMin(&status[INFINITE], (Word)((before + row) * d + at));
+            if (mine < least || (mine == mine && mine - mine != 0)) atomicMin(&status[INFINITE], (Word)((before + row) * d + at));
             if (above && mine == mine) mine = mine > threshold ? 1.0 : 0.0;
             const int many = to - k < 32 ? (int)(to - k) : 32;
             for (int i = 0; i < many; ++i) {
@@ -800,11 +1212,82 @@ __device__ void sparse_scores(const T* data, const I* indices, const I* starts, 
 #define SPARSE_SCORES(name, T, I)                                                                                     \
     extern "C" __global__ void name(const T* data, const I* indices, const I* starts, Index n, int d, int classes,    \
                                     const double* coef, const double* absent, const double* base, int above,          \
-                                    double threshold, Index before, double* out, Word* status) {                      \
-        sparse_scores(data, indices, starts, n, d, classes, coef, absent, base, above, threshold, before, out,        \
+                                    double threshold, double least, Index before, double* out, Word* status) {        \
+        sparse_scores(data, indices, starts, n, d, classes, coef, absent, base, above, threshold, least, before, out, \
                       status);                                                                                        \
     }
 SPARSE_SCORES(sparse_scores_f32_i32, float, int)
 SPARSE_SCORES(sparse_scores_f64_i32, double, int)
 SPARSE_SCORES(sparse_scores_f32_i64, float, Index)
 SPARSE_SCORES(sparse_scores_f64_i64, double, Index)
+
+// The same in float32 where scores need not be exact: `coef`, (d, 4 lanes), is less a term that all classes share, so that
+// it is small. `lanes` lanes beside each other, 4 or more, take 4 classes each of one entry, and the others other entries. Eight
+// products are summed in float32, and the sums in float64.
+template <class I>
+__device__ void sparse_scores_small(const float* data, const I* indices, const I* starts, Index n, int d, int classes,
+                                    int lanes, const Pack<float, 4>* coef, const Pack<float, 4>* absent,
+                                    const double* base, int above, double threshold, double least, Index before,
+                                    double* out, Word* status) {
+    const int lane = threadIdx.x % 32, group = lane / lanes, own = lane % lanes, at_once = 32 / lanes;
+    const Index row = (Index)blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+    if (row >= n) return;
+    const Index from = starts[row], to = starts[row + 1];
+    double score[4] = {0, 0, 0, 0};
+    for (Index k = from; k < to; k += 32) {
+        const int many = to - k < 32 ? (int)(to - k) : 32;
+        float mine = lane < many ? data[k + lane] : 0.0f;
+        Index column = lane < many ? (Index)indices[k + lane] : 0;
+        if (column < 0 || column >= d) {
+            atomicMin(&status[ODD], (Word)(before + row));
+            column = 0, mine = 0;
+        }
+        if (mine < least) atomicMin(&status[INFINITE], (Word)((before + row) * d + column));
+        if (above && mine - mine == 0) mine = mine > threshold ? 1.0f : 0.0f;
+        const bool odd = mine - mine != 0;
+        const Bits gaps = __ballot_sync(ALL, odd);
+        if (odd && mine == mine) atomicMin(&status[INFINITE], (Word)((before + row) * d + column));
+        if (odd) mine = 0;
+        const int place = (int)column * lanes;
+        float some[4] = {0, 0, 0, 0};
+        for (int e = group; e < many + group; e += 4 * at_once) {
+            Pack<float, 4> of[4];
+            float value[4];
+#pragma unroll
+            for (int u = 0; u < 4; ++u) {
+                value[u] = __shfl_sync(ALL, mine, e + u * at_once & 31);
+                const int at = __shfl_sync(ALL, place, e + u * at_once & 31) + own;
+                if (own * 4 < classes) of[u] = coef[at];
+            }
+#pragma unroll
+            for (int u = 0; u < 4; ++u)
+#pragma unroll
+                for (int i = 0; i < 4; ++i) some[i] += value[u] * of[u].v[i];
+        }
+#pragma unroll
+        for (int i = 0; i < 4; ++i) score[i] += some[i];
+        if (gaps && absent)
+            for (int e = group; e < 32; e += at_once) {
+                const int at = __shfl_sync(ALL, place, e) + own;
+                if (gaps >> e & 1)
+                    for (int i = 0; i < 4; ++i) score[i] -= absent[at].v[i];
+            }
+    }
+    for (int far = lanes; far < 32; far *= 2)
+#pragma unroll
+        for (int i = 0; i < 4; ++i) score[i] += __shfl_xor_sync(ALL, score[i], far);
+#pragma unroll
+    for (int i = 0; i < 4; ++i)
+        if (group == 0 && own * 4 + i < classes) out[row * classes + own * 4 + i] = score[i] + base[own * 4 + i];
+}
+
+#define SPARSE_SCORES_SMALL(name, I)                                                                                  \
+    extern "C" __global__ void __launch_bounds__(256)                                                                 \
+        name(const float* data, const I* indices, const I* starts, Index n, int d, int classes, int lanes,            \
+             const Pack<float, 4>* coef, const Pack<float, 4>* absent, const double* base, int above,                 \
+             double threshold, double least, Index before, double* out, Word* status) {                               \
+        sparse_scores_small(data, indices, starts, n, d, classes, lanes, coef, absent, base, above, threshold, least, \
+                            before, out, status);                                                                     \
+    }
+SPARSE_SCORES_SMALL(sparse_scores_small_i32, int)
+SPARSE_SCORES_SMALL(sparse_scores_small_i64, Index)

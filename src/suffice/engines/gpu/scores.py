@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,10 +23,14 @@ from suffice.families.multivariate_gaussian import MultivariateGaussianDistribut
 
 LOG_2PI = float(np.log(2.0 * np.pi))
 SCORES, LOG_JOINT, LOG_POSTERIOR, POSTERIOR, MOST_PROBABLE, LOG_DENSITY = range(6)  # what kernels are asked
-HELD, HOLDERS = 512, 128  # rows and threads of a block
-NEAR_MEANS = 1e3  # deviations from the origin within which a multiplied form keeps its digits
+MULTIPLIERS, ROWS = 128, 32  # threads of a block that multiplies, and rows of each of its warps
+FETCHED = MULTIPLIERS // 32 * 2 * ROWS * 192  # bytes of shared memory that hold its rows
+MOST_BLOCKS = 1584
+NEAR_MEANS = {8: 30.0, 4: 1e3}  # deviations from the origin, by the size of entries, within which products keep digits
 FINISHED, MOST_SHARED = 64, 96 << 10  # rows that a block finishes, and shared memory that it takes for them
 AT_ONCE = 1 << 26  # numbers of a working array
+MOST_TILES = 5  # of eight classes that are scored together
+MOST_STAGED = 110 << 10  # bytes of shared memory of a block that holds tables, too: two fit side by side
 
 
 @dataclass
@@ -62,7 +67,13 @@ class Scorer(ABC):
     """Computes the scores of rows, batch by batch, and has them answered."""
 
     def __init__(self, device: Device, distribution: Any, relative: bool):
-        self.device, self.distribution, self.relative = device, distribution, relative
+        self.device, self.relative = device, relative
+        self._distribution = weakref.ref(distribution)  # which is kept by the model: scorers live as long as it does
+
+    @property
+    def distribution(self) -> Any:
+        """The distribution that rows are scored under."""
+        return self._distribution()
 
     def answer(self, rows: DenseRows | SparseRows, asked: Asked) -> None:
         """Answer for all rows."""
@@ -79,27 +90,28 @@ class Scorer(ABC):
         """Compute the scores of a batch, (rows, classes)."""
 
 
-class TileScorer(Scorer):
-    """Scores of dense rows by the kernel that sums over columns: squares of distances, or products."""
+class ProductScorer(Scorer):
+    """Scores of dense rows by products of matrices: start + Σ_j z_j² A_j + z_j B_j, with z = x − origin."""
 
     kind: str
-    origin: Any = None
-    a: Any
-    b: Any = None
-    absent: Any = None
-    base: Any = None
+    origin: Array | None = None
+    squares: Array | None = None  # A, (classes, columns)
+    coef: Array  # B
+    lost: Array  # what a missing entry adds
+    start: Array
     threshold: float | None = None
 
     def answer(self, rows: DenseRows | SparseRows, asked: Asked) -> None:
         """Answer for all rows: in one pass if there are few classes."""
-        if isinstance(rows, SparseRows) or not self.is_whole or asked.classes > 10:
+        if isinstance(rows, SparseRows) or not self.is_whole or asked.classes > 8 * MOST_TILES:
             super().answer(rows, asked)
             return
+        prior = self.device.to_host(asked.log_prior)
         halving(
             self.device,
             rows.shape[0],
-            rows.rows_at_once(HELD),
-            lambda low, high: self._launch(rows, low, high, asked, asked.question, asked.out[low:high]),
+            rows.rows_at_once(ROWS),
+            lambda low, high: self._launch(rows, low, high, asked, asked.question, prior, asked.out[low:high]),
         )
 
     @property
@@ -110,50 +122,106 @@ class TileScorer(Scorer):
     def scores(self, rows: Any, low: int, high: int, asked: Asked) -> Any:
         """Compute the scores of a batch."""
         out = self.device.xp.empty((high - low, asked.classes))
-        self._launch(rows, low, high, asked, SCORES, out)
+        self._launch(rows, low, high, asked, SCORES, np.zeros(asked.classes), out)
         return out
 
-    def _launch(self, rows: DenseRows, low: int, high: int, asked: Asked, question: int, out: Any) -> None:
-        x, classes = rows.batch(low, high), asked.classes
-        size, d = x.itemsize, rows.shape[1]
+    def _launch(
+        self, rows: DenseRows, low: int, high: int, asked: Asked, question: int, prior: Array, out: Any
+    ) -> None:
+        x, classes, d = rows.batch(low, high), asked.classes, rows.shape[1]
+        size, groups = x.itemsize, -(-d // 16)
         aligned = self.device.address(x) % 16 == 0 and x.strides[0] % 16 == 0
-        many = 2 if classes <= 2 else 4 if classes <= 4 else 10
-        wide = 64 // size
-        shared = max(16 * wide * many + 8 * wide + HELD * (wide + 1) * size, many * (HELD + 1) * 8)
+        tiles = 1 if classes <= 8 else 2 if classes <= 16 else MOST_TILES
         limit = (i4(self.threshold is not None), f8(0.0 if self.threshold is None else self.threshold))
-        tables = (self.origin, self.a, self.b, self.absent, self.base)
         sizes = (i8(x.strides[0] // size), i4(aligned), i8(high - low), i4(d))
-        single = i4(out.dtype == np.float32)
-        answers = (asked.log_prior, asked.fallback, i4(question), i8(low), out, single, asked.status)
-        for first in range(0, classes, many):
+        answers = (asked.fallback, i4(question), i8(low), out, i4(out.dtype == np.float32), asked.status)
+        origin, tables = self._tables(tiles, classes)
+        start = self._upload(self.start + prior)
+        fixed = FETCHED + 64 * tiles
+        staged = fixed + groups * 128 + (2 if self.squares is not None else 1) * groups * tiles * 1024
+        inside = staged <= MOST_STAGED
+        for first, table in zip(range(0, classes, 8 * tiles), tables, strict=True):
             self.device.launch(
-                f"{self.kind}_f{size * 8}_{many}",
-                (-(-(high - low) // HELD),),
-                HOLDERS,
-                (x, *sizes, *tables, *limit, i4(classes), i4(first), *answers),
-                shared,
+                f"{self.kind}_f{size * 8}_{tiles}",
+                (min(MOST_BLOCKS, -(-(high - low) // MULTIPLIERS)),),
+                MULTIPLIERS,
+                (x, *sizes, origin, table, i4(inside), start, *limit, i4(classes), i4(first), *answers),
+                staged if inside else fixed,
             )
+
+    def _tables(self, tiles: int, classes: int) -> tuple[Any, list[Any]]:
+        """Return the origin, and the tables of each `tiles` of eight classes in the order in which lanes read them."""
+        if self.kept is None or self.kept[0] != tiles:
+            d = self.coef.shape[1]
+            origin = np.zeros(-(-d // 16) * 16)
+            origin[:d] = 0.0 if self.origin is None else self.origin
+            parts = (self.coef, self.lost) if self.squares is None else (self.coef, self.lost, self.squares)
+            tables = [
+                self._upload(np.stack([_for_lanes(part[first : first + 8 * tiles], tiles) for part in parts]))
+                for first in range(0, classes, 8 * tiles)
+            ]
+            self.kept = (tiles, self._upload(origin), tables)
+        return self.kept[1:]
+
+    kept: Any = None  # the last tables
 
     def _upload(self, table: Array) -> Any:
         return self.device.xp.asarray(np.ascontiguousarray(table, dtype=np.float64))
 
 
-class GaussianScorer(TileScorer):
+def _for_lanes(table: Array, tiles: int) -> Array:
+    """Return a table of (classes, columns) for the product of 16 columns and 8 classes: lane 4 g + t reads class g.
+
+    It reads columns 4 t to 4 t + 3 in two pairs, which are (columns / 16, tiles, pairs, g, t, 2).
+    """
+    classes, d = table.shape
+    groups = -(-d // 16)
+    padded = np.zeros((groups * 16, tiles * 8))
+    padded[:d, :classes] = table.T
+    return padded.reshape(groups, 4, 2, 2, tiles, 8).transpose(0, 4, 2, 5, 1, 3)
+
+
+class GaussianScorer(ProductScorer):
     """Independent Gaussians: Σ_j −½ log 2πσ_j² − ½ ((x_j − μ_j)/σ_j)²."""
+
+    kind = "near"
 
     def __init__(self, device: Device, distribution: GaussianDistribution, relative: bool):
         super().__init__(device, distribution, relative)
-        mean, inverse = distribution.kernel_tables
-        level = -0.5 * np.log(2 * np.pi * distribution.variance)
-        origin = 0.5 * (mean.min(axis=0) + mean.max(axis=0))
-        with np.errstate(over="ignore"):
-            near = bool((np.abs(mean - origin) * inverse < NEAR_MEANS).all())
-        self.kind, self.origin = "near" if near else "exact", self._upload(origin)
-        self.a, self.b = self._upload(((origin - mean) * inverse if near else mean).T), self._upload(inverse.T)
-        self.absent, self.base = self._upload(level.T), self._upload(level.sum(axis=1))
+        self.mean, self.inverse = distribution.kernel_tables
+        self.level = -0.5 * np.log(2 * np.pi * distribution.variance)
+        self.origin = 0.5 * (self.mean.min(axis=0) + self.mean.max(axis=0))
+        off = self.mean - self.origin
+        with np.errstate(over="ignore", invalid="ignore"):
+            self.farthest = float((np.abs(off) * self.inverse).max(initial=0.0))
+            self.squares = -0.5 * self.inverse**2
+            self.coef = off * self.inverse**2
+            each = self.level - 0.5 * (off * self.inverse) ** 2
+        self.lost, self.start = -each, each.sum(axis=1)
+
+    def answer(self, rows: DenseRows | SparseRows, asked: Asked) -> None:
+        """Answer for all rows; of classes that are far apart, by differences from each mean."""
+        tables = (self.squares, self.coef, self.lost)
+        finite = all(np.isfinite(table).all() for table in tables if table is not None)
+        self.near = finite and self.farthest < NEAR_MEANS[rows.dtype.itemsize]
+        if self.near:
+            super().answer(rows, asked)
+        else:
+            Scorer.answer(self, rows, asked)
+
+    def scores(self, rows: Any, low: int, high: int, asked: Asked) -> Any:
+        """Compute the scores of a batch."""
+        if self.near:
+            return super().scores(rows, low, high, asked)
+        x, out = rows.batch(low, high), self.device.xp.empty((high - low, asked.classes))
+        sizes = (i8(x.strides[0] // x.itemsize), i8(high - low), i4(rows.shape[1]))
+        tables = [self._upload(table) for table in (self.mean, self.inverse, self.level, self.level.sum(axis=1))]
+        args = (x, *sizes, *tables, i4(asked.classes), i8(low), out, asked.status)
+        self.device.launch(f"far_scores_f{x.itemsize * 8}", (-(-(high - low) // 8),), 256, args)
+        return out
 
 
-class LinearScorer(TileScorer):
+class LinearScorer(ProductScorer):
     """Log-densities that are linear in the entries, up to a term that all classes share; dense or sparse rows."""
 
     kind = "linear"
@@ -163,8 +231,8 @@ class LinearScorer(TileScorer):
         affine = distribution.linear_scores
         assert affine is not None, "the scorer is chosen for linear log-densities"
         self.affine, self.threshold = affine, affine.threshold
-        self.a, self.absent = self._upload(affine.coef.T), self._upload(affine.absent.T)
-        self.base = self._upload(affine.scores.intercept)
+        self.least = float(distribution.support.least)
+        self.coef, self.lost, self.start = affine.coef, -affine.absent, affine.scores.intercept
         self.vetoes = None if affine.vetoes is None else Vetoes(device, affine, relative)
 
     @property
@@ -187,9 +255,44 @@ class LinearScorer(TileScorer):
 
     def _sparse(self, rows: SparseRows, low: int, high: int, asked: Asked) -> Any:
         out = self.device.xp.empty((high - low, asked.classes))
-        tables = (self.a, self.absent, self.base)
-        self._sum_stored(rows, low, high, asked.classes, tables, self.threshold, out, asked.status)
+        single = asked.question == MOST_PROBABLE or asked.out.dtype == np.float32
+        if self.relative and single and rows.dtype == np.float32 and asked.classes <= 128:
+            self._sum_small(rows, low, high, asked, out)
+            return out
+        if self.stored is None:
+            self.stored = tuple(self._upload(table) for table in (self.coef.T, -self.lost.T, self.start))
+        self._sum_stored(rows, low, high, asked.classes, self.stored, self.threshold, out, asked.status)
         return out
+
+    stored: Any = None  # coefficients, as the kernels of sparse rows read them
+    small: Any = None  # in float32
+
+    def _sum_small(self, rows: SparseRows, low: int, high: int, asked: Asked, out: Any) -> None:
+        """Sum the stored entries of rows times coefficients in float32, less what all classes share."""
+        n, (classes, d) = high - low, self.coef.shape
+        lanes = max(4, 1 << (-(-classes // 4) - 1).bit_length())
+
+        if self.small is None:
+            gaps = self._small_table(-self.lost, lanes) if self.lost.any() else None
+            self.small = (self._small_table(self.coef, lanes), gaps, self._upload(self.start))
+        limit = (i4(self.threshold is not None), f8(0.0 if self.threshold is None else self.threshold), f8(self.least))
+        stored = (rows.data, rows.indices, rows.starts[low:], i8(n), i4(d), i4(classes), i4(lanes))
+        self.device.launch(
+            f"sparse_scores_small_{rows.suffix()[-3:]}",
+            (-(-n // 4),),
+            128,
+            (*stored, *self.small, *limit, i8(low), out, asked.status),
+        )
+
+    def _small_table(self, table: Array, lanes: int) -> Any:
+        """Return a table of classes and columns less its mean over classes, (columns, 4 lanes) of float32."""
+        xp, (classes, d) = self.device.xp, table.shape
+        whole = self._upload(table)
+        out = xp.zeros((d, 4 * lanes), np.float32)
+        out[:, :classes] = (whole - whole.mean(axis=0)).T
+        return out
+
+    least = -np.inf  # the least value that an entry may have; what is less is reported as infinite entries are
 
     def _sum_stored(
         self,
@@ -204,7 +307,7 @@ class LinearScorer(TileScorer):
     ) -> None:
         """Sum the stored entries of rows times the coefficients of their columns."""
         n, d = high - low, rows.shape[1]
-        limit = (i4(threshold is not None), f8(0.0 if threshold is None else threshold))
+        limit = (i4(threshold is not None), f8(0.0 if threshold is None else threshold), f8(self.least))
         stored = (rows.data, rows.indices, rows.starts[low:])
         self.device.launch(
             f"sparse_scores_{rows.suffix()}",
@@ -238,12 +341,11 @@ class Vetoes(LinearScorer):
     """How many entries of a row are impossible in each class."""
 
     def __init__(self, device: Device, affine: Any, relative: bool):
-        Scorer.__init__(self, device, None, relative)
+        Scorer.__init__(self, device, affine, relative)
         self.affine, self.threshold, self.vetoes = affine, affine.threshold, None
         found = affine.vetoes
-        self.a = self._upload(found.coef.T)
-        self.absent = self._upload((np.zeros_like(found.coef) if found.absent is None else found.absent).T)
-        self.base = self._upload(found.intercept)
+        self.coef, self.start = found.coef, found.intercept
+        self.lost = np.zeros_like(found.coef) if found.absent is None else -found.absent
         self.relative = True
 
 
@@ -268,7 +370,7 @@ class CategoryScorer(LinearScorer):
             self._upload(np.concatenate([table, np.zeros((len(table), 1))], axis=1).T)
             for table in (np.where(impossible, 0.0, logs), impossible.astype(np.float64))
         ]
-        self.absent, self.base, self.threshold = None, self._upload(np.zeros(len(known))), None
+        self.base = self._upload(np.zeros(len(known)))
 
     def answer(self, rows: DenseRows | SparseRows, asked: Asked) -> None:
         """Answer for all rows."""
@@ -282,12 +384,11 @@ class CategoryScorer(LinearScorer):
         unseen = xp.arange(self.size - self.columns, self.size)
         part = DenseRows(self.device, rows.x[low:high])
         ones = category_indices(self.device, part, self.offsets, unseen, self.size)
-        self.a = self.tables[0]
-        out = self._sparse(ones, 0, high - low, asked)
-        if self.impossible:
-            self.a = self.tables[1]
-            out = xp.where(self._sparse(ones, 0, high - low, asked) > 0, -np.inf, out)
-        return out
+        out, odd = (xp.empty((high - low, asked.classes)) for _ in range(2))
+        for table, to in zip(self.tables, (out, odd) if self.impossible else (out,), strict=False):
+            tables = (table, None, self.base)
+            self._sum_stored(ones, 0, high - low, asked.classes, tables, None, to, asked.status)
+        return xp.where(odd > 0, -np.inf, out) if self.impossible else out
 
 
 class MultivariateScorer(Scorer):
@@ -341,7 +442,13 @@ SCORERS: dict[type[Distribution], Made] = {
 
 
 def scorer(device: Device, distribution: Distribution, relative: bool) -> Scorer:
-    """Return what scores rows under a distribution; `relative` is up to a term that all classes share."""
+    """Return what scores rows under a distribution; `relative` is up to a term that all classes share.
+
+    It is kept as long as the distribution is, so that parameters are copied to the device once.
+    """
+    kept = _KEPT.setdefault(id(distribution), {})
+    if not kept:
+        weakref.finalize(distribution, _KEPT.pop, id(distribution), None)
     made = SCORERS.get(type(distribution))
     if made is None and isinstance(distribution, Entrywise) and distribution.linear_scores is not None:
         made = LinearScorer
@@ -349,7 +456,11 @@ def scorer(device: Device, distribution: Distribution, relative: bool) -> Scorer
         raise InvalidDataError(
             f"{type(distribution).__name__} is not computed on a GPU: copy rows to the host, such as by cupy.asnumpy"
         )
-    return made(device, distribution, relative)
+    if (device, relative) not in kept:
+        kept[device, relative] = made(device, distribution, relative)
+    return kept[device, relative]
 
+
+_KEPT: dict[int, dict[tuple[Device, bool], Scorer]] = {}  # by the distribution's id
 
 __all__ = ["LOG_DENSITY", "LOG_JOINT", "LOG_POSTERIOR", "MOST_PROBABLE", "POSTERIOR", "Asked", "fresh_status", "scorer"]

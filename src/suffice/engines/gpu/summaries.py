@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
@@ -14,16 +14,20 @@ from suffice.core.errors import InvalidDataError
 from suffice.core.statistics import Counts, Moments, Sample, Scatter, Statistic, Totals
 from suffice.core.statistics.counts import refuse_too_many
 from suffice.engines.gpu.device import Device
-from suffice.engines.gpu.matrices import MOST_ROWS, DenseRows, SparseRows, halving, spans
+from suffice.engines.gpu.matrices import DenseRows, SparseRows, halving, spans
 from suffice.families import Summary
 
+SORTED, SUMMERS = 4096, 512  # rows that a block sorts by class at a time, and its threads
+BLOCKS = 528  # that share the rows
+MOST_PARTS = 1 << 28  # bytes of the sums of all blocks
+MOST_SHARED = 220 << 10  # bytes of shared memory that a block may have
 CHUNK = 512  # rows that a warp sums
 GROUP = 16  # tiles whose sums are added together
 MOST_COUNTS = 160 << 10  # bytes in which a block counts classes
-LEAST_TILE, MOST_TILE = 1 << 13, 1 << 17  # rows that are sorted by class together
+LEAST_TILE, MOST_TILE = 1 << 13, 1 << 16  # rows that are sorted by class together
 MOST_CLASSES = 4096  # that a block can count
-NEAR = 16  # rows of a class whose mean is its pivot
-PRODUCTS = 1 << 26  # entries of the rows of a class that are multiplied together
+NEAREST = 16  # rows of a class whose mean is its pivot
+PRODUCTS = 1 << 27  # entries of the rows of a class that are multiplied together
 LOST_DIGITS = 100.0  # times the variance that the square of the mean about a pivot may be
 TOO_SMALL = 1e-24  # the variance below which squares of float32 vanish
 
@@ -40,22 +44,26 @@ class Labelled:
     codes: Any
     classes: int
     weight: Any = None
+    refuse: Callable[[], None] = field(
+        default=lambda: None, compare=False
+    )  # raise the error of an entry that is refused
     kept: dict[tuple[int, ...], tuple[Any, Any]] = field(
         default_factory=dict, compare=False
     )  # the last that was sorted
 
     def class_weight(self) -> Array:
         """Sum the weights of the rows of each class."""
+        device, xp = self.device, self.device.xp
         if self.weight is not None:
-            alone = DenseRows(self.device, self.weight[:, None])
-            return _sums(replace(self, weight=None), alone, np.zeros((self.classes, 1)))[:, 1, 0]
-        found = np.zeros(self.classes)
-        for first in range(0, self.classes, MOST_CLASSES):
-            few = min(MOST_CLASSES, self.classes - first)
-            for low, high in spans(len(self.codes), MOST_ROWS):
-                _, starts = self.sorted(low, high, tile_of(few), first, few)
-                found[first : first + few] += self.device.to_host((starts[:, 1:] - starts[:, :-1]).sum(axis=0))
-        return found
+            alone = DenseRows(device, self.weight[:, None])
+            found: Array = device.to_host(_sums(replace(self, weight=None), alone, xp.zeros((self.classes, 1))))
+            return found[:, 1, 0]
+        out, shared = xp.zeros(self.classes, np.uint64), 4 * self.classes
+        inside = shared <= MOST_COUNTS
+        args = (xp.ascontiguousarray(self.codes), i8(len(self.codes)), i4(self.classes), i4(inside), out)
+        blocks = max(1, min(-(-len(self.codes) // 1024), 264))
+        device.launch("count_classes", (blocks,), 1024, args, shared if inside else 0)
+        return device.to_host(out).astype(np.float64)
 
     def sorted(self, low: int, high: int, tile: int, first: int, classes: int) -> tuple[Any, Any]:
         """Return the rows of each tile in the order of their classes, and where each class starts in it."""
@@ -88,29 +96,70 @@ def tile_of(classes: int) -> int:
 def _sums(
     given: Labelled,
     rows: DenseRows,
-    pivot: Array,
+    pivot: Any,
     threshold: float | None = None,
     single: bool = False,
-) -> Array:
-    """Return Σ w, Σ w (x − pivot) and Σ w (x − pivot)² over observed entries, (classes, 3, columns).
+) -> Any:
+    """Return Σ w, Σ w (x − pivot) and Σ w (x − pivot)² over observed entries, (classes, 3, columns), on the device.
 
-    With `single`, differences from the pivot and sums of eight of them are float32. The pivots must be, too.
+    The pivots are on the device, too, and numbers of the rows' type. With `single`, differences from them and sums of
+    eight of them are float32.
     """
-    parts = [
-        _sums_of_classes(given, rows, pivot[first : first + MOST_CLASSES], first, threshold, single)
-        for first in range(0, given.classes, MOST_CLASSES)
-    ]
-    return np.concatenate(parts) if parts else np.zeros((0, 3, rows.shape[1]))
+    device, d = given.device, rows.shape[1]
+    total = device.xp.zeros((given.classes, 3, d))
+    kind = "weigh" if given.weight is not None else "few" if single else "sum"
+    limit = (i4(threshold is not None), f8(0.0 if threshold is None else threshold))
+    pack = 2 if kind != "weigh" and d % 2 == 0 and d > 8 and _is_aligned(device, rows.x, 2 * rows.dtype.itemsize) else 1
+    lanes = 8 if d <= 8 else 32
+    shared = _shared_of_block(given.classes, pack * lanes, lanes, rows.dtype.itemsize)
+    if shared <= MOST_SHARED:
+        name = f"{kind}_f{rows.dtype.itemsize * 8}_{pack}_{lanes}"
+        _sums_of_blocks(given, rows, pivot, limit, (name, pack * lanes, shared), total)
+    else:
+        for first in range(0, given.classes, MOST_CLASSES):
+            few = slice(first, first + MOST_CLASSES)
+            _sums_of_classes(given, rows, pivot[few], first, limit, kind, total[few])
+    return total
+
+
+def _shared_of_block(classes: int, wide: int, lanes: int, size: int) -> int:
+    """Return the bytes of shared memory that the sums of all classes take, and what else a block holds there."""
+    walkers, warps = SUMMERS // lanes, SUMMERS // 32
+    sums = 8 * (classes + walkers) * (3 * wide + 1) + 8
+    return sums + classes * wide * size + 4 * (classes * warps + 1 + warps + walkers) + 2 * SORTED
+
+
+def _sums_of_blocks(
+    given: Labelled, rows: DenseRows, pivot: Any, limit: tuple[Any, ...], kernel: tuple[str, int, int], total: Any
+) -> None:
+    """Add sums of all classes, which each block keeps in shared memory, to `total`."""
+    device, xp, (n, d) = given.device, given.device.xp, rows.shape
+    name, wide, shared = kernel
+    blocks = max(1, min(BLOCKS, MOST_PARTS // (8 * max(total.size, 1))))
+    span = max(SORTED, -(-n // blocks // 32) * 32)
+    parts = xp.empty((-(-n // span), *total.shape))
+    codes = xp.ascontiguousarray(given.codes)
+
+    def add(low: int, high: int) -> None:
+        x = rows.batch(low, high)
+        w = None if given.weight is None else given.weight[low:high]
+        read = (x, i8(x.strides[0] // x.itemsize), i8(high - low), i4(d), codes[low:high], i8(span), i4(0))
+        out = parts[low // span :]
+        some = (*read, i4(given.classes), w, pivot, *limit, out)
+        device.launch(name, (-(-(high - low) // span), -(-d // wide)), SUMMERS, some, shared)
+
+    halving(device, n, rows.rows_at_once(span), add, least=span)
+    cells = (parts, i4(len(parts)), i8(total.size), total)
+    device.launch("add_blocks", (-(-total.size // 32),), 1024, cells, 8 * 1024)
 
 
 def _sums_of_classes(
-    given: Labelled, rows: DenseRows, pivot: Array, first: int, threshold: float | None, single: bool
-) -> Array:
+    given: Labelled, rows: DenseRows, pivot: Any, first: int, limit: tuple[Any, ...], kind: str, total: Any
+) -> None:
+    """Add sums of some of many classes to `total`: rows are sorted by class first."""
     device, xp = given.device, given.device.xp
     (n, d), classes = rows.shape, len(pivot)
     tile = tile_of(classes)
-    about = xp.asarray(np.ascontiguousarray(pivot))
-    total = xp.zeros((classes, 3, d))
 
     def add(low: int, high: int) -> None:
         x = rows.batch(low, high)
@@ -118,17 +167,15 @@ def _sums_of_classes(
         tiles, per_tile = len(starts), tile // CHUNK
         parts = xp.empty((tiles * (per_tile + classes), 3, d))
         w = None if given.weight is None else given.weight[low:high]
-        pack = 16 // x.itemsize
-        pack = pack if _is_aligned(device, x) and d % pack == 0 else 1
-        kind = "weigh" if w is not None else "few" if single else "sum"
-        limit = (i4(threshold is not None), f8(0.0 if threshold is None else threshold))
+        most = 4 if kind == "few" else 2 if kind == "sum" and x.itemsize == 8 else 1
+        pack = most if d % most == 0 and _is_aligned(device, x, 16) else 1
         sizes = (i4(tile), i4(CHUNK), i4(classes))
         read = (x, i8(x.strides[0] // x.itemsize), i4(d), order, starts)
         device.launch(
             f"{kind}_f{x.itemsize * 8}_{pack}",
             (-(-tiles * per_tile // 4), -(-d // (32 * pack))),
             128,
-            (*read, *sizes, i8(tiles * per_tile), w, about, *limit, parts),
+            (*read, *sizes, i8(tiles * per_tile), w, pivot, *limit, parts),
         )
         groups = -(-tiles // GROUP)
         added = xp.empty((groups, classes, 3, d))
@@ -137,8 +184,6 @@ def _sums_of_classes(
         device.launch("add_groups", (-(-total.size // 64),), 64, (added, i4(groups), i8(total.size), total))
 
     halving(device, n, rows.rows_at_once(tile * GROUP), add, least=tile)
-    found: Array = device.to_host(total)
-    return found
 
 
 def sorted_rows(device: Device, codes: Any, tile: int, first: int, classes: int) -> tuple[Any, Any]:
@@ -153,23 +198,20 @@ def sorted_rows(device: Device, codes: Any, tile: int, first: int, classes: int)
     return order, starts
 
 
-def _is_aligned(device: Device, x: Any) -> bool:
-    return device.address(x) % 16 == 0 and x.strides[0] % 16 == 0
+def _is_aligned(device: Device, x: Any, size: int) -> bool:
+    """Return whether `size` bytes can be read at once wherever a row of them starts."""
+    return device.address(x) % size == 0 and x.strides[0] % size == 0
 
 
-def _pivots(given: Labelled, rows: DenseRows) -> Array:
-    """Return the mean of the first rows of each class, near which the others lie, (classes, columns)."""
+def _pivots(given: Labelled, rows: DenseRows) -> Any:
+    """Return the mean of the first rows of each class, near which the others lie, (classes, columns) on the device."""
     device, xp, (n, d) = given.device, given.device.xp, rows.shape
     out = xp.empty((given.classes, d))
-    for first in range(0, given.classes, MOST_CLASSES):
-        classes = min(MOST_CLASSES, given.classes - first)
-        tile = tile_of(classes)
-        order, starts = given.sorted(0, min(n, rows.rows_at_once(tile * GROUP)), tile, first, classes)
-        x = rows.batch(0, min(n, tile))
-        args = (x, i8(x.strides[0] // x.itemsize), i4(d), order, starts, i4(NEAR), out[first:])
-        device.launch(f"near_means_f{x.itemsize * 8}", (classes,), min(256, -(-d // 32) * 32), args)
-    found: Array = device.to_host(out)
-    return found
+    look = min(n, max(LEAST_TILE, NEAREST * given.classes), MOST_TILE)
+    x, codes = rows.batch(0, look), xp.ascontiguousarray(given.codes[:look])
+    args = (x, i8(x.strides[0] // x.itemsize), i4(d), codes, i4(look), out)
+    device.launch(f"near_means_f{x.itemsize * 8}", (given.classes,), 32, args, 4 * NEAREST)
+    return out
 
 
 # ---- Moments
@@ -177,42 +219,37 @@ def _pivots(given: Labelled, rows: DenseRows) -> Array:
 
 def _moments(given: Labelled, summary: Summary[Any]) -> Moments:
     rows = _dense(given, summary)
-    pivot = _pivots(given, rows)
+    device, near = given.device, _pivots(given, rows)
     single = rows.dtype == np.float32 and given.weight is None
-    with np.errstate(all="ignore"):
-        found = _centred(_sums(given, rows, pivot, single=single), pivot)
-        if single and (not _all_finite(found) or _vanish(found)):
-            single = False
-            found = _centred(_sums(given, rows, pivot), pivot)
-        if not _all_finite(found):
-            rows.refuse_infinite()
-            weight, mean, squares, _ = found
-            column = int(np.argwhere(~np.isfinite(mean) | ~np.isfinite(squares))[0, 1])
-            raise InvalidDataError(
-                f"Column {column!r} holds a value too large for float64: its square overflows; rescale the column"
-            )
-        weight, mean, squares, off = found
-        if (weight * off * off > LOST_DIGITS * squares)[weight > 0].any():  # the pivot was far from the class
-            pivot = mean.astype(rows.dtype).astype(np.float64)
-            weight, mean, squares, _ = _centred(_sums(given, rows, pivot, single=single), pivot)
-    return Moments(weight, np.where(weight > 0, mean, 0.0), squares)
+    found, (no_number, vanished, far) = _centred(given, rows, near, single)
+    if single and (no_number is not None or vanished is not None):
+        single = False
+        found, (no_number, vanished, far) = _centred(given, rows, near, single)
+    if no_number is not None:
+        rows.refuse_infinite()
+        raise _too_large(no_number % rows.shape[1])
+    if far is not None:  # the pivot was far from the class
+        near = device.xp.asarray(found[1].astype(rows.dtype).astype(np.float64))
+        found, _ = _centred(given, rows, near, single)
+    return Moments(*found)
 
 
-def _centred(sums: Array, pivot: Array) -> tuple[Array, Array, Array, Array]:
-    """Return weight, mean, centred squares, and the mean less the pivot."""
-    weight, total, squares = (np.ascontiguousarray(sums[:, k]) for k in range(3))
-    off = np.divide(total, weight, out=np.zeros_like(total), where=weight > 0)
-    return weight, pivot + off, np.maximum(squares - off * total, 0.0), off
+def _too_large(column: int) -> InvalidDataError:
+    return InvalidDataError(
+        f"Column {column!r} holds a value too large for float64: its square overflows; rescale the column"
+    )
 
 
-def _all_finite(found: tuple[Array, ...]) -> bool:
-    return all(np.isfinite(each).all() for each in found)
-
-
-def _vanish(found: tuple[Array, ...]) -> bool:
-    """Return whether squares are so small that float32 rounds them to 0, or loses their digits."""
-    weight, _, squares, off = found
-    return bool(((squares < TOO_SMALL * weight) & (off != 0)).any())
+def _centred(given: Labelled, rows: DenseRows, pivot: Any, single: bool) -> tuple[Array, list[int | None]]:
+    """Return weight, mean and centred squares, and the first of them that are no numbers, too small, or far away."""
+    device, xp, cells = given.device, given.device.xp, pivot.size
+    sums, out = _sums(given, rows, pivot, single=single), xp.empty((3, *pivot.shape))
+    status = xp.full(3, cells, np.uint64)
+    sizes = (i4(len(pivot)), i4(rows.shape[1]), f8(TOO_SMALL), f8(LOST_DIGITS))
+    device.launch("finish_moments", (-(-cells // 128),), 128, (sums, pivot, *sizes, out, status))
+    first = [None if at == cells else at for at in device.to_host(status).tolist()]
+    found: Array = device.to_host(out)
+    return found, first
 
 
 def _dense(given: Labelled, summary: Summary[Any]) -> DenseRows:
@@ -230,10 +267,10 @@ def _totals(given: Labelled, summary: Summary[Any]) -> Totals:
     if isinstance(given.rows, SparseRows):
         seen, total = _sparse_totals(given, given.rows, threshold)
         return Totals(seen, total).trimmed().rounded()
-    rows, zero = given.rows, np.zeros((given.classes, given.rows.shape[1]))
+    rows, zero = given.rows, given.device.xp.zeros((given.classes, given.rows.shape[1]))
     if threshold is not None:
         rows.refuse_infinite()
-    found = _sums(given, rows, zero, threshold)
+    found: Array = given.device.to_host(_sums(given, rows, zero, threshold))
     if threshold is None:
         if not np.isfinite(found[:, 1]).all():
             rows.refuse_infinite()
@@ -269,6 +306,7 @@ def _sparse_totals(given: Labelled, x: SparseRows, threshold: float | None) -> t
     if odd < n:
         raise InvalidDataError("The sparse matrix is malformed: it stores a column index outside its shape")
     if infinite < n * d:
+        given.refuse()
         x.refuse(infinite)
 
     def joined(first: int) -> Array:
@@ -358,55 +396,64 @@ def _scatter(given: Labelled, summary: Summary[Any]) -> Scatter:
         )
     device, xp, rows = given.device, given.device.xp, _dense(given, summary)
     (n, d), classes = rows.shape, given.classes
-    pivot = _moments(given, summary).mean
-    weight, step, cross = np.zeros(classes), np.zeros((classes, d)), np.zeros((classes, d, d))
-    wide, gaps = -(-d // 8) * 8, []
+    moments = _moments(given, summary)
+    whole = bool((moments.weight == given.class_weight()[:, None]).all())  # no entry is missing
+    pivot, wide = moments.mean, -(-d // 8) * 8
+    gaps: list[Any] = []
     about = xp.asarray(pivot)
     sums = [(xp.zeros(()), xp.zeros(wide), xp.zeros((wide, wide))) for _ in range(classes)]
     pieces = max(1, PRODUCTS // wide)
 
     def add(low: int, high: int) -> None:
-        x = rows.batch(low, high)
+        x, found, missed = rows.batch(low, high), list(sums), []
         w = None if given.weight is None else given.weight[low:high]
-        for c in range(classes):
-            every = xp.flatnonzero(given.codes[low:high] == c).astype(np.int32)
-            for begin, end in spans(len(every), pieces):
-                own = every[begin:end]
-                z, root = xp.empty((len(own), wide)), xp.empty(len(own))
-                sizes = (i8(x.strides[0] // x.itemsize), i4(d))
-                device.launch(
-                    f"centre_f{x.itemsize * 8}",
-                    (-(-len(own) // 8),),
-                    256,
-                    (x, *sizes, own, i4(len(own)), w, about[c], z, i4(wide), root),
-                )
+        order = xp.argsort(given.codes[low:high], kind="stable").astype(np.int32)
+        bounds = device.to_host(xp.searchsorted(given.codes[low:high][order], xp.arange(classes + 1)))
+        for c, begin, end in _pieces(bounds, pieces):
+            own = order[begin:end]
+            z, root = xp.empty((len(own), wide)), xp.empty(len(own))
+            sizes = (i8(x.strides[0] // x.itemsize), i4(d))
+            args = (x, *sizes, own, i4(len(own)), w, about[c], z, i4(wide), root)
+            device.launch(f"centre_f{x.itemsize * 8}", (-(-len(own) // 8),), 256, args)
+            n0, s0, q0 = found[c]
+            if not whole:
                 incomplete = root < 0
-                if bool(incomplete.any()):
-                    there = own[incomplete]
-                    heavy = np.ones(len(there)) if w is None else device.to_host(w[there])
-                    gaps.append((device.to_host(x[there]).astype(np.float64), c, heavy, device.to_host(there) + low))
-                    root = xp.where(incomplete, 0.0, root)
-                n0, s0, q0 = sums[c]
-                sums[c] = (n0 + root @ root, s0 + root @ z, q0 + z.T @ z)
+                there = own[incomplete]
+                heavy = np.ones(len(there)) if w is None else device.to_host(w[there])
+                missed.append((device.to_host(x[there]).astype(np.float64), c, heavy, device.to_host(there) + low))
+                root = xp.where(incomplete, 0.0, root)
+                n0, s0 = n0 + root @ root, s0 + root @ z
+            found[c] = (n0, s0, q0 + z.T @ z)
+        sums[:] = found  # at the end: a batch that finds no memory is halved, and begins again
+        gaps.extend(missed)
 
     halving(device, n, rows.rows_at_once(1, max(1 << 16, (1 << 31) // max(d, 1))), add)
-    for c, found in enumerate(sums):
-        n0, s0, q0 = (device.to_host(each) for each in found)
-        weight[c], step[c], cross[c] = float(n0), s0[:d], q0[:d, :d]
-    off = np.divide(step, weight[:, None], out=np.zeros_like(step), where=weight[:, None] > 0)
-    with np.errstate(all="ignore"):
-        cross -= off[:, :, None] * step[:, None, :]
-    squares = np.diagonal(cross, axis1=1, axis2=2)
-    if not np.isfinite(squares).all():
-        column = int(np.argwhere(~np.isfinite(squares))[0, 1])
-        raise InvalidDataError(
-            f"Column {column!r} holds a value too large for float64: its square overflows; rescale the column"
-        )
+    weight, mean = np.ascontiguousarray(moments.weight[:, 0]), pivot  # unless an entry is missing
+    cross = xp.stack([q0[:d, :d] for _, _, q0 in sums])
+    if not whole:
+        weight = device.to_host(xp.stack([n0 for n0, _, _ in sums]))
+        step = device.to_host(xp.stack([s0[:d] for _, s0, _ in sums]))
+        off = np.divide(step, weight[:, None], out=np.zeros_like(step), where=weight[:, None] > 0)
+        cross = cross - xp.asarray(off)[:, :, None] * xp.asarray(step)[:, None, :]
+        mean = np.where(weight[:, None] > 0, pivot + off, 0.0)
     cross = 0.5 * (cross + cross.transpose(0, 2, 1))
-    places = np.arange(d)
-    cross[:, places, places] = np.maximum(cross[:, places, places], 0.0)
-    mean = np.where(weight[:, None] > 0, pivot + off, 0.0)
-    return Scatter(weight, mean, cross, _incomplete(gaps, classes, d, summary, given.weight is not None))
+    places = xp.arange(d)
+    cross[:, places, places] = xp.maximum(cross[:, places, places], 0.0)
+    odd = device.to_host(~xp.isfinite(cross[:, places, places]))
+    if odd.any():
+        raise _too_large(int(np.argwhere(odd)[0, 1]))
+    return Scatter(
+        weight, mean, device.to_host(cross), _incomplete(gaps, classes, d, summary, given.weight is not None)
+    )
+
+
+def _pieces(bounds: NDArray[np.int64], most: int) -> Iterator[tuple[int, int, int]]:
+    """Cut the rows of each class, sorted by class, into pieces: the class, and the places from which to which."""
+    for c in range(len(bounds) - 1):
+        begin, end = int(bounds[c]), int(bounds[c + 1])
+        parts = -(-(end - begin) // most)
+        for low, high in spans(end - begin, -(-(end - begin) // max(parts, 1))) if parts else ():
+            yield c, begin + low, begin + high
 
 
 def _incomplete(gaps: list[Any], classes: int, d: int, summary: Summary[Any], weighted: bool) -> Sample:
